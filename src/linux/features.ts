@@ -1,0 +1,279 @@
+/** What this machine offers, found out by trying, with the remedy for what it does not. */
+import { spawn } from 'node:child_process';
+import { closeSync, readFileSync } from 'node:fs';
+import {
+  MADV_DONTNEED,
+  MAP_FIXED_NOREPLACE,
+  MAP_NORESERVE,
+  MAP_ANONYMOUS,
+  MAP_PRIVATE,
+  MAP_SHARED,
+  PROT_NONE,
+  PROT_READ,
+  PROT_WRITE,
+  UFFD_FEATURES,
+  UFFDIO_REGISTER_MODE_MINOR,
+  UFFDIO_REGISTER_MODE_MISSING,
+  UFFDIO_REGISTER_MODE_WP,
+} from './constants.js';
+import { SystemCallError } from './errors.js';
+import { createMemoryFile, describeMapping, madvise, MAX_VIEW_BYTES, mmap, munmap, occupantsOf, PAGE_SIZE } from './memory.js';
+import { cgroupMemory, hasCapability, lockedMemoryLimit, pidfdGetfd, pidfdOpen, systemMemory } from './process.js';
+import { Userfaultfd, type Via } from './userfaultfd.js';
+
+export interface Feature {
+  readonly name: string;
+  readonly available: boolean;
+  /** Whether nothing works without it. */
+  readonly required: boolean;
+  /** What was found. */
+  readonly detail: string;
+  /** The command or setting that makes it available; null when nothing is missing. */
+  readonly remedy: string | null;
+}
+
+const GIB = 2 ** 30;
+/** Where spaces lie: V8 scatters its own memory below. */
+const RANGE_START = 0x6000_0000_0000;
+const RANGE_BYTES = 16 * 2 ** 40;
+const CAP_IPC_LOCK = 14;
+
+const NEWER_KERNEL = (version: string): string => `run Linux ${version} or newer`;
+
+function feature(name: string, detail: string, remedy: string | null, required = false): Feature {
+  return { name, available: remedy === null, required, detail, remedy };
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function readSetting(path: string): string | null {
+  try {
+    return readFileSync(path, 'latin1').trim();
+  } catch {
+    return null;
+  }
+}
+
+function bytes(value: number): string {
+  if (value === Number.POSITIVE_INFINITY) return 'no limit';
+  if (value >= GIB) return `${Math.round((value / GIB) * 10) / 10} GiB`;
+  return value >= 2 ** 20 ? `${Math.round(value / 2 ** 20)} MiB` : `${Math.round(value / 1024)} KiB`;
+}
+
+function tryOpen(way: Exclude<Via, 'received'>): Userfaultfd | SystemCallError {
+  try {
+    return Userfaultfd.open({ ways: [way] });
+  } catch (error) {
+    if (error instanceof SystemCallError) return error;
+    throw error;
+  }
+}
+
+const WAYS: readonly { way: Exclude<Via, 'received'>; name: string; remedy: (code: string) => string }[] = [
+  {
+    way: 'system-call',
+    name: 'userfaultfd, all faults (system call)',
+    remedy: (code) =>
+      code === 'ENOSYS'
+        ? 'run a kernel built with CONFIG_USERFAULTFD'
+        : 'sudo sysctl vm.unprivileged_userfaultfd=1; in a container: docker run --cap-add SYS_PTRACE --security-opt seccomp=unconfined',
+  },
+  {
+    way: 'device',
+    name: 'userfaultfd, all faults (/dev/userfaultfd)',
+    remedy: (code) => {
+      if (code === 'ENOENT') return `in a container: docker run --device /dev/userfaultfd; otherwise ${NEWER_KERNEL('6.1')}`;
+      return 'sudo setfacl -m u:$USER:rw /dev/userfaultfd; in a container: docker run --device /dev/userfaultfd';
+    },
+  },
+  {
+    way: 'user-mode',
+    name: 'userfaultfd, faults of user code only',
+    remedy: (code) =>
+      code === 'EINVAL'
+        ? NEWER_KERNEL('5.11')
+        : 'in a container: docker run --security-opt seccomp=unconfined (or a profile that allows userfaultfd), or --device /dev/userfaultfd',
+  },
+];
+
+/** Whether a memory file can be registered in some modes: the bits of the kernel alone do not say so. */
+function tryRegister(modes: number): string | null {
+  let fd = -1;
+  let address = -1;
+  let userfaultfd: Userfaultfd | null = null;
+  try {
+    userfaultfd = Userfaultfd.open();
+    fd = createMemoryFile('onemem-probe', PAGE_SIZE);
+    address = mmap(PAGE_SIZE, { protection: PROT_READ | PROT_WRITE, flags: MAP_SHARED, fd });
+    userfaultfd.register(address, PAGE_SIZE, modes);
+    return null;
+  } catch (error) {
+    return reasonOf(error);
+  } finally {
+    userfaultfd?.close();
+    if (address >= 0) munmap(address, PAGE_SIZE);
+    if (fd >= 0) closeSync(fd);
+  }
+}
+
+function tryPoison(): string | null {
+  let address = -1;
+  let userfaultfd: Userfaultfd | null = null;
+  try {
+    userfaultfd = Userfaultfd.open({ features: UFFD_FEATURES.POISON });
+    address = mmap(PAGE_SIZE, { protection: PROT_READ | PROT_WRITE, flags: MAP_PRIVATE | MAP_ANONYMOUS });
+    userfaultfd.register(address, PAGE_SIZE, UFFDIO_REGISTER_MODE_MISSING);
+    const number = userfaultfd.poison(address, PAGE_SIZE);
+    if (number !== 0) return `UFFDIO_POISON answered error ${number}`;
+    madvise(address, PAGE_SIZE, MADV_DONTNEED);
+    return null;
+  } catch (error) {
+    return reasonOf(error);
+  } finally {
+    userfaultfd?.close();
+    if (address >= 0) munmap(address, PAGE_SIZE);
+  }
+}
+
+/** Tries it on a real child, since the rules for one's own descriptors are laxer. */
+function tryPidfdGetfd(): string | null {
+  const child = spawn(process.execPath, ['--version'], { stdio: ['pipe', 'ignore', 'ignore'] });
+  child.on('error', () => {});
+  let pidfd = -1;
+  try {
+    if (child.pid === undefined) return 'no child process could be started';
+    pidfd = pidfdOpen(child.pid);
+    closeSync(pidfdGetfd(pidfd, 0));
+    return null;
+  } catch (error) {
+    return reasonOf(error);
+  } finally {
+    if (pidfd >= 0) closeSync(pidfd);
+    child.kill('SIGKILL');
+    child.stdin.destroy();
+    child.unref();
+  }
+}
+
+function addressRange(): Feature {
+  const name = 'address range of spaces';
+  const text = `16 TiB at 0x${RANGE_START.toString(16)}`;
+  try {
+    const address = mmap(RANGE_BYTES, {
+      address: RANGE_START,
+      protection: PROT_NONE,
+      flags: MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+    });
+    munmap(address, RANGE_BYTES);
+    return feature(name, `${text} is free`, null, true);
+  } catch (error) {
+    const occupants = occupantsOf(RANGE_START, RANGE_BYTES);
+    if (occupants.length > 0) {
+      const remedy = 'do not preload libraries that reserve memory there, such as sanitizers (LD_PRELOAD)';
+      return feature(name, `${text} is taken by ${occupants.map(describeMapping).join(', ')}`, remedy, true);
+    }
+    const remedy = 'ulimit -v unlimited; on arm64, run a kernel with 48-bit virtual addresses (CONFIG_ARM64_VA_BITS_48)';
+    return feature(name, reasonOf(error), remedy, true);
+  }
+}
+
+function hugePages(): Feature {
+  const name = 'huge pages for memory files';
+  const path = '/sys/kernel/mm/transparent_hugepage/shmem_enabled';
+  const setting = readSetting(path);
+  if (setting === null) return feature(name, `${path} cannot be read`, 'run a kernel built with CONFIG_TRANSPARENT_HUGEPAGE');
+  const chosen = /\[(\w+)\]/.exec(setting)?.[1] ?? setting;
+  const usable = chosen !== 'never' && chosen !== 'deny';
+  return feature(name, `shmem_enabled is ${chosen}`, usable ? null : `echo advise | sudo tee ${path}`);
+}
+
+function lockedMemory(): Feature {
+  const { soft, hard } = lockedMemoryLimit();
+  const free = hasCapability(CAP_IPC_LOCK);
+  const enough = free || soft >= 64 * 2 ** 20;
+  const detail = free ? 'no limit (CAP_IPC_LOCK)' : `limit ${bytes(soft)}, may be raised to ${bytes(hard)}`;
+  const remedy =
+    'ulimit -l unlimited (LimitMEMLOCK=infinity in a systemd unit, docker run --ulimit memlock=-1 for a container)';
+  return feature('locked memory', detail, enough ? null : remedy);
+}
+
+function memory(): Feature {
+  const { total, available } = systemMemory();
+  const { limit, usage, file } = cgroupMemory();
+  const group = file === null ? 'no control group limit' : `control group limit ${bytes(limit)}, ${bytes(usage)} used (${file})`;
+  const enough = Math.min(total, limit) >= 256 * 2 ** 20;
+  const remedy = 'give the machine or container more memory (docker run --memory 1g)';
+  return feature('memory', `${bytes(total)} in all, ${bytes(available)} available; ${group}`, enough ? null : remedy);
+}
+
+function viewSize(): Feature {
+  const detail = `Node.js ${process.versions.node} makes views of up to ${MAX_VIEW_BYTES > 2 ** 50 ? 'any size' : bytes(MAX_VIEW_BYTES)}`;
+  return feature('views over 4 GiB', detail, MAX_VIEW_BYTES > 4 * GIB ? null : 'use Node.js 22 or newer');
+}
+
+/** Tries everything once. Takes some milliseconds, starts a short-lived child process, and leaves nothing behind. */
+export function probeFeatures(): Feature[] {
+  const features: Feature[] = [];
+  let usable = 0;
+  let bits = 0;
+  const served: string[] = [];
+  for (const { way, name, remedy } of WAYS) {
+    const result = tryOpen(way);
+    if (result instanceof SystemCallError) {
+      features.push(feature(name, result.message, remedy(result.code)));
+      continue;
+    }
+    usable++;
+    bits |= result.available;
+    if (way !== 'user-mode') served.push(way);
+    result.close();
+    features.push(feature(name, 'works', null));
+  }
+  // Each way alone can be done without; having none cannot.
+  features.unshift(
+    feature(
+      'userfaultfd',
+      served.length > 0
+        ? 'serves all faults'
+        : usable > 0
+          ? 'serves faults of user code; system calls on pages that are not resident fail with EFAULT'
+          : 'cannot be opened in any way',
+      usable > 0 ? null : 'one of the three remedies that follow',
+      true,
+    ),
+  );
+  const withBits = (name: string, needed: number, attempt: () => string | null, version: string, required: boolean): void => {
+    if (usable === 0) features.push(feature(name, 'needs userfaultfd', 'make userfaultfd available first', required));
+    else if ((bits & needed) !== needed) features.push(feature(name, 'this kernel lacks it', NEWER_KERNEL(version), required));
+    else {
+      const reason = attempt();
+      features.push(feature(name, reason ?? 'works', reason === null ? null : NEWER_KERNEL(version), required));
+    }
+  };
+  const shmem = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR;
+  withBits('minor faults of memory files', UFFD_FEATURES.MINOR_SHMEM, () => tryRegister(shmem), '5.14', true);
+  withBits(
+    'write protection of memory files',
+    UFFD_FEATURES.WP_HUGETLBFS_SHMEM,
+    () => tryRegister(shmem | UFFDIO_REGISTER_MODE_WP),
+    '5.19 on x64, 6.10 on arm64',
+    true,
+  );
+  withBits('poisoned pages', UFFD_FEATURES.POISON, tryPoison, '6.6', false);
+  withBits('thread ids in faults', UFFD_FEATURES.THREAD_ID, () => null, '4.14', false);
+
+  const getfd = tryPidfdGetfd();
+  features.push(
+    feature(
+      'pidfd_getfd',
+      getfd ?? `works on child processes (Yama ptrace_scope ${readSetting('/proc/sys/kernel/yama/ptrace_scope') ?? 'absent'})`,
+      getfd === null
+        ? null
+        : 'sudo sysctl kernel.yama.ptrace_scope=1; in a container: docker run --cap-add SYS_PTRACE --security-opt seccomp=unconfined',
+    ),
+  );
+  features.push(hugePages(), lockedMemory(), memory(), viewSize(), addressRange());
+  return features;
+}

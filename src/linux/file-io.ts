@@ -1,0 +1,47 @@
+/** Reading files into memory at an address, and writing them from there, without a buffer of JavaScript in between. */
+import { EINTR, RWF_NOWAIT } from './constants.js';
+import { SystemCallError } from './errors.js';
+import { errno, libc } from './libc.js';
+import { scratch } from './native-buffer.js';
+
+// What one read or write transfers at most on Linux, rounded down to a huge page.
+const CHUNK = 0x7fe00000;
+
+/** Reads until the length or the end of the file is reached; returns the bytes read. */
+export function preadToAddress(fd: number, address: number, length: number, offset: number): number {
+  let done = 0;
+  while (done < length) {
+    const step = libc.pread(fd, address + done, Math.min(CHUNK, length - done), offset + done);
+    if (step === 0) break;
+    if (step > 0) done += step;
+    else {
+      const number = errno();
+      if (number !== EINTR) throw new SystemCallError('pread', { fd, address, length, offset, done }, number);
+    }
+  }
+  return done;
+}
+
+/** Writes all of it. */
+export function pwriteFromAddress(fd: number, address: number, length: number, offset: number): void {
+  let done = 0;
+  while (done < length) {
+    const step = libc.pwrite(fd, address + done, Math.min(CHUNK, length - done), offset + done);
+    if (step > 0) done += step;
+    else {
+      const number = step < 0 ? errno() : 0;
+      if (number !== EINTR) throw new SystemCallError('pwrite', { fd, address, length, offset, done }, number);
+    }
+  }
+}
+
+/**
+ * Reads what the kernel has in memory already. Returns the bytes (perhaps fewer than asked, 0 at the end of the file), or the
+ * negative error number: -EAGAIN when it would have to wait for the disk, -EOPNOTSUPP when the file system cannot tell.
+ */
+export function preadWithoutWaiting(fd: number, address: number, length: number, offset: number): number {
+  scratch.setU64(0, address);
+  scratch.setU64(8, Math.min(CHUNK, length));
+  const result = libc.preadv2(fd, scratch.address, 1, offset, RWF_NOWAIT);
+  return result < 0 ? -errno() : result;
+}

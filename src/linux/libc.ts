@@ -1,0 +1,72 @@
+/**
+ * The functions of the C library that the rest of this folder calls. Addresses and lengths are plain numbers: they lie below
+ * 2^53, and the foreign function interface converts numbers several times faster than big integers or buffers.
+ */
+import koffi from 'koffi';
+import { systemCallNumbers } from './constants.js';
+
+/** Checked first, since a missing symbol would give a message that helps nobody on another system. */
+export const SYSTEM_CALL = systemCallNumbers();
+
+// The program's own symbols: they include the C library's under every name that it has (glibc and musl differ).
+const library = koffi.load(null);
+
+function declare<F extends (...args: never[]) => unknown>(prototype: string): F {
+  return library.func(prototype) as unknown as F;
+}
+
+type Numbers<N extends number, A extends number[] = []> = A['length'] extends N ? A : Numbers<N, [...A, number]>;
+type Call<N extends number> = (...args: Numbers<N>) => number;
+
+export const libc = {
+  mmap: declare<Call<6>>('int64_t mmap(uint64_t address, uint64_t length, int protection, int flags, int fd, int64_t offset)'),
+  munmap: declare<Call<2>>('int munmap(uint64_t address, uint64_t length)'),
+  mprotect: declare<Call<3>>('int mprotect(uint64_t address, uint64_t length, int protection)'),
+  madvise: declare<Call<3>>('int madvise(uint64_t address, uint64_t length, int advice)'),
+  mlock: declare<Call<2>>('int mlock(uint64_t address, uint64_t length)'),
+  munlock: declare<Call<2>>('int munlock(uint64_t address, uint64_t length)'),
+  memcpy: declare<Call<3>>('uint64_t memcpy(uint64_t destination, uint64_t source, uint64_t length)'),
+  memset: declare<Call<3>>('uint64_t memset(uint64_t address, int value, uint64_t length)'),
+  memfdCreate: declare<(name: string, flags: number) => number>('int memfd_create(const char *name, uint32_t flags)'),
+  ftruncate: declare<Call<2>>('int ftruncate(int fd, int64_t length)'),
+  fallocate: declare<Call<4>>('int fallocate(int fd, int mode, int64_t offset, int64_t length)'),
+  ioctl: declare<Call<3>>('int ioctl(int fd, uint64_t request, uint64_t argument)'),
+  read: declare<Call<3>>('int64_t read(int fd, uint64_t address, uint64_t length)'),
+  write: declare<Call<3>>('int64_t write(int fd, uint64_t address, uint64_t length)'),
+  pread: declare<Call<4>>('int64_t pread(int fd, uint64_t address, uint64_t length, int64_t offset)'),
+  pwrite: declare<Call<4>>('int64_t pwrite(int fd, uint64_t address, uint64_t length, int64_t offset)'),
+  preadv2: declare<Call<5>>('int64_t preadv2(int fd, uint64_t vectors, int count, int64_t offset, int flags)'),
+  close: declare<Call<1>>('int close(int fd)'),
+  poll: declare<Call<3>>('int poll(uint64_t fds, uint64_t count, int timeout)'),
+  ppoll: declare<Call<4>>('int ppoll(uint64_t fds, uint64_t count, uint64_t timeout, uint64_t signals)'),
+  eventfd: declare<Call<2>>('int eventfd(uint32_t initial, int flags)'),
+  socketpair: declare<Call<4>>('int socketpair(int domain, int type, int protocol, uint64_t fds)'),
+  sendmsg: declare<Call<3>>('int64_t sendmsg(int fd, uint64_t message, int flags)'),
+  recvmsg: declare<Call<3>>('int64_t recvmsg(int fd, uint64_t message, int flags)'),
+  prctl: declare<Call<5>>('int prctl(int option, uint64_t a, uint64_t b, uint64_t c, uint64_t d)'),
+  kill: declare<Call<2>>('int kill(int pid, int signal)'),
+  schedSetaffinity: declare<Call<3>>('int sched_setaffinity(int thread, uint64_t size, uint64_t mask)'),
+  schedGetaffinity: declare<Call<3>>('int sched_getaffinity(int thread, uint64_t size, uint64_t mask)'),
+  getrlimit: declare<Call<2>>('int getrlimit(int resource, uint64_t limits)'),
+  sysconf: declare<Call<1>>('int64_t sysconf(int name)'),
+  exit: declare<(code: number) => never>('void _exit(int code)'),
+  // Declared without the ellipsis: on both processors variadic integer arguments travel in the same registers as named ones.
+  systemCall: declare<Call<7>>(
+    'int64_t syscall(int64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)',
+  ),
+} as const;
+
+// errno is read from the thread's own variable, not by a call: it is cheaper, and leaves no call in which the engine could
+// collect garbage and change it. The variable stays where it is for the life of the thread, as this module does.
+const errnoLocation = declare<() => number>('uint64_t __errno_location()')();
+const errnoVariable = new DataView(koffi.view(errnoLocation, 4));
+
+/** The error number of the last failed call of this thread. Valid only directly after a call that reported failure. */
+export function errno(): number {
+  return errnoVariable.getInt32(0, true);
+}
+
+/** An ArrayBuffer over native memory. It does not own the memory; see `view` in memory.ts for the checked form. */
+export function rawView(address: number, bytes: number): ArrayBuffer {
+  return koffi.view(address, bytes);
+}
