@@ -1,0 +1,116 @@
+// The directions in which the parts of src/ may depend on each other (docs/ARCHITECTURE.md has the picture):
+//
+//   core <- policy <- pager <- api <- cli        drivers and linux are seen by the pager
+//
+// Unit tests are free to import test tools, so rules about packages and node: modules leave them out.
+
+const tests = '\\.test\\.ts$';
+
+/** Files under `folder` import only what matches one of `allowed`. */
+const only = (folder, allowed, comment) => ({
+  name: `${folder.replaceAll('/', '-')}-imports`,
+  comment,
+  severity: 'error',
+  from: { path: `^src/${folder}/`, pathNot: tests },
+  to: { pathNot: allowed },
+});
+
+module.exports = {
+  forbidden: [
+    only('core', ['^src/core/'], 'The core is sans-I/O and deterministic: no node: module, no package, no other part.'),
+    only('policy', ['^src/core/', '^src/policy/'], 'Policies are plain functions over the core.'),
+    only('trace', ['^src/core/', '^src/trace/'], 'The record format knows the core only.'),
+    only(
+      'sim',
+      [
+        '^src/core/',
+        '^src/policy/',
+        '^src/trace/',
+        '^src/sim/',
+        '^src/drivers/simulated/',
+        '^src/drivers/driver\\.ts$',
+      ],
+      'A replay runs on a virtual clock and must not reach the real machine.',
+    ),
+    only(
+      'drivers/simulated',
+      ['^src/core/', '^src/drivers/simulated/', '^src/drivers/driver\\.ts$'],
+      'The simulated device lives in memory: it runs wherever the core runs.',
+    ),
+    {
+      name: 'linux-imports',
+      comment: 'The system calls stand below everything else.',
+      severity: 'error',
+      from: { path: '^src/linux/', pathNot: tests },
+      to: { path: '^src/', pathNot: '^src/linux/' },
+    },
+    {
+      name: 'drivers-look-down',
+      comment: 'A driver knows the core and the system calls, not who uses it.',
+      severity: 'error',
+      from: { path: '^src/drivers/' },
+      to: { path: '^src/', pathNot: '^src/(drivers|core|linux)/' },
+    },
+    {
+      name: 'who-sees-drivers',
+      comment: 'Devices are seen by the pager alone; the simulator has the simulated one.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: ['^src/(pager|drivers|sim)/', tests] },
+      to: { path: '^src/drivers/' },
+    },
+    {
+      name: 'who-sees-linux',
+      comment: 'System calls are for the pager and the drivers; api makes views with them, doctor asks what works.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: ['^src/(pager|drivers|linux|api)/', '^src/cli/doctor', tests] },
+      to: { path: '^src/linux/' },
+    },
+    {
+      name: 'koffi-only-in-linux',
+      comment: 'One folder knows the foreign function interface.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/linux/' },
+      to: { path: '(^|/)(koffi|@koromix)(/|$)' },
+    },
+    {
+      name: 'api-sees-core-types',
+      comment: 'The core lives in the manager; elsewhere an instance of it would be a second truth.',
+      severity: 'error',
+      from: { path: '^src/api/', pathNot: tests },
+      to: { path: '^src/core/', dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'pager-looks-down',
+      comment: 'The manager does not know who calls it.',
+      severity: 'error',
+      from: { path: '^src/pager/' },
+      to: { path: '^src/(api|cli|sim)/' },
+    },
+    {
+      name: 'nothing-imports-cli',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/cli/' },
+      to: { path: '^src/cli/' },
+    },
+    {
+      name: 'no-cycles',
+      comment: 'A cycle of values decides by import order what is defined; a cycle of types does not.',
+      severity: 'error',
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
+    { name: 'resolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
+    {
+      name: 'no-development-package-at-run-time',
+      severity: 'error',
+      from: { path: '^src/', pathNot: tests },
+      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'], dependencyTypesNot: ['type-only'] },
+    },
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    doNotFollow: { path: 'node_modules' },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'types', 'node', 'default'] },
+  },
+};
