@@ -3,9 +3,9 @@ import { spawn } from 'node:child_process';
 import { closeSync, readFileSync } from 'node:fs';
 import {
   MADV_DONTNEED,
+  MAP_ANONYMOUS,
   MAP_FIXED_NOREPLACE,
   MAP_NORESERVE,
-  MAP_ANONYMOUS,
   MAP_PRIVATE,
   MAP_SHARED,
   PROT_NONE,
@@ -17,7 +17,16 @@ import {
   UFFDIO_REGISTER_MODE_WP,
 } from './constants.js';
 import { SystemCallError } from './errors.js';
-import { createMemoryFile, describeMapping, madvise, MAX_VIEW_BYTES, mmap, munmap, occupantsOf, PAGE_SIZE } from './memory.js';
+import {
+  createMemoryFile,
+  describeMapping,
+  MAX_VIEW_BYTES,
+  madvise,
+  mmap,
+  munmap,
+  occupantsOf,
+  PAGE_SIZE,
+} from './memory.js';
 import { cgroupMemory, hasCapability, lockedMemoryLimit, pidfdGetfd, pidfdOpen, systemMemory } from './process.js';
 import { Userfaultfd, type Via } from './userfaultfd.js';
 
@@ -84,7 +93,8 @@ const WAYS: readonly { way: Exclude<Via, 'received'>; name: string; remedy: (cod
     way: 'device',
     name: 'userfaultfd, all faults (/dev/userfaultfd)',
     remedy: (code) => {
-      if (code === 'ENOENT') return `in a container: docker run --device /dev/userfaultfd; otherwise ${NEWER_KERNEL('6.1')}`;
+      if (code === 'ENOENT')
+        return `in a container: docker run --device /dev/userfaultfd; otherwise ${NEWER_KERNEL('6.1')}`;
       return 'sudo setfacl -m u:$USER:rw /dev/userfaultfd; in a container: docker run --device /dev/userfaultfd';
     },
   },
@@ -174,7 +184,8 @@ function addressRange(): Feature {
       const remedy = 'do not preload libraries that reserve memory there, such as sanitizers (LD_PRELOAD)';
       return feature(name, `${text} is taken by ${occupants.map(describeMapping).join(', ')}`, remedy, true);
     }
-    const remedy = 'ulimit -v unlimited; on arm64, run a kernel with 48-bit virtual addresses (CONFIG_ARM64_VA_BITS_48)';
+    const remedy =
+      'ulimit -v unlimited; on arm64, run a kernel with 48-bit virtual addresses (CONFIG_ARM64_VA_BITS_48)';
     return feature(name, reasonOf(error), remedy, true);
   }
 }
@@ -183,7 +194,8 @@ function hugePages(): Feature {
   const name = 'huge pages for memory files';
   const path = '/sys/kernel/mm/transparent_hugepage/shmem_enabled';
   const setting = readSetting(path);
-  if (setting === null) return feature(name, `${path} cannot be read`, 'run a kernel built with CONFIG_TRANSPARENT_HUGEPAGE');
+  if (setting === null)
+    return feature(name, `${path} cannot be read`, 'run a kernel built with CONFIG_TRANSPARENT_HUGEPAGE');
   const chosen = /\[(\w+)\]/.exec(setting)?.[1] ?? setting;
   const usable = chosen !== 'never' && chosen !== 'deny';
   return feature(name, `shmem_enabled is ${chosen}`, usable ? null : `echo advise | sudo tee ${path}`);
@@ -202,7 +214,8 @@ function lockedMemory(): Feature {
 function memory(): Feature {
   const { total, available } = systemMemory();
   const { limit, usage, file } = cgroupMemory();
-  const group = file === null ? 'no control group limit' : `control group limit ${bytes(limit)}, ${bytes(usage)} used (${file})`;
+  const group =
+    file === null ? 'no control group limit' : `control group limit ${bytes(limit)}, ${bytes(usage)} used (${file})`;
   const enough = Math.min(total, limit) >= 256 * 2 ** 20;
   const remedy = 'give the machine or container more memory (docker run --memory 1g)';
   return feature('memory', `${bytes(total)} in all, ${bytes(available)} available; ${group}`, enough ? null : remedy);
@@ -244,9 +257,16 @@ export function probeFeatures(): Feature[] {
       true,
     ),
   );
-  const withBits = (name: string, needed: number, attempt: () => string | null, version: string, required: boolean): void => {
+  const withBits = (
+    name: string,
+    needed: number,
+    attempt: () => string | null,
+    version: string,
+    required: boolean,
+  ): void => {
     if (usable === 0) features.push(feature(name, 'needs userfaultfd', 'make userfaultfd available first', required));
-    else if ((bits & needed) !== needed) features.push(feature(name, 'this kernel lacks it', NEWER_KERNEL(version), required));
+    else if ((bits & needed) !== needed)
+      features.push(feature(name, 'this kernel lacks it', NEWER_KERNEL(version), required));
     else {
       const reason = attempt();
       features.push(feature(name, reason ?? 'works', reason === null ? null : NEWER_KERNEL(version), required));
@@ -268,7 +288,8 @@ export function probeFeatures(): Feature[] {
   features.push(
     feature(
       'pidfd_getfd',
-      getfd ?? `works on child processes (Yama ptrace_scope ${readSetting('/proc/sys/kernel/yama/ptrace_scope') ?? 'absent'})`,
+      getfd ??
+        `works on child processes (Yama ptrace_scope ${readSetting('/proc/sys/kernel/yama/ptrace_scope') ?? 'absent'})`,
       getfd === null
         ? null
         : 'sudo sysctl kernel.yama.ptrace_scope=1; in a container: docker run --cap-add SYS_PTRACE --security-opt seccomp=unconfined',

@@ -1,12 +1,5 @@
 /** Waiting on a word of memory that processes share. Atomics.wait refuses memory that is not a SharedArrayBuffer. */
-import {
-  EAGAIN,
-  EINTR,
-  ETIMEDOUT,
-  FUTEX_BITSET_MATCH_ANY,
-  FUTEX_WAIT_BITSET,
-  FUTEX_WAKE,
-} from './constants.js';
+import { EAGAIN, EINTR, ETIMEDOUT, FUTEX_BITSET_MATCH_ANY, FUTEX_WAIT_BITSET, FUTEX_WAKE } from './constants.js';
 import { check, SystemCallError } from './errors.js';
 import { errno, libc, SYSTEM_CALL } from './libc.js';
 import { NativeBuffer } from './native-buffer.js';
@@ -17,7 +10,11 @@ const deadline = new NativeBuffer(4096);
  * Sleeps while the 32-bit word at an address has the expected value. 'changed': it had another one. A wake-up may be spurious,
  * as with every futex: look at the word again. The page must be resident, unless faults of the kernel are served.
  */
-export function futexWait(address: number, expected: number, timeoutMs = Number.POSITIVE_INFINITY): 'woken' | 'changed' | 'timeout' {
+export function futexWait(
+  address: number,
+  expected: number,
+  timeoutMs = Number.POSITIVE_INFINITY,
+): 'woken' | 'changed' | 'timeout' {
   let timeout = 0;
   if (timeoutMs !== Number.POSITIVE_INFINITY) {
     // An absolute time of the monotonic clock, which process.hrtime reads too: a signal can then simply wait again.
@@ -41,7 +38,8 @@ export function futexWait(address: number, expected: number, timeoutMs = Number.
     const number = errno();
     if (number === EAGAIN) return 'changed';
     if (number === ETIMEDOUT) return 'timeout';
-    if (number !== EINTR) throw new SystemCallError('futex', { address, operation: 'wait', expected, timeoutMs }, number);
+    if (number !== EINTR)
+      throw new SystemCallError('futex', { address, operation: 'wait', expected, timeoutMs }, number);
   }
 }
 

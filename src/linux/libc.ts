@@ -19,7 +19,9 @@ type Numbers<N extends number, A extends number[] = []> = A['length'] extends N 
 type Call<N extends number> = (...args: Numbers<N>) => number;
 
 export const libc = {
-  mmap: declare<Call<6>>('int64_t mmap(uint64_t address, uint64_t length, int protection, int flags, int fd, int64_t offset)'),
+  mmap: declare<Call<6>>(
+    'int64_t mmap(uint64_t address, uint64_t length, int protection, int flags, int fd, int64_t offset)',
+  ),
   munmap: declare<Call<2>>('int munmap(uint64_t address, uint64_t length)'),
   mprotect: declare<Call<3>>('int mprotect(uint64_t address, uint64_t length, int protection)'),
   madvise: declare<Call<3>>('int madvise(uint64_t address, uint64_t length, int advice)'),

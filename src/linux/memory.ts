@@ -36,9 +36,11 @@ export function mmap(length: number, options: MapOptions): number {
   if (result < 0) {
     const number = errno();
     let remark: string | undefined;
-    if (noReplace && number === EEXIST) remark = `in the way: ${occupantsOf(address, length).map(describeMapping).join(', ')}`;
+    if (noReplace && number === EEXIST)
+      remark = `in the way: ${occupantsOf(address, length).map(describeMapping).join(', ')}`;
     else if (noReplace && number === ENOMEM) {
-      remark = 'the address may lie beyond what this kernel gives a process (arm64 kernels with 39 or 42 bits), or a limit on address space (ulimit -v) is set';
+      remark =
+        'the address may lie beyond what this kernel gives a process (arm64 kernels with 39 or 42 bits), or a limit on address space (ulimit -v) is set';
     }
     throw new SystemCallError('mmap', { address, length, protection, flags, fd, offset }, number, remark);
   }

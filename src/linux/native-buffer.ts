@@ -19,11 +19,9 @@ export class NativeBuffer {
   readonly bytes: Uint8Array;
 
   constructor(readonly length: number) {
-    this.address = check(
-      libc.mmap(0, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
-      'mmap',
-      { length },
-    );
+    this.address = check(libc.mmap(0, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 'mmap', {
+      length,
+    });
     const buffer = rawView(this.address, length);
     this.view = new DataView(buffer);
     this.bytes = new Uint8Array(buffer);

@@ -62,7 +62,9 @@ export class Poller {
 
   private checkSlot(slot: number): void {
     if (!(Number.isInteger(slot) && slot >= 0 && slot < this.slots)) {
-      throw Object.assign(new RangeError(`slot ${slot} is not one of the poller's ${this.slots}`), { code: 'POLL_SLOT' });
+      throw Object.assign(new RangeError(`slot ${slot} is not one of the poller's ${this.slots}`), {
+        code: 'POLL_SLOT',
+      });
     }
   }
 }

@@ -64,7 +64,10 @@ export function getAffinity(thread = 0): number[] {
 export function setAffinity(cpus: readonly number[], thread = 0): void {
   scratch.bytes.fill(0, 0, MASK_BYTES);
   for (const cpu of cpus) scratch.view.setUint8(cpu >> 3, scratch.view.getUint8(cpu >> 3) | (1 << (cpu & 7)));
-  check(libc.schedSetaffinity(thread, MASK_BYTES, scratch.address), 'sched_setaffinity', { thread, cpus: cpus.join(',') });
+  check(libc.schedSetaffinity(thread, MASK_BYTES, scratch.address), 'sched_setaffinity', {
+    thread,
+    cpus: cpus.join(','),
+  });
 }
 
 /** How much memory this process may lock; Infinity when there is no limit. */
@@ -84,7 +87,10 @@ export function hasCapability(number: number): boolean {
 }
 
 /** From /proc/meminfo, in bytes. */
-export function systemMemory(text: string = readFileSync('/proc/meminfo', 'latin1')): { total: number; available: number } {
+export function systemMemory(text: string = readFileSync('/proc/meminfo', 'latin1')): {
+  total: number;
+  available: number;
+} {
   const field = (name: string): number => {
     const match = new RegExp(`^${name}:\\s*(\\d+) kB$`, 'm').exec(text);
     return match === null ? 0 : Number(match[1]) * 1024;
@@ -121,14 +127,18 @@ export function cgroupMemory(read: ReadText = readText): CgroupMemory {
     const [type = '', , superOptions = ''] = after.split(' ');
     const two = type === 'cgroup2';
     if (!two && !(type === 'cgroup' && superOptions.split(',').includes('memory'))) continue;
-    const group = groups.find(([, controllers = '']) => (two ? controllers === '' : controllers.split(',').includes('memory')));
+    const group = groups.find(([, controllers = '']) =>
+      two ? controllers === '' : controllers.split(',').includes('memory'),
+    );
     if (group === undefined) continue;
     const path = group.slice(2).join(':');
     // The mount shows the hierarchy from its root on: in a container without a namespace of its own, that is the container's.
     const prefix = root === '/' ? '' : root;
     let relative = path === prefix || path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : '';
     if (relative === '/') relative = '';
-    const [limitName, usageName] = two ? ['memory.max', 'memory.current'] : ['memory.limit_in_bytes', 'memory.usage_in_bytes'];
+    const [limitName, usageName] = two
+      ? ['memory.max', 'memory.current']
+      : ['memory.limit_in_bytes', 'memory.usage_in_bytes'];
     for (;;) {
       const file = `${mountPoint}${relative}/${limitName}`;
       const text = read(file)?.trim();

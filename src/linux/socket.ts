@@ -102,7 +102,10 @@ export class MessageSocket {
     const flags = area.view.getInt32(48, true);
     if ((flags & (MSG_TRUNC | MSG_CTRUNC)) !== 0) {
       for (const fd of fds) closeSync(fd);
-      const what = (flags & MSG_TRUNC) !== 0 ? `is longer than ${this.maxBytes} bytes` : 'lost descriptors (the limit on open files, ulimit -n, may be reached)';
+      const what =
+        (flags & MSG_TRUNC) !== 0
+          ? `is longer than ${this.maxBytes} bytes`
+          : 'lost descriptors (the limit on open files, ulimit -n, may be reached)';
       throw Object.assign(new Error(`a received message ${what}`), { code: 'MESSAGE_TRUNCATED' });
     }
     return { bytes: area.bytes.slice(PAYLOAD, PAYLOAD + length), fds };
@@ -133,7 +136,8 @@ export class MessageSocket {
       const length = area.getU64(at);
       if (length < CONTROL_HEADER) break;
       if (area.view.getInt32(at + 8, true) === SOL_SOCKET && area.view.getInt32(at + 12, true) === SCM_RIGHTS) {
-        for (let i = at + CONTROL_HEADER; i + 4 <= Math.min(at + length, end); i += 4) fds.push(area.view.getInt32(i, true));
+        for (let i = at + CONTROL_HEADER; i + 4 <= Math.min(at + length, end); i += 4)
+          fds.push(area.view.getInt32(i, true));
       }
       at += Math.ceil(length / 8) * 8;
     }

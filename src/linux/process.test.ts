@@ -1,0 +1,184 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { closeSync, fstatSync } from 'node:fs';
+import { afterEach, describe, expect, it } from 'vitest';
+import { POLLIN } from './constants.js';
+import { createMemoryFile } from './memory.js';
+import { Poller } from './poll.js';
+import {
+  cgroupMemory,
+  getAffinity,
+  hasCapability,
+  kill,
+  lockedMemoryLimit,
+  pidfdGetfd,
+  pidfdOpen,
+  pidfdSendSignal,
+  setAffinity,
+  setParentDeathSignal,
+  systemMemory,
+  threadId,
+} from './process.js';
+
+const cleanups: (() => void)[] = [];
+afterEach(() => {
+  for (const cleanup of cleanups.splice(0).reverse()) cleanup();
+});
+
+function sleeper(stdio: Parameters<typeof spawn>[2]['stdio'] = 'ignore'): {
+  child: ChildProcess;
+  pid: number;
+  pidfd: number;
+} {
+  const child = spawn('sleep', ['60'], { stdio });
+  cleanups.push(() => child.kill('SIGKILL'));
+  const pid = child.pid ?? -1;
+  const pidfd = pidfdOpen(pid);
+  cleanups.push(() => closeSync(pidfd));
+  return { child, pid, pidfd };
+}
+
+describe('pidfd', () => {
+  it('becomes readable when the process is killed, and then takes no more signals', async () => {
+    const { child, pidfd } = sleeper();
+    const poller = new Poller(1);
+    poller.set(0, pidfd);
+    expect(poller.wait(0)).toBe(0);
+    const exit = new Promise((resolve) => child.once('exit', (_code, signal) => resolve(signal)));
+    expect(pidfdSendSignal(pidfd, 0)).toBe(true);
+    expect(pidfdSendSignal(pidfd, 9)).toBe(true);
+    expect(poller.wait(5000)).toBe(1);
+    expect(poller.readyAt(0) & POLLIN).toBe(POLLIN);
+    expect(await exit).toBe('SIGKILL');
+    expect(pidfdSendSignal(pidfd, 0)).toBe(false);
+  });
+
+  it("takes a child's descriptor", () => {
+    const file = createMemoryFile('test', 4096);
+    cleanups.push(() => closeSync(file));
+    const { pidfd } = sleeper(['ignore', 'ignore', 'ignore', file]);
+    const copy = pidfdGetfd(pidfd, 3);
+    cleanups.push(() => closeSync(copy));
+    expect(copy).not.toBe(file);
+    expect(fstatSync(copy).ino).toBe(fstatSync(file).ino);
+    expect(() => pidfdGetfd(pidfd, 999)).toThrowError(/^pidfd_getfd\(pidfd=\d+, targetFd=999\) failed: EBADF/);
+  });
+
+  it('names a process that is not there', () => {
+    expect(() => pidfdOpen(2 ** 22 + 1)).toThrowError(/^pidfd_open\(pid=4194305\) failed: (ESRCH|EINVAL)/);
+  });
+});
+
+describe('processes and threads', () => {
+  it('learn whether their parent was still there when they asked for a signal at its death', () => {
+    cleanups.push(() => setParentDeathSignal(0, 0));
+    expect(setParentDeathSignal(10, process.ppid)).toBe(true);
+    expect(setParentDeathSignal(10, 1_000_000_000)).toBe(false);
+    expect(() => setParentDeathSignal(1000, process.ppid)).toThrowError(/^prctl\(.*signal=1000\) failed: EINVAL/);
+  });
+
+  it('have an id, and a set of CPUs that can be changed and put back', () => {
+    expect(threadId()).toBeGreaterThan(0);
+    const before = getAffinity();
+    expect(before.length).toBeGreaterThan(0);
+    cleanups.push(() => setAffinity(before));
+    setAffinity([before[0]]);
+    expect(getAffinity()).toEqual([before[0]]);
+    setAffinity(before);
+    expect(getAffinity()).toEqual(before);
+    expect(() => setAffinity([])).toThrowError(/^sched_setaffinity\(.*EINVAL/);
+  });
+
+  it('take signals by number', () => {
+    expect(() => kill(process.pid, 0)).not.toThrow();
+    expect(() => kill(process.pid, 1000)).toThrowError(/^kill\(.*signal=1000\) failed: EINVAL/);
+  });
+});
+
+describe('limits', () => {
+  it('of locked memory are those of the shell', () => {
+    const text = spawnSync('sh', ['-c', 'ulimit -S -l; ulimit -H -l'], { encoding: 'utf8' }).stdout.trim().split('\n');
+    const [soft, hard] = text.map((value) => (value === 'unlimited' ? Number.POSITIVE_INFINITY : Number(value) * 1024));
+    expect(lockedMemoryLimit()).toEqual({ soft, hard });
+  });
+
+  it('include capabilities', () => {
+    // CAP_CHECKPOINT_RESTORE is 40 and the last so far; a number beyond every kernel's is never held.
+    expect(hasCapability(63)).toBe(false);
+  });
+
+  it('of the machine are in bytes', () => {
+    const { total, available } = systemMemory();
+    expect(total).toBeGreaterThan(2 ** 26);
+    expect(available).toBeGreaterThan(0);
+    expect(available).toBeLessThanOrEqual(total);
+    expect(systemMemory('MemTotal:  16 kB\nMemFree: 1 kB\n')).toEqual({ total: 16_384, available: 0 });
+  });
+});
+
+describe('cgroupMemory', () => {
+  const reader =
+    (files: Record<string, string>) =>
+    (path: string): string | null =>
+      files[path] ?? null;
+  const MOUNT_2 = '30 20 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate';
+
+  it('reads this machine', () => {
+    const { limit, usage } = cgroupMemory();
+    expect(limit).toBeGreaterThan(2 ** 20);
+    expect(usage).toBeGreaterThanOrEqual(0);
+  });
+
+  it('takes the smallest limit on the way up, with the usage there', () => {
+    const files = {
+      '/proc/self/cgroup': '0::/user.slice/a:b.service\n',
+      '/proc/self/mountinfo': `${MOUNT_2}\n`,
+      '/sys/fs/cgroup/user.slice/a:b.service/memory.max': 'max\n',
+      '/sys/fs/cgroup/user.slice/a:b.service/memory.current': '100\n',
+      '/sys/fs/cgroup/user.slice/memory.max': '1073741824\n',
+      '/sys/fs/cgroup/user.slice/memory.current': '300\n',
+    };
+    expect(cgroupMemory(reader(files))).toEqual({
+      limit: 2 ** 30,
+      usage: 300,
+      file: '/sys/fs/cgroup/user.slice/memory.max',
+    });
+  });
+
+  it('reads a container with a namespace of its own', () => {
+    const files = {
+      '/proc/self/cgroup': '0::/\n',
+      '/proc/self/mountinfo': `${MOUNT_2}\n`,
+      '/sys/fs/cgroup/memory.max': '536870912\n',
+      '/sys/fs/cgroup/memory.current': '5\n',
+    };
+    expect(cgroupMemory(reader(files))).toMatchObject({ limit: 2 ** 29, usage: 5 });
+  });
+
+  it('reads version 1 in a container whose mount starts at its own group', () => {
+    const files = {
+      '/proc/self/cgroup': '5:cpu,cpuacct:/docker/abc\n4:memory:/docker/abc\n',
+      '/proc/self/mountinfo': [
+        '40 30 0:30 /docker/abc /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu,cpuacct',
+        '41 30 0:31 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory',
+      ].join('\n'),
+      '/sys/fs/cgroup/memory/memory.limit_in_bytes': '268435456\n',
+      '/sys/fs/cgroup/memory/memory.usage_in_bytes': '77\n',
+    };
+    expect(cgroupMemory(reader(files))).toEqual({
+      limit: 2 ** 28,
+      usage: 77,
+      file: '/sys/fs/cgroup/memory/memory.limit_in_bytes',
+    });
+  });
+
+  it('knows the number by which version 1 says that there is no limit, and a machine without groups', () => {
+    const files = {
+      '/proc/self/cgroup': '4:memory:/\n',
+      '/proc/self/mountinfo': '41 30 0:31 / /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory',
+      '/sys/fs/cgroup/memory/memory.limit_in_bytes': '9223372036854771712\n',
+      '/sys/fs/cgroup/memory/memory.usage_in_bytes': '77\n',
+    };
+    expect(cgroupMemory(reader(files))).toEqual({ limit: Number.POSITIVE_INFINITY, usage: 77, file: null });
+    expect(cgroupMemory(reader({}))).toEqual({ limit: Number.POSITIVE_INFINITY, usage: 0, file: null });
+  });
+});
