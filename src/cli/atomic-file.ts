@@ -1,0 +1,147 @@
+// A result file that is there whole or not at all: it is written under a temporary name in the same folder, and takes
+// its own name only when every byte has reached the disk.
+
+import { randomBytes } from 'node:crypto';
+import {
+  close,
+  closeSync,
+  constants,
+  fchmodSync,
+  fsync,
+  lstatSync,
+  openSync,
+  readlinkSync,
+  realpathSync,
+  rename,
+  statSync,
+  unlinkSync,
+} from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+
+const syncFile = promisify(fsync);
+const closeFile = promisify(close);
+const renameFile = promisify(rename);
+
+// What is unfinished when the process ends by process.exit or an uncaught error goes then. After kill -9 or a power cut
+// the temporary file stays behind, under a name that says whose it was; the old result is whole all the same.
+const unfinished = new Set<AtomicFile>();
+let exitListener = false;
+
+export class AtomicFile {
+  /** The file that commit() replaces, with symbolic links followed: a link keeps pointing to the result. */
+  readonly path: string;
+  readonly temporaryPath: string;
+  /** Open for reading and writing until commit() or abort(). */
+  readonly fd: number;
+  #state: 'open' | 'committing' | 'done' = 'open';
+
+  private constructor(path: string, temporaryPath: string, fd: number) {
+    this.path = path;
+    this.temporaryPath = temporaryPath;
+    this.fd = fd;
+  }
+
+  static create(file: string): AtomicFile {
+    const path = followLinks(file);
+    const existing = statSync(path, { throwIfNoEntry: false });
+    if (existing && !existing.isFile()) {
+      const what = existing.isDirectory() ? 'a folder' : 'no regular file';
+      throw Object.assign(new Error(`${file} is ${what} and cannot be replaced by a result; name another file`), {
+        code: 'NOT_A_REGULAR_FILE',
+        path,
+      });
+    }
+    // A name may have 255 bytes; the longest character has four.
+    const name = basename(path).slice(0, 50);
+    const temporaryPath = join(dirname(path), `.${name}.${process.pid}-${randomBytes(6).toString('hex')}.onemem-tmp`);
+    const flags = constants.O_CREAT | constants.O_EXCL | constants.O_RDWR | constants.O_NOFOLLOW;
+    const fd = openSync(temporaryPath, flags, 0o666);
+    const result = new AtomicFile(path, temporaryPath, fd);
+    unfinished.add(result);
+    if (!exitListener) {
+      exitListener = true;
+      process.on('exit', () => {
+        for (const left of unfinished) left.#remove();
+      });
+    }
+    if (existing) {
+      try {
+        fchmodSync(fd, existing.mode & 0o777);
+      } catch (error) {
+        result.abort();
+        throw error;
+      }
+    }
+    return result;
+  }
+
+  /**
+   * Puts the content in place of the old file. When the promise resolves, a power cut no longer loses it; when it
+   * rejects, the old file is as it was.
+   */
+  async commit(): Promise<void> {
+    if (this.#state !== 'open') throw new Error(`${this.path} has been committed or given up already`);
+    this.#state = 'committing';
+    try {
+      await syncFile(this.fd);
+      await renameFile(this.temporaryPath, this.path);
+    } catch (error) {
+      this.#state = 'open';
+      this.abort();
+      throw error;
+    }
+    this.#state = 'done';
+    unfinished.delete(this);
+    await closeFile(this.fd);
+    await syncFolder(dirname(this.path));
+  }
+
+  /** Gives the content up; the old file stays. After commit() it does nothing. */
+  abort(): void {
+    if (this.#state !== 'open') return;
+    this.#state = 'done';
+    unfinished.delete(this);
+    this.#remove();
+    closeSync(this.fd);
+  }
+
+  [Symbol.dispose](): void {
+    this.abort();
+  }
+
+  #remove(): void {
+    try {
+      unlinkSync(this.temporaryPath);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    }
+  }
+}
+
+function followLinks(file: string): string {
+  const path = resolve(file);
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  // A new file, or a link to one that is not there yet.
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) {
+    return followLinks(resolve(dirname(path), readlinkSync(path)));
+  }
+  return path;
+}
+
+/** The rename is an entry in the folder, which reaches the disk on its own. */
+async function syncFolder(folder: string): Promise<void> {
+  const fd = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    await syncFile(fd);
+  } catch (error) {
+    // Some network file systems cannot sync a folder; the rename holds there as well as it can.
+    if (!['EINVAL', 'ENOTSUP', 'EROFS'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+  } finally {
+    closeSync(fd);
+  }
+}

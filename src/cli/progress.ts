@@ -1,0 +1,138 @@
+// How far a long command is: a bar where somebody watches, lines where the output goes to a file or a pipe, and nothing
+// where a program reads it.
+
+import cliProgress from 'cli-progress';
+import { formatBytes, formatCount, formatDuration } from './format.js';
+
+export interface Progress {
+  /** Done so far, in the same unit as `total`. `detail` is a few words that stand at the end. */
+  update(done: number, detail?: string): void;
+  /** A line of text that stays above the bar. */
+  note(line: string): void;
+  /**
+   * Shows the last state and leaves the terminal in order. Later calls do nothing. Until then the bar redraws itself by a
+   * timer, which keeps the process alive: call it whatever happens, best by `using`.
+   */
+  finish(): void;
+  [Symbol.dispose](): void;
+}
+
+export interface ProgressOptions {
+  label: string;
+  total: number;
+  unit?: 'bytes' | 'count';
+  /** Nothing at all, as for --json. */
+  silent?: boolean;
+  /** Standard error unless told, so that results can be piped on. */
+  stream?: NodeJS.WritableStream & { isTTY?: boolean };
+  /** Milliseconds; for tests. */
+  now?: () => number;
+}
+
+/** Lines that nobody watches should not fill a log. */
+const LINE_EVERY_MS = 1000;
+
+export function createProgress(options: ProgressOptions): Progress {
+  if (options.silent) return { update() {}, note() {}, finish() {}, [Symbol.dispose]() {} };
+  const stream = options.stream ?? process.stderr;
+  // A terminal that cannot move its cursor gets lines.
+  return stream.isTTY && process.env['TERM'] !== 'dumb' ? bar(options, stream) : lines(options, stream);
+}
+
+function percent(done: number, total: number): number {
+  // Nothing to do is done. 100 means done: 99.9 must not look like it.
+  if (total <= 0) return 100;
+  return Math.max(0, Math.min(100, Math.floor((done / total) * 100)));
+}
+
+function amount(value: number, options: ProgressOptions): string {
+  return options.unit === 'bytes' ? formatBytes(value) : formatCount(Math.round(value));
+}
+
+function lines(options: ProgressOptions, stream: NodeJS.WritableStream): Progress {
+  const now = options.now ?? (() => performance.now());
+  const started = now();
+  let shownAt = Number.NEGATIVE_INFINITY;
+  let shownPercent = -1;
+  let last: { done: number; detail: string } | null = null;
+  let finished = false;
+  const show = (done: number, detail: string) => {
+    const at = percent(done, options.total);
+    stream.write(
+      `${options.label}: ${at}% (${amount(done, options)} of ${amount(options.total, options)}) after ` +
+        `${formatDuration(now() - started)}${detail === '' ? '' : `, ${detail}`}\n`,
+    );
+    shownAt = now();
+    shownPercent = at;
+    last = null;
+  };
+  return {
+    update(done, detail = '') {
+      if (finished) return;
+      last = { done, detail };
+      if (now() - shownAt < LINE_EVERY_MS) return;
+      // A job that stands still says so only now and then, and not every second.
+      if (percent(done, options.total) === shownPercent && now() - shownAt < 10 * LINE_EVERY_MS) return;
+      show(done, detail);
+    },
+    note(line) {
+      stream.write(`${line}\n`);
+    },
+    finish() {
+      if (!finished && last) show(last.done, last.detail);
+      finished = true;
+    },
+    [Symbol.dispose]() {
+      this.finish();
+    },
+  };
+}
+
+function bar(options: ProgressOptions, stream: NodeJS.WritableStream): Progress {
+  let finished = false;
+  let text = '';
+  const single = new cliProgress.SingleBar(
+    {
+      stream: stream as NodeJS.WriteStream,
+      noTTYOutput: false,
+      hideCursor: false,
+      fps: 10,
+      barsize: 30,
+      // Left as it is: switched off, it would stay off after an interrupt. Lines are cut to the width instead.
+      linewrap: true,
+      clearOnComplete: false,
+      stopOnComplete: false,
+      emptyOnZero: false,
+      gracefulExit: false,
+      format: (settings, params) => {
+        const filled = Math.round(Math.min(1, Math.max(0, params.progress)) * (settings.barsize ?? 30));
+        const picture = `${'█'.repeat(filled)}${'░'.repeat((settings.barsize ?? 30) - filled)}`;
+        const line =
+          `${options.label} ${picture} ${String(percent(params.value, options.total)).padStart(3)}%  ` +
+          `${amount(params.value, options)} of ${amount(options.total, options)}${text === '' ? '' : `  ${text}`}`;
+        return line.slice(0, Math.max(20, ((stream as NodeJS.WriteStream).columns || 80) - 1));
+      },
+    },
+    cliProgress.Presets.shades_classic,
+  );
+  single.start(Math.max(options.total, 1), options.total <= 0 ? 1 : 0);
+  return {
+    update(done, detail = '') {
+      if (finished) return;
+      text = detail;
+      single.update(Math.min(done, Math.max(options.total, 1)));
+    },
+    note(line) {
+      // The bar is redrawn below the line at the next update.
+      stream.write(`\r\u001b[K${line}\n`);
+    },
+    finish() {
+      if (finished) return;
+      finished = true;
+      single.stop();
+    },
+    [Symbol.dispose]() {
+      this.finish();
+    },
+  };
+}
