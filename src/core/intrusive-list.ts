@@ -1,0 +1,57 @@
+/** A doubly linked list of small numbers whose links live in arrays: no allocation to move an entry, no search to remove one. */
+export class IntrusiveList {
+  private next = new Int32Array(64).fill(-2);
+  private previous = new Int32Array(64).fill(-2);
+  head = -1;
+  tail = -1;
+  size = 0;
+
+  has(entry: number): boolean {
+    return entry < this.next.length && this.next[entry] !== -2;
+  }
+
+  /** Appends the entry; one that is in the list already moves to the tail. */
+  append(entry: number): void {
+    this.reserve(entry);
+    if (this.tail === entry) return;
+    if (this.next[entry] !== -2) this.remove(entry);
+    this.next[entry] = -1;
+    this.previous[entry] = this.tail;
+    if (this.tail === -1) this.head = entry;
+    else this.next[this.tail] = entry;
+    this.tail = entry;
+    this.size++;
+  }
+
+  remove(entry: number): void {
+    if (!this.has(entry)) return;
+    const before = this.previous[entry];
+    const after = this.next[entry];
+    if (before === -1) this.head = after;
+    else this.next[before] = after;
+    if (after === -1) this.tail = before;
+    else this.previous[after] = before;
+    this.next[entry] = -2;
+    this.previous[entry] = -2;
+    this.size--;
+  }
+
+  /** The entry after this one, or -1. */
+  after(entry: number): number {
+    return this.next[entry];
+  }
+
+  private reserve(entry: number): void {
+    if (entry < this.next.length) return;
+    let length = this.next.length;
+    while (length <= entry) length *= 2;
+    this.next = grow(this.next, length);
+    this.previous = grow(this.previous, length);
+  }
+}
+
+function grow(array: Int32Array, length: number): Int32Array<ArrayBuffer> {
+  const larger = new Int32Array(length).fill(-2);
+  larger.set(array);
+  return larger;
+}

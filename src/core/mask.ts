@@ -1,0 +1,95 @@
+/**
+ * Page masks: one bit for each of a block's 512 pages in sixteen 32-bit words. Typed arrays of 64 bytes live inside the
+ * JavaScript heap, so that a block costs no native allocation.
+ */
+import { PAGES_PER_BLOCK } from './types.js';
+
+export type Mask = Int32Array;
+export const WORDS = PAGES_PER_BLOCK / 32;
+
+export function createMask(): Mask {
+  return new Int32Array(WORDS);
+}
+
+export function has(mask: Mask, page: number): boolean {
+  return ((mask[page >>> 5] >>> (page & 31)) & 1) !== 0;
+}
+
+export function add(mask: Mask, page: number): void {
+  mask[page >>> 5] |= 1 << (page & 31);
+}
+
+export function remove(mask: Mask, page: number): void {
+  mask[page >>> 5] &= ~(1 << (page & 31));
+}
+
+/** The bits of [first, first + count) that fall into word `word`. */
+function wordBits(word: number, first: number, count: number): number {
+  const low = Math.max(first - word * 32, 0);
+  const high = Math.min(first + count - word * 32, 32);
+  if (low >= high) return 0;
+  const width = high - low;
+  return (width === 32 ? -1 : ((1 << width) - 1) << low) | 0;
+}
+
+export function addRun(mask: Mask, first: number, count: number): void {
+  const last = (first + count - 1) >>> 5;
+  for (let word = first >>> 5; word <= last; word++) mask[word] |= wordBits(word, first, count);
+}
+
+export function removeRun(mask: Mask, first: number, count: number): void {
+  const last = (first + count - 1) >>> 5;
+  for (let word = first >>> 5; word <= last; word++) mask[word] &= ~wordBits(word, first, count);
+}
+
+export function isEmpty(mask: Mask): boolean {
+  for (let word = 0; word < WORDS; word++) if (mask[word] !== 0) return false;
+  return true;
+}
+
+export function clear(mask: Mask): void {
+  mask.fill(0);
+}
+
+function bitCount(value: number): number {
+  value -= (value >>> 1) & 0x55555555;
+  value = (value & 0x33333333) + ((value >>> 2) & 0x33333333);
+  return Math.imul((value + (value >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
+}
+
+export function size(mask: Mask): number {
+  let total = 0;
+  for (let word = 0; word < WORDS; word++) total += bitCount(mask[word]);
+  return total;
+}
+
+export function sizeOfRun(mask: Mask, first: number, count: number): number {
+  let total = 0;
+  const last = (first + count - 1) >>> 5;
+  for (let word = first >>> 5; word <= last; word++) total += bitCount(mask[word] & wordBits(word, first, count));
+  return total;
+}
+
+/** The first page at or after `from` that is in the mask, or 512. */
+export function next(mask: Mask, from: number): number {
+  if (from >= PAGES_PER_BLOCK) return PAGES_PER_BLOCK;
+  let word = from >>> 5;
+  let bits = mask[word] & (-1 << (from & 31));
+  while (bits === 0) {
+    if (++word === WORDS) return PAGES_PER_BLOCK;
+    bits = mask[word];
+  }
+  return word * 32 + 31 - Math.clz32(bits & -bits);
+}
+
+/** The first page at or after `from` that is not in the mask, or 512. */
+export function nextAbsent(mask: Mask, from: number): number {
+  if (from >= PAGES_PER_BLOCK) return PAGES_PER_BLOCK;
+  let word = from >>> 5;
+  let bits = ~mask[word] & (-1 << (from & 31));
+  while (bits === 0) {
+    if (++word === WORDS) return PAGES_PER_BLOCK;
+    bits = ~mask[word];
+  }
+  return word * 32 + 31 - Math.clz32(bits & -bits);
+}

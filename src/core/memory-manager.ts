@@ -1,0 +1,656 @@
+/**
+ * The memory manager: events in, commands out. It owns the logical page table of one space and decides every movement in it.
+ * It knows no clock, no file and no thread; whoever drives it hands in what happened and carries out what it asks for, so
+ * that the pager and the simulator run the same code.
+ */
+import { addRun, clear, createMask, has, isEmpty, size } from './mask.js';
+import { revokeDone, transferDone } from './operation.js';
+import { loseNode, service } from './service.js';
+import {
+  createProcessor,
+  createState,
+  isHeld,
+  makeReady,
+  mappingOf,
+  type Policies,
+  type Processor,
+  type ProcessorCounters,
+  processorOf,
+  protect,
+  type Request,
+  releaseBacking,
+  type State,
+  unprotectAll,
+} from './state.js';
+import {
+  Access,
+  type Commands,
+  type DenyReason,
+  HOST,
+  PAGES_PER_BLOCK,
+  type ProcessorDescription,
+  type ProcessorId,
+  type Status,
+} from './types.js';
+import type { Block, Task, TaskKind } from './va-block.js';
+import type { Range, RangeOptions } from './va-space.js';
+
+/** Blocks of one request that are worked on at once: enough to keep an engine busy, few enough not to bury a fault. */
+const BLOCKS_AT_ONCE = 4;
+
+/** How a launch uses one range of pages. */
+export interface LaunchArgument {
+  readonly first: number;
+  readonly count: number;
+  readonly use: 'in' | 'out' | 'inout';
+}
+
+interface Launch {
+  readonly id: number;
+  readonly processor: ProcessorId;
+  /** The processor itself, since its number may have been given to another one when the launch ends. */
+  readonly owner: Processor | undefined;
+  readonly arguments: readonly LaunchArgument[];
+  stage: 'emptying' | 'gathering' | 'running';
+  outstanding: number;
+  failure: DenyReason | null;
+  /** Blocks that are still to be gathered, the last one first. */
+  blocks: number[];
+  /** Requests whose holds are the launch's. */
+  readonly held: Request[];
+}
+
+/** The blocks that the arguments lie in, the highest first. */
+function blocksOf(args: readonly LaunchArgument[]): number[] {
+  const blocks = new Set<number>();
+  for (const { first, count } of args) {
+    if (count === 0) continue;
+    const last = Math.floor((first + count - 1) / PAGES_PER_BLOCK);
+    for (let block = Math.floor(first / PAGES_PER_BLOCK); block <= last; block++) blocks.add(block);
+  }
+  return [...blocks].sort((a, b) => b - a);
+}
+
+/** Bits of a page's state in a snapshot. */
+export const PageState = { Freed: 1, Lost: 2, Dirty: 4, Provided: 8 } as const;
+
+export class MemoryManager {
+  readonly state: State;
+  private readonly launches = new Map<number, Launch>();
+  /** Requests that the manager makes for a launch, with numbers below zero. */
+  private readonly inner = new Map<number, Launch>();
+  private nextInner = -1;
+  private running = false;
+  private readonly taskDone = (task: Task, pages: number, failure: DenyReason | null): void =>
+    this.onTaskDone(task, pages, failure);
+
+  /** @param blockCount size of the space in blocks of 2 MiB */
+  constructor(commands: Commands, policies: Policies, blockCount: number) {
+    this.state = createState(commands, policies, blockCount);
+  }
+
+  /** Adds a processor with its node; the first is the host. */
+  addProcessor(description: ProcessorDescription): ProcessorId {
+    const { processors } = this.state;
+    const least = (description.units + 1) * PAGES_PER_BLOCK;
+    if (description.faults && description.budgetPages < least) {
+      throw new RangeError(
+        `${description.name}: a budget of ${description.budgetPages} pages is too small for ${description.units} threads ` +
+          `that fault at once; it must be at least ${least} pages (2 MiB a thread, and 2 MiB)`,
+      );
+    }
+    let id = 0;
+    while (processors[id] !== undefined) id++;
+    processors[id] = createProcessor(this.state, id, description);
+    return id;
+  }
+
+  /** Reserves addresses for `pages` pages. Null: the space has none left. Nothing is touched. */
+  allocate(pages: number, options: RangeOptions): Range | null {
+    return this.state.va.allocate(pages, options);
+  }
+
+  /** A thread of the processor waits for a page. A hint only: what is there already wakes the thread and changes nothing. */
+  fault(id: ProcessorId, page: number, write: boolean, thread: number): void {
+    const { state } = this;
+    const processor = state.processors[id];
+    // The message may have been on its way when the processor died or was told to leave: nobody waits there any more.
+    if (processor === undefined || processor.state !== 'alive') return;
+    if (write) processor.counters.writeFaults++;
+    else processor.counters.readFaults++;
+    const index = Math.floor(page / PAGES_PER_BLOCK);
+    const block = state.va.block(index);
+    if (block === undefined) {
+      processor.counters.denied++;
+      state.commands.deny(id, page, write, thread, 'OUTSIDE');
+      return;
+    }
+    const inBlock = page % PAGES_PER_BLOCK;
+    const mapping = mappingOf(block, id);
+    if (has(write ? mapping.writable : mapping.mapped, inBlock)) {
+      processor.counters.repeatedFaults++;
+      state.commands.wake(id, page, 1);
+      return;
+    }
+    state.effort++;
+    protect(state, processor, thread, block);
+    processor.eviction.used(index);
+    addRun(write ? mapping.waitingWrite : mapping.waitingRead, inBlock, 1);
+    mapping.waiting = true;
+    mapping.urgentPage = inBlock;
+    mapping.urgentThread = thread;
+    makeReady(state, block);
+    this.run();
+  }
+
+  /** A pending revocation is through. */
+  revoked(token: number): void {
+    const entry = this.state.tokens[token];
+    if (entry === undefined) throw new Error(`unknown token ${token}`);
+    revokeDone(this.state, entry);
+    this.run();
+  }
+
+  /** A pending transfer is through, or failed. */
+  transferred(token: number, status: Status): void {
+    const entry = this.state.tokens[token];
+    if (entry === undefined) throw new Error(`unknown token ${token}`);
+    transferDone(this.state, entry, status);
+    this.run();
+  }
+
+  /** Makes pages present for a processor; `requestDone` tells how many are. With `hold` they stay until `release`. */
+  acquire(
+    request: number,
+    processor: ProcessorId,
+    first: number,
+    count: number,
+    access: Access,
+    map: boolean,
+    hold: boolean,
+  ): void {
+    this.request(request, 'present', processor, first, count, access, map, hold);
+  }
+
+  /** Ends a hold that `acquire` with the same arguments took. One that failed holds nothing and needs none. */
+  release(processor: ProcessorId, first: number, count: number, access: Access): void {
+    const last = Math.floor((first + count - 1) / PAGES_PER_BLOCK);
+    if (count > 0) {
+      for (let block = Math.floor(first / PAGES_PER_BLOCK); block <= last; block++) {
+        if (this.dropHold(processor, block, access)) this.state.holds--;
+      }
+    }
+    this.run();
+  }
+
+  /** Forgets the content of pages: they read as zero from now on. Their memory is kept. */
+  zero(request: number, first: number, count: number): void {
+    this.request(request, 'zero', HOST, first, count, Access.None, false, false);
+  }
+
+  /** Gives pages back for good. Later accesses are denied. */
+  free(request: number, first: number, count: number): void {
+    this.request(request, 'free', HOST, first, count, Access.None, false, false);
+  }
+
+  /** Brings every page home from the processor's node, then forgets the processor. Its launches must have ended. */
+  detach(id: ProcessorId): void {
+    const processor = processorOf(this.state, id);
+    if (processor.state !== 'alive') return;
+    processor.state = 'draining';
+    this.drain(processor);
+  }
+
+  /** The processor is dead. Its pages come home if its memory survives; otherwise what only it held is lost. */
+  processorLost(id: ProcessorId): void {
+    const { state } = this;
+    const processor = processorOf(state, id);
+    if (processor.state === 'dead') return;
+    // The pages of one that was leaving are on their way home already, and go on as far as they can.
+    const leaving = processor.state === 'draining';
+    processor.state = 'dead';
+    processor.gone = !processor.description.memorySurvives;
+    processor.intents.length = 0;
+    unprotectAll(state, processor);
+    for (const launch of this.launches.values()) {
+      if (launch.owner !== processor) continue;
+      if (launch.stage === 'running') this.endHolds(launch);
+      launch.failure ??= 'LOST';
+    }
+    for (const block of state.va.blocks.values()) {
+      const mapping = block.mappings[id];
+      if (mapping !== undefined) {
+        clear(mapping.mapped);
+        clear(mapping.writable);
+        clear(mapping.waitingRead);
+        clear(mapping.waitingWrite);
+        mapping.waiting = false;
+      }
+      makeReady(state, block);
+    }
+    if (leaving) this.run();
+    else this.drain(processor);
+  }
+
+  /**
+   * Prepares a launch: `out` ranges are emptied; a device without faults gets all pages at once and keeps them. When
+   * `requestDone` has come for `id`, the launch may run; `launchEnd` must follow, whatever became of it. One launch of a
+   * device at a time may be between the two.
+   */
+  launchBegin(id: number, processor: ProcessorId, args: readonly LaunchArgument[]): void {
+    const owner = this.state.processors[processor];
+    const launch: Launch = {
+      id,
+      processor,
+      owner,
+      arguments: args,
+      stage: 'emptying',
+      outstanding: 1,
+      failure: owner?.state === 'alive' ? null : 'LOST',
+      blocks: [],
+      held: [],
+    };
+    this.launches.set(id, launch);
+    if (launch.failure === null) {
+      for (const { use, first, count } of args)
+        if (use === 'out') this.requestFor(launch, 'zero', first, count, Access.None);
+    }
+    launch.outstanding--;
+    this.advance(launch);
+    this.run();
+  }
+
+  /** The launch has ended, or will not run. Its pages may move again; scratch pages of denied accesses go. */
+  launchEnd(id: number): void {
+    const launch = this.launches.get(id);
+    if (launch === undefined) return;
+    this.launches.delete(id);
+    const processor = launch.owner;
+    if (processor === undefined || processor !== this.state.processors[launch.processor]) return;
+    this.state.effort++;
+    this.endHolds(launch);
+    if (processor.state === 'dead') return;
+    const { intents } = processor;
+    for (let index = intents.length - 1; index >= 0; index--)
+      if (intents[index].launch === id) intents.splice(index, 1);
+    this.dropScratch(processor);
+    unprotectAll(this.state, processor);
+    this.run();
+  }
+
+  /**
+   * Pages that a launch on a device without faults needs at once. Whole blocks count, since what else the device has of a
+   * block that it holds cannot be taken from it meanwhile.
+   */
+  launchPages(args: readonly LaunchArgument[]): number {
+    let pages = 0;
+    for (const index of blocksOf(args)) {
+      const block = this.state.va.block(index);
+      if (block !== undefined) pages += size(block.inside);
+    }
+    return pages;
+  }
+
+  /** Somebody was seen using the block of this page, without a fault. */
+  used(id: ProcessorId, page: number): void {
+    processorOf(this.state, id).eviction.used(Math.floor(page / PAGES_PER_BLOCK));
+  }
+
+  /** Makes the addresses of a range usable again, all of whose pages are freed and whose views are gone. */
+  recycle(range: Range): boolean {
+    const { state } = this;
+    const first = range.first / PAGES_PER_BLOCK;
+    const end = first + Math.ceil(range.pages / PAGES_PER_BLOCK);
+    for (let index = first; index < end; index++) {
+      const block = state.va.blocks.get(index);
+      if (block === undefined) continue;
+      if (block.operation !== null || block.tasks.length > 0) return false;
+      for (let id = 0; id < block.mappings.length; id++) if (isHeld(block, id)) return false;
+    }
+    for (let index = first; index < end; index++) {
+      const block = state.va.blocks.get(index);
+      if (block === undefined) continue;
+      // Zero pages that late readers got are given back with the rest, and so is what stood in for pages past the end.
+      const all = createMask().fill(-1);
+      for (const processor of state.processors) {
+        if (processor === undefined) continue;
+        releaseBacking(state, block, processor, all);
+        processor.scratchBlocks.delete(block);
+        processor.unused.remove(index);
+        processor.eviction.deactivate(index);
+        processor.waiters.remove(index);
+        for (let slot = 0; slot < processor.slotBlock.length; slot++) {
+          if (processor.slotBlock[slot] === index) processor.slotBlock[slot] = -1;
+        }
+      }
+    }
+    state.va.recycle(range);
+    this.run();
+    return true;
+  }
+
+  /**
+   * Reports page states without faulting: for each page `nodes` gets a bit for each node that has its content, `access` two
+   * bits for each processor's right, `flags` bits of PageState. Lengths are the number of pages.
+   */
+  snapshot(first: number, nodes: Uint32Array, access: Uint32Array, flags: Uint8Array): void {
+    const { state } = this;
+    for (let at = 0; at < nodes.length; at++) {
+      const page = first + at;
+      nodes[at] = access[at] = flags[at] = 0;
+      const block = state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
+      const range = state.va.rangeOfPage(page);
+      if (block === undefined) {
+        if (range?.provided === true) flags[at] = PageState.Provided;
+        continue;
+      }
+      const inBlock = page % PAGES_PER_BLOCK;
+      let resident = 0;
+      for (let node = 0; node < block.residences.length; node++) {
+        const residence = block.residences[node];
+        if (residence !== undefined && has(residence.resident, inBlock)) resident |= 1 << node;
+      }
+      let rights = 0;
+      for (let id = 0; id < block.mappings.length; id++) {
+        const mapping = block.mappings[id];
+        if (mapping === undefined) continue;
+        if (has(mapping.writable, inBlock)) rights |= Access.Write << (id * 2);
+        else if (has(mapping.mapped, inBlock)) rights |= Access.Read << (id * 2);
+      }
+      nodes[at] = resident;
+      access[at] = rights;
+      if (has(block.freed, inBlock)) flags[at] |= PageState.Freed;
+      if (has(block.lost, inBlock)) flags[at] |= PageState.Lost;
+      if (has(block.dirty, inBlock)) flags[at] |= PageState.Dirty;
+      if (block.range.provided && !has(block.blank, inBlock)) flags[at] |= PageState.Provided;
+    }
+  }
+
+  counters(id: ProcessorId): ProcessorCounters {
+    return processorOf(this.state, id).counters;
+  }
+
+  private request(
+    id: number,
+    kind: TaskKind,
+    processor: ProcessorId,
+    first: number,
+    count: number,
+    access: Access,
+    map: boolean,
+    hold: boolean,
+  ): void {
+    const request: Request = {
+      id,
+      kind,
+      processor,
+      access,
+      map,
+      hold,
+      first,
+      end: first + count,
+      cursor: first,
+      outstanding: 1,
+      pages: 0,
+      held: 0,
+      failure: null,
+    };
+    this.state.effort++;
+    this.state.requests.set(id, request);
+    this.issue(request);
+    request.outstanding--;
+    this.settleRequest(request);
+    this.run();
+  }
+
+  /**
+   * Hands out the next blocks of a request. One that holds its blocks takes them one by one and upwards, as all others do:
+   * two that want the same blocks then never have what the other waits for.
+   */
+  private issue(request: Request): void {
+    const { state } = this;
+    const atOnce = request.hold ? 1 : BLOCKS_AT_ONCE;
+    while (request.cursor < request.end && request.outstanding <= atOnce) {
+      if (request.kind === 'present' && state.processors[request.processor]?.state !== 'alive')
+        request.failure ??= 'LOST';
+      if (request.failure === 'LOST' || (request.hold && request.failure !== null)) {
+        request.cursor = request.end;
+        break;
+      }
+      const index = Math.floor(request.cursor / PAGES_PER_BLOCK);
+      const start = request.cursor - index * PAGES_PER_BLOCK;
+      const end = Math.min(request.end - index * PAGES_PER_BLOCK, PAGES_PER_BLOCK);
+      request.cursor = index * PAGES_PER_BLOCK + end;
+      const block = state.va.block(index);
+      if (block === undefined) {
+        request.failure ??= 'OUTSIDE';
+        continue;
+      }
+      const mask = createMask();
+      addRun(mask, start, end - start);
+      request.outstanding++;
+      this.addTask(block, request, mask);
+    }
+  }
+
+  private addTask(block: Block, request: Request, mask: Int32Array): void {
+    const { kind, processor, access, map, hold, id } = request;
+    block.tasks.push({ kind, mask, processor, access, map, hold, request: id });
+    makeReady(this.state, block);
+  }
+
+  private onTaskDone(task: Task, pages: number, failure: DenyReason | null): void {
+    const request = this.state.requests.get(task.request);
+    if (request === undefined) return;
+    request.pages += pages;
+    request.failure ??= failure;
+    request.outstanding--;
+    this.issue(request);
+    this.settleRequest(request);
+  }
+
+  private settleRequest(request: Request): void {
+    if (request.outstanding > 0 || request.cursor < request.end) return;
+    const { state } = this;
+    state.requests.delete(request.id);
+    if (request.kind === 'home') {
+      this.drained(request.processor);
+      return;
+    }
+    const launch = this.inner.get(request.id);
+    if (launch === undefined) {
+      if (request.hold && request.failure === null) state.holds += request.held;
+      else if (request.held > 0) this.dropHolds(request);
+      state.commands.requestDone(request.id, request.pages, request.failure);
+      return;
+    }
+    this.inner.delete(request.id);
+    launch.failure ??= request.failure;
+    if (request.held > 0) launch.held.push(request);
+    launch.outstanding--;
+    this.advance(launch);
+  }
+
+  private requestFor(launch: Launch, kind: TaskKind, first: number, count: number, access: Access): void {
+    const id = this.nextInner--;
+    this.inner.set(id, launch);
+    launch.outstanding++;
+    this.request(id, kind, launch.processor, first, count, access, true, kind === 'present');
+  }
+
+  /** Takes a launch as far as it gets: first `out` is emptied, then a device without faults gathers block by block. */
+  private advance(launch: Launch): void {
+    const { owner } = launch;
+    if (launch.outstanding > 0 || launch.stage === 'running') return;
+    if (owner === undefined || owner.state !== 'alive') launch.failure ??= 'LOST';
+    if (launch.stage === 'emptying' && owner !== undefined && launch.failure === null) {
+      launch.stage = 'gathering';
+      for (const { first, count, use } of launch.arguments) {
+        owner.intents.push({ launch: launch.id, first, end: first + count, write: use !== 'in' });
+      }
+      if (!owner.description.faults) launch.blocks = blocksOf(launch.arguments);
+    }
+    while (launch.failure === null && launch.blocks.length > 0) {
+      this.gather(launch, launch.blocks.pop() as number);
+      if (launch.outstanding > 0) return;
+    }
+    launch.stage = 'running';
+    if (launch.failure !== null) this.endHolds(launch);
+    for (const request of launch.held) this.state.holds += request.held;
+    this.state.commands.requestDone(launch.id, 0, launch.failure);
+  }
+
+  /**
+   * Asks for all that the launch uses of one block, what it writes first: whoever holds a block for reading and then wants
+   * to write it would wait for another one that does the same.
+   */
+  private gather(launch: Launch, block: number): void {
+    launch.outstanding++;
+    for (const access of [Access.Write, Access.Read]) {
+      for (const argument of launch.arguments) {
+        if ((argument.use === 'in' ? Access.Read : Access.Write) !== access) continue;
+        const first = Math.max(argument.first, block * PAGES_PER_BLOCK);
+        const end = Math.min(argument.first + argument.count, (block + 1) * PAGES_PER_BLOCK);
+        if (first < end) this.requestFor(launch, 'present', first, end - first, access);
+      }
+    }
+    launch.outstanding--;
+  }
+
+  private endHolds(launch: Launch): void {
+    for (const request of launch.held) {
+      if (launch.stage === 'running' && launch.failure === null) this.state.holds -= request.held;
+      this.dropHolds(request);
+    }
+    launch.held.length = 0;
+  }
+
+  /** Ends the holds that a request took, which are on its blocks from the first on. */
+  private dropHolds(request: Request): void {
+    const first = Math.floor(request.first / PAGES_PER_BLOCK);
+    for (let block = first; block < first + request.held; block++)
+      this.dropHold(request.processor, block, request.access);
+    request.held = 0;
+  }
+
+  private dropHold(id: ProcessorId, index: number, access: Access): boolean {
+    const { state } = this;
+    const block = state.va.blocks.get(index);
+    const mapping = block?.mappings[id];
+    if (block === undefined || mapping === undefined) return false;
+    if (access === Access.Write) {
+      if (mapping.holdWrite === 0) return false;
+      mapping.holdWrite--;
+    } else {
+      if (mapping.holdRead === 0) return false;
+      mapping.holdRead--;
+    }
+    makeReady(state, block);
+    processorOf(state, id).pump = true;
+    return true;
+  }
+
+  private dropScratch(processor: Processor): void {
+    for (const block of processor.scratchBlocks) {
+      const residence = block.residences[processor.id];
+      if (residence === undefined || isEmpty(residence.scratch)) continue;
+      releaseBacking(this.state, block, processor, residence.scratch.slice());
+      makeReady(this.state, block);
+    }
+    processor.scratchBlocks.clear();
+  }
+
+  private drain(processor: Processor): void {
+    const { state } = this;
+    const id = this.nextInner--;
+    const request: Request = {
+      id,
+      kind: 'home',
+      processor: processor.id,
+      access: Access.None,
+      map: false,
+      hold: false,
+      first: 0,
+      end: 0,
+      cursor: 0,
+      outstanding: 1,
+      pages: 0,
+      held: 0,
+      failure: null,
+    };
+    state.effort++;
+    state.requests.set(id, request);
+    const mask = createMask().fill(-1);
+    for (const block of state.va.blocks.values()) {
+      // A task for the processor that still waits would otherwise outlive it, and be carried out for its successor.
+      const asked = block.tasks.some((task) => task.processor === processor.id);
+      if (block.residences[processor.id] === undefined && block.operation === null && !asked) continue;
+      request.outstanding++;
+      this.addTask(block, request, mask);
+    }
+    request.outstanding--;
+    this.settleRequest(request);
+    this.run();
+  }
+
+  private drained(id: ProcessorId): void {
+    const { state } = this;
+    const processor = processorOf(state, id);
+    for (const block of state.va.blocks.values()) {
+      const mapping = block.mappings[id];
+      if (mapping !== undefined) state.holds -= mapping.holdRead + mapping.holdWrite;
+      // What could not be brought home, because every copy failed, goes with the processor.
+      loseNode(state, block, processor);
+      block.residences[id] = undefined;
+      block.mappings[id] = undefined;
+    }
+    state.processors[id] = undefined;
+    for (let index = processor.waiters.head; index !== -1; index = processor.waiters.after(index))
+      state.ready.append(index);
+    state.commands.drained(id);
+  }
+
+  /** Goes on until nothing can be done without another event. */
+  private run(): void {
+    const { state } = this;
+    if (this.running) return;
+    this.running = true;
+    for (;;) {
+      const index = state.ready.head;
+      if (index !== -1) {
+        state.ready.remove(index);
+        const block = state.va.blocks.get(index);
+        if (block !== undefined) service(state, block, this.taskDone);
+        continue;
+      }
+      if (!this.pump()) break;
+    }
+    this.running = false;
+  }
+
+  /** Lets those who wait for memory try again where some was given back. */
+  private pump(): boolean {
+    const { state } = this;
+    let any = false;
+    for (const processor of state.processors) {
+      if (processor === undefined) continue;
+      const idle = state.activeOperations === 0 && state.holds === 0;
+      if (!processor.pump && !(idle && processor.waiters.size > 0)) continue;
+      if (processor.id === HOST && processor.pump) {
+        for (let index = state.parked.head; index !== -1; index = state.parked.head) {
+          state.parked.remove(index);
+          state.ready.append(index);
+          any = true;
+        }
+      }
+      processor.pump = false;
+      while (processor.waiters.head !== -1) {
+        const index = processor.waiters.head;
+        processor.waiters.remove(index);
+        state.ready.append(index);
+        any = true;
+      }
+    }
+    return any;
+  }
+}

@@ -1,0 +1,479 @@
+/** What a block does next: the tasks that were asked for, then the faults that wait, each as one operation at a time. */
+import { clear, has, isEmpty, type Mask, next, remove, size, WORDS } from './mask.js';
+import { ATTEMPTS, begin, isProvided, type OperationPlan } from './operation.js';
+import { evictBlock, failsToLeave, reclaim, relieve } from './reclaim.js';
+import {
+  classify,
+  conflictsWithHold,
+  holderOf,
+  isHeld,
+  makeReady,
+  mappingOf,
+  onlyOn,
+  type Processor,
+  processorOf,
+  releaseBacking,
+  residenceOf,
+  type State,
+} from './state.js';
+import { Access, type DenyReason, HOST, PAGES_PER_BLOCK, Status } from './types.js';
+import type { Block, Mapping, Task } from './va-block.js';
+
+const plan: OperationPlan = {
+  kind: 'migrate',
+  processor: 0,
+  access: Access.None,
+  map: true,
+  urgentPage: -1,
+  task: null,
+};
+
+/**
+ * `started`: an operation runs, or has run. `done`: nothing was left to do. `blocked`: something else must end first.
+ * `stuck`: memory is needed and nothing that is under way will give any.
+ */
+type Outcome = 'started' | 'done' | 'blocked' | 'stuck';
+
+/** Called when a task of the block has been done for `pages` pages, or has failed. */
+export type TaskDone = (task: Task, pages: number, failure: DenyReason | null) => void;
+
+export function service(state: State, block: Block, taskDone: TaskDone): void {
+  if (block.operation !== null) return;
+  for (let node = 0; node < block.residences.length; node++) {
+    const processor = state.processors[node];
+    if (processor?.gone === true) loseNode(state, block, processor);
+  }
+  const ended = block.spareOperation;
+  let failure: Status = Status.Done;
+  if (ended.failure !== Status.Done) {
+    // A device that died is reported by an event of its own, which looks at every block again.
+    if (ended.failure === Status.Lost && !state.processors.some((processor) => processor?.state === 'dead')) return;
+    // That pages could not leave a node is nothing that those who wait for this block should suffer for.
+    if (ended.kind !== 'evict' || ended.task !== null) {
+      failure = ended.failure as Status;
+      block.attempts++;
+    }
+    ended.failure = Status.Done;
+    if (failure === Status.NoMemory && block.attempts < ATTEMPTS) {
+      const short = state.processors[ended.kind === 'evict' ? HOST : ended.processor];
+      if (short !== undefined && relieve(state, short, block)) {
+        short.waiters.append(block.index);
+        return;
+      }
+    }
+  } else if (ended.outstanding === 0 && !isEmpty(ended.settled)) {
+    block.attempts = 0;
+    clear(ended.settled);
+  }
+  for (let at = 0; at < block.tasks.length; ) {
+    const task = block.tasks[at];
+    let reason: DenyReason | null = null;
+    if (failure !== Status.Done && ended.task === task && givesUp(block, failure)) {
+      reason = reasonOf(failure);
+      block.attempts = 0;
+      failure = Status.Done;
+    } else if (task.kind === 'present' && state.processors[task.processor]?.state !== 'alive') {
+      reason = 'LOST';
+    } else {
+      const outcome = doTask(state, block, task);
+      if (outcome === 'started') return;
+      if (outcome === 'blocked') {
+        // Pages that cannot go home for want of room there must not hold up what may make that room.
+        if (task.kind !== 'home') break;
+        at++;
+        continue;
+      }
+      if (outcome === 'stuck') reason = 'OUT_OF_MEMORY';
+    }
+    block.tasks.splice(at, 1);
+    taskDone(task, reason === null ? pagesDone(state, block, task) : 0, reason);
+  }
+  serviceFaults(state, block, failure);
+}
+
+function givesUp(block: Block, failure: Status): boolean {
+  return failure === Status.SourceChanged || block.attempts >= ATTEMPTS;
+}
+
+function reasonOf(failure: number): DenyReason {
+  if (failure === Status.SourceChanged) return 'SOURCE_CHANGED';
+  return failure === Status.NoMemory ? 'OUT_OF_MEMORY' : 'COPY_FAILED';
+}
+
+function doTask(state: State, block: Block, task: Task): Outcome {
+  if (task.kind === 'home') return sendHome(state, block, task);
+  if (task.kind !== 'present') return empty(state, block, task);
+  const outcome = bringPages(state, block, task);
+  const request = state.requests.get(task.request);
+  if (outcome === 'done' && task.hold && request !== undefined) {
+    const mapping = mappingOf(block, task.processor);
+    if (task.access === Access.Write) mapping.holdWrite++;
+    else mapping.holdRead++;
+    request.held++;
+  }
+  return outcome;
+}
+
+/** Pages of the task that are as it asked; lost and freed ones are not, though they keep no task from ending. */
+function pagesDone(state: State, block: Block, task: Task): number {
+  const residence = task.kind === 'present' ? residenceOf(state, block, task.processor) : undefined;
+  const pages = state.maskA;
+  for (let word = 0; word < WORDS; word++) {
+    pages[word] = task.mask[word] & block.inside[word];
+    if (residence !== undefined) pages[word] &= residence.resident[word];
+  }
+  return size(pages);
+}
+
+function bringPages(state: State, block: Block, task: Task): Outcome {
+  const processor = processorOf(state, task.processor);
+  const access = block.range.writable ? task.access : Access.Read;
+  const { allowed } = state;
+  for (let word = 0; word < WORDS; word++) {
+    allowed[word] = task.mask[word] & block.inside[word] & ~block.freed[word] & ~block.lost[word];
+  }
+  excludeScratch(block, processor.id, allowed);
+  if (isDone(state, block, task, access, allowed)) return 'done';
+  return migrate(state, block, processor, access, task.map, allowed, -1, task);
+}
+
+/** Whether all these pages are where the task wants them, with the access that it wants. */
+function isDone(state: State, block: Block, task: Task, access: Access, pages: Mask): boolean {
+  const residence = residenceOf(state, block, task.processor);
+  const mapping = mappingOf(block, task.processor);
+  const write = access === Access.Write;
+  for (let word = 0; word < WORDS; word++) {
+    let good = residence.resident[word];
+    if (task.map) good &= write ? mapping.writable[word] : mapping.mapped[word];
+    else if (write) good &= block.dirty[word];
+    if ((pages[word] & ~good) !== 0) return false;
+  }
+  if (task.map) return true;
+  for (let other = 0; other < block.mappings.length; other++) {
+    if (other === task.processor) continue;
+    const theirs = block.mappings[other];
+    const copies = block.residences[other];
+    for (let word = 0; word < WORDS; word++) {
+      if (theirs !== undefined && (theirs.writable[word] & ~(copies?.scratch[word] ?? 0) & pages[word]) !== 0)
+        return false;
+      if (write && copies !== undefined && (copies.resident[word] & pages[word]) !== 0) return false;
+    }
+  }
+  return true;
+}
+
+function sendHome(state: State, block: Block, task: Task): Outcome {
+  const processor = state.processors[task.processor];
+  const residence = block.residences[task.processor];
+  if (processor === undefined || residence === undefined) return 'done';
+  if (processor.state !== 'dead' && isHeld(block, processor.id)) return 'blocked';
+  // Its threads have ended, so that nobody needs what stood in for pages that they were denied.
+  if (!isEmpty(residence.scratch)) releaseBacking(state, block, processor, residence.scratch.slice());
+  if (residence.backedCount === 0) return 'done';
+  if (!evictBlock(state, block, processor)) {
+    if (waitForMemory(state, block, processorOf(state, HOST)) === 'stuck') state.parked.append(block.index);
+    return 'blocked';
+  }
+  block.spareOperation.task = task;
+  return 'started';
+}
+
+/** The device died and its memory with it: what only it held is lost, the rest is as it is elsewhere. */
+export function loseNode(state: State, block: Block, processor: Processor): void {
+  const residence = block.residences[processor.id];
+  if (residence === undefined || residence.backedCount === 0) return;
+  const only = state.maskA;
+  onlyOn(state, block, processor.id, residence.resident, only);
+  for (let word = 0; word < WORDS; word++) block.lost[word] |= only[word] & block.dirty[word] & ~block.freed[word];
+  releaseBacking(state, block, processor, residence.backed.slice());
+  classify(state, block);
+}
+
+function empty(state: State, block: Block, task: Task): Outcome {
+  for (let processor = 0; processor < block.mappings.length; processor++) {
+    if (isHeld(block, processor)) return 'blocked';
+  }
+  const mask = state.needed;
+  for (let word = 0; word < WORDS; word++) mask[word] = task.mask[word] & block.inside[word];
+  if (isEmptied(block, task, mask)) return 'done';
+  plan.kind = task.kind === 'free' ? 'free' : 'zero';
+  plan.processor = HOST;
+  plan.access = Access.None;
+  plan.map = false;
+  plan.urgentPage = -1;
+  plan.task = task;
+  begin(state, block, plan, mask);
+  return block.operation === null ? 'done' : 'started';
+}
+
+function isEmptied(block: Block, task: Task, mask: Mask): boolean {
+  for (let word = 0; word < WORDS; word++) {
+    if (task.kind === 'free') {
+      if ((mask[word] & ~block.freed[word]) !== 0) return false;
+    } else if ((mask[word] & (block.lost[word] | block.dirty[word] | ~block.blank[word])) !== 0) return false;
+    for (let node = 0; node < block.residences.length; node++) {
+      const residence = block.residences[node];
+      if (residence === undefined) continue;
+      if ((residence.resident[word] & mask[word]) !== 0) return false;
+      if (task.kind === 'free' && (residence.backed[word] & mask[word]) !== 0) return false;
+    }
+  }
+  return true;
+}
+
+/** What stands in for denied pages on a node stays until the launch ends; the pages themselves cannot come there meanwhile. */
+function excludeScratch(block: Block, node: number, mask: Mask): void {
+  const residence = block.residences[node];
+  if (residence === undefined) return;
+  for (let word = 0; word < WORDS; word++) mask[word] &= ~residence.scratch[word];
+}
+
+/** Brings `mask` to the processor; the caller has taken out of it what must not move. */
+function migrate(
+  state: State,
+  block: Block,
+  processor: Processor,
+  access: Access,
+  map: boolean,
+  mask: Mask,
+  urgentPage: number,
+  task: Task | null,
+): Outcome {
+  if (conflictsWithHold(block, processor.id, access)) return 'blocked';
+  if (!processor.description.addressable) {
+    // Two memories that the manager cannot address have no way to each other but over the host, nor has a file to them.
+    const detour = state.maskB;
+    if (pagesByHost(state, block, processor, mask, detour)) {
+      return transferTo(state, block, processorOf(state, HOST), Access.Read, false, detour, urgentPage, task);
+    }
+  }
+  return transferTo(state, block, processor, access, map, mask, urgentPage, task);
+}
+
+function transferTo(
+  state: State,
+  block: Block,
+  processor: Processor,
+  access: Access,
+  map: boolean,
+  mask: Mask,
+  urgentPage: number,
+  task: Task | null,
+): Outcome {
+  const residence = residenceOf(state, block, processor.id);
+  const { needed } = state;
+  for (let word = 0; word < WORDS; word++) needed[word] = mask[word] & ~residence.backed[word];
+  const pages = size(needed);
+  for (let word = 0; word < WORDS; word++) needed[word] = mask[word];
+  if (pages > 0 && !reclaim(state, processor, pages, block)) {
+    return waitForMemory(state, block, processor);
+  }
+  plan.kind = 'migrate';
+  plan.processor = processor.id;
+  plan.access = access;
+  plan.map = map;
+  plan.urgentPage = urgentPage;
+  plan.task = task;
+  begin(state, block, plan, needed);
+  if (block.operation !== null) return 'started';
+  makeReady(state, block);
+  return 'started';
+}
+
+function pagesByHost(state: State, block: Block, processor: Processor, mask: Mask, detour: Mask): boolean {
+  clear(detour);
+  let any = false;
+  const own = block.residences[processor.id];
+  for (let page = next(mask, 0); page < PAGES_PER_BLOCK; page = next(mask, page + 1)) {
+    if (own !== undefined && has(own.resident, page)) continue;
+    const holder = holderOf(state, block, page, processor.id);
+    const far = holder === -1 ? isProvided(block, page) : !processorOf(state, holder).description.addressable;
+    if (far) {
+      detour[page >>> 5] |= 1 << (page & 31);
+      any = true;
+    }
+  }
+  return any;
+}
+
+function waitForMemory(state: State, block: Block, processor: Processor): Outcome {
+  if (state.activeOperations === 0 && state.holds === 0 && !processor.pump) return 'stuck';
+  if (!processor.waiters.has(block.index)) processor.waiters.append(block.index);
+  return 'blocked';
+}
+
+function serviceFaults(state: State, block: Block, failure: Status): void {
+  const count = block.mappings.length;
+  for (let step = 0; step < count; step++) {
+    const id = (block.turn + step) % count;
+    const mapping = block.mappings[id];
+    while (mapping?.waiting === true) {
+      const processor = processorOf(state, id);
+      let outcome = serviceFault(state, block, processor, mapping, failure, false);
+      if (outcome === 'stuck') outcome = serviceFault(state, block, processor, mapping, failure, true);
+      failure = Status.Done;
+      if (outcome === 'started') {
+        block.turn = (id + 1) % count;
+        return;
+      }
+      if (outcome !== 'done') break;
+    }
+  }
+}
+
+function serviceFault(
+  state: State,
+  block: Block,
+  processor: Processor,
+  mapping: Mapping,
+  failure: Status,
+  stuck: boolean,
+): Outcome {
+  const page = nextWaiting(mapping);
+  const write = has(mapping.waitingWrite, page);
+  if (processor.state !== 'alive') return dismiss(mapping, page);
+  const base = block.index * PAGES_PER_BLOCK;
+  if (has(write ? mapping.writable : mapping.mapped, page)) {
+    state.commands.wake(processor.id, base + page, 1);
+    return dismiss(mapping, page);
+  }
+  // A page that came along may have been what failed: only a failure of this page alone is its own.
+  const narrow = failure !== Status.Done || block.attempts > 0;
+  const ended = block.spareOperation;
+  const own = narrow && has(ended.mask, page) && size(ended.mask) === 1;
+  const reason = stuck ? 'OUT_OF_MEMORY' : denial(block, page, write, own ? failure : Status.Done);
+  // A late read of freed memory on the host gives zeros, after a warning: it is a mistake, but harms nobody.
+  const late = reason === 'FREED' && processor.id === HOST && !write;
+  if (late) state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason);
+  else if (reason !== null) return deny(state, block, processor, mapping, page, write, reason);
+  const intent = declaredWrite(processor, base + page) && block.range.writable;
+  const access = write || intent || ownsAlone(state, block, processor.id, page) ? Access.Write : Access.Read;
+  const request = state.prefetchRequest;
+  request.page = page;
+  request.write = access === Access.Write;
+  request.occupied.set(access === Access.Write ? mapping.writable : mapping.mapped);
+  request.streaming = streams(state, block, processor);
+  const { allowed } = state;
+  for (let word = 0; word < WORDS; word++) {
+    allowed[word] = block.inside[word] & ~block.freed[word] & ~block.lost[word];
+  }
+  excludeScratch(block, processor.id, allowed);
+  if (late || narrow) {
+    clear(allowed);
+    allowed[page >>> 5] |= 1 << (page & 31);
+  }
+  if (access === Access.Write && !write && !intent) keepOwned(state, block, processor.id, allowed);
+  request.allowed.set(allowed);
+  processor.prefetch(request);
+  return migrate(state, block, processor, access, true, request.result, page, null);
+}
+
+function nextWaiting(mapping: Mapping): number {
+  const { urgentPage } = mapping;
+  if (urgentPage !== -1 && (has(mapping.waitingWrite, urgentPage) || has(mapping.waitingRead, urgentPage))) {
+    return urgentPage;
+  }
+  const page = next(mapping.waitingWrite, 0);
+  return page < PAGES_PER_BLOCK ? page : next(mapping.waitingRead, 0);
+}
+
+function dismiss(mapping: Mapping, page: number): Outcome {
+  remove(mapping.waitingRead, page);
+  remove(mapping.waitingWrite, page);
+  mapping.waiting = !(isEmpty(mapping.waitingRead) && isEmpty(mapping.waitingWrite));
+  return 'done';
+}
+
+function denial(block: Block, page: number, write: boolean, failure: Status): DenyReason | null {
+  if (!has(block.inside, page)) return 'OUTSIDE';
+  if (has(block.lost, page)) return 'LOST';
+  if (has(block.freed, page)) return 'FREED';
+  if (write && !block.range.writable) return 'READ_ONLY';
+  if (failure !== Status.Done && givesUp(block, failure)) return reasonOf(failure);
+  return null;
+}
+
+/**
+ * The host's thread cannot be sent on, so that its denial is for the pager to carry out. A device's thread goes on with a
+ * scratch page of zeros that nobody else ever sees, and its launch fails.
+ */
+function deny(
+  state: State,
+  block: Block,
+  processor: Processor,
+  mapping: Mapping,
+  page: number,
+  write: boolean,
+  reason: DenyReason,
+): Outcome {
+  const base = block.index * PAGES_PER_BLOCK;
+  processor.counters.denied++;
+  if (processor.id === HOST) {
+    block.attempts = 0;
+    state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason);
+    return dismiss(mapping, page);
+  }
+  if (block.attempts >= ATTEMPTS || failsToLeave(state, block)) reason = 'COPY_FAILED';
+  if (reason === 'OUT_OF_MEMORY' || reason === 'COPY_FAILED') {
+    // Nothing can be moved for this device any more, not even a scratch page in: the pager takes it for dead.
+    block.attempts = 0;
+    state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason);
+    return dismiss(mapping, page);
+  }
+  const residence = residenceOf(state, block, processor.id);
+  const alone = holderOf(state, block, page, processor.id) === -1;
+  if (has(residence.resident, page) && alone && has(block.dirty, page)) {
+    if (!evictBlock(state, block, processor)) return waitForMemory(state, block, processorOf(state, HOST));
+    if (block.operation === null) makeReady(state, block);
+    return 'started';
+  }
+  if (!has(residence.backed, page) && !reclaim(state, processor, 1, block)) {
+    return waitForMemory(state, block, processor);
+  }
+  state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason);
+  const mask = state.needed;
+  clear(mask);
+  mask[page >>> 5] |= 1 << (page & 31);
+  plan.kind = 'scratch';
+  plan.processor = processor.id;
+  plan.access = Access.Write;
+  plan.map = true;
+  plan.urgentPage = page;
+  plan.task = null;
+  begin(state, block, plan, mask);
+  return 'started';
+}
+
+/** The only copy is here and has been written before: giving write access at once costs nobody anything. */
+function ownsAlone(state: State, block: Block, node: number, page: number): boolean {
+  const residence = block.residences[node];
+  if (residence === undefined || !has(residence.resident, page) || !has(block.dirty, page)) return false;
+  return block.range.writable && holderOf(state, block, page, node) === -1;
+}
+
+function keepOwned(state: State, block: Block, node: number, mask: Mask): void {
+  for (let page = next(mask, 0); page < PAGES_PER_BLOCK; page = next(mask, page + 1)) {
+    if (!ownsAlone(state, block, node, page)) remove(mask, page);
+  }
+}
+
+function declaredWrite(processor: Processor, page: number): boolean {
+  for (const intent of processor.intents) {
+    if (intent.write && page >= intent.first && page < intent.end) return true;
+  }
+  return false;
+}
+
+/** The block before or after, of the same range, is wholly mapped here. */
+function streams(state: State, block: Block, processor: Processor): boolean {
+  return isWhole(state, block, block.index - 1, processor.id) || isWhole(state, block, block.index + 1, processor.id);
+}
+
+function isWhole(state: State, block: Block, index: number, processor: number): boolean {
+  const neighbour = state.va.blocks.get(index);
+  if (neighbour === undefined || neighbour.range !== block.range) return false;
+  const mapping = neighbour.mappings[processor];
+  if (mapping === undefined) return false;
+  for (let word = 0; word < WORDS; word++) if ((neighbour.inside[word] & ~mapping.mapped[word]) !== 0) return false;
+  return true;
+}

@@ -1,0 +1,125 @@
+/**
+ * The words that the core shares with everything around it. Pages are counted in 4 KiB from the start of the space:
+ * a page index is an address without its base, so the same number names the page for every processor and node.
+ */
+
+/** Bytes of a page, the unit of residency. */
+export const PAGE_BYTES = 4096;
+/** Pages of a block, the unit of locking, eviction and address allocation (2 MiB). */
+export const PAGES_PER_BLOCK = 512;
+export const BLOCK_BYTES = PAGE_BYTES * PAGES_PER_BLOCK;
+/** The largest run that one transfer moves (256 KiB), so that the manager can look for faults in between. */
+export const PAGES_PER_TRANSFER = 64;
+/** 64 KiB, the unit in which a fault is widened and in which medium chunks are cut. */
+export const PAGES_PER_GROUP = 16;
+
+/** What a processor may do to a page, ordered: a stronger right includes the weaker. */
+export const Access = { None: 0, Read: 1, Write: 2 } as const;
+export type Access = (typeof Access)[keyof typeof Access];
+
+/** The outcome of a command. Pending means that its token comes back later in an event. */
+export const Status = { Done: 0, Pending: 1, Failed: 2, NoMemory: 3, Lost: 4, SourceChanged: 5 } as const;
+export type Status = (typeof Status)[keyof typeof Status];
+
+/** Where the content of a page comes from when no node holds it. */
+export const SOURCE_ZERO = -1;
+export const SOURCE_PROVIDER = -2;
+/** A memory node's number, SOURCE_ZERO or SOURCE_PROVIDER. */
+export type Source = number;
+
+export type ProcessorId = number;
+export type NodeId = number;
+/** The host is always the first processor and the first node: pages come home to it. */
+export const HOST = 0;
+
+/** Why an access was denied. */
+export type DenyReason =
+  | 'FREED'
+  | 'LOST'
+  | 'READ_ONLY'
+  | 'OUTSIDE'
+  | 'COPY_FAILED'
+  | 'OUT_OF_MEMORY'
+  | 'SOURCE_CHANGED';
+
+/** A processor with a memory node of its own, as its driver describes it. */
+export interface ProcessorDescription {
+  readonly name: string;
+  /** The most pages that its node may have backed. */
+  readonly budgetPages: number;
+  /** `identity`: page n lives at frame n of a sparse memory. `pooled`: the core hands out frames. */
+  readonly frames: 'identity' | 'pooled';
+  /** Whether its accesses fault and can be replayed. If not, all pages of a launch are made present and held. */
+  readonly faults: boolean;
+  /** Whether the manager can address its memory. A copy needs at least one end that it can; a provider fills only such memory. */
+  readonly addressable: boolean;
+  /** Threads that may wait in a fault at once, at most; each needs one block that is not taken from it. */
+  readonly units: number;
+  /** Whether its memory can still be read after it died. */
+  readonly memorySurvives: boolean;
+}
+
+/**
+ * Commands out. The core calls these and never looks at a clock or a file. None of them may call back into the core: what
+ * cannot be done at once returns Pending and comes back as an event with the same token.
+ */
+export interface Commands {
+  /** Maps pages that the processor's node holds already. `previous` is the access it had. */
+  map(processor: ProcessorId, page: number, count: number, access: Access, previous: Access, frame: number): void;
+  /** Takes access away, down to `to`. Done when no thread of the processor can use more than `to`. */
+  revoke(token: number, processor: ProcessorId, page: number, count: number, to: Access): Status;
+  /**
+   * Fills pages of the node of `processor` from `source`, then maps them there with `access` in one visible step (None: leaves
+   * them unmapped). `backed` says whether the target has memory for them already. `urgent`: a thread waits for this run.
+   */
+  transfer(
+    token: number,
+    source: Source,
+    sourceFrame: number,
+    processor: ProcessorId,
+    page: number,
+    count: number,
+    targetFrame: number,
+    access: Access,
+    backed: boolean,
+    urgent: boolean,
+  ): Status;
+  /** Gives the memory of pages back, and with it every mapping of them. Never called before its content is safe elsewhere. */
+  release(node: NodeId, page: number, count: number, frame: number): void;
+  /** Wakes threads that may still wait for pages which are mapped by now. */
+  wake(processor: ProcessorId, page: number, count: number): void;
+  /** An access that cannot be allowed. On a device the thread goes on with a scratch page and its launch must fail. */
+  deny(processor: ProcessorId, page: number, write: boolean, thread: number, reason: DenyReason): void;
+  /** A request (prefetch, acquire, zero, free, launch) is through; `pages` of it are as asked. */
+  requestDone(request: number, pages: number, failure: DenyReason | null): void;
+  /** No page is left on the node of a detached or dead processor; its number may be used again. */
+  drained(processor: ProcessorId): void;
+}
+
+/** What a policy for victims must do; block numbers are its whole world. */
+export interface EvictionPolicy {
+  /** The node got memory for the block. */
+  activate(block: number): void;
+  /** Somebody was seen using the block (a fault, a launch argument, a sample). */
+  used(block: number): void;
+  /** The block to evict next among those that `evictable` allows, or -1. Does not forget it. */
+  evict(evictable: (block: number) => boolean): number;
+  /** The node holds nothing of the block any more. */
+  deactivate(block: number): void;
+}
+
+/** What a prefetch policy is told about a fault, and where it puts its answer. All masks are of one block. */
+export interface PrefetchRequest {
+  /** Page of the block that was touched. */
+  page: number;
+  write: boolean;
+  /** Pages that the destination has with the access that is needed. */
+  occupied: Int32Array;
+  /** Pages that may be brought. */
+  allowed: Int32Array;
+  /** The neighbouring block of the same range is wholly there: the processor seems to stream. */
+  streaming: boolean;
+  /** The answer: pages to bring, the touched one among them. */
+  result: Int32Array;
+}
+export type PrefetchPolicy = (request: PrefetchRequest) => void;

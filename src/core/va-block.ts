@@ -1,0 +1,168 @@
+/** The logical page table: what the manager knows about the 512 pages of one block. It is the one truth; drivers shadow it. */
+import { addRun, createMask, type Mask } from './mask.js';
+import { type Access, PAGES_PER_BLOCK } from './types.js';
+import type { Range } from './va-space.js';
+
+/** One memory node's share of a block. */
+export interface Residence {
+  /** The node holds the current content. */
+  readonly resident: Mask;
+  /** The node has memory for the page, perhaps stale. */
+  readonly backed: Mask;
+  /** Backed as scratch after a denied access: the content is nobody's. */
+  readonly scratch: Mask;
+  backedCount: number;
+  /** Frame of each page on a pooled node, -1 where there is none; null on an identity node. */
+  readonly frames: Int32Array | null;
+  /** Threads whose progress depends on the block staying: it is no victim while there is one. */
+  protectedBy: number;
+}
+
+/** One processor's rights in a block. */
+export interface Mapping {
+  /** Pages it may read. */
+  readonly mapped: Mask;
+  /** Pages it may write; a subset of `mapped`. */
+  readonly writable: Mask;
+  /** Pages that threads wait for. */
+  readonly waitingRead: Mask;
+  readonly waitingWrite: Mask;
+  waiting: boolean;
+  /** The page that faulted last, served first. */
+  urgentPage: number;
+  /** The thread of that fault, for messages. */
+  urgentThread: number;
+  /** Launches and transfers of files that need the pages to stay as they are. */
+  holdRead: number;
+  holdWrite: number;
+}
+
+/** What is asked of a block besides faults; `home`: everything that a processor's node holds of it leaves the node. */
+export type TaskKind = 'present' | 'home' | 'zero' | 'free';
+
+export interface Task {
+  readonly kind: TaskKind;
+  readonly mask: Mask;
+  /** The processor that the pages go to (present) or leave (home). */
+  readonly processor: number;
+  readonly access: Access;
+  readonly map: boolean;
+  readonly hold: boolean;
+  readonly request: number;
+}
+
+export type OperationKind = 'migrate' | 'evict' | 'zero' | 'free' | 'scratch';
+
+/** The three-phase change that a block is going through. A block has one at a time; faults meanwhile are kept waiting. */
+export interface Operation {
+  kind: OperationKind;
+  processor: number;
+  access: Access;
+  map: boolean;
+  readonly mask: Mask;
+  /** Pages of the mask that are as the operation wants them. */
+  readonly settled: Mask;
+  /** Memory that this operation reserved and has not filled yet. */
+  readonly reserved: Mask;
+  phase: 'revoke' | 'transfer';
+  outstanding: number;
+  /** Pages of one transfer at most; shrinks when a node refuses large allocations. */
+  transferPages: number;
+  urgentPage: number;
+  failure: number;
+  /** Pages that an eviction will give back. */
+  evictingPages: number;
+  task: Task | null;
+}
+
+export interface Block {
+  readonly index: number;
+  readonly range: Range;
+  /** Pages of the block that belong to the range. */
+  readonly inside: Mask;
+  /** The content differs from what the provider, or zero, would give. */
+  readonly dirty: Mask;
+  /** The only copy was on a device that died. */
+  readonly lost: Mask;
+  readonly freed: Mask;
+  /** Emptied: where no node holds the page it is zero, whatever the range's provider would say. */
+  readonly blank: Mask;
+  readonly residences: (Residence | undefined)[];
+  readonly mappings: (Mapping | undefined)[];
+  readonly tasks: Task[];
+  operation: Operation | null;
+  /** Kept for the next operation, so that a fault allocates nothing. */
+  readonly spareOperation: Operation;
+  /** Where the search for waiting processors starts, so that none is always last. */
+  turn: number;
+  /** Failed attempts in a row for what waits now. */
+  attempts: number;
+  /** Evictions in a row that left pages behind because their copies failed. */
+  evictFailures: number;
+  /** The effort in which they were counted. */
+  evictEffort: number;
+}
+
+export function createBlock(index: number, range: Range): Block {
+  const inside = createMask();
+  const first = index * PAGES_PER_BLOCK;
+  addRun(inside, 0, Math.min(range.first + range.pages - first, PAGES_PER_BLOCK));
+  return {
+    index,
+    range,
+    inside,
+    dirty: createMask(),
+    lost: createMask(),
+    freed: createMask(),
+    blank: createMask(),
+    residences: [],
+    mappings: [],
+    tasks: [],
+    operation: null,
+    spareOperation: {
+      kind: 'migrate',
+      processor: 0,
+      access: 0,
+      map: true,
+      mask: createMask(),
+      settled: createMask(),
+      reserved: createMask(),
+      phase: 'revoke',
+      outstanding: 0,
+      transferPages: 0,
+      urgentPage: -1,
+      failure: 0,
+      evictingPages: 0,
+      task: null,
+    },
+    turn: 0,
+    attempts: 0,
+    evictFailures: 0,
+    evictEffort: 0,
+  };
+}
+
+export function createResidence(pooled: boolean): Residence {
+  return {
+    resident: createMask(),
+    backed: createMask(),
+    scratch: createMask(),
+    backedCount: 0,
+    frames: pooled ? new Int32Array(PAGES_PER_BLOCK).fill(-1) : null,
+    protectedBy: 0,
+  };
+}
+
+export function createMapping(): Mapping {
+  return {
+    mapped: createMask(),
+    writable: createMask(),
+    waitingRead: createMask(),
+    waitingWrite: createMask(),
+    waiting: false,
+    urgentPage: -1,
+    urgentThread: 0,
+    holdRead: 0,
+    holdWrite: 0,
+  };
+}

@@ -1,0 +1,94 @@
+/**
+ * The contract between the manager and a device. A driver creates mappings, moves bytes, runs kernels, and says when somebody
+ * faulted; it decides nothing about where pages belong. Frame n of a node is its n-th 4 KiB; on an identity node the frame of
+ * a page is the page's own number.
+ */
+import type { Access, ProcessorDescription, Status } from '../core/types.js';
+
+/** Element types by their short names; `bytes` is raw memory. */
+export type ElementType = 'i8' | 'u8' | 'u8c' | 'i16' | 'u16' | 'i32' | 'u32' | 'i64' | 'u64' | 'f32' | 'f64' | 'bytes';
+
+/** What a kernel gets for one parameter. */
+export type LaunchParameter =
+  | {
+      readonly name: string;
+      readonly kind: 'array';
+      readonly type: ElementType;
+      readonly use: 'in' | 'out' | 'inout';
+      /** Byte offset in the space; a multiple of the element size. */
+      readonly offset: number;
+      /** Elements. */
+      readonly length: number;
+    }
+  | { readonly name: string; readonly kind: 'scalar'; readonly value: number | bigint };
+
+/** Where the code of a kernel is: a function's own text, or an export of a module. */
+export type KernelCode =
+  | { readonly kind: 'inline'; readonly source: string }
+  | { readonly kind: 'module'; readonly url: string; readonly exportName: string };
+
+/** One launch: the kernel is called for sub-ranges that together cover [begin, end). */
+export interface DriverLaunch {
+  readonly id: number;
+  readonly kernelName: string;
+  readonly code: KernelCode;
+  readonly parameters: readonly LaunchParameter[];
+  readonly begin: number;
+  readonly end: number;
+  readonly size: number;
+}
+
+/** An error that a kernel threw, or why it could not run. */
+export interface LaunchFailure {
+  readonly code: 'KERNEL_ERROR' | 'DEVICE_LOST' | 'ACCESS_DENIED';
+  readonly message: string;
+  readonly stack?: string;
+}
+
+/** What a driver reports. Never called from within a command. */
+export interface DriverEvents {
+  fault(page: number, write: boolean, thread: number): void;
+  transferred(token: number, status: Status): void;
+  revoked(token: number): void;
+  launched(id: number, failure: LaunchFailure | null): void;
+  /** The device is gone. Every token that is pending has been answered before. */
+  died(reason: string): void;
+}
+
+/** Reads and writes memory that the manager addresses; handed in, so that a driver in memory needs no system calls. */
+export interface ByteAccess {
+  read(address: number, target: Uint8Array): void;
+  write(address: number, source: Uint8Array): void;
+}
+
+export interface Driver {
+  readonly kind: string;
+  readonly description: ProcessorDescription;
+  /** Address of frame 0 for the manager, or 0 if it cannot address this memory (`description.addressable` false). */
+  readonly memory: number;
+  map(page: number, count: number, access: Access, previous: Access, frame: number): void;
+  revoke(token: number, page: number, count: number, to: Access): Status;
+  release(page: number, count: number, frame: number): void;
+  wake(page: number, count: number): void;
+  /**
+   * Fills frames from memory that the manager addresses (`address` 0: with zeros), then maps them in one visible step if
+   * `access` is not None. On any result but Done and Pending the pages are as they were, and no memory is held for pages
+   * that were not backed.
+   */
+  transferIn(
+    token: number,
+    address: number,
+    page: number,
+    count: number,
+    frame: number,
+    access: Access,
+    backed: boolean,
+  ): Status;
+  /** Copies frames to memory that the manager addresses. Only for memory that it cannot address. */
+  transferOut?(token: number, frame: number, count: number, address: number): Status;
+  /** Runs the launch; `launched` follows. */
+  launch?(launch: DriverLaunch): void;
+  /** Goes on with pending work that needs no waiting; false when there is none. */
+  progress?(): boolean;
+  close(): void;
+}

@@ -1,0 +1,44 @@
+/**
+ * The density prefetcher of NVIDIA's UVM driver: a fault brings its 64 KiB group; walking from there to the root of a binary
+ * tree over the block, the largest subtree of which more than `thresholdPercent` would then be there comes whole. When the
+ * neighbouring block is all there already, the block comes at once: streams need no second fault.
+ */
+import { addRun, clear, sizeOfRun, WORDS } from '../../core/mask.js';
+import { PAGES_PER_BLOCK, PAGES_PER_GROUP, type PrefetchPolicy } from '../../core/types.js';
+
+export interface TreeOptions {
+  /** Density above which a subtree is brought whole, in percent; 51 as in the driver. */
+  readonly thresholdPercent?: number;
+}
+
+export function tree({ thresholdPercent = 51 }: TreeOptions = {}): PrefetchPolicy {
+  return (request) => {
+    const { result, occupied, allowed } = request;
+    clear(result);
+    let first = request.page & ~(PAGES_PER_GROUP - 1);
+    let count: number = PAGES_PER_GROUP;
+    if (request.streaming) {
+      first = 0;
+      count = PAGES_PER_BLOCK;
+    } else {
+      for (let width = PAGES_PER_GROUP * 2; width <= PAGES_PER_BLOCK; width *= 2) {
+        const start = request.page & ~(width - 1);
+        // The group of the fault counts as there; pages of it that are there already must not count twice.
+        const group = request.page & ~(PAGES_PER_GROUP - 1);
+        const there = sizeOfRun(occupied, start, width) + PAGES_PER_GROUP - sizeOfRun(occupied, group, PAGES_PER_GROUP);
+        if (there * 100 > width * thresholdPercent) {
+          first = start;
+          count = width;
+        }
+      }
+    }
+    addRun(result, first, count);
+    for (let word = 0; word < WORDS; word++) result[word] &= allowed[word] & ~occupied[word];
+  };
+}
+
+/** Brings the touched page alone: for measurements, and for devices whose users know better. */
+export const none: PrefetchPolicy = (request) => {
+  clear(request.result);
+  request.result[request.page >>> 5] |= 1 << (request.page & 31);
+};
