@@ -53,10 +53,18 @@ module.exports = {
     },
     {
       name: 'who-sees-drivers',
-      comment: 'Devices are seen by the pager alone; the simulator has the simulated one.',
+      comment:
+        'Devices are seen by the pager alone; the simulator has the simulated one. The api knows the form of a launch.',
       severity: 'error',
-      from: { path: '^src/', pathNot: ['^src/(pager|drivers|sim)/', tests] },
+      from: { path: '^src/', pathNot: ['^src/(pager|drivers|sim|api)/', tests] },
       to: { path: '^src/drivers/' },
+    },
+    {
+      name: 'api-sees-driver-types',
+      comment: 'The api describes launches; it never holds a driver.',
+      severity: 'error',
+      from: { path: '^src/api/', pathNot: tests },
+      to: { path: '^src/drivers/', dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'who-sees-linux',
@@ -77,7 +85,8 @@ module.exports = {
       comment: 'The core lives in the manager; elsewhere an instance of it would be a second truth.',
       severity: 'error',
       from: { path: '^src/api/', pathNot: tests },
-      to: { path: '^src/core/', dependencyTypesNot: ['type-only'] },
+      // Constants and element types hold no state.
+      to: { path: '^src/core/', pathNot: '^src/core/(types|elements)[.]ts$', dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'pager-looks-down',

@@ -28,6 +28,7 @@ import {
   type DenyReason,
   HOST,
   PAGES_PER_BLOCK,
+  PageState,
   type ProcessorDescription,
   type ProcessorId,
   type Status,
@@ -70,9 +71,6 @@ function blocksOf(args: readonly LaunchArgument[]): number[] {
   }
   return [...blocks].sort((a, b) => b - a);
 }
-
-/** Bits of a page's state in a snapshot. */
-export const PageState = { Freed: 1, Lost: 2, Dirty: 4, Provided: 8 } as const;
 
 export class MemoryManager {
   readonly state: State;

@@ -308,6 +308,8 @@ export function transferDone(state: State, token: Token, status: Status): void {
   const operation = block.operation;
   if (operation === null) return;
   operation.outstanding--;
+  // The source may have died before its last bytes were read, whatever the copy says.
+  if (source >= 0 && state.processors[source]?.gone === true) status = Status.Lost;
   transferred(state, block, operation, processorOf(state, processor), source, first, count, status);
   if (operation.outstanding === 0) endTransfers(state, block, operation);
 }

@@ -411,7 +411,11 @@ function deny(
   if (processor.id === HOST) {
     block.attempts = 0;
     state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason);
-    return dismiss(mapping, page);
+    // Others may still wait to read what this one may not write.
+    if (reason !== 'READ_ONLY') return dismiss(mapping, page);
+    remove(mapping.waitingWrite, page);
+    mapping.waiting = !(isEmpty(mapping.waitingRead) && isEmpty(mapping.waitingWrite));
+    return 'done';
   }
   if (block.attempts >= ATTEMPTS || failsToLeave(state, block)) reason = 'COPY_FAILED';
   if (reason === 'OUT_OF_MEMORY' || reason === 'COPY_FAILED') {

@@ -123,3 +123,6 @@ export interface PrefetchRequest {
   result: Int32Array;
 }
 export type PrefetchPolicy = (request: PrefetchRequest) => void;
+
+/** Bits of a page's state in a snapshot. */
+export const PageState = { Freed: 1, Lost: 2, Dirty: 4, Provided: 8 } as const;

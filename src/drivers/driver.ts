@@ -3,10 +3,10 @@
  * faulted; it decides nothing about where pages belong. Frame n of a node is its n-th 4 KiB; on an identity node the frame of
  * a page is the page's own number.
  */
+import type { ElementType } from '../core/elements.js';
 import type { Access, ProcessorDescription, Status } from '../core/types.js';
 
-/** Element types by their short names; `bytes` is raw memory. */
-export type ElementType = 'i8' | 'u8' | 'u8c' | 'i16' | 'u16' | 'i32' | 'u32' | 'i64' | 'u64' | 'f32' | 'f64' | 'bytes';
+export type { ElementType };
 
 /** What a kernel gets for one parameter. */
 export type LaunchParameter =

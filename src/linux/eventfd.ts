@@ -1,8 +1,7 @@
 /** A counter that another thread or process raises and that poll sees. */
-import { closeSync } from 'node:fs';
 import { EAGAIN, EFD_CLOEXEC, EFD_NONBLOCK, EINTR } from './constants.js';
 import { check, SystemCallError } from './errors.js';
-import { errno, libc } from './libc.js';
+import { closeDescriptor, errno, libc } from './libc.js';
 import { NativeBuffer } from './native-buffer.js';
 
 /** Creates an eventfd that never blocks. */
@@ -30,5 +29,5 @@ export function drainEventfd(fd: number): number {
 }
 
 export function closeEventfd(fd: number): void {
-  closeSync(fd);
+  closeDescriptor(fd);
 }

@@ -1,6 +1,7 @@
 /** What this machine offers, found out by trying, with the remedy for what it does not. */
+
 import { spawn } from 'node:child_process';
-import { closeSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import {
   MADV_DONTNEED,
   MAP_ANONYMOUS,
@@ -17,6 +18,7 @@ import {
   UFFDIO_REGISTER_MODE_WP,
 } from './constants.js';
 import { SystemCallError } from './errors.js';
+import { closeDescriptor } from './libc.js';
 import {
   createMemoryFile,
   describeMapping,
@@ -124,7 +126,7 @@ function tryRegister(modes: number): string | null {
   } finally {
     userfaultfd?.close();
     if (address >= 0) munmap(address, PAGE_SIZE);
-    if (fd >= 0) closeSync(fd);
+    if (fd >= 0) closeDescriptor(fd);
   }
 }
 
@@ -155,12 +157,12 @@ function tryPidfdGetfd(): string | null {
   try {
     if (child.pid === undefined) return 'no child process could be started';
     pidfd = pidfdOpen(child.pid);
-    closeSync(pidfdGetfd(pidfd, 0));
+    closeDescriptor(pidfdGetfd(pidfd, 0));
     return null;
   } catch (error) {
     return reasonOf(error);
   } finally {
-    if (pidfd >= 0) closeSync(pidfd);
+    if (pidfd >= 0) closeDescriptor(pidfd);
     child.kill('SIGKILL');
     child.stdin.destroy();
     child.unref();

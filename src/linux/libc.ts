@@ -28,6 +28,12 @@ export const libc = {
   mlock: declare<Call<2>>('int mlock(uint64_t address, uint64_t length)'),
   munlock: declare<Call<2>>('int munlock(uint64_t address, uint64_t length)'),
   memcpy: declare<Call<3>>('uint64_t memcpy(uint64_t destination, uint64_t source, uint64_t length)'),
+  memcpyToArray: declare<(target: Uint8Array, source: number, length: number) => number>(
+    'uint64_t memcpy(void *destination, uint64_t source, uint64_t length)',
+  ),
+  memcpyFromArray: declare<(target: number, source: Uint8Array, length: number) => number>(
+    'uint64_t memcpy(uint64_t destination, const void *source, uint64_t length)',
+  ),
   memset: declare<Call<3>>('uint64_t memset(uint64_t address, int value, uint64_t length)'),
   memfdCreate: declare<(name: string, flags: number) => number>('int memfd_create(const char *name, uint32_t flags)'),
   ftruncate: declare<Call<2>>('int ftruncate(int fd, int64_t length)'),
@@ -71,4 +77,12 @@ export function errno(): number {
 /** An ArrayBuffer over native memory. It does not own the memory; see `view` in memory.ts for the checked form. */
 export function rawView(address: number, bytes: number): ArrayBuffer {
   return koffi.view(address, bytes);
+}
+
+/**
+ * Closes a descriptor that system calls of ours made. Node keeps a list of what its own functions opened in a worker, and would
+ * warn about any other; and an error here could only mean a mistake of ours, so that nothing is thrown.
+ */
+export function closeDescriptor(fd: number): void {
+  libc.close(fd);
 }

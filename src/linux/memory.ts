@@ -1,6 +1,6 @@
 /** Mappings, memory files and raw copies. */
 import { constants as bufferConstants } from 'node:buffer';
-import { closeSync, fstatSync, readFileSync } from 'node:fs';
+import { fstatSync, readFileSync } from 'node:fs';
 import {
   EEXIST,
   EINVAL,
@@ -14,7 +14,7 @@ import {
   SC_PAGESIZE,
 } from './constants.js';
 import { check, SystemCallError } from './errors.js';
-import { errno, libc, rawView } from './libc.js';
+import { closeDescriptor, errno, libc, rawView } from './libc.js';
 
 /** 4 KiB on x64; 4, 16 or 64 KiB on arm64, by the kernel's configuration. */
 export const PAGE_SIZE: number = libc.sysconf(SC_PAGESIZE);
@@ -87,7 +87,7 @@ export function createMemoryFile(name: string, length: number): number {
   try {
     resizeFile(fd, length);
   } catch (error) {
-    closeSync(fd);
+    closeDescriptor(fd);
     throw error;
   }
   return fd;
@@ -166,4 +166,14 @@ export function occupantsOf(address: number, length: number): Mapping[] {
 export function describeMapping(mapping: Mapping): string {
   const what = mapping.path === '' ? 'anonymous memory' : mapping.path;
   return `${what} at 0x${mapping.start.toString(16)}-0x${mapping.end.toString(16)} (${mapping.permissions})`;
+}
+
+/** Copies out of memory at an address into a typed array of this thread. */
+export function readMemory(target: Uint8Array, address: number): void {
+  libc.memcpyToArray(target, address, target.byteLength);
+}
+
+/** Copies a typed array of this thread to memory at an address. */
+export function writeMemory(address: number, source: Uint8Array): void {
+  libc.memcpyFromArray(address, source, source.byteLength);
 }

@@ -1,5 +1,4 @@
 /** Messages between processes, with file descriptors. A socket keeps the borders of messages (SOCK_SEQPACKET). */
-import { closeSync } from 'node:fs';
 import {
   AF_UNIX,
   EAGAIN,
@@ -17,7 +16,7 @@ import {
   SOL_SOCKET,
 } from './constants.js';
 import { check, SystemCallError } from './errors.js';
-import { errno, libc } from './libc.js';
+import { closeDescriptor, errno, libc } from './libc.js';
 import { NativeBuffer, scratch } from './native-buffer.js';
 
 export interface Message {
@@ -101,7 +100,7 @@ export class MessageSocket {
     const fds = this.receivedFds();
     const flags = area.view.getInt32(48, true);
     if ((flags & (MSG_TRUNC | MSG_CTRUNC)) !== 0) {
-      for (const fd of fds) closeSync(fd);
+      for (const fd of fds) closeDescriptor(fd);
       const what =
         (flags & MSG_TRUNC) !== 0
           ? `is longer than ${this.maxBytes} bytes`
@@ -113,7 +112,7 @@ export class MessageSocket {
 
   close(): void {
     if (this.fd < 0) return;
-    closeSync(this.fd);
+    closeDescriptor(this.fd);
     this.fd = -1;
   }
 

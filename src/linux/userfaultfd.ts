@@ -27,7 +27,7 @@ import {
   USERFAULTFD_IOC_NEW,
 } from './constants.js';
 import { check, errnoName, SystemCallError } from './errors.js';
-import { errno, libc, SYSTEM_CALL } from './libc.js';
+import { closeDescriptor, errno, libc, SYSTEM_CALL } from './libc.js';
 import { NativeBuffer } from './native-buffer.js';
 
 /**
@@ -279,7 +279,7 @@ export class Userfaultfd {
    */
   close(): void {
     if (this.fd < 0) return;
-    closeSync(this.fd);
+    closeDescriptor(this.fd);
     // Later calls get EBADF instead of reaching whatever takes over the number.
     this.fd = -1;
   }

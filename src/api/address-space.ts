@@ -1,0 +1,464 @@
+/** A space: one range of addresses that the CPU and the devices share. */
+import { randomUUID } from 'node:crypto';
+import { closeSync, fstatSync, openSync } from 'node:fs';
+import { isMainThread, Worker } from 'node:worker_threads';
+import { bytesOf, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
+import { BLOCK_BYTES, PAGE_BYTES } from '../core/types.js';
+import { closeEventfd, createEventfd } from '../linux/eventfd.js';
+import { probeFeatures } from '../linux/features.js';
+import { MAX_VIEW_BYTES, munmap, PAGE_SIZE } from '../linux/memory.js';
+import { cgroupMemory, systemMemory } from '../linux/process.js';
+import type { ManagerReady } from '../pager/manager.js';
+import {
+  CONTROL_WORDS,
+  Control,
+  type DeviceOptions,
+  type FileSource,
+  type ManagerOptions,
+  type SpaceHandle,
+  type SpaceStats,
+} from '../pager/protocol.js';
+import { Client } from './client.js';
+import { Device } from './device.js';
+import { argumentError, fromWire, OnememError, typeError } from './errors.js';
+import { watchExit } from './exit.js';
+import { type ArrayHandle, ManagedArray } from './managed-array.js';
+import { parseSize } from './sizes.js';
+import { checkSize } from './stream.js';
+
+/** Where spaces lie: from 96 TiB on, where neither V8 nor the dynamic linker puts anything, one TiB or more each. */
+const FIRST_BASE = 0x6000_0000_0000;
+const LAST_ADDRESS = 0x7000_0000_0000;
+const DEFAULT_SPACE_BYTES = 2 ** 40;
+/** Of the memory of the machine or the control group, what a space may use unless it is told. */
+const HOST_SHARE = 0.7;
+/** The host needs a block for each of 64 threads that may fault at once, and one. */
+const LEAST_HOST_BYTES = 65 * BLOCK_BYTES;
+const MAX_DEVICES = 15;
+const MAX_UNITS = 64;
+
+export interface DeviceSpecification {
+  /** 'process': a child process with its own memory and page faults. 'simulated': in memory, no page faults; for tests. */
+  readonly kind: 'process' | 'simulated';
+  /** Bytes, or a size such as '64MiB'. */
+  readonly memory: number | string;
+  /** Threads that run kernels; 1 unless said otherwise. */
+  readonly units?: number;
+  /** Its memory dies with it, as a GPU's does. */
+  readonly lossy?: boolean;
+  readonly name?: string;
+  /** Makes a simulated device refuse large allocations: for tests of drivers and of the manager. */
+  readonly inject?: { readonly refuseLargerThanPages: number };
+}
+
+export interface SpaceOptions {
+  readonly devices?: readonly DeviceSpecification[];
+  /** The most host memory that managed arrays take; 70% of the machine's or the control group's unless said otherwise. */
+  readonly hostMemory?: number | string;
+  /** Addresses to reserve; they cost nothing. '1TiB' unless said otherwise. */
+  readonly addressSpace?: number | string;
+  /** Asks for the kind of page fault that needs no privilege, also where more is allowed. */
+  readonly userModeOnly?: boolean;
+  /** Checks the manager's invariants after every event: slow, for tests. */
+  readonly checkInvariants?: boolean;
+  /** @internal Ends the manager on purpose. */
+  readonly crash?: ManagerOptions['crash'];
+}
+
+export interface FileArrayOptions {
+  /** Where the elements begin in the file, in bytes. */
+  readonly byteOffset?: number;
+  /** Elements; the rest of the file unless said otherwise. */
+  readonly length?: number;
+  /** Whether the array, not the file, may be written: each page is copied on its first write. */
+  readonly writable?: boolean;
+  readonly name?: string;
+}
+
+type ArrayType<T extends NumericArray> = {
+  new (length: number): T;
+  readonly BYTES_PER_ELEMENT: number;
+  readonly name: string;
+};
+
+/** Counts the views of a space that are left, and unmaps the space's addresses when it is closed and none is. */
+export class ViewCounter {
+  private views = 0;
+  private closed = false;
+
+  constructor(
+    private readonly base: number,
+    private readonly bytes: number,
+    private readonly owner: boolean,
+  ) {}
+
+  made(): void {
+    this.views++;
+  }
+
+  gone(): void {
+    this.views--;
+    this.tryUnmap();
+  }
+
+  close(): void {
+    this.closed = true;
+    this.tryUnmap();
+  }
+
+  private tryUnmap(): void {
+    if (!this.closed || this.views > 0 || !this.owner) return;
+    this.closed = false;
+    munmap(this.base, this.bytes);
+  }
+}
+
+export class AddressSpace {
+  readonly devices: readonly Device[];
+  /** @internal */
+  readonly client: Client;
+  /** @internal */
+  readonly viewCounter: ViewCounter;
+  private closing: Promise<void> | null = null;
+  private names = 0;
+
+  /** @internal */
+  constructor(
+    private readonly spaceHandle: SpaceHandle,
+    private readonly sentinel: Worker | null,
+    private readonly onClosed: () => void,
+  ) {
+    this.client = new Client(spaceHandle);
+    this.devices = spaceHandle.devices.map((info) => new Device(this, info));
+    this.viewCounter = new ViewCounter(spaceHandle.base, spaceHandle.bytes, sentinel !== null);
+  }
+
+  /** For postMessage to another thread, which attaches by `attachSpace`. */
+  get handle(): SpaceHandle {
+    this.client.assertOpen('cannot share the space');
+    return this.spaceHandle;
+  }
+
+  get isClosed(): boolean {
+    return this.client.isClosed;
+  }
+
+  /**
+   * Allocates an array of `length` elements, all zero. Memory is taken when elements are written, addresses at once. Throws a
+   * RangeError for a length that is not to be had, with what is left.
+   */
+  array<T extends NumericArray>(
+    type: ArrayType<T>,
+    length: number,
+    options: { readonly name?: string } = {},
+  ): ManagedArray<T> {
+    const element = typeof type === 'function' ? elementTypeOf(type.name) : undefined;
+    if (element === undefined) {
+      throw typeError(
+        'ARRAY_TYPE',
+        `${String((type as { name?: string } | undefined)?.name ?? type)} is no typed array that a space can hold; pass for example Float32Array`,
+      );
+    }
+    return this.arrayOf(element, length, options.name) as ManagedArray<T>;
+  }
+
+  /** Allocates raw memory: a Uint8Array of `length` bytes for kernels that make views of their own. */
+  bytes(length: number, options: { readonly name?: string } = {}): ManagedArray<Uint8Array> {
+    return this.arrayOf('bytes', length, options.name) as ManagedArray<Uint8Array>;
+  }
+
+  /**
+   * An array whose elements are in a file: nothing is read until it is touched, and then by pages. It is private: what is written
+   * to it never reaches the file. The file must not become shorter while the array lives; a touch of what was cut off ends in an
+   * error, never in wrong data.
+   */
+  fileArray<T extends NumericArray>(type: ArrayType<T>, path: string, options: FileArrayOptions = {}): ManagedArray<T> {
+    const element = typeof type === 'function' ? elementTypeOf(type.name) : undefined;
+    if (element === undefined) throw typeError('ARRAY_TYPE', `${String(type)} is no typed array that a space can hold`);
+    const { byteOffset = 0, writable = false, name = path } = options;
+    checkSize('byteOffset', byteOffset, 0);
+    const fd = openSync(path, 'r');
+    try {
+      const size = fstatSync(fd).size;
+      const elementBytes = bytesOf(element);
+      const length = options.length ?? Math.floor((size - byteOffset) / elementBytes);
+      checkLength(name, length, elementBytes);
+      if (byteOffset + length * elementBytes > size) {
+        throw argumentError(
+          'FILE_TOO_SHORT',
+          `${path} has ${size} bytes; ${length} elements of ${elementBytes} bytes from byte ${byteOffset} on need ${byteOffset + length * elementBytes}`,
+        );
+      }
+      const file: FileSource = { fd, path, offset: byteOffset, bytes: length * elementBytes };
+      return this.allocate(element, length, name, writable, file) as ManagedArray<T>;
+    } catch (error) {
+      closeSync(fd);
+      throw error;
+    }
+  }
+
+  /** An array that another thread made, from its handle. */
+  attachArray(handle: ArrayHandle): ManagedArray {
+    if (handle.space.name !== this.spaceHandle.name) {
+      throw typeError(
+        'FOREIGN_ARRAY',
+        `array ${handle.name} belongs to another space; attach that one by attachSpace(handle.space)`,
+      );
+    }
+    return new ManagedArray(this, handle);
+  }
+
+  /** Faults, bytes moved and memory of every processor. */
+  stats(): SpaceStats {
+    return this.client.call('stats', null);
+  }
+
+  /** Throws if the manager's books do not agree with themselves; for tests and bug reports. */
+  checkInvariants(): void {
+    this.client.call('check', null);
+  }
+
+  /** Waits for launches that run, cancels the others, and ends the space with its devices. Views that are left read zeros. */
+  async close(): Promise<void> {
+    this.closing ??= this.end();
+    await this.closing;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** @internal */
+  viewMade(): void {
+    this.viewCounter.made();
+  }
+
+  /** @internal */
+  processorNames(): (string | undefined)[] {
+    const names: (string | undefined)[] = ['host'];
+    for (const info of this.spaceHandle.devices) names[info.id] = info.name;
+    return names;
+  }
+
+  /** @internal */
+  arrayOf(type: ElementType, length: number, name?: string): ManagedArray {
+    const shown = name ?? `#${++this.names}`;
+    checkLength(shown, length, bytesOf(type));
+    return this.allocate(type, length, shown, true, null);
+  }
+
+  private allocate(
+    type: ElementType,
+    length: number,
+    name: string,
+    writable: boolean,
+    file: FileSource | null,
+  ): ManagedArray {
+    this.client.assertOpen('cannot allocate an array');
+    const elementBytes = bytesOf(type);
+    const { id, firstPage, pages } = this.client.call('allocate', {
+      bytes: length * elementBytes,
+      name,
+      writable,
+      file,
+      elementBytes,
+    });
+    return new ManagedArray(this, { space: this.spaceHandle, range: id, firstPage, pages, length, type, name });
+  }
+
+  private async end(): Promise<void> {
+    if (this.sentinel === null) {
+      this.client.close();
+      this.onClosed();
+      return;
+    }
+    if (!this.client.isClosed) {
+      const gone = new Promise<void>((resolve) => this.sentinel?.once('exit', () => resolve()));
+      this.sentinel.ref();
+      await this.client.request('close', null);
+      await gone;
+    }
+    this.client.close();
+    this.onClosed();
+    this.viewCounter.close();
+    closeEventfd(this.spaceHandle.wakeFd);
+  }
+}
+
+/** Refuses lengths that are no lengths, and views that this version of Node cannot make. */
+function checkLength(name: string, length: unknown, elementBytes: number): void {
+  if (!(typeof length === 'number' && Number.isSafeInteger(length) && length >= 1)) {
+    throw argumentError(
+      'ARRAY_LENGTH',
+      `cannot allocate array ${name}: length is ${String(length)}; it must be a whole number of 1 or more`,
+    );
+  }
+  if (length * elementBytes > MAX_VIEW_BYTES) {
+    throw argumentError(
+      'VIEW_SIZE',
+      `cannot allocate array ${name}: ${length * elementBytes} bytes are more than the ${MAX_VIEW_BYTES} bytes of one view on Node.js ` +
+        `${process.versions.node}; use Node.js 22 or newer, or several arrays`,
+    );
+  }
+}
+
+function toBytes(what: string, value: number | string): number {
+  const size = typeof value === 'string' ? parseSize(value) : value;
+  if (typeof size !== 'number' || !Number.isSafeInteger(size) || size <= 0) {
+    throw argumentError(
+      'SIZE',
+      `${what} is ${String(value)}; it must be a number of bytes above 0, or a size such as '64MiB'`,
+    );
+  }
+  return size;
+}
+
+function deviceOptions(devices: readonly DeviceSpecification[]): DeviceOptions[] {
+  if (devices.length > MAX_DEVICES)
+    throw argumentError('DEVICES', `a space has at most ${MAX_DEVICES} devices, not ${devices.length}`);
+  const names = new Set<string>(['host']);
+  return devices.map((device, index) => {
+    const { kind, units = 1, lossy = false, name = `${kind}${index}`, inject } = device;
+    if (kind !== 'process' && kind !== 'simulated') {
+      throw typeError('DEVICE_KIND', `device ${index} has kind ${String(kind)}; there are 'process' and 'simulated'`);
+    }
+    if (names.has(name))
+      throw argumentError('DEVICE_NAME', `two devices are named ${name}; give each a name of its own`);
+    names.add(name);
+    checkSize(`units of device ${name}`, units, 1);
+    if (units > MAX_UNITS)
+      throw argumentError('UNITS', `device ${name} has ${units} units; at most ${MAX_UNITS} are possible`);
+    const memoryBytes = Math.floor(toBytes(`memory of device ${name}`, device.memory) / PAGE_BYTES) * PAGE_BYTES;
+    const least = (units + 1) * BLOCK_BYTES;
+    if (memoryBytes < least) {
+      throw argumentError(
+        'DEVICE_MEMORY',
+        `device ${name} has ${memoryBytes} bytes of memory; with ${units} units it needs at least ${least}: 2 MiB for each unit that waits in a fault, and 2 MiB`,
+      );
+    }
+    return { kind, name, memoryBytes, units, lossy, ...(inject === undefined ? {} : { inject }) };
+  });
+}
+
+/** Opens a space. Fails at once, with the remedy, where the machine does not allow page faults in user space. */
+export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpace> {
+  if (PAGE_SIZE !== PAGE_BYTES) {
+    throw new OnememError('PAGE_SIZE', `this kernel has pages of ${PAGE_SIZE} bytes; onemem works with ${PAGE_BYTES}`);
+  }
+  const devices = deviceOptions(options.devices ?? []);
+  const bytes =
+    Math.ceil(toBytes('addressSpace', options.addressSpace ?? DEFAULT_SPACE_BYTES) / BLOCK_BYTES) * BLOCK_BYTES;
+  const slot = Math.ceil(bytes / DEFAULT_SPACE_BYTES) * DEFAULT_SPACE_BYTES;
+  const bases: number[] = [];
+  for (let base = FIRST_BASE; base + bytes <= LAST_ADDRESS; base += slot) bases.push(base);
+  if (bases.length === 0) {
+    throw argumentError(
+      'ADDRESS_SPACE',
+      `addressSpace of ${bytes} bytes is more than the ${LAST_ADDRESS - FIRST_BASE} that are possible`,
+    );
+  }
+  const hostBudgetBytes =
+    options.hostMemory === undefined ? defaultHostMemory() : toBytes('hostMemory', options.hostMemory);
+  if (hostBudgetBytes < LEAST_HOST_BYTES) {
+    throw argumentError(
+      'HOST_MEMORY',
+      `hostMemory is ${hostBudgetBytes} bytes; it must be at least ${LEAST_HOST_BYTES}, so that 64 threads can wait in a fault at once`,
+    );
+  }
+  const control = new SharedArrayBuffer(CONTROL_WORDS * 4);
+  const wakeFd = createEventfd();
+  const name = randomUUID();
+  const manager: ManagerOptions = {
+    name,
+    bytes,
+    bases,
+    control,
+    wakeFd,
+    hostBudgetBytes,
+    userModeOnly: options.userModeOnly ?? false,
+    devices,
+    checkInvariants: options.checkInvariants ?? false,
+    ...(options.crash === undefined ? {} : { crash: options.crash }),
+  };
+  const sentinel = new Worker(new URL('../pager/sentinel.js', import.meta.url), {
+    workerData: manager,
+    name: 'onemem sentinel',
+  });
+  const ready = await new Promise<ManagerReady>((resolve, reject) => {
+    sentinel.once('message', resolve);
+    sentinel.once('error', reject);
+  });
+  if ('error' in ready) {
+    await sentinel.terminate();
+    closeEventfd(wakeFd);
+    throw openingError(fromWire(ready.error));
+  }
+  const words = new Int32Array(control);
+  const forget = watchExit({ control: words, wakeFd });
+  sentinel.unref();
+  const handle: SpaceHandle = {
+    onemem: 1,
+    name,
+    base: ready.base,
+    bytes,
+    owner: process.pid,
+    wakeFd,
+    control,
+    devices: ready.devices,
+    hostBudgetBytes,
+  };
+  return new AddressSpace(handle, sentinel, forget);
+}
+
+/** A failure to open usually has a reason that `onemem doctor` names, with its remedy. */
+function openingError(error: Error): Error {
+  const missing = probeFeatures().filter((feature) => feature.required && !feature.available);
+  if (missing.length === 0) return error;
+  const reasons = missing.map(({ name, detail, remedy }) => `${name}: ${detail}. ${remedy}`).join('\n  ');
+  return new OnememError(
+    'UNSUPPORTED',
+    `this machine does not offer what onemem needs:\n  ${reasons}`,
+    { missing },
+    { cause: error },
+  );
+}
+
+function defaultHostMemory(): number {
+  const { total } = systemMemory();
+  const limit = Math.min(total, cgroupMemory().limit);
+  return Math.max(Math.floor((limit * HOST_SHARE) / BLOCK_BYTES) * BLOCK_BYTES, LEAST_HOST_BYTES);
+}
+
+const attached = new Map<string, AddressSpace>();
+
+/** Sees a space that another thread of this process opened, from its handle. Attaching twice gives the same object. */
+export function attachSpace(handle: SpaceHandle): AddressSpace {
+  if ((handle as { onemem?: number } | null)?.onemem !== 1) {
+    throw typeError('SPACE_HANDLE', 'this is no handle of a space; pass what space.handle gives');
+  }
+  if (handle.owner !== process.pid) {
+    throw new OnememError(
+      'OTHER_PROCESS',
+      `the space belongs to process ${handle.owner}; other processes cannot attach yet`,
+    );
+  }
+  const known = attached.get(handle.name);
+  if (known !== undefined && !known.isClosed) return known;
+  const control = new Int32Array(handle.control);
+  Atomics.add(control, Control.AttachedThreads, 1);
+  let counted = true;
+  const leave = (): void => {
+    if (counted) Atomics.sub(control, Control.AttachedThreads, 1);
+    counted = false;
+    attached.delete(handle.name);
+  };
+  const space = new AddressSpace(handle, null, leave);
+  attached.set(handle.name, space);
+  if (!isMainThread) process.once('exit', leave);
+  return space;
+}
+
+/** Sees an array that another thread of this process made, from its handle. */
+export function attachArray(handle: ArrayHandle): ManagedArray {
+  return attachSpace(handle.space).attachArray(handle);
+}

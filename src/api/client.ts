@@ -1,0 +1,163 @@
+/** One thread's connection to the manager of a space. */
+import { randomUUID } from 'node:crypto';
+import { BroadcastChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
+import { notifyEventfd } from '../linux/eventfd.js';
+import {
+  type ClientHello,
+  Control,
+  clientChannel,
+  type FromManager,
+  helloChannel,
+  type Requests,
+  type SpaceHandle,
+  SpaceState,
+  type StreamEvent,
+  type ToManager,
+} from '../pager/protocol.js';
+import { fromWire, OnememError } from './errors.js';
+
+/** How often a thread that waits for an answer looks whether the space is still there. */
+const LOOK_MS = 1000;
+
+interface Pending {
+  resolve(value: unknown): void;
+  reject(error: Error): void;
+}
+
+export class Client {
+  private readonly channel: BroadcastChannel;
+  private readonly answers = new Int32Array(new SharedArrayBuffer(4));
+  private readonly control: Int32Array;
+  private readonly pending = new Map<number, Pending>();
+  private readonly events = new Map<string, (event: StreamEvent) => void>();
+  private nextId = 1;
+  private refs = 0;
+  private closed = false;
+
+  constructor(readonly handle: SpaceHandle) {
+    this.control = new Int32Array(handle.control);
+    const client = randomUUID();
+    this.channel = new BroadcastChannel(clientChannel(handle.name, client));
+    this.channel.onmessage = (message) => this.handle_((message as unknown as { data: FromManager }).data);
+    this.channel.unref();
+    const hello = new BroadcastChannel(helloChannel(handle.name));
+    hello.postMessage({ client, answers: this.answers.buffer as SharedArrayBuffer } satisfies ClientHello);
+    notifyEventfd(handle.wakeFd);
+    // A broadcast reaches those who listen already: the manager raises the word when it does.
+    while (Atomics.wait(this.answers, 0, 0, LOOK_MS) === 'timed-out') this.assertOpen('cannot attach');
+    hello.close();
+  }
+
+  get isClosed(): boolean {
+    return this.closed || Atomics.load(this.control, Control.State) === SpaceState.Closed;
+  }
+
+  /** Asks and waits for the answer, with the thread stopped: for what takes microseconds. */
+  call<N extends keyof Requests>(name: N, value: Requests[N]['in']): Requests[N]['out'] {
+    this.assertOpen(name);
+    const id = this.nextId++;
+    let answer: { value: unknown; error: Error | null } | null = null;
+    this.pending.set(id, {
+      resolve: (result) => {
+        answer = { value: result, error: null };
+      },
+      reject: (error) => {
+        answer = { value: null, error };
+      },
+    });
+    this.send({ id, name, value });
+    while (answer === null) {
+      const seen = Atomics.load(this.answers, 0);
+      const message = receiveMessageOnPort(this.channel as unknown as MessagePort) as
+        | { message: FromManager }
+        | undefined;
+      if (message !== undefined) this.handle_(message.message);
+      else if (Atomics.wait(this.answers, 0, seen, LOOK_MS) === 'timed-out') this.assertOpen(name);
+    }
+    const { value: result, error } = answer as { value: unknown; error: Error | null };
+    if (error !== null) throw error;
+    return result as Requests[N]['out'];
+  }
+
+  /** Asks; the promise gets the answer. */
+  request<N extends keyof Requests>(name: N, value: Requests[N]['in']): Promise<Requests[N]['out']> {
+    return new Promise((resolve, reject) => {
+      this.assertOpen(name);
+      const id = this.nextId++;
+      this.ref();
+      const settle = (): void => this.unref();
+      this.pending.set(id, {
+        resolve: (result) => {
+          settle();
+          resolve(result as Requests[N]['out']);
+        },
+        reject: (error) => {
+          settle();
+          reject(error);
+        },
+      });
+      this.send({ id, name, value });
+    });
+  }
+
+  /** Tells without waiting for an answer. */
+  tell<N extends keyof Requests>(name: N, value: Requests[N]['in']): void {
+    if (this.isClosed) return;
+    this.send({ id: 0, name, value });
+  }
+
+  /** Calls `listener` once, when the operation has ended. Keeps the process alive until then. */
+  onStreamEvent(stream: number, sequence: number, listener: (event: StreamEvent) => void): void {
+    this.ref();
+    this.events.set(`${stream} ${sequence}`, listener);
+  }
+
+  /** A number that no other stream of the space has. */
+  newStream(): number {
+    return Atomics.add(this.control, STREAM_COUNTER, 1) + 1;
+  }
+
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    const error = new OnememError('SPACE_CLOSED', 'the space has been closed');
+    for (const { reject } of this.pending.values()) reject(error);
+    this.pending.clear();
+    this.channel.close();
+  }
+
+  assertOpen(what: string): void {
+    if (this.isClosed) throw new OnememError('SPACE_CLOSED', `${what}: the space has been closed; open a new one`);
+  }
+
+  private send(message: ToManager): void {
+    this.channel.postMessage(message);
+    notifyEventfd(this.handle.wakeFd);
+  }
+
+  private handle_(message: FromManager): void {
+    if ('event' in message) {
+      const key = `${message.event.stream} ${message.event.sequence}`;
+      const listener = this.events.get(key);
+      if (listener === undefined) return;
+      this.events.delete(key);
+      this.unref();
+      listener(message.event);
+    } else if ('id' in message) {
+      const waiting = this.pending.get(message.id);
+      this.pending.delete(message.id);
+      if (message.error === null) waiting?.resolve(message.value);
+      else waiting?.reject(fromWire(message.error));
+    }
+  }
+
+  private ref(): void {
+    if (this.refs++ === 0) this.channel.ref();
+  }
+
+  private unref(): void {
+    if (--this.refs === 0) this.channel.unref();
+  }
+}
+
+const STREAM_COUNTER = 4;

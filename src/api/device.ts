@@ -1,0 +1,88 @@
+/** Devices of a space. */
+import type { DeviceInfo, ProcessorStats } from '../pager/protocol.js';
+import type { AddressSpace } from './address-space.js';
+import { OnememError } from './errors.js';
+import type { Kernel, KernelParameters } from './kernel.js';
+import { type LaunchArguments, type LaunchOptions, Stream } from './stream.js';
+
+export class Device {
+  private detached = false;
+
+  /** @internal */
+  constructor(
+    readonly space: AddressSpace,
+    private readonly info: DeviceInfo,
+  ) {}
+
+  get name(): string {
+    return this.info.name;
+  }
+
+  /** 'process': a child process with memory of its own. 'simulated': in memory, without page faults. */
+  get kind(): string {
+    return this.info.kind;
+  }
+
+  /** Its memory, in bytes. */
+  get memory(): number {
+    return this.info.memoryBytes;
+  }
+
+  get units(): number {
+    return this.info.units;
+  }
+
+  /** Whether a launch may use more than the device's memory. */
+  get pageFaults(): boolean {
+    return this.info.pageFaults;
+  }
+
+  /** The device's process, for those who want to watch or end it; null when it has none. */
+  get pid(): number | null {
+    return this.info.pid;
+  }
+
+  /** @internal */
+  get id(): number {
+    return this.info.id;
+  }
+
+  stream(): Stream {
+    this.assertUsable();
+    return new Stream(this.space, this);
+  }
+
+  /** Runs a kernel and waits for it: the simple form. */
+  async run<P extends KernelParameters>(
+    kernel: Kernel<P>,
+    args: LaunchArguments<P>,
+    options: LaunchOptions,
+  ): Promise<void> {
+    using stream = this.stream();
+    await stream.launch(kernel, args, options).synchronize();
+  }
+
+  /** Brings every page of the device home, then ends the device. Launches that wait are lost, the one that runs may end. */
+  async detach(): Promise<void> {
+    if (this.detached) return;
+    this.detached = true;
+    await this.space.client.request('detach', { device: this.info.id });
+  }
+
+  /** Ends the device's process at once, as kill -9 does: for tests of what happens then. */
+  kill(): void {
+    this.space.client.call('kill', { device: this.info.id });
+  }
+
+  stats(): ProcessorStats {
+    const found = this.space.stats().processors.find((each) => each.name === this.info.name);
+    if (found === undefined) throw new OnememError('DEVICE_LOST', `device ${this.info.name} is gone`);
+    return found;
+  }
+
+  /** @internal */
+  assertUsable(): void {
+    this.space.client.assertOpen(`device ${this.info.name}`);
+    if (this.detached) throw new OnememError('DEVICE_DETACHED', `device ${this.info.name} has been detached`);
+  }
+}

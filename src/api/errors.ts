@@ -1,0 +1,43 @@
+/** What a user of onemem catches. */
+import type { WireError } from '../pager/protocol.js';
+
+/**
+ * Every failure that is not a wrong argument. `code` names it; `details` holds what is needed to act: requested bytes, node,
+ * budget, ranges. Wrong arguments are RangeError or TypeError, with a `code`, too.
+ */
+export class OnememError extends Error {
+  override readonly name = 'OnememError';
+
+  constructor(
+    readonly code: string,
+    message: string,
+    readonly details: Readonly<Record<string, unknown>> = {},
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+
+  /** Arrays, or parts of them, whose content is indeterminate after a device was lost. */
+  get ranges(): readonly { parameter: string; offset: number; length: number }[] {
+    return (this.details.ranges as { parameter: string; offset: number; length: number }[] | undefined) ?? [];
+  }
+}
+
+export function fromWire(wire: WireError): Error {
+  if (wire.name !== 'OnememError') {
+    const made = wire.name === 'RangeError' ? new RangeError(wire.message) : new TypeError(wire.message);
+    return Object.assign(made, { code: wire.code, details: wire.details });
+  }
+  const error = new OnememError(wire.code, wire.message, wire.details);
+  // The stack of a kernel's own error is what its author needs; ours would only show the way of a message.
+  if (wire.stack !== undefined) error.stack = `OnememError [${wire.code}]: ${wire.message}\n${wire.stack}`;
+  return error;
+}
+
+export function argumentError(code: string, message: string): RangeError {
+  return Object.assign(new RangeError(message), { code });
+}
+
+export function typeError(code: string, message: string): TypeError {
+  return Object.assign(new TypeError(message), { code });
+}

@@ -1,0 +1,247 @@
+/** Kernels: functions that run on a device, with the types of their parameters. */
+import { parseExpressionAt } from 'acorn';
+import { analyze } from 'eslint-scope';
+import type { ElementType } from '../core/elements.js';
+import type { KernelCode } from '../drivers/driver.js';
+import { typeError } from './errors.js';
+
+/** The typed array of each element type. */
+export interface TypedArrays {
+  i8: Int8Array;
+  u8: Uint8Array;
+  u8c: Uint8ClampedArray;
+  i16: Int16Array;
+  u16: Uint16Array;
+  i32: Int32Array;
+  u32: Uint32Array;
+  i64: BigInt64Array;
+  u64: BigUint64Array;
+  f32: Float32Array;
+  f64: Float64Array;
+  bytes: Uint8Array;
+}
+
+/** A parameter that is an array: read, written from nothing (what is not written reads 0), or read and written. */
+export interface ArrayParameter<T extends ElementType, U extends 'in' | 'out' | 'inout'> {
+  readonly kind: 'array';
+  readonly type: T;
+  readonly use: U;
+}
+
+/** A parameter that is a number; `.in`, `.out` and `.inout` make the array parameters of the same element type. */
+export interface ScalarParameter<T extends ElementType> {
+  readonly kind: 'scalar';
+  readonly type: T;
+  readonly in: ArrayParameter<T, 'in'>;
+  readonly out: ArrayParameter<T, 'out'>;
+  readonly inout: ArrayParameter<T, 'inout'>;
+}
+
+export type KernelParameters = Readonly<
+  Record<string, ArrayParameter<ElementType, 'in' | 'out' | 'inout'> | ScalarParameter<ElementType>>
+>;
+
+type ScalarOf<T extends ElementType> = T extends 'i64' | 'u64' ? bigint : number;
+
+/** What the kernel function gets: arrays that are `in` cannot be assigned to. */
+export type KernelValues<P extends KernelParameters> = {
+  readonly [K in keyof P]: P[K] extends ArrayParameter<infer T, infer U>
+    ? U extends 'in'
+      ? Readonly<TypedArrays[T]>
+      : TypedArrays[T]
+    : P[K] extends ScalarParameter<infer T>
+      ? ScalarOf<T>
+      : never;
+};
+
+/** The part of [0, size) that one call covers. Calls together cover all of it, once; in which parts is not the kernel's to say. */
+export interface KernelRange {
+  readonly begin: number;
+  readonly end: number;
+  readonly size: number;
+  readonly unit: number;
+  readonly units: number;
+}
+
+export type KernelFunction<P extends KernelParameters> = (
+  values: KernelValues<P>,
+  range: KernelRange,
+) => void | Promise<void>;
+
+/** A kernel that lives in a module: for anything that needs helpers or imports. */
+export interface KernelModule {
+  readonly module: URL | string;
+  /** 'default' unless said otherwise. */
+  readonly export?: string;
+}
+
+export interface Kernel<P extends KernelParameters = KernelParameters> {
+  readonly name: string;
+  readonly parameters: P;
+  readonly code: KernelCode;
+  /** The function itself, for a call on the CPU; null when it lives in a module. */
+  readonly kernel: KernelFunction<P> | null;
+}
+
+function scalar<T extends ElementType>(type: T): ScalarParameter<T> {
+  return {
+    kind: 'scalar',
+    type,
+    in: { kind: 'array', type, use: 'in' },
+    out: { kind: 'array', type, use: 'out' },
+    inout: { kind: 'array', type, use: 'inout' },
+  };
+}
+
+export const i8 = scalar('i8');
+export const u8 = scalar('u8');
+export const u8c = scalar('u8c');
+export const i16 = scalar('i16');
+export const u16 = scalar('u16');
+export const i32 = scalar('i32');
+export const u32 = scalar('u32');
+export const i64 = scalar('i64');
+export const u64 = scalar('u64');
+export const f32 = scalar('f32');
+export const f64 = scalar('f64');
+export const bytes = scalar('bytes');
+
+const ELEMENTS: Record<ElementType, ScalarParameter<ElementType>> = {
+  i8,
+  u8,
+  u8c,
+  i16,
+  u16,
+  i32,
+  u32,
+  i64,
+  u64,
+  f32,
+  f64,
+  bytes,
+};
+
+/** A parameter by its short name: 'f32', 'f32.in', 'u8.out', 'i32.inout'. */
+export function parseParameter(text: string): KernelParameters[string] {
+  const [type, use] = text.split('.');
+  const element = Object.hasOwn(ELEMENTS, type) ? ELEMENTS[type as ElementType] : undefined;
+  if (element === undefined || (use !== undefined && !['in', 'out', 'inout'].includes(use))) {
+    throw typeError(
+      'KERNEL_PARAMETER',
+      `'${text}' is no parameter type; write one of ${Object.keys(ELEMENTS).join(', ')}, alone for a number or with .in, .out or .inout for an array`,
+    );
+  }
+  return use === undefined ? element : element[use as 'in' | 'out' | 'inout'];
+}
+
+/** Names that every process has. Read once, before programs add globals of their own. */
+const BUILT_IN = new Set([...Object.getOwnPropertyNames(globalThis), 'undefined', 'arguments', '__name']);
+
+/**
+ * Defines a kernel. An inline function is sent as text and compiled on the device, so that it may use nothing but its parameters
+ * and JavaScript's own globals; it is checked here, when it is defined.
+ */
+export function kernel<const P extends KernelParameters>(
+  parameters: P,
+  body: KernelFunction<P> | KernelModule,
+): Kernel<P> {
+  checkParameters(parameters);
+  if (typeof body === 'function') {
+    const source = expressionOf(body);
+    return { name: body.name || 'kernel', parameters, code: { kind: 'inline', source }, kernel: body };
+  }
+  if (typeof body !== 'object' || body === null || !('module' in body)) {
+    throw typeError(
+      'KERNEL_BODY',
+      'a kernel is a function, or { module: new URL(..., import.meta.url), export: name }',
+    );
+  }
+  const url = moduleUrl(body.module);
+  const exportName = body.export ?? 'default';
+  return {
+    name: exportName === 'default' ? url : exportName,
+    parameters,
+    code: { kind: 'module', url, exportName },
+    kernel: null,
+  };
+}
+
+function moduleUrl(module: URL | string): string {
+  try {
+    return new URL(module).href;
+  } catch {
+    throw typeError(
+      'KERNEL_MODULE',
+      `'${module}' is no URL; a module is named by one, since a device has no working directory of yours: ` +
+        "new URL('./kernel.js', import.meta.url)",
+    );
+  }
+}
+
+function checkParameters(parameters: KernelParameters): void {
+  if (typeof parameters !== 'object' || parameters === null) {
+    throw typeError(
+      'KERNEL_PARAMETER',
+      'the first argument of kernel() is an object of parameters, such as { x: f32.in, n: f32 }',
+    );
+  }
+  for (const [name, parameter] of Object.entries(parameters)) {
+    const known = (parameter as { type?: string } | undefined)?.type;
+    if (known === undefined || !Object.hasOwn(ELEMENTS, known)) {
+      throw typeError(
+        'KERNEL_PARAMETER',
+        `parameter ${name} of a kernel has no type; write for example f32.in, or f32 for a number`,
+      );
+    }
+  }
+}
+
+/** The function as an expression, after making sure that it needs nothing from where it was written. */
+function expressionOf(body: (...args: never[]) => unknown): string {
+  const text = Function.prototype.toString.call(body);
+  const name = body.name || 'kernel';
+  if (text.includes('[native code]')) {
+    throw typeError('KERNEL_SOURCE', `kernel ${name} has no source (it is native or bound); write the function itself`);
+  }
+  let failure: unknown;
+  for (const source of [text, methodAsFunction(text)]) {
+    try {
+      refuseOutsideNames(source, name);
+      return source;
+    } catch (error) {
+      if ((error as { code?: string }).code === 'KERNEL_CLOSURE') throw error;
+      failure ??= error;
+    }
+  }
+  throw typeError(
+    'KERNEL_SOURCE',
+    `kernel ${name} cannot be parsed: ${failure instanceof Error ? failure.message : failure}`,
+  );
+}
+
+/** A method's text is no expression; with `function` before it, it is. */
+function methodAsFunction(text: string): string {
+  return text.startsWith('async ') ? `async function ${text.slice(6)}` : `function ${text}`;
+}
+
+function refuseOutsideNames(source: string, name: string): void {
+  const expression = parseExpressionAt(`(${source})`, 0, { ecmaVersion: 'latest', sourceType: 'script', ranges: true });
+  const program = {
+    type: 'Program',
+    sourceType: 'script',
+    body: [{ type: 'ExpressionStatement', expression, range: expression.range }],
+    range: expression.range,
+  };
+  const scopes = analyze(program as never, { ecmaVersion: 2022, sourceType: 'script' });
+  const outside = new Set<string>();
+  for (const reference of scopes.globalScope?.through ?? []) {
+    if (!BUILT_IN.has(reference.identifier.name)) outside.add(reference.identifier.name);
+  }
+  if (outside.size === 0) return;
+  const names = [...outside].join(', ');
+  throw typeError(
+    'KERNEL_CLOSURE',
+    `kernel ${name} uses ${names} from outside; a kernel runs in another process and sees only its parameters and JavaScript's ` +
+      'own globals: hand values in as scalar parameters, or put the kernel and what it needs into a module',
+  );
+}

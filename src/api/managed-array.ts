@@ -1,0 +1,236 @@
+/** Arrays that live in a space: ordinary typed arrays, whose pages come when they are touched. */
+
+import type { ElementType } from '../core/elements.js';
+import { bytesOf, constructorName, type NumericArray, viewOf } from '../core/elements.js';
+import { PAGE_BYTES } from '../core/types.js';
+import { view } from '../linux/memory.js';
+import type { SpaceHandle } from '../pager/protocol.js';
+import type { AddressSpace } from './address-space.js';
+import { argumentError, OnememError, typeError } from './errors.js';
+import { type Residency, reportResidency } from './residency.js';
+
+/** A part of an array, in elements. */
+export interface ArrayRange<T extends NumericArray = NumericArray> {
+  readonly array: ManagedArray<T>;
+  readonly begin: number;
+  readonly end: number;
+}
+
+/** What another thread needs to see the array; send it by postMessage. */
+export interface ArrayHandle {
+  readonly space: SpaceHandle;
+  readonly range: number;
+  readonly firstPage: number;
+  readonly pages: number;
+  readonly length: number;
+  readonly type: ElementType;
+  readonly name: string;
+}
+
+export interface TransferOptions {
+  /** Byte position in the file; the file's own position when left out, as for a pipe. */
+  readonly position?: number;
+  readonly begin?: number;
+  readonly end?: number;
+}
+
+const lateViews = new FinalizationRegistry<() => void>((gone) => gone());
+
+export class ManagedArray<T extends NumericArray = NumericArray> {
+  readonly length: number;
+  readonly byteLength: number;
+  readonly type: ElementType;
+  readonly name: string;
+  private cached: T | null = null;
+  private freed = false;
+  /** A device that was writing the array died: its content is undefined until it is overwritten. */
+  indeterminate = false;
+
+  /** @internal */
+  constructor(
+    readonly space: AddressSpace,
+    private readonly placement: ArrayHandle,
+  ) {
+    this.length = placement.length;
+    this.type = placement.type;
+    this.name = placement.name;
+    this.byteLength = placement.length * bytesOf(placement.type);
+  }
+
+  /** The address of the first element; the same for every processor. */
+  get address(): bigint {
+    return BigInt(this.placement.space.base + this.placement.firstPage * PAGE_BYTES);
+  }
+
+  get isFreed(): boolean {
+    return this.freed;
+  }
+
+  /**
+   * The array itself, the same object at every use. A view keeps the array's addresses taken; once the array is freed, reading a
+   * view that is left gives zeros, and writing it ends the process with a message.
+   */
+  get data(): T {
+    this.assertUsable('use');
+    if (this.cached === null) {
+      this.space.client.call('viewed', { range: this.placement.range });
+      const buffer = view(Number(this.address), this.byteLength);
+      this.cached = viewOf(this.type, buffer) as T;
+      const { client } = this.space;
+      const { range } = this.placement;
+      this.space.viewMade();
+      const gone = (): void => client.tell('unviewed', { range });
+      const { space } = this;
+      const counter = space.viewCounter;
+      lateViews.register(buffer, () => {
+        gone();
+        counter.gone();
+      });
+    }
+    return this.cached;
+  }
+
+  /** For postMessage to another thread, which makes an array of it by `attachArray`. */
+  get handle(): ArrayHandle {
+    this.assertUsable('share');
+    return this.placement;
+  }
+
+  /** Elements [begin, end). */
+  range(begin = 0, end = this.length): ArrayRange<T> {
+    checkRange(this, begin, end);
+    return { array: this, begin, end };
+  }
+
+  /** Where the pages of a part are. Faults nothing in. */
+  residency(part: { begin?: number; end?: number } = {}): Residency {
+    this.assertUsable('report on');
+    const { begin = 0, end = this.length } = part;
+    checkRange(this, begin, end);
+    const { firstPage, count } = this.pagesOf(begin, end);
+    const report = this.space.client.call('residency', { firstPage, count });
+    return reportResidency(report, this.space.processorNames(), begin, end, bytesOf(this.type), this.indeterminate);
+  }
+
+  /**
+   * Gives the array's memory back, or that of a part: only whole pages inside it are freed. Returns the elements that were freed.
+   * What is freed must not be used any more.
+   */
+  free(part?: { begin?: number; end?: number }): { begin: number; end: number } {
+    if (part === undefined) {
+      if (!this.freed && !this.space.isClosed) {
+        this.space.client.call('free', {
+          range: this.placement.range,
+          firstPage: this.placement.firstPage,
+          count: this.placement.pages,
+        });
+        detach(this.cached);
+      }
+      this.freed = true;
+      return { begin: 0, end: this.length };
+    }
+    this.assertUsable('free a part of');
+    const { begin = 0, end = this.length } = part;
+    checkRange(this, begin, end);
+    const size = bytesOf(this.type);
+    const first = Math.ceil((begin * size) / PAGE_BYTES);
+    // The last page belongs to the array alone, even if the array ends within it.
+    const last = end === this.length ? this.placement.pages : Math.floor((end * size) / PAGE_BYTES);
+    if (first >= last) return { begin, end: begin };
+    this.space.client.call('free', {
+      range: this.placement.range,
+      firstPage: this.placement.firstPage + first,
+      count: last - first,
+    });
+    return {
+      begin: Math.ceil((first * PAGE_BYTES) / size),
+      end: Math.min(Math.floor((last * PAGE_BYTES) / size), this.length),
+    };
+  }
+
+  /** Fills the array, or a part, from an open file; safe without privilege, and nothing is faulted in. Returns the bytes read. */
+  async readFrom(fd: number, options: TransferOptions = {}): Promise<number> {
+    const { bytes, complete } = await this.transfer('read', fd, options);
+    if (complete) this.indeterminate = false;
+    return bytes;
+  }
+
+  /** Writes the array, or a part, to an open file; safe without privilege. Returns the bytes written. */
+  async writeTo(fd: number, options: TransferOptions = {}): Promise<number> {
+    return (await this.transfer('write', fd, options)).bytes;
+  }
+
+  [Symbol.dispose](): void {
+    this.free();
+  }
+
+  /** @internal */
+  get rangeId(): number {
+    return this.placement.range;
+  }
+
+  /** @internal Byte offset in the space. */
+  get offset(): number {
+    return this.placement.firstPage * PAGE_BYTES;
+  }
+
+  /** @internal */
+  assertUsable(verb: string): void {
+    this.space.client.assertOpen(`cannot ${verb} array ${this.name}`);
+    if (this.freed) throw new OnememError('USE_AFTER_FREE', `cannot ${verb} array ${this.name}: it has been freed`);
+  }
+
+  /** @internal Whole pages that touch the elements. */
+  pagesOf(begin: number, end: number): { firstPage: number; count: number } {
+    const size = bytesOf(this.type);
+    const first = Math.floor((begin * size) / PAGE_BYTES);
+    const last = Math.ceil((end * size) / PAGE_BYTES);
+    return { firstPage: this.placement.firstPage + first, count: last - first };
+  }
+
+  private async transfer(
+    direction: 'read' | 'write',
+    fd: number,
+    options: TransferOptions,
+  ): Promise<{ bytes: number; complete: boolean }> {
+    this.assertUsable(direction === 'read' ? 'read into' : 'write');
+    const { begin = 0, end = this.length, position } = options;
+    checkRange(this, begin, end);
+    if (!Number.isInteger(fd) || fd < 0)
+      throw typeError('FILE_DESCRIPTOR', `${fd} is no file descriptor; pass the number that openSync gives`);
+    if (position !== undefined && !(Number.isSafeInteger(position) && position >= 0)) {
+      throw argumentError('FILE_POSITION', `position is ${position}; it must be a whole number of bytes, 0 or more`);
+    }
+    const size = bytesOf(this.type);
+    const { bytes } = await this.space.client.request('transferFile', {
+      direction,
+      fd,
+      offset: this.offset + begin * size,
+      bytes: (end - begin) * size,
+      position: position ?? null,
+    });
+    return { bytes, complete: begin === 0 && end === this.length && bytes === this.byteLength };
+  }
+}
+
+/** Only newer versions of Node can take the memory away from a view; elsewhere the manager answers late uses. */
+function detach(data: NumericArray | null): void {
+  const buffer = data?.buffer as (ArrayBuffer & { transfer?: (length?: number) => ArrayBuffer }) | undefined;
+  if (buffer === undefined || Number(process.versions.node.split('.')[0]) < 22) return;
+  buffer.transfer?.(0);
+}
+
+/** Refuses what is no part of the array, by name. */
+export function checkRange(array: ManagedArray, begin: number, end: number): void {
+  const good =
+    Number.isSafeInteger(begin) && Number.isSafeInteger(end) && begin >= 0 && begin < end && end <= array.length;
+  if (good) return;
+  throw argumentError(
+    'ARRAY_RANGE',
+    `elements ${begin} to ${end} are no part of array ${array.name}: begin and end are whole numbers with 0 <= begin < end <= ${array.length}`,
+  );
+}
+
+export function typeName(array: ManagedArray): string {
+  return array.type === 'bytes' ? 'bytes' : constructorName(array.type);
+}

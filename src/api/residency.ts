@@ -1,0 +1,84 @@
+/** Where the pages of an array are, as a user reads it. */
+import { PAGE_BYTES, PageState } from '../core/types.js';
+import type { PageReport } from '../pager/protocol.js';
+
+/** Neighbouring elements whose pages are in the same state. */
+export interface ResidencyRun {
+  readonly begin: number;
+  readonly end: number;
+  /**
+   * `resident`: `nodes` have the content. `zero`: no memory is used, it reads 0. `file`: it will come from the file. `lost`: its only
+   * copy was on a device that died. `freed`: it was given back.
+   */
+  readonly state: 'resident' | 'zero' | 'file' | 'lost' | 'freed';
+  readonly nodes: readonly string[];
+  /** What each processor may do without a fault; those that may do nothing are left out. */
+  readonly access: Readonly<Record<string, 'read' | 'write'>>;
+}
+
+export interface Residency {
+  readonly runs: readonly ResidencyRun[];
+  /** Bytes that each node holds; a page with two copies counts for both. */
+  readonly bytes: Readonly<Record<string, number>>;
+  /** A device that was writing the array died. */
+  readonly indeterminate: boolean;
+}
+
+export function reportResidency(
+  report: PageReport,
+  names: readonly (string | undefined)[],
+  begin: number,
+  end: number,
+  elementBytes: number,
+  indeterminate: boolean,
+): Residency {
+  const runs: ResidencyRun[] = [];
+  const bytes: Record<string, number> = {};
+  const firstPage = Math.floor((begin * elementBytes) / PAGE_BYTES);
+  const elementsPerPage = PAGE_BYTES / elementBytes;
+  for (let page = 0; page < report.nodes.length; ) {
+    let next = page + 1;
+    while (next < report.nodes.length && same(report, page, next)) next++;
+    const nodes = namesOf(report.nodes[page], names);
+    for (const node of nodes) bytes[node] = (bytes[node] ?? 0) + (next - page) * PAGE_BYTES;
+    runs.push({
+      begin: Math.max(begin, (firstPage + page) * elementsPerPage),
+      end: Math.min(end, (firstPage + next) * elementsPerPage),
+      state: stateOf(report.nodes[page], report.flags[page]),
+      nodes,
+      access: accessOf(report.access[page], names),
+    });
+    page = next;
+  }
+  return { runs, bytes, indeterminate };
+}
+
+function same(report: PageReport, a: number, b: number): boolean {
+  return (
+    report.nodes[a] === report.nodes[b] && report.access[a] === report.access[b] && report.flags[a] === report.flags[b]
+  );
+}
+
+function stateOf(nodes: number, flags: number): ResidencyRun['state'] {
+  if ((flags & PageState.Freed) !== 0) return 'freed';
+  if ((flags & PageState.Lost) !== 0) return 'lost';
+  if (nodes !== 0) return 'resident';
+  return (flags & PageState.Provided) !== 0 ? 'file' : 'zero';
+}
+
+function namesOf(bits: number, names: readonly (string | undefined)[]): string[] {
+  const result: string[] = [];
+  for (let node = 0; node < 32; node++) {
+    if (((bits >>> node) & 1) !== 0) result.push(names[node] ?? `node ${node}`);
+  }
+  return result;
+}
+
+function accessOf(bits: number, names: readonly (string | undefined)[]): Record<string, 'read' | 'write'> {
+  const result: Record<string, 'read' | 'write'> = {};
+  for (let processor = 0; processor < 16; processor++) {
+    const right = (bits >>> (processor * 2)) & 3;
+    if (right !== 0) result[names[processor] ?? `processor ${processor}`] = right === 2 ? 'write' : 'read';
+  }
+  return result;
+}

@@ -1,0 +1,25 @@
+/** Sizes as people write them. */
+
+const binary: Record<string, number> = { k: 2 ** 10, m: 2 ** 20, g: 2 ** 30, t: 2 ** 40, p: 2 ** 50 };
+const decimal: Record<string, number> = { k: 1e3, m: 1e6, g: 1e9, t: 1e12, p: 1e15 };
+
+/**
+ * Bytes of a size such as '64MiB', '1.5 GiB', '4096' or '64MB'. 'MiB' and 'M' count by 1024, 'MB' by 1000, as GNU tools
+ * do. A size that is no whole number of bytes is rounded to the nearest.
+ */
+export function parseSize(text: string): number {
+  const refuse = (why: string) =>
+    Object.assign(
+      new RangeError(`${JSON.stringify(text)} is no size (${why}); write it as 64MiB, 1.5GiB, 64MB or 4096`),
+      {
+        code: 'INVALID_SIZE',
+      },
+    );
+  const match = /^(\d+(?:\.\d*)?|\.\d+)\s*(?:([kmgtp])(i?b)?|b)?$/i.exec(text.trim());
+  if (!match) throw refuse(/^\s*-/.test(text) ? 'it is negative' : 'not a number with a unit');
+  const letter = match[2]?.toLowerCase();
+  const factor = letter === undefined ? 1 : match[3]?.toLowerCase() === 'b' ? decimal[letter] : binary[letter];
+  const bytes = Math.round(Number(match[1]) * factor);
+  if (!Number.isSafeInteger(bytes)) throw refuse('it is too large');
+  return bytes;
+}

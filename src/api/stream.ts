@@ -1,0 +1,307 @@
+/** Streams: launches and prefetches in order, concurrent across streams. */
+import { bytesOf, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
+import { PAGE_BYTES } from '../core/types.js';
+import type { LaunchParameter } from '../drivers/driver.js';
+import type { StreamOperation, StreamEvent as WireEvent } from '../pager/protocol.js';
+import type { AddressSpace } from './address-space.js';
+import type { Device } from './device.js';
+import { argumentError, fromWire, OnememError, typeError } from './errors.js';
+import type { ArrayParameter, Kernel, KernelParameters, ScalarParameter, TypedArrays } from './kernel.js';
+import { type ArrayRange, checkRange, ManagedArray, typeName } from './managed-array.js';
+
+/** What a launch takes for each parameter of a kernel: managed arrays, plain typed arrays (copied there and back), numbers. */
+export type LaunchArguments<P extends KernelParameters> = {
+  readonly [K in keyof P]: P[K] extends ArrayParameter<infer T, infer _U>
+    ? ManagedArray<TypedArrays[T]> | TypedArrays[T]
+    : P[K] extends ScalarParameter<infer T>
+      ? T extends 'i64' | 'u64'
+        ? bigint
+        : number
+      : never;
+};
+
+export interface LaunchOptions {
+  /** How many work items there are: the kernel is called for parts of [0, size). */
+  readonly size: number;
+  /** Only [begin, end) of them. */
+  readonly begin?: number;
+  readonly end?: number;
+}
+
+/** A place in a stream: done when everything up to it is. */
+export class StreamEvent {
+  private ended: WireEvent | null = null;
+  private listeners: (() => void)[] = [];
+  /** @internal */
+  onEnd: ((event: WireEvent) => void) | null = null;
+
+  /** @internal */
+  constructor(
+    readonly stream: Stream,
+    /** @internal */
+    readonly sequence: number,
+  ) {}
+
+  get done(): boolean {
+    return this.ended !== null;
+  }
+
+  /** Undefined while it runs or waits. */
+  get result(): 'done' | 'failed' | 'cancelled' | undefined {
+    return this.ended?.result;
+  }
+
+  get error(): Error | null {
+    return this.ended?.error == null ? null : fromWire(this.ended.error);
+  }
+
+  /** How long the operation took once its turn had come, in milliseconds. */
+  get elapsedMs(): number {
+    if (this.ended === null) {
+      throw new OnememError(
+        'NOT_READY',
+        'the operation has not ended yet; await event.synchronize() or stream.synchronize() first',
+      );
+    }
+    return this.ended.endedMs - this.ended.startedMs;
+  }
+
+  /** Bytes that a prefetch made present. */
+  get bytes(): number {
+    return (this.ended?.pages ?? 0) * PAGE_BYTES;
+  }
+
+  /** Milliseconds from the end of an earlier event to the end of this one. */
+  since(earlier: StreamEvent): number {
+    if (this.ended === null || earlier.ended === null) {
+      throw new OnememError('NOT_READY', 'both operations must have ended; await synchronize() first');
+    }
+    return this.ended.endedMs - earlier.ended.endedMs;
+  }
+
+  /** Waits for this operation; rejects with its own error. */
+  async synchronize(): Promise<void> {
+    if (this.ended === null) await new Promise<void>((resolve) => this.listeners.push(resolve));
+    const { error } = this;
+    if (error !== null) throw error;
+  }
+
+  /** @internal */
+  end(event: WireEvent): void {
+    this.ended = event;
+    this.onEnd?.(event);
+    for (const listener of this.listeners) listener();
+    this.listeners = [];
+  }
+}
+
+export class Stream {
+  /** @internal */
+  readonly id: number;
+  private sequence = 0;
+  private firstError: Error | null = null;
+  private closed = false;
+
+  /** @internal */
+  constructor(
+    readonly space: AddressSpace,
+    readonly device: Device,
+  ) {
+    this.id = space.client.newStream();
+  }
+
+  /**
+   * Runs a kernel after everything that the stream has before it. Wrong arguments throw here; what goes wrong later comes out of
+   * `synchronize`, so that a launch that nobody looks at is no unhandled rejection.
+   */
+  launch<P extends KernelParameters>(kernel: Kernel<P>, args: LaunchArguments<P>, options: LaunchOptions): StreamEvent {
+    this.assertOpen();
+    this.device.assertUsable();
+    const { size } = options;
+    checkSize('size', size, 1);
+    const { begin = 0, end = size } = options;
+    if (!(Number.isSafeInteger(begin) && Number.isSafeInteger(end) && begin >= 0 && begin < end && end <= size)) {
+      throw argumentError(
+        'LAUNCH_RANGE',
+        `begin ${begin} and end ${end} must be whole numbers with 0 <= begin < end <= size (${size})`,
+      );
+    }
+    const staged: { plain: NumericArray; array: ManagedArray; back: boolean }[] = [];
+    const parameters = this.parametersOf(kernel as unknown as Kernel, args, staged);
+    const event = this.add({
+      kind: 'launch',
+      device: this.device.id,
+      kernelName: kernel.name,
+      code: kernel.code,
+      parameters,
+      begin,
+      end,
+      size,
+    });
+    const arrays = Object.entries(kernel.parameters).flatMap(([name, parameter]) => {
+      const value = args[name];
+      return parameter.kind === 'array' && parameter.use !== 'in' && value instanceof ManagedArray
+        ? [{ array: value, whole: parameter.use === 'out' }]
+        : [];
+    });
+    event.onEnd = (ended) => {
+      for (const { plain, array, back } of staged) {
+        if (back && ended.result === 'done') (plain as Float32Array).set(array.data as Float32Array);
+        array.free();
+      }
+      for (const { array, whole } of arrays) {
+        if (ended.error?.code === 'DEVICE_LOST') array.indeterminate = true;
+        else if (ended.result === 'done' && whole) array.indeterminate = false;
+      }
+    };
+    return event;
+  }
+
+  /** Brings a part of an array to the device (or, from `space.host`, home), before anybody touches it. Whole pages, outwards. */
+  prefetch(part: ArrayRange, to: Device | 'host' = this.device): StreamEvent {
+    this.assertOpen();
+    const { array, begin, end } = part;
+    array.assertUsable('prefetch');
+    checkRange(array, begin, end);
+    if (to !== 'host') to.assertUsable();
+    const { firstPage, count } = array.pagesOf(begin, end);
+    return this.add({ kind: 'prefetch', processor: to === 'host' ? 0 : to.id, firstPage, count });
+  }
+
+  /** Holds back what comes next until an event of another stream has happened. */
+  wait(event: StreamEvent): StreamEvent {
+    this.assertOpen();
+    if (event.stream.space !== this.space) {
+      throw typeError(
+        'FOREIGN_EVENT',
+        'the event belongs to another space; only events of the same space can be waited for',
+      );
+    }
+    return this.add({ kind: 'wait', other: event.stream.id, otherSequence: event.sequence });
+  }
+
+  /** An event here and now. */
+  record(): StreamEvent {
+    this.assertOpen();
+    return this.add({ kind: 'marker' });
+  }
+
+  /**
+   * Waits for everything given so far. Rejects with the first error since the last time; what came after it in the stream was
+   * cancelled, and what is given from now on runs again.
+   */
+  async synchronize(): Promise<void> {
+    const marker = this.record();
+    await marker.synchronize().catch(() => undefined);
+    const error = this.firstError;
+    if (error === null) return;
+    this.firstError = null;
+    this.space.client.tell('forgive', { stream: this.id });
+    throw error;
+  }
+
+  /** Ends the stream; what it was given still runs. */
+  [Symbol.dispose](): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.space.client.tell('endStream', { stream: this.id });
+  }
+
+  private assertOpen(): void {
+    this.space.client.assertOpen('this stream');
+    if (this.closed)
+      throw new OnememError('STREAM_CLOSED', 'the stream has been disposed; make another by device.stream()');
+  }
+
+  private add(operation: OperationBody): StreamEvent {
+    const sequence = ++this.sequence;
+    const event = new StreamEvent(this, sequence);
+    this.space.client.onStreamEvent(this.id, sequence, (ended) => {
+      if (ended.result === 'failed' && ended.error !== null) this.firstError ??= fromWire(ended.error);
+      event.end(ended);
+    });
+    this.space.client.tell('enqueue', { ...operation, stream: this.id, sequence } as StreamOperation);
+    return event;
+  }
+
+  private parametersOf(
+    kernel: Kernel,
+    args: Readonly<Record<string, unknown>>,
+    staged: { plain: NumericArray; array: ManagedArray; back: boolean }[],
+  ): LaunchParameter[] {
+    for (const name of Object.keys(args)) {
+      if (!Object.hasOwn(kernel.parameters, name)) {
+        const known = Object.keys(kernel.parameters).join(', ');
+        throw typeError('KERNEL_ARGUMENT', `kernel ${kernel.name} has no parameter ${name}; it has ${known}`);
+      }
+    }
+    // All arguments are looked at before any is staged, so that a wrong one leaves nothing behind.
+    for (const [name, parameter] of Object.entries(kernel.parameters))
+      this.checkArgument(kernel, name, parameter, args[name]);
+    return Object.entries(kernel.parameters).map(([name, parameter]) => {
+      const value = args[name];
+      if (parameter.kind === 'scalar') return { name, kind: 'scalar', value: value as number | bigint };
+      let array = value as ManagedArray;
+      if (!(value instanceof ManagedArray)) {
+        const plain = value as NumericArray;
+        array = this.space.arrayOf(parameter.type, plain.length, `a copy for ${name}`);
+        if (parameter.use !== 'out') (array.data as Float32Array).set(plain as Float32Array);
+        staged.push({ plain, array, back: parameter.use !== 'in' });
+      }
+      const { type, use } = parameter;
+      return { name, kind: 'array', type, use, offset: array.offset, length: array.length };
+    });
+  }
+
+  private checkArgument(kernel: Kernel, name: string, parameter: KernelParameters[string], value: unknown): void {
+    const where = `kernel ${kernel.name}, parameter ${name}`;
+    if (value === undefined) throw typeError('KERNEL_ARGUMENT', `${where}: no argument was given`);
+    if (parameter.kind === 'scalar') {
+      const wanted = parameter.type === 'i64' || parameter.type === 'u64' ? 'bigint' : 'number';
+      if (typeof value !== wanted)
+        throw typeError(
+          'KERNEL_ARGUMENT',
+          `${where} is a ${parameter.type}: it takes a ${wanted}, not ${typeof value}`,
+        );
+      return;
+    }
+    if (value instanceof ManagedArray) {
+      value.assertUsable(`pass to ${where}`);
+      if (value.space !== this.space) {
+        throw typeError('FOREIGN_ARRAY', `${where}: array ${value.name} belongs to another space`);
+      }
+      if (!sameElements(value.type, parameter.type)) {
+        throw typeError(
+          'KERNEL_ARGUMENT',
+          `${where} is ${parameter.type}, but array ${value.name} is ${typeName(value)}`,
+        );
+      }
+      return;
+    }
+    if (!ArrayBuffer.isView(value) || value instanceof DataView) {
+      throw typeError('KERNEL_ARGUMENT', `${where} takes a managed array or a typed array, not ${typeof value}`);
+    }
+    const type = elementTypeOf(value.constructor === Buffer ? 'Uint8Array' : value.constructor.name);
+    if (type === undefined || !sameElements(type, parameter.type)) {
+      throw typeError('KERNEL_ARGUMENT', `${where} is ${parameter.type}, not ${value.constructor.name}`);
+    }
+    if (value.byteLength === 0)
+      throw argumentError('ARRAY_LENGTH', `${where}: the typed array is empty; a launch needs at least one element`);
+  }
+}
+
+type OperationBody = StreamOperation extends infer O
+  ? O extends StreamOperation
+    ? Omit<O, 'stream' | 'sequence'>
+    : never
+  : never;
+
+/** Raw bytes and u8 are the same to a kernel. */
+function sameElements(a: ElementType, b: ElementType): boolean {
+  return a === b || (bytesOf(a) === 1 && (a === 'bytes' || b === 'bytes') && a !== 'i8' && b !== 'i8');
+}
+
+export function checkSize(name: string, value: unknown, least: number): void {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return;
+  throw argumentError('SIZE', `${name} is ${String(value)}; it must be a whole number of ${least} or more`);
+}

@@ -1,0 +1,127 @@
+/** The host: the application's threads, their page tables, and main memory. */
+import { type Access, PAGE_BYTES, type ProcessorDescription, Access as Rights, Status } from '../../core/types.js';
+import {
+  MADV_DONTNEED,
+  MAP_ANONYMOUS,
+  MAP_FIXED,
+  MAP_FIXED_NOREPLACE,
+  MAP_NORESERVE,
+  MAP_PRIVATE,
+  MAP_SHARED,
+  PROT_READ,
+  PROT_WRITE,
+} from '../../linux/constants.js';
+import { madvise, mmap } from '../../linux/memory.js';
+import { Userfaultfd } from '../../linux/userfaultfd.js';
+import type { Driver, DriverEvents } from '../driver.js';
+import { FAULT_FEATURES, FAULT_MODES, PagedMemory, settleMapping } from '../paged-memory.js';
+
+/** Threads of the application whose last page is kept until they fault again. */
+const THREADS = 64;
+
+export class HostDriver implements Driver {
+  readonly kind = 'host';
+  readonly description: ProcessorDescription;
+  readonly memory: number;
+  readonly node: PagedMemory;
+  private readonly report: DriverEvents['fault'];
+
+  /**
+   * @param base first address of the space, which must be free
+   * @param bytes its size
+   */
+  constructor(base: number, bytes: number, budgetPages: number, userModeOnly: boolean, events: DriverEvents) {
+    this.report = (page, write, thread) => events.fault(page, write, thread);
+    this.description = {
+      name: 'host',
+      budgetPages,
+      frames: 'identity',
+      faults: true,
+      addressable: true,
+      units: THREADS,
+      memorySurvives: true,
+    };
+    const faults = Userfaultfd.open({ features: FAULT_FEATURES, userModeOnly });
+    try {
+      this.node = new PagedMemory('onemem-host', base, bytes);
+    } catch (error) {
+      faults.close();
+      throw error;
+    }
+    try {
+      mmap(bytes, {
+        address: base,
+        protection: PROT_READ | PROT_WRITE,
+        flags: MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+        fd: this.node.fd,
+      });
+      settleMapping(base, bytes);
+      faults.register(base, bytes, FAULT_MODES);
+    } catch (error) {
+      faults.close();
+      this.node.close();
+      throw error;
+    }
+    this.node.serve(faults);
+    this.memory = this.node.alias;
+  }
+
+  /** The descriptor to poll, and by which way it was opened. */
+  get faults(): Userfaultfd {
+    return this.node.userfaultfd;
+  }
+
+  readFaults(): number {
+    return this.node.readFaults(this.report);
+  }
+
+  map(page: number, count: number, access: Access, previous: Access): void {
+    this.node.map(page, count, access, previous);
+  }
+
+  revoke(_token: number, page: number, count: number, to: Access): Status {
+    if (to === Rights.Read) return this.node.protectPages(page, count);
+    madvise(this.node.base + page * PAGE_BYTES, count * PAGE_BYTES, MADV_DONTNEED);
+    return Status.Done;
+  }
+
+  release(page: number, count: number): void {
+    this.node.release(page, count);
+  }
+
+  wake(page: number, count: number): void {
+    this.node.wake(page, count);
+  }
+
+  transferIn(
+    _token: number,
+    address: number,
+    page: number,
+    count: number,
+    _frame: number,
+    access: Access,
+    backed: boolean,
+  ): Status {
+    return this.node.fill(address, page, count, access, backed);
+  }
+
+  /** Makes every later access to the page fail: SIGBUS for a load or store, EFAULT for a system call. False: cannot. */
+  poison(page: number): boolean {
+    const address = this.node.base + page * PAGE_BYTES;
+    madvise(address, PAGE_BYTES, MADV_DONTNEED);
+    return this.faults.poison(address, PAGE_BYTES) === 0;
+  }
+
+  /**
+   * Ends the service of faults. Views that are left read zeros from then on, and writing through one ends the process: the
+   * addresses stay taken until their owner unmaps them.
+   */
+  close(): void {
+    mmap(this.node.bytes, {
+      address: this.node.base,
+      protection: PROT_READ,
+      flags: MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+    });
+    this.node.close();
+  }
+}

@@ -1,0 +1,43 @@
+/** Turns the code of a kernel into a function, once. */
+
+import type { NumericArray } from '../core/elements.js';
+import type { KernelCode } from './driver.js';
+
+/** The part of a launch that one call covers. */
+export interface KernelRange {
+  readonly begin: number;
+  readonly end: number;
+  /** Size of the whole launch. */
+  readonly size: number;
+  readonly unit: number;
+  readonly units: number;
+}
+
+export type KernelFunction = (values: Record<string, NumericArray | number | bigint>, range: KernelRange) => unknown;
+
+const inline = new Map<string, KernelFunction>();
+
+/** Compiles a kernel's own text. `__name` is what some TypeScript runners put around functions. */
+export function compileKernel(source: string): KernelFunction {
+  let known = inline.get(source);
+  if (known === undefined) {
+    known = new Function('__name', `"use strict"; return (${source});`)((value: unknown) => value) as KernelFunction;
+    inline.set(source, known);
+  }
+  return known;
+}
+
+export async function loadKernel(code: KernelCode): Promise<KernelFunction> {
+  if (code.kind === 'inline') return compileKernel(code.source);
+  const module = (await import(code.url)) as Record<string, unknown>;
+  let value = module[code.exportName];
+  // A kernel file may export what `kernel()` returned, or a plain description with the function inside.
+  if (typeof value === 'object' && value !== null && 'kernel' in value) value = value.kernel;
+  if (typeof value !== 'function') {
+    const names = Object.keys(module).join(', ') || 'nothing';
+    throw new TypeError(
+      `module ${code.url} has no kernel function as export '${code.exportName}'; it exports ${names}`,
+    );
+  }
+  return value as KernelFunction;
+}

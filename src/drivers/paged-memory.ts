@@ -1,0 +1,245 @@
+/**
+ * A node whose memory is a sparse memory file, mapped twice: where its processor's threads touch it, registered for faults, and
+ * once more for the manager, not registered. Content is written through the second mapping and published with one call, so
+ * that no thread ever sees half a page. Used for the host and, with the fault descriptor of another process, for a device.
+ */
+
+import { Access, PAGE_BYTES, Status } from '../core/types.js';
+import {
+  EAGAIN,
+  EEXIST,
+  ENOENT,
+  ENOMEM,
+  ENOSPC,
+  ESRCH,
+  MADV_DONTDUMP,
+  MADV_DONTFORK,
+  MADV_NOHUGEPAGE,
+  MADV_POPULATE_WRITE,
+  MAP_ANONYMOUS,
+  MAP_NORESERVE,
+  MAP_PRIVATE,
+  MAP_SHARED,
+  PROT_READ,
+  PROT_WRITE,
+  UFFD_EVENT_PAGEFAULT,
+  UFFD_FEATURES,
+  UFFD_PAGEFAULT_FLAG_WP,
+  UFFD_PAGEFAULT_FLAG_WRITE,
+  UFFDIO_REGISTER_MODE_MINOR,
+  UFFDIO_REGISTER_MODE_MISSING,
+  UFFDIO_REGISTER_MODE_WP,
+} from '../linux/constants.js';
+import { SystemCallError } from '../linux/errors.js';
+import { closeDescriptor } from '../linux/libc.js';
+import {
+  allocate,
+  copyMemory,
+  createMemoryFile,
+  fillMemory,
+  mmap,
+  munmap,
+  punchHole,
+  tryMadvise,
+} from '../linux/memory.js';
+import type { Userfaultfd } from '../linux/userfaultfd.js';
+
+/** What the manager needs of userfaultfd; the process that maps the memory asks for these. */
+export const FAULT_FEATURES =
+  UFFD_FEATURES.PAGEFAULT_FLAG_WP |
+  UFFD_FEATURES.MISSING_SHMEM |
+  UFFD_FEATURES.MINOR_SHMEM |
+  UFFD_FEATURES.WP_HUGETLBFS_SHMEM |
+  UFFD_FEATURES.THREAD_ID;
+
+export const FAULT_MODES = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP;
+
+/** The longest run that a transfer moves, and so the most zeros that one needs. */
+const ZERO_BYTES = 512 * PAGE_BYTES;
+
+/** Tries of a call that the kernel asks to repeat, since the address space was changing. */
+const RETRIES = 1000;
+
+let zeros = 0;
+
+/** Never written, so that it takes no memory beyond the kernel's one zero page. */
+function zeroArea(): number {
+  if (zeros === 0)
+    zeros = mmap(ZERO_BYTES, { protection: PROT_READ, flags: MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE });
+  return zeros;
+}
+
+/** Keeps a mapping of node memory out of forks, core dumps and huge pages: a huge page would break the budget. */
+export function settleMapping(address: number, bytes: number): void {
+  for (const advice of [MADV_DONTFORK, MADV_DONTDUMP, MADV_NOHUGEPAGE]) tryMadvise(address, bytes, advice);
+}
+
+export class PagedMemory {
+  readonly fd: number;
+  /** The manager's mapping. */
+  readonly alias: number;
+  private faults: Userfaultfd | null = null;
+
+  /**
+   * @param base address of page 0 for the processor's threads
+   * @param bytes size of the space
+   */
+  constructor(
+    readonly name: string,
+    readonly base: number,
+    readonly bytes: number,
+  ) {
+    this.fd = createMemoryFile(name, bytes);
+    this.alias = mmap(bytes, {
+      protection: PROT_READ | PROT_WRITE,
+      flags: MAP_SHARED | MAP_NORESERVE,
+      fd: this.fd,
+    });
+    settleMapping(this.alias, bytes);
+  }
+
+  /** Faults of the processor's mapping are answered through this descriptor. */
+  serve(faults: Userfaultfd): void {
+    this.faults = faults;
+  }
+
+  get userfaultfd(): Userfaultfd {
+    if (this.faults === null) throw new Error(`${this.name} is not registered for faults yet`);
+    return this.faults;
+  }
+
+  /** Hands the waiting messages to the core; returns how many there were. */
+  readFaults(report: (page: number, write: boolean, thread: number) => void): number {
+    const { userfaultfd, base } = this;
+    const count = userfaultfd.readMessages();
+    for (let index = 0; index < count; index++) {
+      if (userfaultfd.eventOf(index) !== UFFD_EVENT_PAGEFAULT) continue;
+      const page = Math.floor((userfaultfd.addressOf(index) - base) / PAGE_BYTES);
+      const write = (userfaultfd.flagsOf(index) & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) !== 0;
+      report(page, write, userfaultfd.threadOf(index));
+    }
+    return count;
+  }
+
+  map(page: number, count: number, access: Access, previous: Access): Status {
+    const address = this.base + page * PAGE_BYTES;
+    const length = count * PAGE_BYTES;
+    if (previous === Access.None) return this.publish(address, length, access === Access.Read);
+    return this.protect(address, length, access === Access.Read);
+  }
+
+  /** Takes the right to write. No thread can write any more when this returns. */
+  protectPages(page: number, count: number): Status {
+    return this.protect(this.base + page * PAGE_BYTES, count * PAGE_BYTES, true);
+  }
+
+  wake(page: number, count: number): void {
+    this.userfaultfd.wake(this.base + page * PAGE_BYTES, count * PAGE_BYTES);
+  }
+
+  /** Gives the memory back and unmaps it everywhere. */
+  release(page: number, count: number): void {
+    const result = punchHole(this.fd, page * PAGE_BYTES, count * PAGE_BYTES);
+    if (result !== 0) throw new SystemCallError('fallocate', { name: this.name, page, count }, result);
+  }
+
+  /** As `Driver.transferIn`. */
+  fill(address: number, page: number, count: number, access: Access, backed: boolean): Status {
+    const target = this.alias + page * PAGE_BYTES;
+    const length = count * PAGE_BYTES;
+    if (!backed && access !== Access.None) return this.insert(address, page, count, access);
+    if (!backed) {
+      const status = this.populate(page, count, address === 0);
+      if (status !== Status.Done || address === 0) return status;
+    }
+    if (address === 0) fillMemory(target, 0, length);
+    else copyMemory(target, address, length);
+    if (access === Access.None) return Status.Done;
+    return this.publish(this.base + page * PAGE_BYTES, length, access === Access.Read);
+  }
+
+  /** Gives pages memory before they are written through the alias: one call instead of a fault a page. */
+  populate(page: number, count: number, zero: boolean): Status {
+    const offset = page * PAGE_BYTES;
+    const length = count * PAGE_BYTES;
+    let result = zero
+      ? allocate(this.fd, offset, length)
+      : tryMadvise(this.alias + offset, length, MADV_POPULATE_WRITE);
+    // Kernels before 5.14 do not know the advice; the pages then come one by one as they are written.
+    if (result !== 0 && result !== ENOMEM && result !== ENOSPC) result = allocate(this.fd, offset, length);
+    if (result === 0) return Status.Done;
+    punchHole(this.fd, offset, length);
+    return result === ENOMEM || result === ENOSPC ? Status.NoMemory : Status.Failed;
+  }
+
+  close(): void {
+    this.faults?.close();
+    munmap(this.alias, this.bytes);
+    closeDescriptor(this.fd);
+  }
+
+  /** Fills and maps pages without memory in one call. */
+  private insert(source: number, page: number, count: number, access: Access): Status {
+    const { userfaultfd } = this;
+    const address = this.base + page * PAGE_BYTES;
+    const length = count * PAGE_BYTES;
+    const readOnly = access === Access.Read;
+    let result = EAGAIN;
+    for (let attempt = 0; result === EAGAIN && attempt < RETRIES; attempt++) {
+      // A zero page can only be mapped writable; one that is to be watched for writes is copied from an area of zeros.
+      if (source === 0 && !readOnly) result = userfaultfd.zeropage(address, length);
+      else result = userfaultfd.copy(address, source === 0 ? zeroArea() : source, length, readOnly);
+    }
+    if (result === 0) return Status.Done;
+    if (result === EEXIST) {
+      // The memory was there against our books. Nobody can have seen it mapped, so that writing it through the alias is safe.
+      if (source === 0) fillMemory(this.alias + page * PAGE_BYTES, 0, length);
+      else copyMemory(this.alias + page * PAGE_BYTES, source, length);
+      return this.publish(address, length, readOnly);
+    }
+    if (result === ESRCH || result === ENOENT) return Status.Lost;
+    punchHole(this.fd, page * PAGE_BYTES, length);
+    return result === ENOMEM || result === ENOSPC ? Status.NoMemory : Status.Failed;
+  }
+
+  /** Maps pages that have memory. Pages that are mapped already get the right that is asked for, and their threads are woken. */
+  private publish(address: number, length: number, readOnly: boolean): Status {
+    const { userfaultfd } = this;
+    let done = 0;
+    let attempts = 0;
+    while (done < length) {
+      const result = userfaultfd.continue_(address + done, length - done, readOnly);
+      if (result === 0) return Status.Done;
+      done += userfaultfd.progress;
+      if (result === EEXIST) {
+        const status = this.protect(address + done, PAGE_BYTES, readOnly);
+        if (status !== Status.Done) return status;
+        userfaultfd.wake(address + done, PAGE_BYTES);
+        done += PAGE_BYTES;
+      } else if (result === ESRCH || result === ENOENT) {
+        return Status.Lost;
+      } else if (result !== EAGAIN || ++attempts > RETRIES) {
+        throw new SystemCallError(
+          'ioctl',
+          { request: 'UFFDIO_CONTINUE', name: this.name, address: address + done, length },
+          result,
+        );
+      }
+    }
+    return Status.Done;
+  }
+
+  private protect(address: number, length: number, on: boolean): Status {
+    let result = EAGAIN;
+    for (let attempt = 0; result === EAGAIN && attempt < RETRIES; attempt++) {
+      result = this.userfaultfd.writeProtect(address, length, on);
+    }
+    if (result === 0) return Status.Done;
+    if (result === ESRCH || result === ENOENT) return Status.Lost;
+    throw new SystemCallError(
+      'ioctl',
+      { request: 'UFFDIO_WRITEPROTECT', name: this.name, address, length, on },
+      result,
+    );
+  }
+}

@@ -1,0 +1,246 @@
+/**
+ * The process device, seen from the manager: a child process with its own memory of limited size, its own page tables and
+ * replayable faults. Its faults are served here, through a descriptor that the child hands over. It can die at any moment; its
+ * memory, a memory file, outlives it unless it is `lossy`.
+ */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { type Access, type ProcessorDescription, Access as Rights, Status } from '../../core/types.js';
+import { SystemCallError } from '../../linux/errors.js';
+import { closeDescriptor } from '../../linux/libc.js';
+import { pidfdOpen, pidfdSendSignal } from '../../linux/process.js';
+import { createSocketPair, MessageSocket } from '../../linux/socket.js';
+import { Userfaultfd } from '../../linux/userfaultfd.js';
+import type { Driver, DriverEvents, DriverLaunch, LaunchFailure } from '../driver.js';
+import { FAULT_FEATURES, PagedMemory } from '../paged-memory.js';
+import {
+  type Hello,
+  jsonPacket,
+  MAX_PACKET_BYTES,
+  numberPacket,
+  Packet,
+  partition,
+  readJson,
+  readNumber,
+  type UnitResult,
+} from './protocol.js';
+
+const SIGKILL = 9;
+
+export interface ProcessDeviceOptions {
+  readonly name: string;
+  readonly budgetPages: number;
+  /** Threads that run kernels. */
+  readonly units: number;
+  /** Its memory dies with it, as a GPU's does. */
+  readonly lossy: boolean;
+}
+
+interface RunningLaunch {
+  outstanding: number;
+  failure: LaunchFailure | null;
+}
+
+export class ProcessDevice implements Driver {
+  readonly kind = 'process';
+  readonly description: ProcessorDescription;
+  readonly memory: number;
+  readonly socket: MessageSocket;
+  readonly pidfd: number;
+  readonly pid: number;
+  /** Resolves when the event loop has reaped the process. */
+  readonly exited: Promise<void>;
+  private readonly node: PagedMemory;
+  private readonly child: ChildProcess;
+  private readonly zaps = new Set<number>();
+  private readonly launches = new Map<number, RunningLaunch>();
+  private readonly report: DriverEvents['fault'];
+  private registered = false;
+  private dead = false;
+  private closed = false;
+  private readonly lossy: boolean;
+  /** Called once: null when the device is up, otherwise why it is not. */
+  onReady: (failure: string | null) => void = () => undefined;
+
+  constructor(
+    base: number,
+    bytes: number,
+    private readonly options: ProcessDeviceOptions,
+    private readonly events: DriverEvents,
+  ) {
+    this.lossy = options.lossy;
+    this.report = (page, write, thread) => events.fault(page, write, thread);
+    this.description = {
+      name: options.name,
+      budgetPages: options.budgetPages,
+      frames: 'identity',
+      faults: true,
+      addressable: true,
+      units: options.units,
+      memorySurvives: !options.lossy,
+    };
+    this.node = new PagedMemory(`onemem-${options.name}`, base, bytes);
+    this.memory = this.node.alias;
+    const [ours, theirs] = createSocketPair();
+    this.socket = new MessageSocket(ours, MAX_PACKET_BYTES);
+    const entry = fileURLToPath(new URL('./child.js', import.meta.url));
+    this.child = spawn(process.execPath, [entry], { stdio: ['ignore', 'inherit', 'inherit', theirs] });
+    closeDescriptor(theirs);
+    if (this.child.pid === undefined) {
+      this.socket.close();
+      this.node.close();
+      throw new Error(`device ${options.name}: the process ${process.execPath} could not be started`);
+    }
+    this.pid = this.child.pid;
+    this.exited = new Promise((resolve) => this.child.once('exit', () => resolve()));
+    this.pidfd = pidfdOpen(this.pid);
+    const hello: Hello = { base, bytes, units: options.units, name: options.name };
+    this.socket.send(jsonPacket(Packet.Hello, hello), [this.node.fd], true);
+  }
+
+  /** -1 until the device has registered its memory. */
+  get faultFd(): number {
+    return this.registered && !this.dead ? this.node.userfaultfd.fd : -1;
+  }
+
+  /** The memory file, whose blocks are the budget's proof. */
+  get memoryFile(): number {
+    return this.node.fd;
+  }
+
+  readFaults(): number {
+    if (!this.registered || this.dead) return 0;
+    try {
+      return this.node.readFaults(this.report);
+    } catch (error) {
+      // The descriptor of a process that has just ended; its pidfd says the rest.
+      if (error instanceof SystemCallError) return 0;
+      throw error;
+    }
+  }
+
+  /** Handles the packets that have come. True when `faultFd` has changed. */
+  readPackets(): boolean {
+    let changed = false;
+    while (!this.dead) {
+      const message = this.socket.receive();
+      if (message === null || message === 'closed') break;
+      const { bytes, fds } = message;
+      if (bytes[0] === Packet.Registered) {
+        this.node.serve(Userfaultfd.fromFd(fds[0], FAULT_FEATURES));
+        this.registered = true;
+        changed = true;
+      } else if (bytes[0] === Packet.Ready) this.onReady(null);
+      else if (bytes[0] === Packet.Failed) this.onReady(readJson<string>(bytes));
+      else if (bytes[0] === Packet.Zapped) this.zapped(readNumber(bytes, 0));
+      else if (bytes[0] === Packet.Launched) this.unitDone(readJson<UnitResult>(bytes));
+    }
+    return changed;
+  }
+
+  /** Its process has ended. Everything that is pending is answered, then the core is told. */
+  processEnded(): void {
+    if (this.dead) return;
+    this.readPackets();
+    this.dead = true;
+    if (this.closed) return;
+    const reason = `the process of device ${this.options.name} (pid ${this.pid}) has ended`;
+    this.onReady(reason);
+    for (const token of this.zaps) this.events.revoked(token);
+    this.zaps.clear();
+    this.events.died(reason);
+    for (const id of this.launches.keys()) this.events.launched(id, { code: 'DEVICE_LOST', message: reason });
+    this.launches.clear();
+  }
+
+  kill(): void {
+    pidfdSendSignal(this.pidfd, SIGKILL);
+  }
+
+  map(page: number, count: number, access: Access, previous: Access): void {
+    if (!this.dead) this.node.map(page, count, access, previous);
+  }
+
+  revoke(token: number, page: number, count: number, to: Access): Status {
+    if (this.dead) return Status.Done;
+    // Write access ends at once. The mapping itself only the process can take away, and its control thread does.
+    const status = this.node.protectPages(page, count);
+    if (to === Rights.Read || status === Status.Lost) return Status.Done;
+    this.zaps.add(token);
+    try {
+      this.socket.send(numberPacket(Packet.Zap, token, page, count), [], true);
+    } catch (error) {
+      // The other end is gone, and its mappings with it.
+      if (!(error instanceof SystemCallError)) throw error;
+      this.zaps.delete(token);
+      return Status.Done;
+    }
+    return Status.Pending;
+  }
+
+  release(page: number, count: number): void {
+    this.node.release(page, count);
+  }
+
+  wake(page: number, count: number): void {
+    if (!this.dead) this.node.wake(page, count);
+  }
+
+  transferIn(
+    _token: number,
+    address: number,
+    page: number,
+    count: number,
+    _frame: number,
+    access: Access,
+    backed: boolean,
+  ): Status {
+    if (this.dead) return Status.Lost;
+    return this.node.fill(address, page, count, access, backed);
+  }
+
+  launch(launch: DriverLaunch): void {
+    const parts = partition(launch.begin, launch.end, this.options.units);
+    if (this.dead) {
+      this.events.launched(launch.id, { code: 'DEVICE_LOST', message: `device ${this.options.name} is gone` });
+      return;
+    }
+    this.launches.set(launch.id, { outstanding: parts.length, failure: null });
+    try {
+      this.socket.send(jsonPacket(Packet.Launch, launch), [], true);
+    } catch (error) {
+      // The pidfd reports the end of the process, and that ends the launch.
+      if (!(error instanceof SystemCallError)) throw error;
+    }
+  }
+
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    if (!this.dead) this.kill();
+    this.dead = true;
+    closeDescriptor(this.pidfd);
+    this.socket.close();
+    this.node.close();
+  }
+
+  /** Whether its memory is gone, too. */
+  get memoryLost(): boolean {
+    return this.dead && this.lossy;
+  }
+
+  private zapped(token: number): void {
+    if (this.zaps.delete(token)) this.events.revoked(token);
+  }
+
+  private unitDone(result: UnitResult): void {
+    const running = this.launches.get(result.launch);
+    if (running === undefined) return;
+    running.failure ??= result.failure;
+    running.outstanding--;
+    if (running.outstanding > 0) return;
+    this.launches.delete(result.launch);
+    this.events.launched(result.launch, running.failure);
+  }
+}

@@ -1,0 +1,93 @@
+/** What the manager and the process of a device tell each other, a packet a message: one kind byte, then numbers or JSON. */
+import type { DriverLaunch, LaunchFailure } from '../driver.js';
+
+/** A packet's size is limited by the socket's buffer; a kernel whose source is larger belongs in a module. */
+export const MAX_PACKET_BYTES = 128 * 1024;
+
+export const Packet = {
+  /** Manager to device: JSON of Hello, with the descriptor of the node's memory. */
+  Hello: 1,
+  /** Device to manager: the descriptor through which its faults are served. */
+  Registered: 2,
+  /** Device to manager: units are up. */
+  Ready: 3,
+  /** Manager to device: take the mapping of pages away. token, page, count. */
+  Zap: 4,
+  /** Device to manager: done. token. */
+  Zapped: 5,
+  /** Manager to device: JSON of DriverLaunch. */
+  Launch: 6,
+  /** A unit to the manager: JSON of UnitResult. */
+  Launched: 7,
+  /** Device to manager: JSON of a text; the device could not start. */
+  Failed: 8,
+} as const;
+
+export interface Hello {
+  readonly base: number;
+  readonly bytes: number;
+  readonly units: number;
+  readonly name: string;
+}
+
+export interface UnitResult {
+  readonly launch: number;
+  readonly unit: number;
+  readonly failure: LaunchFailure | null;
+}
+
+/** A launch as one unit sees it. */
+export interface UnitLaunch {
+  readonly launch: DriverLaunch;
+  readonly unit: number;
+  readonly units: number;
+  readonly begin: number;
+  readonly end: number;
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+export function jsonPacket(kind: number, value: unknown): Uint8Array {
+  const text = encoder.encode(
+    JSON.stringify(value, (_key, each) => (typeof each === 'bigint' ? { $bigint: `${each}` } : each)),
+  );
+  const packet = new Uint8Array(text.length + 1);
+  packet[0] = kind;
+  packet.set(text, 1);
+  return packet;
+}
+
+export function readJson<T>(packet: Uint8Array): T {
+  return JSON.parse(decoder.decode(packet.subarray(1)), (_key, each) => {
+    const text = (each as { $bigint?: string } | null)?.$bigint;
+    return text === undefined ? each : BigInt(text);
+  }) as T;
+}
+
+export function numberPacket(kind: number, a = 0, b = 0, c = 0): Uint8Array {
+  const packet = new Uint8Array(13);
+  const view = new DataView(packet.buffer);
+  packet[0] = kind;
+  view.setUint32(1, a, true);
+  view.setUint32(5, b, true);
+  view.setUint32(9, c, true);
+  return packet;
+}
+
+export function readNumber(packet: Uint8Array, index: number): number {
+  return new DataView(packet.buffer, packet.byteOffset, packet.byteLength).getUint32(1 + index * 4, true);
+}
+
+/**
+ * Cuts [begin, end) into one contiguous part a unit. Parts of any size begin at multiples of 1024, so that two units seldom
+ * share a page.
+ */
+export function partition(begin: number, end: number, units: number): { begin: number; end: number }[] {
+  const total = end - begin;
+  let each = Math.ceil(total / units);
+  if (each > 1024) each = Math.ceil(each / 1024) * 1024;
+  const parts: { begin: number; end: number }[] = [];
+  for (let at = begin; at < end; at += each) parts.push({ begin: at, end: Math.min(at + each, end) });
+  return parts;
+}

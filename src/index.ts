@@ -1,0 +1,41 @@
+/** onemem: one address space for the CPU, accelerators, disk and other machines. */
+export {
+  AddressSpace,
+  attachArray,
+  attachSpace,
+  type DeviceSpecification,
+  type FileArrayOptions,
+  openSpace,
+  type SpaceOptions,
+} from './api/address-space.js';
+export { Device } from './api/device.js';
+export { OnememError } from './api/errors.js';
+export {
+  type ArrayParameter,
+  bytes,
+  f32,
+  f64,
+  i8,
+  i16,
+  i32,
+  i64,
+  type Kernel,
+  type KernelFunction,
+  type KernelModule,
+  type KernelParameters,
+  type KernelRange,
+  type KernelValues,
+  kernel,
+  parseParameter,
+  type ScalarParameter,
+  u8,
+  u8c,
+  u16,
+  u32,
+  u64,
+} from './api/kernel.js';
+export { type ArrayHandle, type ArrayRange, ManagedArray, type TransferOptions } from './api/managed-array.js';
+export type { Residency, ResidencyRun } from './api/residency.js';
+export { type LaunchArguments, type LaunchOptions, Stream, StreamEvent } from './api/stream.js';
+export type { ElementType, NumericArray } from './core/elements.js';
+export type { ProcessorStats, SpaceHandle, SpaceStats } from './pager/protocol.js';

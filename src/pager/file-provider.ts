@@ -1,0 +1,81 @@
+/**
+ * Fills pages of file arrays. What the kernel has in memory is read at once; only when it would have to wait for the disk does the
+ * engine's thread take over, so that a slow disk stops nobody else.
+ */
+import { PAGE_BYTES, Status } from '../core/types.js';
+import { MADV_POPULATE_WRITE } from '../linux/constants.js';
+import { preadWithoutWaiting } from '../linux/file-io.js';
+import { fillMemory, tryMadvise } from '../linux/memory.js';
+import type { IoEngine } from './io-ring.js';
+import type { FileSource } from './protocol.js';
+
+interface FileRange {
+  readonly firstPage: number;
+  readonly pages: number;
+  readonly source: FileSource;
+}
+
+export class FileProvider {
+  private readonly ranges: FileRange[] = [];
+
+  constructor(
+    private readonly engine: IoEngine,
+    private readonly completed: (token: number, status: Status) => void,
+  ) {}
+
+  add(firstPage: number, pages: number, source: FileSource): void {
+    this.ranges.push({ firstPage, pages, source });
+  }
+
+  /** Forgets the range and returns its file, for the caller to close. */
+  remove(firstPage: number): FileSource | null {
+    const index = this.ranges.findIndex((range) => range.firstPage === firstPage);
+    return index === -1 ? null : this.ranges.splice(index, 1)[0].source;
+  }
+
+  sourceOf(page: number): FileSource | null {
+    return this.find(page)?.source ?? null;
+  }
+
+  get files(): readonly FileSource[] {
+    return this.ranges.map((range) => range.source);
+  }
+
+  /** As ProviderPort.provide. */
+  provide(token: number, page: number, count: number, target: number): Status {
+    const range = this.find(page);
+    if (range === null) return Status.SourceChanged;
+    const { source } = range;
+    const within = (page - range.firstPage) * PAGE_BYTES;
+    const bytes = Math.min(count * PAGE_BYTES, source.bytes - within);
+    // One call gives all pages memory; without it the kernel would fault them in one by one while it copies.
+    if (count > 1) tryMadvise(target, count * PAGE_BYTES, MADV_POPULATE_WRITE);
+    const got = preadWithoutWaiting(source.fd, target, bytes, source.offset + within);
+    if (got === bytes) {
+      clearRest(target, bytes, count);
+      return Status.Done;
+    }
+    const done = Math.max(got, 0);
+    this.engine.read(source.fd, target + done, bytes - done, source.offset + within + done, (result) => {
+      // Fewer bytes than the file had when it was opened: somebody has cut it.
+      if (result !== bytes - done) this.completed(token, Status.SourceChanged);
+      else {
+        clearRest(target, bytes, count);
+        this.completed(token, Status.Done);
+      }
+    });
+    return Status.Pending;
+  }
+
+  private find(page: number): FileRange | null {
+    for (const range of this.ranges) {
+      if (page >= range.firstPage && page < range.firstPage + range.pages) return range;
+    }
+    return null;
+  }
+}
+
+/** The last page may go on after the end of the file; memory that was used before must not show there. */
+function clearRest(target: number, bytes: number, count: number): void {
+  if (bytes < count * PAGE_BYTES) fillMemory(target + bytes, 0, count * PAGE_BYTES - bytes);
+}

@@ -1,0 +1,34 @@
+/** Entry of the manager's thread. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { Pager } from './pager.js';
+import { Control, type DeviceInfo, type ManagerOptions, SpaceState } from './protocol.js';
+import { toWire } from './wire.js';
+
+/** What the opener of a space gets: where it lies, or why it could not be opened. */
+export type ManagerReady =
+  | { readonly base: number; readonly devices: readonly DeviceInfo[]; readonly faultsBy: string }
+  | { readonly error: ReturnType<typeof toWire> };
+
+const options = workerData as ManagerOptions;
+const control = new Int32Array(options.control);
+
+function tell(message: ManagerReady): void {
+  parentPort?.postMessage(message);
+}
+
+let pager: Pager | null = null;
+try {
+  pager = new Pager(options);
+} catch (error) {
+  Atomics.store(control, Control.State, SpaceState.Closed);
+  tell({ error: toWire(error) });
+}
+if (pager !== null) {
+  const running = pager;
+  Atomics.store(control, Control.State, SpaceState.Running);
+  running.addDevices((failure) => {
+    if (failure === null) tell({ base: running.base, devices: running.deviceInfos, faultsBy: running.faultsBy });
+    else tell({ error: { name: 'OnememError', code: 'DEVICE_START', message: failure, details: {} } });
+  });
+  await running.run();
+}

@@ -1,0 +1,199 @@
+/**
+ * What threads of the application and the manager tell each other. Requests travel through a broadcast channel for each client,
+ * which the manager reads without an event loop, and an eventfd wakes it; a thread that needs an answer at once waits on a
+ * word of shared memory. Faults take none of this.
+ */
+import type { DriverLaunch, LaunchParameter } from '../drivers/driver.js';
+
+/** Words of the control memory that all threads of a space share. */
+export const Control = {
+  /** Raised by the manager each time that it goes round its loop. */
+  Heartbeat: 0,
+  /** One of SpaceState. */
+  State: 1,
+  /** Threads that attached besides the one that opened the space. */
+  AttachedThreads: 2,
+  /** Set to make the manager end at once, since the process does. */
+  Stop: 3,
+} as const;
+export const CONTROL_WORDS = 16;
+
+export const SpaceState = { Starting: 0, Running: 1, Closed: 2 } as const;
+
+/** What another thread needs to attach; it survives structured cloning. */
+export interface SpaceHandle {
+  readonly onemem: 1;
+  readonly name: string;
+  readonly base: number;
+  readonly bytes: number;
+  /** Pid of the process that owns the space. */
+  readonly owner: number;
+  readonly wakeFd: number;
+  readonly control: SharedArrayBuffer;
+  readonly devices: readonly DeviceInfo[];
+  readonly hostBudgetBytes: number;
+}
+
+export interface DeviceOptions {
+  readonly kind: 'process' | 'simulated';
+  readonly name: string;
+  readonly memoryBytes: number;
+  readonly units: number;
+  readonly lossy: boolean;
+  /** Refuses memory for transfers of more pages at once; for tests of drivers and of the manager. */
+  readonly inject?: { readonly refuseLargerThanPages: number };
+}
+
+export interface DeviceInfo {
+  /** Number of the processor in the core. */
+  readonly id: number;
+  readonly kind: string;
+  readonly name: string;
+  readonly memoryBytes: number;
+  readonly units: number;
+  readonly lossy: boolean;
+  /** Whether its page faults are served, so that a launch may use more than its memory. */
+  readonly pageFaults: boolean;
+  readonly pid: number | null;
+}
+
+/** What the manager's worker is started with. */
+export interface ManagerOptions {
+  readonly name: string;
+  readonly bytes: number;
+  readonly bases: readonly number[];
+  readonly control: SharedArrayBuffer;
+  readonly wakeFd: number;
+  readonly hostBudgetBytes: number;
+  readonly userModeOnly: boolean;
+  readonly devices: readonly DeviceOptions[];
+  readonly checkInvariants: boolean;
+  /** Ends the manager on purpose, to test what happens then. */
+  readonly crash?: 'throw' | 'exit' | 'heap' | 'hang';
+}
+
+/** A file that fills a range. The descriptor becomes the manager's to close. */
+export interface FileSource {
+  readonly fd: number;
+  readonly path: string;
+  readonly offset: number;
+  readonly bytes: number;
+}
+
+/** Requests, by name: what is handed in and what comes back. */
+export interface Requests {
+  allocate: {
+    in: { bytes: number; name: string; writable: boolean; file: FileSource | null; elementBytes: number };
+    out: { id: number; firstPage: number; pages: number };
+  };
+  free: { in: { range: number; firstPage: number; count: number }; out: null };
+  viewed: { in: { range: number }; out: null };
+  unviewed: { in: { range: number }; out: null };
+  stats: { in: null; out: SpaceStats };
+  residency: { in: { firstPage: number; count: number }; out: PageReport };
+  enqueue: { in: StreamOperation; out: null };
+  forgive: { in: { stream: number }; out: null };
+  endStream: { in: { stream: number }; out: null };
+  transferFile: { in: FileTransfer; out: { bytes: number } };
+  detach: { in: { device: number }; out: null };
+  kill: { in: { device: number }; out: null };
+  check: { in: null; out: null };
+  close: { in: null; out: null };
+}
+
+export interface FileTransfer {
+  readonly direction: 'read' | 'write';
+  readonly fd: number;
+  /** First byte in the space, and how many. */
+  readonly offset: number;
+  readonly bytes: number;
+  /** Where in the file; null: at the file's own position, as for a pipe. */
+  readonly position: number | null;
+}
+
+export interface PageReport {
+  /** Bits of nodes that hold the page's content, a word a page. */
+  readonly nodes: Uint32Array;
+  /** Two bits a processor: its right. */
+  readonly access: Uint32Array;
+  /** Bits of PageState. */
+  readonly flags: Uint8Array;
+}
+
+/** Something that runs on a stream, in order. Events are numbered within their stream, from 1. */
+export type StreamOperation = { readonly stream: number; readonly sequence: number } & (
+  | ({ readonly kind: 'launch'; readonly device: number } & Omit<DriverLaunch, 'id' | 'parameters'> & {
+        readonly parameters: readonly LaunchParameter[];
+      })
+  | { readonly kind: 'prefetch'; readonly processor: number; readonly firstPage: number; readonly count: number }
+  | { readonly kind: 'wait'; readonly other: number; readonly otherSequence: number }
+  | { readonly kind: 'marker' }
+);
+
+export interface ProcessorStats {
+  readonly name: string;
+  readonly kind: string;
+  readonly budgetBytes: number;
+  readonly backedBytes: number;
+  readonly peakBytes: number;
+  readonly readFaults: number;
+  readonly writeFaults: number;
+  readonly repeatedFaults: number;
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  readonly bytesZeroed: number;
+  readonly bytesFromFiles: number;
+  readonly evictions: number;
+  readonly revocations: number;
+  readonly denied: number;
+  readonly launches: number;
+  readonly alive: boolean;
+}
+
+export interface SpaceStats {
+  readonly processors: readonly ProcessorStats[];
+  readonly ranges: number;
+  readonly allocatedBytes: number;
+  /** How userfaultfd was opened; 'user-mode' serves no system calls. */
+  readonly faultsBy: string;
+}
+
+/** An error on its way between threads. */
+export interface WireError {
+  readonly name: 'OnememError' | 'RangeError' | 'TypeError';
+  readonly code: string;
+  readonly message: string;
+  readonly details: Readonly<Record<string, unknown>>;
+  readonly stack?: string;
+}
+
+export type ToManager = { readonly id: number; readonly name: keyof Requests; readonly value: unknown };
+export type FromManager =
+  | { readonly id: number; readonly value: unknown; readonly error: WireError | null }
+  | { readonly event: StreamEvent }
+  | { readonly warning: string };
+
+export interface StreamEvent {
+  readonly stream: number;
+  readonly sequence: number;
+  readonly result: 'done' | 'failed' | 'cancelled';
+  readonly error: WireError | null;
+  /** Milliseconds on the manager's clock: when the operation's turn came, and when it ended. */
+  readonly startedMs: number;
+  readonly endedMs: number;
+  /** Of a prefetch: pages that are there. */
+  readonly pages: number;
+}
+
+/** A client introduces itself on the channel of this name, then talks on one of its own. */
+export function helloChannel(space: string): string {
+  return `onemem ${space}`;
+}
+export function clientChannel(space: string, client: string): string {
+  return `onemem ${space} ${client}`;
+}
+export interface ClientHello {
+  readonly client: string;
+  /** The word that answers raise. */
+  readonly answers: SharedArrayBuffer;
+}

@@ -1,0 +1,52 @@
+/**
+ * A thread that starts the manager and then only watches it. A thread of the application that sits in a fault hears of nothing, so
+ * when the manager ends in any way but a close, or stops going round, the sentinel says so and ends the process: nobody hangs, and
+ * nobody goes on with a page that was not filled.
+ */
+import { writeSync } from 'node:fs';
+import { parentPort, Worker, workerData } from 'node:worker_threads';
+import { kill } from '../linux/process.js';
+import { Control, type ManagerOptions, SpaceState } from './protocol.js';
+
+const TICK_MS = 500;
+/** Looks without a heartbeat after which the manager counts as stuck; counted, since a suspended machine loses no ticks. */
+const TICKS_WITHOUT_HEARTBEAT = 20;
+const SIGKILL = 9;
+
+const options = workerData as ManagerOptions;
+const control = new Int32Array(options.control);
+
+const manager = new Worker(new URL('./manager.js', import.meta.url), { workerData: options, name: 'onemem manager' });
+manager.on('message', (message) => parentPort?.postMessage(message));
+
+let last = 0;
+let ticks = 0;
+const watch = setInterval(() => {
+  const beat = Atomics.load(control, Control.Heartbeat);
+  if (beat !== last || Atomics.load(control, Control.State) !== SpaceState.Running) {
+    last = beat;
+    ticks = 0;
+  } else if (++ticks >= TICKS_WITHOUT_HEARTBEAT) {
+    endProcess(`has not moved for ${(TICK_MS * TICKS_WITHOUT_HEARTBEAT) / 1000} s`);
+  }
+}, TICK_MS);
+
+let problem = '';
+manager.on('error', (error) => {
+  problem = error.stack ?? error.message;
+});
+manager.on('exit', (code) => {
+  clearInterval(watch);
+  if (Atomics.load(control, Control.State) === SpaceState.Closed) return;
+  endProcess(`ended${problem === '' ? ` with code ${code}` : `: ${problem}`}`);
+});
+
+function endProcess(what: string): never {
+  try {
+    writeSync(2, `onemem: the memory manager ${what}. Managed memory cannot be served any more; the process ends.\n`);
+  } catch {
+    // Nobody reads stderr; the process ends all the same.
+  }
+  kill(process.pid, SIGKILL);
+  throw new Error('unreachable');
+}

@@ -1,0 +1,275 @@
+/**
+ * A model of a processor whose accesses fault: the host, and a device process. It has memory that can be counted, page tables
+ * of its own, threads that sleep until their page is mapped, copies and revocations that are through later than they were
+ * asked for. Where the core asks for something that no correct manager would ask for, the model throws.
+ */
+import { Access, type ProcessorDescription, Status } from '../../src/core/types.js';
+import type { Driver } from '../../src/drivers/driver.js';
+import type { Random } from './random.js';
+
+/** Bytes of a page in the simulation: room for one value, twice, so that half a copy shows. */
+export const PAGE_BYTES = 8;
+const WORDS_PER_PAGE = PAGE_BYTES / 4;
+/** Nodes lie this far apart for the manager. */
+export const NODE_BYTES = 2 ** 32;
+/** What is in memory that nobody has filled. */
+export const GARBAGE = 0xdeadbeef;
+
+/** `falling`: its message has been sent, but it does not sleep yet, so that nothing can wake it. */
+export type ThreadState = 'running' | 'falling' | 'asleep' | 'ended';
+
+export interface Thread {
+  readonly id: number;
+  readonly device: ModelDevice;
+  state: ThreadState;
+  /** The page that it is about to touch, or -1. */
+  page: number;
+  write: boolean;
+}
+
+export interface PendingRevoke {
+  token: number;
+  page: number;
+  count: number;
+  to: Access;
+}
+
+export interface PendingCopy {
+  token: number;
+  address: number;
+  page: number;
+  count: number;
+  access: Access;
+  backed: boolean;
+}
+
+/** How often what goes wrong or takes long. */
+export interface Weather {
+  noMemory: number;
+  copyFailure: number;
+  later: number;
+}
+
+export interface Surroundings {
+  readonly random: Random;
+  readonly weather: Weather;
+  /** Copies bytes from where the manager addresses them; false if that memory is gone. */
+  readWords(address: number, target: Uint32Array): boolean;
+  /** Whether a copy that is under way reads this memory. */
+  isBeingRead(address: number, bytes: number): boolean;
+  trace(text: () => string): void;
+}
+
+export class ModelDevice implements Driver {
+  readonly kind = 'model';
+  readonly memory: number;
+  readonly words: Uint32Array;
+  readonly readable: Int32Array;
+  readonly writable: Int32Array;
+  readonly backed: Int32Array;
+  backedPages = 0;
+  readonly revokes: PendingRevoke[] = [];
+  readonly pendingCopies: PendingCopy[] = [];
+  threads: Thread[] = [];
+  /** Denied pages: what stands in for them is nobody's content. */
+  readonly scratch = new Set<number>();
+  dead = false;
+  /** Its memory has died with it. */
+  gone = false;
+
+  constructor(
+    readonly node: number,
+    readonly description: ProcessorDescription,
+    pages: number,
+    private readonly around: Surroundings,
+  ) {
+    this.memory = (node + 1) * NODE_BYTES;
+    this.words = new Uint32Array(pages * WORDS_PER_PAGE).fill(GARBAGE);
+    this.readable = new Int32Array(pages / 32);
+    this.writable = new Int32Array(pages / 32);
+    this.backed = new Int32Array(pages / 32);
+  }
+
+  map(page: number, count: number, access: Access, previous: Access, frame: number): void {
+    if (this.dead) return;
+    this.around.trace(() => `  ${this.description.name}: map ${page}+${count} ${previous}->${access}`);
+    if (frame !== page) throw new Error(`frame ${frame} of an identity node for page ${page}`);
+    for (let at = page; at < page + count; at++) {
+      if (!bit(this.backed, at)) throw new Error(`${this.description.name} is to map page ${at}, which has no memory`);
+      if (this.access(at) !== previous)
+        throw new Error(`page ${at} is mapped ${this.access(at)}, the core says ${previous}`);
+      if (this.pendingCopies.some((copy) => covers(copy, at)))
+        throw new Error(`page ${at} becomes visible before its copy ends`);
+    }
+    this.publish(page, count, access);
+  }
+
+  revoke(token: number, page: number, count: number, to: Access): Status {
+    this.around.trace(() => `  ${this.description.name}: revoke ${page}+${count} to ${to}, token ${token}`);
+    if (this.dead) return Status.Done;
+    if (this.around.random.chance(this.around.weather.later)) {
+      this.revokes.push({ token, page, count, to });
+      return Status.Pending;
+    }
+    this.restrict(page, count, to);
+    return Status.Done;
+  }
+
+  /** A revocation takes effect; until then its threads go on as before. */
+  restrict(page: number, count: number, to: Access): void {
+    for (let at = page; at < page + count; at++) {
+      clearBit(this.writable, at);
+      if (to === Access.None) clearBit(this.readable, at);
+    }
+  }
+
+  release(page: number, count: number, frame: number): void {
+    this.around.trace(() => `  ${this.description.name}: release ${page}+${count}`);
+    if (frame !== page) throw new Error(`frame ${frame} of an identity node for page ${page}`);
+    for (let at = page; at < page + count; at++) {
+      if (this.pendingCopies.some((copy) => covers(copy, at)))
+        throw new Error(`page ${at} is given back while it is being filled`);
+      if (this.around.isBeingRead(this.memory + at * PAGE_BYTES, PAGE_BYTES)) {
+        throw new Error(`page ${at} of ${this.description.name} is given back while it is being copied`);
+      }
+      this.setBacked(at, false);
+      clearBit(this.writable, at);
+      clearBit(this.readable, at);
+    }
+    this.words.fill(GARBAGE, page * WORDS_PER_PAGE, (page + count) * WORDS_PER_PAGE);
+  }
+
+  wake(page: number, count: number): void {
+    for (const thread of this.threads) {
+      if (thread.state === 'asleep' && thread.page >= page && thread.page < page + count) thread.state = 'running';
+    }
+  }
+
+  transferIn(
+    token: number,
+    address: number,
+    page: number,
+    count: number,
+    frame: number,
+    access: Access,
+    backed: boolean,
+  ): Status {
+    const { random, weather } = this.around;
+    if (this.dead) return Status.Lost;
+    if (frame !== page) throw new Error(`frame ${frame} of an identity node for page ${page}`);
+    for (let at = page; at < page + count; at++) {
+      if (bit(this.backed, at) !== backed)
+        throw new Error(`page ${at}: the core says backed ${backed}, memory says the opposite`);
+      if (this.access(at) !== Access.None)
+        throw new Error(`page ${at} of ${this.description.name} is filled while it is mapped`);
+    }
+    const scarce = count > 16 ? weather.noMemory * 3 : weather.noMemory;
+    if (!backed && scarce > 0 && random.chance(scarce)) return Status.NoMemory;
+    if (random.chance(weather.later)) {
+      this.pendingCopies.push({ token, address, page, count, access, backed });
+      for (let at = page; at < page + count; at++) this.setBacked(at, true);
+      // Half of it is there already.
+      if (address !== 0)
+        this.around.readWords(address, this.words.subarray(page * WORDS_PER_PAGE, page * WORDS_PER_PAGE + count));
+      this.around.trace(() => `  ${this.description.name}: copy ${page}+${count} begun, token ${token}`);
+      return Status.Pending;
+    }
+    const status = this.copy({ token, address, page, count, access, backed });
+    this.around.trace(
+      () => `  ${this.description.name}: copy ${page}+${count} from ${where(address)} with ${access}: ${status}`,
+    );
+    return status;
+  }
+
+  /** Carries a copy out, wholly or not at all. */
+  copy({ address, page, count, access, backed }: PendingCopy): Status {
+    const { random, weather } = this.around;
+    const target = this.words.subarray(page * WORDS_PER_PAGE, (page + count) * WORDS_PER_PAGE);
+    let status: Status = random.chance(weather.copyFailure) ? Status.Failed : Status.Done;
+    if (status === Status.Done) {
+      if (address === 0) target.fill(0);
+      else if (!this.around.readWords(address, target)) status = Status.Lost;
+    }
+    for (let at = page; at < page + count; at++) this.setBacked(at, backed || status === Status.Done);
+    if (status === Status.Done && access !== Access.None) this.publish(page, count, access);
+    return status;
+  }
+
+  access(page: number): Access {
+    if (!bit(this.readable, page)) return Access.None;
+    return bit(this.writable, page) ? Access.Write : Access.Read;
+  }
+
+  value(page: number): number {
+    const value = this.words[page * WORDS_PER_PAGE];
+    for (let word = 1; word < WORDS_PER_PAGE; word++) {
+      if (this.words[page * WORDS_PER_PAGE + word] !== value)
+        throw new Error(`page ${page} of ${this.description.name} is half copied`);
+    }
+    return value;
+  }
+
+  store(page: number, value: number): void {
+    this.words.fill(value, page * WORDS_PER_PAGE, (page + 1) * WORDS_PER_PAGE);
+  }
+
+  /** The manager writes memory of this node itself, as it does for a file or for a device that copies out. */
+  fill(page: number, count: number): void {
+    for (let at = page; at < page + count; at++) {
+      if (this.access(at) !== Access.None) throw new Error(`page ${at} is filled while it is mapped`);
+      this.setBacked(at, true);
+    }
+  }
+
+  /** The process ends; its memory is another matter. */
+  die(): void {
+    this.dead = true;
+    this.threads = [];
+    this.readable.fill(0);
+    this.writable.fill(0);
+  }
+
+  lose(): void {
+    this.gone = true;
+    this.words.fill(GARBAGE);
+  }
+
+  close(): void {}
+
+  private publish(page: number, count: number, access: Access): void {
+    for (let at = page; at < page + count; at++) {
+      setBit(this.readable, at);
+      if (access === Access.Write) setBit(this.writable, at);
+    }
+    this.wake(page, count);
+  }
+
+  private setBacked(page: number, backed: boolean): void {
+    if (bit(this.backed, page) === backed) return;
+    if (backed) setBit(this.backed, page);
+    else clearBit(this.backed, page);
+    this.backedPages += backed ? 1 : -1;
+  }
+}
+
+export function bit(mask: Int32Array, page: number): boolean {
+  return ((mask[page >>> 5] >>> (page & 31)) & 1) !== 0;
+}
+
+function setBit(mask: Int32Array, page: number): void {
+  mask[page >>> 5] |= 1 << (page & 31);
+}
+
+function clearBit(mask: Int32Array, page: number): void {
+  mask[page >>> 5] &= ~(1 << (page & 31));
+}
+
+function covers(run: { page: number; count: number }, page: number): boolean {
+  return page >= run.page && page < run.page + run.count;
+}
+
+function where(address: number): string {
+  if (address === 0) return 'zero';
+  const node = Math.floor(address / NODE_BYTES) - 1;
+  return `node ${node}, page ${(address - (node + 1) * NODE_BYTES) / PAGE_BYTES}`;
+}
