@@ -46,6 +46,13 @@ export interface LaunchArgument {
   readonly use: 'in' | 'out' | 'inout';
 }
 
+export interface ProcessorFigures {
+  readonly budgetPages: number;
+  readonly backedPages: number;
+  readonly peakPages: number;
+  readonly counters: ProcessorCounters;
+}
+
 interface Launch {
   readonly id: number;
   readonly processor: ProcessorId;
@@ -78,6 +85,7 @@ export class MemoryManager {
   /** Requests that the manager makes for a launch, with numbers below zero. */
   private readonly inner = new Map<number, Launch>();
   private nextInner = -1;
+  private readonly lastFigures = new Map<number, ProcessorFigures>();
   private running = false;
   private readonly taskDone = (task: Task, pages: number, failure: DenyReason | null): void =>
     this.onTaskDone(task, pages, failure);
@@ -364,8 +372,16 @@ export class MemoryManager {
     }
   }
 
-  counters(id: ProcessorId): ProcessorCounters {
-    return processorOf(this.state, id).counters;
+  /** Figures of a processor; those of one that has gone are its last. */
+  figures(id: ProcessorId): ProcessorFigures {
+    const processor = this.state.processors[id];
+    if (processor === undefined) {
+      const last = this.lastFigures.get(id);
+      if (last === undefined) throw new Error(`there is no processor ${id}`);
+      return last;
+    }
+    const { budgetPages, backedPages, peakPages, counters } = processor;
+    return { budgetPages, backedPages, peakPages, counters };
   }
 
   private request(

@@ -1,0 +1,158 @@
+/** The arrays of a space as the manager sees them: ranges with names, files, views, and words for what went wrong with them. */
+import type { MemoryManager } from '../core/memory-manager.js';
+import { type DenyReason, HOST, PAGE_BYTES } from '../core/types.js';
+import type { Range } from '../core/va-space.js';
+import { closeDescriptor } from '../linux/libc.js';
+import type { CoreRequests } from './core-requests.js';
+import type { FileProvider } from './file-provider.js';
+import type { Requests, WireError } from './protocol.js';
+import { codeOfDenial, explainDenial, RequestError, wireError } from './wire.js';
+
+interface ArrayRecord {
+  readonly range: Range;
+  readonly bytes: number;
+  readonly elementBytes: number;
+  /** Views of it in all threads. */
+  views: number;
+  warned: boolean;
+  /** What of the host's budget is kept for it: whatever was written must fit the host, where a device's pages go. */
+  committedPages: number;
+}
+
+export class Arrays {
+  private readonly records = new Map<number, ArrayRecord>();
+  private committedPages = 0;
+
+  constructor(
+    private readonly manager: MemoryManager,
+    private readonly requests: CoreRequests,
+    private readonly files: FileProvider,
+    private readonly base: () => number,
+    private readonly spaceBytes: number,
+    /** Whether a launch that has not ended uses the range. */
+    private readonly isInLaunch: (range: Range) => boolean,
+  ) {}
+
+  get count(): number {
+    return this.records.size;
+  }
+
+  get allocatedBytes(): number {
+    let bytes = 0;
+    for (const { range } of this.records.values()) bytes += (range.pages - range.freedPages) * PAGE_BYTES;
+    return bytes;
+  }
+
+  allocate(wanted: Requests['allocate']['in']): Requests['allocate']['out'] {
+    const { bytes, name, writable, file, elementBytes } = wanted;
+    const pages = Math.ceil(bytes / PAGE_BYTES);
+    const committed = writable ? pages : 0;
+    this.checkBudget(name, bytes, committed);
+    const range = this.manager.allocate(pages, { name, writable, provided: file !== null });
+    if (range === null) {
+      throw new RequestError(
+        'ADDRESS_SPACE',
+        `cannot allocate array ${name}: no ${bytes} bytes of addresses are left in the space of ${this.spaceBytes} bytes; ` +
+          'free arrays and drop their views, or open the space with a larger addressSpace',
+        { requestedBytes: bytes, addressSpaceBytes: this.spaceBytes },
+        'RangeError',
+      );
+    }
+    this.committedPages += committed;
+    if (file !== null) this.files.add(range.first, pages, file);
+    const record = { range, bytes, elementBytes, views: 0, warned: false, committedPages: committed };
+    this.records.set(range.id, record);
+    return { id: range.id, firstPage: range.first, pages };
+  }
+
+  free({ range: id, firstPage, count }: Requests['free']['in']): void {
+    const record = this.records.get(id);
+    if (record === undefined) return;
+    this.requests.start(
+      (request) => this.manager.free(request, firstPage, count),
+      () => this.freed(record),
+    );
+  }
+
+  /** A thread has made a view of the array, or the last user of one is gone. */
+  countView(id: number, by: 1 | -1): void {
+    const record = this.records.get(id);
+    if (record === undefined) return;
+    record.views += by;
+    this.recycle(record);
+  }
+
+  /** Gives back the addresses of freed arrays that a launch kept in use until now. */
+  recycleAll(): void {
+    for (const record of this.records.values()) this.recycle(record);
+  }
+
+  denialError(reason: DenyReason, page: number, who: string, write?: boolean): WireError {
+    const what = write === undefined ? 'touched' : write ? 'wrote' : 'read';
+    const { text, details } = this.placeOf(page);
+    const message = `${who} ${what} ${text}, ${explainDenial(reason)}`;
+    return wireError(codeOfDenial(reason), message, { ...details, reason });
+  }
+
+  /** Which array and elements a page is, in words and for programs. */
+  placeOf(page: number): { text: string; details: Record<string, unknown> } {
+    const range = this.manager.state.va.rangeOfPage(page);
+    const address = `0x${(this.base() + page * PAGE_BYTES).toString(16)}`;
+    const record = range === undefined ? undefined : this.records.get(range.id);
+    if (range === undefined || record === undefined) return { text: `address ${address}`, details: { address } };
+    const { elementBytes, bytes } = record;
+    const first = Math.floor(((page - range.first) * PAGE_BYTES) / elementBytes);
+    const last = Math.min(first + PAGE_BYTES / elementBytes, bytes / elementBytes) - 1;
+    const file = this.files.sourceOf(page);
+    const from = file === null || file.path === range.name ? '' : ` from ${file.path}`;
+    return {
+      text: `array ${range.name}${from}, elements ${first} to ${last} (address ${address})`,
+      details: { array: range.name, element: first, address },
+    };
+  }
+
+  /** True once for each array: whoever reads freed memory in a loop is told once. */
+  mayWarn(page: number): boolean {
+    const range = this.manager.state.va.rangeOfPage(page);
+    const record = range === undefined ? undefined : this.records.get(range.id);
+    if (record === undefined || record.warned) return false;
+    record.warned = true;
+    return true;
+  }
+
+  private checkBudget(name: string, bytes: number, committed: number): void {
+    const budgetPages = this.manager.state.processors[HOST]?.budgetPages ?? 0;
+    if (this.committedPages + committed <= budgetPages) return;
+    const left = (budgetPages - this.committedPages) * PAGE_BYTES;
+    throw new RequestError(
+      'HOST_BUDGET',
+      `cannot allocate array ${name}: it takes ${bytes} bytes, and of the host budget of ${budgetPages * PAGE_BYTES} bytes ` +
+        `${left} are left; free arrays, or open the space with a larger hostMemory`,
+      {
+        requestedBytes: bytes,
+        budgetBytes: budgetPages * PAGE_BYTES,
+        committedBytes: this.committedPages * PAGE_BYTES,
+        node: 'host',
+      },
+      'RangeError',
+    );
+  }
+
+  private freed(record: ArrayRecord): void {
+    const { range } = record;
+    const left = Math.min(record.committedPages, range.pages - range.freedPages);
+    this.committedPages -= record.committedPages - left;
+    record.committedPages = left;
+    if (range.freedPages < range.pages) return;
+    const file = this.files.remove(range.first);
+    if (file !== null) closeDescriptor(file.fd);
+    this.recycle(record);
+  }
+
+  /** Addresses are used again only when nobody can look at them any more. */
+  private recycle(record: ArrayRecord): void {
+    const { range } = record;
+    if (record.views > 0 || range.freedPages < range.pages || this.isInLaunch(range)) return;
+    if (this.manager.recycle(range)) this.records.delete(range.id);
+  }
+}

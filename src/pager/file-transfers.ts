@@ -1,0 +1,67 @@
+/** readFrom and writeTo: files read and written through the manager's own mapping, in windows whose pages are held meanwhile. */
+import type { MemoryManager } from '../core/memory-manager.js';
+import { Access, HOST, PAGE_BYTES } from '../core/types.js';
+import { errnoName } from '../linux/errors.js';
+import type { Arrays } from './arrays.js';
+import type { Answer } from './clients.js';
+import type { CoreRequests } from './core-requests.js';
+import type { IoEngine } from './io-ring.js';
+import type { FileTransfer } from './protocol.js';
+import { wireError } from './wire.js';
+
+/** 8 MiB: large enough for a disk, small enough not to hold much. */
+const WINDOW_PAGES = 2048;
+
+export class FileTransfers {
+  constructor(
+    private readonly manager: MemoryManager,
+    private readonly requests: CoreRequests,
+    private readonly arrays: Arrays,
+    private readonly engine: IoEngine,
+    /** The manager's address of page 0 of the host's memory. */
+    private readonly memory: number,
+    private readonly later: (action: () => void) => void,
+  ) {}
+
+  start(transfer: FileTransfer, answer: Answer): void {
+    this.next(transfer, 0, answer);
+  }
+
+  private next(transfer: FileTransfer, moved: number, answer: Answer): void {
+    const at = transfer.offset + moved;
+    const end = transfer.offset + transfer.bytes;
+    if (at >= end) {
+      answer({ bytes: moved }, null);
+      return;
+    }
+    const reading = transfer.direction === 'read';
+    const access = reading ? Access.Write : Access.Read;
+    const first = Math.floor(at / PAGE_BYTES);
+    const bytes = Math.min(end, (first + WINDOW_PAGES) * PAGE_BYTES) - at;
+    const count = Math.ceil((at + bytes) / PAGE_BYTES) - first;
+    const release = (): void => this.manager.release(HOST, first, count, access);
+    const transferred = (result: number): void => {
+      release();
+      if (result < 0) {
+        const what = `${reading ? 'reading' : 'writing'} file descriptor ${transfer.fd}`;
+        const details = { errno: -result, bytes: moved };
+        answer(null, wireError('FILE_IO', `${what} failed after ${moved} bytes: ${errnoName(-result)}`, details));
+      } else if (result < bytes) answer({ bytes: moved + result }, null);
+      else this.later(() => this.next(transfer, moved + bytes, answer));
+    };
+    this.requests.start(
+      (request) => this.manager.acquire(request, HOST, first, count, access, false, true),
+      (_pages, failure) => {
+        if (failure !== null) {
+          release();
+          answer(null, this.arrays.denialError(failure, first, 'a file transfer'));
+          return;
+        }
+        const position = transfer.position === null ? -1 : transfer.position + moved;
+        const address = this.memory + at;
+        if (reading) this.engine.read(transfer.fd, address, bytes, position, transferred);
+        else this.engine.write(transfer.fd, address, bytes, position, transferred);
+      },
+    );
+  }
+}

@@ -1,0 +1,263 @@
+/** Launches: what must be true before one runs, in which order they run, and what becomes of one that fails. */
+import { bytesOf } from '../core/elements.js';
+import type { LaunchArgument, MemoryManager } from '../core/memory-manager.js';
+import { type DenyReason, PAGE_BYTES } from '../core/types.js';
+import type { Range } from '../core/va-space.js';
+import type { DriverLaunch, LaunchFailure } from '../drivers/driver.js';
+import { compileKernel, type KernelFunction, loadKernel } from '../drivers/kernel-loader.js';
+import type { Arrays } from './arrays.js';
+import type { CoreRequests } from './core-requests.js';
+import type { Device } from './devices.js';
+import type { StreamOperation, WireError } from './protocol.js';
+import { wireError } from './wire.js';
+
+export type LaunchOperation = Extract<StreamOperation, { kind: 'launch' }>;
+export type OperationDone = (error: WireError | null, pages: number) => void;
+
+interface LaunchRecord {
+  readonly id: number;
+  readonly operation: LaunchOperation;
+  readonly done: OperationDone;
+  failure: WireError | null;
+  inDriver: boolean;
+}
+
+/** One launch of a device at a time, in the order in which they came. */
+interface Queue {
+  readonly device: Device;
+  readonly records: LaunchRecord[];
+  /** Called when no launch is left. */
+  readonly onIdle: (() => void)[];
+}
+
+interface NamedArgument extends LaunchArgument {
+  readonly name: string;
+}
+
+export class Launches {
+  private readonly queues = new Map<Device, Queue>();
+  private readonly modules = new Map<string, KernelFunction>();
+  /** Modules that are being loaded; they need turns of the event loop. */
+  loading = 0;
+
+  constructor(
+    private readonly manager: MemoryManager,
+    private readonly requests: CoreRequests,
+    private readonly arrays: () => Arrays,
+    /** Runs something when the current event has been handled. */
+    private readonly later: (action: () => void) => void,
+  ) {}
+
+  add(device: Device | undefined, operation: LaunchOperation, done: OperationDone): void {
+    if (device === undefined || !device.alive) {
+      done(wireError('DEVICE_LOST', `cannot launch ${operation.kernelName}: the device is gone`, { ranges: [] }), 0);
+      return;
+    }
+    const queue = this.queueOf(device);
+    queue.records.push({ id: this.requests.reserve(), operation, done, failure: null, inDriver: false });
+    if (queue.records.length === 1) this.begin(queue, queue.records[0]);
+  }
+
+  /** Calls `action` when the device has no launch any more: at once if it has none. */
+  whenIdle(device: Device, action: () => void): void {
+    const queue = this.queueOf(device);
+    if (queue.records.length === 0) action();
+    else queue.onIdle.push(action);
+  }
+
+  /** The driver says that a launch has ended. */
+  ended(device: Device, id: number, failure: LaunchFailure | null): void {
+    const queue = this.queueOf(device);
+    const record = queue.records[0];
+    if (record === undefined || record.id !== id) return;
+    if (failure !== null) {
+      record.failure ??=
+        failure.code === 'DEVICE_LOST'
+          ? lostError(device, record, failure.message)
+          : wireError(failure.code, failure.message, { kernel: record.operation.kernelName }, failure.stack);
+    }
+    this.finish(queue, record);
+  }
+
+  /** An access of the device was denied: the launch that runs has done it. */
+  denied(device: Device, page: number, write: boolean, reason: DenyReason): void {
+    const record = this.queueOf(device).records[0];
+    if (record === undefined) return;
+    record.failure ??= this.arrays().denialError(reason, page, `kernel ${record.operation.kernelName}`, write);
+  }
+
+  /** The device died: a launch that had not reached its driver hears of it here. */
+  lost(device: Device): void {
+    const record = this.queueOf(device).records[0];
+    if (record !== undefined && !record.inDriver) record.failure ??= lostError(device, record, 'its process has ended');
+  }
+
+  /** Ends whatever the device still has to do. */
+  endAll(device: Device, why: string): void {
+    const queue = this.queueOf(device);
+    while (queue.records.length > 0) {
+      const [record] = queue.records;
+      record.failure ??= lostError(device, record, why);
+      this.finish(queue, record);
+    }
+    this.queues.delete(device);
+  }
+
+  isUsing(range: Range): boolean {
+    const first = range.first * PAGE_BYTES;
+    const end = (range.first + range.pages) * PAGE_BYTES;
+    for (const { records } of this.queues.values()) {
+      for (const { operation } of records) {
+        if (operation.parameters.some((each) => each.kind === 'array' && each.offset >= first && each.offset < end)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  /** The function of a kernel that runs in this thread; its module has been loaded before. */
+  kernelOf(code: DriverLaunch['code']): KernelFunction {
+    if (code.kind === 'inline') return compileKernel(code.source);
+    const loaded = this.modules.get(moduleKey(code));
+    if (loaded === undefined) throw new Error(`module ${code.url} is not loaded`);
+    return loaded;
+  }
+
+  private queueOf(device: Device): Queue {
+    let queue = this.queues.get(device);
+    if (queue === undefined) {
+      queue = { device, records: [], onIdle: [] };
+      this.queues.set(device, queue);
+    }
+    return queue;
+  }
+
+  private begin(queue: Queue, record: LaunchRecord): void {
+    const { device } = queue;
+    const args = argumentsOf(record.operation);
+    const problem = device.alive
+      ? this.problemOf(device, record.operation, args)
+      : lostError(device, record, 'it is gone');
+    if (problem !== null) {
+      record.failure = problem;
+      this.finish(queue, record);
+      return;
+    }
+    this.requests.expect(record.id, (_pages, failure) => {
+      if (failure !== null) {
+        const who = `kernel ${record.operation.kernelName}`;
+        record.failure ??= this.arrays().denialError(failure, args[0]?.first ?? 0, who);
+      }
+      if (!device.alive) record.failure ??= lostError(device, record, 'it is gone');
+      if (record.failure === null) this.start(queue, record);
+      else this.finish(queue, record);
+    });
+    this.manager.launchBegin(record.id, device.info.id, args);
+  }
+
+  private problemOf(device: Device, operation: LaunchOperation, args: readonly NamedArgument[]): WireError | null {
+    const { kernelName } = operation;
+    for (const { first, use, name } of args) {
+      const range = this.manager.state.va.rangeOfPage(first);
+      if (range === undefined || range.freedPages === range.pages) {
+        return wireError('USE_AFTER_FREE', `kernel ${kernelName}: array ${name} has been freed`, { parameter: name });
+      }
+      if (use !== 'in' && !range.writable) {
+        return wireError(
+          'ACCESS_DENIED',
+          `kernel ${kernelName}: parameter ${name} is declared ${use}, but array ${range.name} may only be read; ` +
+            'map its file with writable: true',
+          { parameter: name, array: range.name },
+        );
+      }
+    }
+    const { faults, budgetPages } = device.driver.description;
+    if (faults) return null;
+    const pages = this.manager.launchPages(args);
+    if (pages <= budgetPages) return null;
+    return wireError(
+      'DEVICE_MEMORY',
+      `kernel ${kernelName} needs ${pages * PAGE_BYTES} bytes at once on ${device.info.name}, which has no page faults and ` +
+        `${budgetPages * PAGE_BYTES} bytes; launch it over smaller arrays, or use a device with page faults`,
+      { requestedBytes: pages * PAGE_BYTES, budgetBytes: budgetPages * PAGE_BYTES, node: device.info.name },
+    );
+  }
+
+  private start(queue: Queue, record: LaunchRecord): void {
+    const { device } = queue;
+    const { code } = record.operation;
+    if (device.process !== null || code.kind === 'inline' || this.modules.has(moduleKey(code))) {
+      this.hand(queue, record);
+      return;
+    }
+    // A device without a process of its own runs its kernels in this thread, and their modules must be loaded first.
+    this.loading++;
+    loadKernel(code).then(
+      (kernel) => {
+        this.loading--;
+        this.modules.set(moduleKey(code), kernel);
+        this.hand(queue, record);
+      },
+      (error: unknown) => {
+        this.loading--;
+        const message = error instanceof Error ? error.message : String(error);
+        this.ended(device, record.id, { code: 'KERNEL_ERROR', message });
+      },
+    );
+  }
+
+  private hand(queue: Queue, record: LaunchRecord): void {
+    const { device } = queue;
+    if (!device.alive) {
+      record.failure ??= lostError(device, record, 'it is gone');
+      this.finish(queue, record);
+      return;
+    }
+    record.inDriver = true;
+    device.launched++;
+    const { kernelName, code, parameters, begin, end, size } = record.operation;
+    device.driver.launch?.({ id: record.id, kernelName, code, parameters, begin, end, size });
+  }
+
+  private finish(queue: Queue, record: LaunchRecord): void {
+    if (queue.records[0] !== record) return;
+    queue.records.shift();
+    this.requests.forget(record.id);
+    this.manager.launchEnd(record.id);
+    record.done(record.failure, 0);
+    this.arrays().recycleAll();
+    const next = queue.records[0];
+    if (next !== undefined) this.begin(queue, next);
+    else for (const action of queue.onIdle.splice(0)) this.later(action);
+  }
+}
+
+function moduleKey(code: Extract<DriverLaunch['code'], { kind: 'module' }>): string {
+  return `${code.exportName} ${code.url}`;
+}
+
+function lostError(device: Device, record: LaunchRecord, reason: string): WireError {
+  const { kernelName, parameters } = record.operation;
+  const ranges = parameters.flatMap((each) =>
+    each.kind === 'array' && each.use !== 'in'
+      ? [{ parameter: each.name, offset: each.offset, length: each.length }]
+      : [],
+  );
+  return wireError(
+    'DEVICE_LOST',
+    `kernel ${kernelName} was lost with device ${device.info.name}: ${reason}; arrays that it was writing are ` +
+      'indeterminate until they are overwritten',
+    { device: device.info.name, ranges, memorySurvives: device.driver.description.memorySurvives },
+  );
+}
+
+function argumentsOf(operation: LaunchOperation): NamedArgument[] {
+  return operation.parameters.flatMap((each) => {
+    if (each.kind !== 'array') return [];
+    const bytes = each.length * bytesOf(each.type);
+    const first = Math.floor(each.offset / PAGE_BYTES);
+    const count = Math.ceil((each.offset + bytes) / PAGE_BYTES) - first;
+    return [{ name: each.name, first, count, use: each.use }];
+  });
+}
