@@ -100,12 +100,19 @@ function residentAnywhere(block: Block, word: number): number {
 function checkFlight(block: Block): void {
   const operation = block.operation;
   if (operation === null || operation.phase !== 'transfer') return;
-  for (const mapping of block.mappings) {
+  for (let id = 0; id < block.mappings.length; id++) {
+    const mapping = block.mappings[id];
     if (mapping === undefined) continue;
+    const scratch = block.residences[id]?.scratch;
     if (operation.kind !== 'migrate') continue;
     each(
       block,
-      (word) => mapping.writable[word] & operation.mask[word] & ~operation.settled[word] & movingIn(block, word),
+      (word) =>
+        mapping.writable[word] &
+        ~(scratch?.[word] ?? 0) &
+        operation.mask[word] &
+        ~operation.settled[word] &
+        movingIn(block, word),
       'a page in flight may be written (invariant 5)',
     );
   }

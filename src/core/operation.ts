@@ -181,6 +181,7 @@ function startTransfers(state: State, block: Block, operation: Operation): void 
   if (operation.kind === 'evict' ? processor.gone : processor.state === 'dead') {
     // It died while others gave their rights up. Nothing has moved yet, and nothing should move there any more.
     operation.failure = Status.Lost;
+    operation.lostSource = operation.processor;
     finish(state, block, operation);
     return;
   }
@@ -222,6 +223,7 @@ function issueChunk(
     const source = sourceOf(state, block, operation, target.id, first);
     if (source >= 0 && state.processors[source]?.gone === true) {
       operation.failure = Status.Lost;
+      operation.lostSource = source;
       return;
     }
     const backed = !has(operation.reserved, first);
@@ -291,9 +293,12 @@ function sourceOf(state: State, block: Block, operation: Operation, target: numb
   if (operation.kind === 'scratch') return has(operation.reserved, page) ? SOURCE_ZERO : target;
   const own = block.residences[target];
   if (own !== undefined && has(own.resident, page)) return target;
+  const provided = isProvided(block, page);
+  // Nobody has written it: zeros are made faster than they are copied, and even where the copy has died with its device.
+  if (!provided && !has(block.dirty, page)) return SOURCE_ZERO;
   const holder = holderOf(state, block, page, target);
   if (holder !== -1) return holder;
-  return isProvided(block, page) ? SOURCE_PROVIDER : SOURCE_ZERO;
+  return provided ? SOURCE_PROVIDER : SOURCE_ZERO;
 }
 
 /** Whether a page that no node holds comes from its range's provider; otherwise it is zero. */
@@ -308,8 +313,6 @@ export function transferDone(state: State, token: Token, status: Status): void {
   const operation = block.operation;
   if (operation === null) return;
   operation.outstanding--;
-  // The source may have died before its last bytes were read, whatever the copy says.
-  if (source >= 0 && state.processors[source]?.gone === true) status = Status.Lost;
   transferred(state, block, operation, processorOf(state, processor), source, first, count, status);
   if (operation.outstanding === 0) endTransfers(state, block, operation);
 }
@@ -327,13 +330,17 @@ function transferred(
   if (target.gone) {
     // The pages arrived in memory that is gone; their old place still has them.
     operation.failure = Status.Lost;
+    operation.lostSource = source;
   } else if (status === Status.Done) {
     settle(state, block, operation, target, source, first, count);
-  } else if (status === Status.NoMemory && operation.transferPages > 1) {
-    // A node that has no large piece left may still have small ones.
-    operation.transferPages = operation.transferPages > PAGES_PER_GROUP ? PAGES_PER_GROUP : 1;
   } else {
-    operation.failure = status;
+    if (status === Status.NoMemory) target.counters.refusals++;
+    // A node that has no large piece left may still have small ones. What was refused says which: several large pieces may
+    // have been under way at once, and the second refusal of their size says nothing about the next one.
+    if (status !== Status.NoMemory || count === 1) {
+      operation.failure = status;
+      operation.lostSource = source;
+    } else operation.transferPages = Math.min(operation.transferPages, count > PAGES_PER_GROUP ? PAGES_PER_GROUP : 1);
   }
 }
 

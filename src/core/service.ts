@@ -17,7 +17,7 @@ import {
   type State,
 } from './state.js';
 import { Access, type DenyReason, HOST, PAGES_PER_BLOCK, Status } from './types.js';
-import type { Block, Mapping, Task } from './va-block.js';
+import type { Block, Mapping, Operation, Task } from './va-block.js';
 
 const plan: OperationPlan = {
   kind: 'migrate',
@@ -47,7 +47,7 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
   let failure: Status = Status.Done;
   if (ended.failure !== Status.Done) {
     // A device that died is reported by an event of its own, which looks at every block again.
-    if (ended.failure === Status.Lost && !state.processors.some((processor) => processor?.state === 'dead')) return;
+    if (ended.failure === Status.Lost && !isDeathKnown(state, ended)) return;
     // That pages could not leave a node is nothing that those who wait for this block should suffer for.
     if (ended.kind !== 'evict' || ended.task !== null) {
       failure = ended.failure as Status;
@@ -89,6 +89,14 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
     taskDone(task, reason === null ? pagesDone(state, block, task) : 0, reason);
   }
   serviceFaults(state, block, failure);
+}
+
+/** Whether the processor that a lost transfer went to, or the one it came from, is known to be dead. */
+function isDeathKnown(state: State, { kind, processor, lostSource }: Operation): boolean {
+  const target = state.processors[kind === 'evict' ? HOST : processor];
+  if (target === undefined || target.state === 'dead') return true;
+  const source = state.processors[lostSource];
+  return lostSource >= 0 && (source === undefined || source.state === 'dead');
 }
 
 function givesUp(block: Block, failure: Status): boolean {

@@ -34,6 +34,8 @@ export interface ProcessorCounters {
   pagesProvided: number;
   /** Blocks pushed out of its node for want of memory. */
   evictions: number;
+  /** Pieces that its node found no memory for, though its budget allowed them. */
+  refusals: number;
   /** Times that access was taken from it. */
   revocations: number;
   denied: number;
@@ -199,6 +201,7 @@ export function createProcessor(state: State, id: ProcessorId, description: Proc
       pagesZeroed: 0,
       pagesProvided: 0,
       evictions: 0,
+      refusals: 0,
       revocations: 0,
       denied: 0,
     },

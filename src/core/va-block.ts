@@ -70,6 +70,8 @@ export interface Operation {
   transferPages: number;
   urgentPage: number;
   failure: number;
+  /** Where the transfer that was lost came from. */
+  lostSource: number;
   /** Pages that an eviction will give back. */
   evictingPages: number;
   task: Task | null;
@@ -132,6 +134,7 @@ export function createBlock(index: number, range: Range): Block {
       transferPages: 0,
       urgentPage: -1,
       failure: 0,
+      lostSource: -1,
       evictingPages: 0,
       task: null,
     },

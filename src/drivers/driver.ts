@@ -45,13 +45,22 @@ export interface LaunchFailure {
   readonly stack?: string;
 }
 
+/** What goes wrong with a node's memory on purpose, so that tests can see what becomes of it. */
+export interface Injection {
+  /** Pieces of more pages than this find no memory, as on a node whose memory is fragmented. */
+  readonly refuseLargerThanPages: number;
+}
+
 /** What a driver reports. Never called from within a command. */
 export interface DriverEvents {
   fault(page: number, write: boolean, thread: number): void;
   transferred(token: number, status: Status): void;
   revoked(token: number): void;
   launched(id: number, failure: LaunchFailure | null): void;
-  /** The device is gone. Every token that is pending has been answered before. */
+  /**
+   * The device is gone. Every token that is pending has been answered before. Memory that the manager addresses stays readable
+   * until the core says `drained`, even if it counts as lost: copies from it may be under way.
+   */
   died(reason: string): void;
 }
 
@@ -84,6 +93,11 @@ export interface Driver {
     access: Access,
     backed: boolean,
   ): Status;
+  /**
+   * Gives frames memory, mapped nowhere yet, for a copy engine or a provider that is about to write them where the manager
+   * addresses them. Done or NoMemory; on NoMemory no memory is held. Only for memory that takes its pages when it is used.
+   */
+  reserve?(page: number, count: number): Status;
   /** Copies frames to memory that the manager addresses. Only for memory that it cannot address. */
   transferOut?(token: number, frame: number, count: number, address: number): Status;
   /** Runs the launch; `launched` follows. */

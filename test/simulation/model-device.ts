@@ -3,13 +3,16 @@
  * of its own, threads that sleep until their page is mapped, copies and revocations that are through later than they were
  * asked for. Where the core asks for something that no correct manager would ask for, the model throws.
  */
-import { Access, type ProcessorDescription, Status } from '../../src/core/types.js';
+import { Access, PAGES_PER_BLOCK, type ProcessorDescription, Status } from '../../src/core/types.js';
 import type { Driver } from '../../src/drivers/driver.js';
 import type { Random } from './random.js';
 
 /** Bytes of a page in the simulation: room for one value, twice, so that half a copy shows. */
 export const PAGE_BYTES = 8;
 const WORDS_PER_PAGE = PAGE_BYTES / 4;
+/** The whole space, in blocks and in pages. */
+export const BLOCKS = 10;
+export const PAGES = BLOCKS * PAGES_PER_BLOCK;
 /** Nodes lie this far apart for the manager. */
 export const NODE_BYTES = 2 ** 32;
 /** What is in memory that nobody has filled. */
@@ -25,6 +28,8 @@ export interface Thread {
   /** The page that it is about to touch, or -1. */
   page: number;
   write: boolean;
+  /** What it is using, so that nobody empties it meanwhile. */
+  memory: { users: number } | undefined;
 }
 
 export interface PendingRevoke {
@@ -53,11 +58,16 @@ export interface Weather {
 export interface Surroundings {
   readonly random: Random;
   readonly weather: Weather;
-  /** Copies bytes from where the manager addresses them; false if that memory is gone. */
-  readWords(address: number, target: Uint32Array): boolean;
+  /** Copies bytes from where the manager addresses them. */
+  readWords(address: number, target: Uint32Array): void;
   /** Whether a copy that is under way reads this memory. */
   isBeingRead(address: number, bytes: number): boolean;
   trace(text: () => string): void;
+}
+
+/** What a provider, such as a file, has for a page. */
+export function providedValue(page: number): number {
+  return (0x8000_0000 | page) >>> 0;
 }
 
 export class ModelDevice implements Driver {
@@ -129,9 +139,6 @@ export class ModelDevice implements Driver {
     for (let at = page; at < page + count; at++) {
       if (this.pendingCopies.some((copy) => covers(copy, at)))
         throw new Error(`page ${at} is given back while it is being filled`);
-      if (this.around.isBeingRead(this.memory + at * PAGE_BYTES, PAGE_BYTES)) {
-        throw new Error(`page ${at} of ${this.description.name} is given back while it is being copied`);
-      }
       this.setBacked(at, false);
       clearBit(this.writable, at);
       clearBit(this.readable, at);
@@ -185,14 +192,19 @@ export class ModelDevice implements Driver {
   copy({ address, page, count, access, backed }: PendingCopy): Status {
     const { random, weather } = this.around;
     const target = this.words.subarray(page * WORDS_PER_PAGE, (page + count) * WORDS_PER_PAGE);
-    let status: Status = random.chance(weather.copyFailure) ? Status.Failed : Status.Done;
+    const status = random.chance(weather.copyFailure) ? Status.Failed : Status.Done;
     if (status === Status.Done) {
       if (address === 0) target.fill(0);
-      else if (!this.around.readWords(address, target)) status = Status.Lost;
+      else this.around.readWords(address, target);
     }
     for (let at = page; at < page + count; at++) this.setBacked(at, backed || status === Status.Done);
     if (status === Status.Done && access !== Access.None) this.publish(page, count, access);
     return status;
+  }
+
+  /** The copy will never end. */
+  abandon({ page, count, backed }: PendingCopy): void {
+    if (!backed) for (let at = page; at < page + count; at++) this.setBacked(at, false);
   }
 
   access(page: number): Access {
@@ -229,9 +241,9 @@ export class ModelDevice implements Driver {
     this.writable.fill(0);
   }
 
+  /** Nothing may be begun that needs its content; what is under way may end, since the manager still addresses it. */
   lose(): void {
     this.gone = true;
-    this.words.fill(GARBAGE);
   }
 
   close(): void {}

@@ -1,0 +1,237 @@
+/** What is looked at from outside after every event: that memory, page tables and contents are what the core believes. */
+import { has, type Mask, next, WORDS } from '../../src/core/mask.js';
+import { Access, PAGES_PER_BLOCK } from '../../src/core/types.js';
+import type { Block } from '../../src/core/va-block.js';
+import type { SimulatedDevice } from '../../src/drivers/simulated/simulated-device.js';
+import { ModelDevice, PAGES, providedValue } from './model-device.js';
+import { type Rights, WatchedDevice } from './watched-device.js';
+import type { World } from './world.js';
+
+const ALL_WORDS = PAGES / 32;
+
+export class Audit {
+  private readonly lostBefore = new Int32Array(ALL_WORDS);
+  private readonly rights: (Rights | undefined)[] = [];
+  private readonly pendingRead = new Int32Array(ALL_WORDS);
+  private readonly pendingWrite = new Int32Array(ALL_WORDS);
+
+  constructor(private readonly world: World) {}
+
+  /** Budgets, page tables against the core's masks, and that nobody may write what another one may use. */
+  drivers(): void {
+    const { devices, manager } = this.world;
+    for (let id = 0; id < devices.length; id++) {
+      const device = devices[id];
+      this.rights[id] = undefined;
+      if (device === undefined) continue;
+      if (device instanceof ModelDevice) {
+        if (device.backedPages > device.description.budgetPages) {
+          throw new Error(
+            `${device.description.name} really has ${device.backedPages} pages of ${device.description.budgetPages}`,
+          );
+        }
+        this.checkBacked(device, id);
+        if (device.dead) continue;
+        this.rights[id] = device;
+        this.checkTables(device, id);
+      } else if (device instanceof WatchedDevice && manager.state.processors[id]?.state !== 'dead') {
+        this.rights[id] = this.checkSimulated(device, id);
+      }
+    }
+    this.checkSharing();
+  }
+
+  /** Pages are reported lost only when their last copy really went with a device. */
+  lost(): void {
+    const { world } = this;
+    for (let index = 0; index < PAGES / PAGES_PER_BLOCK; index++) {
+      const lost = world.manager.state.va.blocks.get(index)?.lost;
+      for (let word = 0; word < WORDS; word++) {
+        const at = index * WORDS + word;
+        const now = lost?.[word] ?? 0;
+        let fresh = now & ~this.lostBefore[at];
+        this.lostBefore[at] = now;
+        while (fresh !== 0) {
+          const page = at * 32 + 31 - Math.clz32(fresh & -fresh);
+          fresh &= fresh - 1;
+          if (!world.mayBeLost.has(page) && !world.gaveUp)
+            throw new Error(`page ${page} is reported lost, but there was another copy`);
+        }
+      }
+    }
+  }
+
+  /** Every copy that counts has the value that was written last; what is nowhere was never written. */
+  contents(): void {
+    const { world } = this;
+    for (const block of world.manager.state.va.blocks.values()) {
+      const base = block.index * PAGES_PER_BLOCK;
+      for (let page = next(block.inside, 0); page < PAGES_PER_BLOCK; page = next(block.inside, page + 1)) {
+        if (world.fuzzy[base + page] > 0 || has(block.lost, page) || has(block.freed, page)) continue;
+        let copies = 0;
+        for (let node = 0; node < block.residences.length; node++) {
+          const residence = block.residences[node];
+          if (residence === undefined || !has(residence.resident, page)) continue;
+          copies++;
+          const device = world.devices[node];
+          if (device instanceof ModelDevice && !device.gone)
+            world.check(base + page, device.value(base + page), `the copy on node ${node}`);
+        }
+        if (copies === 0) world.check(base + page, this.initial(block, page), 'the first touch');
+      }
+    }
+  }
+
+  isLost(page: number): boolean {
+    const block = this.world.manager.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
+    return block !== undefined && has(block.lost, page % PAGES_PER_BLOCK);
+  }
+
+  /** Pages whose only copy is on this node: they may be reported lost with it. */
+  noteSoleCopies(node: number): void {
+    for (const block of this.world.manager.state.va.blocks.values()) {
+      const residence = block.residences[node];
+      if (residence === undefined) continue;
+      for (let page = next(residence.resident, 0); page < PAGES_PER_BLOCK; page = next(residence.resident, page + 1)) {
+        const elsewhere = block.residences.some(
+          (other, id) => id !== node && this.isReadable(id) && other !== undefined && has(other.resident, page),
+        );
+        if (!elsewhere) this.world.mayBeLost.add(block.index * PAGES_PER_BLOCK + page);
+      }
+    }
+  }
+
+  /** Takes what is there for what must be there, after something ended half way. */
+  adopt(first: number, count: number): void {
+    const { world } = this;
+    for (let page = first; page < first + count; page++) {
+      world.fuzzy[page]--;
+      const block = world.manager.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
+      const inBlock = page % PAGES_PER_BLOCK;
+      if (block === undefined || has(block.lost, inBlock)) continue;
+      if (has(block.blank, inBlock) && !has(block.dirty, inBlock)) world.shadow[page] = 0;
+    }
+  }
+
+  /** How many pages the simulated device maps. */
+  mapped(device: SimulatedDevice): number {
+    let count = 0;
+    for (let page = 0; page < PAGES; page++) if (device.mmu.access(page) !== Access.None) count++;
+    return count;
+  }
+
+  private isReadable(id: number): boolean {
+    return this.world.manager.state.processors[id]?.gone === false;
+  }
+
+  private initial(block: Block, page: number): number {
+    if (!block.range.provided || has(block.blank, page)) return 0;
+    return providedValue(block.index * PAGES_PER_BLOCK + page);
+  }
+
+  private checkBacked(device: ModelDevice, id: number): void {
+    const { blocks } = this.world.manager.state.va;
+    for (let index = 0; index < PAGES / PAGES_PER_BLOCK; index++) {
+      const backed = blocks.get(index)?.residences[id]?.backed;
+      for (let word = 0; word < WORDS; word++) {
+        const extra = device.backed[index * WORDS + word] & ~(backed?.[word] ?? 0);
+        if (extra !== 0)
+          throw new Error(
+            `${device.description.name} has memory for ${pageOf(index, word, extra)}, which the core does not know`,
+          );
+      }
+    }
+  }
+
+  private checkTables(device: ModelDevice, id: number): void {
+    this.pendingRead.fill(0);
+    this.pendingWrite.fill(0);
+    for (const { page, count, to } of device.revokes) {
+      for (let at = page; at < page + count; at++) {
+        this.pendingWrite[at >>> 5] |= 1 << (at & 31);
+        if (to === Access.None) this.pendingRead[at >>> 5] |= 1 << (at & 31);
+      }
+    }
+    const { blocks } = this.world.manager.state.va;
+    for (let index = 0; index < PAGES / PAGES_PER_BLOCK; index++) {
+      const mapping = blocks.get(index)?.mappings[id];
+      for (let word = 0; word < WORDS; word++) {
+        const at = index * WORDS + word;
+        this.agree(device.readable[at], mapping?.mapped[word] ?? 0, this.pendingRead[at], id, index, word, 'mapped');
+        this.agree(
+          device.writable[at],
+          mapping?.writable[word] ?? 0,
+          this.pendingWrite[at],
+          id,
+          index,
+          word,
+          'writable',
+        );
+      }
+    }
+  }
+
+  private agree(
+    real: number,
+    believed: number,
+    pending: number,
+    id: number,
+    index: number,
+    word: number,
+    what: string,
+  ): void {
+    const wrong = (real & ~believed & ~pending) | (believed & ~real);
+    if (wrong === 0) return;
+    const page = pageOf(index, word, wrong);
+    throw new Error(
+      `${page} is ${(real & wrong) !== 0 ? '' : 'not '}${what} at processor ${id}, the core believes the opposite`,
+    );
+  }
+
+  private checkSimulated(device: WatchedDevice, id: number): Rights {
+    const { blocks } = this.world.manager.state.va;
+    const rights = device.look();
+    for (let index = 0; index < PAGES / PAGES_PER_BLOCK; index++) {
+      const block = blocks.get(index);
+      const mapping = block?.mappings[id];
+      for (let word = 0; word < WORDS; word++) {
+        const at = index * WORDS + word;
+        this.agree(rights.readable[at], mapping?.mapped[word] ?? 0, 0, id, index, word, 'mapped');
+        this.agree(rights.writable[at], mapping?.writable[word] ?? 0, 0, id, index, word, 'writable');
+      }
+      const frames = block?.residences[id]?.frames;
+      if (mapping === undefined || frames === undefined || frames === null || this.world.step % 8 !== 0) continue;
+      for (let page = next(mapping.mapped, 0); page < PAGES_PER_BLOCK; page = next(mapping.mapped, page + 1)) {
+        if (frames[page] === device.mmu.frame(index * PAGES_PER_BLOCK + page)) continue;
+        throw new Error(`page ${index * PAGES_PER_BLOCK + page} is mapped to a frame that it does not have`);
+      }
+    }
+    return rights;
+  }
+
+  private checkSharing(): void {
+    const { blocks } = this.world.manager.state.va;
+    for (let id = 0; id < this.rights.length; id++) {
+      const writer = this.rights[id];
+      if (writer === undefined) continue;
+      for (let other = 0; other < this.rights.length; other++) {
+        const user = this.rights[other];
+        if (user === undefined || other === id) continue;
+        for (const block of blocks.values()) {
+          const mine: Mask | undefined = block.residences[id]?.scratch;
+          const theirs: Mask | undefined = block.residences[other]?.scratch;
+          for (let word = 0; word < WORDS; word++) {
+            const at = block.index * WORDS + word;
+            const both = writer.writable[at] & user.readable[at] & ~(mine?.[word] ?? 0) & ~(theirs?.[word] ?? 0);
+            if (both !== 0)
+              throw new Error(`${pageOf(block.index, word, both)} can be written by ${id} while ${other} uses it`);
+          }
+        }
+      }
+    }
+  }
+}
+
+function pageOf(block: number, word: number, bits: number): string {
+  return `page ${block * PAGES_PER_BLOCK + word * 32 + 31 - Math.clz32(bits & -bits)}`;
+}

@@ -1,0 +1,128 @@
+/**
+ * Runs seeded schedules of the memory manager, or one of them again.
+ *
+ *   npm run -s simulation -- --schedules 20000 --first-seed 1 [--jobs N]
+ *   npm run -s simulation -- --seed 17 [--verbose]
+ */
+import { availableParallelism } from 'node:os';
+import { parseArgs } from 'node:util';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { World } from './world.js';
+
+interface Failure {
+  readonly seed: number;
+  readonly text: string;
+}
+
+interface Share {
+  readonly first: number;
+  readonly count: number;
+  readonly stride: number;
+  readonly stopAfter: number;
+}
+
+/** What went wrong in the schedule, or null. */
+function runSchedule(seed: number, tracer: ((text: string) => void) | null): Failure | null {
+  let world: World | undefined;
+  try {
+    world = new World(seed, tracer);
+    world.run();
+    return null;
+  } catch (thrown) {
+    const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+    const where = world === undefined ? 'while it was set up' : `at step ${world.step} (${world.current})`;
+    return {
+      seed,
+      text: `seed ${seed} failed ${where}: ${error.message}\n${error.stack?.split('\n').slice(1, 6).join('\n')}`,
+    };
+  }
+}
+
+function runShare(
+  { first, count, stride, stopAfter }: Share,
+  report: (done: number, failure: Failure | null) => void,
+): void {
+  let failed = 0;
+  for (let at = 0; at < count; at++) {
+    const failure = runSchedule(first + at * stride, null);
+    report(1, failure);
+    if (failure !== null && ++failed >= stopAfter) return;
+  }
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      schedules: { type: 'string', default: '1000' },
+      'first-seed': { type: 'string', default: '1' },
+      jobs: { type: 'string' },
+      seed: { type: 'string' },
+      verbose: { type: 'boolean', default: false },
+      'stop-after': { type: 'string', default: '10' },
+    },
+  });
+  if (values.seed !== undefined) {
+    const failure = runSchedule(Number(values.seed), values.verbose ? (text) => console.log(text) : null);
+    console.log(failure === null ? `seed ${values.seed} passed` : failure.text);
+    console.log(failure === null ? '1 passed, 0 failed' : '0 passed, 1 failed');
+    process.exitCode = failure === null ? 0 : 1;
+    return;
+  }
+  const schedules = Number(values.schedules);
+  const first = Number(values['first-seed']);
+  const jobs = Math.max(1, Math.min(Number(values.jobs ?? availableParallelism()), schedules));
+  const started = performance.now();
+  let done = 0;
+  let failed = 0;
+  let shown = started;
+  const note = (count: number, failures: readonly Failure[]): void => {
+    done += count;
+    for (const { text, seed } of failures) {
+      failed++;
+      console.log(`${text}\n  again: npm run -s simulation -- --seed ${seed} --verbose`);
+    }
+    if (performance.now() - shown < 5000) return;
+    shown = performance.now();
+    console.log(`${done} of ${schedules} schedules after ${((shown - started) / 1000).toFixed(0)} s`);
+  };
+  const workers: Promise<void>[] = [];
+  for (let job = 0; job < jobs; job++) {
+    const share: Share = {
+      first: first + job,
+      count: Math.ceil((schedules - job) / jobs),
+      stride: jobs,
+      stopAfter: Number(values['stop-after']),
+    };
+    workers.push(
+      new Promise((resolve, reject) => {
+        const worker = new Worker(new URL(import.meta.url), { workerData: share });
+        worker.on('message', ({ count, failures }: { count: number; failures: Failure[] }) => note(count, failures));
+        worker.on('error', reject);
+        worker.on('exit', () => resolve());
+      }),
+    );
+  }
+  await Promise.all(workers);
+  console.log(
+    `seeds ${first} to ${first + schedules - 1} in ${((performance.now() - started) / 1000).toFixed(1)} s with ${jobs} jobs`,
+  );
+  console.log(`${done - failed} passed, ${failed} failed`);
+  process.exitCode = failed > 0 || done === 0 ? 1 : 0;
+}
+
+if (isMainThread) await main();
+else {
+  let count = 0;
+  let failures: Failure[] = [];
+  const flush = (): void => {
+    parentPort?.postMessage({ count, failures });
+    count = 0;
+    failures = [];
+  };
+  runShare(workerData as Share, (done, failure) => {
+    count += done;
+    if (failure !== null) failures.push(failure);
+    if (count >= 50 || failure !== null) flush();
+  });
+  flush();
+}

@@ -1,0 +1,1012 @@
+/**
+ * One schedule: the memory manager with a host, a device process and a simulated device, programs that use them, and a shadow
+ * of what memory must contain. Everything that happens is drawn from one seed.
+ */
+import { checkInvariants } from '../../src/core/invariants.js';
+import { type LaunchArgument, MemoryManager } from '../../src/core/memory-manager.js';
+import { Access, type DenyReason, HOST, PAGES_PER_BLOCK, type ProcessorId, Status } from '../../src/core/types.js';
+import type { Range } from '../../src/core/va-space.js';
+import { Router } from '../../src/drivers/router.js';
+import type { KernelArguments } from '../../src/drivers/simulated/copy-engine.js';
+import { SimulatedDevice } from '../../src/drivers/simulated/simulated-device.js';
+import { lru } from '../../src/policy/eviction/lru.js';
+import { none, tree } from '../../src/policy/prefetch/tree.js';
+import { Audit } from './audit.js';
+import {
+  BLOCKS,
+  ModelDevice,
+  NODE_BYTES,
+  PAGE_BYTES,
+  PAGES,
+  providedValue,
+  type Surroundings,
+  type Thread,
+  type Weather,
+} from './model-device.js';
+import { Random } from './random.js';
+import { WatchedDevice } from './watched-device.js';
+
+const DEVICE_GOES_ON = 'device goes on';
+const WORDS_PER_PAGE = PAGE_BYTES / 4;
+
+/** What a program allocated. */
+export interface Memory {
+  readonly range: Range;
+  /** Programs that are in the middle of using it. */
+  users: number;
+  /** It is being emptied, so that programs keep off. */
+  exclusive: boolean;
+  /** Free requests that are under way or through. */
+  frees: number;
+  freesLeft: number;
+}
+
+interface Argument extends LaunchArgument {
+  readonly memory: Memory;
+}
+
+interface Launch {
+  readonly id: number;
+  readonly device: ModelDevice | SimulatedDevice;
+  readonly processor: ProcessorId;
+  readonly args: readonly Argument[];
+  state: 'preparing' | 'running' | 'over';
+  accessesLeft: number;
+}
+
+interface Hold {
+  readonly memory: Memory;
+  readonly first: number;
+  readonly count: number;
+  readonly access: Access;
+}
+
+interface Message {
+  readonly device: ModelDevice;
+  readonly thread: Thread;
+  readonly launch: Launch | null;
+  readonly page: number;
+  readonly write: boolean;
+}
+
+interface Provision {
+  readonly token: number;
+  readonly page: number;
+  readonly count: number;
+  readonly target: number;
+}
+
+/** What becomes of a request when it is through. */
+type Ending = (pages: number, failure: DenyReason | null) => void;
+
+export class World implements Surroundings {
+  readonly random: Random;
+  readonly weather: Weather;
+  readonly manager: MemoryManager;
+  readonly router: Router;
+  readonly host: ModelDevice;
+  /** Drivers by processor. */
+  readonly devices: (ModelDevice | SimulatedDevice | undefined)[] = [];
+  readonly memories: Memory[] = [];
+  /** The value that each page must have. */
+  readonly shadow = new Uint32Array(PAGES);
+  /** Counts what makes a page's value uncertain for now: emptying, freeing, a launch that failed half way. */
+  readonly fuzzy = new Uint8Array(PAGES);
+  readonly freed = new Uint8Array(PAGES);
+  readonly audit: Audit;
+  /** Pages whose only copy was on a device when it was lost, or could not be brought home: these may be reported lost. */
+  readonly mayBeLost = new Set<number>();
+  private readonly messages: Message[] = [];
+  private readonly provisions: Provision[] = [];
+  private readonly requests = new Map<number, Ending>();
+  private readonly mayNotFit = new Set<number>();
+  private readonly launches: Launch[] = [];
+  private readonly holds: Hold[] = [];
+  private readonly condemned = new Set<ProcessorId>();
+  private readonly leaving = new Set<ProcessorId>();
+  private readonly tight: boolean;
+  private readonly lossy: boolean;
+  private providerFailure: number;
+  private readonly sourceChanges: number;
+  private version = 0;
+  private nextRequest = 1;
+  private closing = false;
+  /** The simulated devices had nothing to do when they were last looked at. */
+  private resting = false;
+  private drainedAny = false;
+  private readonly mayGiveUp: boolean;
+  /** A device has just left whose last pages may have failed to come home. */
+  gaveUp = false;
+  /** Events so far. */
+  step = 0;
+  /** The event under way, for messages. */
+  current = 'start';
+
+  constructor(
+    seed: number,
+    private readonly tracer: ((text: string) => void) | null,
+  ) {
+    const random = new Random(seed);
+    this.random = random;
+    const calm = random.chance(0.25);
+    this.weather = {
+      noMemory: calm || random.chance(0.4) ? 0 : 0.05,
+      copyFailure: calm || random.chance(0.4) ? 0 : 0.05,
+      later: random.pick([0, 0.2, 0.5, 0.9]),
+    };
+    this.mayGiveUp = this.weather.copyFailure > 0;
+    this.providerFailure = calm ? 0 : random.pick([0, 0.05]);
+    this.sourceChanges = calm ? 0 : random.pick([0, 0, 0.01]);
+    this.lossy = random.chance(0.5);
+    this.tight = random.chance(0.15);
+    this.router = new Router(
+      {
+        deny: (processor, page, write, _thread, reason) => this.deny(processor, page, write, reason),
+        requestDone: (request, pages, failure) => this.requestDone(request, pages, failure),
+        drained: (processor) => this.drained(processor),
+      },
+      { provide: (token, page, count, target) => this.provide(token, page, count, target) },
+      (token, status) => this.manager.transferred(token, status),
+      PAGE_BYTES,
+    );
+    const prefetch = random.chance(0.8) ? tree() : none;
+    this.manager = new MemoryManager(this.router, { eviction: lru, prefetch: () => prefetch }, BLOCKS);
+    this.audit = new Audit(this);
+    this.host = this.addModel({
+      name: 'host',
+      budgetPages: PAGES_PER_BLOCK * random.between(3, 6) + random.below(PAGES_PER_BLOCK),
+      units: 2,
+      memorySurvives: true,
+    });
+    for (let id = 0; id < 2; id++) this.host.threads.push(newThread(id, this.host));
+    this.addDevice(random.chance(0.5));
+    if (random.chance(0.7)) this.addDevice(random.chance(0.5));
+  }
+
+  trace(text: () => string): void {
+    if (this.tracer !== null) this.tracer(text());
+  }
+
+  /** Runs the whole schedule; throws at the first thing that is wrong. */
+  run(): void {
+    const steps = this.random.between(60, 200);
+    while (this.step < steps) this.event();
+    this.settle();
+    this.audit.contents();
+    this.freeAll();
+  }
+
+  // --- what can happen -------------------------------------------------------------------------------------------
+
+  private readonly actions: { name: string; weight: number; can: () => boolean; act: () => void }[] = [
+    { name: 'allocate', weight: 3, can: () => !this.closing && this.memories.length < 5, act: () => this.allocate() },
+    { name: 'free', weight: 1, can: () => !this.closing && this.memories.length > 0, act: () => this.free() },
+    { name: 'recycle', weight: 2, can: () => this.memories.some(isRecyclable), act: () => this.recycle() },
+    { name: 'zero', weight: 1, can: () => !this.closing && this.memories.length > 0, act: () => this.zero() },
+    { name: 'prefetch', weight: 3, can: () => !this.closing && this.memories.length > 0, act: () => this.prefetch() },
+    { name: 'hold', weight: 2, can: () => !this.closing && this.memories.length > 0, act: () => this.hold() },
+    { name: 'let go', weight: 2, can: () => this.holds.length > 0, act: () => this.letGo() },
+    { name: 'launch', weight: 5, can: () => !this.closing && this.idleDevice() !== -1, act: () => this.launch() },
+    { name: 'end launch', weight: 6, can: () => this.launches.some(isOver), act: () => this.endLaunch() },
+    { name: 'detach', weight: 0.3, can: () => !this.closing && this.idleDevice() !== -1, act: () => this.detach() },
+    {
+      name: 'kill',
+      weight: 0.3,
+      can: () => !this.closing && this.anyDevice() !== -1,
+      act: () => this.kill(this.anyDevice()),
+    },
+    { name: 'fulfil a sentence', weight: 20, can: () => this.condemned.size > 0, act: () => this.fulfil() },
+    {
+      name: 'add a device',
+      weight: 0.6,
+      can: () => !this.closing && this.deviceCount() < 2,
+      act: () => this.addDevice(this.random.chance(0.5)),
+    },
+    { name: 'run a thread', weight: 12, can: () => this.anyThread('running') !== null, act: () => this.runThread() },
+    { name: 'fall asleep', weight: 4, can: () => this.anyThread('falling') !== null, act: () => this.fallAsleep() },
+    { name: 'deliver a fault', weight: 8, can: () => this.messages.length > 0, act: () => this.deliver() },
+    { name: 'acknowledge', weight: 6, can: () => this.modelWith('revokes') !== null, act: () => this.acknowledge() },
+    { name: 'end a copy', weight: 7, can: () => this.modelWith('pendingCopies') !== null, act: () => this.endCopy() },
+    { name: 'next piece', weight: 10, can: () => this.router.busy, act: () => void this.router.step() },
+    {
+      name: DEVICE_GOES_ON,
+      weight: 8,
+      can: () => !this.resting && this.simulated() !== null,
+      act: () => this.progress(),
+    },
+    { name: 'provide', weight: 5, can: () => this.provisions.length > 0, act: () => this.endProvision() },
+  ];
+
+  private event(): boolean {
+    let total = 0;
+    for (const action of this.actions) if (action.can()) total += action.weight;
+    if (total === 0) return false;
+    let at = (this.random.next() / 0x1_0000_0000) * total;
+    for (const action of this.actions) {
+      if (!action.can()) continue;
+      at -= action.weight;
+      if (at >= 0) continue;
+      this.perform(action.name, action.act);
+      return true;
+    }
+    return true;
+  }
+
+  private perform(name: string, act: () => void): void {
+    this.step++;
+    this.current = name;
+    this.gaveUp = false;
+    if (name !== DEVICE_GOES_ON) this.resting = false;
+    this.trace(() => `${this.step} ${name}`);
+    act();
+    checkInvariants(this.manager.state);
+    this.audit.drivers();
+    this.audit.lost();
+    if (this.step % 16 === 0) this.audit.contents();
+    if (this.drainedAny && this.leaving.size === 0) this.mayBeLost.clear();
+    this.drainedAny = false;
+  }
+
+  /** Lets everything that was begun end, in fair weather. */
+  private settle(): void {
+    this.closing = true;
+    this.weather.noMemory = 0;
+    this.weather.copyFailure = 0;
+    this.providerFailure = 0;
+    this.fairWeather();
+    for (let guard = 0; this.busy(); guard++) {
+      if (!this.event()) break;
+      if (guard > 50_000) throw new Error(`it never comes to rest: ${this.waiting()}`);
+    }
+    const waiting = this.waiting();
+    if (waiting !== '') throw new Error(`nothing happens any more, and yet there wait: ${waiting}`);
+  }
+
+  private fairWeather(): void {
+    for (const device of this.devices) {
+      if (!(device instanceof SimulatedDevice)) continue;
+      device.copies.mishaps.refuseLargerThan = Number.POSITIVE_INFINITY;
+      device.copies.mishaps.refusals = 0;
+      device.copies.mishaps.failures = 0;
+    }
+  }
+
+  private busy(): boolean {
+    return this.waiting() !== '' || this.messages.length > 0 || this.router.busy || this.provisions.length > 0;
+  }
+
+  /** Who has not got what it asked for. */
+  private waiting(): string {
+    const list: string[] = [];
+    for (const device of this.devices) {
+      if (!(device instanceof ModelDevice)) continue;
+      for (const thread of device.threads) {
+        if (thread.page !== -1) list.push(`thread ${thread.id} of ${device.description.name} for page ${thread.page}`);
+      }
+      if (device.revokes.length + device.pendingCopies.length > 0)
+        list.push(`${device.description.name} has work left`);
+    }
+    if (this.requests.size > 0) list.push(`${this.requests.size} requests`);
+    for (const launch of this.launches) list.push(`launch ${launch.id} (${launch.state})`);
+    if (this.holds.length > 0) list.push(`${this.holds.length} holds`);
+    if (this.condemned.size > 0) list.push('a device is condemned');
+    return list.join(', ');
+  }
+
+  private freeAll(): void {
+    for (const memory of this.memories) {
+      if (memory.frees > 0) continue;
+      this.perform('free all', () => this.freePages(memory, memory.range.first, memory.range.pages));
+    }
+    this.settle();
+    for (const memory of [...this.memories]) {
+      if (memory.range.freedPages < memory.range.pages) {
+        this.perform('free the rest', () => this.freePages(memory, memory.range.first, memory.range.pages));
+      }
+    }
+    this.settle();
+    while (this.memories.length > 0) {
+      this.perform('recycle all', () => {
+        if (!this.manager.recycle(this.memories[0].range)) throw new Error('a freed range cannot be used again');
+        this.memories.shift();
+      });
+    }
+    this.settle();
+    if (this.leaving.size > 0) throw new Error('a device that was to leave is still there');
+    for (const [node, device] of this.devices.entries()) {
+      if (device === undefined) continue;
+      const left = device instanceof ModelDevice ? device.backedPages : this.audit.mapped(device);
+      const counted = this.manager.state.processors[node]?.backedPages;
+      if (left !== 0 || counted !== 0)
+        throw new Error(`everything is freed, and node ${node} has ${left} pages, by count ${counted}`);
+    }
+    if (this.manager.state.holds !== 0) throw new Error(`${this.manager.state.holds} holds are left`);
+    if (this.manager.state.requests.size !== 0) throw new Error('requests are left');
+  }
+
+  // --- devices ---------------------------------------------------------------------------------------------------
+
+  private addModel(about: { name: string; budgetPages: number; units: number; memorySurvives: boolean }): ModelDevice {
+    const description = { ...about, frames: 'identity', faults: true, addressable: true } as const;
+    const id = this.manager.addProcessor(description);
+    const device = new ModelDevice(id, description, PAGES, this);
+    this.devices[id] = device;
+    this.router.attach(id, device);
+    return device;
+  }
+
+  private addDevice(process: boolean): void {
+    const { random } = this;
+    if (process) {
+      const units = random.between(1, 2);
+      const budgetPages = PAGES_PER_BLOCK * (units + 1) + random.below(PAGES_PER_BLOCK);
+      this.addModel({ name: 'process', budgetPages, units, memorySurvives: !this.lossy });
+      return;
+    }
+    const device = new WatchedDevice(
+      'simulated',
+      random.between(300, 1500),
+      {
+        read: (address, target) =>
+          this.readWords(address, new Uint32Array(target.buffer, target.byteOffset, target.length / 4)),
+        write: (address, source) =>
+          this.writeWords(address, new Uint32Array(source.buffer, source.byteOffset, source.length / 4)),
+      },
+      (code) => (args) => this.kernel(Number(code.kind === 'inline' ? code.source : -1), args),
+      {
+        fault: () => {},
+        revoked: () => {},
+        transferred: (token, status) => this.router.completed(token, status),
+        launched: (id, failure) => {
+          const launch = this.launches.find((each) => each.id === id);
+          if (launch === undefined) return;
+          launch.state = 'over';
+          if (failure?.code === 'KERNEL_ERROR') throw new Error(failure.message);
+          if (failure?.code === 'ACCESS_DENIED' && !launch.args.some((argument) => this.mayBeDenied(argument))) {
+            throw new Error(`launch ${id} was denied what it should have: ${failure.message}`);
+          }
+        },
+        died: () => {},
+      },
+      PAGE_BYTES,
+    );
+    const id = this.manager.addProcessor(device.description);
+    this.devices[id] = device;
+    this.router.attach(id, device);
+    if (this.weather.noMemory > 0) device.copies.mishaps.refuseLargerThan = random.pick([1, 5, 16, 64]);
+  }
+
+  private mayBeDenied(argument: Argument): boolean {
+    if (argument.use !== 'in' && !argument.memory.range.writable) return true;
+    for (let page = argument.first; page < argument.first + argument.count; page++) {
+      if (this.freed[page] !== 0 || this.fuzzy[page] !== 0 || this.audit.isLost(page)) return true;
+    }
+    return false;
+  }
+
+  private deviceCount(): number {
+    let count = 0;
+    for (const device of this.devices) if (device !== undefined) count++;
+    return count - 1;
+  }
+
+  private anyDevice(): ProcessorId {
+    for (let at = 0; at < this.devices.length; at++) {
+      const id = (this.step + at) % this.devices.length;
+      if (id !== HOST && this.devices[id] !== undefined && !this.isDead(id)) return id;
+    }
+    return -1;
+  }
+
+  /** A device that no launch runs on. */
+  private idleDevice(): ProcessorId {
+    for (let at = 0; at < this.devices.length; at++) {
+      const id = (this.step + at) % this.devices.length;
+      if (id === HOST || this.devices[id] === undefined || this.leaving.has(id) || this.isDead(id)) continue;
+      if (!this.launches.some((launch) => launch.device === this.devices[id])) return id;
+    }
+    return -1;
+  }
+
+  private isDead(id: ProcessorId): boolean {
+    return this.manager.state.processors[id]?.state === 'dead' || this.condemned.has(id);
+  }
+
+  private simulated(): SimulatedDevice | null {
+    for (const device of this.devices) if (device instanceof SimulatedDevice) return device;
+    return null;
+  }
+
+  private detach(): void {
+    const id = this.idleDevice();
+    this.trace(() => `  detach ${id}`);
+    this.leaving.add(id);
+    this.manager.detach(id);
+  }
+
+  private kill(id: ProcessorId): void {
+    const device = this.devices[id];
+    if (device === undefined) return;
+    this.trace(() => `  device ${id} dies`);
+    this.condemned.delete(id);
+    this.leaving.add(id);
+    if (device instanceof SimulatedDevice) device.lose('killed');
+    else {
+      device.die();
+      for (const { token } of device.revokes.splice(0)) this.manager.revoked(token);
+      for (const copy of device.pendingCopies.splice(0)) {
+        device.abandon(copy);
+        this.router.completed(copy.token, Status.Lost);
+      }
+    }
+    for (const launch of this.launches)
+      if (launch.device === device && launch.state === 'running') launch.state = 'over';
+    if (!device.description.memorySurvives) this.audit.noteSoleCopies(id);
+    this.manager.processorLost(id);
+    if (device instanceof ModelDevice && !device.description.memorySurvives) device.lose();
+  }
+
+  private fulfil(): void {
+    const [id] = this.condemned;
+    this.kill(id);
+  }
+
+  private drained(id: ProcessorId): void {
+    this.trace(() => `  drained ${id}`);
+    if (!this.leaving.delete(id)) throw new Error(`processor ${id} is drained, which nobody asked for`);
+    this.condemned.delete(id);
+    this.drainedAny = true;
+    // What every copy of has failed cannot come home.
+    if (this.mayGiveUp) this.gaveUp = true;
+    const device = this.devices[id];
+    if (device instanceof ModelDevice && !device.gone && device.backedPages > 0) {
+      throw new Error(`processor ${id} is drained and has ${device.backedPages} pages left`);
+    }
+    this.devices[id] = undefined;
+    this.router.detach(id);
+  }
+
+  private progress(): void {
+    this.resting = true;
+    for (const device of this.devices) {
+      if (!(device instanceof SimulatedDevice)) continue;
+      if (this.weather.copyFailure > 0 && this.random.chance(this.weather.copyFailure))
+        device.copies.mishaps.failures = 1;
+      if (this.weather.noMemory > 0 && this.random.chance(this.weather.noMemory)) device.copies.mishaps.refusals = 1;
+      if (device.progress()) this.resting = false;
+    }
+  }
+
+  // --- programs --------------------------------------------------------------------------------------------------
+
+  private allocate(): void {
+    const { random } = this;
+    let pages = random.pick([1, 7, 40, 300, 512, 700, 1024]);
+    const used = this.memories.reduce((sum, memory) => sum + memory.range.pages, 0);
+    // Unless the schedule is about want of memory, the host can hold everything, so that want must not be heard of.
+    if (!this.tight) pages = Math.min(pages, this.host.description.budgetPages - used);
+    if (pages <= 0) return;
+    const provided = random.chance(0.3);
+    const writable = !provided || random.chance(0.8);
+    const range = this.manager.allocate(pages, { name: 'a', provided, writable });
+    if (range === null) return;
+    this.trace(() => `  range ${range.first}+${pages}${provided ? ' provided' : ''}${writable ? '' : ' read-only'}`);
+    for (let page = range.first; page < range.first + pages; page++)
+      this.shadow[page] = provided ? providedValue(page) : 0;
+    this.fuzzy.fill(0, range.first, range.first + pages);
+    this.freed.fill(0, range.first, range.first + pages);
+    for (let page = range.first; page < range.first + pages; page++) this.mayBeLost.delete(page);
+    this.memories.push({ range, users: 0, exclusive: false, frees: 0, freesLeft: 0 });
+  }
+
+  private usable(): Memory | null {
+    const memory = this.random.pick(this.memories);
+    return memory.exclusive ? null : memory;
+  }
+
+  private pages(memory: Memory): [first: number, count: number] {
+    const { range } = memory;
+    const first = this.random.chance(0.5) ? 0 : this.random.below(range.pages);
+    return [range.first + first, this.random.between(1, range.pages - first)];
+  }
+
+  private ask(ending: Ending, mayNotFit = false): number {
+    const id = this.nextRequest++;
+    this.requests.set(id, ending);
+    if (mayNotFit) this.mayNotFit.add(id);
+    return id;
+  }
+
+  private requestDone(id: number, pages: number, failure: DenyReason | null): void {
+    this.trace(() => `  request ${id} is done: ${pages} pages, ${failure}`);
+    const ending = this.requests.get(id);
+    if (ending === undefined) throw new Error(`request ${id} is done twice, or was never made`);
+    this.requests.delete(id);
+    if (failure !== null && !(failure === 'OUT_OF_MEMORY' && this.mayNotFit.has(id))) this.checkReason(failure, 0, 0);
+    ending(pages, failure);
+  }
+
+  private free(): void {
+    const memory = this.random.pick(this.memories);
+    if (memory.exclusive) return;
+    if (this.random.chance(0.4)) this.freePages(memory, memory.range.first, memory.range.pages);
+    else this.freePages(memory, ...this.pages(memory));
+  }
+
+  private freePages(memory: Memory, first: number, count: number): void {
+    memory.frees++;
+    memory.freesLeft++;
+    for (let page = first; page < first + count; page++) this.fuzzy[page]++;
+    const request = this.ask((_, failure) => {
+      if (failure !== null) throw new Error(`freeing failed: ${failure}`);
+      for (let page = first; page < first + count; page++) {
+        this.fuzzy[page]--;
+        this.freed[page] = 1;
+        this.shadow[page] = 0;
+      }
+      memory.freesLeft--;
+    });
+    this.trace(() => `  request ${request}: free ${first}+${count}`);
+    this.manager.free(request, first, count);
+  }
+
+  private recycle(): void {
+    const index = this.memories.findIndex(isRecyclable);
+    const { range } = this.memories[index];
+    this.trace(() => `  recycle ${range.first}+${range.pages}`);
+    if (this.manager.recycle(range)) this.memories.splice(index, 1);
+  }
+
+  private zero(): void {
+    const memory = this.random.pick(this.memories);
+    if (memory.exclusive || memory.users > 0 || memory.frees > 0) return;
+    const [first, count] = this.pages(memory);
+    memory.exclusive = true;
+    for (let page = first; page < first + count; page++) this.fuzzy[page]++;
+    const request = this.ask((_, failure) => {
+      memory.exclusive = false;
+      if (failure !== null) throw new Error(`emptying failed: ${failure}`);
+      this.emptied(first, count);
+    });
+    this.trace(() => `  request ${request}: zero ${first}+${count}`);
+    this.manager.zero(request, first, count);
+  }
+
+  private emptied(first: number, count: number): void {
+    for (let page = first; page < first + count; page++) {
+      this.fuzzy[page]--;
+      this.shadow[page] = 0;
+    }
+  }
+
+  private prefetch(): void {
+    const memory = this.usable();
+    if (memory === null) return;
+    const ids = [...this.devices.keys()].filter((id) => this.devices[id] !== undefined);
+    const processor = this.random.pick(ids);
+    const [first, count] = this.pages(memory);
+    // A block may be larger than what a device without faults has at all.
+    const request = this.ask(() => {}, this.devices[processor] instanceof SimulatedDevice);
+    const access = this.random.chance(0.3) ? Access.Write : Access.Read;
+    this.trace(() => `  request ${request}: prefetch ${first}+${count} to ${processor} with ${access}`);
+    this.manager.acquire(request, processor, first, count, access, true, false);
+  }
+
+  /** What reading and writing files does: pages come home and stay there for a while. */
+  private hold(): void {
+    const memory = this.usable();
+    if (memory === null) return;
+    const [first, count] = this.pages(memory);
+    const access = memory.range.writable && this.random.chance(0.5) ? Access.Write : Access.Read;
+    memory.users++;
+    const hold: Hold = { memory, first, count, access };
+    const request = this.ask((_, failure) => {
+      if (failure !== null) {
+        memory.users--;
+        return;
+      }
+      this.holds.push(hold);
+      this.useHold(hold);
+    });
+    this.trace(() => `  request ${request}: hold ${first}+${count} with ${access}`);
+    this.manager.acquire(request, HOST, first, count, access, false, true);
+  }
+
+  private useHold({ first, count, access }: Hold): void {
+    for (let page = first; page < first + count; page++) {
+      if (this.freed[page] !== 0 || this.audit.isLost(page)) continue;
+      this.check(page, this.host.value(page), 'a file transfer');
+      if (access === Access.Write) this.write(this.host, page);
+    }
+  }
+
+  private letGo(): void {
+    const [hold] = this.holds.splice(this.random.below(this.holds.length), 1);
+    this.useHold(hold);
+    hold.memory.users--;
+    this.trace(() => `  release ${hold.first}+${hold.count}`);
+    this.manager.release(HOST, hold.first, hold.count, hold.access);
+  }
+
+  // --- launches --------------------------------------------------------------------------------------------------
+
+  private launch(): void {
+    const processor = this.idleDevice();
+    const device = this.devices[processor];
+    const args: Argument[] = [];
+    const wanted = this.random.between(1, 3);
+    for (let i = 0; i < wanted && this.memories.length > 0; i++) {
+      const memory = this.usable();
+      if (memory === null) continue;
+      const [first, count] = this.pages(memory);
+      let use = this.random.pick(['in', 'inout', 'out'] as const);
+      if (!memory.range.writable && this.random.chance(0.9)) use = 'in';
+      if (use === 'out' && (memory.users > 0 || memory.frees > 0 || args.some((other) => other.memory === memory)))
+        use = 'inout';
+      if (args.some((other) => other.memory === memory && other.use === 'out')) continue;
+      args.push({ memory, first, count, use });
+    }
+    if (device === undefined || args.length === 0) return;
+    // A device without faults cannot begin what does not fit as a whole; the pager refuses that, too.
+    if (device instanceof SimulatedDevice && this.manager.launchPages(args) > device.description.budgetPages) return;
+    const id = this.nextRequest++;
+    const launch: Launch = {
+      id,
+      device,
+      processor,
+      args,
+      state: 'preparing',
+      accessesLeft: this.random.between(1, 25),
+    };
+    this.launches.push(launch);
+    for (const argument of args) {
+      argument.memory.users++;
+      if (argument.use !== 'out') continue;
+      argument.memory.exclusive = true;
+      for (let page = argument.first; page < argument.first + argument.count; page++) this.fuzzy[page]++;
+    }
+    this.requests.set(id, (_, failure) => this.startLaunch(launch, failure));
+    this.trace(() => `  launch ${id} on ${processor}: ${args.map((a) => `${a.use} ${a.first}+${a.count}`).join(', ')}`);
+    this.manager.launchBegin(id, processor, args);
+  }
+
+  private startLaunch(launch: Launch, failure: DenyReason | null): void {
+    for (const { use, memory, first, count } of launch.args) {
+      if (use !== 'out') continue;
+      memory.exclusive = false;
+      if (failure === null) this.emptied(first, count);
+      // Otherwise nobody knows how far it got: each page has its old value or none.
+      else this.audit.adopt(first, count);
+    }
+    const { device } = launch;
+    const died = this.devices[launch.processor] !== device || this.isDead(launch.processor);
+    launch.state = failure === null && !died ? 'running' : 'over';
+    if (launch.state === 'over') return;
+    if (device instanceof ModelDevice) {
+      for (let unit = 0; unit < device.description.units; unit++) device.threads.push(newThread(unit, device));
+      return;
+    }
+    const parameters = launch.args.map(({ use, first, count }, index) => ({
+      name: `${index}`,
+      kind: 'array' as const,
+      type: 'u32' as const,
+      use,
+      offset: first * PAGE_BYTES,
+      length: count * WORDS_PER_PAGE,
+    }));
+    device.launch({
+      id: launch.id,
+      kernelName: 'k',
+      code: { kind: 'inline', source: `${launch.id}` },
+      parameters,
+      begin: 0,
+      end: 1,
+      size: 1,
+    });
+  }
+
+  /** The kernel of the simulated device: looks at all that it reads, and writes some of what it may. */
+  private kernel(id: number, args: KernelArguments): void {
+    const launch = this.launches.find((each) => each.id === id);
+    if (launch === undefined) throw new Error(`launch ${id} runs after its end`);
+    for (const [index, { first, count }] of launch.args.entries()) {
+      const values = args[index] as Uint32Array;
+      for (let at = 0; at < count; at++) {
+        const value = values[at * WORDS_PER_PAGE];
+        if (values[at * WORDS_PER_PAGE + 1] !== value)
+          throw new Error(`page ${first + at} is half copied on the simulated device`);
+        this.check(first + at, value, `argument ${index} of launch ${id}`);
+      }
+    }
+    for (const [index, { first, count, use }] of launch.args.entries()) {
+      if (use === 'in') continue;
+      // Arrays that overlap would be put back over each other.
+      if (
+        launch.args.some(
+          (other, at) => at !== index && other.first < first + count && first < other.first + other.count,
+        )
+      )
+        continue;
+      for (let at = 0; at < count; at++) {
+        if (this.random.chance(0.5)) continue;
+        this.shadow[first + at] = ++this.version;
+        (args[index] as Uint32Array).fill(this.version, at * WORDS_PER_PAGE, (at + 1) * WORDS_PER_PAGE);
+      }
+    }
+  }
+
+  private endLaunch(): void {
+    const index = this.launches.findIndex(isOver);
+    const [launch] = this.launches.splice(index, 1);
+    const { device } = launch;
+    if (device instanceof ModelDevice) {
+      device.scratch.clear();
+      device.threads = [];
+    }
+    for (const { memory } of launch.args) memory.users--;
+    this.trace(() => `  end of launch ${launch.id}`);
+    this.manager.launchEnd(launch.id);
+  }
+
+  // --- threads ---------------------------------------------------------------------------------------------------
+
+  private anyThread(state: Thread['state']): Thread | null {
+    const offset = this.step;
+    for (let at = 0; at < this.devices.length; at++) {
+      const device = this.devices[(at + offset) % this.devices.length];
+      if (!(device instanceof ModelDevice)) continue;
+      for (let each = 0; each < device.threads.length; each++) {
+        const thread = device.threads[(each + offset) % device.threads.length];
+        if (thread.state !== state) continue;
+        if (
+          state === 'running' &&
+          thread.page === -1 &&
+          device === this.host &&
+          (this.closing || this.memories.length === 0)
+        )
+          continue;
+        return thread;
+      }
+    }
+    return null;
+  }
+
+  private runThread(): void {
+    const thread = this.anyThread('running') as Thread;
+    const launch = this.launches.find((each) => each.device === thread.device && each.state === 'running') ?? null;
+    // A thread makes several accesses between two events, as real ones do.
+    for (let count = this.random.between(1, 8); count > 0; count--) {
+      if (thread.page === -1 && !this.chooseAccess(thread, launch)) return;
+      if (!this.access(thread, launch)) return;
+    }
+  }
+
+  private chooseAccess(thread: Thread, launch: Launch | null): boolean {
+    if (thread.device === this.host) {
+      const memory = this.random.pick(this.memories);
+      if (memory.exclusive) return false;
+      const { range } = memory;
+      thread.page = range.first + this.nearby(range.pages);
+      thread.write = (range.writable || this.random.chance(0.02)) && this.random.chance(0.5);
+      // Some programs look at what they have freed, or a little past the end, but then only while nothing is freed for good.
+      if (this.random.chance(0.01))
+        thread.page = Math.min(thread.page + 20, (Math.floor(thread.page / 512) + 1) * 512 - 1);
+      memory.users++;
+      thread.memory = memory;
+      return true;
+    }
+    if (launch === null || launch.accessesLeft-- <= 0) {
+      thread.state = 'ended';
+      if (launch !== null && thread.device.threads.every((each) => each.state === 'ended')) launch.state = 'over';
+      return false;
+    }
+    const argument = this.random.pick(launch.args);
+    thread.page = argument.first + this.nearby(argument.count);
+    thread.write = argument.use !== 'in' && this.random.chance(0.6);
+    return true;
+  }
+
+  /** Programs mostly walk; some jump. */
+  private nearby(pages: number): number {
+    return this.random.chance(0.5) ? this.random.below(pages) : (this.step * 5 + this.random.below(8)) % pages;
+  }
+
+  /** Touches the page; false if the thread has to wait. */
+  private access(thread: Thread, launch: Launch | null): boolean {
+    const { device, page, write } = thread;
+    const right = device.access(page);
+    if (right < (write ? Access.Write : Access.Read)) {
+      thread.state = 'falling';
+      this.messages.push({ device, thread, launch, page, write });
+      this.trace(
+        () => `  thread ${thread.id} of ${device.description.name} faults ${write ? 'writing' : 'reading'} ${page}`,
+      );
+      return false;
+    }
+    if (device.scratch.has(page)) {
+      if (write) device.store(page, GARBAGE_OF_A_DENIED_WRITER);
+    } else if (write) this.write(device, page);
+    else this.check(page, device.value(page), `thread ${thread.id} of ${device.description.name}`);
+    this.endAccess(thread);
+    return true;
+  }
+
+  private endAccess(thread: Thread): void {
+    thread.page = -1;
+    if (thread.memory !== undefined) thread.memory.users--;
+    thread.memory = undefined;
+  }
+
+  private write(device: ModelDevice, page: number): void {
+    this.version++;
+    device.store(page, this.version);
+    this.shadow[page] = this.version;
+  }
+
+  /** What was read must be what was written last. */
+  check(page: number, value: number, who: string): void {
+    if (this.fuzzy[page] > 0 || value === this.shadow[page]) return;
+    throw new Error(`${who} reads ${value} from page ${page}, which must be ${this.shadow[page]}`);
+  }
+
+  private fallAsleep(): void {
+    (this.anyThread('falling') as Thread).state = 'asleep';
+  }
+
+  private deliver(): void {
+    const index = this.random.chance(0.7) ? 0 : this.random.below(this.messages.length);
+    const message = this.messages[index];
+    const { device, thread, page, write, launch } = message;
+    const again = this.random.chance(0.1) && !this.closing;
+    if (!again) this.messages.splice(index, 1);
+    const id = this.devices.indexOf(device);
+    // Of a process that died, or of a launch that ended, nothing is read any more.
+    if (id === -1 || (device !== this.host && launch?.state !== 'running')) {
+      this.messages.splice(0, this.messages.length, ...this.messages.filter((each) => each !== message));
+      return;
+    }
+    if (thread.state === 'falling' && thread.page === page) thread.state = 'asleep';
+    this.trace(
+      () => `  ${device.description.name} waits for ${page} (${write ? 'write' : 'read'}), thread ${thread.id}`,
+    );
+    this.manager.fault(id, page, write, thread.id);
+  }
+
+  private deny(id: ProcessorId, page: number, write: boolean, reason: DenyReason): void {
+    this.trace(() => `  denied to ${id}: page ${page}, ${reason}`);
+    const device = this.devices[id] as ModelDevice;
+    const late = id === HOST && reason === 'FREED' && !write;
+    this.checkReason(reason, page, id);
+    if (late) return;
+    if (id !== HOST && (reason === 'OUT_OF_MEMORY' || reason === 'COPY_FAILED')) {
+      this.condemned.add(id);
+      return;
+    }
+    if (id !== HOST) {
+      device.scratch.add(page);
+      return;
+    }
+    for (const thread of device.threads) {
+      if (thread.state !== 'asleep' || thread.page !== page || (reason === 'READ_ONLY' && !thread.write)) continue;
+      thread.state = 'running';
+      this.endAccess(thread);
+    }
+  }
+
+  private checkReason(reason: DenyReason, page: number, id: ProcessorId): void {
+    const failures = this.weather.copyFailure + this.weather.noMemory + this.providerFailure;
+    const bad = this.closing || failures > 0;
+    const { copyFailure } = this.weather;
+    if (reason === 'OUT_OF_MEMORY' && !this.tight && !bad)
+      throw new Error(`page ${page} finds no memory on ${id}, where there is enough`);
+    const process = this.devices[id];
+    const died = process instanceof ModelDevice && process.dead;
+    if (reason === 'COPY_FAILED' && copyFailure === 0 && !bad && !died)
+      throw new Error(`a copy of page ${page} failed, and none did`);
+    if (reason === 'SOURCE_CHANGED' && this.sourceChanges === 0)
+      throw new Error(`the source of page ${page} has not changed`);
+    if (page === 0 && id === 0) return;
+    if (reason === 'LOST' && !this.audit.isLost(page))
+      throw new Error(`page ${page} is denied as lost, which it is not`);
+    if (reason === 'FREED' && this.freed[page] === 0 && this.fuzzy[page] === 0)
+      throw new Error(`page ${page} is not freed`);
+    if (reason === 'READ_ONLY' && this.manager.state.va.rangeOfPage(page)?.writable !== false)
+      throw new Error(`page ${page} may be written`);
+    if (reason === 'OUTSIDE' && this.manager.state.va.rangeOfPage(page) !== undefined)
+      throw new Error(`page ${page} is not outside`);
+  }
+
+  // --- what takes time -------------------------------------------------------------------------------------------
+
+  private modelWith(list: 'revokes' | 'pendingCopies'): ModelDevice | null {
+    for (const device of this.devices) if (device instanceof ModelDevice && device[list].length > 0) return device;
+    return null;
+  }
+
+  private acknowledge(): void {
+    const device = this.modelWith('revokes') as ModelDevice;
+    const [revoke] = device.revokes.splice(this.random.below(device.revokes.length), 1);
+    device.restrict(revoke.page, revoke.count, revoke.to);
+    this.trace(() => `  revocation ${revoke.token} is through`);
+    this.manager.revoked(revoke.token);
+  }
+
+  private endCopy(): void {
+    const device = this.modelWith('pendingCopies') as ModelDevice;
+    const [copy] = device.pendingCopies.splice(this.random.below(device.pendingCopies.length), 1);
+    const status = device.copy(copy);
+    this.trace(() => `  copy ${copy.token} ended with ${status}`);
+    this.router.completed(copy.token, status);
+  }
+
+  private provide(token: number, page: number, count: number, target: number): Status {
+    if (this.sourceChanges > 0 && this.random.chance(this.sourceChanges)) return Status.SourceChanged;
+    if (this.random.chance(this.providerFailure)) return Status.Failed;
+    if (this.random.chance(this.weather.later)) {
+      this.provisions.push({ token, page, count, target });
+      return Status.Pending;
+    }
+    this.fillProvided(page, count, target);
+    return Status.Done;
+  }
+
+  private endProvision(): void {
+    const [{ token, page, count, target }] = this.provisions.splice(this.random.below(this.provisions.length), 1);
+    if (this.random.chance(this.providerFailure)) {
+      this.router.completed(token, Status.Failed);
+      return;
+    }
+    this.fillProvided(page, count, target);
+    this.router.completed(token, Status.Done);
+  }
+
+  private fillProvided(page: number, count: number, target: number): void {
+    const node = Math.floor(target / NODE_BYTES) - 1;
+    const device = this.devices[node] as ModelDevice;
+    if (device.gone) return;
+    device.fill(page, count);
+    for (let at = page; at < page + count; at++) device.store(at, providedValue(at));
+  }
+
+  // --- memory ----------------------------------------------------------------------------------------------------
+
+  readWords(address: number, target: Uint32Array): void {
+    const node = Math.floor(address / NODE_BYTES) - 1;
+    const device = this.devices[node] as ModelDevice;
+    const start = (address - device.memory) / 4;
+    target.set(device.words.subarray(start, start + target.length));
+  }
+
+  /** What the simulated device copies out. */
+  private writeWords(address: number, source: Uint32Array): void {
+    const device = this.devices[Math.floor(address / NODE_BYTES) - 1] as ModelDevice;
+    if (device.gone) return;
+    const start = (address - device.memory) / 4;
+    device.fill(start / WORDS_PER_PAGE, source.length / WORDS_PER_PAGE);
+    device.words.set(source, start);
+  }
+
+  isBeingRead(address: number, bytes: number): boolean {
+    for (const device of this.devices) {
+      if (!(device instanceof ModelDevice)) continue;
+      for (const copy of device.pendingCopies) {
+        if (copy.address < address + bytes && address < copy.address + copy.count * PAGE_BYTES) return true;
+      }
+    }
+    return false;
+  }
+}
+
+const GARBAGE_OF_A_DENIED_WRITER = 0xbadbad;
+
+function newThread(id: number, device: ModelDevice): Thread {
+  return { id, device, state: 'running', page: -1, write: false, memory: undefined };
+}
+
+function isRecyclable(memory: Memory): boolean {
+  return memory.users === 0 && memory.freesLeft === 0 && memory.range.freedPages === memory.range.pages;
+}
+
+function isOver(launch: Launch): boolean {
+  return launch.state === 'over';
+}
