@@ -38,4 +38,4 @@ export { type ArrayHandle, type ArrayRange, ManagedArray, type TransferOptions }
 export type { Residency, ResidencyRun } from './api/residency.js';
 export { type LaunchArguments, type LaunchOptions, Stream, StreamEvent } from './api/stream.js';
 export type { ElementType, NumericArray } from './core/elements.js';
-export type { ProcessorStats, SpaceHandle, SpaceStats } from './pager/protocol.js';
+export type { Injection, ProcessorStats, SpaceHandle, SpaceStats } from './pager/protocol.js';

@@ -14,6 +14,7 @@ import {
   Control,
   type DeviceOptions,
   type FileSource,
+  type Injection,
   type ManagerOptions,
   type SpaceHandle,
   type SpaceStats,
@@ -47,8 +48,8 @@ export interface DeviceSpecification {
   /** Its memory dies with it, as a GPU's does. */
   readonly lossy?: boolean;
   readonly name?: string;
-  /** Makes a simulated device refuse large allocations: for tests of drivers and of the manager. */
-  readonly inject?: { readonly refuseLargerThanPages: number };
+  /** Makes the device's memory refuse large pieces: for tests of drivers and of the manager. */
+  readonly inject?: Injection;
 }
 
 export interface SpaceOptions {
@@ -61,7 +62,9 @@ export interface SpaceOptions {
   readonly userModeOnly?: boolean;
   /** Checks the manager's invariants after every event: slow, for tests. */
   readonly checkInvariants?: boolean;
-  /** @internal Ends the manager on purpose. */
+  /** Makes the host's memory refuse large pieces: for tests. */
+  readonly inject?: Injection;
+  /** @internal Ends the manager on purpose, at the first touch of an array by this process. */
   readonly crash?: ManagerOptions['crash'];
 }
 
@@ -380,6 +383,7 @@ export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpac
     checkInvariants: options.checkInvariants ?? false,
     ...(options.crash === undefined ? {} : { crash: options.crash }),
   };
+    ...(options.inject === undefined ? {} : { inject: options.inject }),
   const sentinel = new Worker(new URL('../pager/sentinel.js', import.meta.url), {
     workerData: manager,
     name: 'onemem sentinel',

@@ -60,7 +60,7 @@ describe('a node without large pieces', () => {
     run();
     expect(done).toEqual([[1, PAGES_PER_BLOCK, null]]);
     expect(transfers.map(({ count }) => count)).toEqual([...new Array(8).fill(64), ...new Array(32).fill(16)]);
-    expect(manager.counters(device).refusals).toBe(8);
+    expect(manager.figures(device).counters.refusals).toBe(8);
   });
 
   it('gets single pages where nothing else is to be had', () => {
@@ -70,7 +70,7 @@ describe('a node without large pieces', () => {
     run();
     expect(done).toEqual([[1, PAGES_PER_BLOCK, null]]);
     expect(transfers.slice(-PAGES_PER_BLOCK).every(({ count }) => count === 1)).toBe(true);
-    expect(manager.counters(device).refusals).toBe(8 + 32);
+    expect(manager.figures(device).counters.refusals).toBe(8 + 32);
   });
 
   it('is told so when not even a page is to be had', () => {
@@ -96,7 +96,7 @@ describe('pages that nobody has written', () => {
     run();
     expect(transfers.filter(({ source }) => source === HOST).map(({ count }) => count)).toEqual([64]);
     expect(transfers.filter(({ source }) => source === SOURCE_ZERO)).toHaveLength(7);
-    const { pagesIn, pagesZeroed } = manager.counters(device);
+    const { pagesIn, pagesZeroed } = manager.figures(device).counters;
     expect([pagesIn, pagesZeroed]).toEqual([64, PAGES_PER_BLOCK - 64]);
   });
 });

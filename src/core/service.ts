@@ -294,8 +294,10 @@ function pagesByHost(state: State, block: Block, processor: Processor, mask: Mas
   const own = block.residences[processor.id];
   for (let page = next(mask, 0); page < PAGES_PER_BLOCK; page = next(mask, page + 1)) {
     if (own !== undefined && has(own.resident, page)) continue;
+    // Zeros are made where they are wanted.
+    if (!isProvided(block, page) && !has(block.dirty, page)) continue;
     const holder = holderOf(state, block, page, processor.id);
-    const far = holder === -1 ? isProvided(block, page) : !processorOf(state, holder).description.addressable;
+    const far = holder === -1 || !processorOf(state, holder).description.addressable;
     if (far) {
       detour[page >>> 5] |= 1 << (page & 31);
       any = true;

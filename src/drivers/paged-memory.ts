@@ -43,6 +43,7 @@ import {
   tryMadvise,
 } from '../linux/memory.js';
 import type { Userfaultfd } from '../linux/userfaultfd.js';
+import type { Injection } from './driver.js';
 
 /** What the manager needs of userfaultfd; the process that maps the memory asks for these. */
 export const FAULT_FEATURES =
@@ -78,6 +79,8 @@ export class PagedMemory {
   readonly fd: number;
   /** The manager's mapping. */
   readonly alias: number;
+  /** Pieces of more pages are refused memory, as by an allocator that has no large piece left; for tests. */
+  private refuseLargerThan = Number.POSITIVE_INFINITY;
   private faults: Userfaultfd | null = null;
 
   /**
@@ -101,6 +104,10 @@ export class PagedMemory {
   /** Faults of the processor's mapping are answered through this descriptor. */
   serve(faults: Userfaultfd): void {
     this.faults = faults;
+  }
+
+  inject(injection: Injection | undefined): void {
+    this.refuseLargerThan = injection?.refuseLargerThanPages ?? Number.POSITIVE_INFINITY;
   }
 
   get userfaultfd(): Userfaultfd {
@@ -147,6 +154,7 @@ export class PagedMemory {
   fill(address: number, page: number, count: number, access: Access, backed: boolean): Status {
     const target = this.alias + page * PAGE_BYTES;
     const length = count * PAGE_BYTES;
+    if (!backed && count > this.refuseLargerThan) return Status.NoMemory;
     if (!backed && access !== Access.None) return this.insert(address, page, count, access);
     if (!backed) {
       const status = this.populate(page, count, address === 0);
@@ -158,8 +166,13 @@ export class PagedMemory {
     return this.publish(this.base + page * PAGE_BYTES, length, access === Access.Read);
   }
 
+  /** As `Driver.reserve`. Without it a writer would take the pages one by one, and die of a signal when there are no more. */
+  reserve(page: number, count: number): Status {
+    return count > this.refuseLargerThan ? Status.NoMemory : this.populate(page, count, false);
+  }
+
   /** Gives pages memory before they are written through the alias: one call instead of a fault a page. */
-  populate(page: number, count: number, zero: boolean): Status {
+  private populate(page: number, count: number, zero: boolean): Status {
     const offset = page * PAGE_BYTES;
     const length = count * PAGE_BYTES;
     let result = zero

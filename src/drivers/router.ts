@@ -169,6 +169,8 @@ export class Router implements Commands {
     const target = this.driver(transfer.processor);
     let status: Status;
     if (source === SOURCE_PROVIDER) {
+      const refused = this.reserve(transfer, target);
+      if (refused !== Status.Done) return refused;
       status = this.provider.provide(token, page, count, target.memory + frame * this.pageBytes, urgent);
       if (status !== Status.Pending) status = this.publish(transfer, status);
       return status;
@@ -183,6 +185,8 @@ export class Router implements Commands {
         const address = from.memory + transfer.sourceFrame * this.pageBytes;
         status = target.transferIn(token, address, page, count, frame, access, backed);
       } else if (from.transferOut !== undefined) {
+        const refused = this.reserve(transfer, target);
+        if (refused !== Status.Done) return refused;
         const address = target.memory + frame * this.pageBytes;
         status = from.transferOut(token, transfer.sourceFrame, count, address);
         if (status !== Status.Pending) status = this.publish(transfer, status);
@@ -190,6 +194,14 @@ export class Router implements Commands {
       } else throw new Error(`driver ${from.kind} neither lets its memory be addressed nor copies it out`);
     }
     if (status !== Status.Pending) transfer.active = false;
+    return status;
+  }
+
+  /** Memory for what something else is about to write; the target itself is only told afterwards. */
+  private reserve(transfer: Transfer, target: Driver): Status {
+    if (transfer.backed) return Status.Done;
+    const status = target.reserve?.(transfer.page, transfer.count) ?? Status.Done;
+    if (status !== Status.Done) transfer.active = false;
     return status;
   }
 

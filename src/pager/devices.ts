@@ -206,6 +206,7 @@ export class Devices {
       bytesZeroed: counters.pagesZeroed * PAGE_BYTES,
       bytesFromFiles: counters.pagesProvided * PAGE_BYTES,
       evictions: counters.evictions,
+      refusals: counters.refusals,
       revocations: counters.revocations,
       denied: counters.denied,
       launches,

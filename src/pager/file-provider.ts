@@ -3,9 +3,8 @@
  * engine's thread take over, so that a slow disk stops nobody else.
  */
 import { PAGE_BYTES, Status } from '../core/types.js';
-import { MADV_POPULATE_WRITE } from '../linux/constants.js';
 import { preadWithoutWaiting } from '../linux/file-io.js';
-import { fillMemory, tryMadvise } from '../linux/memory.js';
+import { fillMemory } from '../linux/memory.js';
 import type { IoEngine } from './io-ring.js';
 import type { FileSource } from './protocol.js';
 
@@ -48,8 +47,6 @@ export class FileProvider {
     const { source } = range;
     const within = (page - range.firstPage) * PAGE_BYTES;
     const bytes = Math.min(count * PAGE_BYTES, source.bytes - within);
-    // One call gives all pages memory; without it the kernel would fault them in one by one while it copies.
-    if (count > 1) tryMadvise(target, count * PAGE_BYTES, MADV_POPULATE_WRITE);
     const got = preadWithoutWaiting(source.fd, target, bytes, source.offset + within);
     if (got === bytes) {
       clearRest(target, bytes, count);

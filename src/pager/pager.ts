@@ -215,7 +215,10 @@ export class Pager {
     let problem: unknown = null;
     for (const base of bases) {
       try {
-        return new HostDriver(base, bytes, Math.floor(hostBudgetBytes / PAGE_BYTES), userModeOnly, events);
+        const budgetPages = Math.floor(hostBudgetBytes / PAGE_BYTES);
+        const driver = new HostDriver(base, bytes, budgetPages, userModeOnly, events);
+        driver.node.inject(this.options.inject);
+        return driver;
       } catch (error) {
         problem = error;
         // Only an address that is taken is a reason to try the next one.

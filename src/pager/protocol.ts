@@ -3,7 +3,9 @@
  * which the manager reads without an event loop, and an eventfd wakes it; a thread that needs an answer at once waits on a
  * word of shared memory. Faults take none of this.
  */
-import type { DriverLaunch, LaunchParameter } from '../drivers/driver.js';
+import type { DriverLaunch, Injection, LaunchParameter } from '../drivers/driver.js';
+
+export type { Injection };
 
 /** Words of the control memory that all threads of a space share. */
 export const Control = {
@@ -40,8 +42,7 @@ export interface DeviceOptions {
   readonly memoryBytes: number;
   readonly units: number;
   readonly lossy: boolean;
-  /** Refuses memory for transfers of more pages at once; for tests of drivers and of the manager. */
-  readonly inject?: { readonly refuseLargerThanPages: number };
+  readonly inject?: Injection;
 }
 
 export interface DeviceInfo {
@@ -68,7 +69,9 @@ export interface ManagerOptions {
   readonly userModeOnly: boolean;
   readonly devices: readonly DeviceOptions[];
   readonly checkInvariants: boolean;
-  /** Ends the manager on purpose, to test what happens then. */
+  /** What goes wrong with the host's memory. */
+  readonly inject?: Injection;
+  /** Ends the manager on purpose at the first fault of the host, to test what happens then. */
   readonly crash?: 'throw' | 'exit' | 'heap' | 'hang';
 }
 
@@ -146,6 +149,8 @@ export interface ProcessorStats {
   readonly evictions: number;
   readonly revocations: number;
   readonly denied: number;
+  /** Pieces that the node found no memory for, though its budget allowed them; they were tried again in smaller ones. */
+  readonly refusals: number;
   readonly launches: number;
   readonly alive: boolean;
 }

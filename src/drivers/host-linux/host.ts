@@ -105,6 +105,10 @@ export class HostDriver implements Driver {
     return this.node.fill(address, page, count, access, backed);
   }
 
+  reserve(page: number, count: number): Status {
+    return this.node.reserve(page, count);
+  }
+
   /** Makes every later access to the page fail: SIGBUS for a load or store, EFAULT for a system call. False: cannot. */
   poison(page: number): boolean {
     const address = this.node.base + page * PAGE_BYTES;

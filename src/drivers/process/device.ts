@@ -12,7 +12,7 @@ import { closeDescriptor } from '../../linux/libc.js';
 import { pidfdOpen, pidfdSendSignal } from '../../linux/process.js';
 import { createSocketPair, MessageSocket } from '../../linux/socket.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
-import type { Driver, DriverEvents, DriverLaunch, LaunchFailure } from '../driver.js';
+import type { Driver, DriverEvents, DriverLaunch, Injection, LaunchFailure } from '../driver.js';
 import { FAULT_FEATURES, PagedMemory } from '../paged-memory.js';
 import {
   type Hello,
@@ -35,6 +35,7 @@ export interface ProcessDeviceOptions {
   readonly units: number;
   /** Its memory dies with it, as a GPU's does. */
   readonly lossy: boolean;
+  readonly inject?: Injection;
 }
 
 interface RunningLaunch {
@@ -81,6 +82,7 @@ export class ProcessDevice implements Driver {
       memorySurvives: !options.lossy,
     };
     this.node = new PagedMemory(`onemem-${options.name}`, base, bytes);
+    this.node.inject(options.inject);
     this.memory = this.node.alias;
     const [ours, theirs] = createSocketPair();
     this.socket = new MessageSocket(ours, MAX_PACKET_BYTES);
@@ -198,6 +200,10 @@ export class ProcessDevice implements Driver {
   ): Status {
     if (this.dead) return Status.Lost;
     return this.node.fill(address, page, count, access, backed);
+  }
+
+  reserve(page: number, count: number): Status {
+    return this.dead ? Status.Lost : this.node.reserve(page, count);
   }
 
   launch(launch: DriverLaunch): void {
