@@ -35,10 +35,20 @@ export function watchExit(space: Open): () => void {
 
 function onExit(code: number): void {
   let threads = 0;
+  for (const { control } of open) threads += Atomics.load(control, Control.AttachedThreads);
+  // Listeners that were added in the very tick in which the process exits still come after ours. They may touch managed memory,
+  // so that the manager has to live on; Node ends it after them.
+  const later = process.listeners('exit').slice(process.listeners('exit').indexOf(onExit) + 1);
+  if (later.length === 0) stopManagers();
+  if (threads === 0) return;
+  for (const listener of later) listener.call(process, Number(process.exitCode ?? code));
+  stopManagers();
+  exitImmediately(Number(process.exitCode ?? code));
+}
+
+function stopManagers(): void {
   for (const { control, wakeFd } of open) {
-    threads += Atomics.load(control, Control.AttachedThreads);
     Atomics.store(control, Control.Stop, 1);
     notifyEventfd(wakeFd);
   }
-  if (threads > 0) exitImmediately(Number(process.exitCode ?? code));
 }
