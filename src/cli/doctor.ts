@@ -1,0 +1,49 @@
+/** `onemem doctor`: what this machine offers, and what to do about what it does not. */
+
+import { type Feature, probeFeatures } from '../linux/features.js';
+import { UsageError } from './failure.js';
+import { parseOptions } from './options.js';
+
+export const DOCTOR_SUMMARY = 'tell what this machine offers, and the remedy for what is missing';
+
+export const DOCTOR_HELP = `onemem doctor [--json]: ${DOCTOR_SUMMARY}
+
+Tries each thing that onemem can use: page faults in user space by every way, write protection and minor faults of shared
+memory, poisoned pages, huge pages, limits of memory, Node's own limits, the addresses of spaces. Changes nothing.
+Ends with 1 when something is missing that nothing works without.
+
+  --json       the list as JSON, for programs
+  -h, --help
+
+Examples
+  onemem doctor
+  onemem doctor --json | jq '.features[] | select(.available | not)'`;
+
+export function doctor(args: readonly string[]): number {
+  const { values, positionals } = parseOptions('doctor', args, { json: { type: 'boolean' } });
+  if (positionals.length > 0) {
+    throw new UsageError(`onemem doctor takes no arguments (${positionals.join(' ')}); see: onemem doctor --help`);
+  }
+  const features = probeFeatures();
+  const missing = features.filter((each) => each.required && !each.available);
+  if (values.json) console.log(JSON.stringify({ usable: missing.length === 0, node: process.versions.node, features }));
+  else console.log(table(features).join('\n'));
+  if (missing.length === 0) return 0;
+  console.error(`onemem: this machine lacks what nothing works without: ${missing.map(({ name }) => name).join(', ')}`);
+  return 1;
+}
+
+function table(features: readonly Feature[]): string[] {
+  const width = Math.max(...features.map(({ name }) => name.length));
+  const lines = features.flatMap(({ name, available, required, detail, remedy }) => {
+    const mark = available ? 'ok     ' : required ? 'MISSING' : 'absent ';
+    const line = `${mark}  ${name.padEnd(width)}  ${detail}`;
+    return remedy === null ? [line] : [line, `${' '.repeat(9 + width)}  remedy: ${remedy}`];
+  });
+  const absent = features.filter(({ available }) => !available).length;
+  const sum =
+    absent === 0
+      ? 'Everything is there.'
+      : `${absent} of ${features.length} are not there; only those marked MISSING are needed.`;
+  return [...lines, '', sum];
+}

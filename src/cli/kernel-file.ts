@@ -1,0 +1,81 @@
+/** Kernels that live in a file of their own, as `onemem run` takes them. */
+
+import { existsSync } from 'node:fs';
+import { basename, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { type Kernel, type KernelParameters, kernel, parseParameter } from '../index.js';
+import { CommandError, explain } from './failure.js';
+
+const EXAMPLE =
+  "export default { params: { x: 'f32.in', y: 'f32.inout', alpha: 'f32' }, kernel({ x, y, alpha }, { begin, end }) { ... } }";
+
+/**
+ * Loads the default export of a module: what `kernel()` returned, or `{ params, kernel }` with parameters by their short names.
+ * The module runs here once for its parameters, and on the device for its function.
+ */
+export async function loadKernelFile(path: string): Promise<Kernel> {
+  const file = resolve(path);
+  if (!existsSync(file)) throw new CommandError('KERNEL_FILE', `${path}: there is no such kernel file`);
+  const url = pathToFileURL(file);
+  let module: { default?: unknown };
+  try {
+    module = await import(url.href);
+  } catch (error) {
+    // The place of a syntax error is known to Node's own printer alone.
+    const where = error instanceof SyntaxError ? ` (to see where: node --check ${path})` : '';
+    throw new CommandError('KERNEL_FILE', `${path} cannot be loaded: ${explain(error)}${where}`, linesOfStack(error), {
+      cause: error,
+    });
+  }
+  const found = module.default;
+  if (typeof found !== 'object' || found === null) {
+    const what = found === undefined ? 'has no default export' : `exports ${describe(found)} as its default`;
+    throw new CommandError('KERNEL_FILE', `${path} ${what}; write ${EXAMPLE}`);
+  }
+  const name = basename(file);
+  if (isKernel(found)) return { ...found, name };
+  const { params, kernel: body } = found as { params?: unknown; kernel?: unknown };
+  if (typeof params !== 'object' || params === null || typeof body !== 'function') {
+    const lacks = typeof body !== 'function' ? "no function 'kernel'" : "no 'params'";
+    throw new CommandError('KERNEL_FILE', `the default export of ${path} has ${lacks}; write ${EXAMPLE}`);
+  }
+  return { ...kernel(parametersOf(path, params), { module: url }), name };
+}
+
+/** The lines of an error's stack that lead to its author's own files, with paths instead of URLs. */
+export function linesOfStack(error: unknown): string[] {
+  const stack = error instanceof Error ? (error.stack ?? '') : '';
+  const own = fileURLToPath(new URL('../', import.meta.url));
+  return stack
+    .split('\n')
+    .filter((line) => /^\s+at /.test(line))
+    .map((line) => `  ${line.trim().replace(/file:\/\/[^\s)]+/g, readablePath)}`)
+    .filter((line) => !line.includes(own) && !line.includes('node:internal'));
+}
+
+/** A URL that a stack names, with its line and column, as a path. */
+function readablePath(url: string): string {
+  const [, place = url, position = ''] = /^(.*?)((?::\d+)*)$/.exec(url) ?? [];
+  return `${fileURLToPath(place)}${position}`;
+}
+
+function isKernel(value: object): value is Kernel {
+  return 'code' in value && 'parameters' in value && typeof value.parameters === 'object' && value.parameters !== null;
+}
+
+function parametersOf(path: string, params: object): KernelParameters {
+  return Object.fromEntries(
+    Object.entries(params).map(([name, value]) => {
+      if (typeof value !== 'string') return [name, value];
+      try {
+        return [name, parseParameter(value)];
+      } catch (error) {
+        throw new CommandError('KERNEL_PARAMETER', `${path}, parameter ${name}: ${explain(error)}`);
+      }
+    }),
+  );
+}
+
+function describe(value: unknown): string {
+  return typeof value === 'object' ? String(value) : `a ${typeof value}`;
+}

@@ -1,0 +1,83 @@
+#!/usr/bin/env node
+/** The `onemem` command. Ends with 0 when all went well, 1 when something failed, 2 when the command line was wrong. */
+
+import { readFileSync } from 'node:fs';
+import { DEMO_HELP, DEMO_SUMMARY, demo } from './demo.js';
+import { DOCTOR_HELP, DOCTOR_SUMMARY, doctor } from './doctor.js';
+import { CommandError, codeOf, explain, UsageError } from './failure.js';
+import { RUN_HELP, RUN_SUMMARY, run } from './run.js';
+
+interface Command {
+  readonly summary: string;
+  readonly help: string;
+  /** Returns the exit code. */
+  readonly main: (args: readonly string[]) => Promise<number> | number;
+}
+
+const COMMANDS: Readonly<Record<string, Command>> = {
+  run: { summary: RUN_SUMMARY, help: RUN_HELP, main: run },
+  demo: { summary: DEMO_SUMMARY, help: DEMO_HELP, main: demo },
+  doctor: { summary: DOCTOR_SUMMARY, help: DOCTOR_HELP, main: doctor },
+};
+
+const HELP = `onemem: one address space for the CPU and devices, with pages that move on demand
+
+${Object.entries(COMMANDS)
+  .map(([name, { summary }]) => `  onemem ${name.padEnd(8)} ${summary}`)
+  .join('\n')}
+
+  onemem COMMAND --help tells more; onemem --version tells the version.
+
+Examples
+  onemem demo
+  onemem run saxpy.js --in x=x.npy --inout y=y.npy --set alpha=3 --device-memory 64MiB
+  onemem doctor`;
+
+async function main(args: readonly string[]): Promise<void> {
+  const [name, ...rest] = args;
+  if (name === '--version' || name === '-v') {
+    console.log(version());
+    return;
+  }
+  const asked = name === 'help' ? rest[0] : name;
+  if (asked === undefined || asked === '--help' || asked === '-h') {
+    console.log(HELP);
+    return;
+  }
+  if (!Object.hasOwn(COMMANDS, asked)) {
+    const what = asked.startsWith('-') ? 'option' : 'command';
+    throw new UsageError(
+      `there is no ${what} '${asked}'; commands are ${Object.keys(COMMANDS).join(', ')}, see: onemem --help`,
+    );
+  }
+  const command = COMMANDS[asked];
+  // What stands after -- belongs to the command, whatever it looks like.
+  const options = rest.includes('--') ? rest.slice(0, rest.indexOf('--')) : rest;
+  if (name === 'help' || options.includes('--help') || options.includes('-h')) console.log(command.help);
+  else process.exitCode = await command.main(rest);
+}
+
+function version(): string {
+  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(manifest) as { version: string }).version;
+}
+
+/** One line on standard error, with what the user needs below; for programs that asked for JSON an object, too. */
+function report(error: unknown): void {
+  const message = explain(error);
+  console.error(`onemem: ${message}`);
+  if (error instanceof CommandError) for (const line of error.trace) console.error(line);
+  if (process.argv.includes('--debug')) {
+    for (let each = error; each instanceof Error; each = each.cause) console.error(each.stack);
+  }
+  if (process.argv.includes('--json')) console.log(JSON.stringify({ error: { code: codeOf(error), message } }));
+  process.exitCode = error instanceof UsageError ? 2 : 1;
+}
+
+// Whoever reads our output may stop reading, as `head` does.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(process.exitCode ?? 0);
+  throw error;
+});
+
+await main(process.argv.slice(2)).catch(report);

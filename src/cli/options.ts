@@ -1,0 +1,71 @@
+/** Reading a command line. Whatever is wrong with it is a UsageError that says how to write it. */
+
+import { parseArgs } from 'node:util';
+import { UsageError } from './failure.js';
+import { parseSize } from './format.js';
+
+interface Option {
+  readonly type: 'string' | 'boolean';
+  readonly multiple?: boolean;
+  readonly short?: string;
+}
+type Options = Readonly<Record<string, Option>>;
+
+/** What was given: a text or true, and a list where an option may be repeated. */
+type Values<T extends Options> = {
+  readonly [K in keyof T]?: T[K]['type'] extends 'boolean'
+    ? boolean
+    : T[K]['multiple'] extends true
+      ? string[]
+      : string;
+};
+
+/** Options of every command. */
+export const COMMON = { help: { type: 'boolean', short: 'h' }, debug: { type: 'boolean' } } as const satisfies Options;
+
+/** As node:util parseArgs, strict, with positional arguments. */
+export function parseOptions<T extends Options>(
+  command: string,
+  args: readonly string[],
+  options: T,
+): { values: Values<T>; positionals: string[] } {
+  try {
+    const all: Options = { ...COMMON, ...options };
+    const { values, positionals } = parseArgs({ args: [...args], options: all, allowPositionals: true });
+    return { values: values as Values<T>, positionals };
+  } catch (error) {
+    // The first sentence says what is wrong; what follows is advice on positional arguments that look like options.
+    const [what] = (error as Error).message.split(/\. (?=To )|\n/);
+    throw new UsageError(`${what.replace(/\.$/, '')}; see: onemem ${command} --help`);
+  }
+}
+
+export function wholeNumber(option: string, text: string | undefined, least: number): number | undefined {
+  if (text === undefined) return undefined;
+  const value = /^\d+(e\d+)?$/i.test(text) ? Number(text) : Number.NaN;
+  if (Number.isSafeInteger(value) && value >= least) return value;
+  throw new UsageError(`--${option} is '${text}'; it must be a whole number of ${least} or more`);
+}
+
+export function sizeInBytes(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return parseSize(text);
+  } catch (error) {
+    throw new UsageError(`--${option}: ${(error as Error).message}`);
+  }
+}
+
+/** 'NAME=VALUE' options as a map; the same name twice is refused. */
+export function assignments(option: string, texts: readonly string[] | undefined, value: string): Map<string, string> {
+  const result = new Map<string, string>();
+  for (const text of texts ?? []) {
+    const at = text.indexOf('=');
+    if (at < 1 || at === text.length - 1)
+      throw new UsageError(`--${option} is '${text}'; write --${option} NAME=${value}`);
+    const name = text.slice(0, at);
+    if (result.has(name)) throw new UsageError(`--${option} names ${name} twice`);
+    result.set(name, text.slice(at + 1));
+  }
+  return result;
+}

@@ -1,0 +1,414 @@
+/** `onemem run`: a kernel over files that may be larger than the device. */
+
+import {
+  type AddressSpace,
+  type ArrayParameter,
+  type ElementType,
+  type Kernel,
+  type ManagedArray,
+  OnememError,
+  openSpace,
+} from '../index.js';
+import { ARRAY_TYPES } from './array-types.js';
+import { CommandError, explain, UsageError } from './failure.js';
+import { formatBytes, formatCount, formatDuration } from './format.js';
+import { endOnSignals } from './interrupt.js';
+import { linesOfStack, loadKernelFile } from './kernel-file.js';
+import { launchInParts, partsOf } from './launch.js';
+import type { Dtype } from './npy.js';
+import { assignments, parseOptions, sizeInBytes, wholeNumber } from './options.js';
+import { createProgress } from './progress.js';
+import { faultsOf, type ProcessorReport, processorReports, processorTable } from './report.js';
+import { type FileName, headerOf, type InputFile, openInput, parseFileName, ResultFiles } from './run-files.js';
+
+export const RUN_SUMMARY = 'run a kernel over files, which may be larger than the device';
+
+export const RUN_HELP = `onemem run KERNEL.js [options]: ${RUN_SUMMARY}
+
+  --in NAME=FILE            an array that the kernel reads
+  --inout NAME=FILE         an array that it reads and writes; when all is done, the file is replaced
+  --save NAME=FILE          writes the result of an --inout to another file instead
+  --out NAME=FILE[:SHAPE]   an array that it writes, from zeros; as many elements as the launch unless SHAPE (100x20) says so
+  --set NAME=NUMBER         a number
+  --size N                  how many work items; the length of the arrays unless they differ
+  --chunks K                consecutive launches that the work is cut into (64)
+
+  --device KIND             process: a process with memory and page faults of its own (the default); simulated: for tests
+  --device-memory SIZE      the device's memory (256MiB)
+  --units N                 its threads (1)
+  --lossy                   its memory dies with it, as a GPU's does
+  --host-memory SIZE        the most memory that arrays take in the host (70% of what there is)
+
+  --json                    one JSON object on standard output, for programs
+  --debug                   stacks of errors
+  -h, --help
+
+A FILE is a NumPy .npy file (versions 1 to 3, C order, little endian, integers or floats of 8 to 64 bits), or one without a
+header whose element type is stated: FILE:f32. It is not read up front: a page comes in when the kernel touches it. Its type must
+be the parameter's. Results are written under temporary names and take their own when they are complete: whatever interrupts a
+run, an old file stays whole.
+
+KERNEL.js is a module such as
+
+  export default {
+    params: { x: 'f32.in', y: 'f32.inout', alpha: 'f32' },
+    kernel({ x, y, alpha }, { begin, end }) {
+      for (let i = begin; i < end; i++) y[i] += alpha * x[i];
+    },
+  };
+
+or its default export is what kernel() of the library returns. The function is called for parts of [0, size), in any order.
+
+Examples
+  onemem run saxpy.js --in x=x.npy --inout y=y.npy --set alpha=3 --device-memory 64MiB
+  onemem run saxpy.js --in x=x.npy --inout y=y.npy --save y=sum.npy --set alpha=3 --units 2
+  onemem run norm.js --in v=vectors.bin:f64 --out n=norms.npy --size 1000000 --json`;
+
+const OPTIONS = {
+  in: { type: 'string', multiple: true },
+  inout: { type: 'string', multiple: true },
+  out: { type: 'string', multiple: true },
+  save: { type: 'string', multiple: true },
+  set: { type: 'string', multiple: true },
+  size: { type: 'string' },
+  chunks: { type: 'string' },
+  device: { type: 'string' },
+  'device-memory': { type: 'string' },
+  units: { type: 'string' },
+  lossy: { type: 'boolean' },
+  'host-memory': { type: 'string' },
+  json: { type: 'boolean' },
+} as const;
+
+type Use = 'in' | 'inout' | 'out';
+
+/** What the command line asks for, before any file is looked at. */
+interface Plan {
+  readonly kernelPath: string;
+  readonly files: Readonly<Record<Use, Map<string, FileName>>>;
+  readonly saves: Map<string, FileName>;
+  readonly numbers: Map<string, string>;
+  readonly size: number | undefined;
+  readonly chunks: number;
+  readonly device: { kind: 'process' | 'simulated'; memory: number; units: number; lossy: boolean };
+  readonly hostMemory: number | undefined;
+  readonly json: boolean;
+}
+
+export interface RunReport {
+  readonly kernel: string;
+  readonly size: number;
+  readonly launches: number;
+  /** From the start of the command's work to the last file that was put in place. */
+  readonly wallMs: number;
+  /** Of it, the launches. */
+  readonly launchMs: number;
+  readonly processors: readonly ProcessorReport[];
+  readonly results: readonly { parameter: string; file: string; bytes: number }[];
+}
+
+export async function run(args: readonly string[]): Promise<number> {
+  const plan = parsePlan(args);
+  const report = await carryOut(plan);
+  if (plan.json) console.log(JSON.stringify(report));
+  else console.log(describe(report).join('\n'));
+  return 0;
+}
+
+function parsePlan(args: readonly string[]): Plan {
+  const { values, positionals } = parseOptions('run', args, OPTIONS);
+  if (positionals.length !== 1) {
+    const what = positionals.length === 0 ? 'no kernel file is named' : `too many arguments: ${positionals.join(' ')}`;
+    throw new UsageError(`${what}; write onemem run KERNEL.js [options], see: onemem run --help`);
+  }
+  const kind = values.device ?? 'process';
+  if (kind !== 'process' && kind !== 'simulated')
+    throw new UsageError(`--device is '${kind}'; there are process and simulated`);
+  const files = (option: 'in' | 'inout' | 'out' | 'save') =>
+    new Map([...assignments(option, values[option], 'FILE')].map(([name, text]) => [name, parseFileName(text)]));
+  return {
+    kernelPath: positionals[0],
+    files: { in: files('in'), inout: files('inout'), out: files('out') },
+    saves: files('save'),
+    numbers: assignments('set', values.set, 'NUMBER'),
+    size: wholeNumber('size', values.size, 1),
+    chunks: wholeNumber('chunks', values.chunks, 1) ?? 64,
+    device: {
+      kind,
+      memory: sizeInBytes('device-memory', values['device-memory']) ?? 256 * 2 ** 20,
+      units: wholeNumber('units', values.units, 1) ?? 1,
+      lossy: values.lossy ?? false,
+    },
+    hostMemory: sizeInBytes('host-memory', values['host-memory']),
+    json: values.json ?? false,
+  };
+}
+
+async function carryOut(plan: Plan): Promise<RunReport> {
+  const started = performance.now();
+  const kernel = await loadKernelFile(plan.kernelPath);
+  const uses = checkNames(kernel, plan);
+  const inputs = new Map<string, InputFile>();
+  for (const use of ['in', 'inout'] as const) {
+    for (const [name, file] of plan.files[use]) inputs.set(name, openTyped(name, uses.get(name), file));
+  }
+  const size = plan.size ?? commonLength(inputs, plan.files.out);
+  const numbers = Object.fromEntries(
+    [...plan.numbers].map(([name, text]) => [name, parseNumber(name, kernel.parameters[name].type, text)]),
+  );
+
+  using results = new ResultFiles();
+  using _signals = endOnSignals(() => {
+    const files = results.untouched;
+    if (files.length === 0) return 'nothing was written';
+    return `${files.join(', ')} ${files.length === 1 ? 'is' : 'are'} as before`;
+  });
+  const { device: wanted, hostMemory } = plan;
+  await using space = await openSpace({
+    devices: [wanted],
+    ...(hostMemory === undefined ? {} : { hostMemory }),
+  }).catch((error: unknown) => {
+    throw new CommandError('OPEN', explain(error), [], { cause: error });
+  });
+  const arrays = makeArrays(space, plan, uses, inputs, size, results);
+  results.checkRoom();
+
+  const [device] = space.devices;
+  const parts = partsOf(size, plan.chunks);
+  const launchStarted = performance.now();
+  let launchMs = 0;
+  {
+    using progress = createProgress({ label: kernel.name, total: size, unit: 'count', silent: plan.json });
+    const detail = (): string => `${formatCount(faultsOf(device.stats()))} faults`;
+    try {
+      await launchInParts(
+        device,
+        kernel,
+        { ...numbers, ...arrays },
+        {
+          size,
+          parts,
+          onProgress: (done) => progress.update(done, detail()),
+        },
+      );
+    } catch (error) {
+      throw launchFailure(error);
+    }
+    launchMs = performance.now() - launchStarted;
+    await results.write((path) => progress.update(size, `writing ${path}`));
+  }
+  return {
+    kernel: kernel.name,
+    size,
+    launches: parts.length,
+    wallMs: performance.now() - started,
+    launchMs,
+    processors: processorReports(space.stats()),
+    results: results.written,
+  };
+}
+
+/** Every parameter of the kernel must be given, once, by the option of its kind. */
+function checkNames(kernel: Kernel, plan: Plan): Map<string, ArrayParameter<ElementType, Use>> {
+  const optionOf = (name: string): string => {
+    const parameter = kernel.parameters[name];
+    return parameter.kind === 'scalar' ? 'set' : parameter.use;
+  };
+  const given = { ...plan.files, set: plan.numbers };
+  for (const [option, names] of Object.entries(given)) {
+    for (const name of names.keys()) {
+      if (!Object.hasOwn(kernel.parameters, name)) {
+        const known = Object.keys(kernel.parameters).map((each) => `${each} (--${optionOf(each)})`);
+        const list = known.length === 0 ? 'it has none' : `it has ${known.join(', ')}`;
+        throw new CommandError('UNKNOWN_PARAMETER', `kernel ${kernel.name} has no parameter ${name}; ${list}`);
+      }
+      if (option !== optionOf(name)) {
+        const { kind, type } = kernel.parameters[name];
+        const declared = kind === 'scalar' ? `a number (${type})` : `${type}.${optionOf(name)}`;
+        throw new CommandError(
+          'PARAMETER_USE',
+          `kernel ${kernel.name} declares ${name} as ${declared}; give it by --${optionOf(name)}, not --${option}`,
+        );
+      }
+    }
+  }
+  const uses = new Map<string, ArrayParameter<ElementType, Use>>();
+  for (const [name, parameter] of Object.entries(kernel.parameters)) {
+    const option = optionOf(name) as keyof typeof given;
+    if (!given[option].has(name)) {
+      const value = option === 'set' ? 'NUMBER' : 'FILE';
+      throw new CommandError(
+        'MISSING_PARAMETER',
+        `kernel ${kernel.name} needs ${name} (${parameter.type}); add --${option} ${name}=${value}`,
+      );
+    }
+    if (parameter.kind === 'array') uses.set(name, parameter);
+  }
+  for (const name of plan.saves.keys()) {
+    if (!plan.files.inout.has(name))
+      throw new CommandError('PARAMETER_USE', `--save ${name}=... is for an --inout, and ${name} is none`);
+  }
+  return uses;
+}
+
+function openTyped(name: string, parameter: ArrayParameter<ElementType, Use> | undefined, file: FileName): InputFile {
+  const input = openInput(file);
+  const wanted = fileType(parameter?.type ?? 'bytes');
+  if (input.dtype !== wanted) {
+    const remedy = input.raw ? `state ${wanted}, if that is what it holds,` : `save the array as ${wanted},`;
+    throw new CommandError(
+      'FILE_TYPE',
+      `${input.path} holds ${input.dtype}, and the kernel declares ${name} as ${parameter?.type}; ${remedy} or change the kernel`,
+    );
+  }
+  if (input.length === 0)
+    throw new CommandError('EMPTY_FILE', `${input.path} has no elements; there is nothing to run over`);
+  return input;
+}
+
+/** Files know fewer types than kernels. */
+function fileType(type: ElementType): Dtype {
+  return type === 'u8c' || type === 'bytes' ? 'u8' : type;
+}
+
+function commonLength(inputs: ReadonlyMap<string, InputFile>, outputs: ReadonlyMap<string, FileName>): number {
+  const lengths = new Map([...inputs].map(([name, { length }]) => [name, length]));
+  for (const [name, { shape }] of outputs) if (shape !== null) lengths.set(name, product(shape));
+  const [size] = lengths.values();
+  if (size === undefined) throw new UsageError('no array says how many work items there are; add --size N');
+  if ([...lengths.values()].some((length) => length !== size)) {
+    const list = [...lengths].map(([name, length]) => `${name} has ${formatCount(length)} elements`).join(', ');
+    throw new UsageError(`the arrays differ in length (${list}); say by --size N how many work items there are`);
+  }
+  return size;
+}
+
+function product(shape: readonly number[]): number {
+  return shape.reduce((all, extent) => all * extent, 1);
+}
+
+const WHOLE_NUMBERS: Readonly<Record<string, readonly [bigint, bigint]>> = {
+  i8: [-(2n ** 7n), 2n ** 7n - 1n],
+  u8: [0n, 2n ** 8n - 1n],
+  u8c: [0n, 2n ** 8n - 1n],
+  bytes: [0n, 2n ** 8n - 1n],
+  i16: [-(2n ** 15n), 2n ** 15n - 1n],
+  u16: [0n, 2n ** 16n - 1n],
+  i32: [-(2n ** 31n), 2n ** 31n - 1n],
+  u32: [0n, 2n ** 32n - 1n],
+  i64: [-(2n ** 63n), 2n ** 63n - 1n],
+  u64: [0n, 2n ** 64n - 1n],
+};
+
+/** A number of exactly the parameter's type: what does not fit is refused, not wrapped. */
+export function parseNumber(name: string, type: ElementType, text: string): number | bigint {
+  const refuse = (why: string) => new CommandError('NUMBER', `--set ${name}=${text}: ${why} (${name} is ${type})`);
+  const range = WHOLE_NUMBERS[type];
+  if (range === undefined) {
+    if (/^[+-]?inf(inity)?$/i.test(text)) return text.startsWith('-') ? -Infinity : Infinity;
+    if (/^nan$/i.test(text)) return Number.NaN;
+    const value = text.trim() === '' ? Number.NaN : Number(text);
+    if (Number.isNaN(value)) throw refuse('this is no number');
+    return value;
+  }
+  if (!/^[+-]?\d+$|^0x[\da-f]+$/i.test(text)) throw refuse('this is no whole number');
+  const value = BigInt(text.replace(/^\+/, ''));
+  const [least, most] = range;
+  if (value < least || value > most) throw refuse(`it must be from ${least} to ${most}`);
+  return type === 'i64' || type === 'u64' ? value : Number(value);
+}
+
+function makeArrays(
+  space: AddressSpace,
+  plan: Plan,
+  uses: ReadonlyMap<string, ArrayParameter<ElementType, Use>>,
+  inputs: ReadonlyMap<string, InputFile>,
+  size: number,
+  results: ResultFiles,
+): Record<string, ManagedArray> {
+  const arrays: Record<string, ManagedArray> = {};
+  for (const [name, { type, use }] of uses) {
+    const input = inputs.get(name);
+    try {
+      if (input !== undefined) {
+        const { path, dataOffset, length, header } = input;
+        const array = space.fileArray(ARRAY_TYPES[type], path, {
+          byteOffset: dataOffset,
+          length,
+          writable: use === 'inout',
+          name,
+        });
+        arrays[name] = array;
+        if (use === 'inout') {
+          results.create({ parameter: name, path: savePath(plan.saves.get(name), input), array, header });
+        }
+      } else {
+        const file = plan.files.out.get(name) as FileName;
+        const shape = file.shape ?? shapeFor(size, inputs);
+        if (file.raw !== null && file.raw !== fileType(type)) {
+          throw new CommandError(
+            'FILE_TYPE',
+            `--out ${name}=${file.path}:${file.raw}: the kernel declares ${name} as ${type}; state ${fileType(type)}, or change the kernel`,
+          );
+        }
+        const length = product(shape);
+        const array =
+          type === 'bytes' ? space.bytes(length, { name }) : space.array(ARRAY_TYPES[type], length, { name });
+        arrays[name] = array;
+        const header = headerOf(fileType(type), shape, file.raw !== null);
+        results.create({ parameter: name, path: file.path, array, header });
+      }
+    } catch (error) {
+      throw allocationFailure(error);
+    }
+  }
+  return arrays;
+}
+
+/** The result of an --inout is of the same kind as what was read. */
+function savePath(save: FileName | undefined, input: InputFile): string {
+  if (save === undefined) return input.path;
+  if (save.raw !== null || save.shape !== null) {
+    throw new CommandError(
+      'FILE_SHAPE',
+      `--save ${save.path}: type and shape are those of ${input.path}; name the file alone`,
+    );
+  }
+  return save.path;
+}
+
+/** Results have the shape of the arrays that they were computed from, when these have an element for each work item. */
+function shapeFor(size: number, inputs: ReadonlyMap<string, InputFile>): readonly number[] {
+  for (const { length, shape } of inputs.values()) if (length === size && shape.length > 0) return shape;
+  return [size];
+}
+
+/** The library speaks of its own options; here they have other names. */
+function allocationFailure(error: unknown): unknown {
+  if ((error as { code?: string }).code !== 'HOST_BUDGET') return error;
+  return new CommandError('HOST_BUDGET', `${explain(error)} (--host-memory SIZE)`, [], { cause: error });
+}
+
+function launchFailure(error: unknown): unknown {
+  if (!(error instanceof OnememError)) return error;
+  if (error.code === 'DEVICE_LOST') {
+    return new CommandError(
+      'DEVICE_LOST',
+      `device ${error.details.device ?? ''} ended before the work was done (its process was killed, or crashed); no file was changed: run it again`,
+      [],
+      { cause: error },
+    );
+  }
+  return error.code === 'KERNEL_ERROR'
+    ? new CommandError(error.code, error.message, linesOfStack(error), { cause: error })
+    : error;
+}
+
+function describe(report: RunReport): string[] {
+  const { size, launches, wallMs, launchMs, processors, results } = report;
+  return [
+    `${formatCount(size)} work items in ${formatDuration(wallMs)} (${launches} launches: ${formatDuration(launchMs)})`,
+    ...processorTable(processors).map((line) => `  ${line}`),
+    ...results.map(({ parameter, file, bytes }) => `${parameter}: ${file} (${formatBytes(bytes)})`),
+  ];
+}
