@@ -1,25 +1,30 @@
 /** What must hold between any two events. Costs a walk over all blocks: for tests, the simulator, and production on demand. */
-import { has, isEmpty, type Mask, size, WORDS } from './mask.js';
+import { isEmpty, type Mask, next, size, WORDS } from './mask.js';
 import type { Processor, State } from './state.js';
 import { PAGES_PER_BLOCK, Status } from './types.js';
-import type { Block } from './va-block.js';
+import type { Block, Residence } from './va-block.js';
 
 /** Throws an Error that names the first broken invariant, the block and the page. */
 export function checkInvariants(state: State): void {
-  const backed = new Array<number>(state.processors.length).fill(0);
-  const frameOwners = state.processors.map((processor) =>
-    processor?.allocator == null ? null : new Int32Array(processor.allocator.frames).fill(-1),
-  );
+  const { processors } = state;
+  const backed = new Array<number>(processors.length).fill(0);
+  const frameOwners: (Int32Array | undefined)[] = [];
   for (const block of state.va.blocks.values()) {
-    checkBlock(state, block);
+    checkContents(block);
+    checkRights(state, block);
+    checkFlight(block);
     for (let node = 0; node < block.residences.length; node++) {
       const residence = block.residences[node];
       if (residence === undefined) continue;
+      checkResidence(block, node, residence);
       backed[node] += residence.backedCount;
-      if (residence.frames !== null) checkFrames(block, residence.frames, residence.backed, frameOwners[node]);
+      const allocator = processors[node]?.allocator ?? null;
+      if (residence.frames === null || allocator === null) continue;
+      const owned = (frameOwners[node] ??= new Int32Array(Math.ceil(allocator.frames / 32)));
+      checkFrames(block, residence.frames, residence.backed, owned);
     }
   }
-  for (const processor of state.processors) if (processor !== undefined) checkBudget(processor, backed[processor.id]);
+  for (const processor of processors) if (processor !== undefined) checkBudget(processor, backed[processor.id]);
   if (state.activeOperations === 0) checkNobodyForgotten(state);
 }
 
@@ -27,110 +32,101 @@ function fail(block: Block, page: number, what: string): never {
   throw new Error(`invariant broken in block ${block.index}, page ${page} of it: ${what}`);
 }
 
-function each(block: Block, mask: (word: number) => number, what: string): void {
+/** These bits must not be there: the page of the lowest one is named. */
+function refuse(block: Block, word: number, bits: number, what: string): never {
+  fail(block, word * 32 + 31 - Math.clz32(bits & -bits), what);
+}
+
+function checkContents(block: Block): void {
+  const { residences, lost, dirty, freed } = block;
   for (let word = 0; word < WORDS; word++) {
-    const bits = mask(word);
-    if (bits !== 0) fail(block, word * 32 + 31 - Math.clz32(bits & -bits), what);
+    let anywhere = 0;
+    for (let node = 0; node < residences.length; node++) anywhere |= residences[node]?.resident[word] ?? 0;
+    const twice = anywhere & lost[word];
+    if (twice !== 0) refuse(block, word, twice, 'a lost page is resident (invariant 1)');
+    const nowhere = dirty[word] & ~anywhere & ~lost[word];
+    if (nowhere !== 0) refuse(block, word, nowhere, 'what was written is nowhere (invariant 7)');
+    const kept = dirty[word] & freed[word];
+    if (kept !== 0) refuse(block, word, kept, 'a freed page counts as written');
   }
 }
 
-function checkBlock(state: State, block: Block): void {
-  each(block, (word) => residentAnywhere(block, word) & block.lost[word], 'a lost page is resident (invariant 1)');
-  each(
-    block,
-    (word) => block.dirty[word] & ~residentAnywhere(block, word) & ~block.lost[word],
-    'what was written is nowhere (invariant 7)',
-  );
-  each(block, (word) => block.dirty[word] & block.freed[word], 'a freed page counts as written');
+function checkRights(state: State, block: Block): void {
   for (let id = 0; id < block.mappings.length; id++) {
     const mapping = block.mappings[id];
     if (mapping === undefined || state.processors[id] === undefined) continue;
     const own = block.residences[id];
-    const scratch = (word: number): number => own?.scratch[word] ?? 0;
-    each(block, (word) => mapping.writable[word] & ~mapping.mapped[word], 'writable but not mapped');
-    each(
-      block,
-      (word) => mapping.mapped[word] & ~((own?.resident[word] ?? 0) | scratch(word)),
-      `processor ${id} maps a page that its node does not hold`,
-    );
-    each(
-      block,
-      (word) => mapping.writable[word] & ~scratch(word) & ~block.dirty[word],
-      `processor ${id} may write a page that counts as clean (invariant 7)`,
-    );
-    for (let other = 0; other < block.mappings.length; other++) {
-      if (other === id) continue;
-      each(
-        block,
-        (word) =>
-          mapping.writable[word] &
-          ~scratch(word) &
-          ((block.mappings[other]?.mapped[word] ?? 0) & ~(block.residences[other]?.scratch[word] ?? 0)),
-        `processor ${id} may write a page that processor ${other} maps (invariants 2 and 3)`,
-      );
-      each(
-        block,
-        (word) => mapping.writable[word] & ~scratch(word) & (block.residences[other]?.resident[word] ?? 0),
-        `processor ${id} may write a page that has a second copy on node ${other} (invariant 2)`,
-      );
+    for (let word = 0; word < WORDS; word++) {
+      const mapped = mapping.mapped[word];
+      // What stands in for a denied page is nobody's content and does not count.
+      const scratch = own?.scratch[word] ?? 0;
+      const writable = mapping.writable[word] & ~scratch;
+      if ((mapped | writable) === 0) continue;
+      const blind = writable & ~mapped;
+      if (blind !== 0) refuse(block, word, blind, `processor ${id} may write a page that it may not read`);
+      const absent = mapped & ~((own?.resident[word] ?? 0) | scratch);
+      if (absent !== 0) refuse(block, word, absent, `processor ${id} maps a page that its node does not hold`);
+      if (writable !== 0) checkWriter(block, id, word, writable);
     }
   }
-  for (let node = 0; node < block.residences.length; node++) {
-    const residence = block.residences[node];
-    if (residence === undefined) continue;
-    each(
-      block,
-      (word) => residence.resident[word] & ~residence.backed[word],
-      `resident on node ${node} without memory`,
-    );
-    each(block, (word) => residence.resident[word] & residence.scratch[word], 'a scratch page counts as content');
-    if (size(residence.backed) !== residence.backedCount)
-      fail(block, 0, `node ${node} miscounts its memory (invariant 4)`);
+}
+
+/** Who may write a page is alone with it. */
+function checkWriter(block: Block, id: number, word: number, writable: number): void {
+  const clean = writable & ~block.dirty[word];
+  if (clean !== 0) refuse(block, word, clean, `processor ${id} may write a page that counts as clean (invariant 7)`);
+  for (let other = 0; other < block.residences.length; other++) {
+    const theirs = block.residences[other];
+    if (theirs === undefined || other === id) continue;
+    const shared = writable & (block.mappings[other]?.mapped[word] ?? 0) & ~theirs.scratch[word];
+    if (shared !== 0) {
+      refuse(block, word, shared, `processor ${id} may write a page that processor ${other} maps (invariants 2 and 3)`);
+    }
+    const second = writable & theirs.resident[word];
+    if (second !== 0) {
+      refuse(block, word, second, `processor ${id} may write a page that node ${other} has a copy of (invariant 2)`);
+    }
   }
-  checkFlight(block);
 }
 
-function residentAnywhere(block: Block, word: number): number {
-  let bits = 0;
-  for (const residence of block.residences) if (residence !== undefined) bits |= residence.resident[word];
-  return bits;
+function checkResidence(block: Block, node: number, { resident, backed, scratch, backedCount }: Residence): void {
+  for (let word = 0; word < WORDS; word++) {
+    const bare = resident[word] & ~backed[word];
+    if (bare !== 0) refuse(block, word, bare, `resident on node ${node} without memory`);
+    const both = resident[word] & scratch[word];
+    if (both !== 0) refuse(block, word, both, 'a scratch page counts as content');
+  }
+  if (size(backed) !== backedCount) fail(block, 0, `node ${node} miscounts its memory (invariant 4)`);
 }
 
-/** A page that is being copied can be written by nobody, and a page that is being filled can be seen by nobody. */
+/** A page that is being filled can be written by nobody. */
 function checkFlight(block: Block): void {
   const operation = block.operation;
-  if (operation === null || operation.phase !== 'transfer') return;
+  if (operation === null || operation.phase !== 'transfer' || operation.kind !== 'migrate') return;
+  const target = block.residences[operation.processor];
   for (let id = 0; id < block.mappings.length; id++) {
     const mapping = block.mappings[id];
     if (mapping === undefined) continue;
     const scratch = block.residences[id]?.scratch;
-    if (operation.kind !== 'migrate') continue;
-    each(
-      block,
-      (word) =>
-        mapping.writable[word] &
-        ~(scratch?.[word] ?? 0) &
-        operation.mask[word] &
-        ~operation.settled[word] &
-        movingIn(block, word),
-      'a page in flight may be written (invariant 5)',
-    );
+    for (let word = 0; word < WORDS; word++) {
+      const moving = operation.mask[word] & ~operation.settled[word] & ~(target?.resident[word] ?? 0);
+      const written = moving & mapping.writable[word] & ~(scratch?.[word] ?? 0);
+      if (written !== 0) refuse(block, word, written, 'a page in flight may be written (invariant 5)');
+    }
   }
 }
 
-function movingIn(block: Block, word: number): number {
-  const operation = block.operation;
-  if (operation === null) return 0;
-  return ~(block.residences[operation.processor]?.resident[word] ?? 0);
-}
-
-function checkFrames(block: Block, frames: Int32Array, backed: Mask, owners: Int32Array | null): void {
-  for (let page = 0; page < PAGES_PER_BLOCK; page++) {
-    if (has(backed, page) !== frames[page] >= 0) fail(block, page, 'memory without a frame, or a frame without memory');
-    if (frames[page] < 0 || owners === null) continue;
-    if (owners[frames[page]] !== -1) fail(block, page, `frame ${frames[page]} is used twice`);
-    owners[frames[page]] = block.index;
+function checkFrames(block: Block, frames: Int32Array, backed: Mask, owned: Int32Array): void {
+  let count = 0;
+  for (let page = next(backed, 0); page < PAGES_PER_BLOCK; page = next(backed, page + 1)) {
+    const frame = frames[page];
+    count++;
+    if (frame < 0) fail(block, page, 'memory without a frame');
+    if (((owned[frame >>> 5] >>> (frame & 31)) & 1) !== 0) fail(block, page, `frame ${frame} is used twice`);
+    owned[frame >>> 5] |= 1 << (frame & 31);
   }
+  for (let page = 0; page < PAGES_PER_BLOCK; page++) if (frames[page] >= 0) count--;
+  if (count !== 0) fail(block, 0, 'a frame without memory');
 }
 
 function checkBudget(processor: Processor, backed: number): void {

@@ -29,8 +29,9 @@ export class WatchedDevice extends SimulatedDevice {
   }
 
   override progress(): boolean {
-    this.changed = true;
-    return super.progress();
+    const moved = super.progress();
+    if (moved) this.changed = true;
+    return moved;
   }
 
   look(): Rights {
@@ -39,10 +40,16 @@ export class WatchedDevice extends SimulatedDevice {
     this.changed = false;
     readable.fill(0);
     writable.fill(0);
-    for (let page = 0; page < PAGES; page++) {
-      const access = this.mmu.access(page);
-      if (access !== Access.None) readable[page >>> 5] |= 1 << (page & 31);
-      if (access === Access.Write) writable[page >>> 5] |= 1 << (page & 31);
+    for (let word = 0; word < readable.length; word++) {
+      let read = 0;
+      let write = 0;
+      for (let bit = 0; bit < 32; bit++) {
+        const access = this.mmu.access(word * 32 + bit);
+        if (access !== Access.None) read |= 1 << bit;
+        if (access === Access.Write) write |= 1 << bit;
+      }
+      readable[word] = read;
+      writable[word] = write;
     }
     return this.rights;
   }

@@ -169,7 +169,7 @@ export class World implements Surroundings {
 
   /** Runs the whole schedule; throws at the first thing that is wrong. */
   run(): void {
-    const steps = this.random.between(60, 200);
+    const steps = this.random.between(40, 120);
     while (this.step < steps) this.event();
     this.settle();
     this.audit.contents();

@@ -4,8 +4,8 @@ import { Access } from '../../core/types.js';
 const PAGES_PER_TABLE = 512;
 
 export class Mmu {
-  /** An entry is the frame times four plus the access; 0 where nothing is mapped. */
-  private readonly tables = new Map<number, Float64Array>();
+  /** An entry is the frame times four plus the access, 0 where nothing is mapped: enough for 2 TiB of frames. */
+  private readonly tables = new Map<number, Int32Array>();
 
   map(page: number, count: number, frame: number, access: Access): void {
     for (let at = 0; at < count; at++) this.set(page + at, access === Access.None ? 0 : (frame + at) * 4 + access);
@@ -19,12 +19,12 @@ export class Mmu {
   }
 
   access(page: number): Access {
-    return (this.entry(page) % 4) as Access;
+    return (this.entry(page) & 3) as Access;
   }
 
   /** Only for pages that are mapped. */
   frame(page: number): number {
-    return Math.floor(this.entry(page) / 4);
+    return this.entry(page) >>> 2;
   }
 
   private entry(page: number): number {
@@ -36,7 +36,7 @@ export class Mmu {
     let table = this.tables.get(index);
     if (table === undefined) {
       if (entry === 0) return;
-      table = new Float64Array(PAGES_PER_TABLE);
+      table = new Int32Array(PAGES_PER_TABLE);
       this.tables.set(index, table);
     }
     table[page % PAGES_PER_TABLE] = entry;
