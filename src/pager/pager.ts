@@ -18,6 +18,7 @@ import { tree } from '../policy/prefetch/tree.js';
 import { Arrays } from './arrays.js';
 import { type Answer, Clients } from './clients.js';
 import { CoreRequests } from './core-requests.js';
+import { crash } from './crash.js';
 import { Devices, pollerSlots } from './devices.js';
 import { FileProvider } from './file-provider.js';
 import { FileTransfers } from './file-transfers.js';
@@ -230,7 +231,11 @@ export class Pager {
 
   private eventsOf(id: () => number): DriverEvents {
     return {
-      fault: (page, write, thread) => this.manager.fault(id(), page, write, thread),
+      fault: (page, write, thread) => {
+        // With a thread of the application in a fault: that is when nobody else would notice.
+        if (this.options.crash !== undefined && id() === HOST) crash(this.options.crash);
+        this.manager.fault(id(), page, write, thread);
+      },
       transferred: (token, status) => this.router.completed(token, status),
       revoked: (token) => this.manager.revoked(token),
       launched: (launch, failure) => {

@@ -73,6 +73,8 @@ export interface ManagerOptions {
   readonly inject?: Injection;
   /** Ends the manager on purpose at the first fault of the host, to test what happens then. */
   readonly crash?: 'throw' | 'exit' | 'heap' | 'hang';
+  /** How long the manager may stand still before it counts as stuck. */
+  readonly heartbeatLimitMs?: number;
 }
 
 /** A file that fills a range. The descriptor becomes the manager's to close. */
@@ -147,10 +149,10 @@ export interface ProcessorStats {
   readonly bytesZeroed: number;
   readonly bytesFromFiles: number;
   readonly evictions: number;
-  readonly revocations: number;
-  readonly denied: number;
   /** Pieces that the node found no memory for, though its budget allowed them; they were tried again in smaller ones. */
   readonly refusals: number;
+  readonly revocations: number;
+  readonly denied: number;
   readonly launches: number;
   readonly alive: boolean;
 }

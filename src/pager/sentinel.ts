@@ -6,17 +6,23 @@
 import { writeSync } from 'node:fs';
 import { parentPort, Worker, workerData } from 'node:worker_threads';
 import { kill } from '../linux/process.js';
+import { CRASH_HEAP_MIB } from './crash.js';
 import { Control, type ManagerOptions, SpaceState } from './protocol.js';
 
 const TICK_MS = 500;
-/** Looks without a heartbeat after which the manager counts as stuck; counted, since a suspended machine loses no ticks. */
-const TICKS_WITHOUT_HEARTBEAT = 20;
+const HEARTBEAT_LIMIT_MS = 10_000;
 const SIGKILL = 9;
 
 const options = workerData as ManagerOptions;
 const control = new Int32Array(options.control);
+/** Looks without a heartbeat after which the manager counts as stuck; counted, since a suspended machine loses no ticks. */
+const ticksAllowed = Math.ceil((options.heartbeatLimitMs ?? HEARTBEAT_LIMIT_MS) / TICK_MS);
 
-const manager = new Worker(new URL('./manager.js', import.meta.url), { workerData: options, name: 'onemem manager' });
+const manager = new Worker(new URL('./manager.js', import.meta.url), {
+  workerData: options,
+  name: 'onemem manager',
+  ...(options.crash === 'heap' ? { resourceLimits: { maxOldGenerationSizeMb: CRASH_HEAP_MIB } } : {}),
+});
 manager.on('message', (message) => parentPort?.postMessage(message));
 
 let last = 0;
@@ -26,14 +32,16 @@ const watch = setInterval(() => {
   if (beat !== last || Atomics.load(control, Control.State) !== SpaceState.Running) {
     last = beat;
     ticks = 0;
-  } else if (++ticks >= TICKS_WITHOUT_HEARTBEAT) {
-    endProcess(`has not moved for ${(TICK_MS * TICKS_WITHOUT_HEARTBEAT) / 1000} s`);
+  } else if (++ticks >= ticksAllowed) {
+    endProcess(`has not moved for ${(TICK_MS * ticksAllowed) / 1000} s`);
   }
 }, TICK_MS);
 
 let problem = '';
 manager.on('error', (error) => {
-  problem = error.stack ?? error.message;
+  // The message and where it came from, on one line, so that a log shows it as one event.
+  const [place = ''] = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
+  problem = `${error.name}: ${error.message}`.replace(/\s*\n\s*/g, ' ') + place.replace(/^\s+at /, ' at ');
 });
 manager.on('exit', (code) => {
   clearInterval(watch);
