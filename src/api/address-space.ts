@@ -66,6 +66,8 @@ export interface SpaceOptions {
   readonly inject?: Injection;
   /** @internal Ends the manager on purpose, at the first touch of an array by this process. */
   readonly crash?: ManagerOptions['crash'];
+  /** @internal How long the manager may stand still. */
+  readonly heartbeatLimitMs?: number;
 }
 
 export interface FileArrayOptions {
@@ -284,7 +286,9 @@ export class AddressSpace {
     this.client.close();
     this.onClosed();
     this.viewCounter.close();
-    closeEventfd(this.spaceHandle.wakeFd);
+    // A thread that is attached may be about to raise it; by then the number could be that of another file.
+    const control = new Int32Array(this.spaceHandle.control);
+    if (Atomics.load(control, Control.AttachedThreads) === 0) closeEventfd(this.spaceHandle.wakeFd);
   }
 }
 
@@ -381,9 +385,10 @@ export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpac
     userModeOnly: options.userModeOnly ?? false,
     devices,
     checkInvariants: options.checkInvariants ?? false,
-    ...(options.crash === undefined ? {} : { crash: options.crash }),
-  };
     ...(options.inject === undefined ? {} : { inject: options.inject }),
+    ...(options.crash === undefined ? {} : { crash: options.crash }),
+    ...(options.heartbeatLimitMs === undefined ? {} : { heartbeatLimitMs: options.heartbeatLimitMs }),
+  };
   const sentinel = new Worker(new URL('../pager/sentinel.js', import.meta.url), {
     workerData: manager,
     name: 'onemem sentinel',
@@ -449,6 +454,7 @@ export function attachSpace(handle: SpaceHandle): AddressSpace {
   const known = attached.get(handle.name);
   if (known !== undefined && !known.isClosed) return known;
   const control = new Int32Array(handle.control);
+  // Counted before the look at the state, so that an owner who closes the space meanwhile sees one of the two.
   Atomics.add(control, Control.AttachedThreads, 1);
   let counted = true;
   const leave = (): void => {
@@ -456,7 +462,13 @@ export function attachSpace(handle: SpaceHandle): AddressSpace {
     counted = false;
     attached.delete(handle.name);
   };
-  const space = new AddressSpace(handle, null, leave);
+  let space: AddressSpace;
+  try {
+    space = new AddressSpace(handle, null, leave);
+  } catch (error) {
+    leave();
+    throw error;
+  }
   attached.set(handle.name, space);
   if (!isMainThread) process.once('exit', leave);
   return space;

@@ -36,16 +36,23 @@ export class Client {
 
   constructor(readonly handle: SpaceHandle) {
     this.control = new Int32Array(handle.control);
+    this.assertOpen('cannot attach');
     const client = randomUUID();
     this.channel = new BroadcastChannel(clientChannel(handle.name, client));
     this.channel.onmessage = (message) => this.handle_((message as unknown as { data: FromManager }).data);
     this.channel.unref();
     const hello = new BroadcastChannel(helloChannel(handle.name));
-    hello.postMessage({ client, answers: this.answers.buffer as SharedArrayBuffer } satisfies ClientHello);
-    notifyEventfd(handle.wakeFd);
-    // A broadcast reaches those who listen already: the manager raises the word when it does.
-    while (Atomics.wait(this.answers, 0, 0, LOOK_MS) === 'timed-out') this.assertOpen('cannot attach');
-    hello.close();
+    try {
+      hello.postMessage({ client, answers: this.answers.buffer as SharedArrayBuffer } satisfies ClientHello);
+      notifyEventfd(handle.wakeFd);
+      // A broadcast reaches those who listen already: the manager raises the word when it does.
+      while (Atomics.wait(this.answers, 0, 0, LOOK_MS) === 'timed-out') this.assertOpen('cannot attach');
+    } catch (error) {
+      this.channel.close();
+      throw error;
+    } finally {
+      hello.close();
+    }
   }
 
   get isClosed(): boolean {
