@@ -19,6 +19,11 @@ const stages = [
   { name: 'types of the tests', run: ['npm', 'run', '-s', 'build:test'], seconds: 120 },
   { name: 'boundaries', run: ['npm', 'run', '-s', 'boundaries'], seconds: 120 },
   { name: 'unit', run: ['npm', 'run', '-s', 'unit'], seconds: 300 },
+  {
+    name: 'simulation',
+    run: ['npm', 'run', '-s', 'simulation', '--', '--schedules', '20000', '--first-seed', '1'],
+    seconds: 900,
+  },
 ];
 
 const wanted = process.argv.slice(2);

@@ -86,7 +86,7 @@ export function evictBlock(state: State, block: Block, processor: Processor): bo
 function firstStale(state: State, processor: Processor, forBlock: Block): Block | null {
   for (let index = processor.unused.head; index !== -1; index = processor.unused.after(index)) {
     const block = state.va.blocks.get(index);
-    if (block === undefined || block === forBlock || block.operation !== null) continue;
+    if (block === undefined || block === forBlock || block === state.keep || block.operation !== null) continue;
     const residence = block.residences[processor.id];
     // Scratch pages are no content either, but threads use them.
     if (residence !== undefined && residence.backedCount > size(residence.scratch)) return block;
@@ -106,7 +106,7 @@ function releaseAll(state: State, block: Block, processor: Processor): void {
 
 function isEvictable(state: State, processor: Processor, index: number, forBlock: Block, droppable: boolean): boolean {
   const block = state.va.blocks.get(index);
-  if (block === undefined || block === forBlock || block.operation !== null) return false;
+  if (block === undefined || block === forBlock || block === state.keep || block.operation !== null) return false;
   const residence = block.residences[processor.id];
   if (residence === undefined || residence.backedCount === 0) return false;
   if (residence.protectedBy > 0 || isHeld(block, processor.id)) return false;

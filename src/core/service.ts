@@ -19,6 +19,11 @@ import {
 import { Access, type DenyReason, HOST, PAGES_PER_BLOCK, Status } from './types.js';
 import type { Block, Mapping, Operation, Task } from './va-block.js';
 
+/** Blocks are brought ahead of a walk on nodes of at least 32 MiB. */
+const READ_AHEAD_LEAST_PAGES = 16 * PAGES_PER_BLOCK;
+/** The request number of tasks that nobody waits for. */
+const NOBODY = 0;
+
 const plan: OperationPlan = {
   kind: 'migrate',
   processor: 0,
@@ -75,7 +80,9 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
     } else if (task.kind === 'present' && state.processors[task.processor]?.state !== 'alive') {
       reason = 'LOST';
     } else {
-      const outcome = doTask(state, block, task);
+      // Whoever holds pages uses them without faulting, and would find nothing where there is none.
+      if (task.hold) reason = absence(block, task.mask);
+      const outcome = reason === null ? doTask(state, block, task) : 'done';
       if (outcome === 'started') return;
       if (outcome === 'blocked') {
         // Pages that cannot go home for want of room there must not hold up what may make that room.
@@ -97,6 +104,15 @@ function isDeathKnown(state: State, { kind, processor, lostSource }: Operation):
   if (target === undefined || target.state === 'dead') return true;
   const source = state.processors[lostSource];
   return lostSource >= 0 && (source === undefined || source.state === 'dead');
+}
+
+function absence(block: Block, mask: Mask): DenyReason | null {
+  let lost = 0;
+  for (let word = 0; word < WORDS; word++) {
+    if ((mask[word] & block.freed[word]) !== 0) return 'FREED';
+    lost |= mask[word] & block.lost[word];
+  }
+  return lost === 0 ? null : 'LOST';
 }
 
 function givesUp(block: Block, failure: Status): boolean {
@@ -122,7 +138,7 @@ function doTask(state: State, block: Block, task: Task): Outcome {
   return outcome;
 }
 
-/** Pages of the task that are as it asked; lost and freed ones are not, though they keep no task from ending. */
+/** Pages of the task that are as it asked; lost and freed ones are not, though they keep no task but a hold from its end. */
 function pagesDone(state: State, block: Block, task: Task): number {
   const residence = task.kind === 'present' ? residenceOf(state, block, task.processor) : undefined;
   const pages = state.maskA;
@@ -273,9 +289,10 @@ function transferTo(
   for (let word = 0; word < WORDS; word++) needed[word] = mask[word] & ~residence.backed[word];
   const pages = size(needed);
   for (let word = 0; word < WORDS; word++) needed[word] = mask[word];
-  if (pages > 0 && !reclaim(state, processor, pages, block)) {
-    return waitForMemory(state, block, processor);
-  }
+  state.keep = block;
+  const room = pages === 0 || reclaim(state, processor, pages, block);
+  state.keep = null;
+  if (!room) return waitForMemory(state, block, processor);
   plan.kind = 'migrate';
   plan.processor = processor.id;
   plan.access = access;
@@ -375,7 +392,33 @@ function serviceFault(
   if (access === Access.Write && !write && !intent) keepOwned(state, block, processor.id, allowed);
   request.allowed.set(allowed);
   processor.prefetch(request);
-  return migrate(state, block, processor, access, true, request.result, page, null);
+  const outcome = migrate(state, block, processor, access, true, request.result, page, null);
+  if (request.streaming && outcome === 'started') readAhead(state, block, processor, access);
+  return outcome;
+}
+
+/**
+ * A processor that walks through a range will want the next block: it is brought while the processor works on this one. Only
+ * where the node has room for many blocks, since on a small one the guess would push out what is in use.
+ */
+function readAhead(state: State, block: Block, processor: Processor, access: Access): void {
+  if (processor.budgetPages < READ_AHEAD_LEAST_PAGES || processor.id === HOST) return;
+  // Upwards only: the block below has been seen, so that this is the direction.
+  if (!isWhole(state, block, block.index - 1, processor.id)) return;
+  const ahead = state.va.block(block.index + 1);
+  if (ahead === undefined || ahead.range !== block.range) return;
+  if (ahead.operation !== null || ahead.tasks.length > 0 || isWhole(state, block, ahead.index, processor.id)) return;
+  const mask = ahead.inside.slice();
+  ahead.tasks.push({
+    kind: 'present',
+    mask,
+    processor: processor.id,
+    access,
+    map: true,
+    hold: false,
+    request: NOBODY,
+  });
+  makeReady(state, ahead);
 }
 
 function nextWaiting(mapping: Mapping): number {

@@ -135,6 +135,8 @@ export interface State {
    * gather are not counted: if only they are left, nothing ends by itself any more.
    */
   holds: number;
+  /** The block that room is being made for: to drop a copy of it meanwhile would undo what was decided about its pages. */
+  keep: Block | null;
   /** Counts what was asked for from outside: each time, blocks whose eviction kept failing are tried again. */
   effort: number;
   /** Blocks that a processor should leave, while the host has no room for them: looked at again when it has. */
@@ -166,6 +168,7 @@ export function createState(commands: Commands, policies: Policies, blockCount: 
     evictMask: createMask(),
     activeOperations: 0,
     holds: 0,
+    keep: null,
     effort: 0,
     parked: new IntrusiveList(),
   };

@@ -87,6 +87,12 @@ export class Audit {
     return block !== undefined && has(block.lost, page % PAGES_PER_BLOCK);
   }
 
+  /** Whether the page is given back already, while the request that does it may go on. */
+  isFreed(page: number): boolean {
+    const block = this.world.manager.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
+    return block !== undefined && has(block.freed, page % PAGES_PER_BLOCK);
+  }
+
   /** Pages whose only copy is on this node: they may be reported lost with it. */
   noteSoleCopies(node: number): void {
     for (const block of this.world.manager.state.va.blocks.values()) {
@@ -98,18 +104,6 @@ export class Audit {
         );
         if (!elsewhere) this.world.mayBeLost.add(block.index * PAGES_PER_BLOCK + page);
       }
-    }
-  }
-
-  /** Takes what is there for what must be there, after something ended half way. */
-  adopt(first: number, count: number): void {
-    const { world } = this;
-    for (let page = first; page < first + count; page++) {
-      world.fuzzy[page]--;
-      const block = world.manager.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
-      const inBlock = page % PAGES_PER_BLOCK;
-      if (block === undefined || has(block.lost, inBlock)) continue;
-      if (has(block.blank, inBlock) && !has(block.dirty, inBlock)) world.shadow[page] = 0;
     }
   }
 

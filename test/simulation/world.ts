@@ -93,6 +93,8 @@ export class World implements Surroundings {
   /** Counts what makes a page's value uncertain for now: emptying, freeing, a launch that failed half way. */
   readonly fuzzy = new Uint8Array(PAGES);
   readonly freed = new Uint8Array(PAGES);
+  /** A launch that failed may have emptied the page or not; the first look at it tells. */
+  private readonly perhapsEmpty = new Uint8Array(PAGES);
   readonly audit: Audit;
   /** Pages whose only copy was on a device when it was lost, or could not be brought home: these may be reported lost. */
   readonly mayBeLost = new Set<number>();
@@ -104,7 +106,12 @@ export class World implements Surroundings {
   private readonly holds: Hold[] = [];
   private readonly condemned = new Set<ProcessorId>();
   private readonly leaving = new Set<ProcessorId>();
+  /** More is allocated than the host can hold. */
   private readonly tight: boolean;
+  /** Large memories move as a whole. */
+  private readonly heavy: boolean;
+  /** Queued pieces that are carried out between two other events, at most. */
+  private readonly pieces: number;
   private readonly lossy: boolean;
   private providerFailure: number;
   private readonly sourceChanges: number;
@@ -130,15 +137,17 @@ export class World implements Surroundings {
     this.random = random;
     const calm = random.chance(0.25);
     this.weather = {
-      noMemory: calm || random.chance(0.4) ? 0 : 0.05,
-      copyFailure: calm || random.chance(0.4) ? 0 : 0.05,
+      noMemory: calm ? 0 : random.pick([0, 0, 0.05, 0.05, 0.4]),
+      copyFailure: calm ? 0 : random.pick([0, 0, 0.05, 0.05, 0.5]),
       later: random.pick([0, 0.2, 0.5, 0.9]),
     };
     this.mayGiveUp = this.weather.copyFailure > 0;
     this.providerFailure = calm ? 0 : random.pick([0, 0.05]);
     this.sourceChanges = calm ? 0 : random.pick([0, 0, 0.01]);
     this.lossy = random.chance(0.5);
-    this.tight = random.chance(0.15);
+    this.tight = random.chance(0.25);
+    this.heavy = random.chance(0.4);
+    this.pieces = random.pick([1, 4, 12]);
     this.router = new Router(
       {
         deny: (processor, page, write, _thread, reason) => this.deny(processor, page, write, reason),
@@ -154,7 +163,7 @@ export class World implements Surroundings {
     this.audit = new Audit(this);
     this.host = this.addModel({
       name: 'host',
-      budgetPages: PAGES_PER_BLOCK * random.between(3, 6) + random.below(PAGES_PER_BLOCK),
+      budgetPages: PAGES_PER_BLOCK * (this.tight ? 3 : random.between(3, 6)) + random.below(PAGES_PER_BLOCK),
       units: 2,
       memorySurvives: true,
     });
@@ -207,7 +216,7 @@ export class World implements Surroundings {
     { name: 'deliver a fault', weight: 8, can: () => this.messages.length > 0, act: () => this.deliver() },
     { name: 'acknowledge', weight: 6, can: () => this.modelWith('revokes') !== null, act: () => this.acknowledge() },
     { name: 'end a copy', weight: 7, can: () => this.modelWith('pendingCopies') !== null, act: () => this.endCopy() },
-    { name: 'next piece', weight: 10, can: () => this.router.busy, act: () => void this.router.step() },
+    { name: 'next piece', weight: 10, can: () => this.router.busy, act: () => this.nextPieces() },
     {
       name: DEVICE_GOES_ON,
       weight: 8,
@@ -466,7 +475,15 @@ export class World implements Surroundings {
     this.router.detach(id);
   }
 
+  private nextPieces(): void {
+    for (let count = this.random.between(1, this.pieces); count > 0; count--) this.router.step();
+  }
+
   private progress(): void {
+    for (let count = this.random.between(1, this.pieces); count > 0; count--) this.progressOnce();
+  }
+
+  private progressOnce(): void {
     this.resting = true;
     for (const device of this.devices) {
       if (!(device instanceof SimulatedDevice)) continue;
@@ -481,7 +498,7 @@ export class World implements Surroundings {
 
   private allocate(): void {
     const { random } = this;
-    let pages = random.pick([1, 7, 40, 300, 512, 700, 1024]);
+    let pages = random.pick(this.heavy ? [300, 512, 700, 1024, 1024] : [1, 7, 40, 300, 512, 700]);
     const used = this.memories.reduce((sum, memory) => sum + memory.range.pages, 0);
     // Unless the schedule is about want of memory, the host can hold everything, so that want must not be heard of.
     if (!this.tight) pages = Math.min(pages, this.host.description.budgetPages - used);
@@ -495,6 +512,7 @@ export class World implements Surroundings {
       this.shadow[page] = provided ? providedValue(page) : 0;
     this.fuzzy.fill(0, range.first, range.first + pages);
     this.freed.fill(0, range.first, range.first + pages);
+    this.perhapsEmpty.fill(0, range.first, range.first + pages);
     for (let page = range.first; page < range.first + pages; page++) this.mayBeLost.delete(page);
     this.memories.push({ range, users: 0, exclusive: false, frees: 0, freesLeft: 0 });
   }
@@ -506,6 +524,7 @@ export class World implements Surroundings {
 
   private pages(memory: Memory): [first: number, count: number] {
     const { range } = memory;
+    if (this.random.chance(this.heavy ? 0.6 : 0.1)) return [range.first, range.pages];
     const first = this.random.chance(0.5) ? 0 : this.random.below(range.pages);
     return [range.first + first, this.random.between(1, range.pages - first)];
   }
@@ -575,6 +594,7 @@ export class World implements Surroundings {
   private emptied(first: number, count: number): void {
     for (let page = first; page < first + count; page++) {
       this.fuzzy[page]--;
+      this.perhapsEmpty[page] = 0;
       this.shadow[page] = 0;
     }
   }
@@ -587,7 +607,7 @@ export class World implements Surroundings {
     const [first, count] = this.pages(memory);
     // A block may be larger than what a device without faults has at all.
     const request = this.ask(() => {}, this.devices[processor] instanceof SimulatedDevice);
-    const access = this.random.chance(0.3) ? Access.Write : Access.Read;
+    const access = this.random.chance(this.heavy ? 0.7 : 0.3) ? Access.Write : Access.Read;
     this.trace(() => `  request ${request}: prefetch ${first}+${count} to ${processor} with ${access}`);
     this.manager.acquire(request, processor, first, count, access, true, false);
   }
@@ -614,7 +634,7 @@ export class World implements Surroundings {
 
   private useHold({ first, count, access }: Hold): void {
     for (let page = first; page < first + count; page++) {
-      if (this.freed[page] !== 0 || this.audit.isLost(page)) continue;
+      if (this.audit.isFreed(page) || this.audit.isLost(page)) continue;
       this.check(page, this.host.value(page), 'a file transfer');
       if (access === Access.Write) this.write(this.host, page);
     }
@@ -676,7 +696,12 @@ export class World implements Surroundings {
       memory.exclusive = false;
       if (failure === null) this.emptied(first, count);
       // Otherwise nobody knows how far it got: each page has its old value or none.
-      else this.audit.adopt(first, count);
+      else {
+        for (let page = first; page < first + count; page++) {
+          this.fuzzy[page]--;
+          this.perhapsEmpty[page] = 1;
+        }
+      }
     }
     const { device } = launch;
     const died = this.devices[launch.processor] !== device || this.isDead(launch.processor);
@@ -730,6 +755,7 @@ export class World implements Surroundings {
       for (let at = 0; at < count; at++) {
         if (this.random.chance(0.5)) continue;
         this.shadow[first + at] = ++this.version;
+        this.perhapsEmpty[first + at] = 0;
         (args[index] as Uint32Array).fill(this.version, at * WORDS_PER_PAGE, (at + 1) * WORDS_PER_PAGE);
       }
     }
@@ -841,11 +867,15 @@ export class World implements Surroundings {
     this.version++;
     device.store(page, this.version);
     this.shadow[page] = this.version;
+    this.perhapsEmpty[page] = 0;
   }
 
   /** What was read must be what was written last. */
   check(page: number, value: number, who: string): void {
-    if (this.fuzzy[page] > 0 || value === this.shadow[page]) return;
+    if (this.fuzzy[page] > 0) return;
+    if (this.perhapsEmpty[page] === 1 && value === 0) this.shadow[page] = 0;
+    this.perhapsEmpty[page] = 0;
+    if (value === this.shadow[page]) return;
     throw new Error(`${who} reads ${value} from page ${page}, which must be ${this.shadow[page]}`);
   }
 
