@@ -5,7 +5,7 @@
 import { writeSync } from 'node:fs';
 import { checkInvariants } from '../core/invariants.js';
 import { MemoryManager } from '../core/memory-manager.js';
-import { Access, type DenyReason, HOST, PAGE_BYTES, PAGES_PER_BLOCK } from '../core/types.js';
+import { Access, type DenyReason, HOST, PAGE_BYTES, PAGES_PER_BLOCK, type PrefetchPolicy } from '../core/types.js';
 import type { DriverEvents } from '../drivers/driver.js';
 import { HostDriver } from '../drivers/host-linux/host.js';
 import { Router } from '../drivers/router.js';
@@ -14,7 +14,7 @@ import { closeDescriptor } from '../linux/libc.js';
 import { Poller } from '../linux/poll.js';
 import { kill } from '../linux/process.js';
 import { lru } from '../policy/eviction/lru.js';
-import { tree } from '../policy/prefetch/tree.js';
+import { none, tree } from '../policy/prefetch/tree.js';
 import { Arrays } from './arrays.js';
 import { type Answer, Clients } from './clients.js';
 import { CoreRequests } from './core-requests.js';
@@ -88,7 +88,7 @@ export class Pager {
     );
     this.manager = new MemoryManager(
       this.router,
-      { eviction: lru, prefetch: () => tree() },
+      { eviction: lru, prefetch: () => prefetchPolicy(options.prefetch) },
       Math.floor(options.bytes / (PAGE_BYTES * PAGES_PER_BLOCK)),
     );
     this.engine = new IoEngine(options.wakeFd);
@@ -427,4 +427,9 @@ function writeError(message: string): void {
   } catch {
     // A closed stderr is no reason to fail.
   }
+}
+
+function prefetchPolicy(wanted: ManagerOptions['prefetch'] = 'tree'): PrefetchPolicy {
+  if (wanted === 'none') return none;
+  return tree(wanted === 'tree' ? {} : wanted);
 }

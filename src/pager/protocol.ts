@@ -68,6 +68,8 @@ export interface ManagerOptions {
   readonly hostBudgetBytes: number;
   readonly userModeOnly: boolean;
   readonly devices: readonly DeviceOptions[];
+  /** What a fault brings along: 'tree' unless said otherwise, 'none' the touched page alone, or a tree of another density. */
+  readonly prefetch?: 'tree' | 'none' | { readonly thresholdPercent: number };
   readonly checkInvariants: boolean;
   /** What goes wrong with the host's memory. */
   readonly inject?: Injection;

@@ -1,0 +1,115 @@
+/**
+ * Every figure that is published, a command each:
+ *
+ *   npm run -s bench -- [NAME...] [--json] [--runs N] [--list]
+ *
+ * A name is a bench or the beginning of a figure's name: `cpu-fault`, `cpu-fault/minor`, `oversubscribed/triad/1.5x`. Each bench runs in
+ * a process of its own, so that none finds what another left behind: compiled code, threads on a CPU, a heap.
+ */
+import { spawn } from 'node:child_process';
+import { cpus, release, totalmem } from 'node:os';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { bandwidth } from './bandwidth.js';
+import { cpuFault } from './cpu-fault.js';
+import { cpuFaultBlock } from './cpu-fault-block.js';
+import { deviceFault } from './device-fault.js';
+import { fitsCold, fitsWarm } from './fits.js';
+import type { Bench, Line } from './harness.js';
+import { oversubscribed } from './oversubscribed.js';
+import { resident } from './resident.js';
+
+const benches: readonly Bench[] = [
+  cpuFault,
+  cpuFaultBlock,
+  deviceFault,
+  resident,
+  fitsCold,
+  fitsWarm,
+  oversubscribed,
+  bandwidth,
+];
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    json: { type: 'boolean', default: false },
+    runs: { type: 'string', default: '5' },
+    list: { type: 'boolean', default: false },
+    'in-process': { type: 'boolean', default: false },
+  },
+});
+const runs = Number(values.runs);
+if (!(Number.isInteger(runs) && runs >= 1)) {
+  console.error(`--runs is ${values.runs}; it must be a whole number of 1 or more`);
+  process.exit(2);
+}
+for (const name of positionals) {
+  if (benches.some((bench) => bench.name === name.split('/')[0])) continue;
+  console.error(`no bench '${name}'; there are ${benches.map((bench) => bench.name).join(', ')}`);
+  process.exit(2);
+}
+
+if (values.list) for (const { name, what } of benches) console.log(`${name.padEnd(16)} ${what}`);
+else if (values['in-process']) await runHere(positionals[0]);
+else process.exitCode = await runAll();
+
+/** Whether a figure was asked for: by its own name, a beginning of it, or not by name at all. */
+function wanted(names: readonly string[], figure: string): boolean {
+  return names.length === 0 || names.some((name) => figure === name || figure.startsWith(`${name}/`));
+}
+
+async function runHere(name: string): Promise<void> {
+  const bench = benches.find((each) => each.name === name.split('/')[0]) as Bench;
+  await bench.run({
+    runs,
+    wants: (figure) => wanted(positionals, figure),
+    report: (line) => process.stdout.write(`${JSON.stringify(line)}\n`),
+  });
+}
+
+async function runAll(): Promise<number> {
+  if (!values.json) {
+    const [cpu] = cpus();
+    const memory = Math.round(totalmem() / 2 ** 30);
+    console.log(`# ${cpus().length} x ${cpu?.model}, ${memory} GiB, Linux ${release()}, Node.js ${process.version}`);
+  }
+  let failed = 0;
+  for (const { name } of benches) {
+    const names = positionals.filter((each) => each.split('/')[0] === name);
+    if (positionals.length > 0 && names.length === 0) continue;
+    const code = await runChild(names.length === 0 ? [name] : names);
+    if (code === 0) continue;
+    failed++;
+    console.error(`${name}: failed (${code})`);
+  }
+  return failed > 0 ? 1 : 0;
+}
+
+async function runChild(names: readonly string[]): Promise<number | string> {
+  const script = fileURLToPath(import.meta.url);
+  const child = spawn(process.execPath, [script, '--in-process', '--runs', String(runs), ...names], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = new Promise<number | string>((resolve) =>
+    child.once('close', (code, signal) => resolve(code ?? signal ?? 1)),
+  );
+  for await (const text of createInterface(child.stdout)) {
+    if (values.json) console.log(text);
+    else show(JSON.parse(text) as Line);
+  }
+  return ended;
+}
+
+function show(line: Line): void {
+  const { name, ours, reference, ratio, unit, runs: count, spread, comparedWith, ...rest } = line;
+  const against = reference === null ? '' : `${String(comparedWith)} ${reference} ${unit}, ${ratio?.toFixed(2)}x`;
+  const shown = Object.entries(rest).map(
+    ([key, value]) => `${key} ${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  );
+  console.log(
+    `${name.padEnd(34)} ${`${ours} ${unit}`.padEnd(14)} ${against.padEnd(34)} ${count} runs, spread ${Math.round(spread * 100)}%`,
+  );
+  if (shown.length > 0) console.log(`${' '.repeat(35)}${shown.join(', ')}`);
+}

@@ -1,0 +1,247 @@
+/**
+ * Launches over more than the device has. The reference is a roofline that nobody can beat: the longest of computing with everything in
+ * place, copying every input in once, and copying every output out once, as if the three went on at the same time and cost nothing else.
+ * Ours runs from the launch, with all data on the host, until the results are home.
+ */
+import { type AddressSpace, type Device, f32, kernel, type ManagedArray, openSpace, u32 } from '../src/index.js';
+import { MemoryCopy } from './bandwidth.js';
+import { type Bench, compare, median, rounded, type Settings, verify } from './harness.js';
+import { warmMemory } from './placement.js';
+
+const FACTORS = [0.75, 1.25, 1.5, 2];
+const BLOCK_BYTES = 2 ** 21;
+const WORDS_PER_PAGE = 1024;
+/** Of the memory copies that measure the rate; as much as the caches cannot hold. */
+const COPIED_BYTES = 2 ** 26;
+
+/** One program at one size: the managed arrays, the same data in plain ones, and how both are run. */
+interface Job {
+  readonly inputs: readonly ManagedArray[];
+  readonly outputs: readonly { readonly array: ManagedArray; readonly plain: Float32Array }[];
+  launch(device: Device): Promise<void>;
+  /** On plain arrays: the compute part of the roofline, and the right result. */
+  compute(): void;
+}
+
+interface Program {
+  readonly name: string;
+  readonly deviceBytes: number;
+  make(space: AddressSpace, bytes: number): Job;
+}
+
+const triadKernel = kernel({ a: f32.out, b: f32.in, c: f32.in, s: f32 }, ({ a, b, c, s }, { begin, end }) => {
+  for (let i = begin; i < end; i++) a[i] = b[i] + s * c[i];
+});
+
+const stencilKernel = kernel({ from: f32.in, to: f32.out, width: u32 }, ({ from, to, width }, { begin, end, size }) => {
+  for (let row = Math.max(begin, 1); row < Math.min(end, size - 1); row++) {
+    for (let at = row * width + 1; at < row * width + width - 1; at++) {
+      to[at] = 0.2 * (from[at] + from[at - 1] + from[at + 1] + from[at - width] + from[at + width]);
+    }
+  }
+});
+
+const sgemmKernel = kernel({ a: f32.in, b: f32.in, c: f32.out, n: u32 }, ({ a, b, c, n }, { begin, end }) => {
+  // 32 rows at a time, so that b is walked once for each of these and not once for each row.
+  for (let first = begin; first < end; first += 32) {
+    const last = Math.min(first + 32, end);
+    for (let k = 0; k < n; k++) {
+      for (let row = first; row < last; row++) {
+        const factor = a[row * n + k];
+        const to = row * n;
+        const from = k * n;
+        for (let column = 0; column < n; column++) c[to + column] += factor * b[from + column];
+      }
+    }
+  }
+});
+
+const gatherKernel = kernel(
+  { table: f32.in, order: u32.in, result: f32.out },
+  ({ table, order, result }, { begin, end }) => {
+    for (let i = begin; i < end; i++) result[i] = table[order[i]];
+  },
+);
+
+/** Numbers that are exact in 32 bits, and differ from page to page. */
+function fill(array: ManagedArray, factor: number): Float32Array {
+  const data = array.data as Float32Array;
+  for (let i = 0; i < data.length; i++) data[i] = ((i * factor) % 251) + (i >> 10) / 1024;
+  return Float32Array.from(data);
+}
+
+const programs: readonly Program[] = [
+  {
+    name: 'triad',
+    deviceBytes: 2 ** 25,
+    make: (space, bytes) => {
+      const length = Math.floor(bytes / 3 / 4096) * WORDS_PER_PAGE;
+      const [a, b, c] = [0, 1, 2].map(() => space.array(Float32Array, length));
+      const [plainB, plainC, plain] = [fill(b, 3), fill(c, 7), new Float32Array(length)];
+      return {
+        inputs: [b, c],
+        outputs: [{ array: a, plain }],
+        launch: (device) => device.run(triadKernel, { a, b, c, s: 3 }, { size: length }),
+        compute: () =>
+          triadKernel.kernel?.(
+            { a: plain, b: plainB, c: plainC, s: 3 },
+            { begin: 0, end: length, size: length, unit: 0, units: 1 },
+          ),
+      };
+    },
+  },
+  {
+    name: 'stencil',
+    deviceBytes: 2 ** 25,
+    make: (space, bytes) => {
+      const width = 2048;
+      const height = Math.floor(bytes / 2 / 4 / width);
+      const [from, to] = [0, 1].map(() => space.array(Float32Array, width * height));
+      const [plainFrom, plain] = [fill(from, 3), new Float32Array(width * height)];
+      return {
+        inputs: [from],
+        outputs: [{ array: to, plain }],
+        launch: (device) => device.run(stencilKernel, { from, to, width }, { size: height }),
+        compute: () =>
+          stencilKernel.kernel?.(
+            { from: plainFrom, to: plain, width },
+            { begin: 0, end: height, size: height, unit: 0, units: 1 },
+          ),
+      };
+    },
+  },
+  {
+    name: 'sgemm',
+    // Small, since its work grows faster than its data.
+    deviceBytes: 6 * 2 ** 20,
+    make: (space, bytes) => {
+      const n = Math.floor(Math.sqrt(bytes / 3 / 4));
+      const [a, b, c] = [0, 1, 2].map(() => space.array(Float32Array, n * n));
+      const [plainA, plainB, plain] = [fill(a, 3), fill(b, 7), new Float32Array(n * n)];
+      return {
+        inputs: [a, b],
+        outputs: [{ array: c, plain }],
+        launch: (device) => device.run(sgemmKernel, { a, b, c, n }, { size: n }),
+        compute: () => {
+          plain.fill(0);
+          sgemmKernel.kernel?.({ a: plainA, b: plainB, c: plain, n }, { begin: 0, end: n, size: n, unit: 0, units: 1 });
+        },
+      };
+    },
+  },
+  {
+    name: 'gather',
+    deviceBytes: 2 ** 25,
+    make: (space, bytes) => {
+      const length = Math.floor(bytes / 4096) * WORDS_PER_PAGE;
+      const count = 2 ** 16;
+      const table = space.array(Float32Array, length);
+      const order = space.array(Uint32Array, count);
+      const result = space.array(Float32Array, count);
+      const plainTable = fill(table, 3);
+      let seed = 1;
+      for (let i = 0; i < count; i++) {
+        seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+        order.data[i] = seed % length;
+      }
+      const [plainOrder, plain] = [Uint32Array.from(order.data), new Float32Array(count)];
+      return {
+        inputs: [table, order],
+        outputs: [{ array: result, plain }],
+        launch: (device) => device.run(gatherKernel, { table, order, result }, { size: count }),
+        compute: () =>
+          gatherKernel.kernel?.(
+            { table: plainTable, order: plainOrder, result: plain },
+            { begin: 0, end: count, size: count, unit: 0, units: 1 },
+          ),
+      };
+    },
+  },
+];
+
+/** Writes a word of each page as it was, so that the device's copies of the inputs are worth nothing. */
+function takeBack(array: ManagedArray): void {
+  const data = array.data;
+  for (let at = 0; at < data.length; at += WORDS_PER_PAGE) data.fill(data[at] as never, at, at + 1);
+}
+
+async function measure(settings: Settings, program: Program, factor: number, memory: MemoryCopy): Promise<void> {
+  const name = `oversubscribed/${program.name}/${factor}x`;
+  if (!settings.wants(name)) return;
+  const space = await openSpace({ hostMemory: '512MiB', devices: [{ kind: 'process', memory: program.deviceBytes }] });
+  const [device] = space.devices;
+  try {
+    const job = program.make(space, program.deviceBytes * factor);
+    const bytesIn = sum(job.inputs);
+    const bytesOut = sum(job.outputs.map(({ array }) => array));
+    const parts = { compute: [] as number[], in: [] as number[], out: [] as number[] };
+    const before = device.stats();
+    let launches = 0;
+    await compare(settings, {
+      name,
+      unit: 'GB/s',
+      better: 'higher',
+      ours: async () => {
+        for (const input of job.inputs) takeBack(input);
+        launches++;
+        const start = performance.now();
+        await job.launch(device);
+        using stream = device.stream();
+        for (const { array } of job.outputs) stream.prefetch(array.range(), 'host');
+        await stream.synchronize();
+        const elapsed = performance.now() - start;
+        return (bytesIn + bytesOut) / 1e6 / elapsed;
+      },
+      references: {
+        roofline: () => {
+          const start = performance.now();
+          job.compute();
+          parts.compute.push(performance.now() - start);
+          const rate = memory.rate(COPIED_BYTES, BLOCK_BYTES);
+          parts.in.push(bytesIn / 1e6 / rate);
+          parts.out.push(bytesOut / 1e6 / rate);
+          const longest = Math.max(...Object.values(parts).map((each) => each[each.length - 1]));
+          return (bytesIn + bytesOut) / 1e6 / longest;
+        },
+      },
+      extra: () => {
+        const after = device.stats();
+        return {
+          deviceBytes: program.deviceBytes,
+          bytes: bytesIn + bytesOut,
+          'ms of computing, copying in, copying out': Object.values(parts).map((each) => rounded(median(each))),
+          'moved in and out per byte of data': [after.bytesIn - before.bytesIn, after.bytesOut - before.bytesOut].map(
+            (moved) => rounded(moved / launches / (bytesIn + bytesOut)),
+          ),
+          'faults a launch': Math.round(
+            (after.readFaults + after.writeFaults - before.readFaults - before.writeFaults) / launches,
+          ),
+        };
+      },
+    });
+    for (const { array, plain } of job.outputs) {
+      const data = array.data;
+      let wrong = 0;
+      for (let i = 0; i < plain.length; i++) if (data[i] !== plain[i]) wrong++;
+      verify(wrong === 0, `${name}: ${wrong} elements`);
+    }
+  } finally {
+    await space.close();
+  }
+}
+
+function sum(arrays: readonly ManagedArray[]): number {
+  return arrays.reduce((total, array) => total + array.byteLength, 0);
+}
+
+async function run(settings: Settings): Promise<void> {
+  warmMemory(2 ** 29);
+  const memory = new MemoryCopy();
+  for (const program of programs) for (const factor of FACTORS) await measure(settings, program, factor, memory);
+}
+
+export const oversubscribed: Bench = {
+  name: 'oversubscribed',
+  what: 'GB/s of triad, stencil, sgemm and gather over 0.75 to 2 times the device; beside a roofline',
+  run,
+};
