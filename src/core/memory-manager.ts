@@ -618,6 +618,7 @@ export class MemoryManager {
       block.residences[id] = undefined;
       block.mappings[id] = undefined;
     }
+    this.lastFigures.set(id, this.figures(id));
     state.processors[id] = undefined;
     for (let index = processor.waiters.head; index !== -1; index = processor.waiters.after(index))
       state.ready.append(index);
