@@ -52,8 +52,8 @@ export class FileTransfers {
     this.requests.start(
       (request) => this.manager.acquire(request, HOST, first, count, access, false, true),
       (_pages, failure) => {
+        // What failed holds nothing: a release would end the hold of somebody else.
         if (failure !== null) {
-          release();
           answer(null, this.arrays.denialError(failure, first, 'a file transfer'));
           return;
         }

@@ -1,7 +1,7 @@
 /** Launches: what must be true before one runs, in which order they run, and what becomes of one that fails. */
 import { bytesOf } from '../core/elements.js';
 import type { LaunchArgument, MemoryManager } from '../core/memory-manager.js';
-import { type DenyReason, PAGE_BYTES } from '../core/types.js';
+import { type DenyReason, PAGE_BYTES, PageState } from '../core/types.js';
 import type { Range } from '../core/va-space.js';
 import type { DriverLaunch, LaunchFailure } from '../drivers/driver.js';
 import { compileKernel, type KernelFunction, loadKernel } from '../drivers/kernel-loader.js';
@@ -147,7 +147,7 @@ export class Launches {
     this.requests.expect(record.id, (_pages, failure) => {
       if (failure !== null) {
         const who = `kernel ${record.operation.kernelName}`;
-        record.failure ??= this.arrays().denialError(failure, args[0]?.first ?? 0, who);
+        record.failure ??= this.arrays().denialError(failure, this.pageOf(args, failure), who);
       }
       if (!device.alive) record.failure ??= lostError(device, record, 'it is gone');
       if (record.failure === null) this.start(queue, record);
@@ -182,6 +182,18 @@ export class Launches {
         `${budgetPages * PAGE_BYTES} bytes; launch it over smaller arrays, or use a device with page faults`,
       { requestedBytes: pages * PAGE_BYTES, budgetBytes: budgetPages * PAGE_BYTES, node: device.info.name },
     );
+  }
+
+  /** A page of the arguments that the failure is about. */
+  private pageOf(args: readonly NamedArgument[], failure: DenyReason): number {
+    const flag = failure === 'FREED' ? PageState.Freed : failure === 'LOST' ? PageState.Lost : 0;
+    for (const { first, count } of flag === 0 ? [] : args) {
+      const flags = new Uint8Array(count);
+      this.manager.snapshot(first, new Uint32Array(count), new Uint32Array(count), flags);
+      const at = flags.findIndex((each) => (each & flag) !== 0);
+      if (at !== -1) return first + at;
+    }
+    return args[0]?.first ?? 0;
   }
 
   private start(queue: Queue, record: LaunchRecord): void {
