@@ -21,19 +21,15 @@ export function systemCallNumbers(platform: string = process.platform, arch: str
   return SYSTEM_CALLS[arch];
 }
 
-export const EPERM = os.errno.EPERM;
 export const ENOENT = os.errno.ENOENT;
 export const EINTR = os.errno.EINTR;
 export const EBADF = os.errno.EBADF;
 export const EAGAIN = os.errno.EAGAIN;
 export const ENOMEM = os.errno.ENOMEM;
 export const EFAULT = os.errno.EFAULT;
-export const EBUSY = os.errno.EBUSY;
 export const EEXIST = os.errno.EEXIST;
 export const EINVAL = os.errno.EINVAL;
 export const ENOSPC = os.errno.ENOSPC;
-export const EPIPE = os.errno.EPIPE;
-export const ENOSYS = os.errno.ENOSYS;
 export const ECONNRESET = os.errno.ECONNRESET;
 export const ETIMEDOUT = os.errno.ETIMEDOUT;
 export const EOPNOTSUPP = os.errno.EOPNOTSUPP;
@@ -48,21 +44,15 @@ export const MAP_PRIVATE = 0x02;
 export const MAP_FIXED = 0x10;
 export const MAP_ANONYMOUS = 0x20;
 export const MAP_NORESERVE = 0x4000;
-export const MAP_POPULATE = 0x8000;
 export const MAP_FIXED_NOREPLACE = 0x100000;
 
 // madvise
 export const MADV_DONTNEED = 4;
-export const MADV_REMOVE = 9;
 export const MADV_DONTFORK = 10;
 export const MADV_HUGEPAGE = 14;
 export const MADV_NOHUGEPAGE = 15;
 export const MADV_DONTDUMP = 16;
-export const MADV_COLD = 20;
-export const MADV_PAGEOUT = 21;
-export const MADV_POPULATE_READ = 22;
 export const MADV_POPULATE_WRITE = 23;
-export const MADV_COLLAPSE = 25;
 
 // memfd_create, fallocate
 export const MFD_CLOEXEC = 0x1;
@@ -100,10 +90,7 @@ export const UFFDIO_CONTINUE_MODE_WP = 2;
 export const UFFDIO_WRITEPROTECT_MODE_WP = 1;
 
 export const UFFD_EVENT_PAGEFAULT = 0x12;
-export const UFFD_EVENT_FORK = 0x13;
-export const UFFD_EVENT_REMAP = 0x14;
 export const UFFD_EVENT_REMOVE = 0x15;
-export const UFFD_EVENT_UNMAP = 0x16;
 
 export const UFFD_PAGEFAULT_FLAG_WRITE = 1;
 export const UFFD_PAGEFAULT_FLAG_WP = 2;
@@ -133,8 +120,6 @@ export const UFFD_FEATURES = {
 // poll
 export const POLLIN = 0x1;
 export const POLLOUT = 0x4;
-export const POLLERR = 0x8;
-export const POLLHUP = 0x10;
 export const POLLNVAL = 0x20;
 
 // sockets

@@ -47,7 +47,7 @@ export interface UserfaultfdOptions {
 
 const MESSAGE_BYTES = 32;
 /** One read takes up to as many messages. */
-export const MESSAGES_PER_READ = 64;
+const MESSAGES_PER_READ = 64;
 // Offsets in the native area of one object: the argument of an ioctl, and after it the messages.
 const ARGUMENT = 0;
 const MESSAGES = 64;

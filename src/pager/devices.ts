@@ -10,7 +10,7 @@ import { readMemory, writeMemory } from '../linux/memory.js';
 import type { Poller } from '../linux/poll.js';
 import type { DeviceInfo, DeviceOptions, ProcessorStats } from './protocol.js';
 
-export const MAX_DEVICES = 16;
+const MAX_DEVICES = 16;
 const SLOTS_PER_DEVICE = 3;
 /** Places of a device's descriptors in its part of the poller. */
 const FAULTS = 0;
