@@ -24,6 +24,7 @@ const stages = [
     run: ['npm', 'run', '-s', 'simulation', '--', '--schedules', '20000', '--first-seed', '1'],
     seconds: 900,
   },
+  { name: 'mutants', run: ['npm', 'run', '-s', 'mutants'], seconds: 300 },
 ];
 
 const wanted = process.argv.slice(2);

@@ -1,0 +1,94 @@
+/** Mistakes that the simulation must find. Each is one replacement in the compiled code, where `find` stands exactly once. */
+export interface Mutant {
+  readonly name: string;
+  /** Under the folder of the compiled code. */
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+  /** What it would do to a program. */
+  readonly why: string;
+}
+
+export const mutants: readonly Mutant[] = [
+  {
+    name: 'skip a write-protect',
+    file: 'src/core/operation.js',
+    find: "if (processor.state !== 'dead') {",
+    replace: "if (processor.state !== 'dead' && to === Access.None) {",
+    why: 'A writer goes on writing a page of which others get copies: they read old values.',
+  },
+  {
+    name: 'answer a fault before its copy ends',
+    file: 'src/core/operation.js',
+    find: 'if (status !== Status.Pending) {',
+    replace: `if (status === Status.Pending && access !== 0) {
+                state.commands.map(target.id, base + first, count, access, previous, frameAt(residence.frames, base, first));
+            }
+            if (status !== Status.Pending) {`,
+    why: 'The thread goes on and reads what was in the memory before.',
+  },
+  {
+    name: 'drop a dirty bit',
+    file: 'src/core/operation.js',
+    find: 'addRun(block.dirty, first, count);',
+    replace: ';',
+    why: 'An eviction takes the page for one that can be made again, and what was written is gone.',
+  },
+  {
+    name: 'leave a repeated fault without a wake',
+    file: 'src/core/memory-manager.js',
+    find: 'state.commands.wake(id, page, 1);',
+    replace: ';',
+    why: 'A thread that fell asleep after its page was mapped (EEXIST) sleeps for ever.',
+  },
+  {
+    name: 'punch before the copy is safe',
+    file: 'src/core/operation.js',
+    find: 'operation.evictingPages = backedIn(block, operation);',
+    replace: `operation.evictingPages = backedIn(block, operation);
+        releaseBacking(state, block, processorOf(state, operation.processor), copied);`,
+    why: 'The only copy of a page is given back while it should be copied.',
+  },
+  {
+    name: 'punch although the copy failed',
+    file: 'src/core/operation.js',
+    find: 'residence.backed[word] & ~stuck[word] & ~residence.scratch[word]',
+    replace: 'residence.backed[word] & ~residence.scratch[word]',
+    why: 'The only copy of a page is given back although it could not be copied.',
+  },
+  {
+    name: 'keep an old copy after a write',
+    file: 'src/core/operation.js',
+    find: 'removeRun(stale.resident, first, count);',
+    replace: ';',
+    why: 'Somebody reads the value from before the write.',
+  },
+  {
+    name: 'keep memory that was not filled',
+    file: 'src/core/operation.js',
+    find: 'releaseBacking(state, block, target, unfilled);',
+    replace: ';',
+    why: 'Every failed copy leaks a part of the budget.',
+  },
+  {
+    name: 'empty pages that can still be written',
+    file: 'src/core/operation.js',
+    find: 'revokeAll(state, block, operation);',
+    replace: ';',
+    why: 'A page that was emptied still shows what was in it, to one processor.',
+  },
+  {
+    name: 'ignore holds',
+    file: 'src/core/state.js',
+    find: 'if (mapping.holdWrite > 0 || (access === 2 && mapping.holdRead > 0))',
+    replace: 'if (mapping.holdWrite > 0 && mapping.holdWrite < 0)',
+    why: 'A page leaves while a file or a device without faults uses it.',
+  },
+  {
+    name: 'forget what died with its device',
+    file: 'src/core/service.js',
+    find: 'block.lost[word] |= only[word] & block.dirty[word] & ~block.freed[word];',
+    replace: 'block.dirty[word] &= ~only[word];',
+    why: 'A lost page reads as zero, and nobody is told.',
+  },
+];
