@@ -1,10 +1,11 @@
 /** What a block does next: the tasks that were asked for, then the faults that wait, each as one operation at a time. */
-import { clear, has, isEmpty, type Mask, next, remove, size, WORDS } from './mask.js';
+import { addRun, clear, createMask, has, isEmpty, type Mask, next, remove, size, WORDS } from './mask.js';
 import { ATTEMPTS, begin, isProvided, type OperationPlan } from './operation.js';
 import { evictBlock, failsToLeave, reclaim, relieve } from './reclaim.js';
 import {
   classify,
   conflictsWithHold,
+  endAhead,
   holderOf,
   isHeld,
   makeReady,
@@ -16,11 +17,11 @@ import {
   residenceOf,
   type State,
 } from './state.js';
-import { Access, type DenyReason, HOST, PAGES_PER_BLOCK, Status } from './types.js';
+import { Access, type DenyReason, HOST, PAGES_PER_BLOCK, PAGES_PER_GROUP, Status } from './types.js';
 import type { Block, Mapping, Operation, Task } from './va-block.js';
 
-/** Blocks are brought ahead of a walk on nodes of at least 32 MiB. */
-const READ_AHEAD_LEAST_PAGES = 16 * PAGES_PER_BLOCK;
+/** One block in so many of a node's may be a guess, unless the policies say otherwise. */
+const READ_AHEAD_SHARE = 8;
 /** The request number of tasks that nobody waits for. */
 const NOBODY = 0;
 
@@ -357,6 +358,7 @@ function serviceFault(
   stuck: boolean,
 ): Outcome {
   const page = nextWaiting(mapping);
+  endAhead(block, processor);
   const write = has(mapping.waitingWrite, page);
   if (processor.state !== 'alive') return dismiss(mapping, page);
   const base = block.index * PAGES_PER_BLOCK;
@@ -398,26 +400,30 @@ function serviceFault(
 }
 
 /**
- * A processor that walks through a range will want the next block: it is brought while the processor works on this one. Only
- * where the node has room for many blocks, since on a small one the guess would push out what is in use.
+ * A processor that walks upwards through a range will want the next block: it is brought while the processor works on this one.
+ * Its first group stays unmapped, so that entering it faults, cheaply, and brings the one after it in time. Blocks that were
+ * brought and not entered may take a share of the node only: a guess must not push out what is in use.
  */
 function readAhead(state: State, block: Block, processor: Processor, access: Access): void {
-  if (processor.budgetPages < READ_AHEAD_LEAST_PAGES || processor.id === HOST) return;
-  // Upwards only: the block below has been seen, so that this is the direction.
+  const share = state.policies.readAheadShare ?? READ_AHEAD_SHARE;
+  if (processor.id === HOST || (processor.aheadBlocks + 1) * share * PAGES_PER_BLOCK > processor.budgetPages) return;
   if (!isWhole(state, block, block.index - 1, processor.id)) return;
   const ahead = state.va.block(block.index + 1);
   if (ahead === undefined || ahead.range !== block.range) return;
-  if (ahead.operation !== null || ahead.tasks.length > 0 || isWhole(state, block, ahead.index, processor.id)) return;
-  const mask = ahead.inside.slice();
-  ahead.tasks.push({
-    kind: 'present',
-    mask,
-    processor: processor.id,
-    access,
-    map: true,
-    hold: false,
-    request: NOBODY,
-  });
+  if (ahead.operation !== null || ahead.tasks.length > 0) return;
+  const residence = residenceOf(state, ahead, processor.id);
+  if (residence.ahead || residence.backedCount > 0) return;
+  residence.ahead = true;
+  processor.aheadBlocks++;
+  const first = createMask();
+  addRun(first, 0, PAGES_PER_GROUP);
+  const rest = createMask();
+  for (let word = 0; word < WORDS; word++) {
+    first[word] &= ahead.inside[word];
+    rest[word] = ahead.inside[word] & ~first[word];
+  }
+  const common = { kind: 'present', processor: processor.id, access, hold: false, request: NOBODY } as const;
+  ahead.tasks.push({ ...common, mask: first, map: false }, { ...common, mask: rest, map: true });
   makeReady(state, ahead);
 }
 

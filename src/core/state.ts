@@ -69,6 +69,8 @@ export interface Processor {
   /** Blocks that wait for memory of this node, oldest first. */
   readonly waiters: IntrusiveList;
   pump: boolean;
+  /** Blocks that were brought before anybody touched them, and have not been touched yet. */
+  aheadBlocks: number;
   readonly intents: Intent[];
   readonly scratchBlocks: Set<Block>;
   readonly slotThread: Int32Array;
@@ -110,6 +112,8 @@ export interface Token {
 export interface Policies {
   eviction(): EvictionPolicy;
   prefetch(): PrefetchPolicy;
+  /** One block in so many of a device's may be brought ahead of a walk; 8 unless said otherwise, Infinity for none. */
+  readonly readAheadShare?: number;
 }
 
 export interface State {
@@ -190,6 +194,7 @@ export function createProcessor(state: State, id: ProcessorId, description: Proc
     unused: new IntrusiveList(),
     waiters: new IntrusiveList(),
     pump: false,
+    aheadBlocks: 0,
     intents: [],
     scratchBlocks: new Set(),
     slotThread: new Int32Array(description.units).fill(-1),
@@ -389,6 +394,14 @@ export function releaseBacking(state: State, block: Block, processor: Processor,
   processor.pump = true;
 }
 
+/** The block was touched, or has gone: it is no guess any more. */
+export function endAhead(block: Block, processor: Processor): void {
+  const residence = block.residences[processor.id];
+  if (residence === undefined || !residence.ahead) return;
+  residence.ahead = false;
+  processor.aheadBlocks--;
+}
+
 /** Files the block under what each node has of it: nothing, stale memory only, or content. */
 export function classify(state: State, block: Block): void {
   for (let node = 0; node < block.residences.length; node++) {
@@ -404,6 +417,7 @@ export function classify(state: State, block: Block): void {
     } else {
       processor.unused.remove(block.index);
       processor.eviction.deactivate(block.index);
+      endAhead(block, processor);
     }
   }
 }

@@ -16,6 +16,8 @@ export interface Residence {
   readonly frames: Int32Array | null;
   /** Threads whose progress depends on the block staying: it is no victim while there is one. */
   protectedBy: number;
+  /** Brought before anybody touched it, and not touched yet. */
+  ahead: boolean;
 }
 
 /** One processor's rights in a block. */
@@ -153,6 +155,7 @@ export function createResidence(pooled: boolean): Residence {
     backedCount: 0,
     frames: pooled ? new Int32Array(PAGES_PER_BLOCK).fill(-1) : null,
     protectedBy: 0,
+    ahead: false,
   };
 }
 

@@ -159,7 +159,11 @@ export class World implements Surroundings {
       PAGE_BYTES,
     );
     const prefetch = random.chance(0.8) ? tree() : none;
-    this.manager = new MemoryManager(this.router, { eviction: lru, prefetch: () => prefetch }, BLOCKS);
+    this.manager = new MemoryManager(
+      this.router,
+      { eviction: lru, prefetch: () => prefetch, readAheadShare: random.below(2) === 0 ? 1 : 2 },
+      BLOCKS,
+    );
     this.audit = new Audit(this);
     this.host = this.addModel({
       name: 'host',
