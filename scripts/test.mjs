@@ -16,9 +16,11 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const stages = [
   { name: 'lint', run: ['npm', 'run', '-s', 'lint'], seconds: 60 },
   { name: 'types and build', run: ['npm', 'run', '-s', 'build'], seconds: 120 },
+  { name: 'api', run: ['npm', 'run', '-s', 'api:check'], seconds: 60 },
   { name: 'types of the tests', run: ['npm', 'run', '-s', 'build:test'], seconds: 120 },
   { name: 'boundaries', run: ['npm', 'run', '-s', 'boundaries'], seconds: 120 },
   { name: 'unit', run: ['npm', 'run', '-s', 'unit'], seconds: 300 },
+  { name: 'conformance', run: ['npm', 'run', '-s', 'conformance'], seconds: 300 },
   {
     name: 'simulation',
     run: ['npm', 'run', '-s', 'simulation', '--', '--schedules', '20000', '--first-seed', '1'],
