@@ -29,9 +29,29 @@ export function reclaim(state: State, processor: Processor, pages: number, forBl
     if (victim !== null && evictBlock(state, victim, processor)) continue;
     // The host has no room for what the policy would send home; what has a copy elsewhere needs none.
     if (victim !== null) victim = chooseVictim(state, processor, forBlock, true);
-    if (victim === null || !evictBlock(state, victim, processor)) return false;
+    if (victim !== null && evictBlock(state, victim, processor)) continue;
+    if (!dropScratch(state, processor, forBlock)) return false;
   }
   return processor.backedPages + pages <= processor.budgetPages;
+}
+
+/**
+ * Takes back what stands in for denied pages of another block. A launch that goes on over more of them than its device has memory
+ * for would otherwise leave no room even for the next one; whoever touches such a page again is denied again.
+ */
+function dropScratch(state: State, processor: Processor, forBlock: Block): boolean {
+  for (const block of processor.scratchBlocks) {
+    const residence = block.residences[processor.id];
+    if (block === forBlock || block.operation !== null || residence === undefined || residence.protectedBy > 0)
+      continue;
+    processor.scratchBlocks.delete(block);
+    if (isEmpty(residence.scratch)) continue;
+    releaseBacking(state, block, processor, residence.scratch.slice());
+    classify(state, block);
+    makeReady(state, block);
+    return true;
+  }
+  return false;
 }
 
 function chooseVictim(state: State, processor: Processor, forBlock: Block, droppable: boolean): Block | null {
