@@ -374,8 +374,10 @@ export class Pager {
     }
     device.alive = false;
     device.onDrained = done;
-    // The launch that runs may end; those that wait are told that the device is gone.
-    this.launches.whenIdle(device, () => this.manager.detach(id));
+    // The launch that runs may end; those that wait are told that the device is gone. It may die before, which drains it, too.
+    this.launches.whenIdle(device, () => {
+      if (this.devices.get(id) === device) this.manager.detach(id);
+    });
   }
 
   private drained(id: number): void {
