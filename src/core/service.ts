@@ -515,9 +515,9 @@ function ownsAlone(state: State, block: Block, node: number, page: number): bool
 }
 
 function keepOwned(state: State, block: Block, node: number, mask: Mask): void {
-  for (let page = next(mask, 0); page < PAGES_PER_BLOCK; page = next(mask, page + 1)) {
-    if (!ownsAlone(state, block, node, page)) remove(mask, page);
-  }
+  const { resident } = residenceOf(state, block, node);
+  for (let word = 0; word < WORDS; word++) mask[word] &= resident[word] & block.dirty[word];
+  onlyOn(state, block, node, mask, mask);
 }
 
 function declaredWrite(processor: Processor, page: number): boolean {
