@@ -94,6 +94,13 @@ export class Arrays {
     return wireError(codeOfDenial(reason), message, { ...details, reason });
   }
 
+  /** Whether an array ends at this byte of the space: what follows in its last page is nobody's. */
+  endsAt(offset: number): boolean {
+    const range = this.manager.state.va.rangeOfPage(Math.floor((offset - 1) / PAGE_BYTES));
+    const record = range === undefined ? undefined : this.records.get(range.id);
+    return range !== undefined && record !== undefined && range.first * PAGE_BYTES + record.bytes === offset;
+  }
+
   /** Which array and elements a page is, in words and for programs. */
   placeOf(page: number): { text: string; details: Record<string, unknown> } {
     const range = this.manager.state.va.rangeOfPage(page);

@@ -1,6 +1,6 @@
 /** readFrom and writeTo: files read and written through the manager's own mapping, in windows whose pages are held meanwhile. */
 import type { MemoryManager } from '../core/memory-manager.js';
-import { Access, HOST, PAGE_BYTES } from '../core/types.js';
+import { Access, HOST, PAGE_BYTES, PageState } from '../core/types.js';
 import { errnoName } from '../linux/errors.js';
 import type { Arrays } from './arrays.js';
 import type { Answer } from './clients.js';
@@ -39,6 +39,17 @@ export class FileTransfers {
     const first = Math.floor(at / PAGE_BYTES);
     const bytes = Math.min(end, (first + WINDOW_PAGES) * PAGE_BYTES) - at;
     const count = Math.ceil((at + bytes) / PAGE_BYTES) - first;
+    const lost = reading ? this.lostPages(at, bytes) : null;
+    if (lost !== null) {
+      this.requests.start(
+        (request) => this.manager.zero(request, lost.first, lost.count),
+        (_pages, failure) => {
+          if (failure === null) this.later(() => this.next(transfer, moved, answer));
+          else answer(null, this.arrays.denialError(failure, lost.first, 'a file transfer'));
+        },
+      );
+      return;
+    }
     const release = (): void => this.manager.release(HOST, first, count, access);
     const transferred = (result: number): void => {
       release();
@@ -63,5 +74,21 @@ export class FileTransfers {
         else this.engine.write(transfer.fd, address, bytes, position, transferred);
       },
     );
+  }
+
+  /** Pages that were lost with a device and are about to be overwritten as a whole: only these are worth anything again. */
+  private lostPages(at: number, bytes: number): { first: number; count: number } | null {
+    const first = Math.ceil(at / PAGE_BYTES);
+    const end = this.arrays.endsAt(at + bytes)
+      ? Math.ceil((at + bytes) / PAGE_BYTES)
+      : Math.floor((at + bytes) / PAGE_BYTES);
+    if (first >= end) return null;
+    const flags = new Uint8Array(end - first);
+    this.manager.snapshot(first, new Uint32Array(end - first), new Uint32Array(end - first), flags);
+    const begin = flags.findIndex((each) => (each & PageState.Lost) !== 0);
+    if (begin === -1) return null;
+    let after = begin + 1;
+    while (after < flags.length && (flags[after] & PageState.Lost) !== 0) after++;
+    return { first: first + begin, count: after - begin };
   }
 }
