@@ -237,11 +237,12 @@ export class Launches {
     queue.records.shift();
     this.requests.forget(record.id);
     this.manager.launchEnd(record.id);
+    // The stream may hand in its next launch at once, which begins by itself when no other waits here.
+    const next = queue.records[0];
     record.done(record.failure, 0);
     this.arrays().recycleAll();
-    const next = queue.records[0];
     if (next !== undefined) this.begin(queue, next);
-    else for (const action of queue.onIdle.splice(0)) this.later(action);
+    else if (queue.records.length === 0) for (const action of queue.onIdle.splice(0)) this.later(action);
   }
 }
 
