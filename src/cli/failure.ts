@@ -56,7 +56,7 @@ export function codeOf(error: unknown): string {
 }
 
 /** Error numbers are negative here, as in Node's own errors. */
-function fileProblem(errno: number): string {
+export function fileProblem(errno: number): string {
   const [name, message] = getSystemErrorMap().get(errno) ?? ['', `error number ${-errno}`];
   return FILE_PROBLEMS[name] ?? message;
 }

@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import type { ManagedArray } from '../index.js';
 import { AtomicFile } from './atomic-file.js';
-import { CommandError, explainTransfer, UsageError } from './failure.js';
+import { CommandError, explainTransfer, fileProblem, UsageError } from './failure.js';
 import { formatBytes } from './format.js';
 import { type ArrayLayout, type Dtype, dtypes, npyHeader, rawLayout, readNpyLayout } from './npy.js';
 
@@ -83,6 +83,18 @@ export function headerOf(type: Dtype, shape: readonly number[], raw: boolean): U
   return raw ? new Uint8Array() : npyHeader(type, shape);
 }
 
+/** A failure names the result, and not the temporary file that stands for it. */
+function createFile(path: string): AtomicFile {
+  try {
+    return AtomicFile.create(path);
+  } catch (error) {
+    const { code, errno } = error as NodeJS.ErrnoException;
+    if (errno === undefined) throw error;
+    const problem = code === 'ENOENT' ? 'there is no such folder' : fileProblem(errno);
+    throw new CommandError('RESULT_FILE', `cannot write ${path}: ${problem}`, [], { cause: error });
+  }
+}
+
 /** Result files, all of them or none as far as a file system can promise it: they take their names together at the end. */
 export class ResultFiles {
   private readonly open: { result: Result; file: AtomicFile }[] = [];
@@ -91,7 +103,7 @@ export class ResultFiles {
 
   /** Before the work: a folder that cannot be written, or a full disk, is better known now. */
   create(result: Result): void {
-    const file = AtomicFile.create(result.path);
+    const file = createFile(result.path);
     const twin = this.open.find((each) => each.file.path === file.path);
     this.open.push({ result, file });
     if (twin !== undefined) {

@@ -48,10 +48,21 @@ export interface UnitLaunch {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
+/** JSON has no words for these values; all may be arguments of a kernel. */
+function replacer(_key: string, value: unknown): unknown {
+  if (typeof value === 'bigint') return { $bigint: `${value}` };
+  if (typeof value !== 'number') return value;
+  if (Object.is(value, -0)) return { $number: '-0' };
+  return Number.isFinite(value) ? value : { $number: `${value}` };
+}
+
+function reviver(_key: string, value: { $bigint?: string; $number?: string } | null): unknown {
+  if (value?.$bigint !== undefined) return BigInt(value.$bigint);
+  return value?.$number === undefined ? value : Number(value.$number);
+}
+
 export function jsonPacket(kind: number, value: unknown): Uint8Array {
-  const text = encoder.encode(
-    JSON.stringify(value, (_key, each) => (typeof each === 'bigint' ? { $bigint: `${each}` } : each)),
-  );
+  const text = encoder.encode(JSON.stringify(value, replacer));
   const packet = new Uint8Array(text.length + 1);
   packet[0] = kind;
   packet.set(text, 1);
@@ -59,10 +70,7 @@ export function jsonPacket(kind: number, value: unknown): Uint8Array {
 }
 
 export function readJson<T>(packet: Uint8Array): T {
-  return JSON.parse(decoder.decode(packet.subarray(1)), (_key, each) => {
-    const text = (each as { $bigint?: string } | null)?.$bigint;
-    return text === undefined ? each : BigInt(text);
-  }) as T;
+  return JSON.parse(decoder.decode(packet.subarray(1)), reviver) as T;
 }
 
 export function numberPacket(kind: number, a = 0, b = 0, c = 0): Uint8Array {
