@@ -17,6 +17,7 @@ import {
   type Injection,
   type ManagerOptions,
   type SpaceHandle,
+  SpaceState,
   type SpaceStats,
 } from '../pager/protocol.js';
 import { Client } from './client.js';
@@ -88,35 +89,47 @@ type ArrayType<T extends NumericArray> = {
   readonly name: string;
 };
 
-/** Counts the views of a space that are left, and unmaps the space's addresses when it is closed and none is. */
+/** What the number of views becomes when the addresses have been unmapped: no later view can make it 0 again. */
+const UNMAPPED = -(2 ** 30);
+
+/**
+ * Counts the views that all threads have of a space, and unmaps its addresses when it is closed and none is left: a view must
+ * never look at nothing, or at what came to lie there later.
+ */
 export class ViewCounter {
-  private views = 0;
-  private closed = false;
+  private readonly control: Int32Array;
+  private own = 0;
 
   constructor(
+    control: SharedArrayBuffer,
     private readonly base: number,
     private readonly bytes: number,
-    private readonly owner: boolean,
-  ) {}
+  ) {
+    this.control = new Int32Array(control);
+  }
 
+  /** Before the view is made, and before the look whether the space is open: whoever closes it sees one of the two. */
   made(): void {
-    this.views++;
+    this.own++;
+    Atomics.add(this.control, Control.Views, 1);
   }
 
-  gone(): void {
-    this.views--;
+  gone(count = 1): void {
+    this.own -= count;
+    Atomics.sub(this.control, Control.Views, count);
     this.tryUnmap();
   }
 
-  close(): void {
-    this.closed = true;
-    this.tryUnmap();
+  /** The thread ends, and its views with it. */
+  allGone(): void {
+    this.gone(this.own);
   }
 
-  private tryUnmap(): void {
-    if (!this.closed || this.views > 0 || !this.owner) return;
-    this.closed = false;
-    munmap(this.base, this.bytes);
+  /** Of a closed space. */
+  tryUnmap(): void {
+    const { control } = this;
+    if (Atomics.load(control, Control.State) !== SpaceState.Closed) return;
+    if (Atomics.compareExchange(control, Control.Views, 0, UNMAPPED) === 0) munmap(this.base, this.bytes);
   }
 }
 
@@ -137,7 +150,7 @@ export class AddressSpace {
   ) {
     this.client = new Client(spaceHandle);
     this.devices = spaceHandle.devices.map((info) => new Device(this, info));
-    this.viewCounter = new ViewCounter(spaceHandle.base, spaceHandle.bytes, sentinel !== null);
+    this.viewCounter = new ViewCounter(spaceHandle.control, spaceHandle.base, spaceHandle.bytes);
   }
 
   /** For postMessage to another thread, which attaches by `attachSpace`. */
@@ -236,11 +249,6 @@ export class AddressSpace {
   }
 
   /** @internal */
-  viewMade(): void {
-    this.viewCounter.made();
-  }
-
-  /** @internal */
   processorNames(): (string | undefined)[] {
     const names: (string | undefined)[] = ['host'];
     for (const info of this.spaceHandle.devices) names[info.id] = info.name;
@@ -287,7 +295,7 @@ export class AddressSpace {
     }
     this.client.close();
     this.onClosed();
-    this.viewCounter.close();
+    this.viewCounter.tryUnmap();
     // A thread that is attached may be about to raise it; by then the number could be that of another file.
     const control = new Int32Array(this.spaceHandle.control);
     if (Atomics.load(control, Control.AttachedThreads) === 0) closeEventfd(this.spaceHandle.wakeFd);
@@ -473,7 +481,12 @@ export function attachSpace(handle: SpaceHandle): AddressSpace {
     throw error;
   }
   attached.set(handle.name, space);
-  if (!isMainThread) process.once('exit', leave);
+  if (!isMainThread) {
+    process.once('exit', () => {
+      leave();
+      space.viewCounter.allGone();
+    });
+  }
   return space;
 }
 

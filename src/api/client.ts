@@ -121,7 +121,7 @@ export class Client {
 
   /** A number that no other stream of the space has. */
   newStream(): number {
-    return Atomics.add(this.control, STREAM_COUNTER, 1) + 1;
+    return Atomics.add(this.control, Control.Streams, 1) + 1;
   }
 
   close(): void {
@@ -166,5 +166,3 @@ export class Client {
     if (--this.refs === 0) this.channel.unref();
   }
 }
-
-const STREAM_COUNTER = 4;

@@ -73,18 +73,20 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
   get data(): T {
     this.assertUsable('use');
     if (this.cached === null) {
-      this.space.client.call('viewed', { range: this.placement.range });
+      const { client, viewCounter } = this.space;
+      const { range } = this.placement;
+      viewCounter.made();
+      try {
+        client.call('viewed', { range });
+      } catch (error) {
+        viewCounter.gone();
+        throw error;
+      }
       const buffer = view(Number(this.address), this.byteLength);
       this.cached = viewOf(this.type, buffer) as T;
-      const { client } = this.space;
-      const { range } = this.placement;
-      this.space.viewMade();
-      const gone = (): void => client.tell('unviewed', { range });
-      const { space } = this;
-      const counter = space.viewCounter;
       lateViews.register(buffer, () => {
-        gone();
-        counter.gone();
+        client.tell('unviewed', { range });
+        viewCounter.gone();
       });
     }
     return this.cached;

@@ -17,6 +17,10 @@ export const Control = {
   AttachedThreads: 2,
   /** Set to make the manager end at once, since the process does. */
   Stop: 3,
+  /** Numbers of streams that have been given. */
+  Streams: 4,
+  /** Views of the space's arrays in all threads. */
+  Views: 5,
 } as const;
 export const CONTROL_WORDS = 16;
 
