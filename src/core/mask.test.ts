@@ -1,0 +1,87 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  add,
+  addRun,
+  clear,
+  createMask,
+  has,
+  isEmpty,
+  type Mask,
+  next,
+  nextAbsent,
+  remove,
+  removeRun,
+  size,
+  sizeOfRun,
+} from './mask.js';
+import { PAGES_PER_BLOCK } from './types.js';
+
+const page = fc.integer({ min: 0, max: PAGES_PER_BLOCK - 1 });
+const run = fc.tuple(page, page).map(([a, b]): [first: number, count: number] => [Math.min(a, b), Math.abs(a - b) + 1]);
+
+function pagesOf(mask: Mask): number[] {
+  return Array.from({ length: PAGES_PER_BLOCK }, (_, at) => at).filter((at) => has(mask, at));
+}
+
+function maskOf(runs: [number, number][]): Mask {
+  const mask = createMask();
+  for (const [first, count] of runs) addRun(mask, first, count);
+  return mask;
+}
+
+describe('a page mask', () => {
+  it('holds exactly what runs and pages put into it and took out', () => {
+    const step = fc.oneof(
+      fc.record({ kind: fc.constantFrom('addRun', 'removeRun'), run }),
+      fc.record({ kind: fc.constantFrom('add', 'remove'), run: page.map((at): [number, number] => [at, 1]) }),
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
+        const mask = createMask();
+        const model = new Set<number>();
+        for (const { kind, run } of steps) {
+          const [first, count] = run;
+          if (kind === 'add') add(mask, first);
+          else if (kind === 'remove') remove(mask, first);
+          else if (kind === 'addRun') addRun(mask, first, count);
+          else removeRun(mask, first, count);
+          for (let at = first; at < first + count; at++) {
+            if (kind.startsWith('add')) model.add(at);
+            else model.delete(at);
+          }
+        }
+        expect(pagesOf(mask)).toEqual([...model].sort((a, b) => a - b));
+        expect(size(mask)).toBe(model.size);
+        expect(isEmpty(mask)).toBe(model.size === 0);
+      }),
+    );
+  });
+
+  it('counts and finds within a run as one would by looking at each page', () => {
+    fc.assert(
+      fc.property(fc.array(run, { maxLength: 6 }), run, (runs, [first, count]) => {
+        const mask = maskOf(runs);
+        const pages = pagesOf(mask);
+        expect(sizeOfRun(mask, first, count)).toBe(pages.filter((at) => at >= first && at < first + count).length);
+        expect(next(mask, first)).toBe(pages.find((at) => at >= first) ?? PAGES_PER_BLOCK);
+        let absent = first;
+        while (absent < PAGES_PER_BLOCK && has(mask, absent)) absent++;
+        expect(nextAbsent(mask, first)).toBe(absent);
+      }),
+    );
+  });
+
+  it('knows its ends: the last page, all pages, none, and nothing past the end', () => {
+    const mask = maskOf([[0, PAGES_PER_BLOCK]]);
+    expect(size(mask)).toBe(PAGES_PER_BLOCK);
+    expect(nextAbsent(mask, 0)).toBe(PAGES_PER_BLOCK);
+    expect(next(mask, PAGES_PER_BLOCK)).toBe(PAGES_PER_BLOCK);
+    expect(nextAbsent(mask, PAGES_PER_BLOCK)).toBe(PAGES_PER_BLOCK);
+    clear(mask);
+    expect(isEmpty(mask)).toBe(true);
+    add(mask, PAGES_PER_BLOCK - 1);
+    expect(next(mask, 0)).toBe(PAGES_PER_BLOCK - 1);
+    expect(mask[15]).toBe(-(2 ** 31));
+  });
+});

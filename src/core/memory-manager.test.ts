@@ -1,0 +1,583 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { lru } from '../policy/eviction/lru.js';
+import { none, tree } from '../policy/prefetch/tree.js';
+import { checkInvariants } from './invariants.js';
+import { has } from './mask.js';
+import { MemoryManager } from './memory-manager.js';
+import {
+  Access,
+  type Commands,
+  HOST,
+  PAGES_PER_BLOCK,
+  type PrefetchPolicy,
+  type ProcessorDescription,
+  Status,
+} from './types.js';
+
+const BLOCK = PAGES_PER_BLOCK;
+const rights = ['none', 'read', 'write'];
+const sources = ['provider', 'zero'];
+
+/** Writes down what the core asks for, and answers as it is told. Processors are named by their first letter. */
+class Recorder implements Commands {
+  readonly log: string[] = [];
+  /** Tokens of what is pending, oldest first. */
+  readonly pending: number[] = [];
+  transferStatus: (source: number, processor: number, count: number) => Status = () => Status.Done;
+  revokeStatus: Status = Status.Done;
+
+  map(processor: number, page: number, count: number, access: Access, previous: Access): void {
+    this.log.push(`${name(processor)} map ${page}+${count} ${rights[previous]}>${rights[access]}`);
+  }
+  revoke(token: number, processor: number, page: number, count: number, to: Access): Status {
+    this.log.push(`${name(processor)} revoke ${page}+${count} to ${rights[to]}`);
+    if (this.revokeStatus === Status.Pending) this.pending.push(token);
+    return this.revokeStatus;
+  }
+  transfer(
+    token: number,
+    source: number,
+    _sourceFrame: number,
+    processor: number,
+    page: number,
+    count: number,
+    _targetFrame: number,
+    access: Access,
+    backed: boolean,
+  ): Status {
+    const from = source < 0 ? sources[source + 2] : name(source);
+    this.log.push(
+      `${name(processor)} gets ${page}+${count} from ${from} as ${rights[access]}${backed ? ', backed' : ''}`,
+    );
+    const status = this.transferStatus(source, processor, count);
+    if (status === Status.Pending) this.pending.push(token);
+    return status;
+  }
+  release(node: number, page: number, count: number): void {
+    this.log.push(`${name(node)} release ${page}+${count}`);
+  }
+  wake(processor: number, page: number, count: number): void {
+    this.log.push(`${name(processor)} wake ${page}+${count}`);
+  }
+  deny(processor: number, page: number, write: boolean, _thread: number, reason: string): void {
+    this.log.push(`${name(processor)} denied ${write ? 'write' : 'read'} ${page} ${reason}`);
+  }
+  requestDone(request: number, pages: number, failure: string | null): void {
+    this.log.push(`request ${request} done, ${pages}${failure === null ? '' : ` ${failure}`}`);
+  }
+  drained(processor: number): void {
+    this.log.push(`${name(processor)} drained`);
+  }
+
+  /** What was asked for since the last time. */
+  take(): string[] {
+    return this.log.splice(0);
+  }
+}
+
+function name(processor: number): string {
+  return ['host', 'dev', 'dev2'][processor];
+}
+
+const faulting: ProcessorDescription = {
+  name: 'faulting',
+  budgetPages: 16 * BLOCK,
+  frames: 'identity',
+  faults: true,
+  addressable: true,
+  units: 1,
+  memorySurvives: true,
+};
+const pooled: ProcessorDescription = {
+  ...faulting,
+  name: 'pooled',
+  frames: 'pooled',
+  faults: false,
+  addressable: false,
+  units: 0,
+  memorySurvives: false,
+};
+
+describe('MemoryManager', () => {
+  let commands: Recorder;
+  let manager: MemoryManager;
+  const start = (...devices: Partial<ProcessorDescription>[]): void => startWith(none, {}, ...devices);
+  const startWith = (
+    prefetch: PrefetchPolicy,
+    host: Partial<ProcessorDescription>,
+    ...devices: Partial<ProcessorDescription>[]
+  ): void => {
+    commands = new Recorder();
+    manager = new MemoryManager(commands, { eviction: lru, prefetch: () => prefetch }, 64);
+    manager.addProcessor({ ...faulting, name: 'host', ...host });
+    for (const device of devices) manager.addProcessor({ ...faulting, ...device });
+  };
+  const allocate = (pages: number, about: { provided?: boolean; writable?: boolean } = {}): number => {
+    const range = manager.allocate(pages, { name: 'a', provided: false, writable: true, ...about });
+    if (range === null) throw new Error('no addresses are left');
+    return range.first;
+  };
+  const event = (act: () => void): string[] => {
+    act();
+    checkInvariants(manager.state);
+    return commands.take();
+  };
+  const fault = (processor: number, page: number, write: boolean, thread = 0): string[] =>
+    event(() => manager.fault(processor, page, write, thread));
+  const backed = (processor: number): number => manager.state.processors[processor]?.backedPages ?? -1;
+
+  beforeEach(() => start({}));
+
+  it('refuses a budget in which threads could take each other their pages for ever', () => {
+    expect(() => manager.addProcessor({ ...faulting, units: 3, budgetPages: 4 * BLOCK - 1 })).toThrow(
+      /at least 2048 pages/,
+    );
+    expect(manager.addProcessor({ ...faulting, units: 3, budgetPages: 4 * BLOCK })).toBe(2);
+  });
+
+  describe('a fault', () => {
+    it('on a page that nobody has touched gives a page of zeros, and the next group with the tree', () => {
+      allocate(100);
+      expect(fault(HOST, 5, false)).toEqual(['host gets 5+1 from zero as read']);
+      startWith(tree(), {}, {});
+      allocate(100);
+      expect(fault(HOST, 21, false)).toEqual(['host gets 16+16 from zero as read']);
+      expect(fault(HOST, 99, true)).toEqual(['host gets 96+4 from zero as write']);
+    });
+
+    it('upgrades a page that is there to read, without a copy', () => {
+      allocate(10);
+      fault(HOST, 5, false);
+      expect(fault(HOST, 5, true)).toEqual(['host map 5+1 read>write']);
+    });
+
+    it('gives write access at once to who owns a written page alone', () => {
+      allocate(10);
+      fault(HOST, 5, true);
+      fault(1, 5, false);
+      fault(1, 5, true);
+      expect(fault(HOST, 5, false)).toEqual(['dev revoke 5+1 to read', 'host gets 5+1 from dev as read, backed']);
+      fault(HOST, 5, true);
+      const mapping = manager.state.va.blocks.get(0)?.mappings[HOST];
+      mapping?.mapped.fill(0);
+      mapping?.writable.fill(0);
+      expect(fault(HOST, 5, false)).toEqual(['host map 5+1 none>write']);
+    });
+
+    it('that comes twice, or too late, only wakes', () => {
+      allocate(10);
+      fault(HOST, 5, true);
+      expect(fault(HOST, 5, true)).toEqual(['host wake 5+1']);
+      expect(fault(HOST, 5, false)).toEqual(['host wake 5+1']);
+      expect(manager.figures(HOST).counters).toMatchObject({ writeFaults: 2, readFaults: 1, repeatedFaults: 2 });
+    });
+
+    it('outside of every range, or past the end of one, is denied', () => {
+      allocate(10);
+      expect(fault(HOST, 10, false)).toEqual(['host denied read 10 OUTSIDE']);
+      expect(fault(HOST, 5 * BLOCK, true)).toEqual([`host denied write ${5 * BLOCK} OUTSIDE`]);
+    });
+
+    it('is kept while an operation runs, and served when it has ended', () => {
+      allocate(BLOCK);
+      commands.transferStatus = () => Status.Pending;
+      expect(fault(HOST, 1, false, 0)).toHaveLength(1);
+      expect(fault(HOST, 2, false, 1)).toEqual([]);
+      expect(event(() => manager.transferred(commands.pending[0], Status.Done))).toEqual([
+        'host gets 2+1 from zero as read',
+      ]);
+    });
+
+    it('is answered by nobody before the copy has ended', () => {
+      allocate(10);
+      fault(HOST, 3, true);
+      commands.transferStatus = () => Status.Pending;
+      expect(fault(1, 3, false)).toEqual(['host revoke 3+1 to read', 'dev gets 3+1 from host as read']);
+      expect(fault(1, 3, false)).toEqual([]);
+      const mapping = manager.state.va.blocks.get(0)?.mappings[1];
+      expect(mapping !== undefined && has(mapping.mapped, 3)).toBe(false);
+      event(() => manager.transferred(commands.pending[0], Status.Done));
+      expect(mapping !== undefined && has(mapping.mapped, 3)).toBe(true);
+      expect(fault(1, 3, false)).toEqual(['dev wake 3+1']);
+    });
+
+    it('copies nothing until the writer has really lost its right', () => {
+      allocate(10);
+      fault(HOST, 3, true);
+      commands.revokeStatus = Status.Pending;
+      expect(fault(1, 3, true)).toEqual(['host revoke 3+1 to none']);
+      expect(event(() => manager.revoked(commands.pending[0]))).toEqual(['dev gets 3+1 from host as write']);
+    });
+  });
+
+  describe('a page that moves', () => {
+    it('leaves its memory behind, and needs none when it comes back', () => {
+      allocate(10);
+      fault(HOST, 3, true);
+      expect(fault(1, 3, true)).toEqual(['host revoke 3+1 to none', 'dev gets 3+1 from host as write']);
+      expect([backed(HOST), backed(1)]).toEqual([1, 1]);
+      expect(fault(HOST, 3, true)).toEqual(['dev revoke 3+1 to none', 'host gets 3+1 from dev as write, backed']);
+      expect([backed(HOST), backed(1)]).toEqual([1, 1]);
+    });
+
+    it('may be read at several places, and written at one', () => {
+      start({}, {});
+      allocate(10);
+      fault(HOST, 3, true);
+      fault(1, 3, false);
+      expect(fault(2, 3, false)).toEqual(['dev2 gets 3+1 from host as read']);
+      expect(fault(1, 3, true)).toEqual([
+        'host revoke 3+1 to none',
+        'dev2 revoke 3+1 to none',
+        'dev map 3+1 read>write',
+      ]);
+    });
+
+    it('comes from its provider while nobody has written it, and from its owner afterwards', () => {
+      allocate(10, { provided: true });
+      expect(fault(HOST, 3, false)).toEqual(['host gets 3+1 from provider as read']);
+      expect(fault(1, 4, true)).toEqual(['dev gets 4+1 from provider as write']);
+      expect(fault(HOST, 4, false)).toEqual(['dev revoke 4+1 to read', 'host gets 4+1 from dev as read']);
+    });
+
+    it('goes by the host between two memories that the manager cannot address', () => {
+      start(pooled, pooled);
+      const page = allocate(BLOCK);
+      event(() => manager.acquire(1, 1, page, 4, Access.Write, true, false));
+      expect(event(() => manager.acquire(2, 2, page, 4, Access.Read, true, false))).toEqual([
+        'dev revoke 0+4 to read',
+        'host gets 0+4 from dev as none',
+        'dev2 gets 0+4 from host as read',
+        'request 2 done, 4',
+      ]);
+    });
+  });
+
+  describe('want of memory', () => {
+    /** A device of two blocks, and pages enough for three. */
+    const fill = (write: boolean): number => {
+      start({ budgetPages: 2 * BLOCK });
+      const first = allocate(3 * BLOCK);
+      for (let block = 0; block < 2; block++) {
+        event(() =>
+          manager.acquire(1, 1, first + block * BLOCK, BLOCK, write ? Access.Write : Access.Read, true, false),
+        );
+      }
+      return first;
+    };
+
+    it('copies out what was written and nothing else', () => {
+      const first = fill(false);
+      fault(1, first + 7, true);
+      expect(fault(1, first + 2 * BLOCK, false)).toEqual([
+        `dev release ${BLOCK}+${BLOCK}`,
+        `dev gets ${2 * BLOCK}+1 from zero as read`,
+      ]);
+      expect(event(() => manager.acquire(2, 1, first + BLOCK, BLOCK, Access.Read, true, false)).slice(0, 3)).toEqual([
+        'dev revoke 7+1 to read',
+        'host gets 7+1 from dev as none',
+        `dev release 0+${BLOCK}`,
+      ]);
+      expect(backed(HOST)).toBe(1);
+    });
+
+    it('drops what has a copy at home', () => {
+      const first = fill(true);
+      event(() => manager.acquire(2, HOST, first, BLOCK, Access.Read, true, false));
+      event(() => manager.used(1, first + BLOCK));
+      expect(fault(1, first + 2 * BLOCK, false)[0]).toBe(`dev release 0+${BLOCK}`);
+    });
+
+    it('takes memory with old content before anything else', () => {
+      const first = fill(true);
+      event(() => manager.acquire(2, HOST, first + BLOCK, BLOCK, Access.Write, true, false));
+      event(() => manager.used(1, first));
+      expect(fault(1, first + 2 * BLOCK, false)[0]).toBe(`dev release ${BLOCK}+${BLOCK}`);
+    });
+
+    it('keeps pages whose copy failed', () => {
+      const first = fill(true);
+      const page = first + 2 * BLOCK;
+      commands.transferStatus = (source) => (source === 1 ? Status.Failed : Status.Done);
+      const log = fault(1, page, false);
+      expect(log.some((line) => line.startsWith('dev release'))).toBe(false);
+      expect(log.at(-1)).toBe(`dev denied read ${page} OUT_OF_MEMORY`);
+      expect(backed(1)).toBe(2 * BLOCK);
+      commands.transferStatus = () => Status.Done;
+      expect(fault(1, page, false).at(-1)).toBe(`dev gets ${page}+1 from zero as read`);
+    });
+
+    it('is told to who asked, not met with a wait for ever', () => {
+      startWith(none, { budgetPages: 2 * BLOCK }, {});
+      const first = allocate(3 * BLOCK);
+      event(() => manager.acquire(1, HOST, first, 2 * BLOCK, Access.Write, true, false));
+      expect(event(() => manager.acquire(2, HOST, first + 2 * BLOCK, 1, Access.Read, true, false))).toEqual([
+        'request 2 done, 0 OUT_OF_MEMORY',
+      ]);
+      expect(fault(HOST, first + 2 * BLOCK, false)).toEqual([`host denied read ${first + 2 * BLOCK} OUT_OF_MEMORY`]);
+    });
+
+    it('evicts nothing that a thread has just been given', () => {
+      start({ budgetPages: 3 * BLOCK, units: 2 });
+      const first = allocate(6 * BLOCK);
+      fault(1, first, true, 7);
+      for (let block = 1; block < 5; block++) {
+        const log = event(() => manager.acquire(block, 1, first + block * BLOCK, BLOCK, Access.Write, true, false));
+        expect(log.some((line) => line.startsWith('dev release 0+'))).toBe(false);
+      }
+      // The thread has gone on.
+      fault(1, first + 5 * BLOCK, false, 7);
+      const log = event(() => manager.acquire(9, 1, first + BLOCK, 2 * BLOCK, Access.Read, true, false));
+      expect(log).toContain('dev release 0+1');
+    });
+  });
+
+  describe('a hold', () => {
+    it('keeps others from writing until it ends, and lets them read', () => {
+      allocate(10);
+      event(() => manager.acquire(1, HOST, 0, 4, Access.Read, false, true));
+      expect(fault(1, 2, false)).toEqual(['dev gets 2+1 from zero as read']);
+      expect(fault(1, 2, true)).toEqual([]);
+      expect(event(() => manager.release(HOST, 0, 4, Access.Read))).toEqual(['dev map 2+1 read>write']);
+    });
+
+    it('that fails holds nothing', () => {
+      start({ ...pooled, budgetPages: BLOCK });
+      const first = allocate(2 * BLOCK);
+      expect(event(() => manager.acquire(1, 1, first, 2 * BLOCK, Access.Write, true, true)).at(-1)).toMatch(
+        /request 1 done, \d+ OUT_OF_MEMORY/,
+      );
+      expect(manager.state.holds).toBe(0);
+      expect(fault(HOST, first, true)).toEqual(['dev revoke 0+1 to none', 'host gets 0+1 from dev as write']);
+    });
+
+    it('of two that want the same blocks is never half there on both sides', () => {
+      start(pooled, pooled);
+      const first = allocate(2 * BLOCK);
+      commands.transferStatus = () => Status.Pending;
+      const both = [
+        { first, count: BLOCK, use: 'inout' },
+        { first: first + BLOCK, count: BLOCK, use: 'inout' },
+      ] as const;
+      event(() => manager.launchBegin(1, 1, both));
+      event(() => manager.launchBegin(2, 2, [both[1], both[0]]));
+      const log: string[] = [];
+      for (let token = commands.pending.shift(); token !== undefined; token = commands.pending.shift()) {
+        const next = token;
+        log.push(...event(() => manager.transferred(next, Status.Done)));
+        if (log.includes('request 1 done, 0')) break;
+      }
+      expect(log).toContain('request 1 done, 0');
+      expect(log).not.toContain('request 2 done, 0');
+      log.push(...event(() => manager.launchEnd(1)));
+      for (let token = commands.pending.shift(); token !== undefined; token = commands.pending.shift()) {
+        const next = token;
+        log.push(...event(() => manager.transferred(next, Status.Done)));
+      }
+      expect(log.at(-1)).toBe('request 2 done, 0');
+      event(() => manager.launchEnd(2));
+      expect(manager.state.holds).toBe(0);
+    });
+  });
+
+  describe('what was given back', () => {
+    it('reads as zero when it was emptied, whatever its provider would say', () => {
+      allocate(10, { provided: true });
+      fault(HOST, 3, true);
+      expect(event(() => manager.zero(1, 0, 10))).toEqual(['host revoke 3+1 to none', 'request 1 done, 10']);
+      expect(fault(HOST, 3, false)).toEqual(['host gets 3+1 from zero as read, backed']);
+      expect(fault(HOST, 4, false)).toEqual(['host gets 4+1 from zero as read']);
+    });
+
+    it('has no memory anywhere, and is denied: a late read of the host gives zeros', () => {
+      const first = allocate(10);
+      fault(HOST, 3, true);
+      fault(1, 3, false);
+      expect(event(() => manager.free(1, first, 10))).toEqual([
+        'host release 3+1',
+        'dev release 3+1',
+        'request 1 done, 10',
+      ]);
+      expect([backed(HOST), backed(1)]).toEqual([0, 0]);
+      expect(fault(HOST, 3, true)).toEqual(['host denied write 3 FREED']);
+      expect(fault(HOST, 3, false)).toEqual(['host denied read 3 FREED', 'host gets 3+1 from zero as read']);
+      expect(fault(1, 3, false)).toEqual(['dev denied read 3 FREED', 'dev gets 3+1 from zero as write']);
+      const range = manager.state.va.rangeOfPage(first);
+      expect(range?.freedPages).toBe(10);
+      expect(range !== undefined && manager.recycle(range)).toBe(true);
+      expect([backed(HOST), backed(1)]).toEqual([0, 0]);
+      checkInvariants(manager.state);
+    });
+
+    it('cannot be recycled while somebody holds it', () => {
+      const first = allocate(10);
+      event(() => manager.acquire(1, HOST, first, 10, Access.Read, false, true));
+      const range = manager.state.va.rangeOfPage(first);
+      if (range === undefined) throw new Error('the range is gone');
+      expect(event(() => manager.free(2, first, 10))).toEqual([]);
+      expect(manager.recycle(range)).toBe(false);
+      expect(event(() => manager.release(HOST, first, 10, Access.Read)).at(-1)).toBe('request 2 done, 10');
+      expect(manager.recycle(range)).toBe(true);
+    });
+  });
+
+  describe('a device', () => {
+    it('that leaves takes nothing along', () => {
+      allocate(10);
+      fault(1, 3, true);
+      expect(event(() => manager.detach(1))).toEqual([
+        'dev revoke 3+1 to read',
+        'host gets 3+1 from dev as none',
+        'dev release 3+1',
+        'dev drained',
+      ]);
+      expect(fault(HOST, 3, false)).toEqual(['host map 3+1 none>write']);
+      expect(manager.addProcessor(faulting)).toBe(1);
+    });
+
+    it('waits with what the host has no room for, and goes when there is room', () => {
+      startWith(none, { budgetPages: 2 * BLOCK }, {});
+      const first = allocate(3 * BLOCK);
+      event(() => manager.acquire(1, 1, first + 2 * BLOCK, BLOCK, Access.Write, true, false));
+      event(() => manager.acquire(2, HOST, first, 2 * BLOCK, Access.Write, true, false));
+      expect(event(() => manager.detach(1))).toEqual([]);
+      expect(event(() => manager.free(3, first, BLOCK)).at(-1)).toBe('dev drained');
+    });
+
+    it('that dies keeps the pages of memory that survives', () => {
+      allocate(10);
+      fault(1, 3, true);
+      expect(event(() => manager.processorLost(1))).toEqual([
+        'host gets 3+1 from dev as none',
+        'dev release 3+1',
+        'dev drained',
+      ]);
+      expect(fault(HOST, 3, false)).toEqual(['host map 3+1 none>write']);
+    });
+
+    it('that dies with its memory loses what only it had', () => {
+      start({ memorySurvives: false });
+      allocate(10);
+      fault(1, 3, true);
+      fault(1, 4, true);
+      fault(HOST, 4, false);
+      fault(1, 5, false);
+      expect(event(() => manager.processorLost(1)).at(-1)).toBe('dev drained');
+      expect(fault(HOST, 3, false)).toEqual(['host denied read 3 LOST']);
+      expect(fault(HOST, 4, true)).toEqual(['host map 4+1 read>write']);
+      expect(fault(HOST, 5, false)).toEqual(['host gets 5+1 from zero as read']);
+      event(() => manager.zero(1, 0, 10));
+      expect(fault(HOST, 3, false)).toEqual(['host gets 3+1 from zero as read']);
+    });
+
+    it('that dies takes no page along of which another device has a copy, even if that one is about to drop it', () => {
+      start({ memorySurvives: false }, { budgetPages: 2 * BLOCK });
+      const first = allocate(4 * BLOCK);
+      fault(1, first, true);
+      fault(2, first, false);
+      fault(2, first + 9, true);
+      fault(2, first + 3 * BLOCK, false);
+      event(() => manager.acquire(1, 2, first + BLOCK, BLOCK, Access.Write, true, false));
+      commands.transferStatus = () => Status.Pending;
+      // Page 9 has to be copied home. Page 0 has not, since the first device has it, too.
+      expect(
+        event(() => manager.acquire(2, 2, first + 2 * BLOCK, BLOCK, Access.Read, true, false)).slice(0, 2),
+      ).toEqual(['dev2 revoke 9+1 to read', 'host gets 9+1 from dev2 as none']);
+      event(() => manager.processorLost(1));
+      const log = event(() => manager.transferred(commands.pending[0], Status.Done));
+      expect(log).toContain('dev drained');
+      expect(log).toContain('dev2 release 9+1');
+      commands.transferStatus = () => Status.Done;
+      expect(fault(HOST, first, false)).toEqual(['host gets 0+1 from dev2 as read']);
+    });
+
+    it('without faults gets all that a launch needs before it runs, and keeps it until the end', () => {
+      start(pooled);
+      const first = allocate(2 * BLOCK);
+      fault(HOST, first + 1, true);
+      expect(
+        event(() =>
+          manager.launchBegin(9, 1, [
+            { first, count: 2, use: 'in' },
+            { first: first + BLOCK, count: 1, use: 'out' },
+          ]),
+        ),
+      ).toEqual([
+        'host revoke 1+1 to read',
+        'dev gets 0+1 from zero as read',
+        'dev gets 1+1 from host as read',
+        `dev gets ${BLOCK}+1 from zero as write`,
+        'request 9 done, 0',
+      ]);
+      expect(fault(HOST, first + 1, true)).toEqual([]);
+      expect(event(() => manager.launchEnd(9))).toEqual(['dev revoke 1+1 to none', 'host map 1+1 read>write']);
+    });
+
+    it('counts whole blocks for a launch, since what else it has of them stays there', () => {
+      start(pooled);
+      const first = allocate(BLOCK + 10);
+      expect(manager.launchPages([{ first: first + BLOCK, count: 2, use: 'in' }])).toBe(10);
+      expect(
+        manager.launchPages([
+          { first, count: 1, use: 'in' },
+          { first: first + 5, count: 1, use: 'out' },
+        ]),
+      ).toBe(BLOCK);
+      expect(manager.launchPages([{ first, count: 0, use: 'in' }])).toBe(0);
+    });
+  });
+
+  describe('a copy that fails', () => {
+    it('is tried again with the page alone, so that what came along harms nobody', () => {
+      startWith(tree(), {}, {});
+      allocate(64);
+      commands.transferStatus = (_source, _processor, count) => (count > 1 ? Status.Failed : Status.Done);
+      expect(fault(HOST, 20, false)).toEqual([
+        'host gets 16+16 from zero as read',
+        'host release 16+16',
+        'host gets 20+1 from zero as read',
+      ]);
+    });
+
+    it('for good denies the access by its reason', () => {
+      allocate(10, { provided: true });
+      commands.transferStatus = () => Status.Failed;
+      const log = fault(HOST, 3, false);
+      expect(log.at(-1)).toBe('host denied read 3 COPY_FAILED');
+      expect(log.length).toBeLessThan(20);
+      commands.transferStatus = () => Status.SourceChanged;
+      expect(fault(HOST, 3, false)).toEqual([
+        'host gets 3+1 from provider as read',
+        'host release 3+1',
+        'host denied read 3 SOURCE_CHANGED',
+      ]);
+      expect(backed(HOST)).toBe(0);
+    });
+  });
+
+  it('denies a write to a read-only range, and lets those read who wait for the same page', () => {
+    allocate(10, { provided: true, writable: false });
+    commands.transferStatus = () => Status.Pending;
+    fault(HOST, 1, false, 0);
+    fault(HOST, 2, true, 1);
+    fault(HOST, 2, false, 2);
+    expect(event(() => manager.transferred(commands.pending[0], Status.Done))).toEqual([
+      'host denied write 2 READ_ONLY',
+      'host gets 2+1 from provider as read',
+    ]);
+  });
+
+  it('tells where pages are without touching them', () => {
+    const first = allocate(4, { provided: true });
+    fault(1, first, true);
+    fault(HOST, first + 1, false);
+    event(() => manager.free(1, first + 3, 1));
+    const nodes = new Uint32Array(4);
+    const access = new Uint32Array(4);
+    const flags = new Uint8Array(4);
+    expect(event(() => manager.snapshot(first, nodes, access, flags))).toEqual([]);
+    expect([...nodes]).toEqual([2, 1, 0, 0]);
+    expect([...access]).toEqual([Access.Write << 2, Access.Read, 0, 0]);
+    expect([...flags]).toEqual([4 | 8, 8, 8, 1]);
+  });
+});
