@@ -70,6 +70,12 @@ function zeroArea(): number {
   return zeros;
 }
 
+/** Gives that area back: this thread needs no zeros any more, and a program may open many spaces. */
+export function releaseZeroArea(): void {
+  if (zeros !== 0) munmap(zeros, ZERO_BYTES);
+  zeros = 0;
+}
+
 /** Keeps a mapping of node memory out of forks, core dumps and huge pages: a huge page would break the budget. */
 export function settleMapping(address: number, bytes: number): void {
   for (const advice of [MADV_DONTFORK, MADV_DONTDUMP, MADV_NOHUGEPAGE]) tryMadvise(address, bytes, advice);

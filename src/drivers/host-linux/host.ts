@@ -14,7 +14,7 @@ import {
 import { madvise, mmap } from '../../linux/memory.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
 import type { Driver, DriverEvents } from '../driver.js';
-import { FAULT_FEATURES, FAULT_MODES, PagedMemory, settleMapping } from '../paged-memory.js';
+import { FAULT_FEATURES, FAULT_MODES, PagedMemory, releaseZeroArea, settleMapping } from '../paged-memory.js';
 
 /** Threads of the application whose last page is kept until they fault again. */
 const THREADS = 64;
@@ -127,5 +127,6 @@ export class HostDriver implements Driver {
       flags: MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
     });
     this.node.close();
+    releaseZeroArea();
   }
 }

@@ -25,7 +25,11 @@ const socket = new MessageSocket(SOCKET, MAX_PACKET_BYTES);
 try {
   start();
 } catch (error) {
-  socket.send(jsonPacket(Packet.Failed, error instanceof Error ? error.message : String(error)), [], true);
+  try {
+    socket.send(jsonPacket(Packet.Failed, error instanceof Error ? error.message : String(error)), [], true);
+  } catch {
+    // The owner has gone while the device was starting: nobody is left to be told.
+  }
   process.exit(1);
 }
 
