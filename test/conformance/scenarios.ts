@@ -224,13 +224,22 @@ export const scenarios: readonly Scenario[] = [
       equal('bytes on the device', array.residency().bytes[device.name], BUFFER_BYTES);
       same('what the device read', await seenBy(device, array), content);
       equal('bytes copied to the device', figures(device).bytesIn, BUFFER_BYTES);
+
+      // Both have copies now. What one of them writes, the other must not read from its own.
+      for (let i = 1; i < BUFFER_WORDS; i += WORDS_PER_PAGE) content[i] = array.data[i] ^= 0x0f0f_0f0f;
+      same('what the device read after the CPU wrote', await seenBy(device, array), content);
+      equal('bytes that came for it', figures(device).bytesIn, 2 * BUFFER_BYTES);
+      same('what the CPU reads after it wrote', array.data, content);
       await device.run(mix, { data: array, seed: 0x51ab_000b }, { size: BUFFER_WORDS });
       const { bytes, runs } = array.residency();
       equal('bytes on the device after it wrote', bytes[device.name], BUFFER_BYTES);
       equal('bytes at home after it wrote', bytes.host, undefined);
       equal('rights after it wrote', JSON.stringify(runs.map(({ access }) => access)), `[{"${device.name}":"write"}]`);
-      equal('bytes copied at all', figures(device).bytesIn, BUFFER_BYTES);
-      same('what the CPU reads', array.data, mixed(content, 0x51ab_000b));
+      equal('bytes copied at all', figures(device).bytesIn, 2 * BUFFER_BYTES);
+      const after = mixed(content, 0x51ab_000b);
+      same('what the CPU reads', array.data, after);
+      await device.run(mix, { data: array, seed: 0x51ab_000c }, { size: BUFFER_WORDS });
+      same('what the CPU reads after the device wrote again', array.data, mixed(after, 0x51ab_000c));
     },
   },
   {
@@ -267,6 +276,8 @@ export const scenarios: readonly Scenario[] = [
       const rest = await onDevice(device, other, 0x51ab_000e);
       const figures = watch();
       await device.detach();
+      // The manager is about to reap what the device was, and answers all the same.
+      for (let round = 0; round < 200; round++) space.stats();
       equal('bytes that came home', figures('host').bytesIn, BUFFER_BYTES + pageBytes(other));
       equal('bytes at home', array.residency().bytes.host, BUFFER_BYTES);
       const gone = space.stats().processors.find((each) => each.name === device.name);
