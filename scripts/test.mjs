@@ -26,6 +26,7 @@ const stages = [
     run: ['npm', 'run', '-s', 'simulation', '--', '--schedules', '20000', '--first-seed', '1'],
     seconds: 900,
   },
+  { name: 'command line', run: ['npm', 'run', '-s', 'cli-test'], seconds: 300 },
   { name: 'mutants', run: ['npm', 'run', '-s', 'mutants'], seconds: 300 },
 ];
 

@@ -1,0 +1,98 @@
+/** Help, versions, doctor and demo. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { Folder } from './command.js';
+import { test } from './tests.js';
+
+test('help of the command and of each of its commands, with examples', async () => {
+  using folder = new Folder();
+  for (const args of [['--help'], ['-h'], ['help'], []]) {
+    const { stdout, stderr } = await folder.succeed(...args);
+    for (const command of ['run', 'demo', 'doctor']) assert.match(stdout, new RegExp(`onemem ${command} `));
+    assert.match(stdout, /Examples/);
+    assert.equal(stderr, '');
+  }
+  for (const command of ['run', 'demo', 'doctor']) {
+    const { stdout } = await folder.succeed(command, '--help');
+    assert.match(stdout, /^Examples\n {2}onemem /m);
+    assert.equal((await folder.succeed('help', command)).stdout, stdout);
+    for (const line of stdout.split('\n')) assert.ok(line.length <= 130, `too long for a terminal: ${line}`);
+  }
+});
+
+test('the version is that of the package', async () => {
+  using folder = new Folder();
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+  };
+  assert.equal((await folder.succeed('--version')).stdout, `${version}\n`);
+});
+
+test('a command line that cannot be understood ends with 2', async () => {
+  using folder = new Folder();
+  folder.write('k.js', 'export default { params: {}, kernel() {} };');
+  await folder.fail(2, /no command 'frob'; commands are run, demo, doctor/, 'frob');
+  await folder.fail(2, /no option '--frob'/, '--frob');
+  for (const command of ['run', 'demo', 'doctor']) {
+    await folder.fail(2, new RegExp(`'--frob'; see: onemem ${command} --help`), command, '--frob');
+  }
+  await folder.fail(2, /takes no arguments/, 'demo', 'x');
+  await folder.fail(2, /takes no arguments/, 'doctor', 'x');
+  await folder.fail(2, /no kernel file is named/, 'run');
+  await folder.fail(2, /too many arguments: k\.js l\.js/, 'run', 'k.js', 'l.js');
+  await folder.fail(2, /--in is 'x'; write --in NAME=FILE/, 'run', 'k.js', '--in', 'x');
+  await folder.fail(2, /--set is '=3'; write --set NAME=NUMBER/, 'run', 'k.js', '--set', '=3');
+  await folder.fail(2, /--in names x twice/, 'run', 'k.js', '--in', 'x=a', '--in', 'x=b');
+  await folder.fail(2, /--size .*argument missing/, 'run', 'k.js', '--size');
+  for (const size of ['0', '1.5', 'x', '9e99']) {
+    await folder.fail(2, /--size is '.*'; it must be a whole number of 1 or more/, 'run', 'k.js', '--size', size);
+  }
+  await folder.fail(2, /--device-memory: "64Mib2" is no size/, 'run', 'k.js', '--device-memory', '64Mib2');
+  await folder.fail(2, /--device is 'gpu'; there are process and simulated/, 'run', 'k.js', '--device', 'gpu');
+  await folder.fail(2, /'f16' is no element type of a file/, 'run', 'k.js', '--in', 'x=a.bin:f16');
+  await folder.fail(2, /add --size N/, 'run', 'k.js');
+});
+
+test('doctor lists features with remedies, and as JSON', async () => {
+  using folder = new Folder();
+  const { stdout } = await folder.succeed('doctor');
+  assert.match(stdout, /^ok +userfaultfd +\S/m);
+  for (const line of stdout.split('\n')) if (/^(absent|MISSING)/.test(line)) assert.match(stdout, /remedy: \S/);
+  const report = JSON.parse((await folder.succeed('doctor', '--json')).stdout) as {
+    usable: boolean;
+    features: { name: string; available: boolean; remedy: string | null }[];
+  };
+  assert.equal(report.usable, true);
+  for (const { available, remedy } of report.features) assert.equal(available, remedy === null);
+});
+
+test('demo runs the flights on a small device and finds every bit right', async () => {
+  using folder = new Folder();
+  const { stdout } = await folder.succeed('demo', '--device-memory', '24MiB');
+  assert.match(stdout, /^3,000,000 flights: 143 MiB of arrays on a device that has 24 MiB of memory\.$/m);
+  assert.match(stdout, /^The result is right: every bit of 9,000,000 values/m);
+  const report = JSON.parse((await folder.succeed('demo', '--json')).stdout) as {
+    correct: boolean;
+    bytes: number;
+    deviceBytes: number;
+    processors: { kind: string; peakBytes: number; budgetBytes: number; evictions: number }[];
+    findings: { directions: { flights: number }[] };
+  };
+  const [, device] = report.processors;
+  assert.equal(report.correct, true);
+  assert.ok(report.bytes > 4 * report.deviceBytes);
+  assert.ok(device.evictions > 0 && device.peakBytes <= device.budgetBytes && device.budgetBytes === 32 * 2 ** 20);
+  assert.equal(
+    report.findings.directions.reduce((sum, each) => sum + each.flights, 0),
+    3_000_000,
+  );
+});
+
+test('a reader that stops reading is no failure', async () => {
+  using folder = new Folder();
+  const running = folder.start('run', '--help');
+  running.closeOutput();
+  const { code, stderr } = await running.ended;
+  assert.equal(stderr, '');
+  assert.equal(code, 0);
+});

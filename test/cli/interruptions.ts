@@ -1,0 +1,152 @@
+/** Whatever ends a run: the old files are whole. */
+import assert from 'node:assert/strict';
+import { existsSync, rmSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Folder, type Running, ramp, SAXPY, SLOW_SAXPY, saxpy } from './command.js';
+import { test } from './tests.js';
+
+const LENGTH = 2 ** 21;
+const RUN = ['run', 'saxpy.js', '--in', 'x=x.npy', '--inout', 'y=y.npy', '--set', 'alpha=3', '--device-memory', '8MiB'];
+
+interface Files {
+  before: Buffer;
+  after: Buffer;
+}
+
+function filesFor(folder: Folder, kernel: string): Files {
+  const x = ramp(LENGTH);
+  const y = ramp(LENGTH, 3);
+  folder.write('package.json', '{ "type": "module" }');
+  folder.write('saxpy.js', kernel);
+  folder.npy('x.npy', 'f32', x, [LENGTH]);
+  const after = folder.npy('y.npy', 'f32', saxpy(x, y, 3), [LENGTH]);
+  return { after, before: folder.npy('y.npy', 'f32', y, [LENGTH]) };
+}
+
+/** Waits until the kernel has written a part. */
+async function midway(folder: Folder): Promise<void> {
+  for (let waited = 0; !existsSync(folder.file('midway')); waited += 10) {
+    assert.ok(waited < 30_000, 'the kernel never got midway');
+    await sleep(10);
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function allGone(pids: readonly number[]): Promise<void> {
+  for (let waited = 0; pids.some(isAlive); waited += 10) {
+    assert.ok(waited < 2000, `processes ${pids.filter(isAlive).join(', ')} are still there`);
+    await sleep(10);
+  }
+}
+
+for (const [signal, exitCode] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+  ['SIGHUP', 129],
+] as const) {
+  test(`${signal} midway ends within a second and leaves everything as it was`, async () => {
+    using folder = new Folder();
+    const { before } = filesFor(folder, SLOW_SAXPY);
+    const running = folder.start(...RUN);
+    await midway(folder);
+    const devices = running.children;
+    assert.equal(devices.length, 1);
+    assert.equal(folder.temporaries.length, 1);
+    const sent = performance.now();
+    running.kill(signal);
+    const { code, stderr } = await running.ended;
+    const took = performance.now() - sent;
+    assert.equal(code, exitCode);
+    assert.ok(took < 1000, `it took ${took} ms`);
+    assert.match(stderr, new RegExp(`onemem: interrupted by ${signal}; y\\.npy is as before\\n$`));
+    assert.deepEqual(folder.temporaries, []);
+    assert.ok(folder.read('y.npy').equals(before));
+    await allGone(devices);
+  });
+}
+
+test('kill -9 midway leaves the old file, and the next run is not disturbed', async () => {
+  using folder = new Folder();
+  const { before, after } = filesFor(folder, SLOW_SAXPY);
+  const running = folder.start(...RUN);
+  await midway(folder);
+  const devices = running.children;
+  running.kill('SIGKILL');
+  assert.equal((await running.ended).signal, 'SIGKILL');
+  assert.ok(folder.read('y.npy').equals(before));
+  await allGone(devices);
+  folder.write('saxpy.js', SAXPY);
+  await folder.succeed(...RUN);
+  assert.ok(folder.read('y.npy').equals(after));
+});
+
+test('kill -9 at any moment leaves the old file or the new one', async () => {
+  using folder = new Folder();
+  const { before, after } = filesFor(folder, SAXPY);
+  const started = performance.now();
+  await folder.succeed(...RUN);
+  const whole = performance.now() - started;
+  const rounds = 12;
+  for (let round = 0; round < rounds; round++) {
+    folder.write('y.npy', before);
+    const running = folder.start(...RUN);
+    // Most of a run is the start of the process; what matters lies in its second half.
+    await sleep((whole * (rounds + round)) / (2 * rounds));
+    running.kill('SIGKILL');
+    const { code } = await running.ended;
+    const found = folder.read('y.npy');
+    assert.ok(
+      found.equals(after) || (code !== 0 && found.equals(before)),
+      `round ${round}: neither the old file nor the new one`,
+    );
+    for (const name of folder.temporaries) rmSync(folder.file(name));
+  }
+});
+
+for (const lossy of [false, true]) {
+  test(`a device that is killed midway fails the run in one line${lossy ? ', lossy' : ''}`, async () => {
+    using folder = new Folder();
+    const { before } = filesFor(folder, SLOW_SAXPY);
+    const running = folder.start(...RUN, ...(lossy ? ['--lossy'] : []));
+    await midway(folder);
+    const [device] = running.children;
+    process.kill(device, 'SIGKILL');
+    const { code, stderr } = await running.ended;
+    assert.equal(code, 1, stderr);
+    assert.match(
+      stderr,
+      /onemem: device process0 ended before the work was done .*no file was changed: run it again\n$/,
+    );
+    assert.deepEqual(folder.temporaries, []);
+    assert.ok(folder.read('y.npy').equals(before));
+  });
+}
+
+test('a kernel that never ends does not stop Ctrl-C', async () => {
+  using folder = new Folder();
+  const { before } = filesFor(
+    folder,
+    SAXPY.replace('for (', 'for (;;) if (begin > size) break;\n    for (').replace(
+      '{ begin, end }',
+      '{ begin, end, size }',
+    ),
+  );
+  const running: Running = folder.start(...RUN);
+  while (running.children.length === 0) await sleep(10);
+  await sleep(700);
+  const devices = running.children;
+  running.kill('SIGINT');
+  const sent = performance.now();
+  assert.equal((await running.ended).code, 130);
+  assert.ok(performance.now() - sent < 1000);
+  assert.ok(folder.read('y.npy').equals(before));
+  await allGone(devices);
+});

@@ -1,0 +1,184 @@
+/** What a run refuses: each time one line that says what to do, no result, and no file touched. */
+import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
+import { Folder, ramp, SAXPY } from './command.js';
+import { test } from './tests.js';
+
+const COUNT = 100_000;
+
+function filesFor(folder: Folder): string[] {
+  folder.write('saxpy.js', SAXPY);
+  folder.npy('x.npy', 'f32', ramp(COUNT), [COUNT]);
+  folder.npy('y.npy', 'f32', ramp(COUNT), [COUNT]);
+  return ['run', 'saxpy.js', '--set', 'alpha=3'];
+}
+
+test('files that are none, or not what the kernel declares', async () => {
+  using folder = new Folder();
+  const run = filesFor(folder);
+  const x = ['--in', 'x=x.npy'];
+  const before = folder.read('y.npy');
+  const refuse = (message: RegExp, y: string) => folder.fail(1, message, ...run, ...x, '--inout', `y=${y}`);
+  await refuse(/nope\.npy: there is no such file/, 'nope.npy');
+  await refuse(/saxpy\.js: not a \.npy file.*pass a raw file and state its type/, 'saxpy.js');
+  await refuse(/y\.npy is a \.npy file and states its type itself; leave out ':f32'/, 'y.npy:f32');
+  folder.npy('double.npy', 'f64', new Float64Array(COUNT), [COUNT]);
+  await refuse(/double\.npy holds f64, and the kernel declares y as f32; save the array as f32/, 'double.npy');
+  folder.write('raw.bin', new Uint8Array(4 * COUNT));
+  await refuse(/raw\.bin holds i32, and the kernel declares y as f32; state f32/, 'raw.bin:i32');
+  folder.write('odd.bin', new Uint8Array(4 * COUNT + 1));
+  await refuse(/odd\.bin: 400001 bytes are no whole number of f32 elements/, 'odd.bin:f32');
+  folder.write('short.npy', before.subarray(0, 5000));
+  await refuse(/short\.npy: .*needs 400000 bytes after the header.*Save it again/, 'short.npy');
+  folder.write('big.npy', Buffer.from(before.toString('latin1').replace('<f4', '>f4'), 'latin1'));
+  await refuse(/big\.npy: the elements are big endian.*astype/, 'big.npy');
+  folder.npy('empty.npy', 'f32', new Float32Array(0), [0]);
+  await refuse(/empty\.npy has no elements/, 'empty.npy');
+  await refuse(/x\.npy: a shape can be stated for --out only/, 'x.npy:10x10');
+  mkdirSync(folder.file('folder'));
+  await refuse(/folder: not a regular file/, 'folder');
+  assert.ok(folder.read('y.npy').equals(before));
+});
+
+test('names that the kernel does not know, or knows otherwise', async () => {
+  using folder = new Folder();
+  filesFor(folder);
+  const refuse = (message: RegExp, ...args: string[]) => folder.fail(1, message, 'run', 'saxpy.js', ...args);
+  const y = ['--inout', 'y=y.npy'];
+  const x = ['--in', 'x=x.npy'];
+  const alpha = ['--set', 'alpha=3'];
+  await refuse(
+    /has no parameter q; it has x \(--in\), y \(--inout\), alpha \(--set\)/,
+    '--in',
+    'q=x.npy',
+    ...y,
+    ...alpha,
+  );
+  await refuse(/declares y as f32\.inout; give it by --inout, not --in/, ...x, '--in', 'y=y.npy', ...alpha);
+  await refuse(/declares alpha as a number \(f32\); give it by --set, not --in/, '--in', 'alpha=x.npy', ...y);
+  await refuse(/needs alpha \(f32\); add --set alpha=NUMBER/, ...x, ...y);
+  await refuse(/needs x \(f32\); add --in x=FILE/, ...y, ...alpha);
+  await refuse(/--save x=\.\.\. is for an --inout/, ...x, ...y, ...alpha, '--save', 'x=z.npy');
+  for (const text of ['x', '', ' ', '1,5']) await refuseNumber(folder, 'f32', text, /this is no number|write --set/);
+  for (const text of ['1.5', '1e3', 'x']) await refuseNumber(folder, 'i32', text, /this is no whole number/);
+  await refuseNumber(folder, 'u8', '256', /it must be from 0 to 255 \(n is u8\)/);
+  await refuseNumber(folder, 'i64', '9223372036854775808', /from -9223372036854775808 to 9223372036854775807/);
+});
+
+async function refuseNumber(folder: Folder, type: string, text: string, message: RegExp): Promise<void> {
+  folder.write('number.js', `export default { params: { n: '${type}' }, kernel() {} };`);
+  const { code, stderr } = await folder.run('run', 'number.js', '--size', '1', '--set', `n=${text}`);
+  assert.equal(code, text === '' ? 2 : 1);
+  assert.match(stderr, message);
+}
+
+test('kernel files that cannot be used', async () => {
+  using folder = new Folder();
+  folder.write('package.json', '{ "type": "module" }');
+  const refuse = async (content: string, message: RegExp): Promise<string> => {
+    folder.write('k.js', content);
+    return await folder.fail(1, message, 'run', 'k.js', '--size', '1');
+  };
+  await folder.fail(1, /nope\.js: there is no such kernel file/, 'run', 'nope.js', '--size', '1');
+  await refuse('export default { params: {', /k\.js cannot be loaded: .*node --check k\.js/);
+  await refuse('export const kernel = 1;', /k\.js has no default export; write export default/);
+  await refuse('export default () => {};', /exports a function as its default/);
+  await refuse('export default { params: {} };', /has no function 'kernel'/);
+  await refuse('export default { kernel() {} };', /has no 'params'/);
+  await refuse(
+    "export default { params: { x: 'f16.in' }, kernel() {} };",
+    /parameter x: 'f16\.in' is no parameter type/,
+  );
+  await refuse('export default { params: { x: 3 }, kernel() {} };', /parameter x of a kernel has no type/);
+  assert.match(
+    await refuse("function go() { throw new Error('on purpose'); }\ngo();", /k\.js cannot be loaded: on purpose/),
+    /at go \(.*k\.js:1:/,
+  );
+});
+
+test('a kernel that throws: its own stack, and the files as before', async () => {
+  using folder = new Folder();
+  filesFor(folder);
+  folder.write(
+    'throws.js',
+    `function check(i) {
+      if (i === 50000) throw new RangeError('value ' + i + ' is out of range');
+    }
+    export default {
+      params: { y: 'f32.inout' },
+      kernel({ y }, { begin, end }) { for (let i = begin; i < end; i++) { check(i); y[i] = 0; } },
+    };`,
+  );
+  const before = folder.read('y.npy');
+  const run = ['run', 'throws.js', '--inout', 'y=y.npy'];
+  const stack = await folder.fail(1, /kernel throws\.js threw RangeError: value 50000 is out of range/, ...run);
+  assert.match(stack, /^ {2}at check \(.*throws\.js:2:\d+\)\n {2}at kernel \(.*throws\.js:6:\d+\)\n$/);
+  assert.ok(folder.read('y.npy').equals(before));
+  const { stdout, code } = await folder.run(...run, '--json');
+  assert.equal(code, 1);
+  const { error } = JSON.parse(stdout) as { error: { code: string; message: string } };
+  assert.equal(error.code, 'KERNEL_ERROR');
+  assert.match(error.message, /value 50000/);
+  // Those who look into the command itself get its stack, too.
+  assert.match(await folder.fail(1, /value 50000/, ...run, '--debug'), /CommandError[\s\S]*main\.js/);
+});
+
+test('limits are named with the option that raises them', async () => {
+  using folder = new Folder();
+  filesFor(folder);
+  const run = ['run', 'saxpy.js', '--in', 'x=x.npy', '--inout', 'y=y.npy', '--set', 'alpha=3'];
+  await folder.fail(1, /needs at least 4194304/, ...run, '--device-memory', '1MiB');
+  await folder.fail(1, /units/, ...run, '--units', '1000');
+  await folder.fail(1, /hostMemory is 1048576 bytes; it must be at least/, ...run, '--host-memory', '1MiB');
+  folder.write('big.js', `export default { params: { y: 'u8.out' }, kernel() {} };`);
+  const big = ['run', 'big.js', '--out', 'y=big.bin:u8', '--size', `${2 ** 28}`];
+  await folder.fail(
+    1,
+    /cannot allocate array y: .*host budget.*\(--host-memory SIZE\)/,
+    ...big,
+    '--host-memory',
+    '130MiB',
+  );
+  await folder.fail(
+    1,
+    /kernel big\.js needs 16777216 bytes at once on simulated0, which has no page faults and 8388608 bytes/,
+    'run',
+    'big.js',
+    '--out',
+    'y=big.bin:u8',
+    '--size',
+    `${2 ** 24}`,
+    '--device',
+    'simulated',
+    '--device-memory',
+    '8MiB',
+  );
+});
+
+test('places where no result can be written', async () => {
+  using folder = new Folder();
+  filesFor(folder);
+  const run = ['run', 'saxpy.js', '--in', 'x=x.npy', '--inout', 'y=y.npy', '--set', 'alpha=3'];
+  await folder.fail(1, /cannot write nope\/z\.npy: there is no such folder/, ...run, '--save', 'y=nope/z.npy');
+  await folder.fail(1, /\. is a folder and cannot be replaced/, ...run, '--save', 'y=.');
+  await folder.fail(1, /\/dev\/null is no regular file/, ...run, '--save', 'y=/dev/null');
+  folder.write('two.js', `export default { params: { a: 'f32.out', b: 'f32.out' }, kernel() {} };`);
+  await folder.fail(
+    1,
+    /a and b would both be written to \.\/z\.npy/,
+    'run',
+    'two.js',
+    '--size',
+    '5',
+    '--out',
+    'a=z.npy',
+    '--out',
+    'b=./z.npy',
+  );
+  await folder.fail(1, /--save z\.npy: type and shape are those of y\.npy/, ...run, '--save', 'y=z.npy:5');
+  await folder.fail(
+    2,
+    /differ in length \(a has 6 elements, b has 7 elements\); say by --size N/,
+    ...['run', 'two.js', '--out', 'a=z.npy:2x3', '--out', 'b=b.npy:7'],
+  );
+});
