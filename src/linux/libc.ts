@@ -79,6 +79,11 @@ export function rawView(address: number, bytes: number): ArrayBuffer {
   return koffi.view(address, bytes);
 }
 
+/** Where the elements of a typed array lie. They stay there as long as the array's buffer is used and not transferred. */
+export function addressOf(array: Uint8Array): number {
+  return Number(koffi.address(array));
+}
+
 /**
  * Closes a descriptor that system calls of ours made. Node keeps a list of what its own functions opened in a worker, and would
  * warn about any other; and an error here could only mean a mistake of ours, so that nothing is thrown.

@@ -1,17 +1,10 @@
 /**
- * A little memory outside the JavaScript heap that never moves, through which structures go to the kernel. It is mapped and
- * viewed once; afterwards filling in a structure allocates nothing.
+ * A little memory outside the JavaScript heap that never moves, through which structures go to the kernel. It is made once;
+ * afterwards filling in a structure allocates nothing. Whoever uses the address keeps the buffer, too.
  */
-import { MAP_ANONYMOUS, MAP_PRIVATE, PROT_READ, PROT_WRITE } from './constants.js';
-import { check } from './errors.js';
-import { libc, rawView } from './libc.js';
+import { addressOf } from './libc.js';
 
 const TWO_TO_32 = 0x1_0000_0000;
-
-// Freed by the garbage collector only: a view used after an explicit free would end the process.
-const unmapWhenUnreachable = new FinalizationRegistry<{ address: number; length: number }>(({ address, length }) => {
-  libc.munmap(address, length);
-});
 
 export class NativeBuffer {
   readonly address: number;
@@ -19,13 +12,12 @@ export class NativeBuffer {
   readonly bytes: Uint8Array;
 
   constructor(readonly length: number) {
-    this.address = check(libc.mmap(0, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 'mmap', {
-      length,
-    });
-    const buffer = rawView(this.address, length);
+    // The engine's own memory, which it frees with the buffer, and with its thread: memory that we mapped would stay behind when
+    // a thread ends, since nothing tells us then that a buffer has gone.
+    const buffer = new ArrayBuffer(length);
     this.view = new DataView(buffer);
     this.bytes = new Uint8Array(buffer);
-    unmapWhenUnreachable.register(buffer, { address: this.address, length });
+    this.address = addressOf(this.bytes);
   }
 
   /** Writes a whole number below 2^53 as 64 bits, in two halves, since a big integer would be allocated. */
