@@ -5,13 +5,11 @@
  */
 import { writeSync } from 'node:fs';
 import { parentPort, Worker, workerData } from 'node:worker_threads';
-import { kill } from '../linux/process.js';
 import { CRASH_HEAP_MIB } from './crash.js';
 import { Control, type ManagerOptions, SpaceState } from './protocol.js';
 
 const TICK_MS = 500;
 const HEARTBEAT_LIMIT_MS = 10_000;
-const SIGKILL = 9;
 
 const options = workerData as ManagerOptions;
 const control = new Int32Array(options.control);
@@ -55,6 +53,8 @@ function endProcess(what: string): never {
   } catch {
     // Nobody reads stderr; the process ends all the same.
   }
-  kill(process.pid, SIGKILL);
+  // Not by a system call of ours: this thread comes and goes with each space, and the foreign function interface leaves memory
+  // behind in each thread that used it.
+  process.kill(process.pid, 'SIGKILL');
   throw new Error('unreachable');
 }
