@@ -200,7 +200,8 @@ function issueTransfers(state: State, block: Block, operation: Operation): void 
   const start = operation.urgentPage === -1 ? 0 : Math.floor(operation.urgentPage / PAGES_PER_TRANSFER);
   for (let step = 0; step < chunks; step++) {
     if (operation.failure !== Status.Done) break;
-    issueChunk(state, block, operation, target, wanted, ((start + step) % chunks) * PAGES_PER_TRANSFER);
+    const chunk = ((start + step) % chunks) * PAGES_PER_TRANSFER;
+    if (next(wanted, chunk) < chunk + PAGES_PER_TRANSFER) issueChunk(state, block, operation, target, wanted, chunk);
   }
   operation.outstanding--;
   if (operation.outstanding === 0) endTransfers(state, block, operation);
