@@ -5,7 +5,7 @@ import { cReferences } from './cpu-fault.js';
 import { type Bench, compare, type Settings, verify } from './harness.js';
 import { pin, placements, startedThreads, threadsOf, warmMemory } from './placement.js';
 
-const PAGES = 2048;
+const PAGES = 1024;
 const WORDS = 1024;
 
 const write = kernel({ pages: u32.inout, result: f64.inout }, ({ pages, result }, { size }) => {

@@ -26,7 +26,7 @@ async function withSides(use: (sides: Sides) => Promise<void>): Promise<void> {
   );
   const hand = HandDevice.start(LENGTH);
   try {
-    const { faulting, handler } = placements[placements.length - 1];
+    const { faulting, handler } = placements.find(({ name }) => name === 'across') ?? placements[0];
     pin([...threadsOf(space.devices[0].pid ?? 0), ...threadsOf(hand.pid)], faulting);
     pin(threads, handler);
     pinSelf(handler);

@@ -17,6 +17,8 @@ const COPIED_BYTES = 2 ** 26;
 /** One program at one size: the managed arrays, the same data in plain ones, and how both are run. */
 interface Job {
   readonly inputs: readonly ManagedArray[];
+  /** What must come in at least, where that is not all of the inputs. */
+  readonly bytesIn?: number;
   readonly outputs: readonly { readonly array: ManagedArray; readonly plain: Float32Array }[];
   launch(device: Device): Promise<void>;
   /** On plain arrays: the compute part of the roofline, and the right result. */
@@ -41,10 +43,13 @@ const stencilKernel = kernel({ from: f32.in, to: f32.out, width: u32 }, ({ from,
   }
 });
 
+/** 32 rows of a by all of b, so that b is what does not fit. */
+const SGEMM_ROWS = 32;
+
 const sgemmKernel = kernel({ a: f32.in, b: f32.in, c: f32.out, n: u32 }, ({ a, b, c, n }, { begin, end }) => {
-  // 32 rows at a time, so that b is walked once for each of these and not once for each row.
-  for (let first = begin; first < end; first += 32) {
-    const last = Math.min(first + 32, end);
+  // 16 rows at a time, so that b is walked once for each of these and not once for each row.
+  for (let first = begin; first < end; first += 16) {
+    const last = Math.min(first + 16, end);
     for (let k = 0; k < n; k++) {
       for (let row = first; row < last; row++) {
         const factor = a[row * n + k];
@@ -112,19 +117,21 @@ const programs: readonly Program[] = [
   },
   {
     name: 'sgemm',
-    // Small, since its work grows faster than its data.
-    deviceBytes: 6 * 2 ** 20,
+    // Small, since its work is 32 multiplications for each word of b.
+    deviceBytes: 2 ** 24,
     make: (space, bytes) => {
-      const n = Math.floor(Math.sqrt(bytes / 3 / 4));
-      const [a, b, c] = [0, 1, 2].map(() => space.array(Float32Array, n * n));
-      const [plainA, plainB, plain] = [fill(a, 3), fill(b, 7), new Float32Array(n * n)];
+      // b, and two strips of 32 rows: n * n + 2 * 32 * n words.
+      const n = Math.floor(Math.sqrt(bytes / 4 + SGEMM_ROWS ** 2) - SGEMM_ROWS);
+      const [a, b, c] = [SGEMM_ROWS * n, n * n, SGEMM_ROWS * n].map((length) => space.array(Float32Array, length));
+      const [plainA, plainB, plain] = [fill(a, 3), fill(b, 7), new Float32Array(SGEMM_ROWS * n)];
+      const range = { begin: 0, end: SGEMM_ROWS, size: SGEMM_ROWS, unit: 0, units: 1 };
       return {
         inputs: [a, b],
         outputs: [{ array: c, plain }],
-        launch: (device) => device.run(sgemmKernel, { a, b, c, n }, { size: n }),
+        launch: (device) => device.run(sgemmKernel, { a, b, c, n }, { size: SGEMM_ROWS }),
         compute: () => {
           plain.fill(0);
-          sgemmKernel.kernel?.({ a: plainA, b: plainB, c: plain, n }, { begin: 0, end: n, size: n, unit: 0, units: 1 });
+          sgemmKernel.kernel?.({ a: plainA, b: plainB, c: plain, n }, range);
         },
       };
     },
@@ -134,19 +141,23 @@ const programs: readonly Program[] = [
     deviceBytes: 2 ** 25,
     make: (space, bytes) => {
       const length = Math.floor(bytes / 4096) * WORDS_PER_PAGE;
-      const count = 2 ** 16;
+      const count = 2 ** 12;
       const table = space.array(Float32Array, length);
       const order = space.array(Uint32Array, count);
       const result = space.array(Float32Array, count);
       const plainTable = fill(table, 3);
       let seed = 1;
+      const pages = new Set<number>();
       for (let i = 0; i < count; i++) {
         seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
         order.data[i] = seed % length;
+        pages.add(Math.floor(order.data[i] / WORDS_PER_PAGE));
       }
       const [plainOrder, plain] = [Uint32Array.from(order.data), new Float32Array(count)];
       return {
         inputs: [table, order],
+        // Nobody can bring less than the pages that are read.
+        bytesIn: pages.size * 4096 + order.byteLength,
         outputs: [{ array: result, plain }],
         launch: (device) => device.run(gatherKernel, { table, order, result }, { size: count }),
         compute: () =>
@@ -172,7 +183,7 @@ async function measure(settings: Settings, program: Program, factor: number, mem
   const [device] = space.devices;
   try {
     const job = program.make(space, program.deviceBytes * factor);
-    const bytesIn = sum(job.inputs);
+    const bytesIn = job.bytesIn ?? sum(job.inputs);
     const bytesOut = sum(job.outputs.map(({ array }) => array));
     const parts = { compute: [] as number[], in: [] as number[], out: [] as number[] };
     const before = device.stats();

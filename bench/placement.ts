@@ -16,17 +16,20 @@ import { getAffinity, setAffinity } from '../src/linux/process.js';
 
 export interface Placement {
   readonly name: string;
-  /** CPU of the thread that faults, and of the threads that answer. */
+  /** CPU of the thread that faults, and of the threads that answer; FREE where the kernel chooses, as for every user. */
   readonly faulting: number;
   readonly handler: number;
 }
 
 const cpus = getAffinity();
 
-/** Same CPU, and across CPUs where there are two. */
+export const FREE = -1;
+
+/** Same CPU, across CPUs where there are two, and wherever the kernel likes. */
 export const placements: readonly Placement[] = [
   { name: 'same', faulting: cpus[0], handler: cpus[0] },
   ...(cpus.length > 1 ? [{ name: 'across', faulting: cpus[0], handler: cpus[1] }] : []),
+  { name: 'free', faulting: FREE, handler: FREE },
 ];
 
 export function threadsOf(pid: number | 'self' = 'self'): number[] {
@@ -43,7 +46,7 @@ export async function startedThreads<T>(action: () => Promise<T>): Promise<{ res
 export function pin(threads: readonly number[], cpu: number): void {
   for (const thread of threads) {
     try {
-      setAffinity([cpu], thread);
+      setAffinity(cpu === FREE ? cpus : [cpu], thread);
     } catch (error) {
       // A thread that has ended meanwhile needs no place.
       if ((error as { code?: string }).code !== 'ESRCH') throw error;
@@ -51,9 +54,8 @@ export function pin(threads: readonly number[], cpu: number): void {
   }
 }
 
-/** This thread, as system calls mean it by 0. */
 export function pinSelf(cpu: number): void {
-  setAffinity([cpu]);
+  setAffinity(cpu === FREE ? cpus : [cpu]);
 }
 
 export function unpinSelf(): void {

@@ -5,7 +5,7 @@
  *
  *   faults MODE COUNT SPIN_NS FAULTING_CPU HANDLER_CPU [FILE]
  *
- * MODE: zero, zero-read, minor, file (COUNT pages of 4 KiB); group, block (COUNT blocks of 2 MiB that are brought home from a
+ * A CPU of -1 leaves the choice to the kernel. MODE: zero, zero-read, minor, file (COUNT pages of 4 KiB); group, block (COUNT blocks of 2 MiB that are brought home from a
  * second memory file by 64 KiB, or whole in pieces of 256 KiB); device-zero, device-copy (two processes). Prints the nanoseconds
  * from the first touch to the last, and exits with 1 if a byte was wrong.
  */
@@ -78,6 +78,7 @@ static long now(void) {
 }
 
 static void pin(int cpu) {
+  if (cpu < 0) return;
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(cpu, &set);
