@@ -323,7 +323,7 @@ export function firstDifference(
   return index === -1 ? null : { index, count, a: a[index], b: b[index] };
 }
 
-export interface DirectionSummary {
+interface DirectionSummary {
   direction: string;
   flights: number;
   meanDelayMinutes: number;

@@ -6,7 +6,7 @@ import { fstatSync, readSync } from 'node:fs';
 
 export type Dtype = 'i8' | 'u8' | 'i16' | 'u16' | 'i32' | 'u32' | 'i64' | 'u64' | 'f32' | 'f64';
 
-export type TypedArrayName =
+type TypedArrayName =
   | 'Int8Array'
   | 'Uint8Array'
   | 'Int16Array'

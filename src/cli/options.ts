@@ -21,7 +21,7 @@ type Values<T extends Options> = {
 };
 
 /** Options of every command. */
-export const COMMON = { help: { type: 'boolean', short: 'h' }, debug: { type: 'boolean' } } as const satisfies Options;
+const COMMON = { help: { type: 'boolean', short: 'h' }, debug: { type: 'boolean' } } as const satisfies Options;
 
 /** As node:util parseArgs, strict, with positional arguments. */
 export function parseOptions<T extends Options>(

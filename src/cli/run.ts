@@ -301,7 +301,7 @@ const WHOLE_NUMBERS: Readonly<Record<string, readonly [bigint, bigint]>> = {
 };
 
 /** A number of exactly the parameter's type: what does not fit is refused, not wrapped. */
-export function parseNumber(name: string, type: ElementType, text: string): number | bigint {
+function parseNumber(name: string, type: ElementType, text: string): number | bigint {
   const refuse = (why: string) => new CommandError('NUMBER', `--set ${name}=${text}: ${why} (${name} is ${type})`);
   const range = WHOLE_NUMBERS[type];
   if (range === undefined) {

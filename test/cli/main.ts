@@ -8,6 +8,7 @@ import './commands.js';
 import './results.js';
 import './refusals.js';
 import './interruptions.js';
+import './readme.js';
 import { runTests } from './tests.js';
 
 await runTests(process.argv[2] ?? '');
