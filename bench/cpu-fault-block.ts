@@ -60,7 +60,7 @@ async function run(settings: Settings): Promise<void> {
           name: `cpu-fault-block/${name}/${placement.name}`,
           unit: 'GB/s',
           better: 'higher',
-          warmUp: 2,
+          warmUp: 8,
           ours: async () => {
             by++;
             await device.run(number, { pages: array, by }, { size: PAGES });

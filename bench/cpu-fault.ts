@@ -90,7 +90,7 @@ async function run(settings: Settings): Promise<void> {
           name: `cpu-fault/${name}/${placement.name}`,
           unit: 'us',
           better: 'lower',
-          warmUp: 3,
+          warmUp: 8,
           ours: async () => {
             warmMemory(2 * PAGES * PAGE_BYTES);
             const array = await kind.make(space, path);

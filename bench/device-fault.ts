@@ -38,7 +38,7 @@ async function run(settings: Settings): Promise<void> {
           name: `device-fault/${kind}/${placement.name}`,
           unit: 'us',
           better: 'lower',
-          warmUp: 3,
+          warmUp: 8,
           ours: async () => {
             warmMemory(3 * PAGES * 4096);
             const pages = space.array(Uint32Array, PAGES * WORDS);

@@ -42,7 +42,7 @@ export interface Comparison {
   /** Further figures of ours or of the machine, measured in turn with the rest, that are printed and not compared. */
   readonly beside?: Readonly<Record<string, Measured>>;
   readonly extra?: Readonly<Record<string, unknown>> | (() => Readonly<Record<string, unknown>>);
-  /** Runs whose figures are thrown away: the compiler needs a few. */
+  /** Runs whose figures are thrown away: the compiler is through with the fault path after some thousand faults. */
   readonly warmUp?: number;
 }
 
