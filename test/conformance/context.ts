@@ -6,7 +6,7 @@ import type { DeviceKind } from './suite.js';
 
 export const PAGE_BYTES = 4096;
 export const BLOCK_BYTES = 2 ** 21;
-export const WORD_BYTES = 4;
+const WORD_BYTES = 4;
 export const WORDS_PER_PAGE = PAGE_BYTES / WORD_BYTES;
 export const WORDS_PER_BLOCK = BLOCK_BYTES / WORD_BYTES;
 /** A buffer, unless a scenario says otherwise: 4 MiB. */
