@@ -42,7 +42,9 @@ export interface DemoData {
   byteLength: number;
   /** False where an earlier run had prepared them already. */
   prepared: boolean;
-  /** For a folder that could not be kept in the cache: removes it. Does nothing else. */
+  /** Whether the folder could not be kept, and goes by cleanUp() or with the process. */
+  temporary: boolean;
+  /** Removes a temporary folder. Does nothing else. */
   cleanUp(): void;
 }
 
@@ -73,23 +75,30 @@ export async function prepareDemoData(
   const folder = cache === null ? null : join(cache, name);
   if (folder !== null) {
     const kept = openColumns(folder);
-    if (kept) return { ...kept, prepared: false, cleanUp() {} };
+    if (kept) return { ...kept, prepared: false, temporary: false, cleanUp() {} };
   }
   // Written beside its place and moved there at the end: another run never sees half of it.
   const temporary = mkdtempSync(cache === null ? join(tmpdir(), 'onemem-flights-') : join(cache, `${name}.tmp-`));
+  const remove = () => rmSync(temporary, { recursive: true, force: true });
+  // A process that is interrupted leaves nothing half made behind.
+  process.on('exit', remove);
   try {
     await writeColumns(source, temporary, options.onProgress ?? (() => {}));
     if (folder !== null) moveInto(temporary, folder);
   } catch (error) {
-    rmSync(temporary, { recursive: true, force: true });
+    process.off('exit', remove);
+    remove();
     throw error;
   }
+  if (folder !== null) process.off('exit', remove);
   const data = openColumns(folder ?? temporary);
   if (!data) throw new Error(`the columns in ${folder ?? temporary} cannot be read back`);
   const cleanUp = () => {
-    if (folder === null) rmSync(temporary, { recursive: true, force: true });
+    if (folder !== null) return;
+    process.off('exit', remove);
+    remove();
   };
-  return { ...data, prepared: true, cleanUp };
+  return { ...data, prepared: true, temporary: folder === null, cleanUp };
 }
 
 interface DataSource {
@@ -262,6 +271,8 @@ async function writeColumns(
       write('delay', whole('delay'));
       rowStart = rowEnd;
       onProgress(rowStart, rows);
+      // Nothing above waits for the outside: signals and the progress bar get their turn here.
+      await new Promise((resolve) => setImmediate(resolve));
     }
     if (rowStart !== rows) throw new Error(`${source.parquet} has ${rowStart} rows and promises ${rows}`);
   } finally {

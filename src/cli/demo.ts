@@ -136,7 +136,7 @@ async function show(data: DemoData, memory: number, json: boolean, say: (line: s
   if (json) {
     const figures = { flights: rows, bytes, deviceBytes: device.memory, runMs, plainMs, correct: true };
     console.log(JSON.stringify({ ...figures, processors, findings }));
-  } else {
+  } else if (!data.temporary) {
     say(
       `\nThe columns lie in ${data.folder} as .npy files; 'onemem run --help' tells how to run a kernel of your own over them.`,
     );

@@ -40,11 +40,16 @@ export function parseOptions<T extends Options>(
   }
 }
 
-export function wholeNumber(option: string, text: string | undefined, least: number): number | undefined {
+export function wholeNumber(
+  option: string,
+  text: string | undefined,
+  most = Number.MAX_SAFE_INTEGER,
+): number | undefined {
   if (text === undefined) return undefined;
   const value = /^\d+(e\d+)?$/i.test(text) ? Number(text) : Number.NaN;
-  if (Number.isSafeInteger(value) && value >= least) return value;
-  throw new UsageError(`--${option} is '${text}'; it must be a whole number of ${least} or more`);
+  if (Number.isSafeInteger(value) && value >= 1 && value <= most) return value;
+  const range = most === Number.MAX_SAFE_INTEGER ? 'of 1 or more' : `from 1 to ${most}`;
+  throw new UsageError(`--${option} is '${text}'; it must be a whole number ${range}`);
 }
 
 export function sizeInBytes(option: string, text: string | undefined): number | undefined {

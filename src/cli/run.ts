@@ -80,6 +80,9 @@ const OPTIONS = {
   json: { type: 'boolean' },
 } as const;
 
+/** Each is a launch of its own, which takes some hundred microseconds. */
+const MOST_CHUNKS = 65_536;
+
 type Use = 'in' | 'inout' | 'out';
 
 /** What the command line asks for, before any file is looked at. */
@@ -131,12 +134,12 @@ function parsePlan(args: readonly string[]): Plan {
     files: { in: files('in'), inout: files('inout'), out: files('out') },
     saves: files('save'),
     numbers: assignments('set', values.set, 'NUMBER'),
-    size: wholeNumber('size', values.size, 1),
-    chunks: wholeNumber('chunks', values.chunks, 1) ?? 64,
+    size: wholeNumber('size', values.size),
+    chunks: wholeNumber('chunks', values.chunks, MOST_CHUNKS) ?? 64,
     device: {
       kind,
       memory: sizeInBytes('device-memory', values['device-memory']) ?? 256 * 2 ** 20,
-      units: wholeNumber('units', values.units, 1) ?? 1,
+      units: wholeNumber('units', values.units) ?? 1,
       lossy: values.lossy ?? false,
     },
     hostMemory: sizeInBytes('host-memory', values['host-memory']),

@@ -151,7 +151,8 @@ function tryPoison(): string | null {
 
 /** Tries it on a real child, since the rules for one's own descriptors are laxer. */
 function tryPidfdGetfd(): string | null {
-  const child = spawn(process.execPath, ['--version'], { stdio: ['pipe', 'ignore', 'ignore'] });
+  // It waits for us: a process that ends meanwhile would answer ESRCH, and look as if it were forbidden.
+  const child = spawn(process.execPath, ['-e', 'process.stdin.resume()'], { stdio: ['pipe', 'ignore', 'ignore'] });
   child.on('error', () => {});
   let pidfd = -1;
   try {

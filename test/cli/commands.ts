@@ -47,6 +47,14 @@ test('a command line that cannot be understood ends with 2', async () => {
   for (const size of ['0', '1.5', 'x', '9e99']) {
     await folder.fail(2, /--size is '.*'; it must be a whole number of 1 or more/, 'run', 'k.js', '--size', size);
   }
+  await folder.fail(
+    2,
+    /--chunks is '65537'; it must be a whole number from 1 to 65536/,
+    'run',
+    'k.js',
+    '--chunks',
+    '65537',
+  );
   await folder.fail(2, /--device-memory: "64Mib2" is no size/, 'run', 'k.js', '--device-memory', '64Mib2');
   await folder.fail(2, /--device is 'gpu'; there are process and simulated/, 'run', 'k.js', '--device', 'gpu');
   await folder.fail(2, /'f16' is no element type of a file/, 'run', 'k.js', '--in', 'x=a.bin:f16');
