@@ -150,7 +150,9 @@ export class Stream {
         array.free();
       }
       for (const { array, whole } of arrays) {
-        if (ended.error?.code === 'DEVICE_LOST') array.indeterminate = true;
+        // Ranges are named where the launch had begun; of one that had not, nothing has been touched.
+        const lost = ended.error?.code === 'DEVICE_LOST' ? (ended.error.details.ranges as unknown[]) : [];
+        if (lost.length > 0) array.indeterminate = true;
         else if (ended.result === 'done' && whole) array.indeterminate = false;
       }
     };

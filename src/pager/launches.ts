@@ -19,6 +19,8 @@ interface LaunchRecord {
   readonly operation: LaunchOperation;
   readonly done: OperationDone;
   failure: WireError | null;
+  /** The core has been told: from then on the device may have touched its arrays. */
+  begun: boolean;
   inDriver: boolean;
 }
 
@@ -54,7 +56,7 @@ export class Launches {
       return;
     }
     const queue = this.queueOf(device);
-    queue.records.push({ id: this.requests.reserve(), operation, done, failure: null, inDriver: false });
+    queue.records.push({ id: this.requests.reserve(), operation, done, failure: null, begun: false, inDriver: false });
     if (queue.records.length === 1) this.begin(queue, queue.records[0]);
   }
 
@@ -153,6 +155,7 @@ export class Launches {
       if (record.failure === null) this.start(queue, record);
       else this.finish(queue, record);
     });
+    record.begun = true;
     this.manager.launchBegin(record.id, device.info.id, args);
   }
 
@@ -253,14 +256,16 @@ function moduleKey(code: Extract<DriverLaunch['code'], { kind: 'module' }>): str
 function lostError(device: Device, record: LaunchRecord, reason: string): WireError {
   const { kernelName, parameters } = record.operation;
   const ranges = parameters.flatMap((each) =>
-    each.kind === 'array' && each.use !== 'in'
+    record.begun && each.kind === 'array' && each.use !== 'in'
       ? [{ parameter: each.name, offset: each.offset, length: each.length }]
       : [],
   );
+  const consequence = record.begun
+    ? 'arrays that it was writing are indeterminate until they are overwritten'
+    : 'it had not begun, and its arrays are as they were';
   return wireError(
     'DEVICE_LOST',
-    `kernel ${kernelName} was lost with device ${device.info.name}: ${reason}; arrays that it was writing are ` +
-      'indeterminate until they are overwritten',
+    `kernel ${kernelName} was lost with device ${device.info.name}: ${reason}; ${consequence}`,
     { device: device.info.name, ranges, memorySurvives: device.driver.description.memorySurvives },
   );
 }
