@@ -20,6 +20,7 @@ const stages = [
   { name: 'types of the tests', run: ['npm', 'run', '-s', 'build:test'], seconds: 120 },
   { name: 'boundaries', run: ['npm', 'run', '-s', 'boundaries'], seconds: 120 },
   { name: 'unit', run: ['npm', 'run', '-s', 'unit'], seconds: 300 },
+  { name: 'integration', run: ['npm', 'run', '-s', 'integration'], seconds: 400 },
   { name: 'conformance', run: ['npm', 'run', '-s', 'conformance'], seconds: 300 },
   {
     name: 'simulation',

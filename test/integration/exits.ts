@@ -1,0 +1,77 @@
+/** Every way in which a process with an open space can end: in time, with its own exit code, and leaving nothing behind. */
+import assert from 'node:assert/strict';
+import { goneWithin, type Outcome, Program, type Traces } from './processes.js';
+import { runTests, sleep, test } from './suite.js';
+
+/** From the moment that the program begins to end until its process is gone. */
+const LIMIT_MS = 1000;
+
+interface End {
+  readonly code?: number;
+  readonly signal?: NodeJS.Signals;
+  /** Sent by the test, when the program has said that it waits. */
+  readonly send?: NodeJS.Signals;
+  readonly check?: (outcome: Outcome) => void;
+}
+
+const clean = ({ stderr }: Outcome): void => assert.equal(stderr, '');
+
+const ways: Record<string, End> = {
+  'natural end': { code: 0, check: clean },
+  closed: { code: 0, check: clean },
+  'exit code': { code: 4, check: clean },
+  exit: { code: 3, check: clean },
+  throw: { code: 1, check: ({ stderr }) => assert.match(stderr, /Error: thrown by the program/) },
+  rejection: { code: 1, check: ({ stderr }) => assert.match(stderr, /Error: rejected by the program/) },
+  'launch that runs': { code: 6, check: clean },
+  'exit in a thread': {
+    code: 0,
+    check: ({ stdout }) => assert.match(stdout, /^thread ended with 7, elements are 3 and 3$/m),
+  },
+  'error in a thread': {
+    code: 0,
+    check: ({ stdout }) => assert.match(stdout, /^thread failed with thrown by the thread, elements are 2 and 2$/m),
+  },
+  'terminated thread': { code: 0, check: ({ stdout }) => assert.match(stdout, /^elements are 3 and 3$/m) },
+  'thread in a fault': { code: 5, check: clean },
+  'thread that faults all the time': { code: 5, check: clean },
+  'busy thread': { code: 0, check: clean },
+  listeners: { code: 8, check: ({ stdout }) => assert.match(stdout, /^listener: code 0, element 2$/m) },
+  'late listeners with a thread': {
+    code: 8,
+    check: ({ stdout }) => assert.match(stdout, /^first: code 8, element 2\nsecond: element 2$/m),
+  },
+};
+
+async function check(way: string, end: End): Promise<void> {
+  const program = new Program('exiting', [way]);
+  const traces = JSON.parse(await program.line('traces ')) as Traces;
+  assert.equal(traces.pids.length, 2, 'the program and its device');
+  if (way !== 'closed') assert.equal(traces.inodes.length, 2, 'memory of the host and of the device');
+  let began: number;
+  if (end.send === undefined) began = Number(await program.line('ending '));
+  else {
+    await program.line('waiting');
+    // A thread that goes into a fault has said so just before.
+    await sleep(100);
+    began = Date.now();
+    program.signal(end.send);
+  }
+  const outcome = await program.outcome;
+  const took = outcome.endedAt - began;
+  const shown = `it wrote:\n${outcome.stdout}${outcome.stderr}`;
+  assert.equal(outcome.signal, end.signal ?? null, shown);
+  assert.equal(outcome.code, end.code ?? null, shown);
+  assert.ok(took <= LIMIT_MS, `it took ${took} ms to end; ${shown}`);
+  assert.deepEqual(await goneWithin(LIMIT_MS, traces), []);
+  end.check?.(outcome);
+}
+
+for (const [way, end] of Object.entries(ways)) test(way, () => check(way, end));
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGKILL'] as const) {
+  test(signal, () => check('signal', { signal, send: signal }));
+}
+test('SIGTERM with a thread in a fault', () =>
+  check('signal with a thread in a fault', { signal: 'SIGTERM', send: 'SIGTERM' }));
+
+await runTests();

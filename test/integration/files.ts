@@ -1,0 +1,228 @@
+/** Arrays that come from files, files that change below them, and moving bytes between arrays and files. */
+import assert from 'node:assert/strict';
+import {
+  closeSync,
+  ftruncateSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type AddressSpace, f64, i32, kernel, type OnememError, openSpace } from '../../src/index.js';
+import { runProgram } from './processes.js';
+import { failsWith, runTests, sameData, test } from './suite.js';
+
+const MIB = 2 ** 20;
+const folder = mkdtempSync(join(tmpdir(), 'onemem-files-'));
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+
+async function withSpace(action: (space: AddressSpace) => Promise<void>): Promise<void> {
+  await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
+  await action(space);
+  space.checkInvariants();
+}
+
+/** A file of numbers: element i is 7 i + 1. */
+function numbers(name: string, length: number, before = 0): string {
+  const path = join(folder, name);
+  const values = Int32Array.from({ length }, (_, i) => 7 * i + 1);
+  writeFileSync(path, Buffer.concat([Buffer.alloc(before, 0xee), Buffer.from(values.buffer)]));
+  return path;
+}
+
+const add = kernel({ x: i32.inout, by: i32 }, ({ x, by }, { begin, end }) => {
+  for (let i = begin; i < end; i++) x[i] += by;
+});
+const sum = kernel({ x: i32.in, result: f64.out }, ({ x, result }, { begin, end }) => {
+  for (let i = begin; i < end; i++) result[0] += x[i];
+});
+
+test(
+  'a file is read on touch, by the CPU and by a device',
+  () =>
+    withSpace(async (space) => {
+      const [device] = space.devices;
+      const n = 8 * MIB;
+      const path = numbers('touched', n + 5, 12);
+      const x = space.fileArray(Int32Array, path, { byteOffset: 12 });
+      assert.equal(x.length, n + 5);
+      assert.deepEqual(
+        x.residency().runs.map(({ state }) => state),
+        ['file'],
+      );
+      assert.equal(x.data[n], 7 * n + 1);
+      const read = space.stats().processors.reduce((bytes, each) => bytes + each.bytesFromFiles, 0);
+      assert.ok(read <= 2 * MIB, `${read} bytes were read for one element`);
+      const result = space.array(Float64Array, 1);
+      // Four times the device's memory; nothing of it was written, so that nothing has to come home.
+      await device.run(sum, { x, result }, { size: n + 5 });
+      assert.equal(result.data[0], 7 * (((n + 5) * (n + 4)) / 2) + n + 5);
+      sameData(x.data, (i) => (7 * i + 1) | 0);
+    }),
+  30,
+);
+
+test('a part of a file, and what cannot be one', () =>
+  withSpace(async (space) => {
+    const path = numbers('part', 5000);
+    const x = space.fileArray(Int32Array, path, { byteOffset: 4 * 1001, length: 2000 });
+    sameData(x.data, (i) => 7 * (i + 1001) + 1);
+    // The last page goes on behind the array with what is not the array's.
+    assert.equal(x.data.length, 2000);
+    const short = await failsWith('FILE_TOO_SHORT', () => space.fileArray(Int32Array, path, { length: 5001 }));
+    assert.match(short.message, /has 20000 bytes; 5001 elements/);
+    await failsWith('ARRAY_LENGTH', () => space.fileArray(Int32Array, path, { byteOffset: 20000 }));
+    await failsWith('SIZE', () => space.fileArray(Int32Array, path, { byteOffset: -4 }));
+    await failsWith('ENOENT', () => space.fileArray(Int32Array, join(folder, 'none')));
+  }));
+
+test('what a device writes to a private file array stays out of the file', () =>
+  withSpace(async (space) => {
+    const n = 4 * MIB;
+    const path = numbers('private', n);
+    const before = readFileSync(path);
+    const x = space.fileArray(Int32Array, path, { writable: true });
+    await space.devices[0].run(add, { x, by: 3 }, { size: n });
+    x.data[5] = -1;
+    sameData(x.data, (i) => (i === 5 ? -1 : 7 * i + 4));
+    assert.ok(before.equals(readFileSync(path)), 'the file has changed');
+  }));
+
+test('a device may not write a read-only file array', () =>
+  withSpace(async (space) => {
+    const [device] = space.devices;
+    const path = numbers('read-only', MIB);
+    const x = space.fileArray(Int32Array, path, { name: 'ledger' });
+    const error = await failsWith('ACCESS_DENIED', () => device.run(add, { x, by: 3 }, { size: MIB }));
+    assert.match(error.message, /ledger/);
+    assert.match(error.message, /writable: true/);
+    // A kernel that writes what it declared as `in` is caught at the page.
+    const cheat = kernel({ x: i32.in, y: i32.out }, ({ x, y }) => {
+      y[0] = x[5000];
+      (x as Int32Array)[5000] = 1;
+    });
+    const y = space.array(Int32Array, 1);
+    const caught = (await failsWith('ACCESS_DENIED', () => device.run(cheat, { x, y }, { size: 1 }))) as OnememError;
+    assert.match(caught.message, /wrote array ledger from .*read-only, elements 4096 to 5119 .*which may only be read/);
+    assert.equal(caught.details.array, 'ledger');
+    sameData(x.data, (i) => 7 * i + 1);
+    await device.run(add, { x: y, by: 1 }, { size: 1 });
+  }));
+
+test('a file that shrank fails the launch', () =>
+  withSpace(async (space) => {
+    const [device] = space.devices;
+    const n = MIB;
+    const path = numbers('shrinking', n);
+    const x = space.fileArray(Int32Array, path, { name: 'shrinking' });
+    const result = space.array(Float64Array, 1);
+    assert.equal(x.data[0], 1);
+    const fd = openSync(path, 'r+');
+    ftruncateSync(fd, 2 * MIB);
+    closeSync(fd);
+    const error = await failsWith('FILE_CHANGED', () => device.run(sum, { x, result }, { size: n }));
+    assert.match(
+      error.message,
+      /read array shrinking from .*shrinking, elements 524288 to 525311 .*whose file has become shorter/,
+    );
+    // What is left of the file is good, and so is the device.
+    await device.run(sum, { x, result }, { size: n, begin: 0, end: n / 2 });
+    assert.equal(result.data[0], (7 * ((n / 2) * (n / 2 - 1))) / 2 + n / 2);
+    sameData(x.data.subarray(0, n / 2), (i) => 7 * i + 1);
+    await failsWith('FILE_CHANGED', () => x.writeTo(openSync('/dev/null', 'w')));
+  }));
+
+for (const who of ['main', 'thread']) {
+  test(`the CPU touches what was cut off a file: a message, then the end (${who})`, async () => {
+    const path = numbers(`cut-${who}`, MIB);
+    const { signal, stdout, stderr } = await runProgram('shrunken-file', [path, who]);
+    assert.ok(signal === 'SIGBUS' || signal === 'SIGKILL', `signal ${signal}`);
+    assert.match(stdout, /^first 1, last of the rest 3670010$/m);
+    assert.doesNotMatch(stdout, /^survived/m);
+    assert.match(
+      stderr,
+      /^onemem: denied access: thread \d+ read array numbers from .*, elements 786432 to 787455 .*whose file has become shorter/m,
+    );
+  });
+}
+
+test('the CPU may not write a read-only file array: a message, then the end', async () => {
+  const path = numbers('refused', MIB);
+  const { signal, stdout, stderr } = await runProgram('shrunken-file', [path, 'write']);
+  assert.ok(signal === 'SIGBUS' || signal === 'SIGKILL', `signal ${signal}`);
+  assert.doesNotMatch(stdout, /^survived/m);
+  assert.match(
+    stderr,
+    /^onemem: denied access: thread \d+ wrote array numbers from .*, elements 0 to 1023 .*may only be read/m,
+  );
+});
+
+test(
+  'readFrom and writeTo move all bytes, and parts',
+  () =>
+    withSpace(async (space) => {
+      const [device] = space.devices;
+      const n = 6 * MIB;
+      const path = numbers('source', n);
+      const target = join(folder, 'target');
+      const x = space.array(Int32Array, n);
+      const source = openSync(path, 'r');
+      const sink = openSync(target, 'w+');
+      assert.equal(await x.readFrom(source, { position: 0 }), 4 * n);
+      await device.run(add, { x, by: 1 }, { size: n });
+      // A part of it is on the device now.
+      assert.equal(await x.writeTo(sink), 4 * n);
+      sameData(new Int32Array(readFileSync(target).buffer, 0, n), (i) => 7 * i + 2);
+      assert.equal(await x.writeTo(sink, { begin: 1, end: 4, position: 2 }), 12);
+      const head = readFileSync(target).subarray(0, 16);
+      assert.deepEqual([...new Int32Array(head.buffer.slice(head.byteOffset + 2, head.byteOffset + 14))], [9, 16, 23]);
+      // Fewer bytes than asked for is an answer, not an error.
+      assert.equal(await x.readFrom(source, { position: 4 * (n - 10), begin: 100, end: 200 }), 40);
+      assert.equal(x.data[100], 7 * (n - 10) + 1);
+      assert.equal(x.data[109], 7 * (n - 1) + 1);
+      assert.equal(x.data[110], 7 * 110 + 2);
+      assert.equal(x.data[99], 7 * 99 + 2);
+      const failed = (await failsWith('FILE_IO', () => x.writeTo(source))) as OnememError;
+      assert.match(failed.message, /writing file descriptor \d+ failed/);
+      await failsWith('FILE_DESCRIPTOR', () => x.readFrom(-1));
+      await failsWith('FILE_POSITION', () => x.readFrom(source, { position: -1 }));
+      await failsWith('ARRAY_RANGE', () => x.readFrom(source, { begin: 5, end: 5 }));
+      closeSync(source);
+      closeSync(sink);
+      await failsWith('FILE_IO', () => x.writeTo(source));
+      sameData(x.data.subarray(200), (i) => 7 * (i + 200) + 2);
+    }),
+  30,
+);
+
+test(
+  'several transfers at once, while a device works',
+  () =>
+    withSpace(async (space) => {
+      const [device] = space.devices;
+      const n = 2 * MIB;
+      const paths = ['a', 'b', 'c'].map((name) => numbers(name, n));
+      const arrays = paths.map(() => space.array(Int32Array, n));
+      const fds = paths.map((path) => openSync(path, 'r+'));
+      const work = space.array(Int32Array, 4 * MIB);
+      const launch = device.run(add, { x: work, by: 1 }, { size: work.length });
+      const read = await Promise.all(arrays.map((array, index) => array.readFrom(fds[index], { position: 0 })));
+      assert.deepEqual(read, [4 * n, 4 * n, 4 * n]);
+      await launch;
+      await Promise.all(arrays.map((x, by) => device.run(add, { x, by }, { size: n })));
+      await Promise.all(arrays.map((array, index) => array.writeTo(fds[index], { position: 0 })));
+      for (const [by, path] of paths.entries()) {
+        assert.equal(statSync(path).size, 4 * n);
+        sameData(new Int32Array(readFileSync(path).buffer, 0, n), (i) => 7 * i + 1 + by);
+        closeSync(fds[by]);
+      }
+      sameData(work.data, () => 1);
+    }),
+  30,
+);
+
+await runTests();

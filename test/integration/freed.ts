@@ -1,0 +1,152 @@
+/** Arrays that are freed, wholly or in part, and programs that use them all the same. */
+import assert from 'node:assert/strict';
+import { type AddressSpace, i32, kernel, openSpace } from '../../src/index.js';
+import { runProgram } from './processes.js';
+import { failsWith, runTests, sameData, test } from './suite.js';
+
+const MIB = 2 ** 20;
+const PAGE = 4096;
+const detaches = Number(process.versions.node.split('.')[0]) >= 22;
+
+const add = kernel({ x: i32.inout, by: i32 }, ({ x, by }, { begin, end }) => {
+  for (let i = begin; i < end; i++) x[i] += by;
+});
+
+async function withSpace(action: (space: AddressSpace) => Promise<void>): Promise<void> {
+  await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
+  await action(space);
+  space.checkInvariants();
+}
+
+test('a part is freed by whole pages, the rest stays as it is', () =>
+  withSpace(async (space) => {
+    const [device] = space.devices;
+    const n = MIB;
+    const perPage = PAGE / 4;
+    const x = space.array(Int32Array, n, { name: 'holey' });
+    for (let i = 0; i < n; i++) x.data[i] = i;
+    await device.run(add, { x, by: 1 }, { size: n });
+    const before = space.stats();
+    assert.deepEqual(x.free({ begin: 1, end: perPage - 1 }), { begin: 1, end: 1 }, 'no whole page is inside');
+    const freed = x.free({ begin: 10 * perPage - 1, end: 600 * perPage + 1 });
+    assert.deepEqual(freed, { begin: 10 * perPage, end: 600 * perPage });
+    const stats = space.stats();
+    assert.equal(before.allocatedBytes - stats.allocatedBytes, 590 * PAGE);
+    for (const [index, processor] of stats.processors.entries()) {
+      assert.ok(processor.backedBytes <= before.processors[index].backedBytes);
+    }
+    const runs = x.residency().runs.filter(({ state }) => state === 'freed');
+    assert.deepEqual([runs[0].begin, runs[runs.length - 1].end], [freed.begin, freed.end]);
+    for (let i = 0; i < freed.begin; i++) assert.equal(x.data[i], i + 1);
+    for (let i = freed.end; i < n; i++) assert.equal(x.data[i], i + 1);
+    // A launch that touches what was freed fails and says where; the rest can still be used.
+    const error = await failsWith('USE_AFTER_FREE', () => device.run(add, { x, by: 1 }, { size: n }));
+    assert.match(error.message, /array holey, elements \d+ to \d+ .*which has been freed/);
+    const begin = freed.end;
+    const value = x.data[begin];
+    await device.run(add, { x, by: 1 }, { size: n, begin, end: n });
+    assert.equal(x.data[begin], value + 1);
+    assert.equal(x.data[n - 1] - (n - 1), x.data[begin] - begin);
+    x.free();
+    assert.equal(space.stats().allocatedBytes, 0);
+  }));
+
+test('memory comes back and addresses are used again', () =>
+  withSpace(async (space) => {
+    const [device] = space.devices;
+    for (let round = 0; round < 30; round++) {
+      const x = space.array(Int32Array, MIB / 2);
+      // Without a view nothing keeps the addresses, which are handed out in the order in which they came back.
+      await device.run(add, { x, by: round + 1 }, { size: MIB / 2 });
+      const y = space.array(Int32Array, MIB / 2);
+      await device.run(add, { x: y, by: -1 }, { size: MIB / 2 });
+      assert.equal(x.data[MIB / 4], round + 1);
+      sameData(y.data.subarray(0, 4096), () => -1);
+      x.free();
+      y.free();
+    }
+    const { processors, allocatedBytes } = space.stats();
+    assert.equal(allocatedBytes, 0);
+    for (const { name, backedBytes } of processors) assert.equal(backedBytes, 0, `${name} still has memory`);
+  }));
+
+test('an array is zero when its memory was another one before', () =>
+  withSpace(async (space) => {
+    const [device] = space.devices;
+    for (let round = 0; round < 8; round++) {
+      const x = space.array(Int32Array, MIB);
+      const seen = new Int32Array(1);
+      const count = kernel({ x: i32.inout, seen: i32.inout }, ({ x, seen }) => {
+        for (let i = 0; i < x.length; i++) {
+          if (x[i] !== 0) seen[0]++;
+          x[i] = -1;
+        }
+      });
+      await device.run(count, { x, seen }, { size: 1 });
+      assert.equal(seen[0], 0);
+      x.free();
+    }
+  }));
+
+test('freeing an array while a launch uses it', () =>
+  withSpace(async (space) => {
+    const [device] = space.devices;
+    const n = 4 * MIB;
+    const x = space.array(Int32Array, n, { name: 'hasty' });
+    const y = space.array(Int32Array, 4096);
+    using stream = device.stream();
+    const event = stream.launch(add, { x, by: 1 }, { size: n });
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    x.free();
+    // The launch had touched everything already, or it fails; it never hangs.
+    const error = await event.synchronize().catch((reason: unknown) => reason as Error & { code: string });
+    if (error !== undefined) assert.equal(error.code, 'USE_AFTER_FREE', error.stack);
+    await stream.synchronize().catch(() => undefined);
+    await device.run(add, { x: y, by: 2 }, { size: 4096 });
+    sameData(y.data, () => 2);
+  }));
+
+if (detaches) {
+  test('a view of a freed array is empty', () =>
+    withSpace(async (space) => {
+      const x = space.array(Int32Array, 4096);
+      const { data } = x;
+      x.free();
+      assert.equal(data.length, 0);
+    }));
+} else {
+  test('a late read warns once and gives zeros', async () => {
+    const { code, signal, stdout, stderr } = await runProgram('late-use', ['read']);
+    assert.equal(signal, null, stderr);
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^sum 0$/m);
+    const lines = stderr.trimEnd().split('\n');
+    assert.equal(lines.length, 1, stderr);
+    assert.match(
+      lines[0],
+      /^onemem: warning: the program read array late, elements 0 to 1023 \(address 0x[0-9a-f]+\), which has been freed; it reads as zero$/,
+    );
+  });
+
+  for (const how of ['write', 'write after read', 'write in a thread']) {
+    test(`a late ${how} ends the process with a message`, async () => {
+      const { code, signal, stdout, stderr } = await runProgram('late-use', [how]);
+      assert.ok(code !== 0, 'it ended as if nothing had been');
+      assert.ok(signal === 'SIGBUS' || signal === 'SIGKILL' || signal === 'SIGSEGV', `${signal} ${code}`);
+      assert.doesNotMatch(stdout, /^survived/m);
+      assert.match(
+        stderr,
+        /^onemem: denied access: thread \d+ wrote array late, elements \d+ to \d+ .*which has been freed\. The process ends\.$/m,
+      );
+    });
+  }
+}
+
+test('an access outside of all arrays ends the process with a message', async () => {
+  const { signal, stdout, stderr } = await runProgram('late-use', ['outside']);
+  assert.notEqual(signal, null);
+  assert.doesNotMatch(stdout, /^survived/m);
+  assert.match(stderr, /^onemem: denied access: thread \d+ read address 0x[0-9a-f]+, which belongs to no array\./m);
+});
+
+await runTests();

@@ -1,0 +1,3 @@
+export function half(value: number): number {
+  return value / 2;
+}

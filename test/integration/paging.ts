@@ -1,0 +1,136 @@
+/** Demand paging is real: what is not touched does not move, and a device's memory is no larger than it was said to be. */
+import assert from 'node:assert/strict';
+import { closeSync, ftruncateSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { type AddressSpace, f64, i32, kernel, openSpace, type ProcessorStats } from '../../src/index.js';
+import { memoryFiles } from './processes.js';
+import { note, runTests, sameData, test } from './suite.js';
+
+const MIB = 2 ** 20;
+const GIB = 2 ** 30;
+
+/** Bytes that anything moved or made, on any processor. */
+function moved(space: AddressSpace): number {
+  const bytes = (each: ProcessorStats): number => each.bytesIn + each.bytesZeroed + each.bytesFromFiles;
+  return space.stats().processors.reduce((total, each) => total + bytes(each), 0);
+}
+
+const touch = kernel({ x: i32.inout, at: i32 }, ({ x, at }) => {
+  x[at + 1] = x[at] + 1;
+});
+const look = kernel({ x: i32.in, at: i32, result: i32.out }, ({ x, at, result }) => {
+  result[0] = x[at];
+});
+
+for (const kind of ['written by the CPU', 'never written'] as const) {
+  test(`a kernel that touches one page of 1 GiB moves at most 2 MiB (${kind})`, async () => {
+    await using space = await openSpace({ devices: [{ kind: 'process', memory: '64MiB' }], hostMemory: '2GiB' });
+    const [device] = space.devices;
+    const x = space.array(Int32Array, GIB / 4);
+    const at = 200_000_000;
+    const before = kind === 'never written' ? 0 : 41;
+    // Each quarter of the array has something in it, so that it is no empty one.
+    if (before !== 0) for (let i = 0; i < 4; i++) x.data[at - i * 50_000_000] = before;
+    const start = moved(space);
+    await device.run(touch, { x, at }, { size: 1 });
+    const bytes = moved(space) - start;
+    assert.ok(bytes > 0 && bytes <= 2 * MIB, `${bytes} bytes moved`);
+    assert.ok(device.stats().backedBytes <= 2 * MIB, `the device has ${device.stats().backedBytes} bytes`);
+    assert.equal(x.data[at + 1], before + 1);
+    assert.equal(x.data[at], before);
+    note(`${bytes} bytes moved`);
+  });
+}
+
+test('a kernel that touches one page of a file of 1 GiB reads at most 2 MiB', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'onemem-paging-'));
+  try {
+    const path = join(folder, 'large');
+    const fd = openSync(path, 'w');
+    ftruncateSync(fd, GIB);
+    const at = 123_456_789;
+    writeSync(fd, new Int32Array([77]), 0, 4, 4 * at);
+    closeSync(fd);
+    await using space = await openSpace({ devices: [{ kind: 'process', memory: '64MiB' }] });
+    const x = space.fileArray(Int32Array, path);
+    const result = new Int32Array(1);
+    await space.devices[0].run(look, { x, at, result }, { size: 1 });
+    assert.equal(result[0], 77);
+    const bytes = space.stats().processors.reduce((total, each) => total + each.bytesFromFiles, 0);
+    assert.ok(bytes > 0 && bytes <= 2 * MIB, `${bytes} bytes were read`);
+    note(`${bytes} bytes read`);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+interface Samples {
+  readonly count: number;
+  readonly largest: number;
+  readonly seen: number;
+}
+
+/** Looks at the memory of a file as often as it can, from a thread that has nothing to do with the manager. */
+async function sampling(name: string, action: () => Promise<void>): Promise<Samples> {
+  const [file] = memoryFiles().filter((each) => each.name === name);
+  assert.ok(file !== undefined, `no memory file ${name}`);
+  const stop = new Int32Array(new SharedArrayBuffer(4));
+  const sampler = new Worker(new URL('./programs/sampler.js', import.meta.url), {
+    workerData: { path: file.path, stop },
+  });
+  const samples = new Promise<Samples>((resolve, reject) => {
+    sampler.once('message', resolve);
+    sampler.once('error', reject);
+  });
+  try {
+    await action();
+  } finally {
+    Atomics.store(stop, 0, 1);
+  }
+  return samples;
+}
+
+for (const units of [1, 2]) {
+  test(`the device's memory stays within its budget with four times as much data (${units} units)`, async () => {
+    const budget = 16 * MIB;
+    await using space = await openSpace({ devices: [{ kind: 'process', memory: budget, units, name: 'small' }] });
+    const [device] = space.devices;
+    const n = (2 * budget) / 8;
+    const x = space.array(Float64Array, n);
+    const y = space.array(Float64Array, n);
+    for (let i = 0; i < n; i++) x.data[i] = i;
+    y.data.fill(0.5);
+    const add = kernel({ x: f64.in, y: f64.inout }, ({ x, y }, { begin, end }) => {
+      for (let i = begin; i < end; i++) y[i] += x[i];
+    });
+    const gather = kernel({ x: f64.in, y: f64.inout }, ({ x, y }, { begin, end, size }) => {
+      for (let i = begin; i < end; i++) y[i] += x[(i * 65_537) % size];
+    });
+    const samples = await sampling('onemem-small', async () => {
+      for (let round = 0; round < 3; round++) await device.run(add, { x, y }, { size: n });
+      await device.run(gather, { x, y }, { size: n, begin: 0, end: 20_000 });
+    });
+    note(`largest of ${samples.count} samples: ${samples.largest} of ${budget} bytes, ${samples.seen} different`);
+    assert.ok(samples.count > 100, `only ${samples.count} samples`);
+    assert.ok(samples.largest <= budget, `the device had ${samples.largest} bytes, and its budget is ${budget}`);
+    // Had the sampler looked at something else, it would not have seen the memory fill up.
+    assert.ok(samples.largest > budget / 2 && samples.seen > 10);
+    const { evictions, peakBytes } = device.stats();
+    assert.ok(evictions > 0 && peakBytes <= budget);
+    sameData(y.data, (i) => 0.5 + 3 * i + (i < 20_000 ? (i * 65_537) % n : 0));
+    sameData(x.data, (i) => i);
+    space.checkInvariants();
+  }, 40);
+}
+
+test('an array that nobody touched takes no memory anywhere', async () => {
+  await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }], hostMemory: '4GiB' });
+  const x = space.array(Uint8Array, 3 * GIB);
+  assert.equal(x.data.length, 3 * GIB);
+  assert.deepEqual(x.residency({ begin: GIB, end: 2 * GIB }).bytes, {});
+  for (const { backedBytes } of space.stats().processors) assert.equal(backedBytes, 0);
+});
+
+await runTests();

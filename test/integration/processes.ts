@@ -1,0 +1,185 @@
+/** Programs that a test starts and watches from outside. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { sleep } from './suite.js';
+
+export interface Outcome {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** When the process had ended, by Date.now(). */
+  readonly endedAt: number;
+}
+
+export interface StartOptions {
+  readonly seconds?: number;
+  readonly uid?: number;
+  readonly gid?: number;
+  readonly cwd?: string;
+  /** Folder of the compiled program; that of this module unless said otherwise. */
+  readonly folder?: string;
+  readonly nodeOptions?: readonly string[];
+}
+
+export class Program {
+  readonly pid: number;
+  readonly outcome: Promise<Outcome>;
+  private readonly child: ChildProcess;
+  private stdout = '';
+  private stderr = '';
+  private ended = false;
+  private changed: () => void = () => undefined;
+
+  /** @param program name of a module in programs/, without its ending */
+  constructor(
+    private readonly program: string,
+    args: readonly string[],
+    options: StartOptions = {},
+  ) {
+    const {
+      seconds = 15,
+      uid,
+      gid,
+      cwd,
+      folder = fileURLToPath(new URL('.', import.meta.url)),
+      nodeOptions = [],
+    } = options;
+    // A process group of its own, so that nothing of it is left when it has to be ended.
+    this.child = spawn(process.execPath, [...nodeOptions, `${folder}/programs/${program}.js`, ...args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+      ...(uid === undefined ? {} : { uid, gid, cwd }),
+    });
+    if (this.child.pid === undefined) throw new Error(`${program} could not be started`);
+    this.pid = this.child.pid;
+    this.child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      this.stdout += text;
+      this.changed();
+    });
+    this.child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.stderr += text;
+    });
+    let endedAt = 0;
+    this.child.once('exit', () => {
+      endedAt = Date.now();
+    });
+    this.outcome = new Promise((resolve, reject) => {
+      const watchdog = setTimeout(() => {
+        this.kill();
+        reject(
+          new Error(`${program} ${args.join(' ')} did not end within ${seconds} s; it had written:\n${this.text}`),
+        );
+      }, seconds * 1000);
+      this.child.once('close', (code, signal) => {
+        clearTimeout(watchdog);
+        this.ended = true;
+        this.changed();
+        resolve({ code, signal, stdout: this.stdout, stderr: this.stderr, endedAt });
+      });
+    });
+    // Whoever waits for a line instead hears of the failure there.
+    this.outcome.catch(() => this.changed());
+  }
+
+  /** The first complete line that begins with `prefix`, without it. */
+  async line(prefix: string): Promise<string> {
+    for (;;) {
+      const lines = this.stdout.split('\n').slice(0, -1);
+      const found = lines.find((each) => each.startsWith(prefix));
+      if (found !== undefined) return found.slice(prefix.length);
+      if (this.ended)
+        throw new Error(`${this.program} ended without the line '${prefix}'; it had written:\n${this.text}`);
+      const next = new Promise<void>((resolve) => {
+        this.changed = resolve;
+      });
+      await Promise.race([next, this.outcome]);
+    }
+  }
+
+  /** Sends a signal to the process alone. */
+  signal(signal: NodeJS.Signals): void {
+    process.kill(this.pid, signal);
+  }
+
+  /** Ends the program with everything that it started. */
+  kill(): void {
+    try {
+      process.kill(-this.pid, 'SIGKILL');
+    } catch {
+      // It has ended already.
+    }
+  }
+
+  private get text(): string {
+    return `${this.stdout}${this.stderr}`;
+  }
+}
+
+/** Runs a program to its end. */
+export function runProgram(program: string, args: readonly string[], options: StartOptions = {}): Promise<Outcome> {
+  return new Program(program, args, options).outcome;
+}
+
+/** Whether a process runs. One that has ended and waits to be reaped does not. */
+export function isRunning(pid: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    return !/^[ZX]/.test(stat.slice(stat.lastIndexOf(')') + 2));
+  } catch {
+    return false;
+  }
+}
+
+/** What a process leaves behind if it does not clean up: its devices and its memory files. */
+export interface Traces {
+  readonly pids: readonly number[];
+  readonly inodes: readonly number[];
+}
+
+/** The memory files of a process, by the numbers that every process sees. */
+export function memoryFiles(pid: number | 'self' = 'self'): { path: string; name: string; inode: number }[] {
+  const folder = `/proc/${pid}/fd`;
+  return readdirSync(folder).flatMap((fd) => {
+    try {
+      const path = `${folder}/${fd}`;
+      const target = readlinkSync(path);
+      const match = /^\/memfd:(onemem-.*) \(deleted\)$/.exec(target);
+      return match === null ? [] : [{ path, name: match[1], inode: statSync(path).ino }];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** Who still runs, or still has one of the memory files open or mapped. */
+export function leftOvers({ pids, inodes }: Traces): string[] {
+  const left = pids.filter(isRunning).map((pid) => `process ${pid} runs`);
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      for (const file of memoryFiles(Number(pid))) {
+        if (inodes.includes(file.inode)) left.push(`process ${pid} has ${file.name} open`);
+      }
+      for (const line of readFileSync(`/proc/${pid}/maps`, 'latin1').split('\n')) {
+        const [, , , , inode = '', path = ''] = line.split(/\s+/);
+        if (path.startsWith('/memfd:onemem-') && inodes.includes(Number(inode))) {
+          left.push(`process ${pid} has ${path} mapped`);
+        }
+      }
+    } catch {
+      // It has ended meanwhile, or is the kernel's own.
+    }
+  }
+  return left;
+}
+
+/** Waits until nothing is left, at most `ms` milliseconds; returns what is left then. */
+export async function goneWithin(ms: number, traces: Traces): Promise<string[]> {
+  const end = Date.now() + ms;
+  for (;;) {
+    const left = leftOvers(traces);
+    if (left.length === 0 || Date.now() > end) return left;
+    await sleep(20);
+  }
+}

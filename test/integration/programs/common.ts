@@ -1,0 +1,23 @@
+/** What the programs that end in some way have in common: they say what they would leave behind, and when they begin to end. */
+import { writeSync } from 'node:fs';
+import type { AddressSpace } from '../../../src/index.js';
+import { memoryFiles } from '../processes.js';
+
+export function say(line: string): void {
+  writeSync(1, `${line}\n`);
+}
+
+/** For the parent, which looks for these after the end. */
+export function sayTraces(space: AddressSpace): void {
+  const pids = [process.pid, ...space.devices.flatMap(({ pid }) => (pid === null ? [] : [pid]))];
+  say(`traces ${JSON.stringify({ pids, inodes: memoryFiles().map(({ inode }) => inode) })}`);
+}
+
+export function sayEnding(): void {
+  say(`ending ${Date.now()}`);
+}
+
+/** Keeps the process alive until somebody ends it. */
+export function wait(): void {
+  setInterval(() => undefined, 1000);
+}
