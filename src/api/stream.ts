@@ -23,7 +23,10 @@ export type LaunchArguments<P extends KernelParameters> = {
 export interface LaunchOptions {
   /** How many work items there are: the kernel is called for parts of [0, size). */
   readonly size: number;
-  /** Only [begin, end) of them. */
+  /**
+   * Only [begin, end) of them. A launch over a part does not empty its `out` arrays first, so that several launches can write one
+   * array together: what none of them wrote reads as it did before.
+   */
   readonly begin?: number;
   readonly end?: number;
 }
@@ -127,7 +130,8 @@ export class Stream {
       );
     }
     const staged: { plain: NumericArray; array: ManagedArray; back: boolean }[] = [];
-    const parameters = this.parametersOf(kernel as unknown as Kernel, args, staged);
+    const whole = begin === 0 && end === size;
+    const parameters = this.parametersOf(kernel as unknown as Kernel, args, whole, staged);
     const event = this.add({
       kind: 'launch',
       device: this.device.id,
@@ -141,7 +145,7 @@ export class Stream {
     const arrays = Object.entries(kernel.parameters).flatMap(([name, parameter]) => {
       const value = args[name];
       return parameter.kind === 'array' && parameter.use !== 'in' && value instanceof ManagedArray
-        ? [{ array: value, whole: parameter.use === 'out' }]
+        ? [{ array: value, emptied: whole && parameter.use === 'out' }]
         : [];
     });
     event.onEnd = (ended) => {
@@ -149,11 +153,11 @@ export class Stream {
         if (back && ended.result === 'done') (plain as Float32Array).set(array.data as Float32Array);
         array.free();
       }
-      for (const { array, whole } of arrays) {
+      for (const { array, emptied } of arrays) {
         // Ranges are named where the launch had begun; of one that had not, nothing has been touched.
         const lost = ended.error?.code === 'DEVICE_LOST' ? (ended.error.details.ranges as unknown[]) : [];
         if (lost.length > 0) array.indeterminate = true;
-        else if (ended.result === 'done' && whole) array.indeterminate = false;
+        else if (ended.result === 'done' && emptied) array.indeterminate = false;
       }
     };
     return event;
@@ -229,6 +233,7 @@ export class Stream {
   private parametersOf(
     kernel: Kernel,
     args: Readonly<Record<string, unknown>>,
+    whole: boolean,
     staged: { plain: NumericArray; array: ManagedArray; back: boolean }[],
   ): LaunchParameter[] {
     for (const name of Object.keys(args)) {
@@ -247,10 +252,12 @@ export class Stream {
       if (!(value instanceof ManagedArray)) {
         const plain = value as NumericArray;
         array = this.space.arrayOf(parameter.type, plain.length, `a copy for ${name}`);
-        if (parameter.use !== 'out') (array.data as Float32Array).set(plain as Float32Array);
+        if (parameter.use !== 'out' || !whole) (array.data as Float32Array).set(plain as Float32Array);
         staged.push({ plain, array, back: parameter.use !== 'in' });
       }
-      const { type, use } = parameter;
+      const { type } = parameter;
+      // A launch over a part leaves what other parts wrote: only a whole one begins with zeros.
+      const use = parameter.use === 'out' && !whole ? 'inout' : parameter.use;
       return { name, kind: 'array', type, use, offset: array.offset, length: array.length };
     });
   }

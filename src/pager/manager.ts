@@ -1,7 +1,9 @@
 /** Entry of the manager's thread. */
 import { parentPort, workerData } from 'node:worker_threads';
+import { munmap } from '../linux/memory.js';
 import { Pager } from './pager.js';
 import { Control, type DeviceInfo, type ManagerOptions, SpaceState } from './protocol.js';
+import { warmUp } from './warm-up.js';
 import { toWire } from './wire.js';
 
 /** What the opener of a space gets: where it lies, or why it could not be opened. */
@@ -28,7 +30,15 @@ if (pager !== null) {
   Atomics.store(control, Control.State, SpaceState.Running);
   running.addDevices((failure) => {
     if (failure === null) tell({ base: running.base, devices: running.deviceInfos, faultsBy: running.faultsBy });
-    else tell({ error: { name: 'OnememError', code: 'DEVICE_START', message: failure, details: {} } });
+    else {
+      // Nothing may be left of a space that did not come up: its devices, its descriptors, its addresses.
+      running.close(() => {
+        munmap(running.base, options.bytes);
+        tell({ error: { name: 'OnememError', code: 'DEVICE_START', message: failure, details: {} } });
+      });
+    }
   });
+  // While the devices' processes start, there is nothing else to do.
+  if (options.devices.length > 0) warmUp();
   await running.run();
 }
