@@ -69,5 +69,6 @@ function describe(error: unknown): string {
   const { code } = error as { code?: string };
   const prefix = code === undefined || code === 'ERR_ASSERTION' ? '' : `${code}: `;
   const place = /scenarios\.[jt]s:\d+/.exec(error.stack ?? '');
-  return `${prefix}${error.message.split('\n')[0]}${place === null ? '' : ` (${place[0]})`}`;
+  const cause = error.cause === undefined ? '' : `, because of ${describe(error.cause)}`;
+  return `${prefix}${error.message.replace(/\n\s*/g, ' ')}${cause}${place === null ? '' : ` (${place[0]})`}`;
 }
