@@ -1,13 +1,15 @@
 /** A space: one range of addresses that the CPU and the devices share. */
 import { randomUUID } from 'node:crypto';
 import { closeSync, fstatSync, openSync } from 'node:fs';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { isMainThread, Worker } from 'node:worker_threads';
 import { bytesOf, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
 import { BLOCK_BYTES, PAGE_BYTES } from '../core/types.js';
 import { closeEventfd, createEventfd } from '../linux/eventfd.js';
 import { probeFeatures } from '../linux/features.js';
 import { MAX_VIEW_BYTES, munmap, PAGE_SIZE } from '../linux/memory.js';
-import { cgroupMemory, systemMemory } from '../linux/process.js';
+import { cgroupMemory, systemMemory, threadExists, threadId } from '../linux/process.js';
 import type { ManagerReady } from '../pager/manager.js';
 import {
   CONTROL_WORDS,
@@ -15,6 +17,7 @@ import {
   type DeviceOptions,
   type FileSource,
   type Injection,
+  LISTED_THREADS,
   type ManagerOptions,
   type SpaceHandle,
   SpaceState,
@@ -131,6 +134,88 @@ export class ViewCounter {
     if (Atomics.load(control, Control.State) !== SpaceState.Closed) return;
     if (Atomics.compareExchange(control, Control.Views, 0, UNMAPPED) === 0) munmap(this.base, this.bytes);
   }
+
+  /** The same when the views that are left were those of threads that have been terminated, and so could not say that they went. */
+  unmapAfterThreads(): void {
+    const views = Atomics.load(this.control, Control.Views);
+    if (this.own > 0 || views <= 0 || listedThreads(this.control) > 0) return;
+    if (Atomics.compareExchange(this.control, Control.Views, views, UNMAPPED) === views) munmap(this.base, this.bytes);
+  }
+
+  get isUnmapped(): boolean {
+    // A view that is refused raises the number for a moment.
+    return Atomics.load(this.control, Control.Views) < 0;
+  }
+}
+
+/** A closed space of which something is left, because of views or threads. */
+interface Leftover {
+  readonly viewCounter: ViewCounter;
+  readonly control: Int32Array;
+  readonly wakeFd: number;
+  readonly bytes: number;
+}
+
+const leftovers = new Set<Leftover>();
+
+/** Gives back what closed spaces still hold, if it can be by now. */
+function reclaim(): void {
+  for (const leftover of leftovers) {
+    const { viewCounter, control, wakeFd } = leftover;
+    viewCounter.unmapAfterThreads();
+    if (Atomics.load(control, Control.AttachedThreads) === 0 || listedThreads(control) === 0)
+      closeWakeFd(control, wakeFd);
+    if (viewCounter.isUnmapped && Atomics.load(control, Control.WakeFdClosed) === 1) leftovers.delete(leftover);
+  }
+}
+
+/** A thread that is attached may be about to raise it; by then the number could be that of another file. */
+function closeWakeFd(control: Int32Array, wakeFd: number): void {
+  if (Atomics.compareExchange(control, Control.WakeFdClosed, 0, 1) === 0) closeEventfd(wakeFd);
+}
+
+/** Attached threads that have not ended. One that found no place in the list counts for ever: nobody could tell when it ends. */
+function listedThreads(control: Int32Array): number {
+  let count = Atomics.load(control, Control.UnlistedThreads);
+  for (let place = 0; place < LISTED_THREADS; place++) {
+    const thread = Atomics.load(control, Control.Threads + place);
+    if (thread !== 0 && threadExists(thread)) count++;
+  }
+  return count;
+}
+
+function listThread(control: Int32Array): void {
+  const own = threadId();
+  for (let place = 0; place < LISTED_THREADS; place++) {
+    const word = Control.Threads + place;
+    const there = Atomics.load(control, word);
+    if (there === own) return;
+    if (there !== 0 && threadExists(there)) continue;
+    if (Atomics.compareExchange(control, word, there, own) === there) return;
+  }
+  Atomics.add(control, Control.UnlistedThreads, 1);
+}
+
+/**
+ * Has the garbage collector look for views that nobody uses, if closed spaces take half of the addresses: it does not know that a
+ * small view keeps a terabyte of addresses from the next space.
+ */
+async function collectViews(slot: number): Promise<void> {
+  reclaim();
+  let taken = slot;
+  for (const { viewCounter, bytes } of leftovers) if (!viewCounter.isUnmapped) taken += slotOf(bytes);
+  if (taken <= (LAST_ADDRESS - FIRST_BASE) / 2) return;
+  if (globalThis.gc !== undefined) globalThis.gc();
+  else {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    setFlagsFromString('--no-expose-gc');
+    collect();
+  }
+  // The registry of views is told in a later turn of the event loop.
+  await new Promise((resolve) => setImmediate(resolve));
+  await new Promise((resolve) => setImmediate(resolve));
+  reclaim();
 }
 
 export class AddressSpace {
@@ -148,7 +233,7 @@ export class AddressSpace {
     private readonly sentinel: Worker | null,
     private readonly onClosed: () => void,
   ) {
-    this.client = new Client(spaceHandle);
+    this.client = new Client(spaceHandle, sentinel === null);
     this.devices = spaceHandle.devices.map((info) => new Device(this, info));
     this.viewCounter = new ViewCounter(spaceHandle.control, spaceHandle.base, spaceHandle.bytes);
   }
@@ -290,15 +375,17 @@ export class AddressSpace {
     if (!this.client.isClosed) {
       const gone = new Promise<void>((resolve) => this.sentinel?.once('exit', () => resolve()));
       this.sentinel.ref();
-      await this.client.request('close', null);
+      // A manager that fails on its way out does not answer.
+      await Promise.race([this.client.request('close', null), gone]);
       await gone;
     }
     this.client.close();
     this.onClosed();
     this.viewCounter.tryUnmap();
-    // A thread that is attached may be about to raise it; by then the number could be that of another file.
+    const { wakeFd, bytes } = this.spaceHandle;
     const control = new Int32Array(this.spaceHandle.control);
-    if (Atomics.load(control, Control.AttachedThreads) === 0) closeEventfd(this.spaceHandle.wakeFd);
+    leftovers.add({ viewCounter: this.viewCounter, control, wakeFd, bytes });
+    reclaim();
   }
 }
 
@@ -357,6 +444,11 @@ function deviceOptions(devices: readonly DeviceSpecification[]): DeviceOptions[]
   });
 }
 
+/** Addresses between the beginnings of two spaces that lie next to each other. */
+function slotOf(bytes: number): number {
+  return Math.ceil(bytes / DEFAULT_SPACE_BYTES) * DEFAULT_SPACE_BYTES;
+}
+
 /** Opens a space. Fails at once, with the remedy, where the machine does not allow page faults in user space. */
 export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpace> {
   if (PAGE_SIZE !== PAGE_BYTES) {
@@ -365,7 +457,7 @@ export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpac
   const devices = deviceOptions(options.devices ?? []);
   const bytes =
     Math.ceil(toBytes('addressSpace', options.addressSpace ?? DEFAULT_SPACE_BYTES) / BLOCK_BYTES) * BLOCK_BYTES;
-  const slot = Math.ceil(bytes / DEFAULT_SPACE_BYTES) * DEFAULT_SPACE_BYTES;
+  const slot = slotOf(bytes);
   const bases: number[] = [];
   for (let base = FIRST_BASE; base + bytes <= LAST_ADDRESS; base += slot) bases.push(base);
   if (bases.length === 0) {
@@ -382,6 +474,7 @@ export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpac
       `hostMemory is ${hostBudgetBytes} bytes; it must be at least ${LEAST_HOST_BYTES}, so that 64 threads can wait in a fault at once`,
     );
   }
+  await collectViews(slot);
   const control = new SharedArrayBuffer(CONTROL_WORDS * 4);
   const wakeFd = createEventfd();
   const name = randomUUID();
@@ -467,6 +560,7 @@ export function attachSpace(handle: SpaceHandle): AddressSpace {
   const control = new Int32Array(handle.control);
   // Counted before the look at the state, so that an owner who closes the space meanwhile sees one of the two.
   Atomics.add(control, Control.AttachedThreads, 1);
+  listThread(control);
   let counted = true;
   const leave = (): void => {
     if (counted) Atomics.sub(control, Control.AttachedThreads, 1);
@@ -483,6 +577,7 @@ export function attachSpace(handle: SpaceHandle): AddressSpace {
   attached.set(handle.name, space);
   if (!isMainThread) {
     process.once('exit', () => {
+      space.client.close();
       leave();
       space.viewCounter.allGone();
     });

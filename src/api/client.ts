@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { BroadcastChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import { notifyEventfd } from '../linux/eventfd.js';
+import { threadId } from '../linux/process.js';
 import {
   type ClientHello,
   Control,
@@ -34,7 +35,11 @@ export class Client {
   private refs = 0;
   private closed = false;
 
-  constructor(readonly handle: SpaceHandle) {
+  /** @param attached whether another thread opened the space */
+  constructor(
+    readonly handle: SpaceHandle,
+    private readonly attached: boolean,
+  ) {
     this.control = new Int32Array(handle.control);
     this.assertOpen('cannot attach');
     const client = randomUUID();
@@ -43,7 +48,8 @@ export class Client {
     this.channel.unref();
     const hello = new BroadcastChannel(helloChannel(handle.name));
     try {
-      hello.postMessage({ client, answers: this.answers.buffer as SharedArrayBuffer } satisfies ClientHello);
+      const answers = this.answers.buffer as SharedArrayBuffer;
+      hello.postMessage({ client, answers, thread: threadId(), attached } satisfies ClientHello);
       notifyEventfd(handle.wakeFd);
       // A broadcast reaches those who listen already: the manager raises the word when it does.
       while (Atomics.wait(this.answers, 0, 0, LOOK_MS) === 'timed-out') this.assertOpen('cannot attach');
@@ -126,6 +132,7 @@ export class Client {
 
   close(): void {
     if (this.closed) return;
+    if (this.attached) this.tell('leave', null);
     this.closed = true;
     const error = new OnememError('SPACE_CLOSED', 'the space has been closed');
     for (const { reject } of this.pending.values()) reject(error);

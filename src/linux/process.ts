@@ -1,5 +1,5 @@
 /** Processes, threads and their limits. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { ESRCH, PR_SET_PDEATHSIG, RLIMIT_MEMLOCK } from './constants.js';
 import { check, SystemCallError } from './errors.js';
 import { errno, libc, SYSTEM_CALL } from './libc.js';
@@ -46,6 +46,11 @@ export function kill(pid: number, signal: number): void {
 /** The kernel's id of this thread, as userfaultfd messages carry it. */
 export function threadId(): number {
   return libc.systemCall(SYSTEM_CALL.gettid, 0, 0, 0, 0, 0, 0);
+}
+
+/** Whether a thread of this process, by the kernel's id, has not ended. */
+export function threadExists(thread: number): boolean {
+  return existsSync(`/proc/self/task/${thread}`);
 }
 
 const MASK_BYTES = 1024;

@@ -74,8 +74,8 @@ export class Arrays {
     );
   }
 
-  /** A thread has made a view of the array, or the last user of one is gone. */
-  countView(id: number, by: 1 | -1): void {
+  /** A thread has made a view of the array, or the last users of some are gone. */
+  countView(id: number, by: number): void {
     const record = this.records.get(id);
     if (record === undefined) return;
     record.views += by;

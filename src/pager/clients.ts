@@ -1,7 +1,12 @@
-/** The threads of the application that talk to the manager. */
+/**
+ * The threads of the application that talk to the manager. A thread may end without a word, since a worker can be terminated:
+ * whenever another one comes, the manager looks who is still there, and forgets the others with the views that they had.
+ */
 import { BroadcastChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
+import { threadExists } from '../linux/process.js';
 import {
   type ClientHello,
+  Control,
   clientChannel,
   type FromManager,
   helloChannel,
@@ -14,6 +19,12 @@ export type Answer = (value: unknown, error: WireError | null) => void;
 interface Client {
   readonly inbox: Inbox<ToManager>;
   readonly answers: Int32Array;
+  readonly thread: number;
+  readonly attached: boolean;
+  /** It has said that it leaves. Its views stay until it ends. */
+  left: boolean;
+  /** How many views it has of each range. */
+  readonly views: Map<number, number>;
 }
 
 /**
@@ -23,6 +34,7 @@ interface Client {
 class Inbox<T> {
   readonly channel: BroadcastChannel;
   private readonly delivered: T[] = [];
+  private closed = false;
 
   constructor(name: string) {
     this.channel = new BroadcastChannel(name);
@@ -32,7 +44,13 @@ class Inbox<T> {
     this.channel.unref();
   }
 
+  close(): void {
+    this.closed = true;
+    this.channel.close();
+  }
+
   take(): T | undefined {
+    if (this.closed) return undefined;
     if (this.delivered.length > 0) return this.delivered.shift();
     // The types of Node leave out that this works for broadcast channels, too.
     const received = receiveMessageOnPort(this.channel as unknown as MessagePort) as { message: T } | undefined;
@@ -42,36 +60,92 @@ class Inbox<T> {
 
 export class Clients {
   private readonly hello: Inbox<ClientHello>;
-  private readonly clients: Client[] = [];
+  private clients: Client[] = [];
 
-  constructor(private readonly space: string) {
+  /**
+   * @param control words that all threads of the space share
+   * @param viewsGone called with a range and the number of its views that have ended with their thread
+   */
+  constructor(
+    private readonly space: string,
+    private readonly control: Int32Array,
+    private readonly viewsGone: (range: number, count: number) => void,
+  ) {
     this.hello = new Inbox(helloChannel(space));
   }
 
   /** Hands every message that has come to `handle`. */
   read(handle: (message: ToManager, answer: Answer) => void): void {
+    let ended: Client[] = [];
     for (let hello = this.hello.take(); hello !== undefined; hello = this.hello.take()) {
+      if (ended.length === 0) ended = this.clients.filter(hasEnded);
+      const { thread, attached } = hello;
       const inbox = new Inbox<ToManager>(clientChannel(this.space, hello.client));
-      const client = { inbox, answers: new Int32Array(hello.answers) };
+      const answers = new Int32Array(hello.answers);
+      const client = { inbox, answers, thread, attached, left: false, views: new Map() };
       this.clients.push(client);
       raise(client);
     }
     for (const client of this.clients) {
       for (let message = client.inbox.take(); message !== undefined; message = client.inbox.take()) {
         const { id } = message;
+        note(client, message);
         handle(message, (value, error) => answerTo(client, id, value, error));
       }
     }
+    // What they said before they ended has been heard by now.
+    this.forget(ended);
   }
 
   broadcast(message: FromManager): void {
-    for (const client of this.clients) client.inbox.channel.postMessage(message);
+    for (const client of this.clients) if (!client.left) client.inbox.channel.postMessage(message);
+  }
+
+  /** The space is about to close: what nobody hears of any more must not count. */
+  forgetEnded(): void {
+    const ended = this.clients.filter(hasEnded);
+    for (const client of ended) {
+      for (let message = client.inbox.take(); message !== undefined; message = client.inbox.take()) {
+        note(client, message);
+      }
+    }
+    this.forget(ended);
+  }
+
+  private forget(ended: readonly Client[]): void {
+    if (ended.length === 0) return;
+    this.clients = this.clients.filter((client) => !ended.includes(client));
+    for (const client of ended) {
+      client.inbox.close();
+      let views = 0;
+      for (const [range, count] of client.views) {
+        views += count;
+        this.viewsGone(range, count);
+      }
+      // A thread that was terminated could not take itself out of the counts.
+      if (!client.attached || client.left) continue;
+      Atomics.sub(this.control, Control.AttachedThreads, 1);
+      Atomics.sub(this.control, Control.Views, views);
+    }
   }
 
   close(): void {
-    this.hello.channel.close();
-    for (const client of this.clients) client.inbox.channel.close();
+    this.hello.close();
+    for (const client of this.clients) client.inbox.close();
   }
+}
+
+function hasEnded(client: Client): boolean {
+  return !threadExists(client.thread);
+}
+
+function note(client: Client, { name, value }: ToManager): void {
+  if (name === 'leave') client.left = true;
+  if (name !== 'viewed' && name !== 'unviewed') return;
+  const { range } = value as { range: number };
+  const count = (client.views.get(range) ?? 0) + (name === 'viewed' ? 1 : -1);
+  if (count === 0) client.views.delete(range);
+  else client.views.set(range, count);
 }
 
 function answerTo(client: Client, id: number, value: unknown, error: WireError | null): void {

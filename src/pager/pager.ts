@@ -110,7 +110,7 @@ export class Pager {
     );
     const { memory } = this.hostDriver;
     this.fileTransfers = new FileTransfers(this.manager, this.requests, this.arrays, this.engine, memory, later);
-    this.clients = new Clients(options.name);
+    this.clients = new Clients(options.name, this.control, (range, count) => this.arrays.countView(range, -count));
     this.streams = new Streams(
       (operation, done) => this.execute(operation, done),
       (event) => this.clients.broadcast({ event }),
@@ -269,6 +269,8 @@ export class Pager {
       case 'unviewed':
         this.arrays.countView((value as Requests['unviewed']['in']).range, -1);
         return null;
+      case 'leave':
+        return null;
       case 'stats':
         return {
           processors: this.devices.stats(),
@@ -389,7 +391,8 @@ export class Pager {
     device.onDrained?.();
   }
 
-  private close(done: () => void): void {
+  /** Ends the space: launches that run may end, the others are cancelled. `done` is called when nothing is left. */
+  close(done: () => void): void {
     if (this.closing !== null) return;
     this.closing = done;
     this.streams.cancelAll(wireError('SPACE_CLOSED', 'cancelled: the space is being closed'));
@@ -406,6 +409,7 @@ export class Pager {
   }
 
   private shutDown(): void {
+    this.clients.forgetEnded();
     this.devices.close();
     for (const file of this.files.files) closeDescriptor(file.fd);
     this.engine.close();

@@ -21,8 +21,16 @@ export const Control = {
   Streams: 4,
   /** Views of the space's arrays in all threads. */
   Views: 5,
+  /** Set by whoever closes the descriptor that wakes the manager, once the space is closed and no other thread is attached. */
+  WakeFdClosed: 6,
+  /** Threads that attached and found no place in the list of threads. */
+  UnlistedThreads: 7,
+  /** From here on, the kernel's ids of threads that attached; an id may be of a thread that has ended. */
+  Threads: 16,
 } as const;
-export const CONTROL_WORDS = 16;
+/** A space can serve the faults of 64 threads at once; more than that may attach, and are not listed. */
+export const LISTED_THREADS = 64;
+export const CONTROL_WORDS = Control.Threads + LISTED_THREADS;
 
 export const SpaceState = { Starting: 0, Running: 1, Closed: 2 } as const;
 
@@ -100,6 +108,7 @@ export interface Requests {
   free: { in: { range: number; firstPage: number; count: number }; out: null };
   viewed: { in: { range: number }; out: null };
   unviewed: { in: { range: number }; out: null };
+  leave: { in: null; out: null };
   stats: { in: null; out: SpaceStats };
   residency: { in: { firstPage: number; count: number }; out: PageReport };
   enqueue: { in: StreamOperation; out: null };
@@ -209,4 +218,8 @@ export interface ClientHello {
   readonly client: string;
   /** The word that answers raise. */
   readonly answers: SharedArrayBuffer;
+  /** The kernel's id of the thread, by which the manager sees that it has ended without a word. */
+  readonly thread: number;
+  /** Whether it attached to a space that another thread opened. */
+  readonly attached: boolean;
 }

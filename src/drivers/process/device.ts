@@ -98,7 +98,12 @@ export class ProcessDevice implements Driver {
     this.exited = new Promise((resolve) => this.child.once('exit', () => resolve()));
     this.pidfd = pidfdOpen(this.pid);
     const hello: Hello = { base, bytes, units: options.units, name: options.name };
-    this.socket.send(jsonPacket(Packet.Hello, hello), [this.node.fd], true);
+    try {
+      this.socket.send(jsonPacket(Packet.Hello, hello), [this.node.fd], true);
+    } catch (error) {
+      // It has ended already, for example of an option in NODE_OPTIONS that this Node.js does not know; its pidfd says so.
+      if (!(error instanceof SystemCallError)) throw error;
+    }
   }
 
   /** -1 until the device has registered its memory. */
