@@ -48,10 +48,11 @@ export function isEmpty(mask: Mask): boolean {
 }
 
 export function clear(mask: Mask): void {
-  mask.fill(0);
+  for (let word = 0; word < WORDS; word++) mask[word] = 0;
 }
 
-function bitCount(value: number): number {
+/** Bits of one word of a mask. */
+export function bitCount(value: number): number {
   value -= (value >>> 1) & 0x55555555;
   value = (value & 0x33333333) + ((value >>> 2) & 0x33333333);
   return Math.imul((value + (value >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
@@ -59,7 +60,10 @@ function bitCount(value: number): number {
 
 export function size(mask: Mask): number {
   let total = 0;
-  for (let word = 0; word < WORDS; word++) total += bitCount(mask[word]);
+  for (let word = 0; word < WORDS; word++) {
+    const bits = mask[word];
+    if (bits !== 0) total += bitCount(bits);
+  }
   return total;
 }
 

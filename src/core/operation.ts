@@ -54,9 +54,11 @@ export function begin(state: State, block: Block, plan: OperationPlan, mask: Mas
   operation.processor = plan.processor;
   operation.access = plan.access;
   operation.map = plan.map;
-  operation.mask.set(mask);
-  clear(operation.settled);
-  clear(operation.reserved);
+  for (let word = 0; word < WORDS; word++) {
+    operation.mask[word] = mask[word];
+    operation.settled[word] = 0;
+    operation.reserved[word] = 0;
+  }
   operation.phase = 'revoke';
   operation.outstanding = 0;
   operation.transferPages = PAGES_PER_TRANSFER;
@@ -191,7 +193,7 @@ function startTransfers(state: State, block: Block, operation: Operation): void 
 function issueTransfers(state: State, block: Block, operation: Operation): void {
   const wanted = state.maskA;
   if (operation.kind === 'evict') evictedByCopy(state, block, operation.processor, operation.mask, wanted);
-  else wanted.set(operation.mask);
+  else for (let word = 0; word < WORDS; word++) wanted[word] = operation.mask[word];
   for (let word = 0; word < WORDS; word++) wanted[word] &= ~operation.settled[word];
   const target = processorOf(state, operation.kind === 'evict' ? HOST : operation.processor);
   operation.outstanding++;
@@ -201,7 +203,8 @@ function issueTransfers(state: State, block: Block, operation: Operation): void 
   for (let step = 0; step < chunks; step++) {
     if (operation.failure !== Status.Done) break;
     const chunk = ((start + step) % chunks) * PAGES_PER_TRANSFER;
-    if (next(wanted, chunk) < chunk + PAGES_PER_TRANSFER) issueChunk(state, block, operation, target, wanted, chunk);
+    if ((wanted[chunk >>> 5] | wanted[(chunk >>> 5) + 1]) !== 0)
+      issueChunk(state, block, operation, target, wanted, chunk);
   }
   operation.outstanding--;
   if (operation.outstanding === 0) endTransfers(state, block, operation);

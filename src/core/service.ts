@@ -1,5 +1,5 @@
 /** What a block does next: the tasks that were asked for, then the faults that wait, each as one operation at a time. */
-import { addRun, clear, createMask, has, isEmpty, type Mask, next, remove, size, WORDS } from './mask.js';
+import { addRun, bitCount, clear, createMask, has, isEmpty, type Mask, next, remove, size, WORDS } from './mask.js';
 import { ATTEMPTS, begin, isProvided, type OperationPlan } from './operation.js';
 import { evictBlock, failsToLeave, reclaim, relieve } from './reclaim.js';
 import {
@@ -287,9 +287,12 @@ function transferTo(
 ): Outcome {
   const residence = residenceOf(state, block, processor.id);
   const { needed } = state;
-  for (let word = 0; word < WORDS; word++) needed[word] = mask[word] & ~residence.backed[word];
-  const pages = size(needed);
-  for (let word = 0; word < WORDS; word++) needed[word] = mask[word];
+  let pages = 0;
+  for (let word = 0; word < WORDS; word++) {
+    const bits = mask[word];
+    needed[word] = bits;
+    if (bits !== 0) pages += bitCount(bits & ~residence.backed[word]);
+  }
   state.keep = block;
   const room = pages === 0 || reclaim(state, processor, pages, block);
   state.keep = null;
@@ -380,19 +383,19 @@ function serviceFault(
   const request = state.prefetchRequest;
   request.page = page;
   request.write = access === Access.Write;
-  request.occupied.set(access === Access.Write ? mapping.writable : mapping.mapped);
   request.streaming = streams(state, block, processor);
-  const { allowed } = state;
+  const { occupied, allowed } = request;
+  const there = access === Access.Write ? mapping.writable : mapping.mapped;
+  const { scratch } = residenceOf(state, block, processor.id);
   for (let word = 0; word < WORDS; word++) {
-    allowed[word] = block.inside[word] & ~block.freed[word] & ~block.lost[word];
+    occupied[word] = there[word];
+    allowed[word] = block.inside[word] & ~(block.freed[word] | block.lost[word] | scratch[word]);
   }
-  excludeScratch(block, processor.id, allowed);
   if (late || narrow) {
     clear(allowed);
     allowed[page >>> 5] |= 1 << (page & 31);
   }
   if (access === Access.Write && !write && !intent) keepOwned(state, block, processor.id, allowed);
-  request.allowed.set(allowed);
   processor.prefetch(request);
   const outcome = migrate(state, block, processor, access, true, request.result, page, null);
   if (request.streaming && outcome === 'started') readAhead(state, block, processor, access);

@@ -1,7 +1,7 @@
 /** All that the manager knows, and the small functions that keep its parts in step. */
 import { FrameAllocator } from './frames.js';
 import { IntrusiveList } from './intrusive-list.js';
-import { createMask, has, isEmpty, type Mask, next, nextAbsent, size, WORDS } from './mask.js';
+import { bitCount, createMask, has, isEmpty, type Mask, next, nextAbsent, size, WORDS } from './mask.js';
 import {
   type Access,
   type Commands,
@@ -312,26 +312,29 @@ export function conflictsWithHold(block: Block, processor: ProcessorId, access: 
 export function reserve(state: State, block: Block, processor: Processor, mask: Mask, reserved: Mask): void {
   const residence = residenceOf(state, block, processor.id);
   let count = 0;
-  for (let word = 0; word < WORDS; word++) reserved[word] = mask[word] & ~residence.backed[word];
-  if (residence.frames === null || processor.allocator === null) {
-    count = size(reserved);
-  } else {
-    count = allocateFrames(processor.allocator, reserved, residence.frames);
+  for (let word = 0; word < WORDS; word++) {
+    const bits = mask[word] & ~residence.backed[word];
+    reserved[word] = bits;
+    if (bits === 0) continue;
+    residence.backed[word] |= bits;
+    count += bitCount(bits);
   }
-  for (let word = 0; word < WORDS; word++) residence.backed[word] |= reserved[word];
+  if (count === 0) return;
+  if (residence.frames !== null && processor.allocator !== null) {
+    allocateFrames(processor.allocator, reserved, residence.frames);
+  }
   residence.backedCount += count;
   processor.backedPages += count;
   if (processor.backedPages > processor.peakPages) processor.peakPages = processor.backedPages;
 }
 
 /** Cuts the largest chunks that are to be had; a node that is fragmented gives small ones. */
-function allocateFrames(allocator: FrameAllocator, mask: Mask, frames: Int32Array): number {
-  let count = 0;
+function allocateFrames(allocator: FrameAllocator, mask: Mask, frames: Int32Array): void {
   if (size(mask) === PAGES_PER_BLOCK) {
     const root = allocator.allocate(PAGES_PER_BLOCK);
     if (root !== -1) {
       for (let page = 0; page < PAGES_PER_BLOCK; page++) frames[page] = root + page;
-      return PAGES_PER_BLOCK;
+      return;
     }
   }
   for (let page = next(mask, 0); page < PAGES_PER_BLOCK; page = next(mask, page)) {
@@ -344,10 +347,8 @@ function allocateFrames(allocator: FrameAllocator, mask: Mask, frames: Int32Arra
     }
     if (frame === -1) throw new Error('a pooled node has fewer free frames than its budget says');
     for (let each = 0; each < chunk; each++) frames[page + each] = frame + each;
-    count += chunk;
     page += chunk;
   }
-  return count;
 }
 
 /**
