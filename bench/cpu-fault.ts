@@ -17,9 +17,9 @@ const PAGE_BYTES = 4096;
  * The reference looks around for as long as this before it sleeps, or not at all: ours is compared with whichever is faster, so that no
  * choice of ours can handicap it.
  */
-export const REFERENCE_SPINS_NS = { 'C, blocking': 0, 'C, spinning 5 us': 5000, 'C, spinning 20 us': 20_000 };
+const REFERENCE_SPINS_NS = { 'C, blocking': 0, 'C, spinning 5 us': 5000, 'C, spinning 20 us': 20_000 };
 /** Measured in C on the machine on which the design was made; a reference far above them is a handicapped one. */
-export const DESIGN_US = { same: 'C 3.0 us', across: 'C 6.0 us spinning, 9.1 us blocking', free: 'not measured' };
+const DESIGN_US = { same: 'C 3.0 us', across: 'C 6.0 us spinning, 9.1 us blocking', free: 'not measured' };
 
 interface Kind {
   readonly name: string;

@@ -23,7 +23,7 @@ export interface Placement {
 
 const cpus = getAffinity();
 
-export const FREE = -1;
+const FREE = -1;
 
 /** Same CPU, across CPUs where there are two, and wherever the kernel likes. */
 export const placements: readonly Placement[] = [

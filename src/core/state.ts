@@ -7,7 +7,6 @@ import {
   type Commands,
   type DenyReason,
   type EvictionPolicy,
-  HOST,
   type NodeId,
   PAGES_PER_BLOCK,
   PAGES_PER_GROUP,
@@ -42,7 +41,7 @@ export interface ProcessorCounters {
 }
 
 /** Declared use of a range by a running launch. */
-export interface Intent {
+interface Intent {
   readonly launch: number;
   readonly first: number;
   readonly end: number;
@@ -456,8 +455,4 @@ export function unprotectAll(state: State, processor: Processor): void {
     processor.slotThread[slot] = -1;
   }
   processor.pump = true;
-}
-
-export function host(state: State): Processor {
-  return processorOf(state, HOST);
 }

@@ -25,7 +25,7 @@ export type Status = (typeof Status)[keyof typeof Status];
 export const SOURCE_ZERO = -1;
 export const SOURCE_PROVIDER = -2;
 /** A memory node's number, SOURCE_ZERO or SOURCE_PROVIDER. */
-export type Source = number;
+type Source = number;
 
 export type ProcessorId = number;
 export type NodeId = number;

@@ -4,7 +4,7 @@ import type { NumericArray } from '../core/elements.js';
 import type { KernelCode } from './driver.js';
 
 /** The part of a launch that one call covers. */
-export interface KernelRange {
+interface KernelRange {
   readonly begin: number;
   readonly end: number;
   /** Size of the whole launch. */

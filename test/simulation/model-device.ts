@@ -16,10 +16,10 @@ export const PAGES = BLOCKS * PAGES_PER_BLOCK;
 /** Nodes lie this far apart for the manager. */
 export const NODE_BYTES = 2 ** 32;
 /** What is in memory that nobody has filled. */
-export const GARBAGE = 0xdeadbeef;
+const GARBAGE = 0xdeadbeef;
 
 /** `falling`: its message has been sent, but it does not sleep yet, so that nothing can wake it. */
-export type ThreadState = 'running' | 'falling' | 'asleep' | 'ended';
+type ThreadState = 'running' | 'falling' | 'asleep' | 'ended';
 
 export interface Thread {
   readonly id: number;
@@ -264,7 +264,7 @@ export class ModelDevice implements Driver {
   }
 }
 
-export function bit(mask: Int32Array, page: number): boolean {
+function bit(mask: Int32Array, page: number): boolean {
   return ((mask[page >>> 5] >>> (page & 31)) & 1) !== 0;
 }
 

@@ -33,7 +33,7 @@ export type ElementArray = InstanceType<(typeof constructors)[ElementType]>;
 /** What a kernel is called with: whole arrays and scalars by their names. */
 export type KernelArguments = Record<string, ElementArray | number | bigint>;
 
-export type KernelRange = { begin: number; end: number; size: number; unit: number; units: number };
+type KernelRange = { begin: number; end: number; size: number; unit: number; units: number };
 export type KernelFunction = (args: KernelArguments, range: KernelRange) => void;
 
 const constructors = {
