@@ -18,6 +18,8 @@ const stages = [
   { name: 'types and build', run: ['npm', 'run', '-s', 'build'], seconds: 120 },
   { name: 'api', run: ['npm', 'run', '-s', 'api:check'], seconds: 60 },
   { name: 'types of the tests', run: ['npm', 'run', '-s', 'build:test'], seconds: 120 },
+  { name: 'knip', run: ['npm', 'run', '-s', 'knip'], seconds: 60 },
+  { name: 'package', run: ['npm', 'run', '-s', 'package'], seconds: 180 },
   { name: 'boundaries', run: ['npm', 'run', '-s', 'boundaries'], seconds: 120 },
   { name: 'unit', run: ['npm', 'run', '-s', 'unit'], seconds: 300 },
   { name: 'integration', run: ['npm', 'run', '-s', 'integration'], seconds: 400 },

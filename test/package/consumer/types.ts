@@ -1,0 +1,75 @@
+/** What the types promise a user. It is compiled, not run: each expected error that does not come is an error. */
+import {
+  type ArrayHandle,
+  attachArray,
+  bytes,
+  type Device,
+  f32,
+  f64,
+  i64,
+  kernel,
+  type ManagedArray,
+  OnememError,
+  openSpace,
+} from 'onemem';
+import { lru, tree } from 'onemem/policy';
+
+const space = await openSpace({ devices: [{ kind: 'process', memory: '64MiB' }], hostMemory: 2 ** 30 });
+const [device] = space.devices;
+const singles: ManagedArray<Float32Array> = space.array(Float32Array, 100);
+const doubles: ManagedArray<Float64Array> = space.array(Float64Array, 100);
+const view: Float32Array = singles.data;
+
+const sum = kernel({ x: f64.in, y: f64.inout, factor: f64, count: i64 }, ({ x, y, factor, count }, { begin, end }) => {
+  for (let i = begin; i < end; i++) y[i] += x[i] * factor + Number(count);
+});
+const size = 100;
+await device.run(sum, { x: doubles, y: doubles, factor: 2, count: 3n }, { size });
+await device.run(sum, { x: new Float64Array(size), y: doubles, factor: 2, count: 3n }, { size });
+
+// @ts-expect-error a managed array of 32-bit numbers where 64-bit ones are declared
+await device.run(sum, { x: singles, y: doubles, factor: 2, count: 3n }, { size });
+// @ts-expect-error the same with a plain typed array
+await device.run(sum, { x: new Float32Array(size), y: doubles, factor: 2, count: 3n }, { size });
+// @ts-expect-error an argument is missing
+await device.run(sum, { x: doubles, y: doubles, factor: 2 }, { size });
+// @ts-expect-error there is no such parameter
+await device.run(sum, { x: doubles, y: doubles, factor: 2, count: 3n, z: 1 }, { size });
+// @ts-expect-error a 64-bit integer is a bigint
+await device.run(sum, { x: doubles, y: doubles, factor: 2, count: 3 }, { size });
+// @ts-expect-error an array where a number is declared
+await device.run(sum, { x: doubles, y: doubles, factor: doubles, count: 3n }, { size });
+// @ts-expect-error the size is required
+await device.run(sum, { x: doubles, y: doubles, factor: 2, count: 3n }, {});
+
+kernel({ x: f32.in }, ({ x }) => {
+  // @ts-expect-error what is only read cannot be assigned to
+  x[0] = 1;
+});
+kernel({ raw: bytes.out }, ({ raw }) => {
+  raw[0] = 255;
+});
+kernel({ x: f32.inout }, { module: new URL('./kernel.js', import.meta.url), export: 'scale' });
+// @ts-expect-error a kernel is a function or a module
+kernel({ x: f32.inout }, 'scale');
+
+// @ts-expect-error no typed array
+space.array(Array, 100);
+// @ts-expect-error no such kind of device
+await openSpace({ devices: [{ kind: 'gpu', memory: '64MiB' }] });
+// @ts-expect-error what is marked as internal is not there
+space.client.close();
+// @ts-expect-error nor is it in options
+await openSpace({ crash: 'throw' });
+
+const stream = device.stream();
+stream.prefetch(singles.range(0, 10), 'host');
+const event = stream.launch(sum, { x: doubles, y: doubles, factor: 2, count: 3n }, { size, begin: 1 });
+await stream.synchronize().catch((error: unknown) => {
+  if (error instanceof OnememError && error.code === 'DEVICE_LOST') console.error(error.ranges, event.elapsedMs);
+});
+const handle: ArrayHandle = singles.handle;
+const attached: ManagedArray = attachArray(handle);
+const report: Readonly<Record<string, number>> = attached.residency().bytes;
+
+export const used: unknown[] = [view, report, lru(), tree({ thresholdPercent: 60 }), device satisfies Device];
