@@ -116,7 +116,7 @@ for (const units of [1, 2]) {
     assert.ok(samples.count > 100, `only ${samples.count} samples`);
     assert.ok(samples.largest <= budget, `the device had ${samples.largest} bytes, and its budget is ${budget}`);
     // Had the sampler looked at something else, it would not have seen the memory fill up.
-    assert.ok(samples.largest > budget / 2 && samples.seen > 10);
+    assert.ok(samples.largest > budget / 2 && samples.seen > 3);
     const { evictions, peakBytes } = device.stats();
     assert.ok(evictions > 0 && peakBytes <= budget);
     sameData(y.data, (i) => 0.5 + 3 * i + (i < 20_000 ? (i * 65_537) % n : 0));

@@ -20,7 +20,6 @@ export interface StartOptions {
   readonly cwd?: string;
   /** Folder of the compiled program; that of this module unless said otherwise. */
   readonly folder?: string;
-  readonly nodeOptions?: readonly string[];
 }
 
 export class Program {
@@ -38,16 +37,9 @@ export class Program {
     args: readonly string[],
     options: StartOptions = {},
   ) {
-    const {
-      seconds = 15,
-      uid,
-      gid,
-      cwd,
-      folder = fileURLToPath(new URL('.', import.meta.url)),
-      nodeOptions = [],
-    } = options;
+    const { seconds = 15, uid, gid, cwd, folder = fileURLToPath(new URL('.', import.meta.url)) } = options;
     // A process group of its own, so that nothing of it is left when it has to be ended.
-    this.child = spawn(process.execPath, [...nodeOptions, `${folder}/programs/${program}.js`, ...args], {
+    this.child = spawn(process.execPath, [`${folder}/programs/${program}.js`, ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
       ...(uid === undefined ? {} : { uid, gid, cwd }),

@@ -89,7 +89,7 @@ test(
     withSpace('8MiB', async (space) => {
       const [device] = space.devices;
       const counters = space.array(Int32Array, 16 * 1024);
-      const rounds = 480_000;
+      const rounds = 4_000_000;
       const add = kernel({ counters: i32.inout, rounds: i32 }, ({ counters, rounds }) => {
         for (let i = 0; i < rounds; i++) Atomics.add(counters, (i % 16) * 1024, 1);
       });
