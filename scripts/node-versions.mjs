@@ -1,0 +1,91 @@
+// Runs the smoke program and the conformance suite under the versions of Node.js that package.json promises. They come as
+// npm packages into node_modules/.cache, and are no dependencies of the project.
+//
+//   node scripts/node-versions.mjs            the oldest promised version, and the long-term one after it
+//   node scripts/node-versions.mjs 22 24      these
+//   CI_LONG=1                                 the newest long-term version as well, and all of the suite under each
+//
+// Without CI_LONG the conformance suite runs only under majors other than the one that runs this: that one has run it
+// already, as a stage of its own. A version that cannot be fetched is a failure: a check that quietly does not run is worse
+// than none.
+
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const oldest = /^>=(\d+\.\d+)/.exec(engines.node)?.[1];
+if (oldest === undefined) throw new Error(`engines.node is '${engines.node}', of which no oldest version can be read`);
+const long = process.env.CI_LONG === '1';
+const asked = process.argv.slice(2);
+const versions = asked.length > 0 ? asked : [`${oldest}.0`, '22', ...(long ? ['24'] : [])];
+const runningMajor = process.versions.node.split('.')[0];
+
+/** The program of a version, fetched if it is not there yet. */
+function fetchNode(version) {
+  const name = `node-linux-${process.arch}`;
+  const folder = join(root, 'node_modules/.cache/node-versions', version);
+  const program = join(folder, 'node_modules', name, 'bin/node');
+  if (!existsSync(program)) {
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
+    const { status, stderr } = spawnSync(
+      'npm',
+      ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline', '--silent', `${name}@${version}`],
+      { cwd: folder, encoding: 'utf8', timeout: 120_000 },
+    );
+    if (status !== 0 || !existsSync(program)) throw new Error(`npm could not install ${name}@${version}\n${stderr}`);
+  }
+  const { status, stdout, stderr } = spawnSync(program, ['--version'], { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`${program} does not run here: ${stderr}`);
+  return { program, version: stdout.trim() };
+}
+
+let passed = 0;
+let failed = 0;
+
+/** Runs one of our test programs and adds its counts. Its output is shown only if something is wrong. */
+function runTests(program, version, path) {
+  return new Promise((done) => {
+    const started = performance.now();
+    let output = '';
+    const child = spawn(program, ['--enable-source-maps', join(root, '.build/test', path)], { cwd: root });
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text) => {
+        output += text;
+      });
+    }
+    child.on('close', (code, signal) => {
+      const counts = [...output.matchAll(/^(\d+) passed, (\d+) failed$/gm)].at(-1);
+      const [good, bad] = counts === undefined ? [0, 1] : [Number(counts[1]), Number(counts[2])];
+      const wrong = bad > 0 || code !== 0;
+      passed += good;
+      failed += wrong ? Math.max(bad, 1) : 0;
+      if (wrong) console.log(output.trimEnd().replace(/^/gm, '     '));
+      const seconds = ((performance.now() - started) / 1000).toFixed(1);
+      const end = wrong ? ` (${signal ?? `exit code ${code}`})` : '';
+      console.log(`${wrong ? 'FAIL' : 'ok  '} ${version} ${path}: ${good} passed, ${bad} failed, ${seconds} s${end}`);
+      done();
+    });
+  });
+}
+
+for (const wanted of versions) {
+  let node;
+  try {
+    node = fetchNode(wanted);
+  } catch (error) {
+    failed++;
+    console.error(`FAIL NODE.JS ${wanted} WAS NOT TESTED: ${error.message}`);
+    continue;
+  }
+  await runTests(node.program, node.version, 'smoke/main.js');
+  const major = node.version.slice(1).split('.')[0];
+  if (long || asked.length > 0 || major !== runningMajor) {
+    await runTests(node.program, node.version, 'conformance/main.js');
+  }
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed > 0 ? 1 : 0;
