@@ -411,7 +411,8 @@ export class MemoryManager {
     };
     this.state.effort++;
     this.state.requests.set(id, request);
-    this.issue(request);
+    // The request itself counts as one until all that can be handed out now is.
+    this.issue(request, 1);
     request.outstanding--;
     this.settleRequest(request);
     this.run();
@@ -421,10 +422,10 @@ export class MemoryManager {
    * Hands out the next blocks of a request. One that holds its blocks takes them one by one and upwards, as all others do:
    * two that want the same blocks then never have what the other waits for.
    */
-  private issue(request: Request): void {
+  private issue(request: Request, guards = 0): void {
     const { state } = this;
-    const atOnce = request.hold ? 1 : BLOCKS_AT_ONCE;
-    while (request.cursor < request.end && request.outstanding <= atOnce) {
+    const atOnce = (request.hold ? 1 : BLOCKS_AT_ONCE) + guards;
+    while (request.cursor < request.end && request.outstanding < atOnce) {
       if (request.kind === 'present' && state.processors[request.processor]?.state !== 'alive')
         request.failure ??= 'LOST';
       if (request.failure === 'LOST' || (request.hold && request.failure !== null)) {

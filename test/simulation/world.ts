@@ -52,6 +52,8 @@ interface Launch {
   readonly args: readonly Argument[];
   state: 'preparing' | 'running' | 'over';
   accessesLeft: number;
+  /** Pages that the walk has gone; -1: this launch jumps. */
+  walked: number;
 }
 
 interface Hold {
@@ -352,7 +354,7 @@ export class World implements Surroundings {
     const { random } = this;
     if (process) {
       const units = random.between(1, 2);
-      const budgetPages = PAGES_PER_BLOCK * (units + 1) + random.below(PAGES_PER_BLOCK);
+      const budgetPages = PAGES_PER_BLOCK * (units + 1 + random.pick([0, 0, 3])) + random.below(PAGES_PER_BLOCK);
       this.addModel({ name: 'process', budgetPages, units, memorySurvives: !this.lossy });
       return;
     }
@@ -502,7 +504,7 @@ export class World implements Surroundings {
 
   private allocate(): void {
     const { random } = this;
-    let pages = random.pick(this.heavy ? [300, 512, 700, 1024, 1024] : [1, 7, 40, 300, 512, 700]);
+    let pages = random.pick(this.heavy ? [300, 512, 700, 1024, 1024, 1536, 1536] : [1, 7, 40, 300, 512, 700]);
     const used = this.memories.reduce((sum, memory) => sum + memory.range.pages, 0);
     // Unless the schedule is about want of memory, the host can hold everything, so that want must not be heard of.
     if (!this.tight) pages = Math.min(pages, this.host.description.budgetPages - used);
@@ -681,7 +683,10 @@ export class World implements Surroundings {
       args,
       state: 'preparing',
       accessesLeft: this.random.between(1, 25),
+      walked: this.random.chance(0.25) ? 0 : -1,
     };
+    // Long enough to go through several blocks, so that the next ones are brought ahead.
+    if (launch.walked === 0) launch.accessesLeft = 150;
     this.launches.push(launch);
     for (const argument of args) {
       argument.memory.users++;
@@ -830,8 +835,12 @@ export class World implements Surroundings {
       if (launch !== null && thread.device.threads.every((each) => each.state === 'ended')) launch.state = 'over';
       return false;
     }
-    const argument = this.random.pick(launch.args);
-    thread.page = argument.first + this.nearby(argument.count);
+    let argument = this.random.pick(launch.args);
+    if (launch.walked >= 0) {
+      argument = launch.args[0];
+      thread.page = argument.first + Math.min(launch.walked, argument.count - 1);
+      launch.walked += 16;
+    } else thread.page = argument.first + this.nearby(argument.count);
     thread.write = argument.use !== 'in' && this.random.chance(0.6);
     return true;
   }
