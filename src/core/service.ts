@@ -45,6 +45,10 @@ export type TaskDone = (task: Task, pages: number, failure: DenyReason | null) =
 
 export function service(state: State, block: Block, taskDone: TaskDone): void {
   if (block.operation !== null) return;
+  if (block.onDetour) {
+    block.onDetour = false;
+    residenceOf(state, block, HOST).protectedBy--;
+  }
   for (let node = 0; node < block.residences.length; node++) {
     const processor = state.processors[node];
     if (processor?.gone === true) loseNode(state, block, processor);
@@ -269,10 +273,35 @@ function migrate(
     // Two memories that the manager cannot address have no way to each other but over the host, nor has a file to them.
     const detour = state.maskB;
     if (pagesByHost(state, block, processor, mask, detour)) {
-      return transferTo(state, block, processorOf(state, HOST), Access.Read, false, detour, urgentPage, task);
+      // Room at the end of the way comes first, and the copy on the host stays until the block goes on: otherwise blocks that
+      // go this way together on little memory could drop each other's copies for ever.
+      if (!hasRoom(state, block, processor, mask)) return waitForMemory(state, block, processor);
+      pagesByHost(state, block, processor, mask, detour);
+      const host = processorOf(state, HOST);
+      const outcome = transferTo(state, block, host, Access.Read, false, detour, urgentPage, task);
+      if (outcome === 'started') {
+        block.onDetour = true;
+        residenceOf(state, block, HOST).protectedBy++;
+      }
+      return outcome;
     }
   }
   return transferTo(state, block, processor, access, map, mask, urgentPage, task);
+}
+
+/** Whether the node has memory for these pages, or could be made to have it at once. */
+function hasRoom(state: State, block: Block, processor: Processor, mask: Mask): boolean {
+  const { backed } = residenceOf(state, block, processor.id);
+  let pages = 0;
+  for (let word = 0; word < WORDS; word++) {
+    const bits = mask[word];
+    if (bits !== 0) pages += bitCount(bits & ~backed[word]);
+  }
+  if (pages === 0) return true;
+  state.keep = block;
+  const room = reclaim(state, processor, pages, block);
+  state.keep = null;
+  return room;
 }
 
 function transferTo(
@@ -285,18 +314,9 @@ function transferTo(
   urgentPage: number,
   task: Task | null,
 ): Outcome {
-  const residence = residenceOf(state, block, processor.id);
   const { needed } = state;
-  let pages = 0;
-  for (let word = 0; word < WORDS; word++) {
-    const bits = mask[word];
-    needed[word] = bits;
-    if (bits !== 0) pages += bitCount(bits & ~residence.backed[word]);
-  }
-  state.keep = block;
-  const room = pages === 0 || reclaim(state, processor, pages, block);
-  state.keep = null;
-  if (!room) return waitForMemory(state, block, processor);
+  for (let word = 0; word < WORDS; word++) needed[word] = mask[word];
+  if (!hasRoom(state, block, processor, needed)) return waitForMemory(state, block, processor);
   plan.kind = 'migrate';
   plan.processor = processor.id;
   plan.access = access;

@@ -94,6 +94,8 @@ export interface Block {
   readonly residences: (Residence | undefined)[];
   readonly mappings: (Mapping | undefined)[];
   readonly tasks: Task[];
+  /** Pages have come to the host on their way to a device, and are kept there until the block goes on. */
+  onDetour: boolean;
   operation: Operation | null;
   /** Kept for the next operation, so that a fault allocates nothing. */
   readonly spareOperation: Operation;
@@ -122,6 +124,7 @@ export function createBlock(index: number, range: Range): Block {
     residences: [],
     mappings: [],
     tasks: [],
+    onDetour: false,
     operation: null,
     spareOperation: {
       kind: 'migrate',
