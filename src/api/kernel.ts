@@ -80,7 +80,7 @@ export interface Kernel<P extends KernelParameters = KernelParameters> {
   readonly parameters: P;
   readonly code: KernelCode;
   /** The function itself, for a call on the CPU; null when it lives in a module. */
-  readonly kernel: KernelFunction<P> | null;
+  readonly kernel: { call(values: KernelValues<P>, range: KernelRange): void | Promise<void> }['call'] | null;
 }
 
 function scalar<T extends ElementType>(type: T): ScalarParameter<T> {

@@ -131,7 +131,7 @@ export class Stream {
     }
     const staged: { plain: NumericArray; array: ManagedArray; back: boolean }[] = [];
     const whole = begin === 0 && end === size;
-    const parameters = this.parametersOf(kernel as unknown as Kernel, args, whole, staged);
+    const parameters = this.parametersOf(kernel, args, whole, staged);
     const event = this.add({
       kind: 'launch',
       device: this.device.id,

@@ -112,6 +112,7 @@ export class World implements Surroundings {
   private readonly tight: boolean;
   /** Large memories move as a whole. */
   private readonly heavy: boolean;
+  private walks = false;
   /** Queued pieces that are carried out between two other events, at most. */
   private readonly pieces: number;
   private readonly lossy: boolean;
@@ -149,6 +150,8 @@ export class World implements Surroundings {
     this.lossy = random.chance(0.5);
     this.tight = random.chance(0.25);
     this.heavy = random.chance(0.4);
+    // Some schedules are about devices that walk through long ranges: what is brought ahead of them is to be seen.
+    this.walks = random.chance(0.1);
     this.pieces = random.pick([1, 4, 12]);
     this.router = new Router(
       {
@@ -184,7 +187,7 @@ export class World implements Surroundings {
 
   /** Runs the whole schedule; throws at the first thing that is wrong. */
   run(): void {
-    const steps = this.random.between(40, 120);
+    const steps = this.walks ? 400 : this.random.between(40, 120);
     while (this.step < steps) this.event();
     this.settle();
     this.audit.contents();
@@ -504,7 +507,9 @@ export class World implements Surroundings {
 
   private allocate(): void {
     const { random } = this;
-    let pages = random.pick(this.heavy ? [300, 512, 700, 1024, 1024, 1536, 1536] : [1, 7, 40, 300, 512, 700]);
+    let pages = this.walks
+      ? 2048
+      : random.pick(this.heavy ? [300, 512, 700, 1024, 1024, 1536, 1536] : [1, 7, 40, 300, 512, 700]);
     const used = this.memories.reduce((sum, memory) => sum + memory.range.pages, 0);
     // Unless the schedule is about want of memory, the host can hold everything, so that want must not be heard of.
     if (!this.tight) pages = Math.min(pages, this.host.description.budgetPages - used);
@@ -530,7 +535,7 @@ export class World implements Surroundings {
 
   private pages(memory: Memory): [first: number, count: number] {
     const { range } = memory;
-    if (this.random.chance(this.heavy ? 0.6 : 0.1)) return [range.first, range.pages];
+    if (this.walks || this.random.chance(this.heavy ? 0.6 : 0.1)) return [range.first, range.pages];
     const first = this.random.chance(0.5) ? 0 : this.random.below(range.pages);
     return [range.first + first, this.random.between(1, range.pages - first)];
   }
@@ -683,7 +688,7 @@ export class World implements Surroundings {
       args,
       state: 'preparing',
       accessesLeft: this.random.between(1, 25),
-      walked: this.random.chance(0.25) ? 0 : -1,
+      walked: this.walks || this.random.chance(0.25) ? 0 : -1,
     };
     // Long enough to go through several blocks, so that the next ones are brought ahead.
     if (launch.walked === 0) launch.accessesLeft = 150;
