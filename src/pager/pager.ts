@@ -88,7 +88,12 @@ export class Pager {
     );
     this.manager = new MemoryManager(
       this.router,
-      { eviction: lru, prefetch: () => prefetchPolicy(options.prefetch) },
+      {
+        eviction: lru,
+        prefetch: () => prefetchPolicy(options.prefetch),
+        // Who asks for single pages does not want blocks ahead of them either.
+        ...(options.prefetch === 'none' ? { readAheadShare: Number.POSITIVE_INFINITY } : {}),
+      },
       Math.floor(options.bytes / (PAGE_BYTES * PAGES_PER_BLOCK)),
     );
     this.engine = new IoEngine(options.wakeFd);
