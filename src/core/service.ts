@@ -403,7 +403,8 @@ function serviceFault(
   const request = state.prefetchRequest;
   request.page = page;
   request.write = access === Access.Write;
-  request.streaming = streams(state, block, processor);
+  request.streaming = streams(state, block, processor, page);
+  request.pressed = processor.backedPages + PAGES_PER_BLOCK > processor.budgetPages;
   const { occupied, allowed } = request;
   const there = access === Access.Write ? mapping.writable : mapping.mapped;
   const { scratch } = residenceOf(state, block, processor.id);
@@ -550,9 +551,10 @@ function declaredWrite(processor: Processor, page: number): boolean {
   return false;
 }
 
-/** The block before or after, of the same range, is wholly mapped here. */
-function streams(state: State, block: Block, processor: Processor): boolean {
-  return isWhole(state, block, block.index - 1, processor.id) || isWhole(state, block, block.index + 1, processor.id);
+/** The processor comes in at the border to a block of the same range that is wholly mapped: it walks. */
+function streams(state: State, block: Block, processor: Processor, page: number): boolean {
+  if (page < PAGES_PER_GROUP) return isWhole(state, block, block.index - 1, processor.id);
+  return page >= PAGES_PER_BLOCK - PAGES_PER_GROUP && isWhole(state, block, block.index + 1, processor.id);
 }
 
 function isWhole(state: State, block: Block, index: number, processor: number): boolean {

@@ -162,6 +162,7 @@ export function createState(commands: Commands, policies: Policies, blockCount: 
       occupied: createMask(),
       allowed: createMask(),
       streaming: false,
+      pressed: false,
       result: createMask(),
     },
     allowed: createMask(),

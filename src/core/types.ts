@@ -117,8 +117,10 @@ export interface PrefetchRequest {
   occupied: Int32Array;
   /** Pages that may be brought. */
   allowed: Int32Array;
-  /** The neighbouring block of the same range is wholly there: the processor seems to stream. */
+  /** The touch is at the border to a block of the same range that is wholly there: the processor seems to stream. */
   streaming: boolean;
+  /** The node has no room for another block: what is brought on a guess pushes out something else. */
+  pressed: boolean;
   /** The answer: pages to bring, the touched one among them. */
   result: Int32Array;
 }

@@ -13,6 +13,7 @@ function ask(page: number, occupied: Run[], about: Partial<PrefetchRequest> = {}
     occupied: createMask(),
     allowed: createMask(),
     streaming: false,
+    pressed: false,
     result: createMask().fill(0x55555555),
     ...about,
   };
@@ -67,6 +68,11 @@ describe('the tree prefetcher', () => {
       [0, 5],
       [7, 3],
     ]);
+  });
+
+  it('brings the group alone where the node is full, however dense the block is', () => {
+    expect(ask(100, [group(0)], { pressed: true })).toEqual(ask(100, []));
+    expect(ask(100, [group(0)], { pressed: true, streaming: true })).toEqual([group(1, 31)]);
   });
 
   it('brings the whole block to who streams', () => {

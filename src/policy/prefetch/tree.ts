@@ -1,7 +1,8 @@
 /**
  * The density prefetcher of NVIDIA's UVM driver: a fault brings its 64 KiB group; walking from there to the root of a binary
  * tree over the block, the largest subtree of which more than `thresholdPercent` would then be there comes whole. When the
- * neighbouring block is all there already, the block comes at once: streams need no second fault.
+ * processor comes in from a neighbouring block that is all there already, the block comes at once: streams need no second fault.
+ * Where the node is full, only the group comes: density then says where the processor was, and guesses push out what it needs.
  */
 import { addRun, clear, sizeOfRun, WORDS } from '../../core/mask.js';
 import { PAGES_PER_BLOCK, PAGES_PER_GROUP, type PrefetchPolicy } from '../../core/types.js';
@@ -20,7 +21,7 @@ export function tree({ thresholdPercent = 51 }: TreeOptions = {}): PrefetchPolic
     if (request.streaming) {
       first = 0;
       count = PAGES_PER_BLOCK;
-    } else {
+    } else if (!request.pressed) {
       for (let width = PAGES_PER_GROUP * 2; width <= PAGES_PER_BLOCK; width *= 2) {
         const start = request.page & ~(width - 1);
         // The group of the fault counts as there; pages of it that are there already must not count twice.
