@@ -49,7 +49,7 @@ export interface DeviceSpecification {
   readonly memory: number | string;
   /** Threads that run kernels; 1 unless said otherwise. */
   readonly units?: number;
-  /** Its memory dies with it, as a GPU's does. */
+  /** Its memory dies with it, as a GPU's does. That of a simulated device always does. */
   readonly lossy?: boolean;
   readonly name?: string;
   /** Makes the device's memory refuse large pieces: for tests of drivers and of the manager. */
@@ -440,7 +440,14 @@ function deviceOptions(devices: readonly DeviceSpecification[]): DeviceOptions[]
         `device ${name} has ${memoryBytes} bytes of memory; with ${units} units it needs at least ${least}: 2 MiB for each unit that waits in a fault, and 2 MiB`,
       );
     }
-    return { kind, name, memoryBytes, units, lossy, ...(inject === undefined ? {} : { inject }) };
+    return {
+      kind,
+      name,
+      memoryBytes,
+      units,
+      lossy: lossy || kind === 'simulated',
+      ...(inject === undefined ? {} : { inject }),
+    };
   });
 }
 
@@ -520,11 +527,23 @@ export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpac
     devices: ready.devices,
     hostBudgetBytes,
   };
+  hasOpened = true;
   return new AddressSpace(handle, sentinel, forget);
 }
 
+/** Whether a space has been opened in this thread. */
+let hasOpened = false;
+
 /** A failure to open usually has a reason that `onemem doctor` names, with its remedy. */
 function openingError(error: Error): Error {
+  if (hasOpened) {
+    // The machine has what a space needs; only the addresses of other spaces can be in the way.
+    if (!error.message.includes('EEXIST')) return error;
+    const message =
+      'no addresses are left for another space: close spaces, and drop the views of those that are closed, or open spaces with a ' +
+      'smaller addressSpace where it is more than 1TiB';
+    return new OnememError('ADDRESS_SPACE', message, {}, { cause: error });
+  }
   const missing = probeFeatures().filter((feature) => feature.required && !feature.available);
   if (missing.length === 0) return error;
   const reasons = missing.map(({ name, detail, remedy }) => `${name}: ${detail}. ${remedy}`).join('\n  ');
@@ -577,7 +596,7 @@ export function attachSpace(handle: SpaceHandle): AddressSpace {
   attached.set(handle.name, space);
   if (!isMainThread) {
     process.once('exit', () => {
-      space.client.close();
+      space.client.close(true);
       leave();
       space.viewCounter.allGone();
     });

@@ -14,6 +14,7 @@ import {
   SpaceState,
   type StreamEvent,
   type ToManager,
+  type WireError,
 } from '../pager/protocol.js';
 import { fromWire, OnememError } from './errors.js';
 
@@ -81,10 +82,8 @@ export class Client {
     this.send({ id, name, value });
     while (answer === null) {
       const seen = Atomics.load(this.answers, 0);
-      const message = receiveMessageOnPort(this.channel as unknown as MessagePort) as
-        | { message: FromManager }
-        | undefined;
-      if (message !== undefined) this.handle_(message.message);
+      const message = this.receive();
+      if (message !== undefined) this.handle_(message);
       else if (Atomics.wait(this.answers, 0, seen, LOOK_MS) === 'timed-out') this.assertOpen(name);
     }
     const { value: result, error } = answer as { value: unknown; error: Error | null };
@@ -130,14 +129,23 @@ export class Client {
     return Atomics.add(this.control, Control.Streams, 1) + 1;
   }
 
-  close(): void {
+  /** @param ended whether the thread ends */
+  close(ended = false): void {
     if (this.closed) return;
-    if (this.attached) this.tell('leave', null);
+    if (this.attached) this.tell('leave', { ended });
     this.closed = true;
     const error = new OnememError('SPACE_CLOSED', 'the space has been closed');
+    // What the manager said last may not have been heard: a launch that somebody waits for must end, one way or the other.
+    for (let message = this.receive(); message !== undefined; message = this.receive()) this.handle_(message);
     for (const { reject } of this.pending.values()) reject(error);
     this.pending.clear();
     this.channel.close();
+    const wire: WireError = { name: 'OnememError', code: error.code, message: error.message, details: {} };
+    for (const [key, listener] of [...this.events]) {
+      const [stream, sequence] = key.split(' ').map(Number);
+      listener({ stream, sequence, result: 'cancelled', error: wire, startedMs: 0, endedMs: 0, pages: 0 });
+    }
+    this.events.clear();
   }
 
   assertOpen(what: string): void {
@@ -147,6 +155,14 @@ export class Client {
   private send(message: ToManager): void {
     this.channel.postMessage(message);
     notifyEventfd(this.handle.wakeFd);
+  }
+
+  /** Takes a message without the event loop; the types of Node leave out that this works for broadcast channels, too. */
+  private receive(): FromManager | undefined {
+    const received = receiveMessageOnPort(this.channel as unknown as MessagePort) as
+      | { message: FromManager }
+      | undefined;
+    return received?.message;
   }
 
   private handle_(message: FromManager): void {

@@ -35,8 +35,8 @@ export interface LaunchOptions {
 export class StreamEvent {
   private ended: WireEvent | null = null;
   private listeners: (() => void)[] = [];
-  /** @internal */
-  onEnd: ((event: WireEvent) => void) | null = null;
+  /** @internal Returns the event that the program is to see instead, if it is another one. */
+  onEnd: ((event: WireEvent) => WireEvent | undefined) | null = null;
 
   /** @internal */
   constructor(
@@ -91,8 +91,7 @@ export class StreamEvent {
 
   /** @internal */
   end(event: WireEvent): void {
-    this.ended = event;
-    this.onEnd?.(event);
+    this.ended = this.onEnd?.(event) ?? event;
     for (const listener of this.listeners) listener();
     this.listeners = [];
   }
@@ -149,8 +148,14 @@ export class Stream {
         : [];
     });
     event.onEnd = (ended) => {
+      const { isClosed } = this.space;
+      let uncopied = false;
       for (const { plain, array, back } of staged) {
-        if (back && ended.result === 'done') (plain as Float32Array).set(array.data as Float32Array);
+        if (back && ended.result === 'done') {
+          // The last news may come when the space has been closed, and its memory is gone.
+          if (isClosed) uncopied = true;
+          else (plain as Float32Array).set(array.data as Float32Array);
+        }
         array.free();
       }
       for (const { array, emptied } of arrays) {
@@ -159,6 +164,9 @@ export class Stream {
         if (lost.length > 0) array.indeterminate = true;
         else if (ended.result === 'done' && emptied) array.indeterminate = false;
       }
+      if (!uncopied) return undefined;
+      const message = `kernel ${kernel.name} has ended, but the space was closed before its results were copied back`;
+      return { ...ended, result: 'failed', error: { name: 'OnememError', code: 'SPACE_CLOSED', message, details: {} } };
     };
     return event;
   }

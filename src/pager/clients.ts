@@ -10,6 +10,7 @@ import {
   clientChannel,
   type FromManager,
   helloChannel,
+  type Requests,
   type ToManager,
   type WireError,
 } from './protocol.js';
@@ -89,7 +90,7 @@ export class Clients {
     for (const client of this.clients) {
       for (let message = client.inbox.take(); message !== undefined; message = client.inbox.take()) {
         const { id } = message;
-        note(client, message);
+        this.note(client, message);
         handle(message, (value, error) => answerTo(client, id, value, error));
       }
     }
@@ -106,10 +107,33 @@ export class Clients {
     const ended = this.clients.filter(hasEnded);
     for (const client of ended) {
       for (let message = client.inbox.take(); message !== undefined; message = client.inbox.take()) {
-        note(client, message);
+        this.note(client, message);
       }
     }
     this.forget(ended);
+  }
+
+  private note(client: Client, { name, value }: ToManager): void {
+    if (name === 'leave') {
+      client.left = true;
+      if ((value as Requests['leave']['in']).ended) this.dropViews(client);
+    }
+    if (name !== 'viewed' && name !== 'unviewed') return;
+    const { range } = value as { range: number };
+    const count = (client.views.get(range) ?? 0) + (name === 'viewed' ? 1 : -1);
+    if (count === 0) client.views.delete(range);
+    else client.views.set(range, count);
+  }
+
+  /** Returns how many there were. */
+  private dropViews(client: Client): number {
+    let views = 0;
+    for (const [range, count] of client.views) {
+      views += count;
+      this.viewsGone(range, count);
+    }
+    client.views.clear();
+    return views;
   }
 
   private forget(ended: readonly Client[]): void {
@@ -117,11 +141,7 @@ export class Clients {
     this.clients = this.clients.filter((client) => !ended.includes(client));
     for (const client of ended) {
       client.inbox.close();
-      let views = 0;
-      for (const [range, count] of client.views) {
-        views += count;
-        this.viewsGone(range, count);
-      }
+      const views = this.dropViews(client);
       // A thread that was terminated could not take itself out of the counts.
       if (!client.attached || client.left) continue;
       Atomics.sub(this.control, Control.AttachedThreads, 1);
@@ -137,15 +157,6 @@ export class Clients {
 
 function hasEnded(client: Client): boolean {
   return !threadExists(client.thread);
-}
-
-function note(client: Client, { name, value }: ToManager): void {
-  if (name === 'leave') client.left = true;
-  if (name !== 'viewed' && name !== 'unviewed') return;
-  const { range } = value as { range: number };
-  const count = (client.views.get(range) ?? 0) + (name === 'viewed' ? 1 : -1);
-  if (count === 0) client.views.delete(range);
-  else client.views.set(range, count);
 }
 
 function answerTo(client: Client, id: number, value: unknown, error: WireError | null): void {

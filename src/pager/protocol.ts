@@ -108,7 +108,8 @@ export interface Requests {
   free: { in: { range: number; firstPage: number; count: number }; out: null };
   viewed: { in: { range: number }; out: null };
   unviewed: { in: { range: number }; out: null };
-  leave: { in: null; out: null };
+  /** Nothing more will come. `ended`: the thread ends, and its views with it. */
+  leave: { in: { ended: boolean }; out: null };
   stats: { in: null; out: SpaceStats };
   residency: { in: { firstPage: number; count: number }; out: PageReport };
   enqueue: { in: StreamOperation; out: null };
