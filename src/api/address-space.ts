@@ -99,7 +99,7 @@ const UNMAPPED = -(2 ** 30);
  * Counts the views that all threads have of a space, and unmaps its addresses when it is closed and none is left: a view must
  * never look at nothing, or at what came to lie there later.
  */
-export class ViewCounter {
+class ViewCounter {
   private readonly control: Int32Array;
   private own = 0;
 
