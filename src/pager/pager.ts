@@ -166,6 +166,8 @@ export class Pager {
   async run(): Promise<void> {
     while (!this.finished) {
       this.serveFaults();
+      // The last launch may have ended just now, and with it a space that was only waiting for it.
+      if (this.finished) break;
       this.wait();
       if (this.loopTurns > 0 || this.launches.loading > 0) {
         if (this.loopTurns > 0) this.loopTurns--;
@@ -182,7 +184,7 @@ export class Pager {
   /** Serves faults and moves queued pieces until there is nothing to do for a moment. */
   private serveFaults(): void {
     let served = 0;
-    for (let spin = 0; spin < SPINS && served < FAULTS_IN_A_ROW; spin++) {
+    for (let spin = 0; spin < SPINS && served < FAULTS_IN_A_ROW && !this.finished; spin++) {
       let found = this.hostDriver.readFaults() + this.devices.readFaults();
       if (this.router.step()) found++;
       if (this.devices.progress()) found++;

@@ -43,16 +43,24 @@ manager.on('error', (error) => {
 });
 manager.on('exit', (code) => {
   clearInterval(watch);
-  if (Atomics.load(control, Control.State) === SpaceState.Closed) return;
+  if (Atomics.load(control, Control.State) === SpaceState.Closed) {
+    // Nobody needs it any more, but it must not fail in silence.
+    if (problem !== '') tell(`failed while the space was being closed: ${problem}.`);
+    return;
+  }
   endProcess(`ended${problem === '' ? ` with code ${code}` : `: ${problem}`}`);
 });
 
-function endProcess(what: string): never {
+function tell(what: string): void {
   try {
-    writeSync(2, `onemem: the memory manager ${what}. Managed memory cannot be served any more; the process ends.\n`);
+    writeSync(2, `onemem: the memory manager ${what}\n`);
   } catch {
-    // Nobody reads stderr; the process ends all the same.
+    // Nobody reads stderr; what must be done is done all the same.
   }
+}
+
+function endProcess(what: string): never {
+  tell(`${what}. Managed memory cannot be served any more; the process ends.`);
   // Not by a system call of ours: this thread comes and goes with each space, and the foreign function interface leaves memory
   // behind in each thread that used it.
   process.kill(process.pid, 'SIGKILL');
