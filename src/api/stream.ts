@@ -97,6 +97,9 @@ export class StreamEvent {
   }
 }
 
+/** Streams that the program has dropped without a word: the manager must forget them, too. */
+const droppedStreams = new FinalizationRegistry<() => void>((end) => end());
+
 export class Stream {
   /** @internal */
   readonly id: number;
@@ -109,7 +112,10 @@ export class Stream {
     readonly space: AddressSpace,
     readonly device: Device,
   ) {
-    this.id = space.client.newStream();
+    const { client } = space;
+    const stream = client.newStream();
+    this.id = stream;
+    droppedStreams.register(this, () => client.tell('endStream', { stream }), this);
   }
 
   /**
@@ -218,6 +224,7 @@ export class Stream {
   [Symbol.dispose](): void {
     if (this.closed) return;
     this.closed = true;
+    droppedStreams.unregister(this);
     this.space.client.tell('endStream', { stream: this.id });
   }
 
