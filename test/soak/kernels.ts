@@ -1,0 +1,82 @@
+/** The kernels of the soak: the same function runs on the device and, for comparison, on a plain array. */
+import {
+  type ElementType,
+  type Kernel,
+  type KernelRange,
+  kernel,
+  type NumericArray,
+  parseParameter,
+} from '../../src/index.js';
+
+/** What the values of these kernels come down to, whatever the element type: the code is the same for numbers and big integers. */
+type Numbers = Float64Array;
+
+export const ELEMENT_TYPES: readonly ElementType[] = [
+  'i8',
+  'u8',
+  'u8c',
+  'i16',
+  'u16',
+  'i32',
+  'u32',
+  'i64',
+  'u64',
+  'f32',
+  'f64',
+  'bytes',
+];
+
+export interface TypeKernels {
+  /** x[i] += by */
+  readonly add: Kernel;
+  /** The same, from a module. */
+  readonly addFromModule: Kernel;
+  /** x[i] = by, of an array that is written only */
+  readonly fill: Kernel;
+  /** y[i] += x[i] */
+  readonly accumulate: Kernel;
+  /** Throws before it writes anything. */
+  readonly fail: Kernel;
+}
+
+function kernelsOf(type: ElementType): TypeKernels {
+  const inout = parseParameter(`${type}.inout`);
+  const by = parseParameter(type);
+  return {
+    add: kernel({ x: inout, by }, (values, { begin, end }) => {
+      const { x, by } = values as unknown as { x: Numbers; by: number };
+      for (let i = begin; i < end; i++) x[i] += by;
+    }),
+    addFromModule: kernel({ x: inout, by }, { module: new URL(import.meta.url), export: 'addTo' }),
+    fill: kernel({ x: parseParameter(`${type}.out`), by }, (values, { begin, end }) => {
+      const { x, by } = values as unknown as { x: Numbers; by: number };
+      x.fill(by, begin, end);
+    }),
+    accumulate: kernel({ x: parseParameter(`${type}.in`), y: inout }, (values, { begin, end }) => {
+      const { x, y } = values as unknown as { x: Numbers; y: Numbers };
+      for (let i = begin; i < end; i++) y[i] += x[i];
+    }),
+    fail: kernel({ x: inout }, () => {
+      throw new RangeError('on purpose');
+    }),
+  };
+}
+
+export const KERNELS = Object.fromEntries(ELEMENT_TYPES.map((type) => [type, kernelsOf(type)])) as Record<
+  ElementType,
+  TypeKernels
+>;
+
+export function addTo({ x, by }: { x: Numbers; by: number }, { begin, end }: KernelRange): void {
+  for (let i = begin; i < end; i++) x[i] += by;
+}
+
+/** Does what a launch does, on plain arrays of this thread. */
+export function runHere(
+  code: Kernel,
+  values: Readonly<Record<string, NumericArray | number | bigint>>,
+  range: { begin: number; end: number; size: number },
+): void {
+  const body = (code.kernel ?? addTo) as unknown as (values: unknown, range: KernelRange) => void;
+  body(values, { ...range, unit: 0, units: 1 });
+}

@@ -1,0 +1,76 @@
+/**
+ * Random work in one process for a long time: what arrays hold is compared with plain copies, and what the process holds must not
+ * grow.
+ *
+ *   npm run -s soak -- --minutes 20 --seed 1       a third of a minute and a random seed unless said otherwise
+ *   CI_LONG=1 npm run -s soak                      20 minutes
+ */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+/** A round takes seconds; one that takes this long hangs. */
+const SILENCE_SECONDS = 90;
+const LOG_LINES = 25;
+const FLAGS = [
+  '--enable-source-maps',
+  '--unhandled-rejections=strict',
+  // Each thread's heap is collected early: with the usual size it grows for minutes before it stays as it is, and would look
+  // like a leak.
+  '--max-semi-space-size=1',
+];
+
+const { values } = parseArgs({ options: { minutes: { type: 'string' }, seed: { type: 'string' } } });
+const minutes = Number(values.minutes ?? (process.env.CI_LONG === '1' ? 20 : 1 / 3));
+const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
+if (!(minutes > 0) || !Number.isSafeInteger(seed)) {
+  console.error('usage: npm run -s soak -- [--minutes N] [--seed S]');
+  process.exit(2);
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'onemem-soak-log-'));
+const log = join(folder, 'log');
+console.log(`seed ${seed}, ${minutes.toFixed(2)} minutes`);
+const work = fileURLToPath(new URL('./work.js', import.meta.url));
+const child = spawn(process.execPath, [...FLAGS, work, String(seed), String(minutes * 60_000), log], {
+  stdio: ['ignore', 'pipe', 'pipe'],
+  detached: true,
+});
+let output = '';
+let reason = '';
+let watchdog: NodeJS.Timeout | undefined;
+function watch(): void {
+  clearTimeout(watchdog);
+  watchdog = setTimeout(() => {
+    reason = `nothing happened for ${SILENCE_SECONDS} s`;
+    // Its devices are in its process group, and end with it.
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+  }, SILENCE_SECONDS * 1000);
+}
+watch();
+for (const stream of [child.stdout, child.stderr]) {
+  stream.setEncoding('utf8').on('data', (text: string) => {
+    watch();
+    // What the devices write that are made to fail.
+    const told = text.replace(/^.*--no-such-option-for-the-soak is not allowed.*\n/gm, '');
+    output += told;
+    process.stdout.write(told);
+  });
+}
+child.on('close', (code, signal) => {
+  clearTimeout(watchdog);
+  const good = code === 0 && output.includes('the work is done\n');
+  if (!good) {
+    console.log(
+      `FAIL: ${reason || (signal === null ? `exit code ${code}` : `ended by ${signal}`)}. The last that it did:`,
+    );
+    console.log(readFileSync(log, 'utf8').trimEnd().split('\n').slice(-LOG_LINES).join('\n').replace(/^/gm, '     '));
+    console.log(`again: npm run -s soak -- --minutes ${minutes.toFixed(2)} --seed ${seed}`);
+  }
+  rmSync(folder, { recursive: true });
+  console.log(`${good ? 1 : 0} passed, ${good ? 0 : 1} failed`);
+  process.exitCode = good ? 0 : 1;
+});
