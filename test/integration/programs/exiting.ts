@@ -31,6 +31,17 @@ async function startThread(what: string): Promise<Worker> {
   return worker;
 }
 
+/**
+ * What a thread that throws ends with. Nothing of it is awaited before somebody listens for its error: the error can overtake the
+ * message that was posted before it, and an error that nobody listens for ends the program.
+ */
+function failureOfThread(): Promise<Error> {
+  const worker = new Worker(new URL('./exiting-thread.js', import.meta.url), {
+    workerData: { what: 'throw', handle: array.handle },
+  });
+  return new Promise((resolve) => worker.once('error', resolve));
+}
+
 const endless = kernel({ x: i32.inout }, ({ x }) => {
   for (;;) x[0]++;
 });
@@ -81,8 +92,7 @@ switch (way) {
     break;
   }
   case 'error in a thread': {
-    const worker = await startThread('throw');
-    const [error] = await once(worker, 'error');
+    const error = await failureOfThread();
     say(`thread failed with ${error.message}, elements are ${array.data[0]} and ${array.data[array.length - 1]}`);
     break;
   }
