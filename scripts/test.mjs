@@ -30,6 +30,12 @@ const stages = [
     run: ['npm', 'run', '-s', 'simulation', '--', '--schedules', '20000', '--first-seed', '1'],
     seconds: 900,
   },
+  // 20 s, or 20 minutes with CI_LONG=1. A seed of its own for each day would find more, but also fail where nothing has changed.
+  {
+    name: 'soak',
+    run: ['npm', 'run', '-s', 'soak', '--', '--seed', '1'],
+    seconds: process.env.CI_LONG === '1' ? 1500 : 180,
+  },
   { name: 'command line', run: ['npm', 'run', '-s', 'cli-test'], seconds: 300 },
   { name: 'mutants', run: ['npm', 'run', '-s', 'mutants'], seconds: 300 },
 ];
