@@ -37,6 +37,7 @@ const stages = [
     seconds: process.env.CI_LONG === '1' ? 1500 : 180,
   },
   { name: 'command line', run: ['npm', 'run', '-s', 'cli-test'], seconds: 300 },
+  { name: 'examples', run: ['npm', 'run', '-s', 'examples'], seconds: 300 },
   { name: 'mutants', run: ['npm', 'run', '-s', 'mutants'], seconds: 300 },
 ];
 

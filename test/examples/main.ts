@@ -1,0 +1,128 @@
+/**
+ * Runs the examples of the cookbook as their readers do, and looks at what they print. Each is run once more with a mistake in its
+ * kernel or its data, which it must find by itself: an example that checks nothing would teach nothing.
+ *
+ *   node .build/test/examples/main.js                 all
+ *   node .build/test/examples/main.js vector-add      those whose name holds the word
+ */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const SOURCES = `${ROOT}examples/cookbook`;
+/** The compiled tree. */
+const FOLDER = fileURLToPath(new URL('../../examples/cookbook', import.meta.url));
+const SECONDS = 60;
+
+interface Example {
+  /** All that it prints. */
+  readonly output: RegExp;
+  /** What stands in the program, and what is put there instead. */
+  readonly mistake: readonly [string, string];
+  /** What it says about the mistake. */
+  readonly complaint: RegExp;
+}
+
+const EXAMPLES: Readonly<Record<string, Example>> = {
+  'vector-add': {
+    output: /^all 4000000 sums are right; sum\[1234567\] = 1234567\.5\n$/,
+    mistake: ['sum[i] = a[i] + b[i]', 'sum[i] = i === 3999999 ? 0 : a[i] + b[i]'],
+    complaint: /element 3999999 is 0 instead of 3999999\.5/,
+  },
+  'unified-memory-streams': {
+    output:
+      /^40 tasks with \d+ MiB of matrices are right\n\d+ on the device \(16 MiB\) in 4 streams, \d+ on the CPU\n$/,
+    mistake: ['column < columns', 'column < columns - (row === 31)'],
+    complaint: /task 0, row 31: \S+ instead of \S+/,
+  },
+  'systemwide-atomics': {
+    output: /^(\w+ +-?\d+\n){8}2 threads and 2 units of a device lost none of their operations\n$/,
+    mistake: ['Atomics.add(words, 0, 1)', 'words[0] += round % 99 === 0 ? 0 : 1'],
+    complaint: /sum is \d+ instead of 400000: an operation was lost/,
+  },
+  'conjugate-gradient': {
+    output:
+      /^50176 unknowns, 249984 entries; \d+ steps; \|b - Ax\| \/ \|b\| = \d\.\de-7\n4\.\d MiB on a device of 4 MiB\n$/,
+    mistake: ['x[i] += alpha * p[i]', 'x[i] += i === 9999 ? 0 : alpha * p[i]'],
+    complaint: /\|b - Ax\| \/ \|b\| is \S+, which is no solution/,
+  },
+  'unified-memory-perf': {
+    output:
+      /^ +size +faults +prefetch +by hand .*\n( +\d+ KiB( +\d+\.\d\d){3}\n){8}every element of every round is right\n$/,
+    mistake: ['x[i] += 1', 'x[i] += i === 1023 ? 2 : 1'],
+    complaint: /element 1023 of 1024 is \d+/,
+  },
+};
+
+interface Outcome {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function run(file: string): Outcome {
+  const { status, signal, stdout, stderr } = spawnSync(process.execPath, ['--enable-source-maps', file], {
+    cwd: FOLDER,
+    encoding: 'utf8',
+    timeout: SECONDS * 1000,
+  });
+  assert.equal(signal, null, `ended by ${signal}, which it gets after ${SECONDS} s: ${stdout}${stderr}`);
+  return { status, stdout, stderr };
+}
+
+function runsRight(name: string, { output }: Example): void {
+  const { status, stdout, stderr } = run(`${name}.js`);
+  assert.equal(status, 0, stderr);
+  assert.equal(stderr, '');
+  assert.match(stdout, output);
+}
+
+function findsMistake(name: string, { mistake: [right, wrong], complaint }: Example): void {
+  const program = readFileSync(`${FOLDER}/${name}.js`, 'utf8');
+  assert.equal(program.split(right).length, 2, `'${right}' should stand in the program once`);
+  const file = `${FOLDER}/${name}-mistaken.js`;
+  writeFileSync(
+    file,
+    program.replace(right, () => wrong),
+  );
+  try {
+    const { status, stderr } = run(file);
+    assert.match(stderr, complaint);
+    assert.equal(status, 1);
+  } finally {
+    rmSync(file);
+  }
+}
+
+let passed = 0;
+let failed = 0;
+
+function check(name: string, action: () => void): void {
+  const started = performance.now();
+  try {
+    action();
+    passed++;
+    console.log(`ok   ${name} (${Math.round(performance.now() - started)} ms)`);
+  } catch (error) {
+    failed++;
+    console.log(`FAIL ${name}\n${(error instanceof Error ? error.message : String(error)).replace(/^/gm, '     ')}`);
+  }
+}
+
+const wanted = process.argv[2] ?? '';
+const names = readdirSync(SOURCES).map((file) => file.replace(/\.ts$/, ''));
+check('every example is run here, and named in examples/README.md', () => {
+  assert.deepEqual(names.sort(), Object.keys(EXAMPLES).sort());
+  const readme = readFileSync(`${ROOT}examples/README.md`, 'utf8');
+  const commands = [...readme.matchAll(/node \.build\/examples\/cookbook\/([\w-]+)\.js/g)].map(([, name]) => name);
+  assert.deepEqual(commands.sort(), names);
+});
+for (const [name, example] of Object.entries(EXAMPLES)) {
+  if (!name.includes(wanted)) continue;
+  check(`${name} prints what it should`, () => runsRight(name, example));
+  check(`${name} finds a mistake`, () => findsMistake(name, example));
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
