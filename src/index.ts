@@ -34,8 +34,15 @@ export {
   u32,
   u64,
 } from './api/kernel.js';
-export { type ArrayHandle, type ArrayRange, ManagedArray, type TransferOptions } from './api/managed-array.js';
+export {
+  type ArrayHandle,
+  type ArrayRange,
+  addressView,
+  ManagedArray,
+  type TransferOptions,
+} from './api/managed-array.js';
 export type { Residency, ResidencyRun } from './api/residency.js';
 export { type LaunchArguments, type LaunchOptions, Stream, StreamEvent } from './api/stream.js';
+export type { AddressView, WordOf, WordType } from './core/address-view.js';
 export type { ElementType, NumericArray } from './core/elements.js';
 export type { Injection, ProcessorStats, SpaceHandle, SpaceStats } from './pager/protocol.js';

@@ -1,6 +1,7 @@
 /** Kernels: functions that run on a device, with the types of their parameters. */
 import { parseExpressionAt } from 'acorn';
 import { analyze } from 'eslint-scope';
+import type { AddressView } from '../core/address-view.js';
 import type { ElementType } from '../core/elements.js';
 import type { KernelCode } from '../drivers/driver.js';
 import { typeError } from './errors.js';
@@ -63,9 +64,11 @@ export interface KernelRange {
   readonly units: number;
 }
 
+/** `memory` is all arrays of the launch, by address. */
 export type KernelFunction<P extends KernelParameters> = (
   values: KernelValues<P>,
   range: KernelRange,
+  memory: AddressView,
 ) => void | Promise<void>;
 
 /** A kernel that lives in a module: for anything that needs helpers or imports. */
@@ -80,7 +83,9 @@ export interface Kernel<P extends KernelParameters = KernelParameters> {
   readonly parameters: P;
   readonly code: KernelCode;
   /** The function itself, for a call on the CPU; null when it lives in a module. */
-  readonly kernel: { call(values: KernelValues<P>, range: KernelRange): void | Promise<void> }['call'] | null;
+  readonly kernel:
+    | { call(values: KernelValues<P>, range: KernelRange, memory?: AddressView): void | Promise<void> }['call']
+    | null;
 }
 
 function scalar<T extends ElementType>(type: T): ScalarParameter<T> {

@@ -1,5 +1,6 @@
 /** Arrays that live in a space: ordinary typed arrays, whose pages come when they are touched. */
 
+import { AddressView } from '../core/address-view.js';
 import type { ElementType } from '../core/elements.js';
 import { bytesOf, constructorName, type NumericArray, viewOf } from '../core/elements.js';
 import { PAGE_BYTES } from '../core/types.js';
@@ -60,6 +61,18 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
   /** The address of the first element; the same for every processor. */
   get address(): bigint {
     return BigInt(this.placement.space.base + this.placement.firstPage * PAGE_BYTES);
+  }
+
+  /** The address of an element, to be stored as a link to it. */
+  addressOf(index: number): bigint {
+    checkRange(this, index, index + 1);
+    return this.address + BigInt(index * bytesOf(this.type));
+  }
+
+  /** The element that an address lies in, or -1 when it lies outside of the array. */
+  indexAt(address: bigint): number {
+    const index = Math.floor((Number(address) - Number(this.address)) / bytesOf(this.type));
+    return index >= 0 && index < this.length ? index : -1;
   }
 
   get isFreed(): boolean {
@@ -230,6 +243,13 @@ export function checkRange(array: ManagedArray, begin: number, end: number): voi
   throw argumentError(
     'ARRAY_RANGE',
     `elements ${begin} to ${end} are no part of array ${array.name}: begin and end are whole numbers with 0 <= begin < end <= ${array.length}`,
+  );
+}
+
+/** Loads and stores by address over some arrays, as a kernel has them by its third argument. */
+export function addressView(...arrays: readonly ManagedArray[]): AddressView {
+  return new AddressView(
+    arrays.map((array) => ({ name: array.name, address: Number(array.address), data: array.data })),
   );
 }
 

@@ -1,4 +1,5 @@
 /** Streams: launches and prefetches in order, concurrent across streams. */
+import { addressName } from '../core/address-view.js';
 import { bytesOf, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
 import { PAGE_BYTES } from '../core/types.js';
 import type { LaunchParameter } from '../drivers/driver.js';
@@ -260,9 +261,11 @@ export class Stream {
     // All arguments are looked at before any is staged, so that a wrong one leaves nothing behind.
     for (const [name, parameter] of Object.entries(kernel.parameters))
       this.checkArgument(kernel, name, parameter, args[name]);
-    return Object.entries(kernel.parameters).map(([name, parameter]) => {
+    // Whether a module's kernel asks for its memory is not known here.
+    const addressed = kernel.kernel === null || kernel.kernel.length > 2;
+    return Object.entries(kernel.parameters).flatMap(([name, parameter]): LaunchParameter[] => {
       const value = args[name];
-      if (parameter.kind === 'scalar') return { name, kind: 'scalar', value: value as number | bigint };
+      if (parameter.kind === 'scalar') return [{ name, kind: 'scalar', value: value as number | bigint }];
       let array = value as ManagedArray;
       if (!(value instanceof ManagedArray)) {
         const plain = value as NumericArray;
@@ -273,7 +276,8 @@ export class Stream {
       const { type } = parameter;
       // A launch over a part leaves what other parts wrote: only a whole one begins with zeros.
       const use = parameter.use === 'out' && !whole ? 'inout' : parameter.use;
-      return { name, kind: 'array', type, use, offset: array.offset, length: array.length };
+      const given: LaunchParameter = { name, kind: 'array', type, use, offset: array.offset, length: array.length };
+      return addressed ? [given, { name: addressName(name), kind: 'scalar', value: Number(array.address) }] : [given];
     });
   }
 

@@ -1,5 +1,6 @@
 /** Turns the code of a kernel into a function, once. */
 
+import { type AddressView, launchedMemory } from '../core/address-view.js';
 import type { NumericArray } from '../core/elements.js';
 import type { KernelCode } from './driver.js';
 
@@ -21,7 +22,8 @@ const inline = new Map<string, KernelFunction>();
 export function compileKernel(source: string): KernelFunction {
   let known = inline.get(source);
   if (known === undefined) {
-    known = new Function('__name', `"use strict"; return (${source});`)((value: unknown) => value) as KernelFunction;
+    const made = new Function('__name', `"use strict"; return (${source});`)((value: unknown) => value);
+    known = withMemory(made as KernelFunction);
     inline.set(source, known);
   }
   return known;
@@ -39,5 +41,11 @@ export async function loadKernel(code: KernelCode): Promise<KernelFunction> {
       `module ${code.url} has no kernel function as export '${code.exportName}'; it exports ${names}`,
     );
   }
-  return value as KernelFunction;
+  return withMemory(value as KernelFunction);
+}
+
+/** Hands a kernel that asks for it its third argument; drivers call kernels with two. */
+function withMemory(kernel: (...args: [...Parameters<KernelFunction>, AddressView]) => unknown): KernelFunction {
+  if (kernel.length < 3) return kernel as KernelFunction;
+  return (values, range) => kernel(values, range, launchedMemory(values));
 }

@@ -54,6 +54,18 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     mistake: ['x[i] += 1', 'x[i] += i === 1023 ? 2 : 1'],
     complaint: /element 1023 of 1024 is \d+/,
   },
+  'linked-list': {
+    output:
+      /^400000 nodes in two arrays, 6\.1 MiB on a device of 4 MiB\nsum 79999800000; 266667 left, in reverse, each where it was\n$/,
+    mistake: ["memory.store('u64', node, before)", "memory.store('u64', node, head === node ? node : before)"],
+    complaint: /the list goes on after 266667 nodes/,
+  },
+  tree: {
+    output:
+      /^150000 keys in 4\.9 MiB on a device of 4 MiB\nafter 10000 insertions and deletions by the device all 150000 nodes are right\n$/,
+    mistake: ['key < own ? node : node + 8n', 'key <= own - 99 ? node : node + 8n'],
+    complaint: /\S+ stands where \S+ should/,
+  },
 };
 
 interface Outcome {

@@ -18,6 +18,7 @@ const FILES = [
   'freed',
   'paging',
   'threads',
+  'pointers',
   'exits',
   'manager-death',
   'device-death',
