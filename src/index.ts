@@ -8,6 +8,7 @@ export {
   openSpace,
   type SpaceOptions,
 } from './api/address-space.js';
+export type { CopyOptions, CopyPlace } from './api/copy.js';
 export { Device } from './api/device.js';
 export { OnememError } from './api/errors.js';
 export {
@@ -42,7 +43,8 @@ export {
   type TransferOptions,
 } from './api/managed-array.js';
 export type { Residency, ResidencyRun } from './api/residency.js';
-export { type LaunchArguments, type LaunchOptions, Stream, StreamEvent } from './api/stream.js';
+export { type LaunchArguments, type LaunchOptions, Stream } from './api/stream.js';
+export { StreamEvent } from './api/stream-event.js';
 export type { AddressView, WordOf, WordType } from './core/address-view.js';
 export type { ElementType, NumericArray } from './core/elements.js';
 export type { Injection, ProcessorStats, SpaceHandle, SpaceStats } from './pager/protocol.js';

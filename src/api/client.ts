@@ -143,7 +143,15 @@ export class Client {
     const wire: WireError = { name: 'OnememError', code: error.code, message: error.message, details: {} };
     for (const [key, listener] of [...this.events]) {
       const [stream, sequence] = key.split(' ').map(Number);
-      listener({ stream, sequence, result: 'cancelled', error: wire, startedMs: 0, endedMs: 0, pages: 0 });
+      listener({
+        stream,
+        sequence,
+        result: 'cancelled',
+        error: wire,
+        startedMs: Number.NaN,
+        endedMs: Number.NaN,
+        bytes: 0,
+      });
     }
     this.events.clear();
   }

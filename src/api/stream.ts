@@ -1,14 +1,17 @@
-/** Streams: launches and prefetches in order, concurrent across streams. */
+/** Streams: launches, copies and prefetches in order, concurrent across streams. */
 import { addressName } from '../core/address-view.js';
 import { bytesOf, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
-import { PAGE_BYTES } from '../core/types.js';
+import { HOST } from '../core/types.js';
 import type { LaunchParameter } from '../drivers/driver.js';
-import type { StreamOperation, StreamEvent as WireEvent } from '../pager/protocol.js';
+import type { StreamOperation } from '../pager/protocol.js';
 import type { AddressSpace } from './address-space.js';
+import { type CopyOptions, type CopyPlace, checkCopy, copyEnd, stageEnds } from './copy.js';
 import type { Device } from './device.js';
 import { argumentError, fromWire, OnememError, typeError } from './errors.js';
 import type { ArrayParameter, Kernel, KernelParameters, ScalarParameter, TypedArrays } from './kernel.js';
 import { type ArrayRange, checkRange, ManagedArray, typeName } from './managed-array.js';
+import { Staging } from './staging.js';
+import { StreamEvent } from './stream-event.js';
 
 /** What a launch takes for each parameter of a kernel: managed arrays, plain typed arrays (copied there and back), numbers. */
 export type LaunchArguments<P extends KernelParameters> = {
@@ -30,72 +33,6 @@ export interface LaunchOptions {
    */
   readonly begin?: number;
   readonly end?: number;
-}
-
-/** A place in a stream: done when everything up to it is. */
-export class StreamEvent {
-  private ended: WireEvent | null = null;
-  private listeners: (() => void)[] = [];
-  /** @internal Returns the event that the program is to see instead, if it is another one. */
-  onEnd: ((event: WireEvent) => WireEvent | undefined) | null = null;
-
-  /** @internal */
-  constructor(
-    readonly stream: Stream,
-    /** @internal */
-    readonly sequence: number,
-  ) {}
-
-  get done(): boolean {
-    return this.ended !== null;
-  }
-
-  /** Undefined while it runs or waits. */
-  get result(): 'done' | 'failed' | 'cancelled' | undefined {
-    return this.ended?.result;
-  }
-
-  get error(): Error | null {
-    return this.ended?.error == null ? null : fromWire(this.ended.error);
-  }
-
-  /** How long the operation took once its turn had come, in milliseconds. */
-  get elapsedMs(): number {
-    if (this.ended === null) {
-      throw new OnememError(
-        'NOT_READY',
-        'the operation has not ended yet; await event.synchronize() or stream.synchronize() first',
-      );
-    }
-    return this.ended.endedMs - this.ended.startedMs;
-  }
-
-  /** Bytes that a prefetch made present. */
-  get bytes(): number {
-    return (this.ended?.pages ?? 0) * PAGE_BYTES;
-  }
-
-  /** Milliseconds from the end of an earlier event to the end of this one. */
-  since(earlier: StreamEvent): number {
-    if (this.ended === null || earlier.ended === null) {
-      throw new OnememError('NOT_READY', 'both operations must have ended; await synchronize() first');
-    }
-    return this.ended.endedMs - earlier.ended.endedMs;
-  }
-
-  /** Waits for this operation; rejects with its own error. */
-  async synchronize(): Promise<void> {
-    if (this.ended === null) await new Promise<void>((resolve) => this.listeners.push(resolve));
-    const { error } = this;
-    if (error !== null) throw error;
-  }
-
-  /** @internal */
-  end(event: WireEvent): void {
-    this.ended = this.onEnd?.(event) ?? event;
-    for (const listener of this.listeners) listener();
-    this.listeners = [];
-  }
 }
 
 /** Streams that the program has dropped without a word: the manager must forget them, too. */
@@ -135,9 +72,9 @@ export class Stream {
         `begin ${begin} and end ${end} must be whole numbers with 0 <= begin < end <= size (${size})`,
       );
     }
-    const staged: { plain: NumericArray; array: ManagedArray; back: boolean }[] = [];
+    const staging = new Staging(this.space, `kernel ${kernel.name}`);
     const whole = begin === 0 && end === size;
-    const parameters = this.parametersOf(kernel, args, whole, staged);
+    const parameters = staging.attempt(() => this.parametersOf(kernel, args, whole, staging));
     const event = this.add({
       kind: 'launch',
       device: this.device.id,
@@ -155,25 +92,13 @@ export class Stream {
         : [];
     });
     event.onEnd = (ended) => {
-      const { isClosed } = this.space;
-      let uncopied = false;
-      for (const { plain, array, back } of staged) {
-        if (back && ended.result === 'done') {
-          // The last news may come when the space has been closed, and its memory is gone.
-          if (isClosed) uncopied = true;
-          else (plain as Float32Array).set(array.data as Float32Array);
-        }
-        array.free();
-      }
       for (const { array, emptied } of arrays) {
         // Ranges are named where the launch had begun; of one that had not, nothing has been touched.
         const lost = ended.error?.code === 'DEVICE_LOST' ? (ended.error.details.ranges as unknown[]) : [];
         if (lost.length > 0) array.indeterminate = true;
         else if (ended.result === 'done' && emptied) array.indeterminate = false;
       }
-      if (!uncopied) return undefined;
-      const message = `kernel ${kernel.name} has ended, but the space was closed before its results were copied back`;
-      return { ...ended, result: 'failed', error: { name: 'OnememError', code: 'SPACE_CLOSED', message, details: {} } };
+      return staging.end(ended);
     };
     return event;
   }
@@ -184,9 +109,35 @@ export class Stream {
     const { array, begin, end } = part;
     array.assertUsable('prefetch');
     checkRange(array, begin, end);
-    if (to !== 'host') to.assertUsable();
+    const processor = this.processorOf(to);
     const { firstPage, count } = array.pagesOf(begin, end);
-    return this.add({ kind: 'prefetch', processor: to === 'host' ? 0 : to.id, firstPage, count });
+    return this.add({ kind: 'prefetch', processor, firstPage, count });
+  }
+
+  /**
+   * Copies elements between any two places, in the stream's order: managed arrays, parts of them, and plain typed arrays, whose
+   * elements are taken now and put back at the end. Both ends must have as many bytes, and the same element type unless one is raw
+   * bytes. Parts of one array may overlap. Pages are read where they are and written where the destination is, or where `at` says;
+   * `event.bytes` tells how many were copied. A copy that fails leaves old elements, new ones or zeros in its destination.
+   */
+  copy(to: CopyPlace, from: CopyPlace, options: CopyOptions = {}): StreamEvent {
+    this.assertOpen();
+    const target = copyEnd(this.space, 'to', to);
+    const source = copyEnd(this.space, 'from', from);
+    checkCopy(target, source);
+    const at = options.at === undefined ? null : this.processorOf(options.at);
+    const staging = new Staging(this.space, 'a copy');
+    const places = staging.attempt(() => stageEnds(target, source, staging));
+    const event = this.add({ kind: 'copy', ...places, bytes: target.bytes, at });
+    event.onEnd = (ended) => {
+      const { array, begin, end } = target;
+      if (ended.result === 'done' && array !== null) {
+        const unsure = source.array?.indeterminate === true;
+        if (unsure || (begin === 0 && end === array.length)) array.indeterminate = unsure;
+      }
+      return staging.end(ended);
+    };
+    return event;
   }
 
   /** Holds back what comes next until an event of another stream has happened. */
@@ -235,6 +186,15 @@ export class Stream {
       throw new OnememError('STREAM_CLOSED', 'the stream has been disposed; make another by device.stream()');
   }
 
+  private processorOf(place: Device | 'host'): number {
+    if (place === 'host') return HOST;
+    if (place.space !== this.space) {
+      throw typeError('FOREIGN_DEVICE', `device ${place.name} belongs to another space`);
+    }
+    place.assertUsable();
+    return place.id;
+  }
+
   private add(operation: OperationBody): StreamEvent {
     const sequence = ++this.sequence;
     const event = new StreamEvent(this, sequence);
@@ -250,7 +210,7 @@ export class Stream {
     kernel: Kernel,
     args: Readonly<Record<string, unknown>>,
     whole: boolean,
-    staged: { plain: NumericArray; array: ManagedArray; back: boolean }[],
+    staging: Staging,
   ): LaunchParameter[] {
     for (const name of Object.keys(args)) {
       if (!Object.hasOwn(kernel.parameters, name)) {
@@ -269,9 +229,8 @@ export class Stream {
       let array = value as ManagedArray;
       if (!(value instanceof ManagedArray)) {
         const plain = value as NumericArray;
-        array = this.space.arrayOf(parameter.type, plain.length, `a copy for ${name}`);
-        if (parameter.use !== 'out' || !whole) (array.data as Float32Array).set(plain as Float32Array);
-        staged.push({ plain, array, back: parameter.use !== 'in' });
+        const use = { in: parameter.use !== 'out' || !whole, back: parameter.use !== 'in' };
+        array = staging.stage(plain, parameter.type, name, use);
       }
       const { type } = parameter;
       // A launch over a part leaves what other parts wrote: only a whole one begins with zeros.

@@ -28,6 +28,7 @@ export const libc = {
   mlock: declare<Call<2>>('int mlock(uint64_t address, uint64_t length)'),
   munlock: declare<Call<2>>('int munlock(uint64_t address, uint64_t length)'),
   memcpy: declare<Call<3>>('uint64_t memcpy(uint64_t destination, uint64_t source, uint64_t length)'),
+  memmove: declare<Call<3>>('uint64_t memmove(uint64_t destination, uint64_t source, uint64_t length)'),
   memcpyToArray: declare<(target: Uint8Array, source: number, length: number) => number>(
     'uint64_t memcpy(void *destination, uint64_t source, uint64_t length)',
   ),

@@ -117,6 +117,11 @@ export function copyMemory(destination: number, source: number, length: number):
   libc.memcpy(destination, source, length);
 }
 
+/** Copies between addresses that may overlap. */
+export function moveMemory(destination: number, source: number, length: number): void {
+  libc.memmove(destination, source, length);
+}
+
 export function fillMemory(address: number, value: number, length: number): void {
   libc.memset(address, value, length);
 }

@@ -1,6 +1,6 @@
 /** The arrays of a space as the manager sees them: ranges with names, files, views, and words for what went wrong with them. */
 import type { MemoryManager } from '../core/memory-manager.js';
-import { type DenyReason, HOST, PAGE_BYTES } from '../core/types.js';
+import { type DenyReason, HOST, PAGE_BYTES, PageState } from '../core/types.js';
 import type { Range } from '../core/va-space.js';
 import { closeDescriptor } from '../linux/libc.js';
 import type { CoreRequests } from './core-requests.js';
@@ -92,6 +92,21 @@ export class Arrays {
     const { text, details } = this.placeOf(page);
     const message = `${who} ${what} ${text}, ${explainDenial(reason)}`;
     return wireError(codeOfDenial(reason), message, { ...details, reason });
+  }
+
+  /** The first of these pages that a failure is about; simply the first where that cannot be told. */
+  pageWith(failure: DenyReason, first: number, count: number): number {
+    const flag = failure === 'FREED' ? PageState.Freed : failure === 'LOST' ? PageState.Lost : 0;
+    if (flag === 0) return first;
+    const flags = new Uint8Array(count);
+    this.manager.snapshot(first, new Uint32Array(count), new Uint32Array(count), flags);
+    return (
+      first +
+      Math.max(
+        flags.findIndex((each) => (each & flag) !== 0),
+        0,
+      )
+    );
   }
 
   /** Whether an array ends at this byte of the space: what follows in its last page is nobody's. */

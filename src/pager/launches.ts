@@ -12,7 +12,7 @@ import type { StreamOperation, WireError } from './protocol.js';
 import { wireError } from './wire.js';
 
 export type LaunchOperation = Extract<StreamOperation, { kind: 'launch' }>;
-export type OperationDone = (error: WireError | null, pages: number) => void;
+export type OperationDone = (error: WireError | null, bytes: number) => void;
 
 interface LaunchRecord {
   readonly id: number;

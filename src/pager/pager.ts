@@ -17,6 +17,7 @@ import { lru } from '../policy/eviction/lru.js';
 import { none, tree } from '../policy/prefetch/tree.js';
 import { Arrays } from './arrays.js';
 import { type Answer, Clients } from './clients.js';
+import { Copies } from './copies.js';
 import { CoreRequests } from './core-requests.js';
 import { crash } from './crash.js';
 import { Devices, pollerSlots } from './devices.js';
@@ -62,6 +63,7 @@ export class Pager {
   private readonly engine: IoEngine;
   private readonly files: FileProvider;
   private readonly fileTransfers: FileTransfers;
+  private readonly copies: Copies;
   private readonly streams: Streams;
   private readonly requests = new CoreRequests();
   private readonly arrays: Arrays;
@@ -118,6 +120,14 @@ export class Pager {
     );
     const { memory } = this.hostDriver;
     this.fileTransfers = new FileTransfers(this.manager, this.requests, this.arrays, this.engine, memory, later);
+    this.copies = new Copies(
+      this.manager,
+      this.requests,
+      this.arrays,
+      (node) => this.memoryOf(node),
+      (processor, firstPage, count, done) => this.prefetch(processor, firstPage, count, done),
+      later,
+    );
     this.clients = new Clients(options.name, this.control, (range, count) => this.arrays.countView(range, -count));
     this.streams = new Streams(
       (operation, done) => this.execute(operation, done),
@@ -187,6 +197,7 @@ export class Pager {
     for (let spin = 0; spin < SPINS && served < FAULTS_IN_A_ROW && !this.finished; spin++) {
       let found = this.hostDriver.readFaults() + this.devices.readFaults();
       if (this.router.step()) found++;
+      if (this.copies.step()) found++;
       if (this.devices.progress()) found++;
       this.settle();
       if (found > 0) {
@@ -199,7 +210,7 @@ export class Pager {
   private wait(): void {
     Atomics.add(this.control, Control.Heartbeat, 1);
     if (Atomics.load(this.control, Control.Stop) === 1) this.stop();
-    const idle = !this.router.busy && this.loopTurns === 0 && this.launches.loading === 0;
+    const idle = !this.router.busy && !this.copies.busy && this.loopTurns === 0 && this.launches.loading === 0;
     if (this.poller.wait(idle ? SLEEP_MS : 0) === 0) return;
     if (this.devices.poll()) this.loopTurns = REAPING_TURNS;
     if (this.poller.readyAt(WAKE_SLOT) !== 0) {
@@ -325,11 +336,12 @@ export class Pager {
 
   private execute(operation: StreamOperation, done: OperationDone): void {
     if (operation.kind === 'launch') this.launches.add(this.devices.get(operation.device), operation, done);
-    else if (operation.kind === 'prefetch') this.prefetch(operation, done);
+    else if (operation.kind === 'prefetch') {
+      this.prefetch(operation.processor, operation.firstPage, operation.count, done);
+    } else if (operation.kind === 'copy') this.copies.start(operation, done);
   }
 
-  private prefetch(operation: Extract<StreamOperation, { kind: 'prefetch' }>, done: OperationDone): void {
-    const { processor: id, firstPage } = operation;
+  private prefetch(id: number, firstPage: number, wanted: number, done: OperationDone): void {
     const processor = this.manager.state.processors[id];
     if (processor === undefined || processor.state !== 'alive') {
       const name = this.devices.get(id)?.info.name ?? `processor ${id}`;
@@ -338,13 +350,20 @@ export class Pager {
     }
     // More than the node holds would push out what the same prefetch brought.
     const room = processor.budgetPages - (id === HOST ? 0 : PAGES_PER_BLOCK);
-    const count = Math.min(operation.count, room);
+    const count = Math.min(wanted, room);
     this.requests.start(
       (request) => this.manager.acquire(request, id, firstPage, count, Access.Read, true, false),
       (pages, failure) => {
-        done(failure === null ? null : this.arrays.denialError(failure, firstPage, 'a prefetch'), pages);
+        done(failure === null ? null : this.arrays.denialError(failure, firstPage, 'a prefetch'), pages * PAGE_BYTES);
       },
     );
+  }
+
+  /** Where the manager addresses page 0 of a node's memory; 0 when it cannot. */
+  private memoryOf(node: number): number {
+    if (node === HOST) return this.hostDriver.memory;
+    const driver = this.devices.get(node)?.driver;
+    return driver !== undefined && driver.description.frames === 'identity' ? driver.memory : 0;
   }
 
   private denied(processor: number, page: number, write: boolean, thread: number, reason: DenyReason): void {
@@ -415,6 +434,8 @@ export class Pager {
       running++;
       this.launches.whenIdle(device, idle);
     }
+    running++;
+    this.copies.whenIdle(idle);
     idle();
   }
 

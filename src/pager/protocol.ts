@@ -141,12 +141,29 @@ export interface PageReport {
   readonly flags: Uint8Array;
 }
 
+/** Some bytes of an array. The array is named, since its addresses may be another one's when the copy's turn comes. */
+export interface BytePlace {
+  readonly range: number;
+  readonly name: string;
+  /** Byte offset in the space. */
+  readonly offset: number;
+}
+
+export interface CopyOrder {
+  readonly to: BytePlace;
+  readonly from: BytePlace;
+  readonly bytes: number;
+  /** The processor on whose memory the bytes are to be; null: wherever the destination is. */
+  readonly at: number | null;
+}
+
 /** Something that runs on a stream, in order. Events are numbered within their stream, from 1. */
 export type StreamOperation = { readonly stream: number; readonly sequence: number } & (
   | ({ readonly kind: 'launch'; readonly device: number } & Omit<DriverLaunch, 'id' | 'parameters'> & {
         readonly parameters: readonly LaunchParameter[];
       })
   | { readonly kind: 'prefetch'; readonly processor: number; readonly firstPage: number; readonly count: number }
+  | ({ readonly kind: 'copy' } & CopyOrder)
   | { readonly kind: 'wait'; readonly other: number; readonly otherSequence: number }
   | { readonly kind: 'marker' }
 );
@@ -204,8 +221,8 @@ export interface StreamEvent {
   /** Milliseconds on the manager's clock: when the operation's turn came, and when it ended. */
   readonly startedMs: number;
   readonly endedMs: number;
-  /** Of a prefetch: pages that are there. */
-  readonly pages: number;
+  /** Of a prefetch: bytes that are there. Of a copy: bytes copied. */
+  readonly bytes: number;
 }
 
 /** A client introduces itself on the channel of this name, then talks on one of its own. */

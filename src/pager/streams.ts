@@ -7,7 +7,7 @@ import type { StreamEvent, StreamOperation, WireError } from './protocol.js';
 import { wireError } from './wire.js';
 
 /** Carries out one operation and calls `done` once. */
-export type Executor = (operation: StreamOperation, done: (error: WireError | null, pages: number) => void) => void;
+export type Executor = (operation: StreamOperation, done: (error: WireError | null, bytes: number) => void) => void;
 
 interface Stream {
   readonly id: number;
@@ -91,13 +91,13 @@ export class Streams {
         continue;
       }
       stream.running = true;
-      const done = (error: WireError | null, pages = 0): void => {
+      const done = (error: WireError | null, bytes = 0): void => {
         stream.running = false;
         if (error !== null) {
           stream.failed = error;
           stream.failedSequence = operation.sequence;
         }
-        this.complete(stream, operation, error === null ? 'done' : 'failed', error, startedMs, pages);
+        this.complete(stream, operation, error === null ? 'done' : 'failed', error, startedMs, bytes);
         this.advance(stream);
       };
       if (operation.kind === 'wait') this.waitFor(operation.other, operation.otherSequence, done);
@@ -114,7 +114,7 @@ export class Streams {
     result: StreamEvent['result'],
     error: WireError | null,
     startedMs: number,
-    pages: number,
+    bytes: number,
   ): void {
     stream.completed = operation.sequence;
     this.report({
@@ -124,7 +124,7 @@ export class Streams {
       error,
       startedMs,
       endedMs: this.now(),
-      pages,
+      bytes,
     });
     for (let index = this.waiting.length - 1; index >= 0; index--) {
       const waiter = this.waiting[index];

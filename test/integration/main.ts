@@ -14,6 +14,7 @@ import type { Report } from './suite.js';
 const FILES = [
   'arguments',
   'streams',
+  'copies',
   'files',
   'freed',
   'paging',

@@ -1,0 +1,554 @@
+/** Copies between any two places: content byte for byte, where it is read and written, order, faults meanwhile, failures. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  type AddressSpace,
+  type Device,
+  type DeviceSpecification,
+  i32,
+  kernel,
+  type ManagedArray,
+  openSpace,
+  type Stream,
+  u8,
+} from '../../src/index.js';
+import { failsWith, note, runTests, sameData, sleep, test } from './suite.js';
+
+const MIB = 2 ** 20;
+const PAGE = 4096;
+const seed = Number(process.env.ONEMEM_SEED ?? 1);
+const KINDS = ['process', 'simulated'] as const;
+
+async function withSpace(
+  devices: readonly DeviceSpecification[],
+  action: (space: AddressSpace) => Promise<void>,
+): Promise<void> {
+  await using space = await openSpace({ devices });
+  await action(space);
+  space.checkInvariants();
+}
+
+/** Whole numbers below a bound, the same for the same seed. */
+function generator(state: number): (below: number) => number {
+  let word = state >>> 0 || 1;
+  return (below) => {
+    word ^= word << 13;
+    word ^= word >>> 17;
+    word ^= word << 5;
+    return (word >>> 0) % below;
+  };
+}
+
+function sameBytes(actual: Uint8Array, expected: Uint8Array, what: string): void {
+  if (Buffer.compare(actual, expected) === 0) return;
+  const at = expected.findIndex((value, index) => actual[index] !== value);
+  assert.fail(`${what}: byte ${at} is ${actual[at]} instead of ${expected[at]}`);
+}
+
+const fill = kernel({ x: i32.inout, by: i32 }, ({ x, by }, { begin, end }) => {
+  for (let i = begin; i < end; i++) x[i] = Math.imul(i, 7) + by;
+});
+const invert = kernel({ x: u8.inout }, ({ x }, { begin, end }) => {
+  for (let i = begin; i < end; i++) x[i] = ~x[i];
+});
+
+for (const kind of KINDS) {
+  test(`to and from the memory of a device that computes: ${kind}`, () =>
+    withSpace([{ kind, memory: '8MiB' }], async (space) => {
+      const [device] = space.devices;
+      const n = MIB;
+      const x = space.array(Int32Array, n);
+      const y = space.array(Int32Array, n);
+      using stream = device.stream();
+      stream.launch(fill, { x, by: 5 }, { size: n });
+      const copied = stream.copy(y, x);
+      stream.launch(fill, { x, by: 6 }, { size: n });
+      await stream.synchronize();
+      assert.equal(copied.bytes, 4 * n);
+      sameData(y.data, (i) => Math.imul(i, 7) + 5);
+      sameData(x.data, (i) => Math.imul(i, 7) + 6);
+      // A part, between elements that lie differently in their pages.
+      const part = stream.copy(y.range(1, 5001), x.range(12_345, 17_345));
+      await part.synchronize();
+      assert.equal(part.bytes, 20_000);
+      sameData(y.data, (i) => Math.imul(i >= 1 && i < 5001 ? i + 12_344 : i, 7) + (i >= 1 && i < 5001 ? 6 : 5));
+    }));
+
+  test(
+    `random copies leave what copies in plain memory leave: ${kind}`,
+    () =>
+      withSpace(
+        [
+          { kind, memory: '6MiB' },
+          { kind: 'process', memory: '4MiB' },
+        ],
+        (space) => playAtRandom(space),
+      ),
+    60,
+  );
+
+  test(`parts of one array that overlap: ${kind}`, () =>
+    withSpace([{ kind, memory: '8MiB' }], async (space) => {
+      const [device] = space.devices;
+      const length = 5 * MIB;
+      for (const distance of [1, 4095, 4096, 100_000, 2 * MIB + 5]) {
+        for (const [to, from] of [
+          [distance, 0],
+          [0, distance],
+        ]) {
+          const x = space.array(Uint8Array, length);
+          const expected = Uint8Array.from({ length }, (_, i) => (i * 31 + (i >> 8)) & 0xff);
+          x.data.set(expected);
+          using stream = device.stream();
+          // A part of it is on the device when the copy begins.
+          stream.launch(invert, { x }, { size: length, begin: MIB, end: 3 * MIB });
+          expected.subarray(MIB, 3 * MIB).forEach((value, i, all) => void (all[i] = ~value));
+          const bytes = length - distance;
+          const event = stream.copy(x.range(to, to + bytes), x.range(from, from + bytes));
+          await stream.synchronize();
+          assert.equal(event.bytes, bytes);
+          sameBytes(x.data, expected.copyWithin(to, from, from + bytes), `from ${from} to ${to}`);
+          x.free();
+        }
+      }
+    }));
+
+  test(`plain typed arrays at either end: ${kind}`, () =>
+    withSpace([{ kind, memory: '8MiB' }], async (space) => {
+      const [device] = space.devices;
+      const n = 300_000;
+      const x = space.array(Float64Array, n, { name: 'x' });
+      const plain = Float64Array.from({ length: n }, (_, i) => Math.sin(i));
+      using stream = device.stream();
+      const goes = stream.copy(x, plain, { at: device });
+      // What the program does to its array from now on is not copied any more.
+      plain.fill(-1);
+      const back = new Float64Array(n);
+      const comes = stream.copy(back, x);
+      await comes.synchronize();
+      assert.equal(x.residency().bytes[device.name], Math.ceil((n * 8) / PAGE) * PAGE);
+      sameData(back, (i) => Math.sin(i));
+      assert.deepEqual([goes.bytes, comes.bytes], [n * 8, n * 8]);
+      // Raw bytes go with any type, at any place in their buffer.
+      const raw = Buffer.alloc(n * 8 + 3, 0xaa).subarray(3);
+      await stream.copy(raw, x).synchronize();
+      assert.equal(raw.readDoubleLE(8 * 1000), Math.sin(1000));
+      const other = new Uint8Array(raw.length);
+      const plainToPlain = stream.copy(other, raw);
+      await plainToPlain.synchronize();
+      assert.equal(plainToPlain.bytes, raw.length);
+      sameBytes(other, raw, 'between two plain arrays');
+      await stream.copy(x.range(10, 12), new Uint8Array(16)).synchronize();
+      sameData(x.data.subarray(8, 14), (i) => (i === 2 || i === 3 ? 0 : Math.sin(i + 8)));
+      assert.equal(space.stats().allocatedBytes, Math.ceil((n * 8) / PAGE) * PAGE, 'nothing is left of the copies');
+    }));
+}
+
+/** Copies, launches and touches of the CPU at random, compared with the same done to plain memory. */
+async function playAtRandom(space: AddressSpace): Promise<void> {
+  const random = generator(seed);
+  note(`seed ${seed}`);
+  const length = 5 * MIB + 777;
+  const arrays = ['a', 'b', 'c'].map((name) => space.bytes(length, { name }));
+  const models = arrays.map(() => new Uint8Array(length));
+  const streams = space.devices.map((device) => device.stream());
+  for (let round = 0; round < 120; round++) {
+    const to = random(3);
+    const from = random(3);
+    const stream = streams[random(2)];
+    const places = [undefined, 'host', ...space.devices] as const;
+    const what = random(16);
+    if (what < 4) {
+      const begin = random(length - 1);
+      const end = Math.min(length, begin + 1 + random(MIB));
+      // A device without faults cannot take a whole array of three.
+      const onDevice = space.devices.find(({ pageFaults }) => pageFaults) as Device;
+      await onDevice.run(invert, { x: arrays[to] }, { size: length, begin, end });
+      for (let i = begin; i < end; i++) models[to][i] = ~models[to][i];
+    } else if (what < 7) {
+      const at = random(length);
+      arrays[to].data[at] = models[to][at] = random(256);
+    } else {
+      const bytes = 1 + random(random(3) === 0 ? 3 * MIB : 20_000);
+      const target = random(length - bytes);
+      const source = random(4) === 0 ? (target + random(2 * PAGE)) % (length - bytes) : random(length - bytes);
+      const at = places[random(places.length)];
+      const event = stream.copy(
+        arrays[to].range(target, target + bytes),
+        arrays[from].range(source, source + bytes),
+        at === undefined ? {} : { at },
+      );
+      await event.synchronize();
+      assert.equal(event.bytes, bytes);
+      const copied = models[from].slice(source, source + bytes);
+      models[to].set(copied, target);
+    }
+    if (round % 30 === 29) space.checkInvariants();
+  }
+  for (const [index, { data, name }] of arrays.entries()) sameBytes(data, models[index], `array ${name}`);
+}
+
+test('content is read and written where it is', () =>
+  withSpace(
+    [
+      { kind: 'process', memory: '32MiB' },
+      { kind: 'process', memory: '32MiB' },
+    ],
+    async (space) => {
+      const [one, two] = space.devices;
+      const n = 2 * MIB;
+      const bytes = 4 * n;
+      const x = space.array(Int32Array, n);
+      const y = space.array(Int32Array, n);
+      const z = space.array(Int32Array, n);
+      using stream = one.stream();
+      stream.launch(fill, { x, by: 1 }, { size: n });
+      stream.launch(fill, { x: y, by: 2 }, { size: n });
+      await stream.synchronize();
+      const moved = (): number =>
+        space.stats().processors.reduce((sum, { bytesIn, bytesOut }) => sum + bytesIn + bytesOut, 0);
+      const before = moved();
+      await stream.copy(y, x).synchronize();
+      assert.deepEqual([x.residency().bytes, y.residency().bytes], [{ [one.name]: bytes }, { [one.name]: bytes }]);
+      // From device to device, and home, without a page that moves.
+      await stream.copy(z, x, { at: two }).synchronize();
+      assert.deepEqual([x.residency().bytes, z.residency().bytes], [{ [one.name]: bytes }, { [two.name]: bytes }]);
+      await stream.copy(y, z, { at: 'host' }).synchronize();
+      assert.deepEqual([z.residency().bytes, y.residency().bytes], [{ [two.name]: bytes }, { host: bytes }]);
+      assert.equal(moved(), before);
+      sameData(y.data, (i) => Math.imul(i, 7) + 1);
+      sameData(z.data, (i) => Math.imul(i, 7) + 1);
+      // What was never written is not copied either.
+      const empty = space.array(Int32Array, n);
+      await stream.copy(z.range(3, n - 3), empty.range(3, n - 3)).synchronize();
+      const { bytes: left } = z.residency();
+      assert.ok((left[two.name] ?? 0) <= 2 * PAGE, JSON.stringify(left));
+      assert.deepEqual(empty.residency().bytes, {});
+      sameData(z.data, (i) => (i < 3 || i >= n - 3 ? Math.imul(i, 7) + 1 : 0));
+    },
+  ));
+
+test(
+  'more than a device holds, from one to the other',
+  () =>
+    withSpace(
+      [
+        { kind: 'process', memory: '4MiB' },
+        { kind: 'simulated', memory: '4MiB' },
+      ],
+      async (space) => {
+        const [small, far] = space.devices;
+        const n = 6 * MIB;
+        const x = space.array(Int32Array, n);
+        const y = space.array(Int32Array, n);
+        using stream = small.stream();
+        stream.launch(fill, { x, by: 3 }, { size: n });
+        const placed = stream.copy(y, x, { at: small });
+        const placedFar = stream.copy(x, y, { at: far });
+        await stream.synchronize();
+        assert.deepEqual([placed.bytes, placedFar.bytes], [4 * n, 4 * n]);
+        assert.ok((x.residency().bytes[far.name] ?? 0) > 0);
+        sameData(x.data, (i) => Math.imul(i, 7) + 3);
+        sameData(y.data, (i) => Math.imul(i, 7) + 3);
+      },
+    ),
+  30,
+);
+
+test(
+  'both ways at once, on several streams, while launches and the CPU use the same blocks',
+  () =>
+    withSpace(
+      [
+        { kind: 'process', memory: '8MiB', units: 2 },
+        { kind: 'simulated', memory: '12MiB' },
+      ],
+      async (space) => {
+        const [device, far] = space.devices;
+        const half = MIB;
+        const x = space.array(Int32Array, 2 * half);
+        const y = space.array(Int32Array, 2 * half);
+        const own = space.array(Int32Array, 4096);
+        x.data.fill(11, 0, half);
+        y.data.fill(22, half);
+        const streams = [device.stream(), device.stream(), far.stream()];
+        const work = async (stream: Stream, action: () => void): Promise<void> => {
+          for (let round = 0; round < 12; round++) {
+            action();
+            await stream.synchronize();
+          }
+        };
+        let touching = true;
+        const touches = (async (): Promise<void> => {
+          for (let i = 0; touching; i = (i + 1) % 512) {
+            // Each reads and writes what nobody else writes.
+            assert.equal(x.data[i * 1024], 11);
+            own.data[i]++;
+            await new Promise((resolve) => setImmediate(resolve));
+          }
+        })();
+        await Promise.all([
+          work(streams[0], () => streams[0].copy(y.range(0, half), x.range(0, half), { at: device })),
+          work(streams[1], () => streams[1].copy(x.range(half, 2 * half), y.range(half, 2 * half))),
+          work(streams[2], () => streams[2].launch(fill, { x: own, by: 1 }, { size: 4096, begin: 512, end: 4096 })),
+        ]);
+        touching = false;
+        await touches;
+        sameData(x.data, (i) => (i < half ? 11 : 22));
+        sameData(y.data, (i) => (i < half ? 11 : 22));
+      },
+    ),
+  60,
+);
+
+test('a large copy keeps no thread waiting for its page', async () => {
+  // Page by page, so that every touch waits for the manager.
+  await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }], prefetch: 'none' });
+  const bytes = 256 * MIB;
+  const x = space.bytes(bytes);
+  const y = space.bytes(bytes);
+  x.data.fill(7);
+  const touched = space.array(Int32Array, 1024 * 2048);
+  using stream = space.devices[0].stream();
+  const event = stream.copy(y, x);
+  const waits: number[] = [];
+  for (let page = 0; page < 2048 && !event.done; page++) {
+    const started = performance.now();
+    touched.data[page * 1024] = page;
+    waits.push(performance.now() - started);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const { elapsedMs } = await event.synchronize().then(() => event);
+  waits.sort((a, b) => a - b);
+  const median = waits[waits.length >> 1];
+  note(
+    `${elapsedMs.toFixed(0)} ms for 256 MiB; a touch meanwhile ${median.toFixed(3)} ms, at most ${waits[waits.length - 1].toFixed(3)} ms`,
+  );
+  assert.ok(waits.length > 10, 'the copy was over before anybody touched anything');
+  assert.ok(median < elapsedMs / 10, `${median} ms of ${elapsedMs}`);
+  sameBytes(y.data, new Uint8Array(bytes).fill(7), 'the copy');
+}, 60);
+
+test('copies wait their turn, and for events of other streams', () =>
+  withSpace(
+    [
+      { kind: 'process', memory: '8MiB' },
+      { kind: 'simulated', memory: '8MiB' },
+    ],
+    async (space) => {
+      const [device, far] = space.devices;
+      const n = 10_000;
+      const x = space.array(Int32Array, n);
+      const y = space.array(Int32Array, n);
+      const one = device.stream();
+      const two = far.stream();
+      for (let round = 1; round <= 20; round++) {
+        const written = one.launch(fill, { x, by: round }, { size: n });
+        two.wait(written);
+        const copied = two.copy(y, x);
+        one.wait(copied);
+      }
+      await Promise.all([one.synchronize(), two.synchronize()]);
+      sameData(y.data, (i) => Math.imul(i, 7) + 20);
+    },
+  ));
+
+test('what cannot be copied is refused by name', () =>
+  withSpace([{ kind: 'process', memory: '8MiB' }], async (space) => {
+    const [device] = space.devices;
+    await using elsewhere = await openSpace({ devices: [{ kind: 'simulated', memory: '4MiB' }] });
+    const x = space.array(Int32Array, 1000, { name: 'x' });
+    const f = space.array(Float32Array, 1000, { name: 'f' });
+    using stream = device.stream();
+    const length = await failsWith('COPY_LENGTH', () => stream.copy(x.range(0, 10), x.range(10, 21)));
+    assert.match(
+      length.message,
+      /array x .Int32Array., elements 10 to 21, 44 bytes, to array x .*elements 0 to 10, 40 bytes/,
+    );
+    await failsWith('COPY_LENGTH', () => stream.copy(new Int32Array(999), x));
+    await failsWith('COPY_TYPE', () => stream.copy(f, x));
+    await failsWith('COPY_TYPE', () => stream.copy(new Float32Array(1000), x));
+    await failsWith('COPY_PLACE', () => stream.copy(null as never, x));
+    await failsWith('COPY_PLACE', () => stream.copy(x, new DataView(new ArrayBuffer(4000)) as never));
+    await failsWith('COPY_PLACE', () => stream.copy(x, { begin: 0, end: 1000 } as never));
+    await failsWith('ARRAY_RANGE', () => stream.copy({ array: x, begin: 0, end: 1001 }, x));
+    await failsWith('ARRAY_RANGE', () => stream.copy({ array: x, begin: 5, end: 5 }, x));
+    await failsWith('ARRAY_LENGTH', () => stream.copy(x, new Int32Array(0)));
+    await failsWith('FOREIGN_ARRAY', () => stream.copy(elsewhere.array(Int32Array, 1000), x));
+    await failsWith('FOREIGN_DEVICE', () => stream.copy(x, x, { at: elsewhere.devices[0] }));
+    await failsWith('FOREIGN_DEVICE', () => stream.prefetch(x.range(), elsewhere.devices[0]));
+    const freed = space.array(Int32Array, 1000, { name: 'gone' });
+    freed.free();
+    await failsWith('USE_AFTER_FREE', () => stream.copy(x, freed));
+    await failsWith('USE_AFTER_FREE', () => stream.copy(freed, x));
+    await stream.synchronize();
+    assert.equal(space.stats().allocatedBytes, 2 * PAGE);
+  }));
+
+test('an array that is freed before its copy, or during it', () =>
+  withSpace([{ kind: 'process', memory: '8MiB' }], async (space) => {
+    const [device] = space.devices;
+    const slow = kernel({ x: i32.inout }, async () => {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    });
+    const anchor = space.array(Int32Array, 16);
+    const pages = 64;
+    const make = (name: string): ManagedArray<Int32Array> => space.array(Int32Array, pages * 1024, { name });
+    for (const which of ['to', 'from']) {
+      const x = make('first');
+      const y = make('second');
+      x.data.fill(1);
+      const stream = device.stream();
+      stream.launch(slow, { x: anchor }, { size: 16 });
+      const event = stream.copy(y, x);
+      (which === 'to' ? y : x).free();
+      const error = await failsWith('USE_AFTER_FREE', () => event.synchronize());
+      assert.match(error.message, which === 'to' ? /to array second/ : /from array first/);
+      await stream.synchronize().catch(() => undefined);
+    }
+    // A part that was freed: what comes before it is copied.
+    const x = make('holey');
+    const y = make('target');
+    x.data.fill(5);
+    x.free({ begin: 10 * 1024, end: 12 * 1024 });
+    using stream = device.stream();
+    const event = stream.copy(y, x);
+    const error = await failsWith('USE_AFTER_FREE', () => stream.synchronize());
+    assert.match(error.message, /a copy read array holey, elements 10240 to 11263 .*which has been freed/);
+    assert.equal(event.bytes, 10 * PAGE);
+    sameData(y.data, (i) => (i < 10 * 1024 ? 5 : 0));
+    await failsWith('USE_AFTER_FREE', () => stream.copy(x, y).synchronize());
+    await stream.synchronize().catch(() => undefined);
+    for (let round = 0; round < 5; round++) {
+      const from = space.bytes(32 * MIB);
+      const to = space.bytes(32 * MIB);
+      from.data.fill(9);
+      const hasty = stream.copy(to, from);
+      await sleep(round);
+      (round % 2 === 0 ? from : to).free();
+      const failure = await hasty.synchronize().catch((reason: unknown) => reason as Error & { code: string });
+      if (failure !== undefined) assert.equal(failure.code, 'USE_AFTER_FREE', failure.stack);
+      await stream.synchronize().catch(() => undefined);
+      from.free();
+      to.free();
+    }
+    assert.equal(space.stats().allocatedBytes, (4 * pages - 2 + 1) * PAGE);
+  }));
+
+for (const lossy of [false, true]) {
+  test(`the device dies with what is copied: ${lossy ? 'lossy' : 'its memory survives'}`, () =>
+    withSpace(
+      [
+        { kind: 'process', memory: '16MiB', lossy },
+        { kind: 'process', memory: '8MiB' },
+      ],
+      async (space) => {
+        const [dying, other] = space.devices;
+        const n = MIB;
+        const x = space.array(Int32Array, n, { name: 'x' });
+        const y = space.array(Int32Array, n, { name: 'y' });
+        await dying.run(fill, { x, by: 4 }, { size: n });
+        await dying.run(fill, { x: y, by: 5 }, { size: n });
+        const z = space.array(Int32Array, n);
+        using stream = other.stream();
+        process.kill(dying.pid as number, 'SIGKILL');
+        const event = stream.copy(z, x);
+        const failure = await event.synchronize().catch((reason: unknown) => reason as Error & { code: string });
+        if (!lossy) {
+          assert.equal(failure, undefined);
+          sameData(z.data, (i) => Math.imul(i, 7) + 4);
+          return;
+        }
+        // The copy may have been through before the device was gone.
+        if (failure !== undefined) assert.equal(failure.code, 'DATA_LOST', failure.stack);
+        await stream.synchronize().catch(() => undefined);
+        while (x.residency().runs.every(({ state }) => state !== 'lost')) await sleep(5);
+        await failsWith('DATA_LOST', () => stream.copy(z, x).synchronize());
+        await stream.synchronize().catch(() => undefined);
+        // What is overwritten as a whole is worth something again, up to the array's very end.
+        const plain = Int32Array.from({ length: n }, (_, i) => i ^ 0x55);
+        await stream.copy(x, plain).synchronize();
+        sameData(x.data, (i) => i ^ 0x55);
+        await failsWith('DATA_LOST', () => stream.copy(y.range(1, 5), plain.subarray(1, 5)).synchronize());
+        await stream.synchronize().catch(() => undefined);
+      },
+    ));
+}
+
+test('a copy to a device that dies, and one that has died', () =>
+  withSpace(
+    [
+      { kind: 'process', memory: '8MiB' },
+      { kind: 'simulated', memory: '8MiB' },
+    ],
+    async (space) => {
+      for (const device of space.devices) {
+        const x = space.bytes(64 * MIB);
+        const y = space.bytes(64 * MIB);
+        x.data.fill(3);
+        const stream = device.stream();
+        const event = stream.copy(y, x, { at: device });
+        await sleep(5);
+        device.kill();
+        const failure = await event.synchronize().catch((reason: unknown) => reason as Error & { code: string });
+        if (failure !== undefined) assert.equal(failure.code, 'DEVICE_LOST', failure.stack);
+        await stream.synchronize().catch(() => undefined);
+        await failsWith('DEVICE_LOST', () => stream.copy(y, x, { at: device }).synchronize());
+        await stream.synchronize().catch(() => undefined);
+        // The stream itself goes on, since the host needs no device.
+        const z = space.bytes(MIB);
+        await stream.copy(z, x.range(0, MIB)).synchronize();
+        sameBytes(z.data, new Uint8Array(MIB).fill(3), 'after the death');
+        for (const array of [x, y, z]) array.free();
+      }
+    },
+  ));
+
+test('from files, and not to those that may only be read', () =>
+  withSpace([{ kind: 'process', memory: '8MiB' }], async (space) => {
+    const folder = mkdtempSync(join(tmpdir(), 'onemem-copies-'));
+    try {
+      const path = join(folder, 'numbers');
+      const n = MIB;
+      writeFileSync(
+        path,
+        Int32Array.from({ length: n }, (_, i) => 3 * i),
+      );
+      const x = space.fileArray(Int32Array, path, { name: 'x' });
+      const y = space.array(Int32Array, n);
+      using stream = space.devices[0].stream();
+      await stream.copy(y.range(1, n), x.range(0, n - 1)).synchronize();
+      sameData(y.data, (i) => (i === 0 ? 0 : 3 * (i - 1)));
+      const denied = await failsWith('ACCESS_DENIED', () => stream.copy(x, y).synchronize());
+      assert.match(denied.message, /to array x, which may only be read/);
+      await stream.synchronize().catch(() => undefined);
+      // A private copy is overwritten without being read from its file.
+      const written = space.fileArray(Int32Array, path, { writable: true });
+      await stream.copy(written, y).synchronize();
+      sameData(written.data, (i) => (i === 0 ? 0 : 3 * (i - 1)));
+      const before = space.stats().processors[0].bytesFromFiles;
+      assert.ok(before <= 4 * n + 2 * MIB, `${before} bytes were read`);
+      const short = space.fileArray(Int32Array, path, { name: 'short' });
+      truncateSync(path, 4 * n - 3 * MIB);
+      await failsWith('FILE_CHANGED', () => stream.copy(y, short).synchronize());
+      await stream.synchronize().catch(() => undefined);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  }));
+
+test('the space is closed while copies run and wait', async () => {
+  const space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
+  const x = space.bytes(128 * MIB);
+  const y = space.bytes(128 * MIB);
+  x.data.fill(1);
+  const stream = space.devices[0].stream();
+  const events = [stream.copy(y, x), stream.copy(x, y)];
+  await space.close();
+  for (const event of events) await event.synchronize().catch(() => undefined);
+  assert.deepEqual(events.map(({ result }) => result).slice(1), ['cancelled']);
+});
+
+await runTests();
