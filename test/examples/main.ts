@@ -1,18 +1,23 @@
 /**
  * Runs the examples of the cookbook as their readers do, and looks at what they print. Each is run once more with a mistake in its
- * kernel or its data, which it must find by itself: an example that checks nothing would teach nothing.
+ * kernel or its data, which it must find by itself: an example that checks nothing would teach nothing. The programs that the pages of
+ * docs/concepts show are run, too, and must print what the pages say.
  *
  *   node .build/test/examples/main.js                 all
  *   node .build/test/examples/main.js vector-add      those whose name holds the word
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { expectedOutput, firstExample } from '../package/readme.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const SOURCES = `${ROOT}examples/cookbook`;
-/** The compiled tree. */
+const CONCEPTS = `${ROOT}docs/concepts`;
+/** The compiled tree, which bears the package's name. */
+const TREE = fileURLToPath(new URL('../..', import.meta.url));
 const FOLDER = fileURLToPath(new URL('../../examples/cookbook', import.meta.url));
 const SECONDS = 60;
 
@@ -108,6 +113,22 @@ function findsMistake(name: string, { mistake: [right, wrong], complaint }: Exam
   }
 }
 
+function runsPage(page: string): void {
+  const program = firstExample(readFileSync(`${CONCEPTS}/${page}`, 'utf8'));
+  const folder = mkdtempSync(`${tmpdir()}/onemem-concepts-`);
+  try {
+    mkdirSync(`${folder}/node_modules`);
+    symlinkSync(TREE, `${folder}/node_modules/onemem`);
+    writeFileSync(`${folder}/example.mjs`, program);
+    const { status, stdout, stderr } = run(`${folder}/example.mjs`);
+    assert.equal(status, 0, stderr);
+    assert.equal(stderr, '');
+    assert.equal(stdout.trim(), expectedOutput(program));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
 let passed = 0;
 let failed = 0;
 
@@ -135,6 +156,9 @@ for (const [name, example] of Object.entries(EXAMPLES)) {
   if (!name.includes(wanted)) continue;
   check(`${name} prints what it should`, () => runsRight(name, example));
   check(`${name} finds a mistake`, () => findsMistake(name, example));
+}
+for (const page of readdirSync(CONCEPTS)) {
+  if (page.includes(wanted)) check(`the program of docs/concepts/${page} prints what it says`, () => runsPage(page));
 }
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
