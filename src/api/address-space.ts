@@ -28,6 +28,7 @@ import { Device } from './device.js';
 import { argumentError, fromWire, OnememError, typeError } from './errors.js';
 import { watchExit } from './exit.js';
 import { type ArrayHandle, ManagedArray } from './managed-array.js';
+import { type ProvidedArrayOptions, providerSource } from './provided-array.js';
 import { parseSize } from './sizes.js';
 import { checkSize } from './stream.js';
 
@@ -302,6 +303,31 @@ export class AddressSpace {
     }
   }
 
+  /**
+   * An array whose pages a function of yours makes when they are touched: it decompresses, generates, fetches, or refuses. The
+   * function is an export of a module and runs in a thread of its own; it is asked again for pages that were dropped, in any order,
+   * and must then give the same. Rejects when the module cannot be loaded. What the function throws later comes out of whatever
+   * touched the pages: a launch fails, readFrom, writeTo and prefetch reject, and a CPU that touches them is denied the access.
+   */
+  async providedArray<T extends NumericArray, D = unknown>(
+    type: ArrayType<T>,
+    length: number,
+    options: ProvidedArrayOptions<D>,
+  ): Promise<ManagedArray<T>> {
+    const element = typeof type === 'function' ? elementTypeOf(type.name) : undefined;
+    if (element === undefined) throw typeError('ARRAY_TYPE', `${String(type)} is no typed array that a space can hold`);
+    const { name = `#${++this.names}`, writable = false } = options;
+    const elementBytes = bytesOf(element);
+    checkLength(name, length, elementBytes);
+    const provider = providerSource(name, element, length, options);
+    this.client.assertOpen('cannot allocate an array');
+    const bytes = length * elementBytes;
+    const wanted = { bytes, name, writable, file: null, provider, elementBytes };
+    const { id, firstPage, pages } = await this.client.request('allocate', wanted);
+    const placement = { space: this.spaceHandle, range: id, firstPage, pages, length, type: element, name };
+    return new ManagedArray(this, placement) as ManagedArray<T>;
+  }
+
   /** An array that another thread made, from its handle. */
   attachArray(handle: ArrayHandle): ManagedArray {
     if (handle.space.name !== this.spaceHandle.name) {
@@ -361,6 +387,7 @@ export class AddressSpace {
       name,
       writable,
       file,
+      provider: null,
       elementBytes,
     });
     return new ManagedArray(this, { space: this.spaceHandle, range: id, firstPage, pages, length, type, name });

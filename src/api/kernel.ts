@@ -161,7 +161,7 @@ export function kernel<const P extends KernelParameters>(
       'a kernel is a function, or { module: new URL(..., import.meta.url), export: name }',
     );
   }
-  const url = moduleUrl(body.module);
+  const url = moduleUrl('KERNEL_MODULE', body.module);
   const exportName = body.export ?? 'default';
   return {
     name: exportName === 'default' ? url : exportName,
@@ -171,14 +171,15 @@ export function kernel<const P extends KernelParameters>(
   };
 }
 
-function moduleUrl(module: URL | string): string {
+/** The URL of a module that another thread or process is to load. `code` is that of the error for what is none. */
+export function moduleUrl(code: string, module: URL | string): string {
   try {
     return new URL(module).href;
   } catch {
     throw typeError(
-      'KERNEL_MODULE',
-      `'${module}' is no URL; a module is named by one, since a device has no working directory of yours: ` +
-        "new URL('./kernel.js', import.meta.url)",
+      code,
+      `'${module}' is no URL; a module is named by one, since whoever loads it does not know where your own module is: ` +
+        "new URL('./module.js', import.meta.url)",
     );
   }
 }

@@ -7,10 +7,10 @@ export interface ResidencyRun {
   readonly begin: number;
   readonly end: number;
   /**
-   * `resident`: `nodes` have the content. `zero`: no memory is used, it reads 0. `file`: it will come from the file. `lost`: its only
-   * copy was on a device that died. `freed`: it was given back.
+   * `resident`: `nodes` have the content. `zero`: no memory is used, it reads 0. `file`: it will come from the file. `provider`: the
+   * array's provider will be asked. `lost`: its only copy was on a device that died. `freed`: it was given back.
    */
-  readonly state: 'resident' | 'zero' | 'file' | 'lost' | 'freed';
+  readonly state: 'resident' | 'zero' | 'file' | 'provider' | 'lost' | 'freed';
   readonly nodes: readonly string[];
   /** What each processor may do without a fault; those that may do nothing are left out. */
   readonly access: Readonly<Record<string, 'read' | 'write'>>;
@@ -44,7 +44,7 @@ export function reportResidency(
     runs.push({
       begin: Math.max(begin, (firstPage + page) * elementsPerPage),
       end: Math.min(end, (firstPage + next) * elementsPerPage),
-      state: stateOf(report.nodes[page], report.flags[page]),
+      state: stateOf(report, page),
       nodes,
       access: accessOf(report.access[page], names),
     });
@@ -59,11 +59,13 @@ function same(report: PageReport, a: number, b: number): boolean {
   );
 }
 
-function stateOf(nodes: number, flags: number): ResidencyRun['state'] {
+function stateOf({ nodes, flags: all, byModule }: PageReport, page: number): ResidencyRun['state'] {
+  const flags = all[page];
   if ((flags & PageState.Freed) !== 0) return 'freed';
   if ((flags & PageState.Lost) !== 0) return 'lost';
-  if (nodes !== 0) return 'resident';
-  return (flags & PageState.Provided) !== 0 ? 'file' : 'zero';
+  if (nodes[page] !== 0) return 'resident';
+  if ((flags & PageState.Provided) === 0) return 'zero';
+  return byModule ? 'provider' : 'file';
 }
 
 function namesOf(bits: number, names: readonly (string | undefined)[]): string[] {

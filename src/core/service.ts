@@ -121,11 +121,13 @@ function absence(block: Block, mask: Mask): DenyReason | null {
 }
 
 function givesUp(block: Block, failure: Status): boolean {
-  return failure === Status.SourceChanged || block.attempts >= ATTEMPTS;
+  return failure >= Status.SourceChanged || block.attempts >= ATTEMPTS;
 }
 
 function reasonOf(failure: number): DenyReason {
   if (failure === Status.SourceChanged) return 'SOURCE_CHANGED';
+  if (failure === Status.ProviderFailed) return 'PROVIDER_FAILED';
+  if (failure === Status.Refused) return 'ACCESS_REFUSED';
   return failure === Status.NoMemory ? 'OUT_OF_MEMORY' : 'COPY_FAILED';
 }
 

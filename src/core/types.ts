@@ -17,8 +17,20 @@ export const PAGES_PER_GROUP = 16;
 export const Access = { None: 0, Read: 1, Write: 2 } as const;
 export type Access = (typeof Access)[keyof typeof Access];
 
-/** The outcome of a command. Pending means that its token comes back later in an event. */
-export const Status = { Done: 0, Pending: 1, Failed: 2, NoMemory: 3, Lost: 4, SourceChanged: 5 } as const;
+/**
+ * The outcome of a command. Pending means that its token comes back later in an event. From SourceChanged on, trying again at
+ * once would give the same.
+ */
+export const Status = {
+  Done: 0,
+  Pending: 1,
+  Failed: 2,
+  NoMemory: 3,
+  Lost: 4,
+  SourceChanged: 5,
+  ProviderFailed: 6,
+  Refused: 7,
+} as const;
 export type Status = (typeof Status)[keyof typeof Status];
 
 /** Where the content of a page comes from when no node holds it. */
@@ -40,7 +52,9 @@ export type DenyReason =
   | 'OUTSIDE'
   | 'COPY_FAILED'
   | 'OUT_OF_MEMORY'
-  | 'SOURCE_CHANGED';
+  | 'SOURCE_CHANGED'
+  | 'PROVIDER_FAILED'
+  | 'ACCESS_REFUSED';
 
 /** A processor with a memory node of its own, as its driver describes it. */
 export interface ProcessorDescription {

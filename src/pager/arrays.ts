@@ -6,6 +6,7 @@ import { closeDescriptor } from '../linux/libc.js';
 import type { CoreRequests } from './core-requests.js';
 import type { FileProvider } from './file-provider.js';
 import type { Requests, WireError } from './protocol.js';
+import type { Providers } from './providers.js';
 import { codeOfDenial, explainDenial, RequestError, wireError } from './wire.js';
 
 interface ArrayRecord {
@@ -27,6 +28,7 @@ export class Arrays {
     private readonly manager: MemoryManager,
     private readonly requests: CoreRequests,
     private readonly files: FileProvider,
+    private readonly providers: Providers,
     private readonly base: () => number,
     private readonly spaceBytes: number,
     /** Whether a launch that has not ended uses the range. */
@@ -44,11 +46,11 @@ export class Arrays {
   }
 
   allocate(wanted: Requests['allocate']['in']): Requests['allocate']['out'] {
-    const { bytes, name, writable, file, elementBytes } = wanted;
+    const { bytes, name, writable, file, provider, elementBytes } = wanted;
     const pages = Math.ceil(bytes / PAGE_BYTES);
     const committed = writable ? pages : 0;
     this.checkBudget(name, bytes, committed);
-    const range = this.manager.allocate(pages, { name, writable, provided: file !== null });
+    const range = this.manager.allocate(pages, { name, writable, provided: file !== null || provider !== null });
     if (range === null) {
       throw new RequestError(
         'ADDRESS_SPACE',
@@ -89,9 +91,32 @@ export class Arrays {
 
   denialError(reason: DenyReason, page: number, who: string, write?: boolean): WireError {
     const what = write === undefined ? 'touched' : write ? 'wrote' : 'read';
-    const { text, details } = this.placeOf(page);
-    const message = `${who} ${what} ${text}, ${explainDenial(reason)}`;
-    return wireError(codeOfDenial(reason), message, { ...details, reason });
+    // Who asked for a range is told of the page that its provider failed on.
+    const failure = write === undefined ? this.providerFailure(reason, page) : null;
+    const { text, details } = this.placeOf(failure?.page ?? page);
+    const message = `${who} ${what} ${text}, ${this.explain(reason, page)}`;
+    const stack = this.providerFailure(reason, page)?.stack;
+    return wireError(codeOfDenial(reason), message, { ...details, reason }, stack);
+  }
+
+  /** Why, with what the provider of the page said if it was its doing. */
+  explain(reason: DenyReason, page: number): string {
+    const failure = this.providerFailure(reason, page);
+    return failure === null ? explainDenial(reason) : `${explainDenial(reason)}: ${failure.message}`;
+  }
+
+  /** Of the ranges that begin at these pages the one whose provider failed last. */
+  failedLast(reason: DenyReason, firstPages: readonly number[]): number | null {
+    let latest = -1;
+    let found: number | null = null;
+    for (const page of firstPages) {
+      const order = this.providerFailure(reason, page)?.order ?? -1;
+      if (order > latest) {
+        latest = order;
+        found = page;
+      }
+    }
+    return found;
   }
 
   /** The first of these pages that a failure is about; simply the first where that cannot be told. */
@@ -142,6 +167,10 @@ export class Arrays {
     return true;
   }
 
+  private providerFailure(reason: DenyReason, page: number): ReturnType<Providers['failureOf']> {
+    return reason === 'PROVIDER_FAILED' || reason === 'ACCESS_REFUSED' ? this.providers.failureOf(page) : null;
+  }
+
   private checkBudget(name: string, bytes: number, committed: number): void {
     const budgetPages = this.manager.state.processors[HOST]?.budgetPages ?? 0;
     if (this.committedPages + committed <= budgetPages) return;
@@ -168,6 +197,7 @@ export class Arrays {
     if (range.freedPages < range.pages) return;
     const file = this.files.remove(range.first);
     if (file !== null) closeDescriptor(file.fd);
+    this.providers.remove(range.first);
     this.recycle(record);
   }
 

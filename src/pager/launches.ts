@@ -196,7 +196,8 @@ export class Launches {
       const at = flags.findIndex((each) => (each & flag) !== 0);
       if (at !== -1) return first + at;
     }
-    return args[0]?.first ?? 0;
+    const first = args.map((each) => each.first);
+    return this.arrays().failedLast(failure, first) ?? first[0] ?? 0;
   }
 
   private start(queue: Queue, record: LaunchRecord): void {

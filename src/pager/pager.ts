@@ -4,8 +4,17 @@
  */
 import { writeSync } from 'node:fs';
 import { checkInvariants } from '../core/invariants.js';
+import { has } from '../core/mask.js';
 import { MemoryManager } from '../core/memory-manager.js';
-import { Access, type DenyReason, HOST, PAGE_BYTES, PAGES_PER_BLOCK, type PrefetchPolicy } from '../core/types.js';
+import {
+  Access,
+  type DenyReason,
+  HOST,
+  PAGE_BYTES,
+  PAGES_PER_BLOCK,
+  PageState,
+  type PrefetchPolicy,
+} from '../core/types.js';
 import type { DriverEvents } from '../drivers/driver.js';
 import { HostDriver } from '../drivers/host-linux/host.js';
 import { Router } from '../drivers/router.js';
@@ -36,11 +45,14 @@ import {
   type StreamOperation,
   type ToManager,
 } from './protocol.js';
+import { Providers } from './providers.js';
 import { Streams } from './streams.js';
-import { explainDenial, toWire, wireError } from './wire.js';
+import { toWire, wireError } from './wire.js';
 
 /** How long the manager sleeps at most, so that its heartbeat goes on. */
 const SLEEP_MS = 200;
+/** The same while a provider works, so that its end is seen soon. */
+const SHORT_SLEEP_MS = 10;
 /**
  * Looks at the faults before it sleeps, about 6 us: a thread that was just answered often faults again within microseconds. More
  * looks gained nothing across CPUs, and cost a device's thread on the same CPU up to 20 us before it could run.
@@ -62,6 +74,7 @@ export class Pager {
   private readonly hostDriver: HostDriver;
   private readonly engine: IoEngine;
   private readonly files: FileProvider;
+  private readonly providers: Providers;
   private readonly fileTransfers: FileTransfers;
   private readonly copies: Copies;
   private readonly streams: Streams;
@@ -88,7 +101,12 @@ export class Pager {
         requestDone: (...done) => this.notices.push(() => this.requests.finished(...done)),
         drained: (processor) => this.notices.push(() => this.drained(processor)),
       },
-      { provide: (token, page, count, target) => this.files.provide(token, page, count, target) },
+      {
+        provide: (token, page, count, target, urgent) =>
+          this.providers.owns(page)
+            ? this.providers.provide(token, page, count, target, urgent)
+            : this.files.provide(token, page, count, target),
+      },
       (token, status) => this.manager.transferred(token, status),
     );
     this.manager = new MemoryManager(
@@ -103,6 +121,14 @@ export class Pager {
     );
     this.engine = new IoEngine(options.wakeFd);
     this.files = new FileProvider(this.engine, (token, status) => this.router.completed(token, status));
+    this.providers = new Providers(
+      options.wakeFd,
+      this.control,
+      (token, status) => this.router.completed(token, status),
+      (page) => this.isAbsent(page),
+      (page) => this.isAwaited(page),
+      () => performance.now(),
+    );
     this.hostDriver = this.openHost();
     if (this.manager.addProcessor(this.hostDriver.description) !== HOST) throw new Error('the host must come first');
     this.router.attach(HOST, this.hostDriver);
@@ -114,6 +140,7 @@ export class Pager {
       this.manager,
       this.requests,
       this.files,
+      this.providers,
       () => this.base,
       options.bytes,
       (range) => this.launches.isUsing(range),
@@ -179,7 +206,7 @@ export class Pager {
       // The last launch may have ended just now, and with it a space that was only waiting for it.
       if (this.finished) break;
       this.wait();
-      if (this.loopTurns > 0 || this.launches.loading > 0) {
+      if (this.providers.tick() || this.loopTurns > 0 || this.launches.loading > 0) {
         if (this.loopTurns > 0) this.loopTurns--;
         await new Promise((resolve) => setImmediate(resolve));
       }
@@ -187,6 +214,7 @@ export class Pager {
     if (Atomics.load(this.control, Control.Stop) === 1) return;
     // Children have been killed; waiting until the event loop has seen it leaves no zombie behind.
     await Promise.all(this.devices.ended.map((process) => process.exited));
+    await this.providers.ended();
     this.closing?.();
     this.clients.close();
   }
@@ -198,6 +226,7 @@ export class Pager {
       let found = this.hostDriver.readFaults() + this.devices.readFaults();
       if (this.router.step()) found++;
       if (this.copies.step()) found++;
+      if (this.providers.step()) found++;
       if (this.devices.progress()) found++;
       this.settle();
       if (found > 0) {
@@ -210,12 +239,15 @@ export class Pager {
   private wait(): void {
     Atomics.add(this.control, Control.Heartbeat, 1);
     if (Atomics.load(this.control, Control.Stop) === 1) this.stop();
-    const idle = !this.router.busy && !this.copies.busy && this.loopTurns === 0 && this.launches.loading === 0;
-    if (this.poller.wait(idle ? SLEEP_MS : 0) === 0) return;
+    const working =
+      this.router.busy || this.copies.busy || this.providers.busy || this.loopTurns > 0 || this.launches.loading > 0;
+    const sleep = this.providers.active ? SHORT_SLEEP_MS : SLEEP_MS;
+    if (this.poller.wait(working ? 0 : sleep) === 0) return;
     if (this.devices.poll()) this.loopTurns = REAPING_TURNS;
     if (this.poller.readyAt(WAKE_SLOT) !== 0) {
       drainEventfd(this.options.wakeFd);
       this.engine.poll();
+      this.providers.poll();
       this.settle();
       this.clients.read((message, answer) => {
         this.handle(message, answer);
@@ -255,7 +287,9 @@ export class Pager {
       fault: (page, write, thread) => {
         // With a thread of the application in a fault: that is when nobody else would notice.
         if (this.options.crash !== undefined && id() === HOST) crash(this.options.crash);
-        this.manager.fault(id(), page, write, thread);
+        const objection = id() === HOST ? this.providers.objection(page, thread) : null;
+        if (objection === null) this.manager.fault(id(), page, write, thread);
+        else this.endAccess(page, write, thread, objection);
       },
       transferred: (token, status) => this.router.completed(token, status),
       revoked: (token) => this.manager.revoked(token),
@@ -280,7 +314,7 @@ export class Pager {
   private carryOut(name: keyof Requests, value: unknown, answer: Answer): unknown {
     switch (name) {
       case 'allocate':
-        return this.arrays.allocate(value as Requests['allocate']['in']);
+        return this.allocate(value as Requests['allocate']['in'], answer);
       case 'free':
         this.arrays.free(value as Requests['free']['in']);
         return null;
@@ -329,9 +363,45 @@ export class Pager {
   }
 
   private residency({ firstPage, count }: Requests['residency']['in']): PageReport {
-    const report = { nodes: new Uint32Array(count), access: new Uint32Array(count), flags: new Uint8Array(count) };
+    const report = {
+      nodes: new Uint32Array(count),
+      access: new Uint32Array(count),
+      flags: new Uint8Array(count),
+      byModule: this.providers.owns(firstPage),
+    };
     this.manager.snapshot(firstPage, report.nodes, report.access, report.flags);
     return report;
+  }
+
+  /** An array with a provider is there when the provider's module has been loaded. */
+  private allocate(wanted: Requests['allocate']['in'], answer: Answer): Requests['allocate']['out'] | undefined {
+    const allocated = this.arrays.allocate(wanted);
+    const { provider, bytes, name } = wanted;
+    if (provider === null) return allocated;
+    const { id, firstPage, pages } = allocated;
+    this.providers.start(provider, { firstPage, pages, bytes, name }, (failure) => {
+      if (failure === null) {
+        answer(allocated, null);
+        return;
+      }
+      const message = `cannot make array ${name}: its provider ${provider.exportName} of ${provider.url} ${failure.message}`;
+      answer(null, wireError('PROVIDER_FAILED', message, { array: name }, failure.stack));
+      this.later.push(() => this.arrays.free({ range: id, firstPage, count: pages }));
+    });
+    return undefined;
+  }
+
+  private isAbsent(page: number): boolean {
+    const nodes = new Uint32Array(1);
+    const flags = new Uint8Array(1);
+    this.manager.snapshot(page, nodes, new Uint32Array(1), flags);
+    return nodes[0] === 0 && flags[0] === PageState.Provided;
+  }
+
+  private isAwaited(page: number): boolean {
+    const mapping = this.manager.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK))?.mappings[HOST];
+    const inBlock = page % PAGES_PER_BLOCK;
+    return mapping !== undefined && (has(mapping.waitingRead, inBlock) || has(mapping.waitingWrite, inBlock));
   }
 
   private execute(operation: StreamOperation, done: OperationDone): void {
@@ -379,13 +449,19 @@ export class Pager {
   }
 
   private deniedHost(page: number, write: boolean, thread: number, reason: DenyReason): void {
-    const place = `${this.arrays.placeOf(page).text}, ${explainDenial(reason)}`;
+    const why = this.arrays.explain(reason, page);
     if (reason === 'FREED' && !write) {
+      const place = `${this.arrays.placeOf(page).text}, ${why}`;
       if (this.arrays.mayWarn(page)) writeError(`onemem: warning: the program read ${place}; it reads as zero\n`);
       return;
     }
+    this.endAccess(page, write, thread, why);
+  }
+
+  private endAccess(page: number, write: boolean, thread: number, why: string): void {
     const what = write ? 'wrote' : 'read';
-    writeError(`onemem: denied access: thread ${thread} ${what} ${place}. The process ends.\n`);
+    const { text } = this.arrays.placeOf(page);
+    writeError(`onemem: denied access: thread ${thread} ${what} ${text}, ${why}. The process ends.\n`);
     if (!this.hostDriver.poison(page)) kill(process.pid, SIGKILL);
   }
 
@@ -428,7 +504,7 @@ export class Pager {
     // Launches that run are let finish; a device that hangs can be killed by its owner.
     let running = 1;
     const idle = (): void => {
-      if (--running === 0) this.shutDown();
+      if (--running === 0) this.providers.close(() => this.later.push(() => this.shutDown()));
     };
     for (const device of this.devices.all) {
       running++;

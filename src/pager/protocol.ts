@@ -4,6 +4,7 @@
  * word of shared memory. Faults take none of this.
  */
 import type { DriverLaunch, Injection, LaunchParameter } from '../drivers/driver.js';
+import type { ProviderSource } from './provider-protocol.js';
 
 export type { Injection };
 
@@ -102,7 +103,15 @@ export interface FileSource {
 /** Requests, by name: what is handed in and what comes back. */
 export interface Requests {
   allocate: {
-    in: { bytes: number; name: string; writable: boolean; file: FileSource | null; elementBytes: number };
+    in: {
+      bytes: number;
+      name: string;
+      writable: boolean;
+      file: FileSource | null;
+      /** With one, the answer comes when its module has been loaded. */
+      provider: ProviderSource | null;
+      elementBytes: number;
+    };
     out: { id: number; firstPage: number; pages: number };
   };
   free: { in: { range: number; firstPage: number; count: number }; out: null };
@@ -139,6 +148,8 @@ export interface PageReport {
   readonly access: Uint32Array;
   /** Bits of PageState. */
   readonly flags: Uint8Array;
+  /** What `Provided` means here: a module of the user's, not a file. */
+  readonly byModule: boolean;
 }
 
 /** Some bytes of an array. The array is named, since its addresses may be another one's when the copy's turn comes. */

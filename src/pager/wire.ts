@@ -61,6 +61,10 @@ export function explainDenial(reason: DenyReason): string {
       return 'which may only be read';
     case 'OUTSIDE':
       return 'which belongs to no array';
+    case 'PROVIDER_FAILED':
+      return 'which its provider could not fill';
+    case 'ACCESS_REFUSED':
+      return 'which its provider refused';
     case 'SOURCE_CHANGED':
       return 'whose file has become shorter or cannot be read any more';
     case 'OUT_OF_MEMORY':

@@ -36,6 +36,16 @@ const ways: Record<string, End> = {
   'thread in a fault': { code: 5, check: clean },
   'thread that faults all the time': { code: 5, check: clean },
   'busy thread': { code: 0, check: clean },
+  provider: {
+    code: 0,
+    check: ({ stdout, stderr }) => assert.equal(`${/^element \d+$/m.exec(stdout)}${stderr}`, 'element 52'),
+  },
+  'busy provider': { code: 5, check: clean },
+  'busy provider and a close': {
+    code: 0,
+    check: ({ stdout }) => assert.match(stdout, /^writing failed with SPACE_CLOSED$/m),
+  },
+  'provider in a fault': { code: 5, check: clean },
   listeners: { code: 8, check: ({ stdout }) => assert.match(stdout, /^listener: code 0, element 2$/m) },
   'late listeners with a thread': {
     code: 8,

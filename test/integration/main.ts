@@ -16,6 +16,7 @@ const FILES = [
   'streams',
   'copies',
   'files',
+  'providers',
   'freed',
   'paging',
   'threads',

@@ -1,7 +1,7 @@
 /** Opens a space, uses it, and ends in the way that it is told. */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { i32, kernel, openSpace } from '../../../src/index.js';
+import { type ArrayHandle, i32, kernel, type ManagedArray, openSpace } from '../../../src/index.js';
 import { say, sayEnding, sayTraces, wait } from './common.js';
 
 const [way] = process.argv.slice(2);
@@ -22,6 +22,12 @@ if (!hangs) {
   await device.run(increment, { x: array }, { size: array.length });
 }
 sayTraces(space);
+
+function provide(name: string, table?: ArrayHandle): Promise<ManagedArray<Int32Array>> {
+  const words = new Int32Array(new SharedArrayBuffer(20));
+  const module = new URL('./provider-functions.js', import.meta.url);
+  return space.providedArray(Int32Array, 2 ** 20, { module, export: name, data: { words, table } });
+}
 
 async function startThread(what: string): Promise<Worker> {
   const worker = new Worker(new URL('./exiting-thread.js', import.meta.url), {
@@ -47,6 +53,41 @@ const endless = kernel({ x: i32.inout }, ({ x }) => {
 });
 
 switch (way) {
+  case 'provider': {
+    // Filled once and then idle.
+    const provided = await provide('fill');
+    say(`element ${provided.data[7]}`);
+    break;
+  }
+  case 'busy provider': {
+    const provided = await provide('spin');
+    provided.writeTo(1).catch(() => undefined);
+    setTimeout(() => {
+      sayEnding();
+      process.exit(5);
+    }, 100);
+    break;
+  }
+  case 'busy provider and a close': {
+    const provided = await provide('spin');
+    provided.writeTo(1).catch((error: { code: string }) => say(`writing failed with ${error.code}`));
+    setTimeout(() => {
+      sayEnding();
+      void space.close();
+    }, 100);
+    break;
+  }
+  case 'provider in a fault': {
+    // It waits for another one, which never answers.
+    const table = await provide('neverAnswer');
+    const provided = await provide('fillFromTable', table.handle);
+    provided.writeTo(1).catch(() => undefined);
+    setTimeout(() => {
+      sayEnding();
+      process.exit(5);
+    }, 300);
+    break;
+  }
   case 'natural end':
     break;
   case 'closed':
@@ -145,5 +186,7 @@ switch (way) {
   default:
     throw new Error(`no way '${way}' to end`);
 }
-if (way !== 'signal' && way !== 'signal with a thread in a fault') sayEnding();
+const saysItself = ['busy provider', 'busy provider and a close', 'provider in a fault'].includes(way);
+if (saysItself) say('waiting');
+else if (way !== 'signal' && way !== 'signal with a thread in a fault') sayEnding();
 else say('waiting');

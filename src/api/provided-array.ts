@@ -1,0 +1,53 @@
+/** Arrays that a module of the user's fills. */
+import type { ElementType } from '../core/elements.js';
+import type { ProviderSource } from '../pager/provider-protocol.js';
+import { argumentError, typeError } from './errors.js';
+import { moduleUrl } from './kernel.js';
+
+/** How long a provider may take for one part. */
+const TIMEOUT_MS = 30_000;
+
+export interface ProvidedArrayOptions<D = unknown> {
+  /** The module with the function, such as `new URL('./provider.js', import.meta.url)`. */
+  readonly module: URL | string;
+  /** 'default' unless said otherwise. */
+  readonly export?: string;
+  /** Handed to the function with each request; copied once, by structured clone. Handles of arrays may be in it. */
+  readonly data?: D;
+  /**
+   * Whether the array may be written. Written pages are kept as those of any array are; what the function gives is for pages that
+   * nobody has written.
+   */
+  readonly writable?: boolean;
+  /**
+   * The most milliseconds that one call of the function may take; 30,000 unless said otherwise. After that the function's thread is
+   * ended, and all pages that are not there yet fail for good: where asking again may help, the function gives up earlier itself,
+   * and throws.
+   */
+  readonly timeoutMs?: number;
+  readonly name?: string;
+}
+
+/** Checks what can be checked before the module is loaded. */
+export function providerSource(
+  name: string,
+  type: ElementType,
+  length: number,
+  options: ProvidedArrayOptions,
+): ProviderSource {
+  const { module, export: exportName = 'default', timeoutMs = TIMEOUT_MS, data } = options;
+  if (!(Number.isFinite(timeoutMs) && timeoutMs > 0)) {
+    throw argumentError(
+      'TIMEOUT',
+      `timeoutMs of array ${name} is ${timeoutMs}; it must be a number of milliseconds above 0`,
+    );
+  }
+  const url = moduleUrl('PROVIDER_MODULE', module);
+  try {
+    structuredClone(data);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw typeError('PROVIDER_DATA', `data of array ${name} cannot be sent to the thread of its provider: ${why}`);
+  }
+  return { url, exportName, data, timeoutMs, type, length };
+}
