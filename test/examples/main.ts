@@ -71,6 +71,12 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     mistake: ['key < own ? node : node + 8n', 'key <= own - 99 ? node : node + 8n'],
     complaint: /\S+ stands where \S+ should/,
   },
+  'compressed-table': {
+    output:
+      /^15\.3 MiB of rows, \d\.\d MiB compressed, on a device of 6 MiB\nrow 1234567 took \d+ KiB; the mean is 15\.\d{3}, the most 25\.\d\n$/,
+    mistake: ['bytes.set(piece, done)', 'bytes.set(at > 12e6 ? piece.slice().fill(0, 0, 8) : piece, done)'],
+    complaint: /the sum is \S+ instead of \S+/,
+  },
 };
 
 interface Outcome {

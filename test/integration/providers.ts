@@ -417,6 +417,47 @@ test('a system call into what is not filled fails, and the process goes on', asy
   sameData(new Int32Array(readFileSync(path).buffer.slice(0, 4096)), elementAt);
 });
 
+test('devices die, arrays are freed and functions fail while parts are being filled', () =>
+  withSpace(
+    async (space) => {
+      const n = 2 * MIB;
+      const { array: slow } = await provided(space, 'fillLater', { length: n, writable: true });
+      const { array: moody, words } = await provided(space, 'throwAtTimes', { length: n });
+      const results = space.devices.map(() => space.array(Float64Array, 1));
+      const launches = space.devices.map((device, index) =>
+        device.run(sum, { x: index === 0 ? moody : slow, result: results[index] }, { size: n }).then(
+          () => 'done',
+          (error: OnememError) => error.code,
+        ),
+      );
+      await sleep(5);
+      space.devices[1].kill();
+      words[Word.Fails] = 3;
+      const { array: doomed } = await provided(space, 'fillLater', { length: n });
+      const sink = openSync('/dev/null', 'w');
+      const transfer = doomed.writeTo(sink).then(
+        () => 'done',
+        (error: OnememError) => error.code,
+      );
+      await sleep(5);
+      doomed.free();
+      const [first, second, third] = await Promise.all(launches);
+      assert.ok(['done', 'PROVIDER_FAILED'].includes(first), first);
+      assert.equal(second, 'DEVICE_LOST');
+      assert.equal(third, 'done');
+      assert.equal(results[2].data[0], sumTo(n));
+      assert.ok(['done', 'USE_AFTER_FREE'].includes(await transfer));
+      closeSync(sink);
+      words[Word.Fails] = 0;
+      sameData(slow.data, elementAt);
+      sameData(moody.data, elementAt);
+    },
+    {
+      devices: [0, 1, 2].map((index) => ({ kind: 'process' as const, memory: '8MiB', lossy: index === 1 })),
+      checkInvariants: true,
+    },
+  ));
+
 test('arrays that are freed take their threads along', () =>
   withSpace(async (space) => {
     const threads = () => readFileSync('/proc/self/status', 'latin1').match(/^Threads:\s+(\d+)/m)?.[1];
