@@ -236,7 +236,9 @@ export class Stream {
       // A launch over a part leaves what other parts wrote: only a whole one begins with zeros.
       const use = parameter.use === 'out' && !whole ? 'inout' : parameter.use;
       const given: LaunchParameter = { name, kind: 'array', type, use, offset: array.offset, length: array.length };
-      return addressed ? [given, { name: addressName(name), kind: 'scalar', value: Number(array.address) }] : [given];
+      return addressed
+        ? [given, { name: addressName(name, parameter.use), kind: 'scalar', value: Number(array.address) }]
+        : [given];
     });
   }
 

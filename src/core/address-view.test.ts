@@ -101,8 +101,20 @@ describe('a view by address', () => {
 describe('the memory of a launch', () => {
   it('has the arrays at the addresses that come beside them', () => {
     const x = new Int32Array([5, 6]);
-    const memory = launchedMemory({ x, [addressName('x')]: FIRST, by: 3, far: 7n });
+    const memory = launchedMemory({ x, [addressName('x', 'out')]: FIRST, by: 3, far: 7n });
     expect(memory.load('i32', BigInt(FIRST + 4))).toBe(6);
     expect(() => memory.load('i32', 3n)).toThrow('x (0x600000000000');
+  });
+
+  it('refuses stores into arrays that are declared `in`', () => {
+    const x = new Int32Array([5]);
+    const y = new Int32Array([6]);
+    const memory = launchedMemory({ x, y, [addressName('x', 'in')]: FIRST, [addressName('y', 'inout')]: SECOND });
+    expect(() => memory.store('i32', BigInt(FIRST), 7)).toThrow(
+      "cannot store at 0x600000000000: x is declared 'in', and may only be read; declare it 'inout'",
+    );
+    expect(memory.load('i32', BigInt(FIRST))).toBe(5);
+    memory.store('i32', BigInt(SECOND), 7);
+    expect(y[0]).toBe(7);
   });
 });

@@ -10,12 +10,15 @@ export interface AddressedArray {
   readonly name: string;
   readonly address: number;
   readonly data: NumericArray;
+  /** Whether stores are refused. */
+  readonly readOnly?: boolean;
 }
 
 interface Part {
   readonly name: string;
   readonly address: number;
   readonly view: DataView;
+  readonly readOnly: boolean;
 }
 
 const WORD_BYTES: Readonly<Record<WordType, number>> = {
@@ -45,38 +48,43 @@ export class AddressView {
 
   /** @internal */
   constructor(arrays: readonly AddressedArray[]) {
-    this.parts = arrays.map(({ name, address, data }) => ({
+    this.parts = arrays.map(({ name, address, data, readOnly = false }) => ({
       name,
       address,
+      readOnly,
       view: new DataView(data.buffer, data.byteOffset, data.byteLength),
     }));
   }
 
   /** The word at an address, such as `load('u64', address)`. Throws a RangeError for an address outside of the arrays. */
   load<T extends WordType>(type: T, address: bigint): WordOf<T> {
-    const view = this.find(type, address);
+    const { view } = this.find(type, address);
     return read(view, type, this.position) as WordOf<T>;
   }
 
-  /** Changes the word at an address. */
+  /** Changes the word at an address. Throws a TypeError where a kernel has declared the array `in`. */
   store<T extends WordType>(type: T, address: bigint, value: WordOf<T>): void {
-    const view = this.find(type, address);
+    const { name, view, readOnly } = this.find(type, address);
+    if (readOnly) {
+      const message = `cannot store at ${hexadecimal(address)}: ${name} is declared 'in', and may only be read; declare it 'inout'`;
+      throw Object.assign(new TypeError(message), { code: 'ADDRESS' });
+    }
     write(view, type, this.position, value);
   }
 
-  private find(type: WordType, address: bigint): DataView {
+  private find(type: WordType, address: bigint): Part {
     const bytes = WORD_BYTES[type];
     const place = Number(address);
     const { recent } = this;
     if (recent !== null && holds(recent, place, bytes)) {
       this.position = place - recent.address;
-      return recent.view;
+      return recent;
     }
     for (const part of this.parts) {
       if (!holds(part, place, bytes)) continue;
       this.recent = part;
       this.position = place - part.address;
-      return part.view;
+      return part;
     }
     throw this.outside(type, address, bytes);
   }
@@ -99,17 +107,20 @@ export class AddressView {
 }
 
 /** The name under which the address of an array goes with a launch: a number beside the array, of which no driver need know. */
-export function addressName(name: string): string {
-  return `&${name}`;
+export function addressName(name: string, use: 'in' | 'out' | 'inout'): string {
+  return use === 'in' ? `&in ${name}` : `&${name}`;
 }
 
 /** The memory that a kernel sees, from the values that it was given. */
 export function launchedMemory(values: Readonly<Record<string, NumericArray | number | bigint>>): AddressView {
-  return new AddressView(
-    Object.entries(values).flatMap(([name, data]) =>
-      typeof data === 'object' ? [{ name, address: values[addressName(name)] as number, data }] : [],
-    ),
-  );
+  const arrays: AddressedArray[] = [];
+  for (const [name, data] of Object.entries(values)) {
+    if (typeof data !== 'object') continue;
+    const readOnly = values[addressName(name, 'in')];
+    const address = (readOnly ?? values[addressName(name, 'inout')]) as number;
+    arrays.push({ name, address, data, readOnly: readOnly !== undefined });
+  }
+  return new AddressView(arrays);
 }
 
 function hexadecimal(address: number | bigint): string {

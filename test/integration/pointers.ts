@@ -317,6 +317,11 @@ for (const device of DEVICES) {
           error.message,
         );
       }
+      const put = kernel({ nodes: u64.in, at: u64 }, ({ at }, _range, memory) => memory.store('u64', at, 6n));
+      const refused = await failsWith('KERNEL_ERROR', () =>
+        space.devices[0].run(put, { nodes, at: nodes.address }, { size: 1 }),
+      );
+      assert.match(refused.message, /nodes is declared 'in', and may only be read/);
       await space.devices[0].run(follow, { nodes, from: nodes.address }, { size: 1 });
       assert.equal(nodes.data[1], 5n);
     }));
