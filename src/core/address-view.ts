@@ -16,23 +16,12 @@ export interface AddressedArray {
 
 interface Part {
   readonly name: string;
-  readonly address: number;
+  /** A bigint, since the difference of two costs less than making a number of each. */
+  readonly start: bigint;
+  readonly bytes: number;
   readonly view: DataView;
   readonly readOnly: boolean;
 }
-
-const WORD_BYTES: Readonly<Record<WordType, number>> = {
-  i8: 1,
-  u8: 1,
-  i16: 2,
-  u16: 2,
-  i32: 4,
-  u32: 4,
-  i64: 8,
-  u64: 8,
-  f32: 4,
-  f64: 8,
-};
 
 /**
  * A DataView whose positions are addresses, over several arrays at once. Addresses that are stored in the arrays themselves mean the
@@ -50,7 +39,8 @@ export class AddressView {
   constructor(arrays: readonly AddressedArray[]) {
     this.parts = arrays.map(({ name, address, data, readOnly = false }) => ({
       name,
-      address,
+      start: BigInt(address),
+      bytes: data.byteLength,
       readOnly,
       view: new DataView(data.buffer, data.byteOffset, data.byteLength),
     }));
@@ -58,52 +48,123 @@ export class AddressView {
 
   /** The word at an address, such as `load('u64', address)`. Throws a RangeError for an address outside of the arrays. */
   load<T extends WordType>(type: T, address: bigint): WordOf<T> {
-    const { view } = this.find(type, address);
-    return read(view, type, this.position) as WordOf<T>;
+    return this.read(type, address) as WordOf<T>;
   }
 
   /** Changes the word at an address. Throws a TypeError where a kernel has declared the array `in`. */
   store<T extends WordType>(type: T, address: bigint, value: WordOf<T>): void {
-    const { name, view, readOnly } = this.find(type, address);
+    this.write(type, address, value);
+  }
+
+  private read(type: WordType, address: bigint): number | bigint {
+    switch (type) {
+      case 'i8':
+        return this.find(address, 1).view.getInt8(this.position);
+      case 'u8':
+        return this.find(address, 1).view.getUint8(this.position);
+      case 'i16':
+        return this.find(address, 2).view.getInt16(this.position, true);
+      case 'u16':
+        return this.find(address, 2).view.getUint16(this.position, true);
+      case 'i32':
+        return this.find(address, 4).view.getInt32(this.position, true);
+      case 'u32':
+        return this.find(address, 4).view.getUint32(this.position, true);
+      case 'i64':
+        return this.find(address, 8).view.getBigInt64(this.position, true);
+      case 'u64':
+        return this.find(address, 8).view.getBigUint64(this.position, true);
+      case 'f32':
+        return this.find(address, 4).view.getFloat32(this.position, true);
+      case 'f64':
+        return this.find(address, 8).view.getFloat64(this.position, true);
+      default:
+        throw unknownType(type);
+    }
+  }
+
+  private write(type: WordType, address: bigint, value: number | bigint): void {
+    switch (type) {
+      case 'i8':
+        this.writable(address, 1).setInt8(this.position, value as number);
+        break;
+      case 'u8':
+        this.writable(address, 1).setUint8(this.position, value as number);
+        break;
+      case 'i16':
+        this.writable(address, 2).setInt16(this.position, value as number, true);
+        break;
+      case 'u16':
+        this.writable(address, 2).setUint16(this.position, value as number, true);
+        break;
+      case 'i32':
+        this.writable(address, 4).setInt32(this.position, value as number, true);
+        break;
+      case 'u32':
+        this.writable(address, 4).setUint32(this.position, value as number, true);
+        break;
+      case 'i64':
+        this.writable(address, 8).setBigInt64(this.position, value as bigint, true);
+        break;
+      case 'u64':
+        this.writable(address, 8).setBigUint64(this.position, value as bigint, true);
+        break;
+      case 'f32':
+        this.writable(address, 4).setFloat32(this.position, value as number, true);
+        break;
+      case 'f64':
+        this.writable(address, 8).setFloat64(this.position, value as number, true);
+        break;
+      default:
+        throw unknownType(type);
+    }
+  }
+
+  private writable(address: bigint, bytes: number): DataView {
+    const { name, view, readOnly } = this.find(address, bytes);
     if (readOnly) {
       const message = `cannot store at ${hexadecimal(address)}: ${name} is declared 'in', and may only be read; declare it 'inout'`;
       throw Object.assign(new TypeError(message), { code: 'ADDRESS' });
     }
-    write(view, type, this.position, value);
+    return view;
   }
 
-  private find(type: WordType, address: bigint): Part {
-    const bytes = WORD_BYTES[type];
-    const place = Number(address);
+  /** The array that has these bytes; `position` is then where in it they begin. */
+  private find(address: bigint, bytes: number): Part {
+    if (typeof address !== 'bigint') {
+      const message = `an address is a bigint, not ${typeof address} ${String(address)}`;
+      throw Object.assign(new TypeError(message), { code: 'ADDRESS' });
+    }
     const { recent } = this;
-    if (recent !== null && holds(recent, place, bytes)) {
-      this.position = place - recent.address;
-      return recent;
+    if (recent !== null) {
+      const position = Number(address - recent.start);
+      if (position >= 0 && position + bytes <= recent.bytes) {
+        this.position = position;
+        return recent;
+      }
     }
     for (const part of this.parts) {
-      if (!holds(part, place, bytes)) continue;
+      const position = Number(address - part.start);
+      if (!(position >= 0 && position + bytes <= part.bytes)) continue;
       this.recent = part;
-      this.position = place - part.address;
+      this.position = position;
       return part;
     }
-    throw this.outside(type, address, bytes);
+    throw this.outside(address, bytes);
   }
 
-  private outside(type: WordType, address: bigint, bytes: number): Error {
+  private outside(address: bigint, bytes: number): Error {
     const arrays = this.parts.map(
-      ({ name, address: first, view }) => `${name} (${hexadecimal(first)} to ${hexadecimal(first + view.byteLength)})`,
+      ({ name, start, bytes: length }) => `${name} (${hexadecimal(start)} to ${hexadecimal(start + BigInt(length))})`,
     );
-    if (typeof address !== 'bigint') {
-      return Object.assign(new TypeError(`an address is a bigint, not ${typeof address} ${String(address)}`), {
-        code: 'ADDRESS',
-      });
-    }
-    const message =
-      bytes === undefined
-        ? `'${type}' is no type of a word; there are ${Object.keys(WORD_BYTES).join(', ')}`
-        : `a word of ${bytes} bytes at ${hexadecimal(address)} lies in none of the arrays ${arrays.join(', ')}`;
+    const message = `a word of ${bytes} bytes at ${hexadecimal(address)} lies in none of the arrays ${arrays.join(', ')}`;
     return Object.assign(new RangeError(message), { code: 'ADDRESS' });
   }
+}
+
+function unknownType(type: never): Error {
+  const message = `'${String(type)}' is no type of a word; there are i8, u8, i16, u16, i32, u32, i64, u64, f32 and f64`;
+  return Object.assign(new TypeError(message), { code: 'ADDRESS' });
 }
 
 /** The name under which the address of an array goes with a launch: a number beside the array, of which no driver need know. */
@@ -123,71 +184,6 @@ export function launchedMemory(values: Readonly<Record<string, NumericArray | nu
   return new AddressView(arrays);
 }
 
-function hexadecimal(address: number | bigint): string {
+function hexadecimal(address: bigint): string {
   return `0x${address.toString(16)}`;
-}
-
-function holds({ address, view }: Part, place: number, bytes: number): boolean {
-  const position = place - address;
-  return position >= 0 && position + bytes <= view.byteLength;
-}
-
-function read(view: DataView, type: WordType, position: number): number | bigint {
-  switch (type) {
-    case 'i8':
-      return view.getInt8(position);
-    case 'u8':
-      return view.getUint8(position);
-    case 'i16':
-      return view.getInt16(position, true);
-    case 'u16':
-      return view.getUint16(position, true);
-    case 'i32':
-      return view.getInt32(position, true);
-    case 'u32':
-      return view.getUint32(position, true);
-    case 'i64':
-      return view.getBigInt64(position, true);
-    case 'u64':
-      return view.getBigUint64(position, true);
-    case 'f32':
-      return view.getFloat32(position, true);
-    case 'f64':
-      return view.getFloat64(position, true);
-  }
-}
-
-function write(view: DataView, type: WordType, position: number, value: number | bigint): void {
-  switch (type) {
-    case 'i8':
-      view.setInt8(position, value as number);
-      break;
-    case 'u8':
-      view.setUint8(position, value as number);
-      break;
-    case 'i16':
-      view.setInt16(position, value as number, true);
-      break;
-    case 'u16':
-      view.setUint16(position, value as number, true);
-      break;
-    case 'i32':
-      view.setInt32(position, value as number, true);
-      break;
-    case 'u32':
-      view.setUint32(position, value as number, true);
-      break;
-    case 'i64':
-      view.setBigInt64(position, value as bigint, true);
-      break;
-    case 'u64':
-      view.setBigUint64(position, value as bigint, true);
-      break;
-    case 'f32':
-      view.setFloat32(position, value as number, true);
-      break;
-    case 'f64':
-      view.setFloat64(position, value as number, true);
-      break;
-  }
 }
