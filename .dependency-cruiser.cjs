@@ -52,11 +52,25 @@ module.exports = {
       to: { path: '^src/', pathNot: '^src/(drivers|core|linux)/' },
     },
     {
+      name: 'testing-imports',
+      comment: 'The conformance suite uses the package as its users do. Its broken driver wraps the simulated one.',
+      severity: 'error',
+      from: { path: '^src/testing/', pathNot: tests },
+      to: { path: '^src/', pathNot: ['^src/(testing|policy)/', '^src/index\\.ts$', '^src/drivers/(index|simulated/)'] },
+    },
+    {
+      name: 'nothing-imports-testing',
+      comment: 'The suite is for those who ask for it.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/testing/' },
+      to: { path: '^src/testing/' },
+    },
+    {
       name: 'who-sees-drivers',
       comment:
         'Devices are seen by the pager alone; the simulator has the simulated one. The api knows the form of a launch.',
       severity: 'error',
-      from: { path: '^src/', pathNot: ['^src/(pager|drivers|sim|api)/', tests] },
+      from: { path: '^src/', pathNot: ['^src/(pager|drivers|sim|api|testing)/', tests] },
       to: { path: '^src/drivers/' },
     },
     {

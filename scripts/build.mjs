@@ -45,7 +45,13 @@ if (target === '.build') {
   // Modules that look for the package's own package.json two folders up find one here too, and an example that imports
   // the package by its name gets the code that was compiled beside it.
   const manifest = join(out, 'package.json');
-  const exports = { '.': './src/index.js', './policy': './src/policy/index.js', './package.json': './package.json' };
+  const exports = {
+    '.': './src/index.js',
+    './driver': './src/drivers/index.js',
+    './policy': './src/policy/index.js',
+    './testing': './src/testing/index.js',
+    './package.json': './package.json',
+  };
   writeFileSync(manifest, `${JSON.stringify({ name, version, type, private: true, exports }, null, 2)}\n`);
   emitted.add(manifest);
 }

@@ -24,6 +24,7 @@ const stages = [
   { name: 'unit', run: ['npm', 'run', '-s', 'unit'], seconds: 300 },
   { name: 'integration', run: ['npm', 'run', '-s', 'integration'], seconds: 400 },
   { name: 'conformance', run: ['npm', 'run', '-s', 'conformance'], seconds: 300 },
+  { name: 'suite', run: ['npm', 'run', '-s', 'suite-test'], seconds: 400 },
   { name: 'node versions', run: ['npm', 'run', '-s', 'node-versions'], seconds: 600 },
   {
     name: 'simulation',

@@ -3,6 +3,8 @@ export {
   AddressSpace,
   attachArray,
   attachSpace,
+  type BuiltInDeviceSpecification,
+  type CustomDeviceSpecification,
   type DeviceSpecification,
   type FileArrayOptions,
   openSpace,

@@ -27,6 +27,7 @@ import { Client } from './client.js';
 import { Device } from './device.js';
 import { argumentError, fromWire, OnememError, typeError } from './errors.js';
 import { watchExit } from './exit.js';
+import { moduleUrl } from './kernel.js';
 import { type ArrayHandle, ManagedArray } from './managed-array.js';
 import { type ProvidedArrayOptions, providerSource } from './provided-array.js';
 import { parseSize } from './sizes.js';
@@ -43,19 +44,35 @@ const LEAST_HOST_BYTES = 65 * BLOCK_BYTES;
 const MAX_DEVICES = 15;
 const MAX_UNITS = 64;
 
-export interface DeviceSpecification {
-  /** 'process': a child process with its own memory and page faults. 'simulated': in memory, no page faults; for tests. */
-  readonly kind: 'process' | 'simulated';
+/** What is said of a device of any kind. */
+interface AnyDeviceSpecification {
   /** Bytes, or a size such as '64MiB'. */
   readonly memory: number | string;
   /** Threads that run kernels; 1 unless said otherwise. */
   readonly units?: number;
-  /** Its memory dies with it, as a GPU's does. That of a simulated device always does. */
-  readonly lossy?: boolean;
   readonly name?: string;
   /** Makes the device's memory refuse large pieces: for tests of drivers and of the manager. */
   readonly inject?: Injection;
 }
+
+/** A device that comes with the package. */
+export interface BuiltInDeviceSpecification extends AnyDeviceSpecification {
+  /** 'process': a child process with its own memory and page faults. 'simulated': in memory, no page faults; for tests. */
+  readonly kind: 'process' | 'simulated';
+  /** Its memory dies with it, as a GPU's does. That of a simulated device always does. */
+  readonly lossy?: boolean;
+}
+
+/** A device whose driver is a module of the user's own: `onemem/driver` says what it must do. */
+export interface CustomDeviceSpecification extends AnyDeviceSpecification {
+  readonly kind: 'custom';
+  /** The module, and its export (`default` unless said otherwise) that makes the driver: a `CreateDriver`. */
+  readonly driver: { readonly module: URL | string; readonly export?: string };
+  /** For the driver; it must survive structured cloning. */
+  readonly options?: unknown;
+}
+
+export type DeviceSpecification = BuiltInDeviceSpecification | CustomDeviceSpecification;
 
 export interface SpaceOptions {
   readonly devices?: readonly DeviceSpecification[];
@@ -449,9 +466,12 @@ function deviceOptions(devices: readonly DeviceSpecification[]): DeviceOptions[]
     throw argumentError('DEVICES', `a space has at most ${MAX_DEVICES} devices, not ${devices.length}`);
   const names = new Set<string>(['host']);
   return devices.map((device, index) => {
-    const { kind, units = 1, lossy = false, name = `${kind}${index}`, inject } = device;
-    if (kind !== 'process' && kind !== 'simulated') {
-      throw typeError('DEVICE_KIND', `device ${index} has kind ${String(kind)}; there are 'process' and 'simulated'`);
+    const { kind, units = 1, name = `${kind}${index}`, inject } = device;
+    if (kind !== 'process' && kind !== 'simulated' && kind !== 'custom') {
+      throw typeError(
+        'DEVICE_KIND',
+        `device ${index} has kind ${String(kind)}; there are 'process', 'simulated' and 'custom'`,
+      );
     }
     if (names.has(name))
       throw argumentError('DEVICE_NAME', `two devices are named ${name}; give each a name of its own`);
@@ -472,10 +492,30 @@ function deviceOptions(devices: readonly DeviceSpecification[]): DeviceOptions[]
       name,
       memoryBytes,
       units,
-      lossy: lossy || kind === 'simulated',
+      lossy: kind === 'simulated' || (kind === 'process' && device.lossy === true),
+      ...(kind === 'custom' ? { driver: driverModule(name, device) } : {}),
       ...(inject === undefined ? {} : { inject }),
     };
   });
+}
+
+function driverModule(name: string, { driver, options }: CustomDeviceSpecification): DeviceOptions['driver'] {
+  if (typeof driver !== 'object' || driver === null || !('module' in driver)) {
+    throw typeError(
+      'DRIVER_MODULE',
+      `device ${name} is a custom one and names no driver; write driver: { module: new URL('./driver.js', import.meta.url), export: 'create' }`,
+    );
+  }
+  try {
+    structuredClone(options);
+  } catch (error) {
+    throw typeError(
+      'DRIVER_OPTIONS',
+      `the options of device ${name} cannot be handed to its driver, which is in another thread: ${(error as Error).message}`,
+    );
+  }
+  const url = moduleUrl('DRIVER_MODULE', driver.module);
+  return { url, exportName: driver.export ?? 'default', options };
 }
 
 /** Addresses between the beginnings of two spaces that lie next to each other. */

@@ -18,7 +18,7 @@ export class Device {
     return this.info.name;
   }
 
-  /** 'process': a child process with memory of its own. 'simulated': in memory, without page faults. */
+  /** 'process': a child process with memory of its own. 'simulated': in memory, without page faults. Others are what their drivers call themselves. */
   get kind(): string {
     return this.info.kind;
   }

@@ -3,7 +3,7 @@
  * faulted; it decides nothing about where pages belong. Frame n of a node is its n-th 4 KiB; on an identity node the frame of
  * a page is the page's own number.
  */
-import type { ElementType } from '../core/elements.js';
+import type { ElementType, NumericArray } from '../core/elements.js';
 import type { Access, ProcessorDescription, Status } from '../core/types.js';
 
 export type { ElementType };
@@ -26,6 +26,22 @@ export type LaunchParameter =
 export type KernelCode =
   | { readonly kind: 'inline'; readonly source: string }
   | { readonly kind: 'module'; readonly url: string; readonly exportName: string };
+
+/** The part of a launch that one call covers. */
+export interface KernelCallRange {
+  readonly begin: number;
+  readonly end: number;
+  /** Size of the whole launch. */
+  readonly size: number;
+  readonly unit: number;
+  readonly units: number;
+}
+
+/** A kernel as a driver calls it: whole arrays and scalars by their names, then the part to do. */
+export type CallableKernel = (
+  values: Record<string, NumericArray | number | bigint>,
+  range: KernelCallRange,
+) => unknown;
 
 /** One launch: the kernel is called for sub-ranges that together cover [begin, end). */
 export interface DriverLaunch {
@@ -104,5 +120,33 @@ export interface Driver {
   launch?(launch: DriverLaunch): void;
   /** Goes on with pending work that needs no waiting; false when there is none. */
   progress?(): boolean;
+  /** Ends the device as if it had fallen off its bus; `died` follows. For tests of what happens then. */
+  lose?(reason: string): void;
   close(): void;
 }
+
+/** What a driver of the user's own is made with. */
+export interface DriverContext {
+  /** The device's name in messages and reports; `description.name` is the same. */
+  readonly name: string;
+  /** Pages of memory that the device was given; `description.budgetPages` may be less. */
+  readonly budgetPages: number;
+  /** Threads that were asked for to run kernels. */
+  readonly units: number;
+  /** Reads and writes what the manager addresses: the other end of each copy. */
+  readonly bytes: ByteAccess;
+  /**
+   * What the driver reports. The manager looks at it when the command that runs has returned; a driver that reports from a timer, a
+   * promise or a message is heard as long as anything of its is pending, and otherwise within a fifth of a second.
+   */
+  readonly events: DriverEvents;
+  /** What goes wrong on purpose; a driver that cannot do this need not. */
+  readonly inject?: Injection;
+  /** What the device's specification says for its driver. */
+  readonly options: unknown;
+  /** The function of a kernel, whose module has been loaded. It runs in the manager's thread: nothing else happens meanwhile. */
+  loadKernel(code: KernelCode): CallableKernel;
+}
+
+/** What a driver's module exports. It is called in the manager's thread, before the space opens. */
+export type CreateDriver = (context: DriverContext) => Driver | Promise<Driver>;

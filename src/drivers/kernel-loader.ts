@@ -1,20 +1,9 @@
 /** Turns the code of a kernel into a function, once. */
 
 import { type AddressView, launchedMemory } from '../core/address-view.js';
-import type { NumericArray } from '../core/elements.js';
-import type { KernelCode } from './driver.js';
+import type { CallableKernel, KernelCode } from './driver.js';
 
-/** The part of a launch that one call covers. */
-interface KernelRange {
-  readonly begin: number;
-  readonly end: number;
-  /** Size of the whole launch. */
-  readonly size: number;
-  readonly unit: number;
-  readonly units: number;
-}
-
-export type KernelFunction = (values: Record<string, NumericArray | number | bigint>, range: KernelRange) => unknown;
+export type KernelFunction = CallableKernel;
 
 const inline = new Map<string, KernelFunction>();
 

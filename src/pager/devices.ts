@@ -1,7 +1,8 @@
 /** The devices of a space: how they are started, watched, taken away, and what they report about themselves. */
 import type { MemoryManager } from '../core/memory-manager.js';
 import { HOST, PAGE_BYTES } from '../core/types.js';
-import type { ByteAccess, Driver, DriverEvents, DriverLaunch } from '../drivers/driver.js';
+import type { ByteAccess, Driver, DriverContext, DriverEvents, DriverLaunch } from '../drivers/driver.js';
+import { DriverGuard } from '../drivers/guard.js';
 import type { KernelFunction } from '../drivers/kernel-loader.js';
 import { ProcessDevice } from '../drivers/process/device.js';
 import type { Router } from '../drivers/router.js';
@@ -10,6 +11,10 @@ import { readMemory, writeMemory } from '../linux/memory.js';
 import type { Poller } from '../linux/poll.js';
 import type { DeviceInfo, DeviceOptions, ProcessorStats } from './protocol.js';
 
+/** How long a driver's module may take to be loaded and to make its driver. */
+const LOADING_LIMIT_MS = 30_000;
+/** Between two looks for answers that are overdue. */
+const LOOK_MS = 1000;
 const MAX_DEVICES = 16;
 const SLOTS_PER_DEVICE = 3;
 /** Places of a device's descriptors in its part of the poller. */
@@ -20,11 +25,14 @@ const LIFE = 2;
 export interface Device {
   readonly info: DeviceInfo;
   readonly driver: Driver;
-  /** The same driver, if it is of this kind. */
+  /** The same driver, if it is that of a process. */
   readonly process: ProcessDevice | null;
-  readonly simulated: SimulatedDevice | null;
+  /** The same driver, if it is one that works in this thread. */
+  readonly guard: DriverGuard | null;
   launched: number;
   alive: boolean;
+  /** Why it died. */
+  reason: string;
   /** Called when the last page has left a device that is being detached. */
   onDrained: (() => void) | null;
 }
@@ -39,6 +47,14 @@ export interface DeviceSurroundings {
   readonly bytes: number;
   eventsOf(id: () => number): DriverEvents;
   kernelOf(code: DriverLaunch['code']): KernelFunction;
+  /** A message for whoever reads the program's errors. */
+  warn(message: string): void;
+}
+
+/** A device whose driver is there, and whose number in the core is not. */
+interface Prepared {
+  readonly guard: DriverGuard;
+  id: number;
 }
 
 export function pollerSlots(firstSlot: number): number {
@@ -53,6 +69,12 @@ export class Devices {
   readonly ended: ProcessDevice[] = [];
   /** The last figures of processors that have gone. */
   private readonly gone: ProcessorStats[] = [];
+  /** Why devices are not there any more, by number. */
+  private readonly losses = new Map<number, string>();
+  /** Modules of drivers that are being loaded; they need turns of the event loop. */
+  private loading = 0;
+  private hasCustom = false;
+  private lastLook = 0;
 
   constructor(private readonly around: DeviceSurroundings) {}
 
@@ -64,29 +86,97 @@ export class Devices {
     return this.byId.values();
   }
 
-  /** Starts a device; `ready` is called when it is up, or with why it is not. */
-  add(options: DeviceOptions, ready: (failure: string | null) => void): void {
+  /** Starts devices; `ready` is called when all are up, or with why they are not. The loop must run for them to come up. */
+  start(all: readonly DeviceOptions[], ready: (failure: string | null) => void): void {
+    const custom = all.filter(({ kind }) => kind === 'custom');
+    if (custom.length === 0) {
+      this.addAll(all, new Map(), ready);
+      return;
+    }
+    this.hasCustom = true;
+    this.loading++;
+    Promise.allSettled(custom.map((options) => this.load(options))).then((loaded) => {
+      this.loading--;
+      const prepared = new Map<DeviceOptions, Prepared>();
+      const failures: string[] = [];
+      for (const [index, result] of loaded.entries()) {
+        if (result.status === 'fulfilled') prepared.set(custom[index], result.value);
+        else failures.push(`device ${custom[index].name} did not start: ${reasonOf(result.reason)}`);
+      }
+      if (failures.length === 0) this.addAll(all, prepared, ready);
+      else {
+        for (const { guard } of prepared.values()) guard.close();
+        ready(failures.join('; '));
+      }
+    });
+  }
+
+  private addAll(
+    all: readonly DeviceOptions[],
+    prepared: ReadonlyMap<DeviceOptions, Prepared>,
+    ready: (failure: string | null) => void,
+  ): void {
+    let waiting = all.length + 1;
+    let failed: string | null = null;
+    const up = (failure: string | null): void => {
+      failed ??= failure;
+      if (--waiting > 0) return;
+      // One that is up may have died while others were starting.
+      const [loss = null] = this.losses.values();
+      ready(failed ?? loss);
+    };
+    for (const options of all) {
+      const made = prepared.get(options) ?? null;
+      try {
+        this.add(options, made, up);
+      } catch (error) {
+        made?.guard.close();
+        up(`device ${options.name} did not start: ${reasonOf(error)}`);
+      }
+    }
+    up(null);
+  }
+
+  private add(options: DeviceOptions, prepared: Prepared | null, ready: (failure: string | null) => void): void {
     const { manager, router, poller, base, bytes } = this.around;
     let id = -1;
-    const events = this.around.eventsOf(() => id);
     const budgetPages = Math.floor(options.memoryBytes / PAGE_BYTES);
-    const { kind, name, units, lossy } = options;
-    const process = kind === 'process' ? new ProcessDevice(base, bytes, { ...options, budgetPages }, events) : null;
-    const simulated = process === null ? this.simulated(options, budgetPages, events) : null;
-    const driver = (process ?? simulated) as Driver;
+    const { kind, name, units } = options;
+    const process =
+      kind === 'process'
+        ? new ProcessDevice(
+            base,
+            bytes,
+            { ...options, budgetPages },
+            this.around.eventsOf(() => id),
+          )
+        : null;
+    const inThread = process === null ? (prepared ?? this.simulated(options)) : null;
+    const driver = (process ?? inThread?.guard) as Driver;
     id = manager.addProcessor(driver.description);
+    if (inThread !== null) inThread.id = id;
     router.attach(id, driver);
     const info: DeviceInfo = {
       id,
-      kind,
+      kind: driver.kind,
       name,
-      memoryBytes: budgetPages * PAGE_BYTES,
+      memoryBytes: driver.description.budgetPages * PAGE_BYTES,
       units,
-      lossy,
+      lossy: !driver.description.memorySurvives,
       pageFaults: driver.description.faults,
       pid: process?.pid ?? null,
     };
-    const device: Device = { info, driver, process, simulated, launched: 0, alive: true, onDrained: null };
+    const guard = inThread?.guard ?? null;
+    const device: Device = {
+      info,
+      driver,
+      process,
+      guard,
+      launched: 0,
+      alive: true,
+      reason: 'it is gone',
+      onDrained: null,
+    };
     this.byId.set(id, device);
     let place = 0;
     while (this.places[place] !== undefined) place++;
@@ -115,9 +205,32 @@ export class Devices {
   progress(): boolean {
     let any = false;
     for (let place = 0; place < this.places.length; place++) {
-      if (this.places[place]?.simulated?.progress() === true) any = true;
+      if (this.places[place]?.guard?.progress() === true) any = true;
     }
     return any;
+  }
+
+  /**
+   * Milliseconds that the manager may sleep, for the sake of drivers that answer from a timer or a message: nothing wakes it for these.
+   */
+  sleepMs(most: number): number {
+    if (this.loading > 0) return 0;
+    for (let place = 0; place < this.places.length; place++) {
+      if (this.places[place]?.guard?.waiting === true) return Math.min(most, 1);
+    }
+    return most;
+  }
+
+  /** Whether drivers need a turn of the event loop: while they have something to answer, and at times otherwise. */
+  needsTurn(idle: boolean): boolean {
+    return this.loading > 0 || (this.hasCustom && (idle || this.sleepMs(2) < 2));
+  }
+
+  /** Looks for answers that are overdue. */
+  look(nowMs: number): void {
+    if (nowMs - this.lastLook < LOOK_MS) return;
+    this.lastLook = nowMs;
+    for (let place = 0; place < this.places.length; place++) this.places[place]?.guard?.look();
   }
 
   /** Handles what the poller found. True when a process has ended. */
@@ -144,7 +257,17 @@ export class Devices {
     const device = this.byId.get(id);
     if (device?.alive !== true) return;
     device.process?.kill();
-    device.simulated?.lose(`device ${device.info.name} was ended on purpose`);
+    device.guard?.lose(`device ${device.info.name} was ended on purpose`);
+  }
+
+  died(device: Device, reason: string): void {
+    device.reason = reason;
+    this.losses.set(device.info.id, `device ${device.info.name} is gone: ${reason}`);
+  }
+
+  /** As the rest of a sentence, for whoever still asks something of the device. */
+  explainLoss(id: number): string {
+    return this.losses.get(id) ?? 'the device is gone';
   }
 
   /** The device's last page has left. */
@@ -168,14 +291,63 @@ export class Devices {
     return [host, ...[...this.byId.values()].map((device) => this.statsOf(device)), ...this.gone];
   }
 
-  private simulated(options: DeviceOptions, budgetPages: number, events: DriverEvents): SimulatedDevice {
-    const memory: ByteAccess = {
+  private simulated(options: DeviceOptions): Prepared {
+    return this.guarded(options, ({ name, budgetPages, bytes, loadKernel, events, inject }) => {
+      const device = new SimulatedDevice(name, budgetPages, bytes, loadKernel, events);
+      if (inject !== undefined) device.copies.mishaps.refuseLargerThan = inject.refuseLargerThanPages;
+      return device;
+    });
+  }
+
+  private guarded(options: DeviceOptions, create: (context: DriverContext) => unknown): Prepared {
+    const { prepared, context } = this.surround(options);
+    prepared.guard.adopt(create(context));
+    return prepared;
+  }
+
+  /** Loads a driver of the user's, and has it make the device. */
+  private async load(options: DeviceOptions): Promise<Prepared> {
+    const { prepared, context } = this.surround(options);
+    const { url, exportName } = options.driver as NonNullable<DeviceOptions['driver']>;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      const message = `module ${url} was not ready after ${LOADING_LIMIT_MS / 1000} s`;
+      timer = setTimeout(() => reject(new Error(message)), LOADING_LIMIT_MS);
+    });
+    try {
+      prepared.guard.adopt(await Promise.race([create(url, exportName, context), late]));
+    } catch (error) {
+      throw new Error(`${reasonOf(error)} (export '${exportName}' of ${url})`);
+    } finally {
+      clearTimeout(timer);
+    }
+    return prepared;
+  }
+
+  private surround(options: DeviceOptions): { prepared: Prepared; context: DriverContext } {
+    const { name, units, inject } = options;
+    const budgetPages = Math.floor(options.memoryBytes / PAGE_BYTES);
+    const asked = { name, budgetPages };
+    let prepared: Prepared | null = null;
+    const events = this.around.eventsOf(() => prepared?.id ?? -1);
+    const guard = new DriverGuard(asked, events, (message) => this.around.warn(message));
+    prepared = { guard, id: -1 };
+    const bytes: ByteAccess = {
       read: (address, target) => readMemory(target, address),
       write: (address, source) => writeMemory(address, source),
     };
-    const device = new SimulatedDevice(options.name, budgetPages, memory, (code) => this.around.kernelOf(code), events);
-    if (options.inject !== undefined) device.copies.mishaps.refuseLargerThan = options.inject.refuseLargerThanPages;
-    return device;
+    const loadKernel: DriverContext['loadKernel'] = (code) => this.around.kernelOf(code);
+    const wanted = inject === undefined ? {} : { inject };
+    const context = {
+      ...asked,
+      units,
+      bytes,
+      events: guard.events,
+      options: options.driver?.options,
+      loadKernel,
+      ...wanted,
+    };
+    return { prepared, context };
   }
 
   private slot(place: number, which: number): number {
@@ -213,4 +385,17 @@ export class Devices {
       alive,
     };
   }
+}
+
+async function create(url: string, exportName: string, context: DriverContext): Promise<unknown> {
+  const module = (await import(url)) as Record<string, unknown>;
+  const made = module[exportName];
+  if (typeof made !== 'function') {
+    throw new TypeError(`it is no function; the module exports ${Object.keys(module).join(', ') || 'nothing'}`);
+  }
+  return await made(context);
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -50,9 +50,10 @@ export class Launches {
     private readonly later: (action: () => void) => void,
   ) {}
 
-  add(device: Device | undefined, operation: LaunchOperation, done: OperationDone): void {
+  /** @param gone why the device is not there, if it is not */
+  add(device: Device | undefined, operation: LaunchOperation, gone: string, done: OperationDone): void {
     if (device === undefined || !device.alive) {
-      done(wireError('DEVICE_LOST', `cannot launch ${operation.kernelName}: the device is gone`, { ranges: [] }), 0);
+      done(wireError('DEVICE_LOST', `cannot launch ${operation.kernelName}: ${gone}`, { ranges: [] }), 0);
       return;
     }
     const queue = this.queueOf(device);
@@ -91,7 +92,7 @@ export class Launches {
   /** The device died: a launch that had not reached its driver hears of it here. */
   lost(device: Device): void {
     const record = this.queueOf(device).records[0];
-    if (record !== undefined && !record.inDriver) record.failure ??= lostError(device, record, 'its process has ended');
+    if (record !== undefined && !record.inDriver) record.failure ??= lostError(device, record, device.reason);
   }
 
   /** Ends whatever the device still has to do. */
@@ -140,7 +141,7 @@ export class Launches {
     const args = argumentsOf(record.operation);
     const problem = device.alive
       ? this.problemOf(device, record.operation, args)
-      : lostError(device, record, 'it is gone');
+      : lostError(device, record, device.reason);
     if (problem !== null) {
       record.failure = problem;
       this.finish(queue, record);
@@ -151,7 +152,7 @@ export class Launches {
         const who = `kernel ${record.operation.kernelName}`;
         record.failure ??= this.arrays().denialError(failure, this.pageOf(args, failure), who);
       }
-      if (!device.alive) record.failure ??= lostError(device, record, 'it is gone');
+      if (!device.alive) record.failure ??= lostError(device, record, device.reason);
       if (record.failure === null) this.start(queue, record);
       else this.finish(queue, record);
     });
@@ -226,7 +227,7 @@ export class Launches {
   private hand(queue: Queue, record: LaunchRecord): void {
     const { device } = queue;
     if (!device.alive) {
-      record.failure ??= lostError(device, record, 'it is gone');
+      record.failure ??= lostError(device, record, device.reason);
       this.finish(queue, record);
       return;
     }

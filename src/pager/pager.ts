@@ -90,6 +90,8 @@ export class Pager {
   private readonly later: (() => void)[] = [];
   /** Turns of the event loop that are needed, to see processes end. */
   private loopTurns = 0;
+  /** There was more to do than is done in a row. */
+  private more = false;
   private closing: (() => void) | null = null;
   private finished = false;
 
@@ -170,6 +172,7 @@ export class Pager {
       bytes: options.bytes,
       eventsOf: (id) => this.eventsOf(id),
       kernelOf: (code) => this.launches.kernelOf(code),
+      warn: (message) => writeError(`onemem: ${message}\n`),
     });
     this.poller.set(WAKE_SLOT, options.wakeFd);
     this.poller.set(HOST_SLOT, this.hostDriver.faults.fd);
@@ -181,14 +184,7 @@ export class Pager {
 
   /** Starts the devices; the loop must run for them to come up. */
   addDevices(ready: (failure: string | null) => void): void {
-    let waiting = this.options.devices.length + 1;
-    let failed: string | null = null;
-    const up = (failure: string | null): void => {
-      failed ??= failure;
-      if (--waiting === 0) ready(failed);
-    };
-    for (const options of this.options.devices) this.devices.add(options, up);
-    up(null);
+    this.devices.start(this.options.devices, ready);
   }
 
   get deviceInfos(): DeviceInfo[] {
@@ -205,8 +201,9 @@ export class Pager {
       this.serveFaults();
       // The last launch may have ended just now, and with it a space that was only waiting for it.
       if (this.finished) break;
-      this.wait();
-      if (this.providers.tick() || this.loopTurns > 0 || this.launches.loading > 0) {
+      const idle = !this.wait();
+      const busy = this.providers.tick() || this.loopTurns > 0 || this.launches.loading > 0;
+      if (busy || this.devices.needsTurn(idle)) {
         if (this.loopTurns > 0) this.loopTurns--;
         await new Promise((resolve) => setImmediate(resolve));
       }
@@ -234,15 +231,23 @@ export class Pager {
         spin = -1;
       }
     }
+    this.more = served >= FAULTS_IN_A_ROW;
   }
 
-  private wait(): void {
+  /** Sleeps until something happens, and handles it. False when nothing has. */
+  private wait(): boolean {
     Atomics.add(this.control, Control.Heartbeat, 1);
     if (Atomics.load(this.control, Control.Stop) === 1) this.stop();
+    this.devices.look(performance.now());
     const working =
-      this.router.busy || this.copies.busy || this.providers.busy || this.loopTurns > 0 || this.launches.loading > 0;
-    const sleep = this.providers.active ? SHORT_SLEEP_MS : SLEEP_MS;
-    if (this.poller.wait(working ? 0 : sleep) === 0) return;
+      this.more ||
+      this.router.busy ||
+      this.copies.busy ||
+      this.providers.busy ||
+      this.loopTurns > 0 ||
+      this.launches.loading > 0;
+    const sleep = this.devices.sleepMs(this.providers.active ? SHORT_SLEEP_MS : SLEEP_MS);
+    if (this.poller.wait(working ? 0 : sleep) === 0) return false;
     if (this.devices.poll()) this.loopTurns = REAPING_TURNS;
     if (this.poller.readyAt(WAKE_SLOT) !== 0) {
       drainEventfd(this.options.wakeFd);
@@ -255,6 +260,7 @@ export class Pager {
       });
     }
     this.settle();
+    return true;
   }
 
   /** Handles what the core and the drivers said, until they say no more. */
@@ -297,7 +303,7 @@ export class Pager {
         const device = this.devices.get(id());
         if (device !== undefined) this.later.push(() => this.launches.ended(device, launch, failure));
       },
-      died: () => this.died(id()),
+      died: (reason) => this.died(id(), reason),
     };
   }
 
@@ -405,8 +411,10 @@ export class Pager {
   }
 
   private execute(operation: StreamOperation, done: OperationDone): void {
-    if (operation.kind === 'launch') this.launches.add(this.devices.get(operation.device), operation, done);
-    else if (operation.kind === 'prefetch') {
+    if (operation.kind === 'launch') {
+      const { device } = operation;
+      this.launches.add(this.devices.get(device), operation, this.devices.explainLoss(device), done);
+    } else if (operation.kind === 'prefetch') {
       this.prefetch(operation.processor, operation.firstPage, operation.count, done);
     } else if (operation.kind === 'copy') this.copies.start(operation, done);
   }
@@ -414,8 +422,7 @@ export class Pager {
   private prefetch(id: number, firstPage: number, wanted: number, done: OperationDone): void {
     const processor = this.manager.state.processors[id];
     if (processor === undefined || processor.state !== 'alive') {
-      const name = this.devices.get(id)?.info.name ?? `processor ${id}`;
-      done(wireError('DEVICE_LOST', `cannot prefetch to ${name}: it is gone`), 0);
+      done(wireError('DEVICE_LOST', `cannot prefetch: ${this.devices.explainLoss(id)}`), 0);
       return;
     }
     // More than the node holds would push out what the same prefetch brought.
@@ -465,10 +472,11 @@ export class Pager {
     if (!this.hostDriver.poison(page)) kill(process.pid, SIGKILL);
   }
 
-  private died(id: number): void {
+  private died(id: number, reason: string): void {
     const device = this.devices.get(id);
     if (device === undefined) return;
     device.alive = false;
+    this.devices.died(device, reason);
     this.manager.processorLost(id);
     this.launches.lost(device);
   }
@@ -490,7 +498,7 @@ export class Pager {
   private drained(id: number): void {
     const device = this.devices.get(id);
     if (device === undefined) return;
-    this.launches.endAll(device, 'it is gone');
+    this.launches.endAll(device, device.reason);
     this.devices.remove(device);
     this.loopTurns = REAPING_TURNS;
     device.onDrained?.();

@@ -50,7 +50,9 @@ export interface SpaceHandle {
 }
 
 export interface DeviceOptions {
-  readonly kind: 'process' | 'simulated';
+  readonly kind: 'process' | 'simulated' | 'custom';
+  /** Of a custom device: where its driver comes from, and what it is told. */
+  readonly driver?: { readonly url: string; readonly exportName: string; readonly options: unknown };
   readonly name: string;
   readonly memoryBytes: number;
   readonly units: number;

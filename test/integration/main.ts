@@ -25,6 +25,7 @@ const FILES = [
   'manager-death',
   'device-death',
   'unprivileged',
+  'drivers',
 ];
 /** A file's process must end by itself after its last test: what keeps it alive would keep a program alive, too. */
 const END_SECONDS = 10;

@@ -9,8 +9,8 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import {
   type AddressSpace,
+  type BuiltInDeviceSpecification,
   type Device,
-  type DeviceSpecification,
   type ElementType,
   type ManagedArray,
   type NumericArray,
@@ -69,7 +69,7 @@ interface Tracked {
 
 interface TrackedDevice {
   readonly device: Device;
-  readonly specification: DeviceSpecification;
+  readonly specification: BuiltInDeviceSpecification;
   alive: boolean;
 }
 
@@ -94,7 +94,7 @@ export class Play {
   private constructor(
     readonly name: string,
     readonly space: AddressSpace,
-    specifications: readonly DeviceSpecification[],
+    specifications: readonly BuiltInDeviceSpecification[],
     private readonly random: Random,
     private readonly log: (text: string) => void,
     private readonly options: PlayOptions,
@@ -112,7 +112,7 @@ export class Play {
     log: (text: string) => void,
     options: PlayOptions = {},
   ): Promise<Play> {
-    const devices: DeviceSpecification[] = [];
+    const devices: BuiltInDeviceSpecification[] = [];
     const count = options.lasting === true ? 2 : random.below(3);
     for (let index = 0; index < count; index++) {
       const kind = random.pick(['process', 'process', 'simulated'] as const);

@@ -12,7 +12,9 @@ import {
   OnememError,
   openSpace,
 } from 'onemem';
+import { Access, type CreateDriver, type Driver, Status } from 'onemem/driver';
 import { lru, tree } from 'onemem/policy';
+import { conformance, type DeviceKind, driverKind } from 'onemem/testing';
 
 const space = await openSpace({ devices: [{ kind: 'process', memory: '64MiB' }], hostMemory: 2 ** 30 });
 const [device] = space.devices;
@@ -61,6 +63,29 @@ await openSpace({ devices: [{ kind: 'gpu', memory: '64MiB' }] });
 space.client.close();
 // @ts-expect-error nor is it in options
 await openSpace({ crash: 'throw' });
+
+// @ts-expect-error a custom device without a driver
+await openSpace({ devices: [{ kind: 'custom', memory: '64MiB' }] });
+await openSpace({
+  devices: [{ kind: 'custom', memory: '64MiB', driver: { module: 'file:///driver.js' }, options: [1] }],
+});
+export const create: CreateDriver = ({ name, budgetPages }) => {
+  const memory = { addressable: false, memorySurvives: false, frames: 'pooled' } as const;
+  return {
+    kind: 'mine',
+    memory: 0,
+    description: { name, budgetPages, faults: false, units: 0, ...memory },
+    map: (_page, _count, access) => console.log(access === Access.Write),
+    revoke: () => Status.Done,
+    release: () => undefined,
+    wake: () => undefined,
+    transferIn: () => Status.Pending,
+    transferOut: () => Status.Failed,
+    close: () => undefined,
+  } satisfies Driver;
+};
+const kind: DeviceKind = driverKind('mine', { module: new URL('./driver.js', import.meta.url), export: 'create' });
+await conformance(import.meta.url, [kind]);
 
 const stream = device.stream();
 stream.prefetch(singles.range(0, 10), 'host');

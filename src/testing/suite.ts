@@ -1,5 +1,5 @@
 /** What a scenario and a kind of device are to each other. */
-import type { SpaceOptions } from '../../src/index.js';
+import type { SpaceOptions } from '../index.js';
 import type { Context } from './context.js';
 
 /** What a scenario wants of the space that it gets. */
@@ -16,6 +16,8 @@ export interface DeviceKind {
   readonly name: string;
   /** Whether what a device holds can be had after the device has died. */
   readonly memorySurvives: boolean;
+  /** Left out unless somebody asks for it by its name. */
+  readonly onlyByName?: boolean;
   /** The options of a space with such devices, or why they cannot do what is wanted: the scenario is skipped then. */
   open(wanted: Wanted): SpaceOptions | { readonly skip: string };
 }

@@ -5,7 +5,7 @@
  */
 import { closeSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Device, ManagedArray, OnememError } from '../../src/index.js';
+import type { Device, ManagedArray, OnememError } from '../index.js';
 import {
   atMost,
   BLOCK_BYTES,
@@ -402,6 +402,32 @@ export const scenarios: readonly Scenario[] = [
       equal('bytes copied to the first', changed(one).bytesIn, BUFFER_BYTES);
       same('what the second device reads', await seenBy(two, array), content);
       same('what the CPU reads', array.data, content);
+    },
+  },
+  {
+    name: 'oversubscribe',
+    devices: 1,
+    holds: 'arrays that are larger together than the device take turns there, and lose nothing',
+    run: async ({ space, device, words, watch }) => {
+      const blocks = Math.floor(device.memory / BLOCK_BYTES);
+      const length = Math.ceil((blocks * 5) / 8) * WORDS_PER_BLOCK;
+      const arrays = [words(length), words(length)];
+      const contents = [0x51ab_0044, 0x51ab_0045].map((seed) => pattern(length, seed));
+      for (const [index, content] of contents.entries()) arrays[index].data.set(content);
+      const figures = watch();
+      for (let round = 0; round < 3; round++) {
+        for (const [index, array] of arrays.entries()) {
+          await device.run(mix, { data: array, seed: round }, { size: length });
+          contents[index] = mixed(contents[index], round);
+        }
+        atMost('memory of the device', device.stats().peakBytes, device.memory);
+        // One half comes home by touching, the other when it must make room.
+        const half = length / 2;
+        same(`round ${round}: a half`, arrays[0].data.subarray(0, half), contents[0].subarray(0, half));
+        space.checkInvariants();
+      }
+      holds('blocks had to make room', figures(device).evictions > 0);
+      for (const [index, array] of arrays.entries()) same(`array ${index} at last`, array.data, contents[index]);
     },
   },
   {

@@ -1,6 +1,6 @@
 /** What a scenario is handed, and how it says what must hold. */
-import { AssertionError, strictEqual } from 'node:assert';
-import type { AddressSpace, Device, ManagedArray, ProcessorStats } from '../../src/index.js';
+import { AssertionError } from 'node:assert';
+import type { AddressSpace, Device, ManagedArray, ProcessorStats } from '../index.js';
 import { type Resources, resources } from './resources.js';
 import type { DeviceKind } from './suite.js';
 
@@ -76,7 +76,7 @@ export class Context {
 
 /** Every byte is as expected; otherwise the first element that is not is named. */
 export function same(what: string, actual: Uint32Array, expected: Uint32Array): void {
-  strictEqual(actual.length, expected.length, `${what}: length`);
+  equal(`${what}: length`, actual.length, expected.length);
   if (Buffer.compare(bytesOf(actual), bytesOf(expected)) === 0) return;
   let wrong = 0;
   let first = -1;
@@ -94,7 +94,8 @@ export function same(what: string, actual: Uint32Array, expected: Uint32Array): 
 }
 
 export function equal(what: string, actual: unknown, expected: unknown): void {
-  strictEqual(actual, expected, `${what}: ${String(actual)} instead of ${String(expected)}`);
+  if (Object.is(actual, expected)) return;
+  throw new AssertionError({ message: `${what}: ${String(actual)} instead of ${String(expected)}` });
 }
 
 export function atMost(what: string, actual: number, limit: number): void {

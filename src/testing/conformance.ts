@@ -67,7 +67,9 @@ function parseArguments(kinds: readonly DeviceKind[]) {
     );
     process.exit(0);
   }
-  const chosen = pick('kind of device', kinds, values.device);
+  const chosen = pick('kind of device', kinds, values.device).filter(
+    ({ onlyByName }) => values.device !== undefined || onlyByName !== true,
+  );
   const chosenScenarios = pick('scenario', scenarios, values.scenario);
   if (values.list === true) {
     for (const { name, holds } of chosenScenarios) console.log(`${name.padEnd(26)} ${holds}`);

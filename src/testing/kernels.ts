@@ -1,5 +1,5 @@
 /** The kernels of the scenarios, and what they do in plain JavaScript, so that the CPU knows what to expect. */
-import { kernel, u32 } from '../../src/index.js';
+import { kernel, u32 } from '../index.js';
 
 /** Writes a value to every element that depends on its index and on the seed: a page in the wrong place shows. */
 export const write = kernel({ data: u32.out, seed: u32 }, ({ data, seed }, { begin, end }) => {

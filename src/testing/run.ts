@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openSpace } from '../../src/index.js';
+import { openSpace } from '../index.js';
 import { BLOCK_BYTES, Context } from './context.js';
 import { leftBehind, resources } from './resources.js';
 import type { DeviceKind, Result, Scenario, Wanted } from './suite.js';

@@ -1,0 +1,17 @@
+/** `onemem/driver`: what a driver of a device is, for those who write one. docs/drivers.md says how. */
+export { bytesOf, type ElementType, type NumericArray, viewOf } from '../core/elements.js';
+export { Access, PAGE_BYTES, type ProcessorDescription, Status } from '../core/types.js';
+export type {
+  ByteAccess,
+  CallableKernel,
+  CreateDriver,
+  Driver,
+  DriverContext,
+  DriverEvents,
+  DriverLaunch,
+  Injection,
+  KernelCallRange,
+  KernelCode,
+  LaunchFailure,
+  LaunchParameter,
+} from './driver.js';

@@ -1,0 +1,199 @@
+/**
+ * A driver with mistakes as authors of drivers make them, so that a suite which finds nothing can be told from one that looks at
+ * nothing. It wraps the simulated device, which is sound.
+ */
+import { spawn } from 'node:child_process';
+import {
+  type Access,
+  type ByteAccess,
+  type CreateDriver,
+  type Driver,
+  type DriverContext,
+  type DriverEvents,
+  type DriverLaunch,
+  PAGE_BYTES,
+  type ProcessorDescription,
+  Status,
+} from '../drivers/index.js';
+import { SimulatedDevice } from '../drivers/simulated/simulated-device.js';
+import type { DriverFault } from './faults.js';
+
+/** A page that nobody has written should not look like this. */
+const RUBBISH = 0xdb;
+/** The pieces in which most memory moves; a mistake with shorter ones is easily overlooked. */
+const WHOLE_PIECE_PAGES = 64;
+/** Work items that a device runs together. */
+const WORK_GROUP = 1024;
+const CACHE_LINE = 64;
+/** How far behind its answers the device is, where it answers too early. */
+const LATE_MS = 20;
+
+class BrokenDevice implements Driver {
+  readonly kind = 'broken';
+  readonly memory = 0;
+  readonly description: ProcessorDescription;
+  private readonly inner: SimulatedDevice;
+  /** What has been answered and not been done. */
+  private readonly late: { readonly dueMs: number; readonly action: () => void }[] = [];
+  private readonly endedLaunches = new Set<number>();
+  private calls = 0;
+
+  constructor(
+    private readonly context: DriverContext,
+    private readonly faults: ReadonlySet<DriverFault>,
+  ) {
+    const { name, budgetPages } = context;
+    this.inner = new SimulatedDevice(name, budgetPages, this.bytes(), this.kernels(), this.events());
+    this.description = this.inner.description;
+    if (context.inject !== undefined) this.inner.copies.mishaps.refuseLargerThan = context.inject.refuseLargerThanPages;
+    if (faults.has('leaves memory as it was')) this.inner.copies['memory'].fill(RUBBISH);
+    // Nobody waits for it. It ends by itself, so that a test run leaves nothing behind for long.
+    if (faults.has('keeps a process')) spawn('sleep', ['10'], { stdio: 'ignore' });
+    this.breakTable();
+  }
+
+  map(page: number, count: number, access: Access, previous: Access, frame: number): void {
+    this.inner.map(page, count, access, previous, frame);
+  }
+
+  revoke(token: number, page: number, count: number, to: Access): Status {
+    if (this.faults.has('never answers a revocation')) return Status.Pending;
+    return this.inner.revoke(token, page, count, to);
+  }
+
+  release(page: number, count: number): void {
+    if (this.faults.has('throws where memory is given back')) throw new Error(`no such frame of page ${page}`);
+    this.inner.release(page, count);
+  }
+
+  wake(): void {}
+
+  transferIn(
+    token: number,
+    address: number,
+    page: number,
+    count: number,
+    frame: number,
+    access: Access,
+    backed: boolean,
+  ): Status {
+    if (address === 0 && this.faults.has('leaves memory as it was')) {
+      this.inner.map(page, count, access, 0, frame);
+      return Status.Done;
+    }
+    if (this.faults.has('maps before the copy ends')) {
+      this.inner.map(page, count, access, 0, frame);
+      this.later(() => this.copyIn(address, count, frame));
+      return Status.Done;
+    }
+    const status = this.inner.transferIn(token, address, page, count, frame, access, backed);
+    return status === Status.NoMemory && this.faults.has('says Done on failure') ? Status.Done : status;
+  }
+
+  transferOut(token: number, frame: number, count: number, address: number): Status {
+    return this.inner.transferOut(token, frame, count, address);
+  }
+
+  launch(launch: DriverLaunch): void {
+    if (!this.faults.has('ends launches before they run')) {
+      this.inner.launch(launch);
+      return;
+    }
+    this.endedLaunches.add(launch.id);
+    this.context.events.launched(launch.id, null);
+    this.later(() => this.inner.launch(launch));
+  }
+
+  progress(): boolean {
+    if (this.late.length > 0 && performance.now() >= this.late[0].dueMs) this.late.shift()?.action();
+    return this.inner.progress();
+  }
+
+  lose(reason: string): void {
+    this.inner.lose(reason);
+  }
+
+  close(): void {
+    this.late.length = 0;
+    this.inner.close();
+  }
+
+  private later(action: () => void): void {
+    this.late.push({ dueMs: performance.now() + LATE_MS, action });
+  }
+
+  private copyIn(address: number, count: number, frame: number): void {
+    const frames = this.inner.copies['memory'].subarray(frame * PAGE_BYTES, (frame + count) * PAGE_BYTES);
+    if (address === 0) frames.fill(0);
+    else this.context.bytes.read(address, frames);
+  }
+
+  private every(count: number): boolean {
+    return ++this.calls % count === 0;
+  }
+
+  private bytes(): ByteAccess {
+    const { bytes } = this.context;
+    return {
+      read: (address, target) => bytes.read(address, target),
+      write: (address, source) => {
+        if (this.faults.has('loses write-backs') && this.every(3)) return;
+        const short = this.faults.has('forgets the last bytes of a copy') ? CACHE_LINE : 0;
+        bytes.write(address, source.subarray(0, source.length - short));
+      },
+    };
+  }
+
+  private kernels(): DriverContext['loadKernel'] {
+    return (code) => {
+      const kernel = this.context.loadKernel(code);
+      if (!this.faults.has('rounds launches up')) return kernel;
+      return (values, { begin, end, size, ...units }) => {
+        const first = Math.floor(begin / WORK_GROUP) * WORK_GROUP;
+        const last = Math.min(Math.ceil(end / WORK_GROUP) * WORK_GROUP, size);
+        return kernel(values, { begin: first, end: last, size, ...units });
+      };
+    };
+  }
+
+  private events(): DriverEvents {
+    const { events } = this.context;
+    return {
+      fault: (...fault) => events.fault(...fault),
+      transferred: (token, status) => {
+        if (this.faults.has('never answers a copy') && this.every(5)) return;
+        events.transferred(token, status);
+        if (this.faults.has('answers twice')) events.transferred(token, status);
+      },
+      revoked: (token) => events.revoked(token),
+      launched: (id, failure) => {
+        if (!this.endedLaunches.delete(id)) events.launched(id, failure);
+      },
+      died: (reason) => events.died(reason),
+    };
+  }
+
+  private breakTable(): void {
+    const { mmu } = this.inner;
+    const map = mmu.map.bind(mmu);
+    const firstFrames = new Map<number, number>();
+    mmu.map = (page, count, frame, access) => {
+      if (access === 0) map(page, count, frame, access);
+      else if (this.faults.has('keeps old translations')) {
+        for (let at = 0; at < count; at++) {
+          const first = firstFrames.get(page + at) ?? frame + at;
+          firstFrames.set(page + at, first);
+          map(page + at, 1, first, access);
+        }
+      } else {
+        const wrong = this.faults.has('maps the wrong frame') && count < WHOLE_PIECE_PAGES;
+        map(page, count, wrong ? frame + 1 : frame, access);
+      }
+    };
+  }
+}
+
+export const create: CreateDriver = (context) => {
+  const { faults } = context.options as { readonly faults: readonly DriverFault[] };
+  return new BrokenDevice(context, new Set(faults));
+};

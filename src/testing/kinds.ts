@@ -1,0 +1,46 @@
+/** Kinds of devices: those that come with the package, and those that a driver of the user's makes. */
+import type { CustomDeviceSpecification, DeviceSpecification, SpaceOptions } from '../index.js';
+import type { DeviceKind, Wanted } from './suite.js';
+
+type WithoutMemory = DeviceSpecification extends infer D ? (D extends unknown ? Omit<D, 'memory'> : never) : never;
+
+function options(wanted: Wanted, device: WithoutMemory): SpaceOptions {
+  const { devices, memoryBytes, refuseLargerThanPages } = wanted;
+  const inject = refuseLargerThanPages === undefined ? {} : { inject: { refuseLargerThanPages } };
+  const specification = { ...device, memory: memoryBytes, ...inject } as DeviceSpecification;
+  return { devices: new Array(devices).fill(specification), ...inject };
+}
+
+/** What comes with the package. */
+export const kinds: readonly DeviceKind[] = [
+  { name: 'process', memorySurvives: true, open: (wanted) => options(wanted, { kind: 'process' }) },
+  { name: 'process-lossy', memorySurvives: false, open: (wanted) => options(wanted, { kind: 'process', lossy: true }) },
+  { name: 'simulated', memorySurvives: false, open: (wanted) => options(wanted, { kind: 'simulated' }) },
+];
+
+/**
+ * A kind of device that a driver of your own makes.
+ * @param name as it is shown, and asked for by --device
+ * @param driver the module that makes the driver, as `openSpace` gets it
+ */
+export function driverKind(
+  name: string,
+  driver: CustomDeviceSpecification['driver'],
+  about: {
+    /** For the driver. */
+    readonly options?: unknown;
+    /** Whether what a device holds can be had after it has died; not so unless said otherwise. */
+    readonly memorySurvives?: boolean;
+    /** Whether the driver does as `inject.refuseLargerThanPages` says; otherwise what needs this is skipped. */
+    readonly refusesMemory?: boolean;
+  } = {},
+): DeviceKind {
+  return {
+    name,
+    memorySurvives: about.memorySurvives ?? false,
+    open: (wanted) =>
+      wanted.refuseLargerThanPages !== undefined && about.refusesMemory !== true
+        ? { skip: 'the driver refuses no memory on demand' }
+        : options(wanted, { kind: 'custom', driver, options: about.options }),
+  };
+}

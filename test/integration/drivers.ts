@@ -1,0 +1,134 @@
+/**
+ * Drivers of the user's own: modules that cannot be used are refused by openSpace, drivers that fail take their device along and
+ * nothing else, and drivers that answer from the event loop are heard.
+ */
+import assert from 'node:assert/strict';
+import { type CustomDeviceSpecification, i32, kernel, type OnememError, openSpace } from '../../src/index.js';
+import type { Trouble } from './programs/drivers.js';
+import { failsWith, runTests, sameData, test } from './suite.js';
+
+const MIB = 2 ** 20;
+const N = MIB;
+const module = new URL('./programs/drivers.js', import.meta.url);
+
+const add = kernel({ x: i32.inout, n: i32 }, ({ x, n }, { begin, end }) => {
+  for (let i = begin; i < end; i++) x[i] += n;
+});
+
+function custom(driver: CustomDeviceSpecification['driver'], options?: unknown): CustomDeviceSpecification {
+  return { kind: 'custom', driver, options, memory: '16MiB', name: 'mine' };
+}
+
+function troubled(trouble: Trouble): CustomDeviceSpecification {
+  return custom({ module, export: 'create' }, { trouble });
+}
+
+for (const trouble of ['none', 'late answers'] as const) {
+  test(`a driver of one's own works like any other: ${trouble}`, async () => {
+    await using space = await openSpace({
+      devices: [troubled(trouble), { kind: 'process', memory: '16MiB' }],
+      checkInvariants: true,
+    });
+    const [mine, other] = space.devices;
+    assert.deepEqual([mine.name, mine.kind, mine.pid, mine.pageFaults], ['mine', 'troubled', null, false]);
+    assert.equal(mine.memory, 16 * MIB);
+    const x = space.array(Int32Array, N);
+    for (let i = 0; i < N; i++) x.data[i] = i;
+    await mine.run(add, { x, n: 1 }, { size: N });
+    await other.run(add, { x, n: 10 }, { size: N });
+    await mine.run(add, { x, n: 100 }, { size: N });
+    sameData(x.data, (i) => i + 111);
+    await mine.run(add, { x, n: 1000 }, { size: N });
+    // The device is alone in having these when it leaves.
+    await mine.detach();
+    sameData(x.data, (i) => i + 1111);
+    await other.run(add, { x, n: 1 }, { size: N });
+    sameData(x.data, (i) => i + 1112);
+  });
+}
+
+test('a driver that cannot be had is an error of openSpace', async () => {
+  const wrong: [CustomDeviceSpecification, RegExp][] = [
+    [custom({ module: new URL('./nowhere.js', import.meta.url) }), /device mine did not start: .*nowhere\.js/],
+    [custom({ module, export: 'nothing' }), /it is no function; the module exports .*create.*'nothing' of file:/],
+    [custom({ module }), /no function.*export 'default'/],
+    [custom({ module: 'data:text/javascript,throw new Error("not today")' }), /not today/],
+    [custom({ module: 'data:text/javascript,export default (' }), /Unexpected end of input/],
+    [troubled('throws at once'), /no hardware found/],
+    [troubled('throws while it starts'), /device mine is gone: its driver threw in progress: TypeError: out of order/],
+    [troubled('is nothing'), /the driver is undefined, not an object/],
+    [troubled('lacks a command'), /has no function revoke\(\)/],
+    [troubled('has another name'), /is described as 'yours'; its device is named 'mine'/],
+    [troubled('has too much memory'), /has budgetPages 4097; it must be a whole number from 1 to 4096/],
+    [troubled('cannot copy out'), /memory that is not addressable, and no function transferOut/],
+    [troubled('has too many units'), /too small for 100 threads/],
+  ];
+  for (const [device, message] of wrong) {
+    const error = await failsWith('DEVICE_START', () =>
+      openSpace({ devices: [device, { kind: 'process', memory: '16MiB' }] }),
+    );
+    assert.match(error.message, message);
+  }
+  const named = await failsWith('DRIVER_MODULE', () => openSpace({ devices: [custom({ module: './driver.js' })] }));
+  assert.match(named.message, /'\.\/driver\.js' is no URL/);
+  await failsWith('DRIVER_MODULE', () =>
+    openSpace({ devices: [custom(undefined as unknown as CustomDeviceSpecification['driver'])] }),
+  );
+  await failsWith('DRIVER_OPTIONS', () => openSpace({ devices: [custom({ module }, { callback: () => 1 })] }));
+});
+
+const FAILURES = {
+  'throws in map': /its driver threw in map: TypeError: out of order.* at /,
+  'throws in revoke': /its driver threw in revoke: TypeError: out of order/,
+  'throws in release': /its driver threw in release: TypeError: out of order/,
+  'throws in transferIn': /its driver threw in transferIn: TypeError: out of order/,
+  'throws in transferOut': /its driver threw in transferOut: TypeError: out of order/,
+  'throws in launch': /its driver threw in launch: TypeError: out of order/,
+  'throws in progress': /its driver threw in progress: TypeError: out of order/,
+  'answers nonsense': /its driver answered transferIn with undefined/,
+  'faults without faults': /its driver reported a page fault, though by its description it has none/,
+  'dies by itself': /the card was pulled out/,
+} as const satisfies Partial<Record<Trouble, RegExp>>;
+
+for (const [trouble, message] of Object.entries(FAILURES)) {
+  test(`a driver that ${trouble} takes its device along, and nothing else`, async () => {
+    await using space = await openSpace({
+      devices: [troubled(trouble as Trouble), { kind: 'process', memory: '16MiB' }],
+      checkInvariants: true,
+    });
+    const [mine, other] = space.devices;
+    const bystander = space.array(Int32Array, N).data.fill(7);
+    const x = space.array(Int32Array, N);
+    x.data.fill(1);
+    const y = space.array(Int32Array, 2 * N);
+    let failure: OnememError | null = null;
+    try {
+      // Whichever of these it is that goes wrong, the next use of the device says so.
+      await mine.run(add, { x, n: 1 }, { size: N });
+      using stream = mine.stream();
+      stream.prefetch(x.range(), 'host');
+      await stream.synchronize();
+      await mine.run(add, { x: y, n: 1 }, { size: 2 * N });
+      await mine.run(add, { x, n: 1 }, { size: N });
+      y.free();
+      await mine.run(add, { x, n: 1 }, { size: N });
+      await mine.run(add, { x, n: 1 }, { size: N });
+    } catch (error) {
+      failure = error as OnememError;
+    }
+    // Where it fails between two launches, what was there alone is lost by name, and the next launch says why.
+    if (failure?.code === 'DATA_LOST') failure = (await failsWith('DEVICE_LOST', () => launchOn())) as OnememError;
+    function launchOn(): Promise<void> {
+      return mine.run(add, { x: new Int32Array(8), n: 1 }, { size: 8 });
+    }
+    assert.equal(failure?.code, 'DEVICE_LOST', failure?.stack);
+    assert.match(failure.message, message);
+    sameData(bystander, () => 7);
+    const z = space.array(Int32Array, N);
+    await other.run(add, { x: z, n: 3 }, { size: N });
+    sameData(z.data, () => 3);
+    space.checkInvariants();
+  });
+}
+
+await runTests();

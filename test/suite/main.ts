@@ -1,0 +1,119 @@
+/**
+ * Proves that the conformance suite finds mistakes: the broken device fails, with a reason for each scenario, and each of its mistakes is
+ * found when it is the only one. And a driver that is sound, that of the example, passes.
+ *
+ *   npm run -s suite-test
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { type DriverFault, driverFaults } from '../../src/testing/index.js';
+
+/** Some of them wait for a long time. */
+const AT_ONCE = 3;
+const LEAST_FAILURES = 10;
+const REASON_CHARACTERS = 20;
+
+interface Line {
+  readonly scenario: string;
+  readonly device: string;
+  readonly result: string;
+  readonly why: string;
+}
+
+/** Runs the suite to its end, and returns its lines. */
+async function suite(program: string, args: readonly string[], env: Record<string, string> = {}): Promise<Line[]> {
+  const path = fileURLToPath(new URL(program, import.meta.url));
+  const child = spawn(process.execPath, ['--enable-source-maps', path, '--json', ...args], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    env: { ...process.env, ...env },
+  });
+  const lines: Line[] = [];
+  let last = '';
+  const ended = new Promise((resolve) => child.once('close', resolve));
+  for await (const line of createInterface({ input: child.stdout })) {
+    if (line.startsWith('{')) lines.push(JSON.parse(line) as Line);
+    last = line;
+  }
+  const failed = lines.filter(({ result }) => result === 'fail').length;
+  assert.match(last, new RegExp(`^\\d+ passed, ${failed} failed`));
+  assert.equal(await ended, failed > 0 ? 1 : 0);
+  return lines;
+}
+
+/** Where each mistake, alone, is found first, and what is said of it. */
+const FOUND: Record<DriverFault, readonly [scenario: string, why: RegExp]> = {
+  'loses write-backs': ['migrate_release', /what the CPU reads: \d+ of 1048576 elements are wrong/],
+  'forgets the last bytes of a copy': [
+    'anon_write',
+    /288 of 1048576 elements are wrong, the first is 16368 \(page 15\)/,
+  ],
+  'keeps old translations': ['oversubscribe', /elements are wrong/],
+  'maps before the copy ends': ['anon_read', /elements are wrong/],
+  'maps the wrong frame': ['migrate_release', /elements are wrong/],
+  'says Done on failure': ['migrate_alloc_failure', /the device was refused memory/],
+  'leaves memory as it was': ['migrate_zero', /3688618971 instead of 0/],
+  'ends launches before they run': ['anon_write', /elements are wrong/],
+  'rounds launches up': ['anon_write', /the device wrote in part: 1022 of/],
+  'throws where memory is given back': ['anon_read', /DEVICE_LOST.*threw in release: Error: no such frame/],
+  'answers twice': ['migrate_empty', /DEVICE_LOST|DATA_LOST/],
+  'never answers a copy': ['file_read', /DEVICE_LOST.*has not answered a copy for 10 s/],
+  'never answers a revocation': ['anon_write_huge', /bytes that one call brought home: 0 instead of/],
+  'keeps a process': ['open_close', /children: 1 instead of 0/],
+};
+
+async function soundPasses(): Promise<string> {
+  const lines = await suite('../../examples/driver/conformance.js', []);
+  assert.deepEqual(
+    lines.filter(({ result }) => result !== 'pass'),
+    [],
+  );
+  return `${lines.length} scenarios`;
+}
+
+async function brokenFails(): Promise<string> {
+  const lines = await suite('../conformance/main.js', ['--device', 'broken', '--seconds', '15']);
+  const failed = lines.filter(({ result }) => result === 'fail');
+  for (const { scenario, why } of failed) {
+    assert.ok(why.length >= REASON_CHARACTERS, `${scenario} failed without saying why: '${why}'`);
+  }
+  assert.equal(new Set(lines.map(({ scenario }) => scenario)).size, lines.length);
+  assert.ok(failed.length >= LEAST_FAILURES, `only ${failed.length} of ${lines.length} scenarios fail`);
+  return `${failed.length} of ${lines.length} scenarios fail`;
+}
+
+async function found(fault: DriverFault): Promise<string> {
+  const [scenario, why] = FOUND[fault];
+  const [line] = await suite('./faulty-device.js', ['--scenario', scenario], { FAULT: fault });
+  assert.equal(line.result, 'fail', `${scenario} passes`);
+  assert.match(line.why, why);
+  return `${scenario}: ${line.why}`;
+}
+
+const checks: { readonly name: string; readonly run: () => Promise<string> }[] = [
+  { name: "the example's driver passes", run: soundPasses },
+  { name: 'the broken device fails', run: brokenFails },
+  ...Object.keys(driverFaults).map((fault) => ({
+    name: `a driver that ${fault} is found`,
+    run: () => found(fault as DriverFault),
+  })),
+];
+let passed = 0;
+let failed = 0;
+
+async function work(): Promise<void> {
+  for (let check = checks.shift(); check !== undefined; check = checks.shift()) {
+    try {
+      console.log(`ok   ${check.name}: ${await check.run()}`);
+      passed++;
+    } catch (error) {
+      failed++;
+      console.log(`FAIL ${check.name}\n${(error as Error).message.replace(/^/gm, '     ')}`);
+    }
+  }
+}
+
+await Promise.all(Array.from({ length: AT_ONCE }, work));
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed > 0 ? 1 : 0;
