@@ -41,6 +41,7 @@ export {
   type ArrayHandle,
   type ArrayRange,
   addressView,
+  type FlushOptions,
   ManagedArray,
   type TransferOptions,
 } from './api/managed-array.js';

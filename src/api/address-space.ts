@@ -8,6 +8,7 @@ import { bytesOf, type ElementType, elementTypeOf, type NumericArray } from '../
 import { BLOCK_BYTES, PAGE_BYTES } from '../core/types.js';
 import { closeEventfd, createEventfd } from '../linux/eventfd.js';
 import { probeFeatures } from '../linux/features.js';
+import { tryLockFile } from '../linux/file-io.js';
 import { MAX_VIEW_BYTES, munmap, PAGE_SIZE } from '../linux/memory.js';
 import { cgroupMemory, systemMemory, threadExists, threadId } from '../linux/process.js';
 import type { ManagerReady } from '../pager/manager.js';
@@ -101,6 +102,11 @@ export interface FileArrayOptions {
   readonly length?: number;
   /** Whether the array, not the file, may be written: each page is copied on its first write. */
   readonly writable?: boolean;
+  /**
+   * Whether what the CPU and devices write is meant for the file: it is there after `flush()`, `free()` and the close of the space. The
+   * file must allow writing, and only one array of one program at a time may share it.
+   */
+  readonly shared?: boolean;
   readonly name?: string;
 }
 
@@ -292,15 +298,19 @@ export class AddressSpace {
 
   /**
    * An array whose elements are in a file: nothing is read until it is touched, and then by pages. It is private: what is written
-   * to it never reaches the file. The file must not become shorter while the array lives; a touch of what was cut off ends in an
-   * error, never in wrong data.
+   * to it never reaches the file, unless it is `shared`: then `flush()` writes the pages that were written, and so do `free()` and the
+   * close of the space. The file must not become shorter while the array lives; a touch of what was cut off ends in an error, never
+   * in wrong data.
    */
   fileArray<T extends NumericArray>(type: ArrayType<T>, path: string, options: FileArrayOptions = {}): ManagedArray<T> {
     const element = typeof type === 'function' ? elementTypeOf(type.name) : undefined;
     if (element === undefined) throw typeError('ARRAY_TYPE', `${String(type)} is no typed array that a space can hold`);
-    const { byteOffset = 0, writable = false, name = path } = options;
+    const { byteOffset = 0, shared = false, writable = shared, name = path } = options;
     checkSize('byteOffset', byteOffset, 0);
-    const fd = openSync(path, 'r');
+    if (shared && !writable) {
+      throw typeError('SHARED_READ_ONLY', `array ${name} cannot be shared and not writable; leave out one of the two`);
+    }
+    const fd = shared ? openShared(path) : openSync(path, 'r');
     try {
       const size = fstatSync(fd).size;
       const elementBytes = bytesOf(element);
@@ -312,7 +322,7 @@ export class AddressSpace {
           `${path} has ${size} bytes; ${length} elements of ${elementBytes} bytes from byte ${byteOffset} on need ${byteOffset + length * elementBytes}`,
         );
       }
-      const file: FileSource = { fd, path, offset: byteOffset, bytes: length * elementBytes };
+      const file: FileSource = { fd, path, offset: byteOffset, bytes: length * elementBytes, shared };
       return this.allocate(element, length, name, writable, file) as ManagedArray<T>;
     } catch (error) {
       closeSync(fd);
@@ -366,10 +376,19 @@ export class AddressSpace {
     this.client.call('check', null);
   }
 
-  /** Waits for launches that run, cancels the others, and ends the space with its devices. Views that are left read zeros. */
+  /**
+   * Waits for launches that run, cancels the others, writes shared arrays to their files, and ends the space with its devices. Views
+   * that are left read zeros. Rejects with FLUSH_FAILED when a file cannot be written, and leaves the space open then: nothing is lost,
+   * and it can be closed again when there is room.
+   */
   async close(): Promise<void> {
     this.closing ??= this.end();
-    await this.closing;
+    try {
+      await this.closing;
+    } catch (error) {
+      this.closing = null;
+      throw error;
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -420,7 +439,10 @@ export class AddressSpace {
       const gone = new Promise<void>((resolve) => this.sentinel?.once('exit', () => resolve()));
       this.sentinel.ref();
       // A manager that fails on its way out does not answer.
-      await Promise.race([this.client.request('close', null), gone]);
+      await Promise.race([this.client.request('close', null), gone]).catch((error: unknown) => {
+        this.sentinel?.unref();
+        throw error;
+      });
       await gone;
     }
     this.client.close();
@@ -430,6 +452,31 @@ export class AddressSpace {
     const control = new Int32Array(this.spaceHandle.control);
     leftovers.add({ viewCounter: this.viewCounter, control, wakeFd, bytes });
     reclaim();
+  }
+}
+
+/** Opens a file that an array is to share, and keeps other arrays from sharing it, too. */
+function openShared(path: string): number {
+  let fd: number;
+  try {
+    fd = openSync(path, 'r+');
+  } catch (error) {
+    const { code = '' } = error as { code?: string };
+    if (!['EACCES', 'EPERM', 'EROFS', 'ETXTBSY', 'EISDIR'].includes(code)) throw error;
+    const message = `cannot share ${path}: it may not be written (${code}); allow that, or leave out \`shared\` for an array of your own`;
+    throw new OnememError('FILE_NOT_WRITABLE', message, { path, errno: code }, { cause: error });
+  }
+  try {
+    if (tryLockFile(fd)) return fd;
+    throw new OnememError(
+      'FILE_LOCKED',
+      `cannot share ${path}: another shared array has it, of this program or another one, whose changes and yours would overwrite each ` +
+        'other; free that one first, hand its handle to your other threads, or leave out `shared`',
+      { path },
+    );
+  } catch (error) {
+    closeSync(fd);
+    throw error;
   }
 }
 

@@ -35,6 +35,14 @@ export interface TransferOptions {
   readonly end?: number;
 }
 
+export interface FlushOptions {
+  /** Elements; all unless said otherwise. Pages that they share with others are written as a whole. */
+  readonly begin?: number;
+  readonly end?: number;
+  /** Whether to wait until the file would survive a crash of the machine (fdatasync). */
+  readonly durable?: boolean;
+}
+
 const lateViews = new FinalizationRegistry<() => void>((gone) => gone());
 
 export class ManagedArray<T extends NumericArray = NumericArray> {
@@ -173,6 +181,31 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
   /** Writes the array, or a part, to an open file; safe without privilege. Returns the bytes written. */
   async writeTo(fd: number, options: TransferOptions = {}): Promise<number> {
     return (await this.transfer('write', fd, options)).bytes;
+  }
+
+  /**
+   * Writes what the CPU and devices have written, whole pages of it, to the file that the array shares; after that every program reads
+   * it there. What is written while it goes on may be among it, and is written by the next one. Returns the bytes written. When it
+   * rejects with FLUSH_FAILED, everything is still in memory.
+   */
+  async flush(options: FlushOptions = {}): Promise<number> {
+    this.assertUsable('flush');
+    const { begin = 0, end = this.length, durable = false } = options;
+    checkRange(this, begin, end);
+    const { firstPage, count } = this.pagesOf(begin, end);
+    return (await this.space.client.request('flush', { firstPage, count, durable })).bytes;
+  }
+
+  /**
+   * Has the array show what its file holds now: pages are read again when they are touched. Rejects with UNFLUSHED_CHANGES when the
+   * array has been written and not flushed, unless `discard` says that this may be forgotten. Nothing should use it meanwhile.
+   */
+  async reload(options: { readonly discard?: boolean } = {}): Promise<void> {
+    this.assertUsable('reload');
+    const { discard = false } = options;
+    const { firstPage, pages: count } = this.placement;
+    await this.space.client.request('reload', { firstPage, count, discard });
+    if (discard) this.indeterminate = false;
   }
 
   [Symbol.dispose](): void {

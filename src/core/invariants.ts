@@ -75,6 +75,8 @@ function checkRights(state: State, block: Block): void {
 function checkWriter(block: Block, id: number, word: number, writable: number): void {
   const clean = writable & ~block.dirty[word];
   if (clean !== 0) refuse(block, word, clean, `processor ${id} may write a page that counts as clean (invariant 7)`);
+  const written = writable & block.cleaning[word];
+  if (written !== 0) refuse(block, word, written, `processor ${id} may write a page that is being written back`);
   for (let other = 0; other < block.residences.length; other++) {
     const theirs = block.residences[other];
     if (theirs === undefined || other === id) continue;

@@ -554,6 +554,84 @@ describe('MemoryManager', () => {
     });
   });
 
+  describe('pages that are written back', () => {
+    const hold = (first: number, count: number): string[] =>
+      event(() => manager.acquire(1, HOST, first, count, Access.Read, false, true));
+    const dirty = (page: number): boolean => has(manager.state.va.block(0)?.dirty ?? new Int32Array(16), page);
+
+    it('are found run by run, over blocks and past those that nobody touched', () => {
+      allocate(4 * BLOCK, { provided: true });
+      expect(manager.changedRun(0, 4 * BLOCK, 1000)).toBeNull();
+      for (const page of [3, 4, BLOCK - 1, BLOCK, 3 * BLOCK + 7]) fault(HOST, page, true);
+      fault(HOST, 6, false);
+      expect(manager.changedRun(0, 4 * BLOCK, 1000)).toEqual({ first: 3, count: 2 });
+      expect(manager.changedRun(0, 4 * BLOCK, 1)).toEqual({ first: 3, count: 1 });
+      expect(manager.changedRun(4, 4 * BLOCK, 1000)).toEqual({ first: 4, count: 1 });
+      expect(manager.changedRun(5, 4 * BLOCK, 1000)).toEqual({ first: BLOCK - 1, count: 2 });
+      expect(manager.changedRun(5, BLOCK, 1000)).toEqual({ first: BLOCK - 1, count: 1 });
+      expect(manager.changedRun(BLOCK + 1, 4 * BLOCK, 1000)).toEqual({ first: 3 * BLOCK + 7, count: 1 });
+      expect(manager.changedRun(3 * BLOCK + 8, 4 * BLOCK, 1000)).toBeNull();
+      // What was emptied differs from its provider, too.
+      event(() => manager.zero(1, 2 * BLOCK, 3));
+      expect(manager.changedRun(BLOCK + 1, 4 * BLOCK, 1000)).toEqual({ first: 2 * BLOCK, count: 3 });
+    });
+
+    it('cannot be written unnoticed, not by the host either, and count as clean when it has been done', () => {
+      allocate(BLOCK, { provided: true });
+      fault(HOST, 3, true);
+      fault(1, 4, true);
+      hold(3, 2);
+      expect(event(() => manager.clean(2, 3, 2))).toEqual(['host revoke 3+1 to read', 'request 2 done, 2']);
+      expect(fault(HOST, 3, true)).toEqual(['host map 3+1 read>write']);
+      event(() => manager.cleaned(3, 2, true));
+      event(() => manager.release(HOST, 3, 2, Access.Read));
+      expect([dirty(3), dirty(4)]).toEqual([true, false]);
+      // What is clean is dropped for want of room, and comes from the provider again.
+      event(() => manager.drop(3, 4, 1, false));
+      expect(fault(1, 4, false)).toContain('dev gets 4+1 from provider as read, backed');
+      // A page that has been emptied is the provider's again when its zeros have been written.
+      event(() => manager.zero(4, 4, 1));
+      hold(4, 1);
+      event(() => manager.clean(5, 4, 1));
+      event(() => manager.cleaned(4, 1, true));
+      event(() => manager.release(HOST, 4, 1, Access.Read));
+      event(() => manager.drop(6, 4, 1, false));
+      expect(fault(1, 4, false)).toContain('dev gets 4+1 from provider as read, backed');
+    });
+
+    it('stay changed when it failed, and when a device wrote them since', () => {
+      allocate(BLOCK, { provided: true });
+      fault(HOST, 3, true);
+      fault(HOST, 4, true);
+      hold(3, 2);
+      event(() => manager.clean(2, 3, 2));
+      expect(fault(1, 3, true)).toEqual([]);
+      event(() => manager.cleaned(3, 2, false));
+      event(() => manager.release(HOST, 3, 2, Access.Read));
+      expect([dirty(3), dirty(4)]).toEqual([true, true]);
+      expect(manager.state.processors[1]?.counters.pagesIn).toBe(1);
+    });
+
+    it('are kept when the rest is dropped, unless they are to be forgotten', () => {
+      allocate(BLOCK, { provided: true });
+      fault(HOST, 3, true);
+      fault(HOST, 4, false);
+      fault(1, 4, false);
+      event(() => manager.zero(1, 5, 1));
+      expect(event(() => manager.drop(2, 3, 3, false))).toEqual([
+        'host revoke 4+1 to none',
+        'dev revoke 4+1 to none',
+        'request 2 done, 3',
+      ]);
+      expect(fault(HOST, 4, false)).toEqual(['host gets 4+1 from provider as read, backed']);
+      expect(fault(HOST, 5, false)).toEqual(['host gets 5+1 from zero as read']);
+      expect(event(() => manager.drop(3, 0, BLOCK, true))).toContain('host revoke 3+3 to none');
+      expect(dirty(3)).toBe(false);
+      expect(fault(HOST, 3, false)).toEqual(['host gets 3+1 from provider as read, backed']);
+      expect(fault(HOST, 5, true)).toEqual(['host gets 5+1 from provider as write, backed']);
+    });
+  });
+
   it('denies a write to a read-only range, and lets those read who wait for the same page', () => {
     allocate(10, { provided: true, writable: false });
     commands.transferStatus = () => Status.Pending;

@@ -3,7 +3,7 @@
  * It knows no clock, no file and no thread; whoever drives it hands in what happened and carries out what it asks for, so
  * that the pager and the simulator run the same code.
  */
-import { addRun, clear, createMask, has, isEmpty, size } from './mask.js';
+import { addRun, clear, createMask, has, isEmpty, next, nextAbsent, size } from './mask.js';
 import { revokeDone, transferDone } from './operation.js';
 import { loseNode, service } from './service.js';
 import {
@@ -33,7 +33,7 @@ import {
   type ProcessorId,
   type Status,
 } from './types.js';
-import type { Block, Task, TaskKind } from './va-block.js';
+import { type Block, changedPages, type Task, type TaskKind } from './va-block.js';
 import type { Range, RangeOptions } from './va-space.js';
 
 /** Blocks of one request that are worked on at once: enough to keep an engine busy, few enough not to bury a fault. */
@@ -197,6 +197,83 @@ export class MemoryManager {
   /** Gives pages back for good. Later accesses are denied. */
   free(request: number, first: number, count: number): void {
     this.request(request, 'free', HOST, first, count, Access.None, false, false);
+  }
+
+  /**
+   * The first run of pages in [first, end) that differ from what their provider would give, of at most `longest` pages. Lost pages
+   * do not count, since nobody has them. Null: there is none.
+   */
+  changedRun(first: number, end: number, longest: number): { first: number; count: number } | null {
+    const { blocks } = this.state.va;
+    const { maskA } = this.state;
+    const all = createMask().fill(-1);
+    let begin = -1;
+    for (let page = first; page < end; ) {
+      const index = Math.floor(page / PAGES_PER_BLOCK);
+      const base = index * PAGES_PER_BLOCK;
+      const block = blocks.get(index);
+      if (block === undefined) clear(maskA);
+      else changedPages(block, all, maskA);
+      if (begin === -1) {
+        const found = base + next(maskA, page - base);
+        if (found < Math.min(base + PAGES_PER_BLOCK, end)) begin = found;
+        page = found;
+        if (begin === -1) continue;
+      }
+      const limit = Math.min(begin + longest, end);
+      const after = Math.min(base + nextAbsent(maskA, page - base), limit);
+      if (after < base + PAGES_PER_BLOCK || after === limit) return { first: begin, count: after - begin };
+      page = after;
+    }
+    return begin === -1 ? null : { first: begin, count: end - begin };
+  }
+
+  /** The first page in [first, end) whose only copy was on a device that died, or -1. */
+  firstLost(first: number, end: number): number {
+    for (let page = first; page < end; ) {
+      const index = Math.floor(page / PAGES_PER_BLOCK);
+      const base = index * PAGES_PER_BLOCK;
+      const block = this.state.va.blocks.get(index);
+      const found = block === undefined ? PAGES_PER_BLOCK : next(block.lost, page - base);
+      if (found < PAGES_PER_BLOCK) return base + found < end ? base + found : -1;
+      page = base + PAGES_PER_BLOCK;
+    }
+    return -1;
+  }
+
+  /**
+   * Begins to write back changed pages, which the caller holds on the host: when it is through, they stand still, and `cleaned`
+   * tells what became of it. Whoever writes one meanwhile leaves it changed.
+   */
+  clean(request: number, first: number, count: number): void {
+    this.request(request, 'clean', HOST, first, count, Access.None, false, false);
+  }
+
+  /** Pages have been written back, or could not be. Those that nobody has written since are what their provider would give. */
+  cleaned(first: number, count: number, written: boolean): void {
+    const run = createMask();
+    for (let page = first; page < first + count; ) {
+      const index = Math.floor(page / PAGES_PER_BLOCK);
+      const base = index * PAGES_PER_BLOCK;
+      const end = Math.min(first + count, base + PAGES_PER_BLOCK);
+      const block = this.state.va.blocks.get(index);
+      clear(run);
+      addRun(run, page - base, end - page);
+      page = end;
+      if (block === undefined) continue;
+      for (let word = 0; word < run.length; word++) {
+        const bits = run[word] & block.cleaning[word];
+        block.cleaning[word] &= ~bits;
+        if (!written) continue;
+        block.dirty[word] &= ~bits;
+        block.blank[word] &= ~bits;
+      }
+    }
+  }
+
+  /** Has pages come from their provider again. What was changed is kept, or with `all` forgotten, too. */
+  drop(request: number, first: number, count: number, all: boolean): void {
+    this.request(request, all ? 'revert' : 'drop', HOST, first, count, Access.None, false, false);
   }
 
   /** Brings every page home from the processor's node, then forgets the processor. Its launches must have ended. */

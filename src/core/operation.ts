@@ -81,7 +81,8 @@ export function begin(state: State, block: Block, plan: OperationPlan, mask: Mas
   operation.outstanding = 1;
   if (operation.kind === 'migrate') revokeOthers(state, block, operation);
   else if (operation.kind === 'evict') revokeWriters(state, block, operation);
-  else if (operation.kind === 'zero') revokeAll(state, block, operation);
+  else if (operation.kind === 'zero' || operation.kind === 'drop') revokeAll(state, block, operation, Access.None);
+  else if (operation.kind === 'clean') revokeAll(state, block, operation, Access.Read);
   operation.outstanding--;
   if (operation.outstanding === 0) startTransfers(state, block, operation);
 }
@@ -121,9 +122,9 @@ function revokeWriters(state: State, block: Block, operation: Operation): void {
   revokeFrom(state, block, operation, operation.processor, Access.Read);
 }
 
-function revokeAll(state: State, block: Block, operation: Operation): void {
+function revokeAll(state: State, block: Block, operation: Operation, to: Access): void {
   for (let other = 0; other < block.mappings.length; other++) {
-    revokeFrom(state, block, operation, other, Access.None);
+    revokeFrom(state, block, operation, other, to);
   }
 }
 
@@ -175,7 +176,7 @@ export function revokeDone(state: State, token: Token): void {
 
 function startTransfers(state: State, block: Block, operation: Operation): void {
   operation.phase = 'transfer';
-  if (operation.kind === 'zero' || operation.kind === 'free') {
+  if (operation.kind !== 'migrate' && operation.kind !== 'evict' && operation.kind !== 'scratch') {
     finish(state, block, operation);
     return;
   }
@@ -374,6 +375,7 @@ function settle(
     addRun(residence.resident, first, count);
     if (operation.kind === 'migrate' && operation.access === Access.Write) {
       addRun(block.dirty, first, count);
+      removeRun(block.cleaning, first, count);
       for (let other = 0; other < block.residences.length; other++) {
         const stale = block.residences[other];
         if (stale !== undefined && other !== target.id) removeRun(stale.resident, first, count);
@@ -427,6 +429,10 @@ function finish(state: State, block: Block, operation: Operation): void {
   if (operation.kind === 'evict') finishEviction(state, block, operation);
   else if (operation.kind === 'zero') finishZero(block, operation);
   else if (operation.kind === 'free') finishFree(state, block, operation);
+  else if (operation.kind === 'drop') finishDrop(block, operation);
+  else if (operation.kind === 'clean') {
+    for (let word = 0; word < WORDS; word++) block.cleaning[word] |= operation.mask[word];
+  }
   block.operation = null;
   state.activeOperations--;
   classify(state, block);
@@ -458,11 +464,18 @@ function finishEviction(state: State, block: Block, operation: Operation): void 
 }
 
 function finishZero(block: Block, operation: Operation): void {
+  finishDrop(block, operation);
+  for (let word = 0; word < WORDS; word++) block.blank[word] |= operation.mask[word];
+}
+
+/** No node holds the pages any more, and nothing is known of them but where they come from. */
+function finishDrop(block: Block, operation: Operation): void {
   for (let word = 0; word < WORDS; word++) {
     const bits = ~operation.mask[word];
     block.dirty[word] &= bits;
     block.lost[word] &= bits;
-    block.blank[word] |= operation.mask[word];
+    block.blank[word] &= bits;
+    block.cleaning[word] &= bits;
     for (let node = 0; node < block.residences.length; node++) {
       const residence = block.residences[node];
       if (residence !== undefined) residence.resident[word] &= bits;

@@ -18,7 +18,7 @@ import {
   type State,
 } from './state.js';
 import { Access, type DenyReason, HOST, PAGES_PER_BLOCK, PAGES_PER_GROUP, Status } from './types.js';
-import type { Block, Mapping, Operation, Task } from './va-block.js';
+import { type Block, changedPages, type Mapping, type Operation, type Task } from './va-block.js';
 
 /** One block in so many of a node's may be a guess, unless the policies say otherwise. */
 const READ_AHEAD_SHARE = 8;
@@ -133,6 +133,8 @@ function reasonOf(failure: number): DenyReason {
 
 function doTask(state: State, block: Block, task: Task): Outcome {
   if (task.kind === 'home') return sendHome(state, block, task);
+  if (task.kind === 'clean') return beginCleaning(state, block, task);
+  if (task.kind === 'drop' || task.kind === 'revert') return forget(state, block, task);
   if (task.kind !== 'present') return empty(state, block, task);
   const outcome = bringPages(state, block, task);
   const request = state.requests.get(task.request);
@@ -227,7 +229,36 @@ function empty(state: State, block: Block, task: Task): Outcome {
   const mask = state.needed;
   for (let word = 0; word < WORDS; word++) mask[word] = task.mask[word] & block.inside[word];
   if (isEmptied(block, task, mask)) return 'done';
-  plan.kind = task.kind === 'free' ? 'free' : 'zero';
+  return beginOnAll(state, block, task.kind === 'free' ? 'free' : 'zero', task, mask);
+}
+
+/** Takes the right to write from everybody, the host included, so that whoever writes meanwhile is noticed. */
+function beginCleaning(state: State, block: Block, task: Task): Outcome {
+  const mask = state.needed;
+  changedPages(block, task.mask, mask);
+  for (let word = 0; word < WORDS; word++) mask[word] &= ~block.cleaning[word];
+  return isEmpty(mask) ? 'done' : beginOnAll(state, block, 'clean', task, mask);
+}
+
+function forget(state: State, block: Block, task: Task): Outcome {
+  for (let processor = 0; processor < block.mappings.length; processor++) {
+    if (isHeld(block, processor)) return 'blocked';
+  }
+  const mask = state.needed;
+  for (let word = 0; word < WORDS; word++) {
+    const changed = block.dirty[word] | block.blank[word] | block.lost[word];
+    let there = task.kind === 'revert' ? changed : 0;
+    for (let node = 0; node < block.residences.length; node++) {
+      const resident = block.residences[node]?.resident[word] ?? 0;
+      there |= task.kind === 'revert' ? resident : resident & ~changed;
+    }
+    mask[word] = there & task.mask[word] & block.inside[word] & ~block.freed[word];
+  }
+  return isEmpty(mask) ? 'done' : beginOnAll(state, block, 'drop', task, mask);
+}
+
+function beginOnAll(state: State, block: Block, kind: Operation['kind'], task: Task, mask: Mask): Outcome {
+  plan.kind = kind;
   plan.processor = HOST;
   plan.access = Access.None;
   plan.map = false;

@@ -39,8 +39,11 @@ export interface Mapping {
   holdWrite: number;
 }
 
-/** What is asked of a block besides faults; `home`: everything that a processor's node holds of it leaves the node. */
-export type TaskKind = 'present' | 'home' | 'zero' | 'free';
+/**
+ * What is asked of a block besides faults. `home`: everything that a processor's node holds of it leaves the node. `clean`: nobody
+ * writes its changed pages any more without being noticed. `drop`: what nobody changed comes from the provider again; `revert`: all.
+ */
+export type TaskKind = 'present' | 'home' | 'zero' | 'free' | 'clean' | 'drop' | 'revert';
 
 export interface Task {
   readonly kind: TaskKind;
@@ -53,7 +56,7 @@ export interface Task {
   readonly request: number;
 }
 
-export type OperationKind = 'migrate' | 'evict' | 'zero' | 'free' | 'scratch';
+export type OperationKind = 'migrate' | 'evict' | 'zero' | 'free' | 'scratch' | 'clean' | 'drop';
 
 /** The three-phase change that a block is going through. A block has one at a time; faults meanwhile are kept waiting. */
 export interface Operation {
@@ -91,6 +94,8 @@ export interface Block {
   readonly freed: Mask;
   /** Emptied: where no node holds the page it is zero, whatever the range's provider would say. */
   readonly blank: Mask;
+  /** Changed pages that are being written back, as long as nobody may have written them since. */
+  readonly cleaning: Mask;
   readonly residences: (Residence | undefined)[];
   readonly mappings: (Mapping | undefined)[];
   readonly tasks: Task[];
@@ -121,6 +126,7 @@ export function createBlock(index: number, range: Range): Block {
     lost: createMask(),
     freed: createMask(),
     blank: createMask(),
+    cleaning: createMask(),
     residences: [],
     mappings: [],
     tasks: [],
@@ -148,6 +154,14 @@ export function createBlock(index: number, range: Range): Block {
     evictFailures: 0,
     evictEffort: 0,
   };
+}
+
+/** Writes into `result` the pages of `mask` that differ from what their provider would give, and can be had. */
+export function changedPages(block: Block, mask: Mask, result: Mask): void {
+  for (let word = 0; word < result.length; word++) {
+    const changed = (block.dirty[word] | block.blank[word]) & ~block.freed[word] & ~block.lost[word];
+    result[word] = mask[word] & changed & block.inside[word];
+  }
 }
 
 export function createResidence(pooled: boolean): Residence {

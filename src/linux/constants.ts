@@ -144,5 +144,8 @@ export const FUTEX_BITSET_MATCH_ANY = 0xffffffff;
 // prctl, getrlimit, sysconf, preadv2
 export const PR_SET_PDEATHSIG = 1;
 export const RLIMIT_MEMLOCK = 8;
+
+export const LOCK_EX = 2;
+export const LOCK_NB = 4;
 export const SC_PAGESIZE = 30;
 export const RWF_NOWAIT = 0x8;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { EAGAIN, EBADF, EOPNOTSUPP } from './constants.js';
-import { preadToAddress, preadWithoutWaiting, pwriteFromAddress } from './file-io.js';
+import { preadToAddress, preadWithoutWaiting, pwriteFromAddress, tryLockFile } from './file-io.js';
 import { NativeBuffer } from './native-buffer.js';
 
 let folder: string;
@@ -58,6 +58,17 @@ describe('file input and output at addresses', () => {
     expect([100, -EAGAIN, -EOPNOTSUPP]).toContain(result);
     if (result === 100) expect(buffer.bytes[0]).toBe(300 % 251);
     expect(preadWithoutWaiting(-1, buffer.address, 100, 0)).toBe(-EBADF);
+  });
+
+  it('locks a file for one opening at a time', () => {
+    const second = openSync(path, 'r');
+    expect(tryLockFile(fd)).toBe(true);
+    expect(tryLockFile(fd)).toBe(true);
+    expect(tryLockFile(second)).toBe(false);
+    closeSync(fd);
+    expect(tryLockFile(second)).toBe(true);
+    fd = second;
+    expect(() => tryLockFile(-1)).toThrowError(/^flock\(fd=-1\) failed: EBADF/);
   });
 
   it('says how far it got before an address that is not there', () => {

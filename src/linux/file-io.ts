@@ -1,5 +1,5 @@
 /** Reading files into memory at an address, and writing them from there, without a buffer of JavaScript in between. */
-import { EINTR, RWF_NOWAIT } from './constants.js';
+import { EAGAIN, EINTR, LOCK_EX, LOCK_NB, RWF_NOWAIT } from './constants.js';
 import { SystemCallError } from './errors.js';
 import { errno, libc } from './libc.js';
 import { scratch } from './native-buffer.js';
@@ -44,4 +44,17 @@ export function preadWithoutWaiting(fd: number, address: number, length: number,
   scratch.setU64(8, Math.min(CHUNK, length));
   const result = libc.preadv2(fd, scratch.address, 1, offset, RWF_NOWAIT);
   return result < 0 ? -errno() : result;
+}
+
+/**
+ * Takes the lock of an open file, which goes with its last descriptor. False: somebody else has it, of this process or another one.
+ * The lock is advisory: it keeps out only those who ask for it.
+ */
+export function tryLockFile(fd: number): boolean {
+  for (;;) {
+    if (libc.flock(fd, LOCK_EX | LOCK_NB) === 0) return true;
+    const number = errno();
+    if (number === EAGAIN) return false;
+    if (number !== EINTR) throw new SystemCallError('flock', { fd }, number);
+  }
 }

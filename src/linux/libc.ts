@@ -46,6 +46,8 @@ export const libc = {
   pwrite: declare<Call<4>>('int64_t pwrite(int fd, uint64_t address, uint64_t length, int64_t offset)'),
   preadv2: declare<Call<5>>('int64_t preadv2(int fd, uint64_t vectors, int count, int64_t offset, int flags)'),
   close: declare<Call<1>>('int close(int fd)'),
+  fdatasync: declare<Call<1>>('int fdatasync(int fd)'),
+  flock: declare<Call<2>>('int flock(int fd, int operation)'),
   poll: declare<Call<3>>('int poll(uint64_t fds, uint64_t count, int timeout)'),
   ppoll: declare<Call<4>>('int ppoll(uint64_t fds, uint64_t count, uint64_t timeout, uint64_t signals)'),
   eventfd: declare<Call<2>>('int eventfd(uint32_t initial, int flags)'),

@@ -8,7 +8,7 @@ import { fillMemory } from '../linux/memory.js';
 import type { IoEngine } from './io-ring.js';
 import type { FileSource } from './protocol.js';
 
-interface FileRange {
+export interface FileRange {
   readonly firstPage: number;
   readonly pages: number;
   readonly source: FileSource;
@@ -33,16 +33,23 @@ export class FileProvider {
   }
 
   sourceOf(page: number): FileSource | null {
-    return this.find(page)?.source ?? null;
+    return this.rangeOf(page)?.source ?? null;
   }
 
-  get files(): readonly FileSource[] {
-    return this.ranges.map((range) => range.source);
+  get all(): readonly FileRange[] {
+    return this.ranges;
+  }
+
+  rangeOf(page: number): FileRange | null {
+    for (const range of this.ranges) {
+      if (page >= range.firstPage && page < range.firstPage + range.pages) return range;
+    }
+    return null;
   }
 
   /** As ProviderPort.provide. */
   provide(token: number, page: number, count: number, target: number): Status {
-    const range = this.find(page);
+    const range = this.rangeOf(page);
     if (range === null) return Status.SourceChanged;
     const { source } = range;
     const within = (page - range.firstPage) * PAGE_BYTES;
@@ -62,13 +69,6 @@ export class FileProvider {
       }
     });
     return Status.Pending;
-  }
-
-  private find(page: number): FileRange | null {
-    for (const range of this.ranges) {
-      if (page >= range.firstPage && page < range.firstPage + range.pages) return range;
-    }
-    return null;
   }
 }
 

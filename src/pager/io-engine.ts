@@ -22,6 +22,7 @@ function carryOut(at: number): number {
   const address = words[at + Job.Address];
   const length = words[at + Job.Length];
   const offset = words[at + Job.Offset];
+  if (kind === Job.Sync) return libc.fdatasync(fd) < 0 ? -errno() : 0;
   let done = 0;
   while (done < length) {
     let step: number;

@@ -1,8 +1,8 @@
 /** The manager's end of the engine that reads and writes files. */
 import { Worker } from 'node:worker_threads';
 
-/** Places of a job's numbers, and the two kinds. */
-export const Job = { Kind: 0, Fd: 1, Address: 2, Length: 3, Offset: 4, Result: 5, Read: 1, Write: 2 } as const;
+/** Places of a job's numbers, and the kinds. */
+export const Job = { Kind: 0, Fd: 1, Address: 2, Length: 3, Offset: 4, Result: 5, Read: 1, Write: 2, Sync: 3 } as const;
 export const JOB_WORDS = 8;
 const PLACES = 256;
 
@@ -49,6 +49,11 @@ export class IoEngine {
   /** Writes memory to a file. */
   write(fd: number, address: number, length: number, offset: number, done: (result: number) => void): void {
     this.add({ kind: Job.Write, fd, address, length, offset, done });
+  }
+
+  /** Has what was written to a file survive a crash of the machine. `done` gets 0 or the negative error number. */
+  sync(fd: number, done: (result: number) => void): void {
+    this.add({ kind: Job.Sync, fd, address: 0, length: 0, offset: 0, done });
   }
 
   /** Answers the jobs that have ended. */

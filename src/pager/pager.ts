@@ -44,10 +44,12 @@ import {
   SpaceState,
   type StreamOperation,
   type ToManager,
+  type WireError,
 } from './protocol.js';
 import { Providers } from './providers.js';
 import { Streams } from './streams.js';
 import { toWire, wireError } from './wire.js';
+import { WriteBack } from './write-back.js';
 
 /** How long the manager sleeps at most, so that its heartbeat goes on. */
 const SLEEP_MS = 200;
@@ -76,6 +78,7 @@ export class Pager {
   private readonly files: FileProvider;
   private readonly providers: Providers;
   private readonly fileTransfers: FileTransfers;
+  private readonly writeBack: WriteBack;
   private readonly copies: Copies;
   private readonly streams: Streams;
   private readonly requests = new CoreRequests();
@@ -149,6 +152,8 @@ export class Pager {
     );
     const { memory } = this.hostDriver;
     this.fileTransfers = new FileTransfers(this.manager, this.requests, this.arrays, this.engine, memory, later);
+    const { manager, requests, arrays, files, engine } = this;
+    this.writeBack = new WriteBack(manager, requests, arrays, files, engine, memory, later);
     this.copies = new Copies(
       this.manager,
       this.requests,
@@ -322,8 +327,16 @@ export class Pager {
       case 'allocate':
         return this.allocate(value as Requests['allocate']['in'], answer);
       case 'free':
-        this.arrays.free(value as Requests['free']['in']);
+        this.free(value as Requests['free']['in']);
         return null;
+      case 'flush':
+        this.writeBack.flush(value as Requests['flush']['in'], (bytes, failure) =>
+          failure === null ? answer({ bytes }, null) : answer(null, failure),
+        );
+        return undefined;
+      case 'reload':
+        this.writeBack.reload(value as Requests['reload']['in'], (failure) => answer(null, failure));
+        return undefined;
       case 'viewed':
         this.arrays.countView((value as Requests['viewed']['in']).range, 1);
         return null;
@@ -363,7 +376,7 @@ export class Pager {
         checkInvariants(this.manager.state);
         return null;
       case 'close':
-        this.close(() => answer(null, null));
+        this.close((failure) => answer(null, failure));
         return undefined;
     }
   }
@@ -395,6 +408,19 @@ export class Pager {
       this.later.push(() => this.arrays.free({ range: id, firstPage, count: pages }));
     });
     return undefined;
+  }
+
+  /** What was written to a shared file array reaches the file before its memory is given back. */
+  private free(freed: Requests['free']['in']): void {
+    const { firstPage, count } = freed;
+    if (!this.writeBack.isShared(firstPage)) {
+      this.arrays.free(freed);
+      return;
+    }
+    this.writeBack.flush({ firstPage, count, durable: false }, (_bytes, failure) => {
+      if (failure === null) this.arrays.free(freed);
+      else writeError(`onemem: warning: a freed array is kept, and close() will try again: ${failure.message}\n`);
+    });
   }
 
   private isAbsent(page: number): boolean {
@@ -505,14 +531,22 @@ export class Pager {
   }
 
   /** Ends the space: launches that run may end, the others are cancelled. `done` is called when nothing is left. */
-  close(done: () => void): void {
+  close(done: (failure: WireError | null) => void): void {
     if (this.closing !== null) return;
-    this.closing = done;
+    this.closing = () => done(null);
     this.streams.cancelAll(wireError('SPACE_CLOSED', 'cancelled: the space is being closed'));
     // Launches that run are let finish; a device that hangs can be killed by its owner.
     let running = 1;
+    const flushed = (failure: WireError | null): void => {
+      if (failure === null) this.providers.close(() => this.later.push(() => this.shutDown()));
+      else {
+        // The space stays, with all that was written: its owner can make room and close it again.
+        this.closing = null;
+        done(failure);
+      }
+    };
     const idle = (): void => {
-      if (--running === 0) this.providers.close(() => this.later.push(() => this.shutDown()));
+      if (--running === 0) this.writeBack.flushAll(flushed);
     };
     for (const device of this.devices.all) {
       running++;
@@ -526,7 +560,7 @@ export class Pager {
   private shutDown(): void {
     this.clients.forgetEnded();
     this.devices.close();
-    for (const file of this.files.files) closeDescriptor(file.fd);
+    for (const { source } of this.files.all) closeDescriptor(source.fd);
     this.engine.close();
     this.hostDriver.close();
     Atomics.store(this.control, Control.State, SpaceState.Closed);

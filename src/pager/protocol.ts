@@ -100,6 +100,8 @@ export interface FileSource {
   readonly path: string;
   readonly offset: number;
   readonly bytes: number;
+  /** Whether what is written to the array is meant for the file. */
+  readonly shared: boolean;
 }
 
 /** Requests, by name: what is handed in and what comes back. */
@@ -117,6 +119,10 @@ export interface Requests {
     out: { id: number; firstPage: number; pages: number };
   };
   free: { in: { range: number; firstPage: number; count: number }; out: null };
+  /** Writes changed pages to the file that the array shares. */
+  flush: { in: { firstPage: number; count: number; durable: boolean }; out: { bytes: number } };
+  /** Has pages read from the file again. */
+  reload: { in: { firstPage: number; count: number; discard: boolean }; out: null };
   viewed: { in: { range: number }; out: null };
   unviewed: { in: { range: number }; out: null };
   /** Nothing more will come. `ended`: the thread ends, and its views with it. */

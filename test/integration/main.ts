@@ -17,6 +17,7 @@ const FILES = [
   'copies',
   'files',
   'providers',
+  'shared-files',
   'freed',
   'paging',
   'threads',

@@ -1,0 +1,215 @@
+/**
+ * Shared file arrays: what has been written to them is written to their files, and what others wrote to the files is read again. Runs of
+ * changed pages are held on the host while they are written; whoever writes one meanwhile leaves it changed.
+ */
+import { fstatSync } from 'node:fs';
+import type { MemoryManager } from '../core/memory-manager.js';
+import { Access, HOST, PAGE_BYTES } from '../core/types.js';
+import { errnoName } from '../linux/errors.js';
+import type { Arrays } from './arrays.js';
+import type { CoreRequests } from './core-requests.js';
+import type { FileProvider, FileRange } from './file-provider.js';
+import type { IoEngine } from './io-ring.js';
+import type { Requests, WireError } from './protocol.js';
+import { wireError } from './wire.js';
+
+/** 8 MiB: large enough for a disk, small enough not to hold much. */
+const RUN_PAGES = 2048;
+/** Runs on their way at once. Each is held and released by itself, so that none keeps what another one waits for. */
+const RUNS = 4;
+
+type Flushed = (bytes: number, failure: WireError | null) => void;
+
+/** One pass over a part of an array. */
+interface Pass {
+  readonly file: FileRange;
+  readonly first: number;
+  readonly end: number;
+  readonly durable: boolean;
+  readonly done: Flushed;
+  cursor: number;
+  running: number;
+  bytes: number;
+  failure: WireError | null;
+  ended: boolean;
+}
+
+export class WriteBack {
+  constructor(
+    private readonly manager: MemoryManager,
+    private readonly requests: CoreRequests,
+    private readonly arrays: Arrays,
+    private readonly files: FileProvider,
+    private readonly engine: IoEngine,
+    /** The manager's address of page 0 of the host's memory. */
+    private readonly memory: number,
+    private readonly later: (action: () => void) => void,
+  ) {}
+
+  /** Whether what is written to the pages belongs in their file. */
+  isShared(page: number): boolean {
+    return this.files.rangeOf(page)?.source.shared === true;
+  }
+
+  /** Writes changed pages of a part of an array to its file; `done` gets the bytes, and what went wrong. */
+  flush({ firstPage, count, durable }: Requests['flush']['in'], done: Flushed): void {
+    const file = this.files.rangeOf(firstPage);
+    if (file === null || !file.source.shared) {
+      const { text, details } = this.arrays.placeOf(firstPage);
+      const message = `cannot flush ${text}: it is not shared with a file; use fileArray() with shared: true, or writeTo()`;
+      done(0, wireError('NOT_SHARED', message, details));
+      return;
+    }
+    const failure = this.shrunken(file, 'flush');
+    const end = firstPage + count;
+    const pass: Pass = {
+      file,
+      first: firstPage,
+      end,
+      durable,
+      done,
+      cursor: firstPage,
+      running: 0,
+      bytes: 0,
+      failure,
+      ended: false,
+    };
+    this.advance(pass);
+  }
+
+  /** Flushes every shared array, those that were freed and could not be written among them; tells the first failure. */
+  flushAll(done: (failure: WireError | null) => void): void {
+    const shared = this.files.all.filter(({ source }) => source.shared);
+    const failures: WireError[] = [];
+    let waiting = shared.length + 1;
+    const one = (failure: WireError | null): void => {
+      if (failure !== null) failures.push(failure);
+      if (--waiting > 0) return;
+      const [first] = failures;
+      if (first === undefined) done(null);
+      else {
+        const arrays = failures.map(({ details }) => details.array);
+        const rest = failures.length === 1 ? '' : ` (and ${failures.length - 1} more arrays)`;
+        done({ ...first, message: first.message + rest, details: { ...first.details, arrays } });
+      }
+    };
+    for (const { firstPage, pages } of shared) {
+      this.flush({ firstPage, count: pages, durable: false }, (_bytes, failure) =>
+        // What was lost with a device would be lost as much if the space stayed open.
+        one(failure?.code === 'DATA_LOST' ? null : failure),
+      );
+    }
+    one(null);
+  }
+
+  /** Has pages read again. Refused while some are changed, unless that is to be forgotten. */
+  reload({ firstPage, count, discard }: Requests['reload']['in'], done: (failure: WireError | null) => void): void {
+    const file = this.files.rangeOf(firstPage);
+    const { details } = this.arrays.placeOf(firstPage);
+    if (file === null) {
+      done(wireError('NO_FILE', `cannot reload array ${String(details.array)}: it has no file`, details));
+      return;
+    }
+    const failure = this.shrunken(file, 'reload') ?? (discard ? null : this.unflushed(file, firstPage, count));
+    if (failure !== null) {
+      done(failure);
+      return;
+    }
+    this.requests.start(
+      (request) => this.manager.drop(request, firstPage, count, discard),
+      (_pages, denial) =>
+        done(denial === null ? null : this.arrays.denialError(denial, firstPage, 'reloading an array')),
+    );
+  }
+
+  private unflushed(file: FileRange, firstPage: number, count: number): WireError | null {
+    const changed = this.manager.changedRun(firstPage, firstPage + count, count);
+    if (changed === null) return null;
+    const { text, details } = this.arrays.placeOf(changed.first);
+    const remedy = file.source.shared
+      ? 'await flush() first, or'
+      : 'what is written to a private file array stays there:';
+    const message = `cannot reload ${text}: it has been written since it was read; ${remedy} reload({ discard: true }) forgets it`;
+    return wireError('UNFLUSHED_CHANGES', message, details);
+  }
+
+  /** A file that was cut must not grow again, with a hole in it, by what is written behind its end. */
+  private shrunken({ firstPage, source }: FileRange, what: string): WireError | null {
+    const { size } = fstatSync(source.fd);
+    const wanted = source.offset + source.bytes;
+    if (size >= wanted) return null;
+    const { details } = this.arrays.placeOf(firstPage);
+    const message =
+      `cannot ${what} array ${String(details.array)}: ${source.path} has become shorter, ${size} bytes where the array ends at ${wanted}; ` +
+      'lengthen it again, or write the array elsewhere by writeTo()';
+    return wireError('FILE_CHANGED', message, { ...details, path: source.path });
+  }
+
+  private advance(pass: Pass): void {
+    while (pass.running < RUNS && pass.failure === null) {
+      const run = this.manager.changedRun(pass.cursor, pass.end, RUN_PAGES);
+      if (run === null) break;
+      pass.cursor = run.first + run.count;
+      pass.running++;
+      this.writeRun(pass, run.first, run.count);
+    }
+    if (pass.running > 0 || pass.ended) return;
+    pass.ended = true;
+    const lost = this.manager.firstLost(pass.first, pass.end);
+    if (lost !== -1) pass.failure ??= this.arrays.denialError('LOST', lost, 'a flush');
+    if (pass.failure === null && pass.durable) this.makeDurable(pass);
+    else pass.done(pass.bytes, pass.failure);
+  }
+
+  private writeRun(pass: Pass, first: number, count: number): void {
+    const ended = (bytes: number, failure: WireError | null): void => {
+      pass.running--;
+      pass.bytes += bytes;
+      pass.failure ??= failure;
+      this.later(() => this.advance(pass));
+    };
+    this.requests.start(
+      (request) => this.manager.acquire(request, HOST, first, count, Access.Read, false, true),
+      (_pages, denial) => {
+        // What was freed meanwhile has nothing to write any more.
+        if (denial === 'FREED') ended(0, null);
+        else if (denial !== null) ended(0, this.arrays.denialError(denial, first, 'a flush'));
+        else {
+          this.requests.start(
+            (request) => this.manager.clean(request, first, count),
+            () => this.write(pass.file, first, count, ended),
+          );
+        }
+      },
+    );
+  }
+
+  private write({ firstPage, source }: FileRange, first: number, count: number, ended: Flushed): void {
+    const within = (first - firstPage) * PAGE_BYTES;
+    const bytes = Math.min(count * PAGE_BYTES, source.bytes - within);
+    const position = source.offset + within;
+    this.engine.write(source.fd, this.memory + first * PAGE_BYTES, bytes, position, (result) => {
+      this.manager.cleaned(first, count, result === bytes);
+      this.manager.release(HOST, first, count, Access.Read);
+      if (result === bytes) ended(bytes, null);
+      else ended(Math.max(result, 0), this.writeError(source.path, first, position + Math.max(result, 0), result));
+    });
+  }
+
+  private makeDurable(pass: Pass): void {
+    const { fd, path } = pass.file.source;
+    this.engine.sync(fd, (result) => {
+      pass.done(pass.bytes, result === 0 ? null : this.writeError(path, pass.file.firstPage, 0, result));
+    });
+  }
+
+  private writeError(path: string, page: number, position: number, result: number): WireError {
+    const { details } = this.arrays.placeOf(page);
+    // A device that takes fewer bytes than it was given, without an error, is full.
+    const errno = result < 0 ? errnoName(-result) : 'ENOSPC';
+    const message =
+      `cannot write array ${String(details.array)} back to ${path}: ${errno} at byte ${position}; what was written is kept in ` +
+      'memory: make room and flush() again, write it elsewhere by writeTo(), or give it up by reload({ discard: true })';
+    return wireError('FLUSH_FAILED', message, { ...details, path, errno });
+  }
+}
