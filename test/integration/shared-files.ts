@@ -18,15 +18,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import {
-  type AddressSpace,
-  type DeviceSpecification,
-  f64,
-  i32,
-  kernel,
-  type OnememError,
-  openSpace,
-} from '../../src/index.js';
+import { type AddressSpace, f64, i32, kernel, type OnememError, openSpace } from '../../src/index.js';
 import { Program, runProgram } from './processes.js';
 import { failsWith, note, runTests, sameData, sleep, test } from './suite.js';
 
@@ -36,7 +28,7 @@ process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 
 async function withSpace(
   action: (space: AddressSpace) => Promise<void>,
-  device: Omit<DeviceSpecification, 'memory'> = { kind: 'process' },
+  device: { readonly kind: 'process' | 'simulated'; readonly lossy?: boolean } = { kind: 'process' },
 ): Promise<void> {
   await using space = await openSpace({ devices: [{ ...device, memory: '8MiB' }], checkInvariants: true });
   await action(space);
