@@ -47,7 +47,7 @@ export {
 } from './api/managed-array.js';
 export type { ProvidedArrayOptions } from './api/provided-array.js';
 export type { Residency, ResidencyRun } from './api/residency.js';
-export { type LaunchArguments, type LaunchOptions, Stream } from './api/stream.js';
+export { type LaunchArguments, type LaunchOptions, Stream, type StreamOptions } from './api/stream.js';
 export { StreamEvent } from './api/stream-event.js';
 export type { AddressView, WordOf, WordType } from './core/address-view.js';
 export type { ElementType, NumericArray } from './core/elements.js';

@@ -32,6 +32,10 @@ export class Client {
   private readonly control: Int32Array;
   private readonly pending = new Map<number, Pending>();
   private readonly events = new Map<string, (event: StreamEvent) => void>();
+  /** Functions of the program's that streams have not called yet. */
+  private readonly calls = new Map<string, () => void>();
+  /** Those that streams have called, while they run. */
+  private readonly running = new Set<string>();
   private nextId = 1;
   private refs = 0;
   private closed = false;
@@ -124,6 +128,19 @@ export class Client {
     this.events.set(`${stream} ${sequence}`, listener);
   }
 
+  /**
+   * Calls `run` once, when the operation's turn has come: in a turn of the event loop of its own, never from within a request. It
+   * must be followed by `called`.
+   */
+  onCall(stream: number, sequence: number, run: () => void): void {
+    this.calls.set(`${stream} ${sequence}`, run);
+  }
+
+  /** What a stream called is through. */
+  called(stream: number, sequence: number, error: WireError | null): void {
+    if (this.running.delete(`${stream} ${sequence}`)) this.tell('called', { stream, sequence, error });
+  }
+
   /** A number that no other stream of the space has. */
   newStream(): number {
     return Atomics.add(this.control, Control.Streams, 1) + 1;
@@ -132,9 +149,10 @@ export class Client {
   /** @param ended whether the thread ends */
   close(ended = false): void {
     if (this.closed) return;
+    const error = new OnememError('SPACE_CLOSED', 'the space has been closed');
+    this.abandonCalls({ name: 'OnememError', code: error.code, message: error.message, details: {} });
     if (this.attached) this.tell('leave', { ended });
     this.closed = true;
-    const error = new OnememError('SPACE_CLOSED', 'the space has been closed');
     // What the manager said last may not have been heard: a launch that somebody waits for must end, one way or the other.
     for (let message = this.receive(); message !== undefined; message = this.receive()) this.handle_(message);
     for (const { reject } of this.pending.values()) reject(error);
@@ -151,6 +169,7 @@ export class Client {
         startedMs: Number.NaN,
         endedMs: Number.NaN,
         bytes: 0,
+        pages: 0,
       });
     }
     this.events.clear();
@@ -158,6 +177,16 @@ export class Client {
 
   assertOpen(what: string): void {
     if (this.isClosed) throw new OnememError('SPACE_CLOSED', `${what}: the space has been closed; open a new one`);
+  }
+
+  /** Nobody will run the functions that streams are to call, or hear of those that run: the streams must not wait for them. */
+  private abandonCalls(error: WireError): void {
+    for (const key of [...this.calls.keys(), ...this.running]) {
+      const [stream, sequence] = key.split(' ').map(Number);
+      this.tell('called', { stream, sequence, error });
+    }
+    this.calls.clear();
+    this.running.clear();
   }
 
   private send(message: ToManager): void {
@@ -174,8 +203,18 @@ export class Client {
   }
 
   private handle_(message: FromManager): void {
-    if ('event' in message) {
+    if ('call' in message) {
+      const key = `${message.call.stream} ${message.call.sequence}`;
+      const run = this.calls.get(key);
+      if (run === undefined) return;
+      this.calls.delete(key);
+      this.running.add(key);
+      setImmediate(() => {
+        if (this.running.has(key)) run();
+      });
+    } else if ('event' in message) {
       const key = `${message.event.stream} ${message.event.sequence}`;
+      this.calls.delete(key);
       const listener = this.events.get(key);
       if (listener === undefined) return;
       this.events.delete(key);

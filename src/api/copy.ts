@@ -13,6 +13,8 @@ export type CopyPlace = ManagedArray | ArrayRange | NumericArray;
 export interface CopyOptions {
   /** Whose memory the copied elements are to be in afterwards; where the destination is unless said otherwise. */
   readonly at?: Device | 'host';
+  /** Aborted before the copy has begun, it cancels the copy, as that of a launch does. */
+  readonly signal?: AbortSignal;
 }
 
 /** A place of a copy that has been looked at. */

@@ -1,9 +1,10 @@
 /** Devices of a space. */
 import type { DeviceInfo, ProcessorStats } from '../pager/protocol.js';
 import type { AddressSpace } from './address-space.js';
+import { checkSignal } from './cancellation.js';
 import { OnememError } from './errors.js';
 import type { Kernel, KernelParameters } from './kernel.js';
-import { type LaunchArguments, type LaunchOptions, Stream } from './stream.js';
+import { type LaunchArguments, type LaunchOptions, Stream, type StreamOptions } from './stream.js';
 
 export class Device {
   private detached = false;
@@ -47,12 +48,13 @@ export class Device {
     return this.info.id;
   }
 
-  stream(): Stream {
+  stream(options: StreamOptions = {}): Stream {
     this.assertUsable();
-    return new Stream(this.space, this);
+    checkSignal(options.signal);
+    return new Stream(this.space, this, options.signal ?? null);
   }
 
-  /** Runs a kernel and waits for it: the simple form. */
+  /** Runs a kernel and waits for it: the simple form. A signal that is aborted before it has begun cancels it. */
   async run<P extends KernelParameters>(
     kernel: Kernel<P>,
     args: LaunchArguments<P>,

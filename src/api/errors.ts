@@ -23,12 +23,12 @@ export class OnememError extends Error {
   }
 }
 
-export function fromWire(wire: WireError): Error {
+export function fromWire(wire: WireError, options?: ErrorOptions): Error {
   if (wire.name !== 'OnememError') {
     const made = wire.name === 'RangeError' ? new RangeError(wire.message) : new TypeError(wire.message);
     return Object.assign(made, { code: wire.code, details: wire.details });
   }
-  const error = new OnememError(wire.code, wire.message, wire.details);
+  const error = new OnememError(wire.code, wire.message, wire.details, options);
   // The stack of a kernel's own error is what its author needs; ours would only show the way of a message.
   if (wire.stack !== undefined) error.stack = `OnememError [${wire.code}]: ${wire.message}\n${wire.stack}`;
   return error;

@@ -236,6 +236,14 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     return { firstPage: this.placement.firstPage + first, count: last - first };
   }
 
+  /** @internal The elements that lie, in whole or in part, in these pages. */
+  elementsOf(firstPage: number, count: number): { begin: number; end: number } {
+    const size = bytesOf(this.type);
+    const first = (firstPage - this.placement.firstPage) * PAGE_BYTES;
+    const end = Math.min(this.length, Math.ceil((first + count * PAGE_BYTES) / size));
+    return { begin: Math.floor(first / size), end };
+  }
+
   private async transfer(
     direction: 'read' | 'write',
     fd: number,

@@ -2,11 +2,17 @@
 import type { StreamEvent as WireEvent } from '../pager/protocol.js';
 import { fromWire, OnememError, typeError } from './errors.js';
 import type { Stream } from './stream.js';
+import { refuseDeadlock } from './stream-call.js';
 
 /** A place in a stream: done when everything up to it is. */
 export class StreamEvent {
   private ended: WireEvent | null = null;
   private listeners: (() => void)[] = [];
+  /** @internal Where the reason is, if the operation is cancelled. */
+  signal: AbortSignal | null = null;
+  /** @internal What a function of the program's threw. */
+  thrown: { readonly value: unknown } | null = null;
+  private covered: { begin: number; end: number } | null = null;
   /** @internal Returns the event that the program is to see instead, if it is another one. */
   onEnd: ((event: WireEvent) => WireEvent | undefined) | null = null;
 
@@ -26,8 +32,19 @@ export class StreamEvent {
     return this.ended?.result;
   }
 
+  /** Why it failed or was cancelled; its `cause` is what a function threw, or the reason of the signal that was aborted. */
   get error(): Error | null {
-    return this.ended?.error == null ? null : fromWire(this.ended.error);
+    const error = this.ended?.error ?? null;
+    if (error === null) return null;
+    if (error.code === 'CALLBACK_ERROR' && this.thrown !== null) return fromWire(error, { cause: this.thrown.value });
+    return this.aborted === null ? fromWire(error) : fromWire(error, { cause: this.aborted.reason });
+  }
+
+  /** @internal The signal that kept the operation from beginning. */
+  get aborted(): AbortSignal | null {
+    const error = this.ended?.error ?? null;
+    if (error?.code !== 'CANCELLED' || error.details.cause !== 'ABORTED') return null;
+    return this.signal?.aborted === true ? this.signal : this.stream.signal;
   }
 
   /** How long the operation took once its turn had come, in milliseconds. */
@@ -42,6 +59,14 @@ export class StreamEvent {
   }
 
   /**
+   * Of a prefetch that has ended: the elements that it was about, rounded outwards to whole pages, and no more than the processor's
+   * memory has room for. Null for everything else.
+   */
+  get elements(): { readonly begin: number; readonly end: number } | null {
+    return this.covered;
+  }
+
+  /**
    * Milliseconds from the end of an earlier event of the same space to the end of this one, on the manager's clock; negative when
    * this one ended first.
    */
@@ -52,11 +77,20 @@ export class StreamEvent {
     return this.times().endedMs - earlier.times().endedMs;
   }
 
-  /** Waits for this operation; rejects with its own error. */
+  /**
+   * Waits for this operation; rejects with its own error. Rejects with DEADLOCK at once where a function that the same stream calls
+   * (`stream.call`) asks for what comes after itself.
+   */
   async synchronize(): Promise<void> {
+    refuseDeadlock(this);
     if (this.ended === null) await new Promise<void>((resolve) => this.listeners.push(resolve));
     const { error } = this;
     if (error !== null) throw error;
+  }
+
+  /** @internal */
+  cover(elements: { begin: number; end: number }): void {
+    this.covered = elements;
   }
 
   /** @internal */

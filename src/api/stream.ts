@@ -3,14 +3,17 @@ import { addressName } from '../core/address-view.js';
 import { bytesOf, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
 import { HOST } from '../core/types.js';
 import type { LaunchParameter } from '../drivers/driver.js';
+import { threadId } from '../linux/process.js';
 import type { StreamOperation } from '../pager/protocol.js';
 import type { AddressSpace } from './address-space.js';
+import { cancelOperationOn, cancelStreamOn, checkSignal, reasonOf, type StreamState } from './cancellation.js';
 import { type CopyOptions, type CopyPlace, checkCopy, copyEnd, stageEnds } from './copy.js';
 import type { Device } from './device.js';
-import { argumentError, fromWire, OnememError, typeError } from './errors.js';
+import { argumentError, OnememError, typeError } from './errors.js';
 import type { ArrayParameter, Kernel, KernelParameters, ScalarParameter, TypedArrays } from './kernel.js';
 import { type ArrayRange, checkRange, ManagedArray, typeName } from './managed-array.js';
 import { Staging } from './staging.js';
+import { prepareCall, refuseDeadlock } from './stream-call.js';
 import { StreamEvent } from './stream-event.js';
 
 /** What a launch takes for each parameter of a kernel: managed arrays, plain typed arrays (copied there and back), numbers. */
@@ -33,6 +36,16 @@ export interface LaunchOptions {
    */
   readonly begin?: number;
   readonly end?: number;
+  /**
+   * Aborted before the launch has begun, it cancels the launch, and with it what comes after it in its stream; `error.cause` is its
+   * reason. A launch that runs is let finish.
+   */
+  readonly signal?: AbortSignal;
+}
+
+export interface StreamOptions {
+  /** Aborted, it cancels everything of the stream that has not begun, for good. What runs is let finish. */
+  readonly signal?: AbortSignal;
 }
 
 /** Streams that the program has dropped without a word: the manager must forget them, too. */
@@ -43,17 +56,29 @@ export class Stream {
   readonly id: number;
   private sequence = 0;
   private firstError: Error | null = null;
-  private closed = false;
+  /** Operations that have not ended. */
+  private pending = 0;
+  private readonly state: StreamState;
+  private readonly ignoreSignal: () => void;
 
   /** @internal */
   constructor(
     readonly space: AddressSpace,
     readonly device: Device,
+    /** @internal */
+    readonly signal: AbortSignal | null = null,
   ) {
     const { client } = space;
     const stream = client.newStream();
     this.id = stream;
-    droppedStreams.register(this, () => client.tell('endStream', { stream }), this);
+    this.state = { id: stream, closed: false };
+    this.ignoreSignal = signal === null ? () => undefined : cancelStreamOn(signal, client, this.state);
+    const { ignoreSignal } = this;
+    const end = (): void => {
+      ignoreSignal();
+      client.tell('endStream', { stream });
+    };
+    droppedStreams.register(this, end, this);
   }
 
   /**
@@ -72,10 +97,15 @@ export class Stream {
         `begin ${begin} and end ${end} must be whole numbers with 0 <= begin < end <= size (${size})`,
       );
     }
+    this.checkArguments(kernel, args);
+    const { signal } = options;
+    checkSignal(signal);
+    // Nothing is staged for what will not run.
+    if (signal?.aborted === true) return this.add({ kind: 'cancelled', reason: reasonOf(signal) }, signal);
     const staging = new Staging(this.space, `kernel ${kernel.name}`);
     const whole = begin === 0 && end === size;
     const parameters = staging.attempt(() => this.parametersOf(kernel, args, whole, staging));
-    const event = this.add({
+    const operation = {
       kind: 'launch',
       device: this.device.id,
       kernelName: kernel.name,
@@ -84,7 +114,8 @@ export class Stream {
       begin,
       end,
       size,
-    });
+    } as const;
+    const event = this.add(operation, signal);
     const arrays = Object.entries(kernel.parameters).flatMap(([name, parameter]) => {
       const value = args[name];
       return parameter.kind === 'array' && parameter.use !== 'in' && value instanceof ManagedArray
@@ -103,7 +134,10 @@ export class Stream {
     return event;
   }
 
-  /** Brings a part of an array to the device (or, from `space.host`, home), before anybody touches it. Whole pages, outwards. */
+  /**
+   * Brings a part of an array to the device (or to 'host'), before anybody touches it: whole pages, rounded outwards. When it has
+   * ended, `event.elements` tells which elements that are, and `event.bytes` how much of them is there.
+   */
   prefetch(part: ArrayRange, to: Device | 'host' = this.device): StreamEvent {
     this.assertOpen();
     const { array, begin, end } = part;
@@ -111,7 +145,37 @@ export class Stream {
     checkRange(array, begin, end);
     const processor = this.processorOf(to);
     const { firstPage, count } = array.pagesOf(begin, end);
-    return this.add({ kind: 'prefetch', processor, firstPage, count });
+    const event = this.add({ kind: 'prefetch', processor, firstPage, count });
+    event.onEnd = (ended) => {
+      if (ended.result === 'done') event.cover(array.elementsOf(firstPage, ended.pages));
+      return undefined;
+    };
+    return event;
+  }
+
+  /**
+   * Calls a function of this thread when everything before it in the stream has ended well; what comes after it waits until the
+   * function has returned and the promise that it may have given has settled. A function that throws or rejects fails the stream as
+   * any operation does: CALLBACK_ERROR, with what was thrown as `cause`. It is called in a turn of the event loop of its own, in the
+   * asynchronous context of the caller of `call`, and not at all once the stream has failed.
+   *
+   * The function may use the space as any code may. It must not wait for its own stream, which waits for it: `synchronize` of the
+   * stream, or of an event that comes after the call, rejects with DEADLOCK there, even if nobody awaits it. Waiting by a detour
+   * (for another stream that waits for this one) is not noticed, and never ends.
+   */
+  call(callback: () => unknown): StreamEvent {
+    this.assertOpen();
+    if (typeof callback !== 'function') {
+      throw typeError('CALLBACK', `a stream calls functions, not ${typeof callback}`);
+    }
+    const { client } = this.space;
+    const event = this.add({ kind: 'call', thread: threadId() });
+    const run = prepareCall(event, callback);
+    const { id } = this;
+    client.onCall(id, event.sequence, () => {
+      void run().then((error) => client.called(id, event.sequence, error));
+    });
+    return event;
   }
 
   /**
@@ -126,9 +190,12 @@ export class Stream {
     const source = copyEnd(this.space, 'from', from);
     checkCopy(target, source);
     const at = options.at === undefined ? null : this.processorOf(options.at);
+    const { signal } = options;
+    checkSignal(signal);
+    if (signal?.aborted === true) return this.add({ kind: 'cancelled', reason: reasonOf(signal) }, signal);
     const staging = new Staging(this.space, 'a copy');
     const places = staging.attempt(() => stageEnds(target, source, staging));
-    const event = this.add({ kind: 'copy', ...places, bytes: target.bytes, at });
+    const event = this.add({ kind: 'copy', ...places, bytes: target.bytes, at }, signal);
     event.onEnd = (ended) => {
       const { array, begin, end } = target;
       if (ended.result === 'done' && array !== null) {
@@ -160,10 +227,11 @@ export class Stream {
 
   /**
    * Waits for everything given so far. Rejects with the first error since the last time; what came after it in the stream was
-   * cancelled, and what is given from now on runs again.
+   * cancelled, and what is given from now on runs again, unless the stream's own signal has been aborted.
    */
   async synchronize(): Promise<void> {
     const marker = this.record();
+    refuseDeadlock(marker);
     await marker.synchronize().catch(() => undefined);
     const error = this.firstError;
     if (error === null) return;
@@ -174,15 +242,16 @@ export class Stream {
 
   /** Ends the stream; what it was given still runs. */
   [Symbol.dispose](): void {
-    if (this.closed) return;
-    this.closed = true;
+    if (this.state.closed) return;
+    this.state.closed = true;
+    if (this.pending === 0) this.ignoreSignal();
     droppedStreams.unregister(this);
     this.space.client.tell('endStream', { stream: this.id });
   }
 
   private assertOpen(): void {
     this.space.client.assertOpen('this stream');
-    if (this.closed)
+    if (this.state.closed)
       throw new OnememError('STREAM_CLOSED', 'the stream has been disposed; make another by device.stream()');
   }
 
@@ -195,15 +264,32 @@ export class Stream {
     return place.id;
   }
 
-  private add(operation: OperationBody): StreamEvent {
+  private add(operation: OperationBody, signal?: AbortSignal): StreamEvent {
     const sequence = ++this.sequence;
     const event = new StreamEvent(this, sequence);
-    this.space.client.onStreamEvent(this.id, sequence, (ended) => {
-      if (ended.result === 'failed' && ended.error !== null) this.firstError ??= fromWire(ended.error);
+    const { client } = this.space;
+    event.signal = signal ?? null;
+    const ignore = signal === undefined || signal.aborted ? null : cancelOperationOn(signal, client, this.id, sequence);
+    this.pending++;
+    client.onStreamEvent(this.id, sequence, (ended) => {
+      ignore?.();
       event.end(ended);
+      if (event.result === 'failed' || event.aborted !== null) this.firstError ??= event.error;
+      if (--this.pending === 0 && this.state.closed) this.ignoreSignal();
     });
-    this.space.client.tell('enqueue', { ...operation, stream: this.id, sequence } as StreamOperation);
+    client.tell('enqueue', { ...operation, stream: this.id, sequence } as StreamOperation);
     return event;
+  }
+
+  private checkArguments(kernel: Kernel, args: Readonly<Record<string, unknown>>): void {
+    for (const name of Object.keys(args)) {
+      if (!Object.hasOwn(kernel.parameters, name)) {
+        const known = Object.keys(kernel.parameters).join(', ');
+        throw typeError('KERNEL_ARGUMENT', `kernel ${kernel.name} has no parameter ${name}; it has ${known}`);
+      }
+    }
+    for (const [name, parameter] of Object.entries(kernel.parameters))
+      this.checkArgument(kernel, name, parameter, args[name]);
   }
 
   private parametersOf(
@@ -212,15 +298,6 @@ export class Stream {
     whole: boolean,
     staging: Staging,
   ): LaunchParameter[] {
-    for (const name of Object.keys(args)) {
-      if (!Object.hasOwn(kernel.parameters, name)) {
-        const known = Object.keys(kernel.parameters).join(', ');
-        throw typeError('KERNEL_ARGUMENT', `kernel ${kernel.name} has no parameter ${name}; it has ${known}`);
-      }
-    }
-    // All arguments are looked at before any is staged, so that a wrong one leaves nothing behind.
-    for (const [name, parameter] of Object.entries(kernel.parameters))
-      this.checkArgument(kernel, name, parameter, args[name]);
     // Whether a module's kernel asks for its memory is not known here.
     const addressed = kernel.kernel === null || kernel.kernel.length > 2;
     return Object.entries(kernel.parameters).flatMap(([name, parameter]): LaunchParameter[] => {

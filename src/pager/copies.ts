@@ -10,8 +10,8 @@ import { fillMemory, moveMemory } from '../linux/memory.js';
 import type { Arrays } from './arrays.js';
 import { leadingPage, nextPart, PART_BYTES, type Part, runsBackwards, uniformPart } from './copy-parts.js';
 import type { CoreRequests } from './core-requests.js';
-import type { OperationDone } from './launches.js';
 import type { BytePlace, CopyOrder, WireError } from './protocol.js';
+import type { OperationDone } from './streams.js';
 import { wireError } from './wire.js';
 
 /** Kinds of pages besides the node that a page is read or written on. */

@@ -9,10 +9,10 @@ import type { Arrays } from './arrays.js';
 import type { CoreRequests } from './core-requests.js';
 import type { Device } from './devices.js';
 import type { StreamOperation, WireError } from './protocol.js';
+import type { OperationDone } from './streams.js';
 import { wireError } from './wire.js';
 
 export type LaunchOperation = Extract<StreamOperation, { kind: 'launch' }>;
-export type OperationDone = (error: WireError | null, bytes: number) => void;
 
 interface LaunchRecord {
   readonly id: number;
@@ -53,12 +53,27 @@ export class Launches {
   /** @param gone why the device is not there, if it is not */
   add(device: Device | undefined, operation: LaunchOperation, gone: string, done: OperationDone): void {
     if (device === undefined || !device.alive) {
-      done(wireError('DEVICE_LOST', `cannot launch ${operation.kernelName}: ${gone}`, { ranges: [] }), 0);
+      done(wireError('DEVICE_LOST', `cannot launch ${operation.kernelName}: ${gone}`, { ranges: [] }));
       return;
     }
     const queue = this.queueOf(device);
     queue.records.push({ id: this.requests.reserve(), operation, done, failure: null, begun: false, inDriver: false });
     if (queue.records.length === 1) this.begin(queue, queue.records[0]);
+  }
+
+  /** Takes a launch out of its device's queue. False if its turn has come. */
+  withdraw({ device: id, stream, sequence }: LaunchOperation): boolean {
+    for (const { device, records } of this.queues.values()) {
+      if (device.info.id !== id) continue;
+      const index = records.findIndex(
+        ({ operation }) => operation.stream === stream && operation.sequence === sequence,
+      );
+      if (index < 1) continue;
+      records.splice(index, 1);
+      this.arrays().recycleAll();
+      return true;
+    }
+    return false;
   }
 
   /** Calls `action` when the device has no launch any more: at once if it has none. */
@@ -244,7 +259,7 @@ export class Launches {
     this.manager.launchEnd(record.id);
     // The stream may hand in its next launch at once, which begins by itself when no other waits here.
     const next = queue.records[0];
-    record.done(record.failure, 0);
+    record.done(record.failure);
     this.arrays().recycleAll();
     if (next !== undefined) this.begin(queue, next);
     else if (queue.records.length === 0) for (const action of queue.onIdle.splice(0)) this.later(action);

@@ -21,7 +21,7 @@ import { Router } from '../drivers/router.js';
 import { drainEventfd } from '../linux/eventfd.js';
 import { closeDescriptor } from '../linux/libc.js';
 import { Poller } from '../linux/poll.js';
-import { kill } from '../linux/process.js';
+import { kill, threadExists } from '../linux/process.js';
 import { lru } from '../policy/eviction/lru.js';
 import { none, tree } from '../policy/prefetch/tree.js';
 import { Arrays } from './arrays.js';
@@ -33,8 +33,9 @@ import { Devices, pollerSlots } from './devices.js';
 import { FileProvider } from './file-provider.js';
 import { FileTransfers } from './file-transfers.js';
 import { IoEngine } from './io-ring.js';
-import { Launches, type OperationDone } from './launches.js';
+import { Launches } from './launches.js';
 import {
+  type Cancellation,
   Control,
   type DeviceInfo,
   type FileTransfer,
@@ -47,7 +48,7 @@ import {
   type WireError,
 } from './protocol.js';
 import { Providers } from './providers.js';
-import { Streams } from './streams.js';
+import { type OperationDone, Streams } from './streams.js';
 import { toWire, wireError } from './wire.js';
 import { WriteBack } from './write-back.js';
 
@@ -163,11 +164,13 @@ export class Pager {
       later,
     );
     this.clients = new Clients(options.name, this.control, (range, count) => this.arrays.countView(range, -count));
-    this.streams = new Streams(
-      (operation, done) => this.execute(operation, done),
-      (event) => this.clients.broadcast({ event }),
-      () => performance.now(),
-    );
+    this.streams = new Streams({
+      execute: (operation, done) => this.execute(operation, done),
+      withdraw: (operation) => operation.kind === 'launch' && this.launches.withdraw(operation),
+      call: (stream, sequence) => this.clients.broadcast({ call: { stream, sequence } }),
+      report: (event) => this.clients.broadcast({ event }),
+      now: () => performance.now(),
+    });
     this.devices = new Devices({
       manager: this.manager,
       router: this.router,
@@ -244,6 +247,7 @@ export class Pager {
     Atomics.add(this.control, Control.Heartbeat, 1);
     if (Atomics.load(this.control, Control.Stop) === 1) this.stop();
     this.devices.look(performance.now());
+    this.streams.look(threadExists);
     const working =
       this.more ||
       this.router.busy ||
@@ -357,6 +361,14 @@ export class Pager {
       case 'enqueue':
         this.streams.enqueue(value as StreamOperation);
         return null;
+      case 'cancel':
+        this.streams.cancel(value as Cancellation);
+        return null;
+      case 'called': {
+        const { stream, sequence, error } = value as Requests['called']['in'];
+        this.streams.called(stream, sequence, error);
+        return null;
+      }
       case 'forgive':
         this.streams.forgive((value as Requests['forgive']['in']).stream);
         return null;
@@ -448,7 +460,7 @@ export class Pager {
   private prefetch(id: number, firstPage: number, wanted: number, done: OperationDone): void {
     const processor = this.manager.state.processors[id];
     if (processor === undefined || processor.state !== 'alive') {
-      done(wireError('DEVICE_LOST', `cannot prefetch: ${this.devices.explainLoss(id)}`), 0);
+      done(wireError('DEVICE_LOST', `cannot prefetch: ${this.devices.explainLoss(id)}`));
       return;
     }
     // More than the node holds would push out what the same prefetch brought.
@@ -457,7 +469,8 @@ export class Pager {
     this.requests.start(
       (request) => this.manager.acquire(request, id, firstPage, count, Access.Read, true, false),
       (pages, failure) => {
-        done(failure === null ? null : this.arrays.denialError(failure, firstPage, 'a prefetch'), pages * PAGE_BYTES);
+        const error = failure === null ? null : this.arrays.denialError(failure, firstPage, 'a prefetch');
+        done(error, pages * PAGE_BYTES, count);
       },
     );
   }

@@ -130,6 +130,10 @@ export interface Requests {
   stats: { in: null; out: SpaceStats };
   residency: { in: { firstPage: number; count: number }; out: PageReport };
   enqueue: { in: StreamOperation; out: null };
+  /** An operation, or all of a stream now and later (`sequence` null), is not to begin any more. */
+  cancel: { in: Cancellation; out: null };
+  /** The program's function of a `call` has returned, or its promise has settled. */
+  called: { in: { stream: number; sequence: number; error: WireError | null }; out: null };
   forgive: { in: { stream: number }; out: null };
   endStream: { in: { stream: number }; out: null };
   transferFile: { in: FileTransfer; out: { bytes: number } };
@@ -137,6 +141,15 @@ export interface Requests {
   kill: { in: { device: number }; out: null };
   check: { in: null; out: null };
   close: { in: null; out: null };
+}
+
+export interface Cancellation {
+  readonly stream: number;
+  readonly sequence: number | null;
+  /** No more operations will come. */
+  readonly ended: boolean;
+  /** Why, as the program says it. */
+  readonly reason: string;
 }
 
 export interface FileTransfer {
@@ -183,6 +196,10 @@ export type StreamOperation = { readonly stream: number; readonly sequence: numb
       })
   | { readonly kind: 'prefetch'; readonly processor: number; readonly firstPage: number; readonly count: number }
   | ({ readonly kind: 'copy' } & CopyOrder)
+  /** A function of the program's: the thread with this id runs it and says when it is through. */
+  | { readonly kind: 'call'; readonly thread: number }
+  /** What was cancelled before it was handed in. */
+  | { readonly kind: 'cancelled'; readonly reason: string }
   | { readonly kind: 'wait'; readonly other: number; readonly otherSequence: number }
   | { readonly kind: 'marker' }
 );
@@ -230,6 +247,8 @@ export type ToManager = { readonly id: number; readonly name: keyof Requests; re
 export type FromManager =
   | { readonly id: number; readonly value: unknown; readonly error: WireError | null }
   | { readonly event: StreamEvent }
+  /** The turn of a `call` has come. */
+  | { readonly call: { readonly stream: number; readonly sequence: number } }
   | { readonly warning: string };
 
 export interface StreamEvent {
@@ -242,6 +261,8 @@ export interface StreamEvent {
   readonly endedMs: number;
   /** Of a prefetch: bytes that are there. Of a copy: bytes copied. */
   readonly bytes: number;
+  /** Of a prefetch: the pages that it was about, no more than there was room for. */
+  readonly pages: number;
 }
 
 /** A client introduces itself on the channel of this name, then talks on one of its own. */

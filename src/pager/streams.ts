@@ -3,33 +3,63 @@
  * later operations are cancelled until the program has been told. An event is a place in a stream, so that waiting for one needs
  * no table of events.
  */
-import type { StreamEvent, StreamOperation, WireError } from './protocol.js';
+import type { Cancellation, StreamEvent, StreamOperation, WireError } from './protocol.js';
 import { wireError } from './wire.js';
 
-/** Carries out one operation and calls `done` once. */
-export type Executor = (operation: StreamOperation, done: (error: WireError | null, bytes: number) => void) => void;
+/** Called once, when an operation has ended. */
+export type OperationDone = (error: WireError | null, bytes?: number, pages?: number) => void;
+
+export interface StreamSurroundings {
+  /** Carries out one operation. */
+  execute(operation: StreamOperation, done: OperationDone): void;
+  /** Takes an operation back that is waiting for its device: true if it had not begun and will not. */
+  withdraw(operation: StreamOperation): boolean;
+  /** Has the program run a function of its own. */
+  call(stream: number, sequence: number): void;
+  report(event: StreamEvent): void;
+  now(): number;
+}
+
+interface Running {
+  readonly operation: StreamOperation;
+  readonly done: OperationDone;
+}
 
 interface Stream {
   readonly id: number;
   readonly queue: StreamOperation[];
-  running: boolean;
+  /** Place of the next operation in the queue; those before it are gone. */
+  head: number;
+  running: Running | null;
   /** The last operation that has ended, well or not. */
   completed: number;
   failed: WireError | null;
   /** First operation that failed, for those who wait for it. */
   failedSequence: number;
+  /** Set once the program has said that nothing more may begin. */
+  aborted: WireError | null;
   ended: boolean;
+  /** Its operations are being begun: what ends at once must not begin the next one from within. */
+  advancing: boolean;
 }
+
+interface Waiter {
+  readonly other: number;
+  readonly sequence: number;
+  readonly done: OperationDone;
+}
+
+/** How often the manager looks whether the threads that run functions are still there. */
+const LOOK_MS = 200;
 
 export class Streams {
   private readonly streams = new Map<number, Stream>();
-  private readonly waiting: { other: number; sequence: number; done: (error: WireError | null) => void }[] = [];
+  private readonly waiting: Waiter[] = [];
+  /** Streams whose running operation is a function of the program's. */
+  private readonly calling = new Set<Stream>();
+  private lastLook = 0;
 
-  constructor(
-    private readonly execute: Executor,
-    private readonly report: (event: StreamEvent) => void,
-    private readonly now: () => number,
-  ) {}
+  constructor(private readonly around: StreamSurroundings) {}
 
   enqueue(operation: StreamOperation): void {
     const stream = this.stream(operation.stream);
@@ -48,12 +78,12 @@ export class Streams {
     const stream = this.streams.get(id);
     if (stream === undefined) return;
     stream.ended = true;
-    if (!stream.running && stream.queue.length === 0) this.streams.delete(id);
+    this.forgetIdle(stream);
   }
 
   /** Whether any stream has something to do. */
   get busy(): boolean {
-    for (const stream of this.streams.values()) if (stream.running || stream.queue.length > 0) return true;
+    for (const stream of this.streams.values()) if (!isIdle(stream)) return true;
     return false;
   }
 
@@ -65,89 +95,199 @@ export class Streams {
     }
   }
 
+  /** Keeps what has not begun from beginning: one operation, or all of a stream from now on. What runs goes on to its end. */
+  cancel({ stream: id, sequence, ended, reason }: Cancellation): void {
+    const stream = sequence !== null || ended ? this.streams.get(id) : this.stream(id);
+    if (stream === undefined) return;
+    if (sequence === null) stream.aborted ??= abortError(reason);
+    else {
+      const index = stream.queue.findIndex((operation) => operation.sequence === sequence);
+      if (index >= stream.head) stream.queue[index] = { kind: 'cancelled', reason, stream: id, sequence };
+    }
+    const { running } = stream;
+    if (running !== null && (sequence === null || running.operation.sequence === sequence)) {
+      if (this.withdraw(running)) running.done(abortError(reason));
+    }
+    this.advance(stream);
+  }
+
+  /** A function of the program's is through; or, if its turn has not come, it will never run. */
+  called(id: number, sequence: number, error: WireError | null): void {
+    const stream = this.streams.get(id);
+    if (stream === undefined) return;
+    const { running } = stream;
+    if (running?.operation.kind === 'call' && running.operation.sequence === sequence) running.done(error);
+    else this.cancel({ stream: id, sequence, ended: true, reason: error?.message ?? 'it was taken back' });
+  }
+
+  /** Ends the functions of threads that are gone. To be called now and then. */
+  look(threadExists: (thread: number) => boolean): void {
+    if (this.calling.size === 0) return;
+    const now = this.around.now();
+    if (now - this.lastLook < LOOK_MS) return;
+    this.lastLook = now;
+    for (const { running } of [...this.calling]) {
+      if (running?.operation.kind !== 'call' || threadExists(running.operation.thread)) continue;
+      running.done(wireError('THREAD_ENDED', 'the thread that was to run a function of its stream has ended'));
+    }
+  }
+
   private stream(id: number): Stream {
     let stream = this.streams.get(id);
     if (stream === undefined) {
-      stream = { id, queue: [], running: false, completed: 0, failed: null, failedSequence: 0, ended: false };
+      stream = {
+        id,
+        queue: [],
+        head: 0,
+        running: null,
+        completed: 0,
+        failed: null,
+        failedSequence: 0,
+        aborted: null,
+        ended: false,
+        advancing: false,
+      };
       this.streams.set(id, stream);
     }
     return stream;
   }
 
   private advance(stream: Stream): void {
-    while (!stream.running && stream.queue.length > 0) {
-      const operation = stream.queue.shift() as StreamOperation;
-      const startedMs = this.now();
-      if (stream.failed !== null) {
-        const cause = stream.failed;
-        const error = wireError(
-          'CANCELLED',
-          `cancelled, since an earlier operation of the stream failed: ${cause.message}`,
-          {
-            cause: cause.code,
-          },
-        );
-        this.complete(stream, operation, 'cancelled', error, startedMs, 0);
-        continue;
+    if (stream.advancing) return;
+    stream.advancing = true;
+    while (stream.running === null && stream.head < stream.queue.length) {
+      const operation = takeNext(stream);
+      const refusal = refusalOf(stream);
+      if (refusal === null) this.begin(stream, operation);
+      else {
+        this.fail(stream, operation, refusal);
+        this.complete(stream, operation, 'cancelled', refusal, this.around.now(), 0, 0);
       }
-      stream.running = true;
-      const done = (error: WireError | null, bytes = 0): void => {
-        stream.running = false;
-        if (error !== null) {
-          stream.failed = error;
-          stream.failedSequence = operation.sequence;
-        }
-        this.complete(stream, operation, error === null ? 'done' : 'failed', error, startedMs, bytes);
-        this.advance(stream);
-      };
-      if (operation.kind === 'wait') this.waitFor(operation.other, operation.otherSequence, done);
-      else if (operation.kind === 'marker') done(null, 0);
-      else this.execute(operation, done);
-      if (stream.running) return;
     }
-    if (stream.ended && !stream.running && stream.queue.length === 0) this.streams.delete(stream.id);
+    stream.advancing = false;
+    this.forgetIdle(stream);
+  }
+
+  private begin(stream: Stream, operation: StreamOperation): void {
+    const startedMs = this.around.now();
+    const done: OperationDone = (error, bytes = 0, pages = 0) => {
+      stream.running = null;
+      this.calling.delete(stream);
+      if (error !== null) this.fail(stream, operation, error);
+      const result = error === null ? 'done' : isAbort(error) ? 'cancelled' : 'failed';
+      this.complete(stream, operation, result, error, startedMs, bytes, pages);
+      this.advance(stream);
+    };
+    stream.running = { operation, done };
+    switch (operation.kind) {
+      case 'wait':
+        this.waitFor(operation.other, operation.otherSequence, done);
+        break;
+      case 'marker':
+        done(null);
+        break;
+      case 'cancelled':
+        done(abortError(operation.reason));
+        break;
+      case 'call':
+        this.calling.add(stream);
+        this.around.call(stream.id, operation.sequence);
+        break;
+      default:
+        this.around.execute(operation, done);
+    }
+  }
+
+  private fail(stream: Stream, operation: StreamOperation, error: WireError): void {
+    if (stream.failed !== null) return;
+    stream.failed = error;
+    stream.failedSequence = operation.sequence;
   }
 
   private complete(
     stream: Stream,
-    operation: StreamOperation,
+    { sequence }: StreamOperation,
     result: StreamEvent['result'],
     error: WireError | null,
     startedMs: number,
     bytes: number,
+    pages: number,
   ): void {
-    stream.completed = operation.sequence;
-    this.report({
+    stream.completed = sequence;
+    this.around.report({
       stream: stream.id,
-      sequence: operation.sequence,
+      sequence,
       result,
       error,
       startedMs,
-      endedMs: this.now(),
+      endedMs: this.around.now(),
       bytes,
+      pages,
     });
     for (let index = this.waiting.length - 1; index >= 0; index--) {
       const waiter = this.waiting[index];
       if (waiter.other !== stream.id || waiter.sequence > stream.completed) continue;
       this.waiting.splice(index, 1);
-      waiter.done(this.failureOf(stream, waiter.sequence));
+      waiter.done(failureOf(stream, waiter.sequence));
     }
   }
 
-  private waitFor(other: number, sequence: number, done: (error: WireError | null) => void): void {
+  private waitFor(other: number, sequence: number, done: OperationDone): void {
     const stream = this.streams.get(other);
     // A stream that is not known has ended, and all of its events with it.
     if (stream === undefined || stream.completed >= sequence) {
-      done(stream === undefined ? null : this.failureOf(stream, sequence));
+      done(stream === undefined ? null : failureOf(stream, sequence));
       return;
     }
     this.waiting.push({ other, sequence, done });
   }
 
-  private failureOf(stream: Stream, sequence: number): WireError | null {
-    if (stream.failed === null || sequence < stream.failedSequence) return null;
-    return wireError('CANCELLED', `cancelled, since the awaited operation failed: ${stream.failed.message}`, {
-      cause: stream.failed.code,
-    });
+  private withdraw({ operation, done }: Running): boolean {
+    if (operation.kind !== 'wait') return this.around.withdraw(operation);
+    const index = this.waiting.findIndex((waiter) => waiter.done === done);
+    if (index === -1) return false;
+    this.waiting.splice(index, 1);
+    return true;
   }
+
+  private forgetIdle(stream: Stream): void {
+    if (stream.ended && isIdle(stream)) this.streams.delete(stream.id);
+  }
+}
+
+function isIdle({ running, queue, head }: Stream): boolean {
+  return running === null && head === queue.length;
+}
+
+/** The queue is cut now and then only: to move a long one up for each operation would keep the manager from everything else. */
+function takeNext(stream: Stream): StreamOperation {
+  const operation = stream.queue[stream.head++];
+  if (stream.head === stream.queue.length || stream.head >= 1024) {
+    stream.queue.splice(0, stream.head);
+    stream.head = 0;
+  }
+  return operation;
+}
+
+/** Why the next operation of the stream may not begin. */
+function refusalOf({ aborted, failed }: Stream): WireError | null {
+  if (aborted !== null || failed === null) return aborted;
+  return wireError('CANCELLED', `cancelled, since an earlier operation of the stream failed: ${failed.message}`, {
+    cause: failed.code,
+  });
+}
+
+function failureOf({ failed, failedSequence }: Stream, sequence: number): WireError | null {
+  if (failed === null || sequence < failedSequence) return null;
+  return wireError('CANCELLED', `cancelled, since the awaited operation failed: ${failed.message}`, {
+    cause: failed.code,
+  });
+}
+
+function abortError(reason: string): WireError {
+  return wireError('CANCELLED', `cancelled before it began: ${reason}`, { cause: 'ABORTED' });
+}
+
+function isAbort({ code, details }: WireError): boolean {
+  return code === 'CANCELLED' && details.cause === 'ABORTED';
 }

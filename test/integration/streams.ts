@@ -1,7 +1,18 @@
 /** Streams and events: order, waiting across streams, what an error cancels, and devices that leave. */
 import assert from 'node:assert/strict';
-import { type AddressSpace, f64, i32, kernel, type OnememError, openSpace } from '../../src/index.js';
-import { failsWith, runTests, sameData, test } from './suite.js';
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import {
+  type AddressSpace,
+  type DeviceSpecification,
+  f64,
+  i32,
+  kernel,
+  type OnememError,
+  openSpace,
+  type StreamEvent,
+} from '../../src/index.js';
+import { failsWith, runTests, sameData, sleep, test } from './suite.js';
 
 const MIB = 2 ** 20;
 
@@ -218,6 +229,322 @@ test('launches of several streams on several devices', () =>
     let expected = 0;
     for (let round = 1; round <= 4; round++) expected = Math.imul(expected, 3) + round;
     sameData(x.data, () => expected);
+  }));
+
+/** What a promise rejects with; it must. */
+async function rejection(promise: Promise<unknown>): Promise<OnememError> {
+  return promise.then(
+    () => assert.fail('it should have been rejected'),
+    (error: OnememError) => error,
+  );
+}
+
+const KINDS: readonly DeviceSpecification[] = [
+  { kind: 'process', memory: '8MiB' },
+  { kind: 'simulated', memory: '8MiB' },
+];
+
+for (const specification of KINDS) {
+  test(`functions of the program run in their turn: ${specification.kind}`, async () => {
+    await using space = await openSpace({ devices: [specification] });
+    const [device] = space.devices;
+    const n = 2 ** 14;
+    const x = space.array(Int32Array, n);
+    using stream = device.stream();
+    const seen: number[] = [];
+    let expected = 0;
+    for (let i = 1; i <= 30; i++) {
+      stream.launch(mix, { x, add: i }, { size: n });
+      expected = Math.imul(expected, 3) + i;
+      stream.call(() => {
+        seen.push(x.data[i]);
+      });
+      stream.call(async () => {
+        // Later work waits for the promise: the device must not have gone on.
+        const before = x.data[n - 1];
+        await sleep(i % 5);
+        assert.equal(x.data[n - 1], before);
+        x.data[i]++;
+        x.data[i]--;
+      });
+    }
+    await stream.synchronize();
+    let value = 0;
+    assert.deepEqual(
+      seen,
+      Array.from({ length: 30 }, (_, i) => {
+        value = Math.imul(value, 3) + i + 1;
+        return value;
+      }),
+    );
+    sameData(x.data, () => expected);
+    space.checkInvariants();
+  });
+}
+
+test('a function that throws or rejects fails its stream', () =>
+  withSpace(1, async (space) => {
+    const x = space.array(Int32Array, 16);
+    using stream = space.devices[0].stream();
+    using other = space.devices[0].stream();
+    let called = 0;
+    for (const how of ['throws', 'rejects'] as const) {
+      const thrown = new RangeError(`meant to fail: ${how}`);
+      const event = stream.call(how === 'throws' ? () => assert.fail(thrown) : () => Promise.reject(thrown));
+      const later = stream.launch(mix, { x, add: 1 }, { size: 16 });
+      const never = stream.call(() => called++);
+      other.wait(event);
+      const dependent = other.call(() => called++);
+      const error = await failsWith('CALLBACK_ERROR', () => stream.synchronize());
+      assert.match(error.message, /a function that the stream called failed: meant to fail/);
+      assert.equal(error.cause, thrown);
+      assert.equal(event.error?.cause, thrown);
+      assert.match(error.stack ?? '', /streams/);
+      assert.deepEqual([event.result, later.result, never.result], ['failed', 'cancelled', 'cancelled']);
+      await failsWith('CANCELLED', () => other.synchronize());
+      assert.equal(dependent.result, 'cancelled');
+    }
+    const odd = stream.call(() => Promise.reject('no error at all'));
+    assert.equal((await failsWith('CALLBACK_ERROR', () => odd.synchronize())).cause, 'no error at all');
+    await stream.synchronize().catch(() => undefined);
+    assert.equal(called, 0);
+    sameData(x.data, () => 0);
+    await stream.call(() => called++).synchronize();
+    assert.equal(called, 1);
+    await failsWith('CALLBACK', () => stream.call('function' as never));
+  }));
+
+test('a function may use the space, and is refused where it would wait for itself', () =>
+  withSpace(1, async (space) => {
+    const [device] = space.devices;
+    const x = space.array(Int32Array, 4096);
+    using stream = device.stream();
+    using other = device.stream();
+    const earlier = stream.launch(mix, { x, add: 1 }, { size: 4096 });
+    let own: StreamEvent | null = null;
+    const event = stream.call(async () => {
+      await earlier.synchronize();
+      // Streams of their own go on meanwhile.
+      await device.run(mix, { x, add: 2 }, { size: 4096 });
+      other.launch(mix, { x, add: 3 }, { size: 4096 });
+      await other.synchronize();
+      await failsWith('DEADLOCK', () => stream.synchronize());
+      await failsWith('DEADLOCK', () => own?.synchronize());
+      await sleep(1);
+      await failsWith('DEADLOCK', () => stream.launch(mix, { x, add: 4 }, { size: 4096 }).synchronize());
+      // What is not awaited here is waited for afterwards.
+      setTimeout(() => stream.synchronize().then(after, after), 60);
+    });
+    own = event;
+    let waited = 0;
+    const after = (error?: unknown): void => {
+      assert.equal(error, undefined);
+      waited++;
+    };
+    await event.synchronize();
+    await stream.synchronize();
+    sameData(x.data, () => ((1 * 3 + 2) * 3 + 3) * 3 + 4);
+    while (waited === 0) await sleep(5);
+  }));
+
+test('a function whose thread has ended fails its stream, and nobody waits for it', () =>
+  withSpace(1, async (space) => {
+    const [device] = space.devices;
+    const x = space.array(Int32Array, 16);
+    for (const how of ['terminate', 'leave']) {
+      const worker = new Worker(new URL('./programs/calling-thread.js', import.meta.url), {
+        workerData: { array: x.handle, how },
+      });
+      const [message] = await once(worker, 'message');
+      using stream = device.stream();
+      // The last operation of the worker's stream waits for its function, which never ends.
+      const { id, sequence } = message as { id: number; sequence: number };
+      stream.wait({ stream: { id, space }, sequence } as unknown as StreamEvent);
+      const event = stream.launch(mix, { x, add: 1 }, { size: 16 });
+      if (how === 'terminate') await worker.terminate();
+      else worker.postMessage('leave');
+      await failsWith('CANCELLED', () => stream.synchronize());
+      assert.equal(event.result, 'cancelled');
+      await worker.terminate();
+    }
+    sameData(x.data, () => 0);
+  }));
+
+test('the space is closed while a function runs', async () => {
+  const space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
+  const stream = space.devices[0].stream();
+  let release = (): void => undefined;
+  const started = new Promise<void>((resolve) => {
+    stream.call(async () => {
+      resolve();
+      await new Promise<void>((done) => {
+        release = done;
+      });
+    });
+  });
+  const late = stream.call(() => assert.fail('it must not be called any more'));
+  await started;
+  await space.close();
+  await failsWith('SPACE_CLOSED', () => late.synchronize());
+  await failsWith('SPACE_CLOSED', () => late.elapsedMs);
+  release();
+  await sleep(20);
+});
+
+test('a signal cancels what has not begun, for good', () =>
+  withSpace(1, async (space) => {
+    const [device] = space.devices;
+    const x = space.array(Int32Array, 4096);
+    const controller = new AbortController();
+    const reason = new Error('enough');
+    const stream = device.stream({ signal: controller.signal });
+    let begun = (): void => undefined;
+    const calling = new Promise<void>((resolve) => {
+      begun = resolve;
+    });
+    const first = stream.launch(mix, { x, add: 1 }, { size: 4096 });
+    const runs = stream.call(async () => {
+      begun();
+      await sleep(50);
+    });
+    const waits = stream.launch(mix, { x, add: 2 }, { size: 4096 });
+    const copies = stream.copy(new Int32Array(4096), x);
+    await calling;
+    controller.abort(reason);
+    const error = await rejection(stream.synchronize());
+    assert.equal(error.code, 'CANCELLED');
+    assert.equal(error.cause, reason);
+    assert.match(error.message, /its signal was aborted \(enough\)/);
+    assert.deepEqual(
+      [first, runs, waits, copies].map(({ result }) => result),
+      ['done', 'done', 'cancelled', 'cancelled'],
+    );
+    assert.equal(copies.error?.cause, reason);
+    // It stays so.
+    const late = stream.launch(mix, { x, add: 3 }, { size: 4096 });
+    assert.equal((await rejection(late.synchronize())).cause, reason);
+    assert.equal((await rejection(stream.synchronize())).cause, reason);
+    assert.equal((await rejection(stream.synchronize())).cause, reason);
+    sameData(x.data, () => 1);
+    // One that was aborted before.
+    using never = device.stream({ signal: AbortSignal.abort('from the start') });
+    assert.equal(
+      (await rejection(never.launch(mix, { x, add: 4 }, { size: 4096 }).synchronize())).cause,
+      'from the start',
+    );
+    // A stream that has been disposed still hears of it.
+    const second = new AbortController();
+    const disposed = device.stream({ signal: second.signal });
+    const running = disposed.launch(slowMix, { x, add: 5, ms: 40 }, { size: 4096 });
+    const queued = disposed.launch(mix, { x, add: 6 }, { size: 4096 });
+    disposed[Symbol.dispose]();
+    await sleep(10);
+    second.abort();
+    await running.synchronize();
+    assert.equal((await rejection(queued.synchronize())).cause, second.signal.reason);
+    sameData(x.data, () => 1 * 3 + 5);
+    await failsWith('SIGNAL', () => device.stream({ signal: 'abort' as never }));
+    assert.equal(space.stats().allocatedBytes, 4 * 4096);
+  }));
+
+test('a signal of one launch', () =>
+  withSpace(2, async (space) => {
+    const [device, second] = space.devices;
+    const x = space.array(Int32Array, 4096);
+    const y = space.array(Int32Array, 4096);
+    // A launch that waits for its device has not begun.
+    const busy = device.run(slowMix, { x, add: 1, ms: 80 }, { size: 4096 });
+    const controller = new AbortController();
+    const started = performance.now();
+    const waiting = device.run(mix, { x: y, add: 2 }, { size: 4096, signal: controller.signal });
+    const behind = device.run(mix, { x: y, add: 3 }, { size: 4096 });
+    setTimeout(() => controller.abort(new TypeError('stop')), 10);
+    const error = await rejection(waiting);
+    assert.equal(error.code, 'CANCELLED');
+    assert.ok(error.cause instanceof TypeError);
+    assert.ok(performance.now() - started < 75, 'it waited for the launch before it');
+    await Promise.all([busy, behind]);
+    sameData(y.data, () => 3);
+    // One that runs is let finish, and one that has ended does not mind.
+    const late = new AbortController();
+    const run = device.run(slowMix, { x, add: 2, ms: 40 }, { size: 4096, signal: late.signal });
+    await sleep(15);
+    late.abort();
+    await run;
+    sameData(x.data, () => 1 * 3 + 2);
+    // Aborted before: nothing is staged, nothing runs.
+    const plain = new Int32Array(4096).fill(9);
+    const aborted = await rejection(
+      device.run(mix, { x: plain, add: 1 }, { size: 4096, signal: AbortSignal.abort('no') }),
+    );
+    assert.equal(aborted.cause, 'no');
+    sameData(plain, () => 9);
+    // In the middle of a stream it cancels what comes after it, as a failure does.
+    using stream = second.stream();
+    const middle = new AbortController();
+    const before = stream.launch(slowMix, { x, add: 1, ms: 30 }, { size: 4096 });
+    const cancelled = stream.launch(mix, { x, add: 100 }, { size: 4096, signal: middle.signal });
+    const after = stream.launch(mix, { x, add: 1000 }, { size: 4096 });
+    middle.abort('not this one');
+    assert.equal((await rejection(stream.synchronize())).cause, 'not this one');
+    assert.deepEqual([before.result, cancelled.result, after.result], ['done', 'cancelled', 'cancelled']);
+    assert.equal((after.error as OnememError).code, 'CANCELLED');
+    assert.match(after.error?.message ?? '', /not this one/);
+    stream.launch(mix, { x, add: 7 }, { size: 4096 });
+    await stream.synchronize();
+    sameData(x.data, () => (5 * 3 + 1) * 3 + 7);
+    // A stream that waits for another one has not begun what comes after.
+    const waits = new AbortController();
+    using patient = device.stream({ signal: waits.signal });
+    const slow = stream.launch(slowMix, { x, add: 0, ms: 60 }, { size: 4096 });
+    patient.wait(slow);
+    const dependent = patient.launch(mix, { x, add: 1 }, { size: 4096 });
+    await sleep(5);
+    waits.abort('tired');
+    assert.equal((await rejection(dependent.synchronize())).cause, 'tired');
+    assert.equal(slow.done, false);
+    await slow.synchronize();
+    assert.equal(space.stats().allocatedBytes, 8 * 4096);
+  }));
+
+test('prefetch says which elements it was about', () =>
+  withSpace(1, async (space) => {
+    const x = space.array(Float64Array, 2 * MIB);
+    x.data.fill(1);
+    using stream = space.devices[0].stream();
+    const part = stream.prefetch(x.range(600, 1030));
+    const end = stream.prefetch(x.range(2 * MIB - 1, 2 * MIB));
+    // 16 MiB to a device of 8: as much as it has room for.
+    const all = stream.prefetch(x.range());
+    const marker = stream.record();
+    assert.equal(part.elements, null);
+    await stream.synchronize();
+    assert.deepEqual([part.elements, part.bytes], [{ begin: 512, end: 1536 }, 8192]);
+    assert.deepEqual([end.elements, end.bytes], [{ begin: 2 * MIB - 512, end: 2 * MIB }, 4096]);
+    assert.equal(all.elements?.begin, 0);
+    const room = all.elements?.end ?? 0;
+    assert.ok(room > MIB / 2 && room < 2 * MIB, `${room} elements`);
+    assert.equal(all.bytes, room * 8);
+    assert.equal(marker.elements, null);
+  }));
+
+test('many operations that end at once', () =>
+  withSpace(1, async (space) => {
+    const x = space.array(Int32Array, 16);
+    using stream = space.devices[0].stream();
+    stream.launch(slowMix, { x, add: 1, ms: 100 }, { size: 16 });
+    const events = Array.from({ length: 20_000 }, () => stream.record());
+    await stream.synchronize();
+    assert.ok(events.every(({ result }) => result === 'done'));
+  }));
+
+test('times of different spaces are not compared', () =>
+  withSpace(1, async (space) => {
+    await using elsewhere = await openSpace({ devices: [{ kind: 'simulated', memory: '4MiB' }] });
+    const here = space.devices[0].stream().record();
+    const there = elsewhere.devices[0].stream().record();
+    await Promise.all([here.synchronize(), there.synchronize()]);
+    await failsWith('FOREIGN_EVENT', () => here.since(there));
   }));
 
 await runTests();

@@ -1,0 +1,43 @@
+/** AbortSignals of streams and of single operations. */
+import type { Client } from './client.js';
+import { typeError } from './errors.js';
+
+/** Refuses what is no signal, by name. */
+export function checkSignal(signal: unknown): void {
+  if (signal === undefined || signal instanceof AbortSignal) return;
+  throw typeError(
+    'SIGNAL',
+    `signal is ${String(signal)}; it must be an AbortSignal, such as new AbortController().signal`,
+  );
+}
+
+/** The reason of a signal, in words for those who see only a message. */
+export function reasonOf(signal: AbortSignal): string {
+  const { reason } = signal as { reason: unknown };
+  return `its signal was aborted (${reason instanceof Error ? reason.message : String(reason)})`;
+}
+
+/** What a stream and whatever listens for its signal both know; the stream itself may be collected meanwhile. */
+export interface StreamState {
+  readonly id: number;
+  closed: boolean;
+}
+
+/** Has everything of a stream that has not begun cancelled when the signal is aborted. Returns how to stop listening. */
+export function cancelStreamOn(signal: AbortSignal, client: Client, state: StreamState): () => void {
+  const abort = (): void =>
+    client.tell('cancel', { stream: state.id, sequence: null, ended: state.closed, reason: reasonOf(signal) });
+  if (signal.aborted) {
+    abort();
+    return () => undefined;
+  }
+  signal.addEventListener('abort', abort, { once: true });
+  return () => signal.removeEventListener('abort', abort);
+}
+
+/** The same for one operation. */
+export function cancelOperationOn(signal: AbortSignal, client: Client, stream: number, sequence: number): () => void {
+  const abort = (): void => client.tell('cancel', { stream, sequence, ended: true, reason: reasonOf(signal) });
+  signal.addEventListener('abort', abort, { once: true });
+  return () => signal.removeEventListener('abort', abort);
+}

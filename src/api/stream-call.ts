@@ -1,0 +1,42 @@
+/** Functions of the program's that streams call in their order. */
+import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
+import type { WireError } from '../pager/protocol.js';
+import { OnememError } from './errors.js';
+import type { StreamEvent } from './stream-event.js';
+
+/** The call in whose course code runs, through all that it awaits. */
+interface Call {
+  readonly event: StreamEvent;
+  running: boolean;
+}
+
+const calls = new AsyncLocalStorage<Call>();
+
+/** Prepares a function for its call, in the asynchronous context of whoever handed it in. The result tells how it ended. */
+export function prepareCall(event: StreamEvent, callback: () => unknown): () => Promise<WireError | null> {
+  const resource = new AsyncResource('OnememStreamCall');
+  return async () => {
+    const call: Call = { event, running: true };
+    try {
+      await resource.runInAsyncScope(() => calls.run(call, callback));
+      return null;
+    } catch (thrown) {
+      event.thrown = { value: thrown };
+      const { message, stack } = thrown instanceof Error ? thrown : { message: String(thrown), stack: undefined };
+      const wire = { name: 'OnememError', code: 'CALLBACK_ERROR', details: {} } as const;
+      return { ...wire, message: `a function that the stream called failed: ${message}`, ...(stack && { stack }) };
+    } finally {
+      call.running = false;
+    }
+  };
+}
+
+/** Throws where a function that runs on a stream waits for what its stream does after it: neither would ever end. */
+export function refuseDeadlock({ stream, sequence }: StreamEvent): void {
+  const call = calls.getStore();
+  if (call?.running !== true || call.event.stream !== stream || sequence < call.event.sequence) return;
+  throw new OnememError(
+    'DEADLOCK',
+    'a function that the stream called waits for its own stream, which waits for the function; let it return first, or use another stream',
+  );
+}
