@@ -1,7 +1,7 @@
 /** What must hold between any two events. Costs a walk over all blocks: for tests, the simulator, and production on demand. */
 import { isEmpty, type Mask, next, size, WORDS } from './mask.js';
 import type { Processor, State } from './state.js';
-import { PAGES_PER_BLOCK, Status } from './types.js';
+import { HOST, PAGES_PER_BLOCK, Status } from './types.js';
 import type { Block, Residence } from './va-block.js';
 
 /** Throws an Error that names the first broken invariant, the block and the page. */
@@ -48,6 +48,10 @@ function checkContents(block: Block): void {
     if (nowhere !== 0) refuse(block, word, nowhere, 'what was written is nowhere (invariant 7)');
     const kept = dirty[word] & freed[word];
     if (kept !== 0) refuse(block, word, kept, 'a freed page counts as written');
+    const half = block.unreadable[word] & ~block.unwritable[word];
+    if (half !== 0) refuse(block, word, half, 'a page that may not be read may be written (invariant 8)');
+    const moved = block.pinned[word] & block.dirty[word] & ~(residences[HOST]?.resident[word] ?? 0);
+    if (moved !== 0) refuse(block, word, moved, 'a pinned page is not in host memory (invariant 10)');
   }
 }
 
@@ -66,6 +70,12 @@ function checkRights(state: State, block: Block): void {
       if (blind !== 0) refuse(block, word, blind, `processor ${id} may write a page that it may not read`);
       const absent = mapped & ~((own?.resident[word] ?? 0) | scratch);
       if (absent !== 0) refuse(block, word, absent, `processor ${id} maps a page that its node does not hold`);
+      const forbidden = (mapped & block.unreadable[word] & ~scratch) | (writable & block.unwritable[word]);
+      if (forbidden !== 0)
+        refuse(block, word, forbidden, `processor ${id} has a right that is protected (invariant 8)`);
+      const unsaved = writable & block.guarded[word];
+      if (unsaved !== 0)
+        refuse(block, word, unsaved, `processor ${id} may write what a clone still needs (invariant 9)`);
       if (writable !== 0) checkWriter(block, id, word, writable);
     }
   }
@@ -148,7 +158,7 @@ function checkBudget(processor: Processor, backed: number): void {
 
 /** With nothing under way, whoever waits must wait for a launch's hold; anybody else would wait for ever (invariant 6). */
 function checkNobodyForgotten(state: State): void {
-  if (state.holds > 0) return;
+  if (state.holds > 0 || state.saves > 0) return;
   for (const block of state.va.blocks.values()) {
     if (block.operation !== null) continue;
     // Such a block waits for the event that tells which device died.

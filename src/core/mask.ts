@@ -47,6 +47,11 @@ export function isEmpty(mask: Mask): boolean {
   return true;
 }
 
+export function equals(a: Mask, b: Mask): boolean {
+  for (let word = 0; word < WORDS; word++) if (a[word] !== b[word]) return false;
+  return true;
+}
+
 export function clear(mask: Mask): void {
   for (let word = 0; word < WORDS; word++) mask[word] = 0;
 }

@@ -68,6 +68,15 @@ class Recorder implements Commands {
   drained(processor: number): void {
     this.log.push(`${name(processor)} drained`);
   }
+  save(page: number, count: number): void {
+    this.log.push(`save ${page}+${count}`);
+  }
+  invalidate(page: number, count: number, reason: string, owner: number): void {
+    this.log.push(`invalidate ${page}+${count} ${reason} for ${name(owner)}`);
+  }
+  invalidated(page: number, count: number, reason: string, owner: number): void {
+    this.log.push(`invalidated ${page}+${count} ${reason} for ${name(owner)}`);
+  }
 
   /** What was asked for since the last time. */
   take(): string[] {

@@ -3,8 +3,22 @@
  * It knows no clock, no file and no thread; whoever drives it hands in what happened and carries out what it asks for, so
  * that the pager and the simulator run the same code.
  */
-import { addRun, clear, createMask, has, isEmpty, next, nextAbsent, size } from './mask.js';
-import { revokeDone, transferDone } from './operation.js';
+import {
+  add,
+  addRun,
+  clear,
+  createMask,
+  equals,
+  has,
+  isEmpty,
+  type Mask,
+  next,
+  nextAbsent,
+  remove,
+  removeRun,
+  size,
+} from './mask.js';
+import { isProvided, revokeDone, transferDone } from './operation.js';
 import { loseNode, service } from './service.js';
 import {
   createProcessor,
@@ -20,6 +34,7 @@ import {
   type Request,
   releaseBacking,
   type State,
+  somethingMoves,
   unprotectAll,
 } from './state.js';
 import {
@@ -44,6 +59,13 @@ export interface LaunchArgument {
   readonly first: number;
   readonly count: number;
   readonly use: 'in' | 'out' | 'inout';
+}
+
+export interface AcquireOptions {
+  /** The processor wants the pages for itself, for atomic operations; subscribers are told so. */
+  readonly exclusive?: boolean;
+  /** Other pages wait for these: what was asked for before does not hold this up. */
+  readonly ahead?: boolean;
 }
 
 export interface ProcessorFigures {
@@ -79,6 +101,15 @@ function blocksOf(args: readonly LaunchArgument[]): number[] {
   return [...blocks].sort((a, b) => b - a);
 }
 
+/** The pages of [first, end) that lie in a block. */
+function blockMask(index: number, first: number, end: number): Mask {
+  const mask = createMask();
+  const from = Math.max(first - index * PAGES_PER_BLOCK, 0);
+  const to = Math.min(end - index * PAGES_PER_BLOCK, PAGES_PER_BLOCK);
+  addRun(mask, from, to - from);
+  return mask;
+}
+
 export class MemoryManager {
   readonly state: State;
   private readonly launches = new Map<number, Launch>();
@@ -111,9 +142,12 @@ export class MemoryManager {
     return id;
   }
 
-  /** Reserves addresses for `pages` pages. Null: the space has none left. Nothing is touched. */
-  allocate(pages: number, options: RangeOptions): Range | null {
-    return this.state.va.allocate(pages, options);
+  /**
+   * Reserves addresses for `pages` pages, or for `reserved` when the range is to grow. Null: the space has none left. Nothing is
+   * touched.
+   */
+  allocate(pages: number, options: RangeOptions, reserved?: number): Range | null {
+    return this.state.va.allocate(pages, options, reserved);
   }
 
   /** A thread of the processor waits for a page. A hint only: what is there already wakes the thread and changes nothing. */
@@ -174,8 +208,9 @@ export class MemoryManager {
     access: Access,
     map: boolean,
     hold: boolean,
+    options: AcquireOptions = {},
   ): void {
-    this.request(request, 'present', processor, first, count, access, map, hold);
+    this.request(request, 'present', processor, first, count, access, map, hold, options);
   }
 
   /** Ends a hold that `acquire` with the same arguments took. One that failed holds nothing and needs none. */
@@ -183,7 +218,7 @@ export class MemoryManager {
     const last = Math.floor((first + count - 1) / PAGES_PER_BLOCK);
     if (count > 0) {
       for (let block = Math.floor(first / PAGES_PER_BLOCK); block <= last; block++) {
-        if (this.dropHold(processor, block, access)) this.state.holds--;
+        if (this.dropHold(processor, block, first, first + count, access)) this.state.holds--;
       }
     }
     this.run();
@@ -192,6 +227,171 @@ export class MemoryManager {
   /** Forgets the content of pages: they read as zero from now on. Their memory is kept. */
   zero(request: number, first: number, count: number): void {
     this.request(request, 'zero', HOST, first, count, Access.None, false, false);
+  }
+
+  /**
+   * Lets everybody do no more than `access` to these pages from now on. More than the range was made with is not to be had: the
+   * caller has looked.
+   */
+  protect(request: number, first: number, count: number, access: Access): void {
+    const { va } = this.state;
+    const range = va.rangeOfPage(first);
+    if (range !== undefined) {
+      const begin = first - range.first;
+      if (access === Access.None) {
+        // What clones need is read before nobody may read it any more: such blocks must not be made with the new right.
+        range.guards.each(begin, begin + count, (from, to, guarded) => {
+          for (let page = range.first + from; guarded && page < range.first + to; page += PAGES_PER_BLOCK)
+            va.block(Math.floor(page / PAGES_PER_BLOCK));
+          if (guarded) va.block(Math.floor((range.first + to - 1) / PAGES_PER_BLOCK));
+        });
+      }
+      range.protection.set(begin, begin + count, access);
+    }
+    this.request(request, 'protect', HOST, first, count, access, false, false);
+  }
+
+  /**
+   * From when this is done these pages, which have been cloned, are not written before `save` has been answered for them. What is
+   * already guarded stays so.
+   */
+  guard(request: number, first: number, count: number): void {
+    const range = this.state.va.rangeOfPage(first);
+    range?.guards.set(first - range.first, first - range.first + count, true);
+    this.request(request, 'guard', HOST, first, count, Access.Read, false, false);
+  }
+
+  /** Whoever cloned these pages has their content: those who want to write them may go on. */
+  saved(first: number, count: number): void {
+    const { state } = this;
+    const index = Math.floor(first / PAGES_PER_BLOCK);
+    const block = state.va.blocks.get(index);
+    if (block === undefined) throw new Error(`pages from ${first} on were not asked to be saved`);
+    const { range } = block;
+    removeRun(block.guarded, first - index * PAGES_PER_BLOCK, count);
+    removeRun(block.saving, first - index * PAGES_PER_BLOCK, count);
+    range.guards.set(first - range.first, first - range.first + count, false);
+    state.saves--;
+    makeReady(state, block);
+    this.run();
+  }
+
+  /**
+   * Fills pages of one block from their provider and makes the content theirs from then on, which the provider need not give again.
+   * A single page that cannot be filled is lost; of several each must be asked for again. What is dirty, blank or freed already
+   * stays as it is.
+   */
+  own(request: number, first: number, count: number): void {
+    this.request(request, 'own', HOST, first, count, Access.Read, false, false, { ahead: true });
+  }
+
+  /**
+   * Makes the range have `pages` pages, of which those from page `from` of the range on are new and zero, also where it had some
+   * before and gave them back. No request for these may be under way.
+   */
+  grow(range: Range, from: number, pages: number): void {
+    const { state } = this;
+    if (pages > range.reserved) throw new Error(`a range of ${range.reserved} reserved pages cannot have ${pages}`);
+    const end = range.first + pages;
+    for (let page = range.first + from; page < end; ) {
+      const index = Math.floor(page / PAGES_PER_BLOCK);
+      const next = Math.min(end, (index + 1) * PAGES_PER_BLOCK);
+      const block = state.va.blocks.get(index);
+      if (block !== undefined) {
+        const before = size(block.freed);
+        addRun(block.inside, page - index * PAGES_PER_BLOCK, next - page);
+        removeRun(block.freed, page - index * PAGES_PER_BLOCK, next - page);
+        removeRun(block.unreadable, page - index * PAGES_PER_BLOCK, next - page);
+        if (range.writable) removeRun(block.unwritable, page - index * PAGES_PER_BLOCK, next - page);
+        range.freedPages -= before - size(block.freed);
+      }
+      page = next;
+    }
+    range.protection.set(from, pages, range.writable ? Access.Write : Access.Read);
+    range.pages = Math.max(range.pages, pages);
+  }
+
+  /** Whether the page's content is what its provider gives: nobody has written, emptied, freed or lost it. */
+  isInherited(page: number): boolean {
+    const block = this.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
+    const range = this.state.va.rangeOfPage(page);
+    if (block === undefined || range === undefined) return range?.provided === true;
+    const inBlock = page % PAGES_PER_BLOCK;
+    return isProvided(block, inBlock) && !has(block.dirty, inBlock) && !has(block.lost, inBlock);
+  }
+
+  /** Whether something is under way in the page's block. */
+  isMoving(page: number): boolean {
+    const block = this.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
+    return block !== undefined && block.operation !== null;
+  }
+
+  isLost(page: number): boolean {
+    const block = this.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
+    return block !== undefined && has(block.lost, page % PAGES_PER_BLOCK);
+  }
+
+  /** Whether the page is known to be zero without a look at it. */
+  isZero(page: number): boolean {
+    const block = this.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
+    const range = this.state.va.rangeOfPage(page);
+    if (block === undefined) return range !== undefined && !range.provided;
+    const inBlock = page % PAGES_PER_BLOCK;
+    return !isProvided(block, inBlock) && !has(block.dirty, inBlock) && !has(block.lost, inBlock);
+  }
+
+  /** These pages are zero, whatever their provider would give; what a node holds of them already stays. */
+  blank(first: number, count: number): void {
+    for (let page = first; page < first + count; page++) {
+      const block = this.state.va.block(Math.floor(page / PAGES_PER_BLOCK));
+      if (block !== undefined) add(block.blank, page % PAGES_PER_BLOCK);
+    }
+  }
+
+  /** Pages that are present on the host stay there, and no device gets them for writing. */
+  pin(first: number, count: number, on: boolean): void {
+    const { state } = this;
+    for (let page = first; page < first + count; ) {
+      const index = Math.floor(page / PAGES_PER_BLOCK);
+      const inBlock = page - index * PAGES_PER_BLOCK;
+      const pages = Math.min(first + count - page, PAGES_PER_BLOCK - inBlock);
+      const block = state.va.block(index);
+      if (block !== undefined) {
+        if (on) addRun(block.pinned, inBlock, pages);
+        else removeRun(block.pinned, inBlock, pages);
+        makeReady(state, block);
+      }
+      page += pages;
+    }
+    processorOf(state, HOST).pump = true;
+    this.run();
+  }
+
+  /** The host has lost its mapping of a page by other means than a command: it was poisoned. */
+  unmapped(page: number): void {
+    const block = this.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
+    const mapping = block?.mappings[HOST];
+    if (mapping === undefined) return;
+    remove(mapping.mapped, page % PAGES_PER_BLOCK);
+    remove(mapping.writable, page % PAGES_PER_BLOCK);
+  }
+
+  /** Whether these pages may be used so, by what is known now: why not, or null. */
+  denial(first: number, count: number, access: Access, processor: ProcessorId): DenyReason | null {
+    const { state } = this;
+    const range = state.va.rangeOfPage(first);
+    if (range === undefined) return 'OUTSIDE';
+    let reason: DenyReason | null = null;
+    range.protection.each(first - range.first, first - range.first + count, (_from, _to, allowed) => {
+      if (allowed < Access.Read) reason = 'NO_ACCESS';
+      else if (allowed < access) reason ??= 'READ_ONLY';
+    });
+    if (reason !== null || access !== Access.Write || processor === HOST) return reason;
+    for (let page = first; page < first + count; page++) {
+      const block = state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
+      if (block !== undefined && has(block.pinned, page % PAGES_PER_BLOCK)) return 'PINNED';
+    }
+    return null;
   }
 
   /** Gives pages back for good. Later accesses are denied. */
@@ -334,6 +534,10 @@ export class MemoryManager {
       held: [],
     };
     this.launches.set(id, launch);
+    // Nothing is emptied for a launch that could not write it then.
+    for (const { use, first, count } of args) {
+      if (use === 'out' && count > 0) launch.failure ??= this.denial(first, count, Access.Write, processor);
+    }
     if (launch.failure === null) {
       for (const { use, first, count } of args)
         if (use === 'out') this.requestFor(launch, 'zero', first, count, Access.None);
@@ -383,7 +587,7 @@ export class MemoryManager {
   recycle(range: Range): boolean {
     const { state } = this;
     const first = range.first / PAGES_PER_BLOCK;
-    const end = first + Math.ceil(range.pages / PAGES_PER_BLOCK);
+    const end = first + Math.ceil(range.reserved / PAGES_PER_BLOCK);
     for (let index = first; index < end; index++) {
       const block = state.va.blocks.get(index);
       if (block === undefined) continue;
@@ -423,8 +627,13 @@ export class MemoryManager {
       nodes[at] = access[at] = flags[at] = 0;
       const block = state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
       const range = state.va.rangeOfPage(page);
+      if (range !== undefined) {
+        const right = range.protection.at(page - range.first);
+        if (right === Access.None) flags[at] = PageState.NoAccess | PageState.ReadOnly;
+        else if (right === Access.Read) flags[at] = PageState.ReadOnly;
+      }
       if (block === undefined) {
-        if (range?.provided === true) flags[at] = PageState.Provided;
+        if (range?.provided === true) flags[at] |= PageState.Provided;
         continue;
       }
       const inBlock = page % PAGES_PER_BLOCK;
@@ -445,6 +654,7 @@ export class MemoryManager {
       if (has(block.freed, inBlock)) flags[at] |= PageState.Freed;
       if (has(block.lost, inBlock)) flags[at] |= PageState.Lost;
       if (has(block.dirty, inBlock)) flags[at] |= PageState.Dirty;
+      if (has(block.pinned, inBlock)) flags[at] |= PageState.Pinned;
       if (block.range.provided && !has(block.blank, inBlock)) flags[at] |= PageState.Provided;
     }
   }
@@ -470,7 +680,9 @@ export class MemoryManager {
     access: Access,
     map: boolean,
     hold: boolean,
+    options: AcquireOptions = {},
   ): void {
+    const { exclusive = false, ahead = false } = options;
     const request: Request = {
       id,
       kind,
@@ -478,6 +690,8 @@ export class MemoryManager {
       access,
       map,
       hold,
+      exclusive,
+      ahead,
       first,
       end: first + count,
       cursor: first,
@@ -513,21 +727,23 @@ export class MemoryManager {
       const start = request.cursor - index * PAGES_PER_BLOCK;
       const end = Math.min(request.end - index * PAGES_PER_BLOCK, PAGES_PER_BLOCK);
       request.cursor = index * PAGES_PER_BLOCK + end;
+      const unseen = request.kind === 'protect' || request.kind === 'guard';
+      // A block that nobody has touched learns of these when it is made.
+      if (unseen && !state.va.blocks.has(index) && state.va.rangeOfPage(index * PAGES_PER_BLOCK + start) !== undefined)
+        continue;
       const block = state.va.block(index);
       if (block === undefined) {
         request.failure ??= 'OUTSIDE';
         continue;
       }
-      const mask = createMask();
-      addRun(mask, start, end - start);
       request.outstanding++;
-      this.addTask(block, request, mask);
+      this.addTask(block, request, blockMask(index, request.first, request.end));
     }
   }
 
   private addTask(block: Block, request: Request, mask: Int32Array): void {
-    const { kind, processor, access, map, hold, id } = request;
-    block.tasks.push({ kind, mask, processor, access, map, hold, request: id });
+    const { kind, processor, access, map, hold, exclusive, ahead, id } = request;
+    block.tasks.push({ kind, mask, processor, access, map, hold, exclusive, ahead, request: id, written: false });
     makeReady(this.state, block);
   }
 
@@ -621,22 +837,19 @@ export class MemoryManager {
   private dropHolds(request: Request): void {
     const first = Math.floor(request.first / PAGES_PER_BLOCK);
     for (let block = first; block < first + request.held; block++)
-      this.dropHold(request.processor, block, request.access);
+      this.dropHold(request.processor, block, request.first, request.end, request.access);
     request.held = 0;
   }
 
-  private dropHold(id: ProcessorId, index: number, access: Access): boolean {
+  private dropHold(id: ProcessorId, index: number, first: number, end: number, access: Access): boolean {
     const { state } = this;
     const block = state.va.blocks.get(index);
     const mapping = block?.mappings[id];
     if (block === undefined || mapping === undefined) return false;
-    if (access === Access.Write) {
-      if (mapping.holdWrite === 0) return false;
-      mapping.holdWrite--;
-    } else {
-      if (mapping.holdRead === 0) return false;
-      mapping.holdRead--;
-    }
+    const mask = blockMask(index, first, end);
+    const at = mapping.holds.findIndex((hold) => hold.access === access && equals(hold.mask, mask));
+    if (at === -1) return false;
+    mapping.holds.splice(at, 1);
     makeReady(state, block);
     processorOf(state, id).pump = true;
     return true;
@@ -662,6 +875,8 @@ export class MemoryManager {
       access: Access.None,
       map: false,
       hold: false,
+      exclusive: false,
+      ahead: false,
       first: 0,
       end: 0,
       cursor: 0,
@@ -690,7 +905,7 @@ export class MemoryManager {
     const processor = processorOf(state, id);
     for (const block of state.va.blocks.values()) {
       const mapping = block.mappings[id];
-      if (mapping !== undefined) state.holds -= mapping.holdRead + mapping.holdWrite;
+      if (mapping !== undefined) state.holds -= mapping.holds.length;
       // What could not be brought home, because every copy failed, goes with the processor.
       loseNode(state, block, processor);
       block.residences[id] = undefined;
@@ -727,7 +942,7 @@ export class MemoryManager {
     let any = false;
     for (const processor of state.processors) {
       if (processor === undefined) continue;
-      const idle = state.activeOperations === 0 && state.holds === 0;
+      const idle = !somethingMoves(state);
       if (!processor.pump && !(idle && processor.waiters.size > 0)) continue;
       if (processor.id === HOST && processor.pump) {
         for (let index = state.parked.head; index !== -1; index = state.parked.head) {

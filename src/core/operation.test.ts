@@ -42,6 +42,9 @@ function manage(status: (count: number) => Status) {
     deny: () => expect.unreachable('nothing is denied here'),
     requestDone: (request, pages, failure) => done.push([request, pages, failure]),
     drained: () => undefined,
+    save: () => expect.unreachable('nothing is cloned here'),
+    invalidate: () => expect.unreachable('nothing is watched here'),
+    invalidated: () => expect.unreachable('nothing is watched here'),
   };
   const manager = new MemoryManager(commands, { eviction: lru, prefetch: () => tree() }, 64);
   expect(manager.addProcessor({ ...node, name: 'host' })).toBe(HOST);

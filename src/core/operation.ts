@@ -23,6 +23,7 @@ import {
 import {
   Access,
   HOST,
+  type InvalidationReason,
   PAGES_PER_BLOCK,
   PAGES_PER_GROUP,
   PAGES_PER_TRANSFER,
@@ -43,6 +44,8 @@ export interface OperationPlan {
   access: Access;
   map: boolean;
   urgentPage: number;
+  /** The processor wants the pages for itself, for atomic operations. */
+  exclusive: boolean;
   task: Task | null;
 }
 
@@ -61,6 +64,7 @@ export function begin(state: State, block: Block, plan: OperationPlan, mask: Mas
   }
   operation.phase = 'revoke';
   operation.outstanding = 0;
+  operation.exclusive = plan.exclusive;
   operation.transferPages = PAGES_PER_TRANSFER;
   operation.urgentPage = plan.urgentPage;
   operation.failure = Status.Done;
@@ -79,10 +83,13 @@ export function begin(state: State, block: Block, plan: OperationPlan, mask: Mas
   }
   // The count is held up by one while revocations are handed out, so that none of them ends the phase early.
   operation.outstanding = 1;
+  if (block.range.watchers > 0) announce(state, block, operation);
   if (operation.kind === 'migrate') revokeOthers(state, block, operation);
   else if (operation.kind === 'evict') revokeWriters(state, block, operation);
   else if (operation.kind === 'zero' || operation.kind === 'drop') revokeAll(state, block, operation, Access.None);
   else if (operation.kind === 'clean') revokeAll(state, block, operation, Access.Read);
+  else if (operation.kind === 'protect') revokeAll(state, block, operation, operation.access);
+  else if (operation.kind === 'guard') revokeAll(state, block, operation, Access.Read);
   operation.outstanding--;
   if (operation.outstanding === 0) startTransfers(state, block, operation);
 }
@@ -123,9 +130,51 @@ function revokeWriters(state: State, block: Block, operation: Operation): void {
 }
 
 function revokeAll(state: State, block: Block, operation: Operation, to: Access): void {
+  if (to === Access.Write) return;
   for (let other = 0; other < block.mappings.length; other++) {
     revokeFrom(state, block, operation, other, to);
   }
+}
+
+/**
+ * Tells the subscribers of a watched range what is about to be taken from anybody. What takes nothing is no news: setting the
+ * protection that pages have, or reading what others read, too.
+ */
+function announce(state: State, block: Block, operation: Operation): void {
+  const { kind, processor, access } = operation;
+  const taken = state.maskB;
+  clear(taken);
+  for (let other = 0; other < block.mappings.length; other++) {
+    const mapping = block.mappings[other];
+    if (mapping === undefined || (kind === 'migrate' && other === processor)) continue;
+    const onlyWriting =
+      kind === 'guard' || kind === 'clean' || (kind === 'migrate' && access !== Access.Write) || access === Access.Read;
+    const takesAll = kind === 'zero' || kind === 'free' || kind === 'drop' || (kind === 'evict' && other === processor);
+    if (kind === 'evict' && other !== processor) continue;
+    if (kind === 'protect' && access === Access.Write) continue;
+    const rights = onlyWriting && !takesAll ? mapping.writable : mapping.mapped;
+    for (let word = 0; word < WORDS; word++) taken[word] |= rights[word] & operation.mask[word];
+  }
+  const first = next(taken, 0);
+  // Discarding and freeing change what is read, also where nobody has it mapped.
+  const always = kind === 'zero' || kind === 'free' || kind === 'drop';
+  if (first === PAGES_PER_BLOCK && !always) return;
+  const mask = always ? operation.mask : taken;
+  const start = next(mask, 0);
+  if (start === PAGES_PER_BLOCK) return;
+  let end = PAGES_PER_BLOCK;
+  while (!has(mask, end - 1)) end--;
+  const base = block.index * PAGES_PER_BLOCK;
+  operation.announcedPage = base + start;
+  operation.announcedCount = end - start;
+  state.commands.invalidate(base + start, end - start, reasonOf(operation), processor);
+}
+
+function reasonOf({ kind, exclusive }: Operation): InvalidationReason {
+  if (kind === 'zero' || kind === 'drop') return 'discard';
+  if (kind === 'free') return 'unmap';
+  if (kind === 'protect' || kind === 'guard' || kind === 'clean') return 'protect';
+  return exclusive ? 'exclusive' : 'migrate';
 }
 
 function revokeFrom(state: State, block: Block, operation: Operation, from: number, to: Access): void {
@@ -176,7 +225,7 @@ export function revokeDone(state: State, token: Token): void {
 
 function startTransfers(state: State, block: Block, operation: Operation): void {
   operation.phase = 'transfer';
-  if (operation.kind !== 'migrate' && operation.kind !== 'evict' && operation.kind !== 'scratch') {
+  if (isImmediate(operation.kind)) {
     finish(state, block, operation);
     return;
   }
@@ -189,6 +238,11 @@ function startTransfers(state: State, block: Block, operation: Operation): void 
     return;
   }
   issueTransfers(state, block, operation);
+}
+
+/** Once nobody has more than he may keep, nothing else has to happen: no page moves. */
+function isImmediate(kind: OperationKind): boolean {
+  return kind !== 'migrate' && kind !== 'evict' && kind !== 'scratch';
 }
 
 function issueTransfers(state: State, block: Block, operation: Operation): void {
@@ -256,6 +310,10 @@ function issueChunk(
       const frames = source < 0 ? null : (block.residences[source]?.frames ?? null);
       const token = newToken(state, 'transfer', block, target.id, source, first, count);
       operation.outstanding++;
+      if (source === SOURCE_PROVIDER && block.range.derived === true && !operation.dependent) {
+        operation.dependent = true;
+        state.dependentOperations++;
+      }
       const urgent = operation.urgentPage >= chunk && operation.urgentPage < limit;
       const status = state.commands.transfer(
         token.id,
@@ -432,9 +490,19 @@ function finish(state: State, block: Block, operation: Operation): void {
   else if (operation.kind === 'drop') finishDrop(block, operation);
   else if (operation.kind === 'clean') {
     for (let word = 0; word < WORDS; word++) block.cleaning[word] |= operation.mask[word];
+  } else if (operation.kind === 'protect') finishProtect(block, operation);
+  else if (operation.kind === 'guard') finishGuard(block, operation);
+  if (operation.announcedCount > 0) {
+    const { announcedPage, announcedCount } = operation;
+    operation.announcedCount = 0;
+    state.commands.invalidated(announcedPage, announcedCount, reasonOf(operation), operation.processor);
   }
   block.operation = null;
   state.activeOperations--;
+  if (operation.dependent) {
+    operation.dependent = false;
+    state.dependentOperations--;
+  }
   classify(state, block);
   makeReady(state, block);
   // The block can be a victim again, which may be what others wait for.
@@ -483,6 +551,20 @@ function finishDrop(block: Block, operation: Operation): void {
   }
 }
 
+function finishProtect(block: Block, operation: Operation): void {
+  const { access, mask } = operation;
+  for (let word = 0; word < WORDS; word++) {
+    if (access === Access.None) block.unreadable[word] |= mask[word];
+    else block.unreadable[word] &= ~mask[word];
+    if (access !== Access.Write) block.unwritable[word] |= mask[word];
+    else block.unwritable[word] &= ~mask[word];
+  }
+}
+
+function finishGuard(block: Block, { mask }: Operation): void {
+  for (let word = 0; word < WORDS; word++) block.guarded[word] |= mask[word];
+}
+
 function finishFree(state: State, block: Block, operation: Operation): void {
   for (let node = 0; node < block.residences.length; node++) {
     const processor = state.processors[node];
@@ -494,5 +576,10 @@ function finishFree(state: State, block: Block, operation: Operation): void {
     add(block.freed, page);
   }
   block.range.freedPages += fresh;
+  // What was said about the pages goes with them.
+  for (let word = 0; word < WORDS; word++) {
+    for (const said of [block.unreadable, block.unwritable, block.guarded, block.pinned])
+      said[word] &= ~operation.mask[word];
+  }
   finishZero(block, operation);
 }

@@ -14,6 +14,7 @@ const plan: OperationPlan = {
   access: Access.None,
   map: false,
   urgentPage: -1,
+  exclusive: false,
   task: null,
 };
 
@@ -107,6 +108,7 @@ function firstStale(state: State, processor: Processor, forBlock: Block): Block 
   for (let index = processor.unused.head; index !== -1; index = processor.unused.after(index)) {
     const block = state.va.blocks.get(index);
     if (block === undefined || block === forBlock || block === state.keep || block.operation !== null) continue;
+    if (processor.id === HOST && !isEmpty(block.pinned)) continue;
     const residence = block.residences[processor.id];
     // Scratch pages are no content either, but threads use them.
     if (residence !== undefined && residence.backedCount > size(residence.scratch)) return block;
@@ -130,6 +132,7 @@ function isEvictable(state: State, processor: Processor, index: number, forBlock
   const residence = block.residences[processor.id];
   if (residence === undefined || residence.backedCount === 0) return false;
   if (residence.protectedBy > 0 || isHeld(block, processor.id)) return false;
+  if (processor.id === HOST && !isEmpty(block.pinned)) return false;
   if (!isEmpty(residence.scratch) || failsToLeave(state, block)) return false;
   if (processor.id !== HOST && !droppable) return true;
   // The host has nowhere to send a page to: only what can be had again may be dropped.

@@ -1,5 +1,18 @@
 /** What a block does next: the tasks that were asked for, then the faults that wait, each as one operation at a time. */
-import { addRun, bitCount, clear, createMask, has, isEmpty, type Mask, next, remove, size, WORDS } from './mask.js';
+import {
+  add,
+  addRun,
+  bitCount,
+  clear,
+  createMask,
+  has,
+  isEmpty,
+  type Mask,
+  next,
+  remove,
+  size,
+  WORDS,
+} from './mask.js';
 import { ATTEMPTS, begin, isProvided, type OperationPlan } from './operation.js';
 import { evictBlock, failsToLeave, reclaim, relieve } from './reclaim.js';
 import {
@@ -8,6 +21,7 @@ import {
   endAhead,
   holderOf,
   isHeld,
+  isHeldAgainst,
   makeReady,
   mappingOf,
   onlyOn,
@@ -16,12 +30,15 @@ import {
   releaseBacking,
   residenceOf,
   type State,
+  somethingMoves,
 } from './state.js';
 import { Access, type DenyReason, HOST, PAGES_PER_BLOCK, PAGES_PER_GROUP, Status } from './types.js';
 import { type Block, changedPages, type Mapping, type Operation, type Task } from './va-block.js';
 
 /** One block in so many of a node's may be a guess, unless the policies say otherwise. */
 const READ_AHEAD_SHARE = 8;
+/** No processor has this number: everybody's holds count. */
+const NOBODY_AT_ALL = -1;
 /** The request number of tasks that nobody waits for. */
 const NOBODY = 0;
 
@@ -31,14 +48,16 @@ const plan: OperationPlan = {
   access: Access.None,
   map: true,
   urgentPage: -1,
+  exclusive: false,
   task: null,
 };
 
 /**
- * `started`: an operation runs, or has run. `done`: nothing was left to do. `blocked`: something else must end first.
- * `stuck`: memory is needed and nothing that is under way will give any.
+ * `started`: an operation runs, or has run. `done`: nothing was left to do. `blocked`: something else must end first; `guarded`: that
+ * is copies for those who cloned pages, which other tasks of this block may have to make. `stuck`: memory is needed and nothing
+ * that is under way will give any.
  */
-type Outcome = 'started' | 'done' | 'blocked' | 'stuck';
+type Outcome = 'started' | 'done' | 'blocked' | 'guarded' | 'stuck';
 
 /** Called when a task of the block has been done for `pages` pages, or has failed. */
 export type TaskDone = (task: Task, pages: number, failure: DenyReason | null) => void;
@@ -75,8 +94,13 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
     block.attempts = 0;
     clear(ended.settled);
   }
+  let blocked = false;
   for (let at = 0; at < block.tasks.length; ) {
     const task = block.tasks[at];
+    if (blocked && !task.ahead) {
+      at++;
+      continue;
+    }
     let reason: DenyReason | null = null;
     if (failure !== Status.Done && ended.task === task && givesUp(block, failure)) {
       reason = reasonOf(failure);
@@ -86,18 +110,21 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
       reason = 'LOST';
     } else {
       // Whoever holds pages uses them without faulting, and would find nothing where there is none.
-      if (task.hold) reason = absence(block, task.mask);
+      if (task.hold) reason = absence(block, task);
+      else if (task.kind === 'zero') reason = protection(block, task.mask, Access.Write);
       const outcome = reason === null ? doTask(state, block, task) : 'done';
       if (outcome === 'started') return;
-      if (outcome === 'blocked') {
-        // Pages that cannot go home for want of room there must not hold up what may make that room.
-        if (task.kind !== 'home') break;
+      if (outcome === 'blocked' || outcome === 'guarded') {
+        // Tasks keep their order, but pages that cannot go home for want of room there must not hold up what may make that room.
+        if (task.kind !== 'home' && outcome !== 'guarded' && !task.ahead) blocked = true;
         at++;
         continue;
       }
       if (outcome === 'stuck') reason = 'OUT_OF_MEMORY';
     }
     block.tasks.splice(at, 1);
+    // Now, while nothing is under way in the block.
+    if (task.kind === 'own') own(state, block, task.mask, reason);
     taskDone(task, reason === null ? pagesDone(state, block, task) : 0, reason);
   }
   serviceFaults(state, block, failure);
@@ -111,13 +138,28 @@ function isDeathKnown(state: State, { kind, processor, lostSource }: Operation):
   return lostSource >= 0 && (source === undefined || source.state === 'dead');
 }
 
-function absence(block: Block, mask: Mask): DenyReason | null {
+function absence(block: Block, { mask, access, processor }: Task): DenyReason | null {
   let lost = 0;
+  let pinned = 0;
   for (let word = 0; word < WORDS; word++) {
     if ((mask[word] & block.freed[word]) !== 0) return 'FREED';
     lost |= mask[word] & block.lost[word];
+    pinned |= mask[word] & block.pinned[word];
   }
-  return lost === 0 ? null : 'LOST';
+  if (lost !== 0) return 'LOST';
+  // To wait until the program unpins them could be for ever.
+  if (pinned !== 0 && access === Access.Write && processor !== HOST) return 'PINNED';
+  return protection(block, mask, access);
+}
+
+/** Whether any of these pages is protected against the access. */
+export function protection(block: Block, mask: Mask, access: Access): DenyReason | null {
+  let unwritable = 0;
+  for (let word = 0; word < WORDS; word++) {
+    if ((mask[word] & block.unreadable[word]) !== 0) return 'NO_ACCESS';
+    unwritable |= mask[word] & block.unwritable[word];
+  }
+  return unwritable !== 0 && access === Access.Write ? 'READ_ONLY' : null;
 }
 
 function givesUp(block: Block, failure: Status): boolean {
@@ -128,6 +170,7 @@ function reasonOf(failure: number): DenyReason {
   if (failure === Status.SourceChanged) return 'SOURCE_CHANGED';
   if (failure === Status.ProviderFailed) return 'PROVIDER_FAILED';
   if (failure === Status.Refused) return 'ACCESS_REFUSED';
+  if (failure === Status.SourceLost) return 'LOST';
   return failure === Status.NoMemory ? 'OUT_OF_MEMORY' : 'COPY_FAILED';
 }
 
@@ -135,16 +178,26 @@ function doTask(state: State, block: Block, task: Task): Outcome {
   if (task.kind === 'home') return sendHome(state, block, task);
   if (task.kind === 'clean') return beginCleaning(state, block, task);
   if (task.kind === 'drop' || task.kind === 'revert') return forget(state, block, task);
-  if (task.kind !== 'present') return empty(state, block, task);
+  if (task.kind === 'protect' || task.kind === 'guard') return restrict(state, block, task);
+  if (task.kind !== 'present' && task.kind !== 'own') return empty(state, block, task);
   const outcome = bringPages(state, block, task);
   const request = state.requests.get(task.request);
   if (outcome === 'done' && task.hold && request !== undefined) {
     const mapping = mappingOf(block, task.processor);
-    if (task.access === Access.Write) mapping.holdWrite++;
-    else mapping.holdRead++;
+    mapping.holds.push({ mask: task.mask, access: task.access });
     request.held++;
   }
   return outcome;
+}
+
+/** A single page that could not be filled is lost; of several nobody knows which one failed, and they are tried again. */
+function own(state: State, block: Block, mask: Mask, failure: DenyReason | null): void {
+  const alone = failure !== null && size(mask) === 1;
+  for (let page = next(mask, 0); page < PAGES_PER_BLOCK; page = next(mask, page + 1)) {
+    if (!isProvided(block, page) || has(block.dirty, page)) continue;
+    if (holderOf(state, block, page, -1) !== -1) add(block.dirty, page);
+    else if (alone) add(block.lost, page);
+  }
 }
 
 /** Pages of the task that are as it asked; lost and freed ones are not, though they keep no task but a hold from its end. */
@@ -160,14 +213,55 @@ function pagesDone(state: State, block: Block, task: Task): number {
 
 function bringPages(state: State, block: Block, task: Task): Outcome {
   const processor = processorOf(state, task.processor);
-  const access = block.range.writable ? task.access : Access.Read;
   const { allowed } = state;
+  if (task.access === Access.Write && !task.written) {
+    const guarded = state.needed;
+    for (let word = 0; word < WORDS; word++) {
+      allowed[word] = task.mask[word] & present(block, word) & ~block.unwritable[word];
+      if (processor.id !== HOST) allowed[word] &= ~block.pinned[word];
+      guarded[word] = allowed[word] & block.guarded[word];
+    }
+    excludeScratch(block, processor.id, allowed);
+    if (!isEmpty(guarded)) {
+      save(state, block, guarded);
+      return 'guarded';
+    }
+    if (!isDone(state, block, task, Access.Write, allowed)) {
+      return migrate(state, block, processor, Access.Write, task.map, allowed, -1, task);
+    }
+    // Not asked for again: while the rest comes, others may push this out, and two that want more than there is would do so for ever.
+    task.written = !task.hold;
+  }
+  // What may not be written comes for reading at least.
   for (let word = 0; word < WORDS; word++) {
-    allowed[word] = task.mask[word] & block.inside[word] & ~block.freed[word] & ~block.lost[word];
+    allowed[word] = task.mask[word] & present(block, word);
+    if (task.access === Access.Write) {
+      allowed[word] &= processor.id === HOST ? block.unwritable[word] : block.unwritable[word] | block.pinned[word];
+    }
   }
   excludeScratch(block, processor.id, allowed);
-  if (isDone(state, block, task, access, allowed)) return 'done';
-  return migrate(state, block, processor, access, task.map, allowed, -1, task);
+  if (isDone(state, block, task, Access.Read, allowed)) return 'done';
+  return migrate(state, block, processor, Access.Read, task.map, allowed, -1, task);
+}
+
+/** Pages of the block that have, or could have, content that somebody may see. */
+function present(block: Block, word: number): number {
+  return block.inside[word] & ~(block.freed[word] | block.lost[word] | block.unreadable[word]);
+}
+
+/** Asks for copies of cloned pages that somebody is about to write. The block goes on when they have been made. */
+function save(state: State, block: Block, mask: Mask): void {
+  const base = block.index * PAGES_PER_BLOCK;
+  for (let first = next(mask, 0); first < PAGES_PER_BLOCK; ) {
+    let end = first;
+    while (end < PAGES_PER_BLOCK && has(mask, end) && !has(block.saving, end)) end++;
+    if (end > first) {
+      addRun(block.saving, first, end - first);
+      state.saves++;
+      state.commands.save(base + first, end - first);
+    }
+    first = next(mask, Math.max(end, first + 1));
+  }
 }
 
 /** Whether all these pages are where the task wants them, with the access that it wants. */
@@ -223,13 +317,18 @@ export function loseNode(state: State, block: Block, processor: Processor): void
 }
 
 function empty(state: State, block: Block, task: Task): Outcome {
-  for (let processor = 0; processor < block.mappings.length; processor++) {
-    if (isHeld(block, processor)) return 'blocked';
-  }
+  if (conflictsWithHold(block, NOBODY_AT_ALL, Access.Write, task.mask)) return 'blocked';
   const mask = state.needed;
+  for (let word = 0; word < WORDS; word++) mask[word] = task.mask[word] & block.guarded[word];
+  if (!isEmpty(mask)) {
+    save(state, block, mask);
+    return 'guarded';
+  }
   for (let word = 0; word < WORDS; word++) mask[word] = task.mask[word] & block.inside[word];
   if (isEmptied(block, task, mask)) return 'done';
-  return beginOnAll(state, block, task.kind === 'free' ? 'free' : 'zero', task, mask);
+  plan.kind = task.kind === 'free' ? 'free' : 'zero';
+  plan.access = Access.None;
+  return immediate(state, block, task, mask);
 }
 
 /** Takes the right to write from everybody, the host included, so that whoever writes meanwhile is noticed. */
@@ -241,10 +340,13 @@ function beginCleaning(state: State, block: Block, task: Task): Outcome {
 }
 
 function forget(state: State, block: Block, task: Task): Outcome {
-  for (let processor = 0; processor < block.mappings.length; processor++) {
-    if (isHeld(block, processor)) return 'blocked';
-  }
+  if (conflictsWithHold(block, NOBODY_AT_ALL, Access.Write, task.mask)) return 'blocked';
   const mask = state.needed;
+  for (let word = 0; word < WORDS; word++) mask[word] = task.mask[word] & block.guarded[word];
+  if (!isEmpty(mask)) {
+    save(state, block, mask);
+    return 'guarded';
+  }
   for (let word = 0; word < WORDS; word++) {
     const changed = block.dirty[word] | block.blank[word] | block.lost[word];
     let there = task.kind === 'revert' ? changed : 0;
@@ -259,10 +361,50 @@ function forget(state: State, block: Block, task: Task): Outcome {
 
 function beginOnAll(state: State, block: Block, kind: Operation['kind'], task: Task, mask: Mask): Outcome {
   plan.kind = kind;
-  plan.processor = HOST;
   plan.access = Access.None;
+  return immediate(state, block, task, mask);
+}
+
+/** Takes from everybody what is more than the task allows, and keeps it from them. */
+function restrict(state: State, block: Block, task: Task): Outcome {
+  const to = task.kind === 'guard' ? Access.Read : task.access;
+  // Taking all is like writing to those who only read.
+  const against = to === Access.None ? Access.Write : Access.Read;
+  for (const mapping of block.mappings) {
+    if (to < Access.Write && mapping !== undefined && isHeldAgainst(mapping, against, task.mask)) return 'blocked';
+  }
+  const mask = state.needed;
+  let change = 0;
+  for (let word = 0; word < WORDS; word++) {
+    mask[word] = task.mask[word] & block.inside[word] & ~block.freed[word];
+    if (task.kind === 'guard') change |= mask[word] & ~block.guarded[word];
+    else {
+      const unreadable = to === Access.None ? ~block.unreadable[word] : block.unreadable[word];
+      const unwritable = to === Access.Write ? block.unwritable[word] : ~block.unwritable[word];
+      change |= mask[word] & (unreadable | unwritable);
+    }
+  }
+  if (change === 0) return 'done';
+  if (to === Access.None) {
+    // Nobody could read the pages for their clones any more.
+    const guarded = state.maskA;
+    for (let word = 0; word < WORDS; word++) guarded[word] = mask[word] & block.guarded[word];
+    if (!isEmpty(guarded)) {
+      save(state, block, guarded);
+      return 'guarded';
+    }
+  }
+  plan.kind = task.kind === 'guard' ? 'guard' : 'protect';
+  plan.access = to;
+  return immediate(state, block, task, mask);
+}
+
+/** Begins an operation that moves no page. */
+function immediate(state: State, block: Block, task: Task, mask: Mask): Outcome {
+  plan.processor = task.processor;
   plan.map = false;
   plan.urgentPage = -1;
+  plan.exclusive = false;
   plan.task = task;
   begin(state, block, plan, mask);
   return block.operation === null ? 'done' : 'started';
@@ -301,7 +443,7 @@ function migrate(
   urgentPage: number,
   task: Task | null,
 ): Outcome {
-  if (conflictsWithHold(block, processor.id, access)) return 'blocked';
+  if (conflictsWithHold(block, processor.id, access, mask)) return 'blocked';
   if (!processor.description.addressable) {
     // Two memories that the manager cannot address have no way to each other but over the host, nor has a file to them.
     const detour = state.maskB;
@@ -355,6 +497,7 @@ function transferTo(
   plan.access = access;
   plan.map = map;
   plan.urgentPage = urgentPage;
+  plan.exclusive = task?.exclusive ?? false;
   plan.task = task;
   begin(state, block, plan, needed);
   if (block.operation !== null) return 'started';
@@ -381,7 +524,7 @@ function pagesByHost(state: State, block: Block, processor: Processor, mask: Mas
 }
 
 function waitForMemory(state: State, block: Block, processor: Processor): Outcome {
-  if (state.activeOperations === 0 && state.holds === 0 && !processor.pump) return 'stuck';
+  if (!somethingMoves(state) && !processor.pump) return 'stuck';
   if (!processor.waiters.has(block.index)) processor.waiters.append(block.index);
   return 'blocked';
 }
@@ -426,12 +569,16 @@ function serviceFault(
   const narrow = failure !== Status.Done || block.attempts > 0;
   const ended = block.spareOperation;
   const own = narrow && has(ended.mask, page) && size(ended.mask) === 1;
-  const reason = stuck ? 'OUT_OF_MEMORY' : denial(block, page, write, own ? failure : Status.Done);
+  const reason = stuck ? 'OUT_OF_MEMORY' : denial(block, processor.id, page, write, own ? failure : Status.Done);
   // A late read of freed memory on the host gives zeros, after a warning: it is a mistake, but harms nobody.
   const late = reason === 'FREED' && processor.id === HOST && !write;
   if (late) state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason);
   else if (reason !== null) return deny(state, block, processor, mapping, page, write, reason);
-  const intent = declaredWrite(processor, base + page) && block.range.writable;
+  if (write && has(block.guarded, page)) {
+    saveAround(state, block, page);
+    return 'guarded';
+  }
+  const intent = declaredWrite(processor, base + page) && mayWrite(block, processor.id, page);
   const access = write || intent || ownsAlone(state, block, processor.id, page) ? Access.Write : Access.Read;
   const request = state.prefetchRequest;
   request.page = page;
@@ -443,7 +590,11 @@ function serviceFault(
   const { scratch } = residenceOf(state, block, processor.id);
   for (let word = 0; word < WORDS; word++) {
     occupied[word] = there[word];
-    allowed[word] = block.inside[word] & ~(block.freed[word] | block.lost[word] | scratch[word]);
+    allowed[word] = present(block, word) & ~scratch[word];
+    if (access === Access.Write) {
+      allowed[word] &= ~(block.unwritable[word] | block.guarded[word]);
+      if (processor.id !== HOST) allowed[word] &= ~block.pinned[word];
+    }
   }
   if (late || narrow) {
     clear(allowed);
@@ -479,7 +630,16 @@ function readAhead(state: State, block: Block, processor: Processor, access: Acc
     first[word] &= ahead.inside[word];
     rest[word] = ahead.inside[word] & ~first[word];
   }
-  const common = { kind: 'present', processor: processor.id, access, hold: false, request: NOBODY } as const;
+  const common = {
+    kind: 'present',
+    processor: processor.id,
+    access,
+    hold: false,
+    exclusive: false,
+    ahead: false,
+    request: NOBODY,
+    written: false,
+  } as const;
   ahead.tasks.push({ ...common, mask: first, map: false }, { ...common, mask: rest, map: true });
   makeReady(state, ahead);
 }
@@ -500,11 +660,28 @@ function dismiss(mapping: Mapping, page: number): Outcome {
   return 'done';
 }
 
-function denial(block: Block, page: number, write: boolean, failure: Status): DenyReason | null {
+/** Copies for clones are made by 64 KiB: who writes one page mostly writes its neighbours, too. */
+function saveAround(state: State, block: Block, page: number): void {
+  const group = state.needed;
+  clear(group);
+  const first = page - (page % PAGES_PER_GROUP);
+  addRun(group, first, PAGES_PER_GROUP);
+  for (let word = 0; word < WORDS; word++) group[word] &= block.guarded[word];
+  save(state, block, group);
+}
+
+function mayWrite(block: Block, processor: number, page: number): boolean {
+  if (has(block.unwritable, page) || has(block.guarded, page)) return false;
+  return processor === HOST || !has(block.pinned, page);
+}
+
+function denial(block: Block, processor: number, page: number, write: boolean, failure: Status): DenyReason | null {
   if (!has(block.inside, page)) return 'OUTSIDE';
   if (has(block.lost, page)) return 'LOST';
   if (has(block.freed, page)) return 'FREED';
-  if (write && !block.range.writable) return 'READ_ONLY';
+  if (has(block.unreadable, page)) return 'NO_ACCESS';
+  if (write && has(block.unwritable, page)) return 'READ_ONLY';
+  if (write && processor !== HOST && has(block.pinned, page)) return 'PINNED';
   if (failure !== Status.Done && givesUp(block, failure)) return reasonOf(failure);
   return null;
 }
@@ -559,6 +736,7 @@ function deny(
   plan.access = Access.Write;
   plan.map = true;
   plan.urgentPage = page;
+  plan.exclusive = false;
   plan.task = null;
   begin(state, block, plan, mask);
   return 'started';
@@ -568,7 +746,7 @@ function deny(
 function ownsAlone(state: State, block: Block, node: number, page: number): boolean {
   const residence = block.residences[node];
   if (residence === undefined || !has(residence.resident, page) || !has(block.dirty, page)) return false;
-  return block.range.writable && holderOf(state, block, page, node) === -1;
+  return mayWrite(block, node, page) && holderOf(state, block, page, node) === -1;
 }
 
 function keepOwned(state: State, block: Block, node: number, mask: Mask): void {

@@ -86,6 +86,8 @@ export interface Request {
   readonly access: Access;
   readonly map: boolean;
   readonly hold: boolean;
+  readonly exclusive: boolean;
+  readonly ahead: boolean;
   /** First page and the page after the last. */
   readonly first: number;
   readonly end: number;
@@ -133,6 +135,8 @@ export interface State {
   readonly evictMask: Mask;
   /** Operations under way in all blocks. */
   activeOperations: number;
+  /** Those of them that wait for pages from other ranges: they end only if others get on. */
+  dependentOperations: number;
   /**
    * Holds whose owners were told that they have them, and which therefore end by themselves. Those of requests that still
    * gather are not counted: if only they are left, nothing ends by itself any more.
@@ -140,6 +144,8 @@ export interface State {
   holds: number;
   /** The block that room is being made for: to drop a copy of it meanwhile would undo what was decided about its pages. */
   keep: Block | null;
+  /** Runs of pages that are being copied for those who cloned them. */
+  saves: number;
   /** Counts what was asked for from outside: each time, blocks whose eviction kept failing are tried again. */
   effort: number;
   /** Blocks that a processor should leave, while the host has no room for them: looked at again when it has. */
@@ -171,8 +177,10 @@ export function createState(commands: Commands, policies: Policies, blockCount: 
     maskB: createMask(),
     evictMask: createMask(),
     activeOperations: 0,
+    dependentOperations: 0,
     holds: 0,
     keep: null,
+    saves: 0,
     effort: 0,
     parked: new IntrusiveList(),
   };
@@ -232,6 +240,11 @@ export function residenceOf(state: State, block: Block, node: NodeId): Residence
   const made = createResidence(processorOf(state, node).allocator !== null);
   block.residences[node] = made;
   return made;
+}
+
+/** Whether something is under way that ends by itself, and may give memory back. */
+export function somethingMoves(state: State): boolean {
+  return state.activeOperations > state.dependentOperations || state.holds > 0;
 }
 
 export function makeReady(state: State, block: Block): void {
@@ -295,15 +308,24 @@ export function holderOf(state: State, block: Block, page: number, except: NodeI
 
 export function isHeld(block: Block, processor: ProcessorId): boolean {
   const mapping = block.mappings[processor];
-  return mapping !== undefined && mapping.holdRead + mapping.holdWrite > 0;
+  return mapping !== undefined && mapping.holds.length > 0;
 }
 
-/** Whether another processor's hold forbids giving `processor` this access. */
-export function conflictsWithHold(block: Block, processor: ProcessorId, access: Access): boolean {
+/** Whether another processor's hold forbids giving `processor` this access to these pages. */
+export function conflictsWithHold(block: Block, processor: ProcessorId, access: Access, pages: Mask): boolean {
   for (let other = 0; other < block.mappings.length; other++) {
     const mapping = block.mappings[other];
-    if (mapping === undefined || other === processor) continue;
-    if (mapping.holdWrite > 0 || (access === 2 && mapping.holdRead > 0)) return true;
+    if (mapping === undefined || other === processor || mapping.holds.length === 0) continue;
+    if (isHeldAgainst(mapping, access, pages)) return true;
+  }
+  return false;
+}
+
+/** Whether the processor holds some of these pages in a way that does not go with the access of somebody else. */
+export function isHeldAgainst(mapping: Mapping, access: Access, pages: Mask): boolean {
+  for (const hold of mapping.holds) {
+    if (hold.access !== 2 && access !== 2) continue;
+    for (let word = 0; word < WORDS; word++) if ((hold.mask[word] & pages[word]) !== 0) return true;
   }
   return false;
 }

@@ -17,6 +17,9 @@ export const PAGES_PER_GROUP = 16;
 export const Access = { None: 0, Read: 1, Write: 2 } as const;
 export type Access = (typeof Access)[keyof typeof Access];
 
+/** Why processors lose what they had of pages, as subscribers are told. */
+export type InvalidationReason = 'unmap' | 'protect' | 'migrate' | 'discard' | 'exclusive';
+
 /**
  * The outcome of a command. Pending means that its token comes back later in an event. From SourceChanged on, trying again at
  * once would give the same.
@@ -30,6 +33,7 @@ export const Status = {
   SourceChanged: 5,
   ProviderFailed: 6,
   Refused: 7,
+  SourceLost: 8,
 } as const;
 export type Status = (typeof Status)[keyof typeof Status];
 
@@ -49,6 +53,10 @@ export type DenyReason =
   | 'FREED'
   | 'LOST'
   | 'READ_ONLY'
+  /** Protected against all access. */
+  | 'NO_ACCESS'
+  /** Pinned in host memory, so that no device can have it for writing. */
+  | 'PINNED'
   | 'OUTSIDE'
   | 'COPY_FAILED'
   | 'OUT_OF_MEMORY'
@@ -104,7 +112,18 @@ export interface Commands {
   wake(processor: ProcessorId, page: number, count: number): void;
   /** An access that cannot be allowed. On a device the thread goes on with a scratch page and its launch must fail. */
   deny(processor: ProcessorId, page: number, write: boolean, thread: number, reason: DenyReason): void;
-  /** A request (prefetch, acquire, zero, free, launch) is through; `pages` of it are as asked. */
+  /**
+   * Copies of these pages are to be made for those who cloned them, since somebody wants to write them. The event `saved` follows;
+   * until then they stay as they are. Nobody asks twice for the same page.
+   */
+  save(page: number, count: number): void;
+  /**
+   * Processors are about to lose what they have of some of these pages, on behalf of `owner`; `invalidated` with the same arguments
+   * follows when it is done. Only for ranges that are watched.
+   */
+  invalidate(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void;
+  invalidated(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void;
+  /** A request (prefetch, acquire, zero, free, protect, guard, launch) is through; `pages` of it are as asked. */
   requestDone(request: number, pages: number, failure: DenyReason | null): void;
   /** No page is left on the node of a detached or dead processor; its number may be used again. */
   drained(processor: ProcessorId): void;
@@ -141,4 +160,4 @@ export interface PrefetchRequest {
 export type PrefetchPolicy = (request: PrefetchRequest) => void;
 
 /** Bits of a page's state in a snapshot. */
-export const PageState = { Freed: 1, Lost: 2, Dirty: 4, Provided: 8 } as const;
+export const PageState = { Freed: 1, Lost: 2, Dirty: 4, Provided: 8, NoAccess: 16, ReadOnly: 32, Pinned: 64 } as const;

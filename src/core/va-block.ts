@@ -1,6 +1,6 @@
 /** The logical page table: what the manager knows about the 512 pages of one block. It is the one truth; drivers shadow it. */
 import { addRun, createMask, type Mask } from './mask.js';
-import { type Access, PAGES_PER_BLOCK } from './types.js';
+import { Access, PAGES_PER_BLOCK } from './types.js';
 import type { Range } from './va-space.js';
 
 /** One memory node's share of a block. */
@@ -34,16 +34,22 @@ export interface Mapping {
   urgentPage: number;
   /** The thread of that fault, for messages. */
   urgentThread: number;
-  /** Launches and transfers of files that need the pages to stay as they are. */
-  holdRead: number;
-  holdWrite: number;
+  /** What launches and transfers of files need to stay as it is. */
+  readonly holds: Hold[];
+}
+
+export interface Hold {
+  readonly mask: Mask;
+  readonly access: Access;
 }
 
 /**
  * What is asked of a block besides faults. `home`: everything that a processor's node holds of it leaves the node. `clean`: nobody
  * writes its changed pages any more without being noticed. `drop`: what nobody changed comes from the provider again; `revert`: all.
+ * `protect`: nobody may do more than `access`. `own`: the pages are brought home, and their content is no longer what their provider
+ * gives. `guard`: nobody may write before a copy was made for those who cloned it.
  */
-export type TaskKind = 'present' | 'home' | 'zero' | 'free' | 'clean' | 'drop' | 'revert';
+export type TaskKind = 'present' | 'own' | 'home' | 'zero' | 'free' | 'clean' | 'drop' | 'revert' | 'protect' | 'guard';
 
 export interface Task {
   readonly kind: TaskKind;
@@ -53,10 +59,15 @@ export interface Task {
   readonly access: Access;
   readonly map: boolean;
   readonly hold: boolean;
+  readonly exclusive: boolean;
+  /** Does not wait for the tasks before it: pages of another block wait for this one, on which those may depend. */
+  readonly ahead: boolean;
   readonly request: number;
+  /** What may be written has come; what may only be read is to follow. */
+  written: boolean;
 }
 
-export type OperationKind = 'migrate' | 'evict' | 'zero' | 'free' | 'scratch' | 'clean' | 'drop';
+export type OperationKind = 'migrate' | 'evict' | 'zero' | 'free' | 'scratch' | 'clean' | 'drop' | 'protect' | 'guard';
 
 /** The three-phase change that a block is going through. A block has one at a time; faults meanwhile are kept waiting. */
 export interface Operation {
@@ -64,6 +75,12 @@ export interface Operation {
   processor: number;
   access: Access;
   map: boolean;
+  exclusive: boolean;
+  /** It waits for pages that come from another range. */
+  dependent: boolean;
+  /** What subscribers were told to be changing; a count of 0: nothing. */
+  announcedPage: number;
+  announcedCount: number;
   readonly mask: Mask;
   /** Pages of the mask that are as the operation wants them. */
   readonly settled: Mask;
@@ -92,6 +109,15 @@ export interface Block {
   /** The only copy was on a device that died. */
   readonly lost: Mask;
   readonly freed: Mask;
+  /** Protected: nobody may read, or nobody may write. What may not be read may not be written either. */
+  readonly unreadable: Mask;
+  readonly unwritable: Mask;
+  /** Cloned pages whose content the clones do not have yet: they may not be written before `saved` comes. */
+  readonly guarded: Mask;
+  /** Those of them that are being copied for the clones. */
+  readonly saving: Mask;
+  /** Pinned in host memory: they stay there until the program lets go of them. */
+  readonly pinned: Mask;
   /** Emptied: where no node holds the page it is zero, whatever the range's provider would say. */
   readonly blank: Mask;
   /** Changed pages that are being written back, as long as nobody may have written them since. */
@@ -117,7 +143,22 @@ export interface Block {
 export function createBlock(index: number, range: Range): Block {
   const inside = createMask();
   const first = index * PAGES_PER_BLOCK;
-  addRun(inside, 0, Math.min(range.first + range.pages - first, PAGES_PER_BLOCK));
+  const pages = Math.min(range.first + range.pages - first, PAGES_PER_BLOCK);
+  if (pages > 0) addRun(inside, 0, pages);
+  const block = emptyBlock(index, range, inside);
+  // What was said about the range before anybody touched this part of it.
+  const begin = first - range.first;
+  range.protection.each(begin, begin + PAGES_PER_BLOCK, (from, to, access) => {
+    if (access < Access.Write) addRun(block.unwritable, from - begin, to - from);
+    if (access < Access.Read) addRun(block.unreadable, from - begin, to - from);
+  });
+  range.guards.each(begin, begin + PAGES_PER_BLOCK, (from, to, guarded) => {
+    if (guarded) addRun(block.guarded, from - begin, to - from);
+  });
+  return block;
+}
+
+function emptyBlock(index: number, range: Range, inside: Mask): Block {
   return {
     index,
     range,
@@ -125,6 +166,11 @@ export function createBlock(index: number, range: Range): Block {
     dirty: createMask(),
     lost: createMask(),
     freed: createMask(),
+    unreadable: createMask(),
+    unwritable: createMask(),
+    guarded: createMask(),
+    saving: createMask(),
+    pinned: createMask(),
     blank: createMask(),
     cleaning: createMask(),
     residences: [],
@@ -137,6 +183,10 @@ export function createBlock(index: number, range: Range): Block {
       processor: 0,
       access: 0,
       map: true,
+      exclusive: false,
+      dependent: false,
+      announcedPage: 0,
+      announcedCount: 0,
       mask: createMask(),
       settled: createMask(),
       reserved: createMask(),
@@ -185,7 +235,6 @@ export function createMapping(): Mapping {
     waiting: false,
     urgentPage: -1,
     urgentThread: 0,
-    holdRead: 0,
-    holdWrite: 0,
+    holds: [],
   };
 }

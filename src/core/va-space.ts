@@ -3,7 +3,8 @@
  * space is so much larger than any memory that the rounding costs nothing but numbers.
  */
 
-import { PAGES_PER_BLOCK } from './types.js';
+import { Intervals } from './intervals.js';
+import { Access, PAGES_PER_BLOCK } from './types.js';
 import { type Block, createBlock } from './va-block.js';
 
 /** What fills pages that no node holds. */
@@ -14,13 +15,24 @@ export interface RangeOptions {
   readonly writable: boolean;
   /** Whether untouched pages come from a provider (a file) instead of being zero. */
   readonly provided: boolean;
+  /** What the provider gives is the content of another range of the space, so that filling a page may need memory itself. */
+  readonly derived?: boolean;
 }
 
 export interface Range extends RangeOptions {
   readonly id: number;
   /** First page of the space. */
   readonly first: number;
-  readonly pages: number;
+  /** Pages that there are, or have been; the range may grow up to `reserved`. */
+  pages: number;
+  /** Pages whose addresses are the range's. */
+  readonly reserved: number;
+  /** What everybody may do at most, by page of the range. */
+  readonly protection: Intervals<Access>;
+  /** Pages of the range that were cloned before they were touched. */
+  readonly guards: Intervals<boolean>;
+  /** Subscribers that want to know of invalidations. */
+  watchers: number;
   /** How many of its pages have been freed. */
   freedPages: number;
 }
@@ -31,30 +43,36 @@ export class VaSpace {
   /** The range that owns a block, by block number. */
   private readonly owners = new Map<number, Range>();
   /** Ranges whose addresses can be used again, oldest first. */
-  private readonly returned: Range[] = [];
+  private readonly returned: { first: number; blocks: number }[] = [];
   private top = 0;
   private nextId = 1;
 
   constructor(readonly blockCount: number) {}
 
   /** Reserves addresses, or returns null when the space has none left. */
-  allocate(pages: number, options: RangeOptions): Range | null {
-    const blocks = Math.ceil(pages / PAGES_PER_BLOCK);
+  allocate(pages: number, options: RangeOptions, reserved: number = pages): Range | null {
+    const blocks = Math.ceil(reserved / PAGES_PER_BLOCK);
     let block = this.top;
     if (block + blocks <= this.blockCount) this.top += blocks;
     else {
       // Addresses return in the order in which they were given back, so that a stale view is as old as possible.
-      const index = this.returned.findIndex((old) => Math.ceil(old.pages / PAGES_PER_BLOCK) >= blocks);
+      const index = this.returned.findIndex((old) => old.blocks >= blocks);
       if (index === -1) return null;
       const old = this.returned.splice(index, 1)[0];
-      block = old.first / PAGES_PER_BLOCK;
-      const left = Math.ceil(old.pages / PAGES_PER_BLOCK) - blocks;
-      if (left > 0) {
-        const first = (block + blocks) * PAGES_PER_BLOCK;
-        this.returned.push({ ...old, first, pages: left * PAGES_PER_BLOCK });
-      }
+      block = old.first;
+      if (old.blocks > blocks) this.returned.push({ first: block + blocks, blocks: old.blocks - blocks });
     }
-    const range: Range = { ...options, id: this.nextId++, first: block * PAGES_PER_BLOCK, pages, freedPages: 0 };
+    const range: Range = {
+      ...options,
+      id: this.nextId++,
+      first: block * PAGES_PER_BLOCK,
+      pages,
+      reserved,
+      protection: new Intervals<Access>(options.writable ? Access.Write : Access.Read),
+      guards: new Intervals<boolean>(false),
+      watchers: 0,
+      freedPages: 0,
+    };
     this.ranges.set(range.id, range);
     for (let each = block; each < block + blocks; each++) this.owners.set(each, range);
     return range;
@@ -64,11 +82,12 @@ export class VaSpace {
   recycle(range: Range): void {
     this.ranges.delete(range.id);
     const first = range.first / PAGES_PER_BLOCK;
-    for (let each = first; each < first + Math.ceil(range.pages / PAGES_PER_BLOCK); each++) {
+    const blocks = Math.ceil(range.reserved / PAGES_PER_BLOCK);
+    for (let each = first; each < first + blocks; each++) {
       this.owners.delete(each);
       this.blocks.delete(each);
     }
-    this.returned.push(range);
+    this.returned.push({ first, blocks });
   }
 
   range(id: number): Range | undefined {

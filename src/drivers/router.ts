@@ -7,6 +7,7 @@ import {
   type Access,
   type Commands,
   type DenyReason,
+  type InvalidationReason,
   PAGE_BYTES,
   type ProcessorId,
   SOURCE_PROVIDER,
@@ -26,6 +27,9 @@ export interface Notices {
   deny(processor: ProcessorId, page: number, write: boolean, thread: number, reason: DenyReason): void;
   requestDone(request: number, pages: number, failure: DenyReason | null): void;
   drained(processor: ProcessorId): void;
+  save(page: number, count: number): void;
+  invalidate(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void;
+  invalidated(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void;
 }
 
 interface Transfer {
@@ -96,6 +100,18 @@ export class Router implements Commands {
 
   drained(processor: ProcessorId): void {
     this.notices.drained(processor);
+  }
+
+  save(page: number, count: number): void {
+    this.notices.save(page, count);
+  }
+
+  invalidate(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void {
+    this.notices.invalidate(page, count, reason, owner);
+  }
+
+  invalidated(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void {
+    this.notices.invalidated(page, count, reason, owner);
   }
 
   transfer(

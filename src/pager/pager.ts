@@ -14,18 +14,21 @@ import {
   PAGES_PER_BLOCK,
   PageState,
   type PrefetchPolicy,
+  type Status,
 } from '../core/types.js';
 import type { DriverEvents } from '../drivers/driver.js';
 import { HostDriver } from '../drivers/host-linux/host.js';
 import { Router } from '../drivers/router.js';
 import { drainEventfd } from '../linux/eventfd.js';
 import { closeDescriptor } from '../linux/libc.js';
+import { copyMemory, fillMemory } from '../linux/memory.js';
 import { Poller } from '../linux/poll.js';
 import { kill, threadExists } from '../linux/process.js';
 import { lru } from '../policy/eviction/lru.js';
 import { none, tree } from '../policy/prefetch/tree.js';
 import { Arrays } from './arrays.js';
 import { type Answer, Clients } from './clients.js';
+import { Clones } from './clones.js';
 import { Copies } from './copies.js';
 import { CoreRequests } from './core-requests.js';
 import { crash } from './crash.js';
@@ -86,6 +89,7 @@ export class Pager {
   private readonly arrays: Arrays;
   private readonly launches: Launches;
   private readonly devices: Devices;
+  private readonly clones: Clones;
   private readonly clients: Clients;
   private readonly poller = new Poller(pollerSlots(FIRST_DEVICE_SLOT));
   private readonly control: Int32Array;
@@ -106,13 +110,11 @@ export class Pager {
         deny: (...denied) => this.notices.push(() => this.denied(...denied)),
         requestDone: (...done) => this.notices.push(() => this.requests.finished(...done)),
         drained: (processor) => this.notices.push(() => this.drained(processor)),
+        save: (page, count) => this.clones.save(page, count),
+        invalidate: () => undefined,
+        invalidated: () => undefined,
       },
-      {
-        provide: (token, page, count, target, urgent) =>
-          this.providers.owns(page)
-            ? this.providers.provide(token, page, count, target, urgent)
-            : this.files.provide(token, page, count, target),
-      },
+      { provide: (...wanted) => this.provide(...wanted) },
       (token, status) => this.manager.transferred(token, status),
     );
     this.manager = new MemoryManager(
@@ -152,6 +154,20 @@ export class Pager {
       (range) => this.launches.isUsing(range),
     );
     const { memory } = this.hostDriver;
+    this.clones = new Clones(
+      () => this.manager,
+      this.requests,
+      {
+        copy: (page, count, target) => copyMemory(target, memory + page * PAGE_BYTES, count * PAGE_BYTES),
+        zero: (count, target) => fillMemory(target, 0, count * PAGE_BYTES),
+      },
+      (token, status) => this.router.completed(token, status),
+      later,
+      (page, reason) => {
+        const place = this.arrays.placeOf(page).text;
+        writeError(`onemem: a copy-on-write page could not be copied (${reason}) and is lost: ${place}\n`);
+      },
+    );
     this.fileTransfers = new FileTransfers(this.manager, this.requests, this.arrays, this.engine, memory, later);
     const { manager, requests, arrays, files, engine } = this;
     this.writeBack = new WriteBack(manager, requests, arrays, files, engine, memory, later);
@@ -391,6 +407,13 @@ export class Pager {
         this.close((failure) => answer(null, failure));
         return undefined;
     }
+  }
+
+  private provide(token: number, page: number, count: number, target: number, urgent: boolean): Status {
+    const range = this.manager.state.va.rangeOfPage(page);
+    if (range !== undefined && this.clones.has(range)) return this.clones.provide(range, token, page, count, target);
+    if (this.providers.owns(page)) return this.providers.provide(token, page, count, target, urgent);
+    return this.files.provide(token, page, count, target);
   }
 
   private residency({ firstPage, count }: Requests['residency']['in']): PageReport {

@@ -39,7 +39,7 @@ class Nowhere implements Driver {
 export function warmUp(): void {
   const ignore = (): void => undefined;
   const router = new Router(
-    { deny: ignore, requestDone: ignore, drained: ignore },
+    { deny: ignore, requestDone: ignore, drained: ignore, save: ignore, invalidate: ignore, invalidated: ignore },
     { provide: () => Status.Done },
     (token, status) => manager.transferred(token, status),
   );

@@ -40,6 +40,7 @@ export function codeOfDenial(reason: DenyReason): string {
     case 'LOST':
       return 'DATA_LOST';
     case 'READ_ONLY':
+    case 'NO_ACCESS':
       return 'ACCESS_DENIED';
     case 'OUTSIDE':
       return 'OUT_OF_RANGE';
@@ -59,6 +60,10 @@ export function explainDenial(reason: DenyReason): string {
       return 'whose only copy was on a device that died; overwrite the whole array by an `out` launch or readFrom(), or free it';
     case 'READ_ONLY':
       return 'which may only be read';
+    case 'NO_ACCESS':
+      return 'which is protected against all access';
+    case 'PINNED':
+      return 'which is pinned in host memory; unpin it, or advise accessedBy for the device, so that it writes the memory in place';
     case 'OUTSIDE':
       return 'which belongs to no array';
     case 'PROVIDER_FAILED':

@@ -80,8 +80,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'ignore holds',
     file: 'src/core/state.js',
-    find: 'if (mapping.holdWrite > 0 || (access === 2 && mapping.holdRead > 0))',
-    replace: 'if (mapping.holdWrite > 0 && mapping.holdWrite < 0)',
+    find: 'if (isHeldAgainst(mapping, access, pages))',
+    replace: 'if (false)',
     why: 'A page leaves while a file or a device without faults uses it.',
   },
   {

@@ -12,6 +12,8 @@ const ALL_WORDS = PAGES / 32;
 export class Audit {
   private readonly lostBefore = new Int32Array(ALL_WORDS);
   private readonly rights: (Rights | undefined)[] = [];
+  private readonly readableBefore: Int32Array[] = [];
+  private readonly deviceBefore: (ModelDevice | undefined)[] = [];
   private readonly pendingRead = new Int32Array(ALL_WORDS);
   private readonly pendingWrite = new Int32Array(ALL_WORDS);
 
@@ -41,6 +43,33 @@ export class Audit {
     this.checkSharing();
   }
 
+  /** What a processor had of a watched page and has no longer was announced before, unless the processor died. */
+  invalidations(): void {
+    const { devices, manager } = this.world;
+    for (let id = 0; id < devices.length; id++) {
+      const device = devices[id];
+      const before = (this.readableBefore[id] ??= new Int32Array(ALL_WORDS));
+      if (!(device instanceof ModelDevice)) {
+        before.fill(0);
+        continue;
+      }
+      const alive = manager.state.processors[id]?.state === 'alive' && !device.dead;
+      for (let word = 0; word < ALL_WORDS; word++) {
+        let gone = alive && this.deviceBefore[id] === device ? before[word] & ~device.readable[word] : 0;
+        before[word] = device.readable[word];
+        if (device.scratch.size > 0)
+          for (let bit = 0; bit < 32; bit++) if (device.scratch.has(word * 32 + bit)) before[word] &= ~(1 << bit);
+        for (; gone !== 0; gone &= gone - 1) {
+          const page = word * 32 + 31 - Math.clz32(gone & -gone);
+          if (manager.state.va.rangeOfPage(page)?.watchers !== 1) continue;
+          if (this.world.invalidations.some((each) => page >= each.page && page < each.page + each.count)) continue;
+          throw new Error(`page ${page} is taken from ${device.description.name}, and its subscribers were not told`);
+        }
+      }
+      this.deviceBefore[id] = device;
+    }
+  }
+
   /** Pages are reported lost only when their last copy really went with a device. */
   lost(): void {
     const { world } = this;
@@ -54,7 +83,8 @@ export class Audit {
         while (fresh !== 0) {
           const page = at * 32 + 31 - Math.clz32(fresh & -fresh);
           fresh &= fresh - 1;
-          if (!world.mayBeLost.has(page) && !world.gaveUp)
+          const source = world.sourceOf(page);
+          if (!world.mayBeLost.has(page) && !world.gaveUp && !(source !== -1 && this.isLost(source)))
             throw new Error(`page ${page} is reported lost, but there was another copy`);
         }
       }
@@ -77,7 +107,9 @@ export class Audit {
           if (device instanceof ModelDevice && !device.gone)
             world.check(base + page, device.value(base + page), `the copy on node ${node}`);
         }
-        if (copies === 0) world.check(base + page, this.initial(block, page), 'the first touch');
+        const source = world.sourceOf(base + page);
+        if (copies > 0 || (source !== -1 && this.isLost(source))) continue;
+        world.check(base + page, this.initial(block, page), 'the first touch');
       }
     }
   }
@@ -120,6 +152,9 @@ export class Audit {
 
   private initial(block: Block, page: number): number {
     if (!block.range.provided || has(block.blank, page)) return 0;
+    // A page of a clone that nobody has touched is its source's, which cannot have been written since.
+    const source = this.world.sourceOf(block.index * PAGES_PER_BLOCK + page);
+    if (source !== -1) return this.world.shadow[source];
     return providedValue(block.index * PAGES_PER_BLOCK + page);
   }
 

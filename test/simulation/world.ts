@@ -9,6 +9,8 @@ import type { Range } from '../../src/core/va-space.js';
 import { Router } from '../../src/drivers/router.js';
 import type { KernelArguments } from '../../src/drivers/simulated/copy-engine.js';
 import { SimulatedDevice } from '../../src/drivers/simulated/simulated-device.js';
+import { Clones } from '../../src/pager/clones.js';
+import { CoreRequests } from '../../src/pager/core-requests.js';
 import { lru } from '../../src/policy/eviction/lru.js';
 import { none, tree } from '../../src/policy/prefetch/tree.js';
 import { Audit } from './audit.js';
@@ -28,6 +30,8 @@ import { WatchedDevice } from './watched-device.js';
 
 const DEVICE_GOES_ON = 'device goes on';
 const WORDS_PER_PAGE = PAGE_BYTES / 4;
+/** Numbers below are those of requests that the manager's own parts make. */
+const FIRST_REQUEST = 1_000_000_000;
 
 /** What a program allocated. */
 export interface Memory {
@@ -39,6 +43,10 @@ export interface Memory {
   /** Free requests that are under way or through. */
   frees: number;
   freesLeft: number;
+  /** What it was cloned from. */
+  readonly source: Memory | null;
+  /** First page and number of pages that are pinned. */
+  pinned: [number, number] | null;
 }
 
 interface Argument extends LaunchArgument {
@@ -98,6 +106,15 @@ export class World implements Surroundings {
   /** A launch that failed may have emptied the page or not; the first look at it tells. */
   private readonly perhapsEmpty = new Uint8Array(PAGES);
   readonly audit: Audit;
+  /** What everybody may do with a page, and how many requests to change that are under way. */
+  readonly rights = new Uint8Array(PAGES).fill(Access.Write);
+  private readonly changing = new Uint8Array(PAGES);
+  readonly clones: Clones;
+  private readonly cloneRequests = new CoreRequests();
+  /** What the core told while it was at work. */
+  private readonly later: (() => void)[] = [];
+  /** Invalidations that subscribers were told of and that go on, and those of the event under way. */
+  readonly invalidations: { page: number; count: number; open: boolean }[] = [];
   /** Pages whose only copy was on a device when it was lost, or could not be brought home: these may be reported lost. */
   readonly mayBeLost = new Set<number>();
   private readonly messages: Message[] = [];
@@ -119,7 +136,7 @@ export class World implements Surroundings {
   private providerFailure: number;
   private readonly sourceChanges: number;
   private version = 0;
-  private nextRequest = 1;
+  private nextRequest = FIRST_REQUEST;
   private closing = false;
   /** The simulated devices had nothing to do when they were last looked at. */
   private resting = false;
@@ -158,6 +175,15 @@ export class World implements Surroundings {
         deny: (processor, page, write, _thread, reason) => this.deny(processor, page, write, reason),
         requestDone: (request, pages, failure) => this.requestDone(request, pages, failure),
         drained: (processor) => this.drained(processor),
+        save: (page, count) => {
+          this.trace(() => `  save ${page}+${count}`);
+          this.clones.save(page, count);
+        },
+        invalidate: (page, count, reason) => {
+          this.trace(() => `  invalidate ${page}+${count}: ${reason}`);
+          this.invalidations.push({ page, count, open: true });
+        },
+        invalidated: (page, count) => this.invalidated(page, count),
       },
       { provide: (token, page, count, target) => this.provide(token, page, count, target) },
       (token, status) => this.manager.transferred(token, status),
@@ -168,6 +194,20 @@ export class World implements Surroundings {
       this.router,
       { eviction: lru, prefetch: () => prefetch, readAheadShare: random.below(2) === 0 ? 1 : 2 },
       BLOCKS,
+    );
+    this.clones = new Clones(
+      () => this.manager,
+      this.cloneRequests,
+      {
+        copy: (page, count, target) => this.copyHost(page, count, target),
+        zero: (count, target) => this.zeroPages(count, target),
+      },
+      (token, status) => this.router.completed(token, status),
+      (action) => this.later.push(action),
+      (page, reason) => {
+        this.checkReason(reason, 0, 0);
+        this.mayBeLost.add(page);
+      },
     );
     this.audit = new Audit(this);
     this.host = this.addModel({
@@ -202,6 +242,16 @@ export class World implements Surroundings {
     { name: 'recycle', weight: 2, can: () => this.memories.some(isRecyclable), act: () => this.recycle() },
     { name: 'zero', weight: 1, can: () => !this.closing && this.memories.length > 0, act: () => this.zero() },
     { name: 'prefetch', weight: 3, can: () => !this.closing && this.memories.length > 0, act: () => this.prefetch() },
+    { name: 'protect', weight: 1, can: () => !this.closing && this.memories.length > 0, act: () => this.protect() },
+    {
+      name: 'clone',
+      weight: 1,
+      can: () => !this.closing && this.memories.length > 0 && this.memories.length < 5,
+      act: () => this.clone(),
+    },
+    { name: 'pin', weight: 1, can: () => !this.closing && this.memories.length > 0, act: () => this.pin() },
+    { name: 'unpin', weight: 1, can: () => this.memories.some(isPinned), act: () => this.unpin() },
+    { name: 'grow', weight: 1, can: () => !this.closing && this.memories.length > 0, act: () => this.grow() },
     { name: 'hold', weight: 2, can: () => !this.closing && this.memories.length > 0, act: () => this.hold() },
     { name: 'let go', weight: 2, can: () => this.holds.length > 0, act: () => this.letGo() },
     { name: 'launch', weight: 5, can: () => !this.closing && this.idleDevice() !== -1, act: () => this.launch() },
@@ -257,8 +307,16 @@ export class World implements Surroundings {
     if (name !== DEVICE_GOES_ON) this.resting = false;
     this.trace(() => `${this.step} ${name}`);
     act();
-    checkInvariants(this.manager.state);
+    for (let action = this.later.shift(); action !== undefined; action = this.later.shift()) action();
+    try {
+      checkInvariants(this.manager.state);
+    } catch (error) {
+      this.trace(() => `  ${this.stuckBlocks()}`);
+      throw error;
+    }
     this.audit.drivers();
+    this.audit.invalidations();
+    this.endInvalidations();
     this.audit.lost();
     if (this.step % 16 === 0) this.audit.contents();
     if (this.drainedAny && this.leaving.size === 0) this.mayBeLost.clear();
@@ -274,10 +332,11 @@ export class World implements Surroundings {
     this.fairWeather();
     for (let guard = 0; this.busy(); guard++) {
       if (!this.event()) break;
-      if (guard > 50_000) throw new Error(`it never comes to rest: ${this.waiting()}`);
+      if (guard > 50_000) throw new Error(`it never comes to rest: ${this.waiting()}; ${this.stuckBlocks()}`);
     }
     const waiting = this.waiting();
-    if (waiting !== '') throw new Error(`nothing happens any more, and yet there wait: ${waiting}`);
+    if (waiting !== '')
+      throw new Error(`nothing happens any more, and yet there wait: ${waiting}; ${this.stuckBlocks()}`);
   }
 
   private fairWeather(): void {
@@ -304,6 +363,8 @@ export class World implements Surroundings {
       if (device.revokes.length + device.pendingCopies.length > 0)
         list.push(`${device.description.name} has work left`);
     }
+    if (this.manager.state.saves > 0) list.push(`${this.manager.state.saves} copies for clones`);
+    if (this.invalidations.length > 0) list.push(`${this.invalidations.length} invalidations`);
     if (this.requests.size > 0) list.push(`${this.requests.size} requests`);
     for (const launch of this.launches) list.push(`launch ${launch.id} (${launch.state})`);
     if (this.holds.length > 0) list.push(`${this.holds.length} holds`);
@@ -311,8 +372,23 @@ export class World implements Surroundings {
     return list.join(', ');
   }
 
+  private stuckBlocks(): string {
+    const list: string[] = [];
+    for (const block of this.manager.state.va.blocks.values()) {
+      const tasks = block.tasks.map(
+        ({ kind, processor, access, hold, request }) =>
+          `${kind} to ${processor} with ${access}${hold ? ' held' : ''} for ${request}`,
+      );
+      const holds = block.mappings.map((mapping) => mapping?.holds.length ?? 0);
+      if (tasks.length > 0)
+        list.push(`block ${block.index} has ${tasks.join(', ')}; holds ${holds.join(' ')}; ${block.operation?.kind}`);
+    }
+    return list.join('; ');
+  }
+
   private freeAll(): void {
     for (const memory of this.memories) {
+      if (memory.pinned !== null) this.unpinMemory(memory);
       if (memory.frees > 0) continue;
       this.perform('free all', () => this.freePages(memory, memory.range.first, memory.range.pages));
     }
@@ -325,7 +401,9 @@ export class World implements Surroundings {
     this.settle();
     while (this.memories.length > 0) {
       this.perform('recycle all', () => {
-        if (!this.manager.recycle(this.memories[0].range)) throw new Error('a freed range cannot be used again');
+        const [{ range }] = this.memories;
+        this.clones.remove(range);
+        if (!this.manager.recycle(range)) throw new Error('a freed range cannot be used again');
         this.memories.shift();
       });
     }
@@ -397,6 +475,7 @@ export class World implements Surroundings {
   private mayBeDenied(argument: Argument): boolean {
     if (argument.use !== 'in' && !argument.memory.range.writable) return true;
     for (let page = argument.first; page < argument.first + argument.count; page++) {
+      if (this.rights[page] < Access.Write || this.changing[page] > 0 || argument.memory.pinned !== null) return true;
       if (this.freed[page] !== 0 || this.fuzzy[page] !== 0 || this.audit.isLost(page)) return true;
     }
     return false;
@@ -516,16 +595,24 @@ export class World implements Surroundings {
     if (pages <= 0) return;
     const provided = random.chance(0.3);
     const writable = !provided || random.chance(0.8);
-    const range = this.manager.allocate(pages, { name: 'a', provided, writable });
+    // Some are to grow later; with little memory they are promised nothing.
+    const reserved = random.chance(0.3) ? pages + random.between(1, 600) : pages;
+    const range = this.manager.allocate(pages, { name: 'a', provided, writable }, reserved);
     if (range === null) return;
+    range.watchers = random.chance(0.4) ? 1 : 0;
     this.trace(() => `  range ${range.first}+${pages}${provided ? ' provided' : ''}${writable ? '' : ' read-only'}`);
     for (let page = range.first; page < range.first + pages; page++)
       this.shadow[page] = provided ? providedValue(page) : 0;
-    this.fuzzy.fill(0, range.first, range.first + pages);
-    this.freed.fill(0, range.first, range.first + pages);
-    this.perhapsEmpty.fill(0, range.first, range.first + pages);
-    for (let page = range.first; page < range.first + pages; page++) this.mayBeLost.delete(page);
-    this.memories.push({ range, users: 0, exclusive: false, frees: 0, freesLeft: 0 });
+    this.begin(range, writable);
+    this.memories.push(newMemory(range, null));
+  }
+
+  /** Forgets what was known of these addresses. */
+  private begin(range: Range, writable: boolean): void {
+    const end = range.first + range.reserved;
+    for (const marks of [this.fuzzy, this.freed, this.perhapsEmpty, this.changing]) marks.fill(0, range.first, end);
+    this.rights.fill(writable ? Access.Write : Access.Read, range.first, end);
+    for (let page = range.first; page < end; page++) this.mayBeLost.delete(page);
   }
 
   private usable(): Memory | null {
@@ -549,6 +636,10 @@ export class World implements Surroundings {
 
   private requestDone(id: number, pages: number, failure: DenyReason | null): void {
     this.trace(() => `  request ${id} is done: ${pages} pages, ${failure}`);
+    if (id > 0 && id < FIRST_REQUEST) {
+      this.later.push(() => this.cloneRequests.finished(id, pages, failure));
+      return;
+    }
     const ending = this.requests.get(id);
     if (ending === undefined) throw new Error(`request ${id} is done twice, or was never made`);
     this.requests.delete(id);
@@ -558,7 +649,7 @@ export class World implements Surroundings {
 
   private free(): void {
     const memory = this.random.pick(this.memories);
-    if (memory.exclusive) return;
+    if (memory.exclusive || memory.pinned !== null) return;
     if (this.random.chance(0.4)) this.freePages(memory, memory.range.first, memory.range.pages);
     else this.freePages(memory, ...this.pages(memory));
   }
@@ -584,6 +675,8 @@ export class World implements Surroundings {
     const index = this.memories.findIndex(isRecyclable);
     const { range } = this.memories[index];
     this.trace(() => `  recycle ${range.first}+${range.pages}`);
+    if (this.memories.some((memory) => memory.source === this.memories[index])) return;
+    this.clones.remove(range);
     if (this.manager.recycle(range)) this.memories.splice(index, 1);
   }
 
@@ -591,6 +684,7 @@ export class World implements Surroundings {
     const memory = this.random.pick(this.memories);
     if (memory.exclusive || memory.users > 0 || memory.frees > 0) return;
     const [first, count] = this.pages(memory);
+    if (!this.mayWriteAll(first, count)) return;
     memory.exclusive = true;
     for (let page = first; page < first + count; page++) this.fuzzy[page]++;
     const request = this.ask((_, failure) => {
@@ -608,6 +702,135 @@ export class World implements Surroundings {
       this.perhapsEmpty[page] = 0;
       this.shadow[page] = 0;
     }
+  }
+
+  private mayWriteAll(first: number, count: number): boolean {
+    for (let page = first; page < first + count; page++)
+      if (this.rights[page] < Access.Write || this.changing[page] > 0) return false;
+    return true;
+  }
+
+  private protect(): void {
+    const memory = this.random.pick(this.memories);
+    if (memory.exclusive) return;
+    const [first, count] = this.pages(memory);
+    const most = memory.range.writable ? Access.Write : Access.Read;
+    const access = Math.min(most, this.random.pick([Access.None, Access.Read, Access.Write, Access.Write])) as Access;
+    for (let page = first; page < first + count; page++) {
+      // Requests of a block are carried out in their order, but those of several may overlap in part.
+      if (this.changing[page] > 0) return;
+    }
+    for (let page = first; page < first + count; page++) this.changing[page]++;
+    const request = this.ask((_, failure) => {
+      if (failure !== null) throw new Error(`protection failed: ${failure}`);
+      for (let page = first; page < first + count; page++) {
+        this.changing[page]--;
+        this.rights[page] = access;
+      }
+    });
+    this.trace(() => `  request ${request}: protect ${first}+${count} to ${access}`);
+    this.manager.protect(request, first, count, access);
+  }
+
+  private clone(): void {
+    const memory = this.usable();
+    if (memory === null || memory.users > 0 || memory.frees > 0) return;
+    const { range } = memory;
+    const used = this.memories.reduce((sum, each) => sum + each.range.pages, 0);
+    if (!this.tight && range.pages + used > this.host.description.budgetPages) return;
+    for (let page = range.first; page < range.first + range.pages; page++) {
+      if (this.rights[page] === Access.None || this.changing[page] > 0 || this.fuzzy[page] > 0) return;
+    }
+    const made = this.manager.allocate(range.pages, { name: 'clone', provided: true, writable: true, derived: true });
+    if (made === null) return;
+    this.trace(() => `  range ${made.first}+${made.pages} is a clone of ${range.first}+${range.pages}`);
+    this.begin(made, true);
+    memory.exclusive = true;
+    this.clones.add(range, made, (failure) => {
+      if (failure !== null) throw new Error(`cloning failed: ${failure}`);
+      memory.exclusive = false;
+      for (let at = 0; at < made.pages; at++) {
+        this.shadow[made.first + at] = this.shadow[range.first + at];
+        this.perhapsEmpty[made.first + at] = this.perhapsEmpty[range.first + at];
+      }
+      this.memories.push(newMemory(made, memory));
+    });
+  }
+
+  /** Where the content of a page of a clone comes from, or -1. */
+  sourceOf(page: number): number {
+    const memory = this.memories.find(({ range }) => page >= range.first && page < range.first + range.pages);
+    return memory?.source == null ? -1 : page - memory.range.first + memory.source.range.first;
+  }
+
+  private hasLostSource(page: number): boolean {
+    const source = this.sourceOf(page);
+    return source !== -1 && (this.audit.isLost(source) || this.hasLostSource(source));
+  }
+
+  private pin(): void {
+    const memory = this.usable();
+    if (memory === null || memory.frees > 0 || memory.pinned !== null) return;
+    const [first, count] = this.pages(memory);
+    memory.users++;
+    const request = this.ask((_, failure) => {
+      memory.users--;
+      if (failure !== null) return;
+      if (memory.frees === 0 && memory.pinned === null) {
+        memory.pinned = [first, count];
+        this.manager.pin(first, count, true);
+      }
+      this.manager.release(HOST, first, count, Access.Read);
+    });
+    this.trace(() => `  request ${request}: pin ${first}+${count}`);
+    this.manager.acquire(request, HOST, first, count, Access.Read, false, true);
+  }
+
+  private unpin(): void {
+    this.unpinMemory(this.memories.find(isPinned) as Memory);
+  }
+
+  private unpinMemory(memory: Memory): void {
+    const [first, count] = memory.pinned as [number, number];
+    memory.pinned = null;
+    this.trace(() => `  unpin ${first}+${count}`);
+    this.manager.pin(first, count, false);
+  }
+
+  /** Makes an array longer: by addresses that it has reserved, or by what it has given back at its end. */
+  private grow(): void {
+    const memory = this.random.pick(this.memories);
+    const { range } = memory;
+    if (memory.exclusive || memory.users > 0 || memory.freesLeft > 0 || memory.source !== null || range.provided)
+      return;
+    if (this.memories.some((each) => each.source === memory)) return;
+    let from = range.pages;
+    while (from > 0 && this.freed[range.first + from - 1] === 1) from--;
+    for (let page = range.first + from; page < range.first + range.pages; page++) if (this.changing[page] > 0) return;
+    let pages = this.random.between(from, range.reserved);
+    const used = this.memories.reduce((sum, each) => sum + each.range.pages, 0);
+    if (!this.tight) pages = Math.min(pages, range.pages + this.host.description.budgetPages - used);
+    if (pages <= from) return;
+    this.trace(() => `  ${range.first}+${range.pages} grows from ${from} to ${pages} pages`);
+    this.manager.grow(range, from, pages);
+    const [first, end] = [range.first + from, range.first + pages];
+    this.shadow.fill(0, first, end);
+    this.freed.fill(0, first, end);
+    this.perhapsEmpty.fill(0, first, end);
+    this.rights.fill(range.writable ? Access.Write : Access.Read, first, end);
+    if (this.freed.indexOf(1, range.first) >= range.first + range.pages || this.freed.indexOf(1, range.first) === -1)
+      memory.frees = 0;
+  }
+
+  private invalidated(page: number, count: number): void {
+    const open = this.invalidations.find((each) => each.open && each.page === page && each.count === count);
+    if (open === undefined) throw new Error(`${page}+${count} is reported as changed, and nobody was told before`);
+    open.open = false;
+  }
+
+  private endInvalidations(): void {
+    for (let index = this.invalidations.length - 1; index >= 0; index--)
+      if (!this.invalidations[index].open) this.invalidations.splice(index, 1);
   }
 
   private prefetch(): void {
@@ -674,6 +897,7 @@ export class World implements Surroundings {
       if (!memory.range.writable && this.random.chance(0.9)) use = 'in';
       if (use === 'out' && (memory.users > 0 || memory.frees > 0 || args.some((other) => other.memory === memory)))
         use = 'inout';
+      if (use === 'out' && !this.mayWriteAll(first, count)) use = 'inout';
       if (args.some((other) => other.memory === memory && other.use === 'out')) continue;
       args.push({ memory, first, count, use });
     }
@@ -867,6 +1091,12 @@ export class World implements Surroundings {
       );
       return false;
     }
+    if (
+      this.changing[page] + this.freed[page] + this.fuzzy[page] === 0 &&
+      this.rights[page] < (write ? Access.Write : Access.Read) &&
+      !device.scratch.has(page)
+    )
+      throw new Error(`thread ${thread.id} of ${device.description.name} uses page ${page}, which is protected`);
     if (device.scratch.has(page)) {
       if (write) device.store(page, GARBAGE_OF_A_DENIED_WRITER);
     } else if (write) this.write(device, page);
@@ -954,12 +1184,16 @@ export class World implements Surroundings {
     if (reason === 'SOURCE_CHANGED' && this.sourceChanges === 0)
       throw new Error(`the source of page ${page} has not changed`);
     if (page === 0 && id === 0) return;
-    if (reason === 'LOST' && !this.audit.isLost(page))
+    if (reason === 'LOST' && !this.audit.isLost(page) && !this.hasLostSource(page))
       throw new Error(`page ${page} is denied as lost, which it is not`);
     if (reason === 'FREED' && this.freed[page] === 0 && this.fuzzy[page] === 0)
       throw new Error(`page ${page} is not freed`);
-    if (reason === 'READ_ONLY' && this.manager.state.va.rangeOfPage(page)?.writable !== false)
+    if (reason === 'READ_ONLY' && this.rights[page] === Access.Write && this.changing[page] === 0)
       throw new Error(`page ${page} may be written`);
+    if (reason === 'NO_ACCESS' && this.rights[page] !== Access.None && this.changing[page] === 0)
+      throw new Error(`page ${page} may be read`);
+    if (reason === 'PINNED' && !this.memories.some(({ pinned }) => pinned !== null && covers(pinned, page)))
+      throw new Error(`page ${page} is not pinned`);
     if (reason === 'OUTSIDE' && this.manager.state.va.rangeOfPage(page) !== undefined)
       throw new Error(`page ${page} is not outside`);
   }
@@ -988,6 +1222,8 @@ export class World implements Surroundings {
   }
 
   private provide(token: number, page: number, count: number, target: number): Status {
+    const range = this.manager.state.va.rangeOfPage(page);
+    if (range !== undefined && this.clones.has(range)) return this.clones.provide(range, token, page, count, target);
     if (this.sourceChanges > 0 && this.random.chance(this.sourceChanges)) return Status.SourceChanged;
     if (this.random.chance(this.providerFailure)) return Status.Failed;
     if (this.random.chance(this.weather.later)) {
@@ -1006,6 +1242,25 @@ export class World implements Surroundings {
     }
     this.fillProvided(page, count, target);
     this.router.completed(token, Status.Done);
+  }
+
+  /** What clones are made of: pages of the host, written where the router says. */
+  private copyHost(page: number, count: number, target: number): void {
+    const node = Math.floor(target / NODE_BYTES) - 1;
+    const device = this.devices[node];
+    if (!(device instanceof ModelDevice) || device.gone) return;
+    const first = (target - device.memory) / PAGE_BYTES;
+    device.fill(first, count);
+    for (let at = 0; at < count; at++) device.store(first + at, this.host.value(page + at));
+  }
+
+  private zeroPages(count: number, target: number): void {
+    const node = Math.floor(target / NODE_BYTES) - 1;
+    const device = this.devices[node];
+    if (!(device instanceof ModelDevice) || device.gone) return;
+    const first = (target - device.memory) / PAGE_BYTES;
+    device.fill(first, count);
+    for (let at = 0; at < count; at++) device.store(first + at, 0);
   }
 
   private fillProvided(page: number, count: number, target: number): void {
@@ -1049,6 +1304,18 @@ const GARBAGE_OF_A_DENIED_WRITER = 0xbadbad;
 
 function newThread(id: number, device: ModelDevice): Thread {
   return { id, device, state: 'running', page: -1, write: false, memory: undefined };
+}
+
+function newMemory(range: Range, source: Memory | null): Memory {
+  return { range, users: 0, exclusive: false, frees: 0, freesLeft: 0, source, pinned: null };
+}
+
+function isPinned(memory: Memory): boolean {
+  return memory.pinned !== null;
+}
+
+function covers([first, count]: [number, number], page: number): boolean {
+  return page >= first && page < first + count;
 }
 
 function isRecyclable(memory: Memory): boolean {
