@@ -53,11 +53,10 @@ const plan: OperationPlan = {
 };
 
 /**
- * `started`: an operation runs, or has run. `done`: nothing was left to do. `blocked`: something else must end first; `guarded`: that
- * is copies for those who cloned pages, which other tasks of this block may have to make. `stuck`: memory is needed and nothing
- * that is under way will give any.
+ * `started`: an operation runs, or has run. `done`: nothing was left to do. `blocked`: something else must end first.
+ * `stuck`: memory is needed and nothing that is under way will give any.
  */
-type Outcome = 'started' | 'done' | 'blocked' | 'guarded' | 'stuck';
+type Outcome = 'started' | 'done' | 'blocked' | 'stuck';
 
 /** Called when a task of the block has been done for `pages` pages, or has failed. */
 export type TaskDone = (task: Task, pages: number, failure: DenyReason | null) => void;
@@ -114,9 +113,9 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
       else if (task.kind === 'zero') reason = protection(block, task.mask, Access.Write);
       const outcome = reason === null ? doTask(state, block, task) : 'done';
       if (outcome === 'started') return;
-      if (outcome === 'blocked' || outcome === 'guarded') {
+      if (outcome === 'blocked') {
         // Tasks keep their order, but pages that cannot go home for want of room there must not hold up what may make that room.
-        if (task.kind !== 'home' && outcome !== 'guarded' && !task.ahead) blocked = true;
+        if (task.kind !== 'home' && !task.ahead) blocked = true;
         at++;
         continue;
       }
@@ -224,7 +223,7 @@ function bringPages(state: State, block: Block, task: Task): Outcome {
     excludeScratch(block, processor.id, allowed);
     if (!isEmpty(guarded)) {
       save(state, block, guarded);
-      return 'guarded';
+      return 'blocked';
     }
     if (!isDone(state, block, task, Access.Write, allowed)) {
       return migrate(state, block, processor, Access.Write, task.map, allowed, -1, task);
@@ -322,7 +321,7 @@ function empty(state: State, block: Block, task: Task): Outcome {
   for (let word = 0; word < WORDS; word++) mask[word] = task.mask[word] & block.guarded[word];
   if (!isEmpty(mask)) {
     save(state, block, mask);
-    return 'guarded';
+    return 'blocked';
   }
   for (let word = 0; word < WORDS; word++) mask[word] = task.mask[word] & block.inside[word];
   if (isEmptied(block, task, mask)) return 'done';
@@ -345,7 +344,7 @@ function forget(state: State, block: Block, task: Task): Outcome {
   for (let word = 0; word < WORDS; word++) mask[word] = task.mask[word] & block.guarded[word];
   if (!isEmpty(mask)) {
     save(state, block, mask);
-    return 'guarded';
+    return 'blocked';
   }
   for (let word = 0; word < WORDS; word++) {
     const changed = block.dirty[word] | block.blank[word] | block.lost[word];
@@ -391,7 +390,7 @@ function restrict(state: State, block: Block, task: Task): Outcome {
     for (let word = 0; word < WORDS; word++) guarded[word] = mask[word] & block.guarded[word];
     if (!isEmpty(guarded)) {
       save(state, block, guarded);
-      return 'guarded';
+      return 'blocked';
     }
   }
   plan.kind = task.kind === 'guard' ? 'guard' : 'protect';
@@ -576,7 +575,7 @@ function serviceFault(
   else if (reason !== null) return deny(state, block, processor, mapping, page, write, reason);
   if (write && has(block.guarded, page)) {
     saveAround(state, block, page);
-    return 'guarded';
+    return 'blocked';
   }
   const intent = declaredWrite(processor, base + page) && mayWrite(block, processor.id, page);
   const access = write || intent || ownsAlone(state, block, processor.id, page) ? Access.Write : Access.Read;
