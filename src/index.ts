@@ -49,6 +49,7 @@ export type { ProvidedArrayOptions } from './api/provided-array.js';
 export type { Residency, ResidencyRun } from './api/residency.js';
 export { type LaunchArguments, type LaunchOptions, Stream, type StreamOptions } from './api/stream.js';
 export { StreamEvent } from './api/stream-event.js';
+export type { WaitResult } from './api/wait.js';
 export type { AddressView, WordOf, WordType } from './core/address-view.js';
 export type { ElementType, NumericArray } from './core/elements.js';
 export type { Injection, ProcessorStats, SpaceHandle, SpaceStats } from './pager/protocol.js';

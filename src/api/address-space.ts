@@ -33,6 +33,7 @@ import { type ArrayHandle, ManagedArray } from './managed-array.js';
 import { type ProvidedArrayOptions, providerSource } from './provided-array.js';
 import { parseSize } from './sizes.js';
 import { checkSize } from './stream.js';
+import { notify, type WaitResult, wait } from './wait.js';
 
 /** Where spaces lie: from 96 TiB on, where neither V8 nor the dynamic linker puts anything, one TiB or more each. */
 const FIRST_BASE = 0x6000_0000_0000;
@@ -364,6 +365,32 @@ export class AddressSpace {
       );
     }
     return new ManagedArray(this, handle);
+  }
+
+  /**
+   * Stops this thread while an element has a value, until another thread of this process calls `notify`, or `timeoutMs` is over.
+   * It may return 'ok' without a reason, as every futex may: look at the element again. What is notified must be a change: a
+   * notification alone is missed by a thread that is not asleep at that moment, as with every futex. For Int32Array and Uint32Array, since the
+   * kernel waits for words of 32 bits. Works without privilege, too. Code on a device cannot notify: what it changes is noticed
+   * within a fifth of a second, or at once if a thread notifies when the launch has ended. The event loop of the thread stands
+   * still meanwhile.
+   */
+  wait(
+    array: ManagedArray<Int32Array> | ManagedArray<Uint32Array>,
+    index: number,
+    value: number,
+    timeoutMs: number = Number.POSITIVE_INFINITY,
+  ): WaitResult {
+    return wait(array, index, value, timeoutMs);
+  }
+
+  /** Wakes up to `count` threads that wait for an element; returns how many were asleep. Change the element before. */
+  notify(
+    array: ManagedArray<Int32Array> | ManagedArray<Uint32Array>,
+    index: number,
+    count: number = Number.POSITIVE_INFINITY,
+  ): number {
+    return notify(array, index, count);
   }
 
   /** Faults, bytes moved and memory of every processor. */

@@ -139,6 +139,7 @@ export const SCM_MAX_FD = 253;
 // futex
 export const FUTEX_WAKE = 1;
 export const FUTEX_WAIT_BITSET = 9;
+export const FUTEX_PRIVATE_FLAG = 128;
 export const FUTEX_BITSET_MATCH_ANY = 0xffffffff;
 
 // prctl, getrlimit, sysconf, preadv2

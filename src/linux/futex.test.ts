@@ -37,6 +37,17 @@ describe('futex', () => {
     });
   });
 
+  it('says when the page is not there', () => {
+    const fd = createMemoryFile('test', PAGE_SIZE);
+    const address = mmap(PAGE_SIZE, { protection: PROT_READ | PROT_WRITE, flags: MAP_SHARED, fd });
+    munmap(address, PAGE_SIZE);
+    closeSync(fd);
+    expect(futexWait(address, 0, 10, 'private')).toBe('absent');
+    expect(futexWait(address, 0, 10)).toBe('absent');
+    // By its address alone a word can be woken without being there.
+    expect(futexWake(address, 1, 'private')).toBe(0);
+  });
+
   it('wakes nobody when nobody waits, and refuses an address that is not aligned', () => {
     withSharedPage((address) => {
       expect(futexWake(address)).toBe(0);

@@ -1,5 +1,14 @@
-/** Waiting on a word of memory that processes share. Atomics.wait refuses memory that is not a SharedArrayBuffer. */
-import { EAGAIN, EINTR, ETIMEDOUT, FUTEX_BITSET_MATCH_ANY, FUTEX_WAIT_BITSET, FUTEX_WAKE } from './constants.js';
+/** Waiting on a word of memory. Atomics.wait refuses memory that is not a SharedArrayBuffer. */
+import {
+  EAGAIN,
+  EFAULT,
+  EINTR,
+  ETIMEDOUT,
+  FUTEX_BITSET_MATCH_ANY,
+  FUTEX_PRIVATE_FLAG,
+  FUTEX_WAIT_BITSET,
+  FUTEX_WAKE,
+} from './constants.js';
 import { check, SystemCallError } from './errors.js';
 import { errno, libc, SYSTEM_CALL } from './libc.js';
 import { NativeBuffer } from './native-buffer.js';
@@ -7,14 +16,25 @@ import { NativeBuffer } from './native-buffer.js';
 const deadline = new NativeBuffer(4096);
 
 /**
- * Sleeps while the 32-bit word at an address has the expected value. 'changed': it had another one. A wake-up may be spurious,
- * as with every futex: look at the word again. The page must be resident, unless faults of the kernel are served.
+ * Who meets at a word. 'shared': all processes that have mapped its memory; the page is then needed for writing, even to wake.
+ * 'private': the threads of this process, by the address alone; the page is needed only to wait, and only for reading.
+ */
+export type FutexScope = 'shared' | 'private';
+
+function flagOf(scope: FutexScope): number {
+  return scope === 'private' ? FUTEX_PRIVATE_FLAG : 0;
+}
+
+/**
+ * Sleeps while the 32-bit word at an address has the expected value. 'changed': it had another one. 'absent': its page is not
+ * there, and faults of the kernel are not served. A wake-up may be spurious, as with every futex: look at the word again.
  */
 export function futexWait(
   address: number,
   expected: number,
   timeoutMs = Number.POSITIVE_INFINITY,
-): 'woken' | 'changed' | 'timeout' {
+  scope: FutexScope = 'shared',
+): 'woken' | 'changed' | 'timeout' | 'absent' {
   let timeout = 0;
   if (timeoutMs !== Number.POSITIVE_INFINITY) {
     // An absolute time of the monotonic clock, which process.hrtime reads too: a signal can then simply wait again.
@@ -24,11 +44,12 @@ export function futexWait(
     deadline.setU64(8, Math.floor(total % 1e9));
     timeout = deadline.address;
   }
+  const operation = FUTEX_WAIT_BITSET | flagOf(scope);
   for (;;) {
     const result = libc.systemCall(
       SYSTEM_CALL.futex,
       address,
-      FUTEX_WAIT_BITSET,
+      operation,
       expected >>> 0,
       timeout,
       0,
@@ -38,14 +59,16 @@ export function futexWait(
     const number = errno();
     if (number === EAGAIN) return 'changed';
     if (number === ETIMEDOUT) return 'timeout';
+    if (number === EFAULT) return 'absent';
     if (number !== EINTR)
       throw new SystemCallError('futex', { address, operation: 'wait', expected, timeoutMs }, number);
   }
 }
 
 /** Wakes up to as many waiters; returns how many there were. */
-export function futexWake(address: number, count = 0x7fffffff): number {
-  return check(libc.systemCall(SYSTEM_CALL.futex, address, FUTEX_WAKE, count, 0, 0, 0), 'futex', {
+export function futexWake(address: number, count = 0x7fffffff, scope: FutexScope = 'shared'): number {
+  const operation = FUTEX_WAKE | flagOf(scope);
+  return check(libc.systemCall(SYSTEM_CALL.futex, address, operation, count, 0, 0, 0), 'futex', {
     address,
     operation: 'wake',
     count,

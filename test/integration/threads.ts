@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { type AddressSpace, i32, kernel, type ManagedArray, openSpace } from '../../src/index.js';
-import { note, runTests, sameData, test } from './suite.js';
+import { type AddressSpace, i32, kernel, type ManagedArray, openSpace, u32 } from '../../src/index.js';
+import { failsWith, note, runTests, sameData, sleep, test } from './suite.js';
 
 const MIB = 2 ** 20;
 const THREADS = 4;
@@ -23,6 +23,11 @@ class Team {
           workerData: { handles, job, gate: this.gate },
         }),
     );
+  }
+
+  /** Ends all threads, whatever they do. */
+  async terminate(): Promise<void> {
+    await Promise.all(this.workers.map((worker) => worker.terminate()));
   }
 
   async ready(): Promise<void> {
@@ -173,5 +178,142 @@ test('a thread hears of the end of the space', async () => {
   await space.close();
   assert.deepEqual(await team.go(), ['SPACE_CLOSED SPACE_CLOSED SPACE_CLOSED 0']);
 });
+
+for (const userModeOnly of [false, true]) {
+  test(`threads take turns while a device takes the page away: ${userModeOnly ? 'without' : 'with'} privilege`, async () => {
+    await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }], userModeOnly });
+    const [device] = space.devices;
+    const lanes = 3;
+    const rounds = 1000;
+    const turn = space.array(Int32Array, 1024, { name: 'turn' });
+    const jobs = Array.from({ length: lanes }, (_, lane) => ({ kind: 'turns', lane, lanes, rounds }));
+    const team = new Team({ turn }, jobs);
+    await team.ready();
+    const bump = kernel({ turn: i32.inout }, ({ turn }) => {
+      for (let i = 0; i < 100; i++) Atomics.add(turn, 7, 1);
+    });
+    let launches = 0;
+    let through = false;
+    const done = team.go().finally(() => {
+      through = true;
+    });
+    while (!through) {
+      await device.run(bump, { turn }, { size: 1 });
+      launches++;
+    }
+    assert.deepEqual(await done, new Array(lanes).fill('through'));
+    assert.deepEqual([...turn.data.subarray(0, 2)], [lanes * rounds, rounds * (1 + 2 + 3)]);
+    assert.equal(turn.data[7], launches * 100);
+    note(`${launches} launches meanwhile`);
+    space.checkInvariants();
+  }, 60);
+}
+
+test('as many threads wake as are notified', () =>
+  withSpace('8MiB', async (space) => {
+    const turn = space.array(Uint32Array, 1, { name: 'turn' });
+    const awake = space.array(Int32Array, 2);
+    const team = new Team({ turn, awake }, new Array(THREADS).fill({ kind: 'sleep' }));
+    await team.ready();
+    const done = team.go();
+    while (Atomics.load(awake.data, 1) < THREADS) await sleep(5);
+    // Those who wait look around now and then, and are not asleep then: what is asked is who came back.
+    let woken = 0;
+    while (woken === 0) woken = space.notify(turn, 0, 1);
+    assert.equal(woken, 1);
+    while (Atomics.load(awake.data, 0) < 1) await sleep(5);
+    await sleep(300);
+    assert.equal(Atomics.load(awake.data, 0), 1);
+    assert.equal(space.notify(turn, 0, 0), 0);
+    Atomics.store(turn.data, 0, 1);
+    assert.ok(space.notify(turn, 0) <= THREADS);
+    const results = (await done) as string[][];
+    assert.deepEqual(results.flat(), new Array(THREADS + 1).fill('ok'));
+  }));
+
+test('waiting ends by its time, by another value, and is refused where it cannot be', () =>
+  withSpace('8MiB', async (space) => {
+    const x = space.array(Int32Array, 4096, { name: 'x' });
+    assert.equal(space.wait(x, 2048, 1), 'not-equal');
+    const started = performance.now();
+    assert.equal(space.wait(x, 2048, 0, 250), 'timed-out');
+    assert.ok(performance.now() - started >= 249, `${performance.now() - started} ms`);
+    assert.equal(space.wait(x, 2048, 0, 0), 'timed-out');
+    assert.equal(space.wait(x, 2048, 0, -5), 'timed-out');
+    assert.equal(space.notify(x, 2048), 0);
+    // Nothing was written: the page is still everybody's zero page, or at most a copy that the host has read.
+    x.data[5] = -7;
+    assert.equal(space.wait(x, 5, -7, 1), 'timed-out');
+    const u = space.array(Uint32Array, 4, { name: 'u' });
+    u.data[0] = 0xffff_fff0;
+    assert.equal(space.wait(u, 0, 0xffff_fff0, 1), 'timed-out');
+    assert.equal(space.wait(u, 0, 16), 'not-equal');
+    const wide = space.array(BigInt64Array, 4, { name: 'wide' });
+    const refused = await failsWith('WAIT_ARRAY', () => space.wait(wide as never, 0, 0));
+    assert.match(refused.message, /array wide: it is BigInt64Array/);
+    await failsWith('WAIT_ARRAY', () => space.notify(new Int32Array(4) as never, 0));
+    await failsWith('ARRAY_INDEX', () => space.wait(x, 4096, 0));
+    await failsWith('ARRAY_INDEX', () => space.notify(x, 0.5));
+    await failsWith('VALUE', () => space.wait(x, 0, 2 ** 31));
+    await failsWith('VALUE', () => space.wait(u, 0, -1));
+    await failsWith('TIMEOUT', () => space.wait(x, 0, 0, Number.NaN));
+    await failsWith('COUNT', () => space.notify(x, 0, -1));
+    x.free();
+    await failsWith('USE_AFTER_FREE', () => space.wait(x, 0, 0));
+    // What a device changes is noticed, though it cannot notify.
+    const set = kernel({ u: u32.inout }, ({ u }) => {
+      u[1] = 5;
+    });
+    const run = space.devices[0].run(set, { u }, { size: 1 });
+    assert.equal(space.wait(u, 1, 0, 10_000), 'ok');
+    assert.equal(u.data[1], 5);
+    await run;
+  }));
+
+test('threads that wait keep neither their worker nor their space from ending', async () => {
+  const space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
+  const turn = space.array(Int32Array, 16);
+  const awake = space.array(Int32Array, 16);
+  const team = new Team({ turn, awake }, new Array(3).fill({ kind: 'sleep for ever' }));
+  await team.ready();
+  const done = team.go();
+  while (Atomics.load(awake.data, 1) < 3) await sleep(5);
+  await space.close();
+  assert.deepEqual(await done, new Array(3).fill('SPACE_CLOSED'));
+  const second = await openSpace({});
+  const word = second.array(Int32Array, 16);
+  const count = second.array(Int32Array, 16);
+  const doomed = new Team({ turn: word, awake: count }, [{ kind: 'sleep for ever' }]);
+  await doomed.ready();
+  void doomed.go();
+  while (Atomics.load(count.data, 1) < 1) await sleep(5);
+  await doomed.terminate();
+  await second.close();
+});
+
+test('a million increments of one counter by threads and the units of two devices, none lost', async () => {
+  const process = { kind: 'process', memory: '8MiB', units: 2 } as const;
+  await using space = await openSpace({ devices: [process, process] });
+  const counters = space.array(Int32Array, 16 * 1024, { name: 'counters' });
+  const parties = THREADS + 2 * 2;
+  const rounds = 1_000_000 / parties;
+  const add = kernel({ counters: i32.inout, rounds: i32 }, ({ counters, rounds }, { begin, end }) => {
+    // One work item for each unit.
+    for (let item = begin; item < end; item++) for (let i = 0; i < rounds; i++) Atomics.add(counters, 0, 1);
+  });
+  const team = new Team({ counters }, new Array(THREADS).fill({ kind: 'count one', rounds }));
+  await team.ready();
+  const done = team.go();
+  await Promise.all(space.devices.map((device) => device.run(add, { counters, rounds }, { size: 2 })));
+  await done;
+  assert.equal(counters.data[0], 1_000_000);
+  note(
+    `${space
+      .stats()
+      .processors.map(({ name, revocations }) => `${name} lost its right ${revocations} times`)
+      .join(', ')}`,
+  );
+  space.checkInvariants();
+}, 60);
 
 await runTests();

@@ -28,6 +28,11 @@ async function work(): Promise<unknown> {
       for (let i = 0; i < job.rounds; i++) Atomics.add(data, (i % 16) * 1024, 1);
       return null;
     }
+    case 'count one': {
+      const { data } = arrays.counters;
+      for (let i = 0; i < job.rounds; i++) Atomics.add(data, 0, 1);
+      return null;
+    }
     case 'stripe': {
       const { data } = arrays.x;
       for (let round = 0; round < job.rounds; round++) {
@@ -58,6 +63,42 @@ async function work(): Promise<unknown> {
         x.free();
       }
       return 'all right';
+    }
+    case 'turns': {
+      const { turn } = arrays;
+      const { space, data } = turn;
+      for (let round = 0; round < job.rounds; ) {
+        const now = Atomics.load(data, 0);
+        if (now % job.lanes !== job.lane) {
+          space.wait(turn, 0, now);
+          continue;
+        }
+        // Nobody else may come in between: a plain store would do.
+        data[1] += job.lane + 1;
+        Atomics.store(data, 0, now + 1);
+        space.notify(turn, 0);
+        round++;
+      }
+      return 'through';
+    }
+    case 'sleep': {
+      const { turn, awake } = arrays;
+      const results: string[] = [];
+      while (Atomics.load(turn.data, 0) === 0) {
+        Atomics.add(awake.data, 1, 1);
+        results.push(turn.space.wait(turn, 0, 0));
+        Atomics.add(awake.data, 0, 1);
+      }
+      return results;
+    }
+    case 'sleep for ever': {
+      const { turn, awake } = arrays;
+      Atomics.add(awake.data, 1, 1);
+      try {
+        for (;;) turn.space.wait(turn, 0, 0);
+      } catch (error) {
+        return (error as { code: string }).code;
+      }
     }
     case 'after close': {
       const { x } = arrays;

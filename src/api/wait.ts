@@ -1,0 +1,83 @@
+/**
+ * Waiting for an element of a managed array to change, as Atomics.wait does for shared memory; it refuses memory that is not a
+ * SharedArrayBuffer. Threads meet by the address of the element, so that its page may move meanwhile, and nobody needs it to wake.
+ */
+import { futexWait, futexWake } from '../linux/futex.js';
+import { argumentError, typeError } from './errors.js';
+import { ManagedArray, typeName } from './managed-array.js';
+
+/** 'ok': notified, changed, or woken for no reason. 'not-equal': the element had another value from the beginning. */
+export type WaitResult = 'ok' | 'not-equal' | 'timed-out';
+
+/** A thread that sleeps in the kernel hears neither of the end of its worker nor of its space: it looks this often. */
+const LOOK_MS = 200;
+
+export function wait(
+  array: ManagedArray<Int32Array> | ManagedArray<Uint32Array>,
+  index: number,
+  value: number,
+  timeoutMs: number,
+): WaitResult {
+  checkElement('wait for', array, index);
+  checkValue(array, value);
+  if (typeof timeoutMs !== 'number' || Number.isNaN(timeoutMs)) {
+    throw argumentError('TIMEOUT', `timeout is ${String(timeoutMs)}; it must be a number of milliseconds, or Infinity`);
+  }
+  const { client } = array.space;
+  const address = addressOf(array, index);
+  const deadline = performance.now() + Math.max(0, timeoutMs);
+  if (Atomics.load(array.data, index) !== value) return 'not-equal';
+  for (let left = Math.max(0, timeoutMs); ; left = deadline - performance.now()) {
+    if (left <= 0) return 'timed-out';
+    const result = futexWait(address, value, Math.min(left, LOOK_MS), 'private');
+    if (result === 'woken') return 'ok';
+    client.assertOpen(`waiting for array ${array.name}`);
+    // Who changed the element while this thread looked around found nobody to wake. The touch also brings the page, which must be
+    // there for the system call where its faults are not served.
+    if (Atomics.load(array.data, index) !== value) return 'ok';
+  }
+}
+
+export function notify(
+  array: ManagedArray<Int32Array> | ManagedArray<Uint32Array>,
+  index: number,
+  count: number,
+): number {
+  checkElement('notify', array, index);
+  if (count !== Number.POSITIVE_INFINITY && !(Number.isSafeInteger(count) && count >= 0)) {
+    throw argumentError('COUNT', `count is ${String(count)}; it must be a whole number of 0 or more, or Infinity`);
+  }
+  if (count === 0) return 0;
+  return futexWake(addressOf(array, index), Math.min(count, 0x7fff_ffff), 'private');
+}
+
+function addressOf(array: ManagedArray, index: number): number {
+  return Number(array.address) + index * 4;
+}
+
+function checkElement(verb: string, array: ManagedArray, index: number): void {
+  if (!(array instanceof ManagedArray)) {
+    throw typeError('WAIT_ARRAY', `cannot ${verb} ${String(array)}: only elements of managed arrays can be waited for`);
+  }
+  array.assertUsable(verb);
+  if (array.type !== 'i32' && array.type !== 'u32') {
+    throw typeError(
+      'WAIT_ARRAY',
+      `cannot ${verb} array ${array.name}: it is ${typeName(array)}, and the kernel waits for words of 32 bits only; ` +
+        'keep an Int32Array or Uint32Array beside it that counts its changes',
+    );
+  }
+  if (Number.isSafeInteger(index) && index >= 0 && index < array.length) return;
+  throw argumentError(
+    'ARRAY_INDEX',
+    `element ${String(index)} is not in array ${array.name}: an index is a whole number from 0 to ${array.length - 1}`,
+  );
+}
+
+function checkValue(array: ManagedArray, value: number): void {
+  if (value === (array.type === 'i32' ? value | 0 : value >>> 0)) return;
+  throw argumentError(
+    'VALUE',
+    `${String(value)} is no value of an element of array ${array.name} (${typeName(array)}): waiting for it to change would not wait`,
+  );
+}
