@@ -23,6 +23,11 @@ const stages = [
   { name: 'boundaries', run: ['npm', 'run', '-s', 'boundaries'], seconds: 120 },
   { name: 'unit', run: ['npm', 'run', '-s', 'unit'], seconds: 300 },
   { name: 'integration', run: ['npm', 'run', '-s', 'integration'], seconds: 400 },
+  {
+    name: 'hostile calls',
+    run: ['npm', 'run', '-s', 'hostile', '--', '--seed', '1', '--runs', '10000'],
+    seconds: 400,
+  },
   { name: 'conformance', run: ['npm', 'run', '-s', 'conformance'], seconds: 300 },
   { name: 'suite', run: ['npm', 'run', '-s', 'suite-test'], seconds: 400 },
   { name: 'node versions', run: ['npm', 'run', '-s', 'node-versions'], seconds: 600 },

@@ -1,10 +1,10 @@
 /** A space: one range of addresses that the CPU and the devices share. */
 import { randomUUID } from 'node:crypto';
-import { closeSync, fstatSync, openSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { isMainThread, Worker } from 'node:worker_threads';
-import { bytesOf, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
+import { bytesOf, type ElementType, elementTypeOf, isElementType, type NumericArray } from '../core/elements.js';
 import { BLOCK_BYTES, PAGE_BYTES } from '../core/types.js';
 import { closeEventfd, createEventfd } from '../linux/eventfd.js';
 import { probeFeatures } from '../linux/features.js';
@@ -24,15 +24,16 @@ import {
   SpaceState,
   type SpaceStats,
 } from '../pager/protocol.js';
+import { checkFlag, checkName, checkOptions, checkSize, isObject, isWhole, show, textOf } from './arguments.js';
 import { Client } from './client.js';
 import { Device } from './device.js';
 import { argumentError, fromWire, OnememError, typeError } from './errors.js';
 import { watchExit } from './exit.js';
-import { moduleUrl } from './kernel.js';
+import { exportOf, moduleUrl } from './kernel.js';
 import { type ArrayHandle, ManagedArray } from './managed-array.js';
 import { type ProvidedArrayOptions, providerSource } from './provided-array.js';
 import { parseSize } from './sizes.js';
-import { checkSize } from './stream.js';
+import { checkSpaceHandle, checkUnchanged, signHandle } from './space-handle.js';
 import { notify, type WaitResult, wait } from './wait.js';
 
 /** Where spaces lie: from 96 TiB on, where neither V8 nor the dynamic linker puts anything, one TiB or more each. */
@@ -282,18 +283,14 @@ export class AddressSpace {
     length: number,
     options: { readonly name?: string } = {},
   ): ManagedArray<T> {
-    const element = typeof type === 'function' ? elementTypeOf(type.name) : undefined;
-    if (element === undefined) {
-      throw typeError(
-        'ARRAY_TYPE',
-        `${String((type as { name?: string } | undefined)?.name ?? type)} is no typed array that a space can hold; pass for example Float32Array`,
-      );
-    }
+    const element = elementOf(type);
+    checkOptions('array()', options);
     return this.arrayOf(element, length, options.name) as ManagedArray<T>;
   }
 
   /** Allocates raw memory: a Uint8Array of `length` bytes for kernels that make views of their own. */
   bytes(length: number, options: { readonly name?: string } = {}): ManagedArray<Uint8Array> {
+    checkOptions('bytes()', options);
     return this.arrayOf('bytes', length, options.name) as ManagedArray<Uint8Array>;
   }
 
@@ -304,16 +301,28 @@ export class AddressSpace {
    * in wrong data.
    */
   fileArray<T extends NumericArray>(type: ArrayType<T>, path: string, options: FileArrayOptions = {}): ManagedArray<T> {
-    const element = typeof type === 'function' ? elementTypeOf(type.name) : undefined;
-    if (element === undefined) throw typeError('ARRAY_TYPE', `${String(type)} is no typed array that a space can hold`);
+    const element = elementOf(type);
+    if (typeof path !== 'string') throw typeError('FILE_PATH', `a file is named by its path, not by ${show(path)}`);
+    checkOptions('fileArray()', options);
     const { byteOffset = 0, shared = false, writable = shared, name = path } = options;
     checkSize('byteOffset', byteOffset, 0);
+    checkFlag('shared', shared);
+    checkFlag('writable', writable);
+    checkName('an array', name);
     if (shared && !writable) {
       throw typeError('SHARED_READ_ONLY', `array ${name} cannot be shared and not writable; leave out one of the two`);
     }
-    const fd = shared ? openShared(path) : openSync(path, 'r');
+    // A pipe that nobody writes must not stop the program before it can be refused.
+    const fd = shared ? openShared(path) : openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
-      const size = fstatSync(fd).size;
+      const stats = fstatSync(fd);
+      if (!stats.isFile()) {
+        throw typeError(
+          'FILE_KIND',
+          `${path} is no regular file; only of these can parts be read at any time, and again`,
+        );
+      }
+      const { size } = stats;
       const elementBytes = bytesOf(element);
       const length = options.length ?? Math.floor((size - byteOffset) / elementBytes);
       checkLength(name, length, elementBytes);
@@ -342,9 +351,11 @@ export class AddressSpace {
     length: number,
     options: ProvidedArrayOptions<D>,
   ): Promise<ManagedArray<T>> {
-    const element = typeof type === 'function' ? elementTypeOf(type.name) : undefined;
-    if (element === undefined) throw typeError('ARRAY_TYPE', `${String(type)} is no typed array that a space can hold`);
+    const element = elementOf(type);
+    checkOptions('providedArray()', options);
     const { name = `#${++this.names}`, writable = false } = options;
+    checkName('an array', name);
+    checkFlag('writable', writable);
     const elementBytes = bytesOf(element);
     checkLength(name, length, elementBytes);
     const provider = providerSource(name, element, length, options);
@@ -358,13 +369,17 @@ export class AddressSpace {
 
   /** An array that another thread made, from its handle. */
   attachArray(handle: ArrayHandle): ManagedArray {
+    checkArrayHandle(handle);
     if (handle.space.name !== this.spaceHandle.name) {
       throw typeError(
         'FOREIGN_ARRAY',
         `array ${handle.name} belongs to another space; attach that one by attachSpace(handle.space)`,
       );
     }
-    return new ManagedArray(this, handle);
+    const { range, firstPage, pages, length, type, name } = handle;
+    const elementBytes = bytesOf(type);
+    this.client.call('attachArray', { range, firstPage, pages, bytes: length * elementBytes, elementBytes, name });
+    return new ManagedArray(this, { space: this.spaceHandle, range, firstPage, pages, length, type, name });
   }
 
   /**
@@ -431,6 +446,7 @@ export class AddressSpace {
 
   /** @internal */
   arrayOf(type: ElementType, length: number, name?: string): ManagedArray {
+    checkName('an array', name);
     const shown = name ?? `#${++this.names}`;
     checkLength(shown, length, bytesOf(type));
     return this.allocate(type, length, shown, true, null);
@@ -507,12 +523,31 @@ function openShared(path: string): number {
   }
 }
 
+function elementOf(type: unknown): ElementType {
+  const name = typeof type === 'function' ? (type as { name?: unknown }).name : undefined;
+  const element = typeof name === 'string' ? elementTypeOf(name) : undefined;
+  if (element !== undefined) return element;
+  throw typeError(
+    'ARRAY_TYPE',
+    `${typeof name === 'string' && name !== '' ? name : show(type)} is no typed array that a space can hold; pass for example Float32Array`,
+  );
+}
+
+function checkArrayHandle(handle: unknown): asserts handle is ArrayHandle {
+  if (isObject(handle)) {
+    const { space, range, firstPage, pages, length, type, name } = handle as Partial<ArrayHandle>;
+    const numbers = isWhole(range, 1) && isWhole(firstPage, 0) && isWhole(pages, 1) && isWhole(length, 1);
+    if (numbers && isObject(space) && isElementType(type) && typeof name === 'string') return;
+  }
+  throw typeError('ARRAY_HANDLE', 'this is no handle of an array; pass what array.handle gives, as it is');
+}
+
 /** Refuses lengths that are no lengths, and views that this version of Node cannot make. */
 function checkLength(name: string, length: unknown, elementBytes: number): void {
   if (!(typeof length === 'number' && Number.isSafeInteger(length) && length >= 1)) {
     throw argumentError(
       'ARRAY_LENGTH',
-      `cannot allocate array ${name}: length is ${String(length)}; it must be a whole number of 1 or more`,
+      `cannot allocate array ${name}: length is ${show(length)}; it must be a whole number of 1 or more`,
     );
   }
   if (length * elementBytes > MAX_VIEW_BYTES) {
@@ -529,24 +564,40 @@ function toBytes(what: string, value: number | string): number {
   if (typeof size !== 'number' || !Number.isSafeInteger(size) || size <= 0) {
     throw argumentError(
       'SIZE',
-      `${what} is ${String(value)}; it must be a number of bytes above 0, or a size such as '64MiB'`,
+      `${what} is ${show(value)}; it must be a number of bytes above 0, or a size such as '64MiB'`,
     );
   }
   return size;
 }
 
+function checkInjection(inject: unknown): void {
+  if (inject === undefined) return;
+  checkOptions('inject', inject);
+  checkSize('refuseLargerThanPages', (inject as Partial<Injection>).refuseLargerThanPages, 1);
+}
+
 function deviceOptions(devices: readonly DeviceSpecification[]): DeviceOptions[] {
+  if (!Array.isArray(devices)) {
+    throw typeError(
+      'DEVICES',
+      `devices is an array such as [{ kind: 'process', memory: '64MiB' }], not ${show(devices)}`,
+    );
+  }
   if (devices.length > MAX_DEVICES)
     throw argumentError('DEVICES', `a space has at most ${MAX_DEVICES} devices, not ${devices.length}`);
   const names = new Set<string>(['host']);
   return devices.map((device, index) => {
+    checkOptions(`each of devices, but device ${index} of it,`, device);
     const { kind, units = 1, name = `${kind}${index}`, inject } = device;
     if (kind !== 'process' && kind !== 'simulated' && kind !== 'custom') {
       throw typeError(
         'DEVICE_KIND',
-        `device ${index} has kind ${String(kind)}; there are 'process', 'simulated' and 'custom'`,
+        `device ${index} has kind ${show(kind)}; there are 'process', 'simulated' and 'custom'`,
       );
     }
+    checkName(`device ${index}`, name);
+    if (kind !== 'custom') checkFlag(`lossy of device ${name}`, device.lossy);
+    checkInjection(inject);
     if (names.has(name))
       throw argumentError('DEVICE_NAME', `two devices are named ${name}; give each a name of its own`);
     names.add(name);
@@ -585,11 +636,11 @@ function driverModule(name: string, { driver, options }: CustomDeviceSpecificati
   } catch (error) {
     throw typeError(
       'DRIVER_OPTIONS',
-      `the options of device ${name} cannot be handed to its driver, which is in another thread: ${(error as Error).message}`,
+      `the options of device ${name} cannot be handed to its driver, which is in another thread: ${textOf(error)}`,
     );
   }
   const url = moduleUrl('DRIVER_MODULE', driver.module);
-  return { url, exportName: driver.export ?? 'default', options };
+  return { url, exportName: exportOf('DRIVER_MODULE', driver.export), options };
 }
 
 /** Addresses between the beginnings of two spaces that lie next to each other. */
@@ -602,6 +653,10 @@ export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpac
   if (PAGE_SIZE !== PAGE_BYTES) {
     throw new OnememError('PAGE_SIZE', `this kernel has pages of ${PAGE_SIZE} bytes; onemem works with ${PAGE_BYTES}`);
   }
+  checkOptions('openSpace()', options);
+  checkFlag('userModeOnly', options.userModeOnly);
+  checkFlag('checkInvariants', options.checkInvariants);
+  checkInjection(options.inject);
   const devices = deviceOptions(options.devices ?? []);
   const bytes =
     Math.ceil(toBytes('addressSpace', options.addressSpace ?? DEFAULT_SPACE_BYTES) / BLOCK_BYTES) * BLOCK_BYTES;
@@ -657,7 +712,7 @@ export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpac
   const words = new Int32Array(control);
   const forget = watchExit({ control: words, wakeFd });
   sentinel.unref();
-  const handle: SpaceHandle = {
+  const handle: SpaceHandle = Object.freeze({
     onemem: 1,
     name,
     base: ready.base,
@@ -667,7 +722,8 @@ export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpac
     control,
     devices: ready.devices,
     hostBudgetBytes,
-  };
+  });
+  signHandle(handle);
   hasOpened = true;
   return new AddressSpace(handle, sentinel, forget);
 }
@@ -706,15 +762,14 @@ const attached = new Map<string, AddressSpace>();
 
 /** Sees a space that another thread of this process opened, from its handle. Attaching twice gives the same object. */
 export function attachSpace(handle: SpaceHandle): AddressSpace {
-  if ((handle as { onemem?: number } | null)?.onemem !== 1) {
-    throw typeError('SPACE_HANDLE', 'this is no handle of a space; pass what space.handle gives');
-  }
+  checkSpaceHandle(handle);
   if (handle.owner !== process.pid) {
     throw new OnememError(
       'OTHER_PROCESS',
       `the space belongs to process ${handle.owner}; other processes cannot attach yet`,
     );
   }
+  checkUnchanged(handle);
   const known = attached.get(handle.name);
   if (known !== undefined && !known.isClosed) return known;
   const control = new Int32Array(handle.control);
@@ -747,5 +802,6 @@ export function attachSpace(handle: SpaceHandle): AddressSpace {
 
 /** Sees an array that another thread of this process made, from its handle. */
 export function attachArray(handle: ArrayHandle): ManagedArray {
+  checkArrayHandle(handle);
   return attachSpace(handle.space).attachArray(handle);
 }

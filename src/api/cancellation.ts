@@ -1,4 +1,5 @@
 /** AbortSignals of streams and of single operations. */
+import { show, textOf } from './arguments.js';
 import type { Client } from './client.js';
 import { typeError } from './errors.js';
 
@@ -7,14 +8,13 @@ export function checkSignal(signal: unknown): void {
   if (signal === undefined || signal instanceof AbortSignal) return;
   throw typeError(
     'SIGNAL',
-    `signal is ${String(signal)}; it must be an AbortSignal, such as new AbortController().signal`,
+    `signal is ${show(signal)}; it must be an AbortSignal, such as new AbortController().signal`,
   );
 }
 
 /** The reason of a signal, in words for those who see only a message. */
 export function reasonOf(signal: AbortSignal): string {
-  const { reason } = signal as { reason: unknown };
-  return `its signal was aborted (${reason instanceof Error ? reason.message : String(reason)})`;
+  return `its signal was aborted (${textOf(signal.reason)})`;
 }
 
 /** What a stream and whatever listens for its signal both know; the stream itself may be collected meanwhile. */

@@ -2,6 +2,7 @@
 import { bytesOf, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
 import type { BytePlace } from '../pager/protocol.js';
 import type { AddressSpace } from './address-space.js';
+import { arrayTypeName, show } from './arguments.js';
 import type { Device } from './device.js';
 import { argumentError, typeError } from './errors.js';
 import { type ArrayRange, checkRange, ManagedArray, typeName } from './managed-array.js';
@@ -35,7 +36,7 @@ export function copyEnd(space: AddressSpace, which: 'to' | 'from', place: CopyPl
   if (range?.array instanceof ManagedArray) return managedEnd(space, which, range as ArrayRange);
   throw typeError(
     'COPY_PLACE',
-    `cannot copy ${which} ${String(place)}: a copy takes managed arrays, parts of them such as x.range(0, 100), and typed arrays`,
+    `cannot copy ${which} ${show(place)}: a copy takes managed arrays, parts of them such as x.range(0, 100), and typed arrays`,
   );
 }
 
@@ -79,7 +80,7 @@ function managedEnd(space: AddressSpace, which: string, { array, begin, end }: A
 }
 
 function plainEnd(which: string, plain: NumericArray): CopyEnd {
-  const name = plain.constructor.name;
+  const name = arrayTypeName(plain) ?? 'typed array';
   const element = elementTypeOf(name);
   // Bytes of a program are raw bytes: what else could a Buffer be.
   const type = plain instanceof Uint8Array ? 'bytes' : element;

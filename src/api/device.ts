@@ -1,13 +1,14 @@
 /** Devices of a space. */
 import type { DeviceInfo, ProcessorStats } from '../pager/protocol.js';
 import type { AddressSpace } from './address-space.js';
+import { checkOptions } from './arguments.js';
 import { checkSignal } from './cancellation.js';
 import { OnememError } from './errors.js';
 import type { Kernel, KernelParameters } from './kernel.js';
 import { type LaunchArguments, type LaunchOptions, Stream, type StreamOptions } from './stream.js';
 
 export class Device {
-  private detached = false;
+  private detaching: Promise<void> | null = null;
 
   /** @internal */
   constructor(
@@ -50,6 +51,7 @@ export class Device {
 
   stream(options: StreamOptions = {}): Stream {
     this.assertUsable();
+    checkOptions('stream()', options);
     checkSignal(options.signal);
     return new Stream(this.space, this, options.signal ?? null);
   }
@@ -66,9 +68,8 @@ export class Device {
 
   /** Brings every page of the device home, then ends the device. Launches that wait are lost, the one that runs may end. */
   async detach(): Promise<void> {
-    if (this.detached) return;
-    this.detached = true;
-    await this.space.client.request('detach', { device: this.info.id });
+    this.detaching ??= this.space.client.request('detach', { device: this.info.id }).then(() => undefined);
+    await this.detaching;
   }
 
   /** Ends the device's process at once, as kill -9 does: for tests of what happens then. */
@@ -85,6 +86,6 @@ export class Device {
   /** @internal */
   assertUsable(): void {
     this.space.client.assertOpen(`device ${this.info.name}`);
-    if (this.detached) throw new OnememError('DEVICE_DETACHED', `device ${this.info.name} has been detached`);
+    if (this.detaching !== null) throw new OnememError('DEVICE_DETACHED', `device ${this.info.name} has been detached`);
   }
 }

@@ -4,6 +4,7 @@ import { analyze } from 'eslint-scope';
 import type { AddressView } from '../core/address-view.js';
 import type { ElementType } from '../core/elements.js';
 import type { KernelCode } from '../drivers/driver.js';
+import { isObject, show } from './arguments.js';
 import { typeError } from './errors.js';
 
 /** The typed array of each element type. */
@@ -128,12 +129,12 @@ const ELEMENTS: Record<ElementType, ScalarParameter<ElementType>> = {
 
 /** A parameter by its short name: 'f32', 'f32.in', 'u8.out', 'i32.inout'. */
 export function parseParameter(text: string): KernelParameters[string] {
-  const [type, use] = text.split('.');
+  const [type, use, ...rest] = typeof text === 'string' ? text.split('.') : [''];
   const element = Object.hasOwn(ELEMENTS, type) ? ELEMENTS[type as ElementType] : undefined;
-  if (element === undefined || (use !== undefined && !['in', 'out', 'inout'].includes(use))) {
+  if (element === undefined || rest.length > 0 || (use !== undefined && !['in', 'out', 'inout'].includes(use))) {
     throw typeError(
       'KERNEL_PARAMETER',
-      `'${text}' is no parameter type; write one of ${Object.keys(ELEMENTS).join(', ')}, alone for a number or with .in, .out or .inout for an array`,
+      `${show(text)} is no parameter type; write one of ${Object.keys(ELEMENTS).join(', ')}, alone for a number or with .in, .out or .inout for an array`,
     );
   }
   return use === undefined ? element : element[use as 'in' | 'out' | 'inout'];
@@ -153,7 +154,7 @@ export function kernel<const P extends KernelParameters>(
   checkParameters(parameters);
   if (typeof body === 'function') {
     const source = expressionOf(body);
-    return { name: body.name || 'kernel', parameters, code: { kind: 'inline', source }, kernel: body };
+    return { name: nameOf(body), parameters, code: { kind: 'inline', source }, kernel: body };
   }
   if (typeof body !== 'object' || body === null || !('module' in body)) {
     throw typeError(
@@ -162,7 +163,7 @@ export function kernel<const P extends KernelParameters>(
     );
   }
   const url = moduleUrl('KERNEL_MODULE', body.module);
-  const exportName = body.export ?? 'default';
+  const exportName = exportOf('KERNEL_MODULE', body.export);
   return {
     name: exportName === 'default' ? url : exportName,
     parameters,
@@ -171,29 +172,36 @@ export function kernel<const P extends KernelParameters>(
   };
 }
 
+/** The name of a module's export; 'default' unless said otherwise. */
+export function exportOf(code: string, name: unknown): string {
+  if (name === undefined) return 'default';
+  if (typeof name === 'string') return name;
+  throw typeError(code, `the export of a module is named by a string, not ${show(name)}`);
+}
+
 /** The URL of a module that another thread or process is to load. `code` is that of the error for what is none. */
 export function moduleUrl(code: string, module: URL | string): string {
   try {
-    return new URL(module).href;
+    if (typeof module === 'string' || module instanceof URL) return new URL(module).href;
   } catch {
-    throw typeError(
-      code,
-      `'${module}' is no URL; a module is named by one, since whoever loads it does not know where your own module is: ` +
-        "new URL('./module.js', import.meta.url)",
-    );
+    // The text is no URL.
   }
+  throw typeError(
+    code,
+    `${show(module)} is no URL; a module is named by one, since whoever loads it does not know where your own module is: ` +
+      "new URL('./module.js', import.meta.url)",
+  );
 }
 
-function checkParameters(parameters: KernelParameters): void {
-  if (typeof parameters !== 'object' || parameters === null) {
+function checkParameters(parameters: unknown): asserts parameters is KernelParameters {
+  if (!isObject(parameters)) {
     throw typeError(
       'KERNEL_PARAMETER',
       'the first argument of kernel() is an object of parameters, such as { x: f32.in, n: f32 }',
     );
   }
   for (const [name, parameter] of Object.entries(parameters)) {
-    const known = (parameter as { type?: string } | undefined)?.type;
-    if (known === undefined || !Object.hasOwn(ELEMENTS, known)) {
+    if (!isParameter(parameter)) {
       throw typeError(
         'KERNEL_PARAMETER',
         `parameter ${name} of a kernel has no type; write for example f32.in, or f32 for a number`,
@@ -202,10 +210,45 @@ function checkParameters(parameters: KernelParameters): void {
   }
 }
 
+function isParameter(parameter: unknown): boolean {
+  const { kind, type, use } = (parameter ?? {}) as { kind?: unknown; type?: unknown; use?: unknown };
+  if (typeof type !== 'string' || !Object.hasOwn(ELEMENTS, type)) return false;
+  return kind === 'scalar' || (kind === 'array' && (use === 'in' || use === 'out' || use === 'inout'));
+}
+
+/** Refuses what kernel() did not make, or what it would not have made. */
+export function checkKernel(made: unknown): asserts made is Kernel {
+  const { name, parameters, code } = (isObject(made) ? made : {}) as Partial<Kernel>;
+  if (typeof name !== 'string' || !isCode(code)) {
+    throw typeError(
+      'KERNEL',
+      `a launch takes a kernel, which kernel() makes of a function or a module, not ${show(made)}`,
+    );
+  }
+  checkParameters(parameters);
+}
+
+function isCode(code: unknown): boolean {
+  if (!isObject(code)) return false;
+  const { kind, source, url, exportName } = code as {
+    kind?: unknown;
+    source?: unknown;
+    url?: unknown;
+    exportName?: unknown;
+  };
+  if (kind === 'inline') return typeof source === 'string';
+  return kind === 'module' && typeof url === 'string' && typeof exportName === 'string';
+}
+
+/** A static member of a class may stand where a function has its name. */
+function nameOf(body: { readonly name: unknown }): string {
+  return typeof body.name === 'string' && body.name !== '' ? body.name : 'kernel';
+}
+
 /** The function as an expression, after making sure that it needs nothing from where it was written. */
 function expressionOf(body: (...args: never[]) => unknown): string {
   const text = Function.prototype.toString.call(body);
-  const name = body.name || 'kernel';
+  const name = nameOf(body);
   if (text.includes('[native code]')) {
     throw typeError('KERNEL_SOURCE', `kernel ${name} has no source (it is native or bound); write the function itself`);
   }

@@ -7,6 +7,7 @@ import { PAGE_BYTES } from '../core/types.js';
 import { view } from '../linux/memory.js';
 import type { SpaceHandle } from '../pager/protocol.js';
 import type { AddressSpace } from './address-space.js';
+import { checkFlag, checkOptions, isWhole, show } from './arguments.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 import { type Residency, reportResidency } from './residency.js';
 
@@ -43,6 +44,9 @@ export interface FlushOptions {
   readonly durable?: boolean;
 }
 
+/** Descriptors are ints. */
+const MAX_DESCRIPTOR = 2 ** 31 - 1;
+
 const lateViews = new FinalizationRegistry<() => void>((gone) => gone());
 
 export class ManagedArray<T extends NumericArray = NumericArray> {
@@ -60,6 +64,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     readonly space: AddressSpace,
     private readonly placement: ArrayHandle,
   ) {
+    Object.freeze(placement);
     this.length = placement.length;
     this.type = placement.type;
     this.name = placement.name;
@@ -73,12 +78,16 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
 
   /** The address of an element, to be stored as a link to it. */
   addressOf(index: number): bigint {
-    checkRange(this, index, index + 1);
+    if (!isWhole(index, 0) || index >= this.length) {
+      const last = this.length - 1;
+      throw argumentError('ARRAY_RANGE', `${show(index)} is no index of array ${this.name}: indices are 0 to ${last}`);
+    }
     return this.address + BigInt(index * bytesOf(this.type));
   }
 
   /** The element that an address lies in, or -1 when it lies outside of the array. */
   indexAt(address: bigint): number {
+    if (typeof address !== 'bigint') throw typeError('ADDRESS', `an address is a bigint, not ${show(address)}`);
     const index = Math.floor((Number(address) - Number(this.address)) / bytesOf(this.type));
     return index >= 0 && index < this.length ? index : -1;
   }
@@ -100,6 +109,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
       try {
         client.call('viewed', { range });
       } catch (error) {
+        client.tell('unviewed', { range });
         viewCounter.gone();
         throw error;
       }
@@ -128,8 +138,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
   /** Where the pages of a part are. Faults nothing in. */
   residency(part: { begin?: number; end?: number } = {}): Residency {
     this.assertUsable('report on');
-    const { begin = 0, end = this.length } = part;
-    checkRange(this, begin, end);
+    const { begin, end } = partOf(this, part);
     const { firstPage, count } = this.pagesOf(begin, end);
     const report = this.space.client.call('residency', { firstPage, count });
     return reportResidency(report, this.space.processorNames(), begin, end, bytesOf(this.type), this.indeterminate);
@@ -153,8 +162,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
       return { begin: 0, end: this.length };
     }
     this.assertUsable('free a part of');
-    const { begin = 0, end = this.length } = part;
-    checkRange(this, begin, end);
+    const { begin, end } = partOf(this, part);
     const size = bytesOf(this.type);
     const first = Math.ceil((begin * size) / PAGE_BYTES);
     // The last page belongs to the array alone, even if the array ends within it.
@@ -190,8 +198,9 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
    */
   async flush(options: FlushOptions = {}): Promise<number> {
     this.assertUsable('flush');
-    const { begin = 0, end = this.length, durable = false } = options;
-    checkRange(this, begin, end);
+    const { begin, end } = partOf(this, options);
+    const { durable = false } = options;
+    checkFlag('durable', durable);
     const { firstPage, count } = this.pagesOf(begin, end);
     return (await this.space.client.request('flush', { firstPage, count, durable })).bytes;
   }
@@ -202,7 +211,9 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
    */
   async reload(options: { readonly discard?: boolean } = {}): Promise<void> {
     this.assertUsable('reload');
+    checkOptions('reload()', options);
     const { discard = false } = options;
+    checkFlag('discard', discard);
     const { firstPage, pages: count } = this.placement;
     await this.space.client.request('reload', { firstPage, count, discard });
     if (discard) this.indeterminate = false;
@@ -250,12 +261,15 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     options: TransferOptions,
   ): Promise<{ bytes: number; complete: boolean }> {
     this.assertUsable(direction === 'read' ? 'read into' : 'write');
-    const { begin = 0, end = this.length, position } = options;
-    checkRange(this, begin, end);
-    if (!Number.isInteger(fd) || fd < 0)
-      throw typeError('FILE_DESCRIPTOR', `${fd} is no file descriptor; pass the number that openSync gives`);
-    if (position !== undefined && !(Number.isSafeInteger(position) && position >= 0)) {
-      throw argumentError('FILE_POSITION', `position is ${position}; it must be a whole number of bytes, 0 or more`);
+    const { begin, end } = partOf(this, options);
+    const { position } = options;
+    if (!isWhole(fd, 0) || fd > MAX_DESCRIPTOR)
+      throw typeError('FILE_DESCRIPTOR', `${show(fd)} is no file descriptor; pass the number that openSync gives`);
+    if (position !== undefined && !isWhole(position, 0)) {
+      throw argumentError(
+        'FILE_POSITION',
+        `position is ${show(position)}; it must be a whole number of bytes, 0 or more`,
+      );
     }
     const size = bytesOf(this.type);
     const { bytes } = await this.space.client.request('transferFile', {
@@ -276,19 +290,29 @@ function detach(data: NumericArray | null): void {
   buffer.transfer?.(0);
 }
 
+/** The elements that options name; all of them unless said otherwise. */
+function partOf(array: ManagedArray, options: { begin?: number; end?: number }): { begin: number; end: number } {
+  checkOptions(`a part of array ${array.name}`, options);
+  const { begin = 0, end = array.length } = options;
+  checkRange(array, begin, end);
+  return { begin, end };
+}
+
 /** Refuses what is no part of the array, by name. */
-export function checkRange(array: ManagedArray, begin: number, end: number): void {
-  const good =
-    Number.isSafeInteger(begin) && Number.isSafeInteger(end) && begin >= 0 && begin < end && end <= array.length;
-  if (good) return;
+export function checkRange(array: ManagedArray, begin: unknown, end: unknown): void {
+  if (isWhole(begin, 0) && isWhole(end, 1) && begin < end && end <= array.length) return;
   throw argumentError(
     'ARRAY_RANGE',
-    `elements ${begin} to ${end} are no part of array ${array.name}: begin and end are whole numbers with 0 <= begin < end <= ${array.length}`,
+    `elements ${show(begin)} to ${show(end)} are no part of array ${array.name}: begin and end are whole numbers with 0 <= begin < end <= ${array.length}`,
   );
 }
 
 /** Loads and stores by address over some arrays, as a kernel has them by its third argument. */
 export function addressView(...arrays: readonly ManagedArray[]): AddressView {
+  for (const array of arrays) {
+    if (!(array instanceof ManagedArray))
+      throw typeError('ARRAY', `addressView takes managed arrays, not ${show(array)}`);
+  }
   return new AddressView(
     arrays.map((array) => ({ name: array.name, address: Number(array.address), data: array.data })),
   );

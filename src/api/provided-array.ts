@@ -1,8 +1,9 @@
 /** Arrays that a module of the user's fills. */
 import type { ElementType } from '../core/elements.js';
 import type { ProviderSource } from '../pager/provider-protocol.js';
+import { show, textOf } from './arguments.js';
 import { argumentError, typeError } from './errors.js';
-import { moduleUrl } from './kernel.js';
+import { exportOf, moduleUrl } from './kernel.js';
 
 /** How long a provider may take for one part. */
 const TIMEOUT_MS = 30_000;
@@ -35,18 +36,19 @@ export function providerSource(
   length: number,
   options: ProvidedArrayOptions,
 ): ProviderSource {
-  const { module, export: exportName = 'default', timeoutMs = TIMEOUT_MS, data } = options;
+  const { module, timeoutMs = TIMEOUT_MS, data } = options;
+  const exportName = exportOf('PROVIDER_MODULE', options.export);
   if (!(Number.isFinite(timeoutMs) && timeoutMs > 0)) {
     throw argumentError(
       'TIMEOUT',
-      `timeoutMs of array ${name} is ${timeoutMs}; it must be a number of milliseconds above 0`,
+      `timeoutMs of array ${name} is ${show(timeoutMs)}; it must be a number of milliseconds above 0`,
     );
   }
   const url = moduleUrl('PROVIDER_MODULE', module);
   try {
     structuredClone(data);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = textOf(error);
     throw typeError('PROVIDER_DATA', `data of array ${name} cannot be sent to the thread of its provider: ${why}`);
   }
   return { url, exportName, data, timeoutMs, type, length };

@@ -1,6 +1,7 @@
 /** Functions of the program's that streams call in their order. */
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 import type { WireError } from '../pager/protocol.js';
+import { textOf } from './arguments.js';
 import { OnememError } from './errors.js';
 import type { StreamEvent } from './stream-event.js';
 
@@ -22,13 +23,23 @@ export function prepareCall(event: StreamEvent, callback: () => unknown): () => 
       return null;
     } catch (thrown) {
       event.thrown = { value: thrown };
-      const { message, stack } = thrown instanceof Error ? thrown : { message: String(thrown), stack: undefined };
+      const stack = stackOf(thrown);
       const wire = { name: 'OnememError', code: 'CALLBACK_ERROR', details: {} } as const;
-      return { ...wire, message: `a function that the stream called failed: ${message}`, ...(stack && { stack }) };
+      return {
+        ...wire,
+        message: `a function that the stream called failed: ${textOf(thrown)}`,
+        ...(stack && { stack }),
+      };
     } finally {
       call.running = false;
     }
   };
+}
+
+function stackOf(thrown: unknown): string | undefined {
+  if (!(thrown instanceof Error)) return undefined;
+  const { stack } = thrown as { stack?: unknown };
+  return typeof stack === 'string' ? stack : undefined;
 }
 
 /** Throws where a function that runs on a stream waits for what its stream does after it: neither would ever end. */

@@ -1,5 +1,6 @@
 /** Events: places in a stream. */
 import type { StreamEvent as WireEvent } from '../pager/protocol.js';
+import { show } from './arguments.js';
 import { fromWire, OnememError, typeError } from './errors.js';
 import type { Stream } from './stream.js';
 import { refuseDeadlock } from './stream-call.js';
@@ -71,6 +72,7 @@ export class StreamEvent {
    * this one ended first.
    */
   since(earlier: StreamEvent): number {
+    checkEvent(earlier);
     if (earlier.stream.space !== this.stream.space) {
       throw typeError('FOREIGN_EVENT', 'the events belong to different spaces, whose clocks began at different times');
     }
@@ -113,4 +115,12 @@ export class StreamEvent {
     }
     return ended;
   }
+}
+
+export function checkEvent(event: unknown): asserts event is StreamEvent {
+  if (event instanceof StreamEvent) return;
+  throw typeError(
+    'EVENT',
+    `an event is wanted, which launch(), prefetch() and record() of a stream return, not ${show(event)}`,
+  );
 }

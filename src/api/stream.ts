@@ -6,15 +6,23 @@ import type { LaunchParameter } from '../drivers/driver.js';
 import { threadId } from '../linux/process.js';
 import type { StreamOperation } from '../pager/protocol.js';
 import type { AddressSpace } from './address-space.js';
+import { arrayTypeName, checkOptions, checkSize, show } from './arguments.js';
 import { cancelOperationOn, cancelStreamOn, checkSignal, reasonOf, type StreamState } from './cancellation.js';
 import { type CopyOptions, type CopyPlace, checkCopy, copyEnd, stageEnds } from './copy.js';
 import type { Device } from './device.js';
 import { argumentError, OnememError, typeError } from './errors.js';
-import type { ArrayParameter, Kernel, KernelParameters, ScalarParameter, TypedArrays } from './kernel.js';
+import {
+  type ArrayParameter,
+  checkKernel,
+  type Kernel,
+  type KernelParameters,
+  type ScalarParameter,
+  type TypedArrays,
+} from './kernel.js';
 import { type ArrayRange, checkRange, ManagedArray, typeName } from './managed-array.js';
 import { Staging } from './staging.js';
 import { prepareCall, refuseDeadlock } from './stream-call.js';
-import { StreamEvent } from './stream-event.js';
+import { checkEvent, StreamEvent } from './stream-event.js';
 
 /** What a launch takes for each parameter of a kernel: managed arrays, plain typed arrays (copied there and back), numbers. */
 export type LaunchArguments<P extends KernelParameters> = {
@@ -88,13 +96,15 @@ export class Stream {
   launch<P extends KernelParameters>(kernel: Kernel<P>, args: LaunchArguments<P>, options: LaunchOptions): StreamEvent {
     this.assertOpen();
     this.device.assertUsable();
+    checkKernel(kernel);
+    checkOptions(`a launch of kernel ${kernel.name}`, options);
     const { size } = options;
     checkSize('size', size, 1);
     const { begin = 0, end = size } = options;
     if (!(Number.isSafeInteger(begin) && Number.isSafeInteger(end) && begin >= 0 && begin < end && end <= size)) {
       throw argumentError(
         'LAUNCH_RANGE',
-        `begin ${begin} and end ${end} must be whole numbers with 0 <= begin < end <= size (${size})`,
+        `begin ${show(begin)} and end ${show(end)} must be whole numbers with 0 <= begin < end <= size (${size})`,
       );
     }
     this.checkArguments(kernel, args);
@@ -140,8 +150,8 @@ export class Stream {
    */
   prefetch(part: ArrayRange, to: Device | 'host' = this.device): StreamEvent {
     this.assertOpen();
-    const { array, begin, end } = part;
-    array.assertUsable('prefetch');
+    const { array, begin, end } = checkPart(part);
+    this.assertOwn(array, 'prefetch');
     checkRange(array, begin, end);
     const processor = this.processorOf(to);
     const { firstPage, count } = array.pagesOf(begin, end);
@@ -166,7 +176,7 @@ export class Stream {
   call(callback: () => unknown): StreamEvent {
     this.assertOpen();
     if (typeof callback !== 'function') {
-      throw typeError('CALLBACK', `a stream calls functions, not ${typeof callback}`);
+      throw typeError('CALLBACK', `a stream calls functions, not ${show(callback)}`);
     }
     const { client } = this.space;
     const event = this.add({ kind: 'call', thread: threadId() });
@@ -186,6 +196,7 @@ export class Stream {
    */
   copy(to: CopyPlace, from: CopyPlace, options: CopyOptions = {}): StreamEvent {
     this.assertOpen();
+    checkOptions('copy()', options);
     const target = copyEnd(this.space, 'to', to);
     const source = copyEnd(this.space, 'from', from);
     checkCopy(target, source);
@@ -210,6 +221,7 @@ export class Stream {
   /** Holds back what comes next until an event of another stream has happened. */
   wait(event: StreamEvent): StreamEvent {
     this.assertOpen();
+    checkEvent(event);
     if (event.stream.space !== this.space) {
       throw typeError(
         'FOREIGN_EVENT',
@@ -255,8 +267,17 @@ export class Stream {
       throw new OnememError('STREAM_CLOSED', 'the stream has been disposed; make another by device.stream()');
   }
 
+  private assertOwn(array: ManagedArray, verb: string): void {
+    array.assertUsable(verb);
+    if (array.space === this.space) return;
+    throw typeError('FOREIGN_ARRAY', `cannot ${verb} array ${array.name}: it belongs to another space than the stream`);
+  }
+
   private processorOf(place: Device | 'host'): number {
     if (place === 'host') return HOST;
+    if (!(place instanceof this.device.constructor)) {
+      throw typeError('DEVICE', `a place is a device of the space, or 'host', not ${show(place)}`);
+    }
     if (place.space !== this.space) {
       throw typeError('FOREIGN_DEVICE', `device ${place.name} belongs to another space`);
     }
@@ -282,6 +303,7 @@ export class Stream {
   }
 
   private checkArguments(kernel: Kernel, args: Readonly<Record<string, unknown>>): void {
+    checkOptions(`the second argument of a launch names the arguments of kernel ${kernel.name}: it`, args);
     for (const name of Object.keys(args)) {
       if (!Object.hasOwn(kernel.parameters, name)) {
         const known = Object.keys(kernel.parameters).join(', ');
@@ -325,10 +347,7 @@ export class Stream {
     if (parameter.kind === 'scalar') {
       const wanted = parameter.type === 'i64' || parameter.type === 'u64' ? 'bigint' : 'number';
       if (typeof value !== wanted)
-        throw typeError(
-          'KERNEL_ARGUMENT',
-          `${where} is a ${parameter.type}: it takes a ${wanted}, not ${typeof value}`,
-        );
+        throw typeError('KERNEL_ARGUMENT', `${where} is a ${parameter.type}: it takes a ${wanted}, not ${show(value)}`);
       return;
     }
     if (value instanceof ManagedArray) {
@@ -345,11 +364,11 @@ export class Stream {
       return;
     }
     if (!ArrayBuffer.isView(value) || value instanceof DataView) {
-      throw typeError('KERNEL_ARGUMENT', `${where} takes a managed array or a typed array, not ${typeof value}`);
+      throw typeError('KERNEL_ARGUMENT', `${where} takes a managed array or a typed array, not ${show(value)}`);
     }
-    const type = elementTypeOf(value.constructor === Buffer ? 'Uint8Array' : value.constructor.name);
+    const type = elementTypeOf(arrayTypeName(value) ?? '');
     if (type === undefined || !sameElements(type, parameter.type)) {
-      throw typeError('KERNEL_ARGUMENT', `${where} is ${parameter.type}, not ${value.constructor.name}`);
+      throw typeError('KERNEL_ARGUMENT', `${where} is ${parameter.type}, not ${show(value)}`);
     }
     if (value.byteLength === 0)
       throw argumentError('ARRAY_LENGTH', `${where}: the typed array is empty; a launch needs at least one element`);
@@ -367,7 +386,9 @@ function sameElements(a: ElementType, b: ElementType): boolean {
   return a === b || (bytesOf(a) === 1 && (a === 'bytes' || b === 'bytes') && a !== 'i8' && b !== 'i8');
 }
 
-export function checkSize(name: string, value: unknown, least: number): void {
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return;
-  throw argumentError('SIZE', `${name} is ${String(value)}; it must be a whole number of ${least} or more`);
+function checkPart(part: unknown): ArrayRange {
+  const { array } = (part ?? {}) as Partial<ArrayRange>;
+  if (array instanceof ManagedArray) return part as ArrayRange;
+  const what = array === undefined ? show(part) : `an object with ${show(array)} as its array`;
+  throw typeError('ARRAY_RANGE', `prefetch takes a part of a managed array, such as array.range(0, 100), not ${what}`);
 }

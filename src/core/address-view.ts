@@ -53,7 +53,15 @@ export class AddressView {
 
   /** Changes the word at an address. Throws a TypeError where a kernel has declared the array `in`. */
   store<T extends WordType>(type: T, address: bigint, value: WordOf<T>): void {
-    this.write(type, address, value);
+    try {
+      this.write(type, address, value);
+    } catch (error) {
+      if ((error as { code?: string }).code !== undefined) throw error;
+      // The engine's own error names neither the type nor the store.
+      const wanted = type === 'i64' || type === 'u64' ? 'bigint' : 'number';
+      const message = `a word of type ${type} takes a ${wanted}, not a ${typeof value}`;
+      throw Object.assign(new TypeError(message), { code: 'ADDRESS_VALUE' });
+    }
   }
 
   private read(type: WordType, address: bigint): number | bigint {
@@ -132,7 +140,7 @@ export class AddressView {
   /** The array that has these bytes; `position` is then where in it they begin. */
   private find(address: bigint, bytes: number): Part {
     if (typeof address !== 'bigint') {
-      const message = `an address is a bigint, not ${typeof address} ${String(address)}`;
+      const message = `an address is a bigint, not ${typeof address}`;
       throw Object.assign(new TypeError(message), { code: 'ADDRESS' });
     }
     const { recent } = this;
@@ -163,7 +171,8 @@ export class AddressView {
 }
 
 function unknownType(type: never): Error {
-  const message = `'${String(type)}' is no type of a word; there are i8, u8, i16, u16, i32, u32, i64, u64, f32 and f64`;
+  const shown = typeof type === 'string' ? `'${type as string}'` : `a ${typeof type}`;
+  const message = `${shown} is no type of a word; there are i8, u8, i16, u16, i32, u32, i64, u64, f32 and f64`;
   return Object.assign(new TypeError(message), { code: 'ADDRESS' });
 }
 

@@ -31,6 +31,10 @@ const CONSTRUCTORS = {
   bytes: Uint8Array,
 } as const;
 
+export function isElementType(type: unknown): type is ElementType {
+  return typeof type === 'string' && Object.hasOwn(CONSTRUCTORS, type);
+}
+
 export function bytesOf(type: ElementType): number {
   return CONSTRUCTORS[type].BYTES_PER_ELEMENT;
 }

@@ -12,6 +12,7 @@ export function compileKernel(source: string): KernelFunction {
   let known = inline.get(source);
   if (known === undefined) {
     const made = new Function('__name', `"use strict"; return (${source});`)((value: unknown) => value);
+    if (typeof made !== 'function') throw new TypeError('the source of the kernel is no function');
     known = withMemory(made as KernelFunction);
     inline.set(source, known);
   }

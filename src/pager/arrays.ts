@@ -76,6 +76,26 @@ export class Arrays {
     );
   }
 
+  /** Refuses a handle that is not, or no longer, that of an array. */
+  check({ range: id, firstPage, pages, bytes, elementBytes, name }: Requests['attachArray']['in']): void {
+    const record = this.records.get(id);
+    const range = record?.range;
+    if (range === undefined || range.freedPages === range.pages) throw freedError(name);
+    const same = range.first === firstPage && range.pages === pages && record?.bytes === bytes;
+    if (same && record?.elementBytes === elementBytes) return;
+    const message = `the handle of array ${name} has been changed; pass what array.handle gives, as it is`;
+    throw new RequestError('ARRAY_HANDLE', message, {}, 'TypeError');
+  }
+
+  /** A thread is about to make a view. It counts even when it is refused: the thread says that it is gone, as of any view. */
+  viewed(id: number): void {
+    this.countView(id, 1);
+    const record = this.records.get(id);
+    // Another thread may have freed the array, and its addresses may be those of another one by now.
+    if (record === undefined) throw freedError(`with number ${id}`);
+    if (record.range.freedPages === record.range.pages) throw freedError(record.range.name);
+  }
+
   /** A thread has made a view of the array, or the last users of some are gone. */
   countView(id: number, by: number): void {
     const record = this.records.get(id);
@@ -207,4 +227,8 @@ export class Arrays {
     if (record.views > 0 || range.freedPages < range.pages || this.isInLaunch(range)) return;
     if (this.manager.recycle(range)) this.records.delete(range.id);
   }
+}
+
+function freedError(name: string): RequestError {
+  return new RequestError('USE_AFTER_FREE', `array ${name} has been freed`);
 }

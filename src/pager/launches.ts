@@ -4,6 +4,7 @@ import type { LaunchArgument, MemoryManager } from '../core/memory-manager.js';
 import { type DenyReason, PAGE_BYTES, PageState } from '../core/types.js';
 import type { Range } from '../core/va-space.js';
 import type { DriverLaunch, LaunchFailure } from '../drivers/driver.js';
+import { kernelError } from '../drivers/kernel-error.js';
 import { compileKernel, type KernelFunction, loadKernel } from '../drivers/kernel-loader.js';
 import type { Arrays } from './arrays.js';
 import type { CoreRequests } from './core-requests.js';
@@ -233,7 +234,7 @@ export class Launches {
       },
       (error: unknown) => {
         this.loading--;
-        const message = error instanceof Error ? error.message : String(error);
+        const { message } = kernelError(error);
         this.ended(device, record.id, { code: 'KERNEL_ERROR', message });
       },
     );

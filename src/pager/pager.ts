@@ -357,8 +357,11 @@ export class Pager {
       case 'reload':
         this.writeBack.reload(value as Requests['reload']['in'], (failure) => answer(null, failure));
         return undefined;
+      case 'attachArray':
+        this.arrays.check(value as Requests['attachArray']['in']);
+        return null;
       case 'viewed':
-        this.arrays.countView((value as Requests['viewed']['in']).range, 1);
+        this.arrays.viewed((value as Requests['viewed']['in']).range);
         return null;
       case 'unviewed':
         this.arrays.countView((value as Requests['unviewed']['in']).range, -1);
@@ -472,12 +475,17 @@ export class Pager {
   }
 
   private execute(operation: StreamOperation, done: OperationDone): void {
-    if (operation.kind === 'launch') {
-      const { device } = operation;
-      this.launches.add(this.devices.get(device), operation, this.devices.explainLoss(device), done);
-    } else if (operation.kind === 'prefetch') {
-      this.prefetch(operation.processor, operation.firstPage, operation.count, done);
-    } else if (operation.kind === 'copy') this.copies.start(operation, done);
+    try {
+      if (operation.kind === 'launch') {
+        const { device } = operation;
+        this.launches.add(this.devices.get(device), operation, this.devices.explainLoss(device), done);
+      } else if (operation.kind === 'prefetch') {
+        this.prefetch(operation.processor, operation.firstPage, operation.count, done);
+      } else if (operation.kind === 'copy') this.copies.start(operation, done);
+    } catch (error) {
+      // Nobody waits for an answer to what a stream is given: the operation itself must say that it failed.
+      done(toWire(error), 0);
+    }
   }
 
   private prefetch(id: number, firstPage: number, wanted: number, done: OperationDone): void {

@@ -26,11 +26,14 @@ export const Control = {
   WakeFdClosed: 6,
   /** Threads that attached and found no place in the list of threads. */
   UnlistedThreads: 7,
+  /** What tells the space's handle from one that was changed, in so many words. */
+  Digest: 8,
   /** From here on, the kernel's ids of threads that attached; an id may be of a thread that has ended. */
   Threads: 16,
 } as const;
 /** A space can serve the faults of 64 threads at once; more than that may attach, and are not listed. */
 export const LISTED_THREADS = 64;
+export const DIGEST_WORDS = 4;
 export const CONTROL_WORDS = Control.Threads + LISTED_THREADS;
 
 export const SpaceState = { Starting: 0, Running: 1, Closed: 2 } as const;
@@ -123,6 +126,11 @@ export interface Requests {
   flush: { in: { firstPage: number; count: number; durable: boolean }; out: { bytes: number } };
   /** Has pages read from the file again. */
   reload: { in: { firstPage: number; count: number; discard: boolean }; out: null };
+  /** Whether an array is what its handle says. */
+  attachArray: {
+    in: { range: number; firstPage: number; pages: number; bytes: number; elementBytes: number; name: string };
+    out: null;
+  };
   viewed: { in: { range: number }; out: null };
   unviewed: { in: { range: number }; out: null };
   /** Nothing more will come. `ended`: the thread ends, and its views with it. */

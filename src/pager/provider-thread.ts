@@ -7,6 +7,7 @@ import { readlinkSync, writeSync } from 'node:fs';
 import { types } from 'node:util';
 import { workerData } from 'node:worker_threads';
 import { bytesOf, viewOf } from '../core/elements.js';
+import { kernelError } from '../drivers/kernel-error.js';
 import type {
   FillFunction,
   FromProvider,
@@ -44,9 +45,9 @@ function tell(message: FromProvider): void {
 
 function failureOf(error: unknown): ProviderFailure {
   if (error instanceof Refusal) return { refused: true, message: error.message };
-  if (!types.isNativeError(error)) return { refused: false, message: `threw ${String(error)}` };
-  const { name, message, stack } = error;
-  return { refused: false, message: `threw ${name}: ${message}`, ...(stack === undefined ? {} : { stack }) };
+  const { name, message, stack } = kernelError(error);
+  if (!types.isNativeError(error)) return { refused: false, message: `threw ${message}` };
+  return { refused: false, message: `threw ${name}: ${message}`, ...(stack === '' ? {} : { stack }) };
 }
 
 async function load(): Promise<FillFunction> {

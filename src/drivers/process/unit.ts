@@ -4,6 +4,7 @@ import { bytesOf, type NumericArray, viewOf } from '../../core/elements.js';
 import { view } from '../../linux/memory.js';
 import { MessageSocket } from '../../linux/socket.js';
 import type { LaunchFailure, LaunchParameter } from '../driver.js';
+import { kernelError } from '../kernel-error.js';
 import { type KernelFunction, loadKernel } from '../kernel-loader.js';
 import { jsonPacket, MAX_PACKET_BYTES, Packet, type UnitLaunch, type UnitResult } from './protocol.js';
 
@@ -36,11 +37,11 @@ async function run({ launch, unit, units, begin, end }: UnitLaunch): Promise<voi
     const result: unknown = kernel(values, { begin, end, size: launch.size, unit, units });
     if (result instanceof Promise) await result;
   } catch (error) {
-    const thrown = error instanceof Error ? error : new Error(String(error));
+    const thrown = kernelError(error);
     failure = {
       code: 'KERNEL_ERROR',
       message: `kernel ${launch.kernelName} threw ${thrown.name}: ${thrown.message}`.slice(0, 4096),
-      stack: (thrown.stack ?? '').slice(0, 16384),
+      stack: thrown.stack.slice(0, 16384),
     };
   }
   const result: UnitResult = { launch: launch.id, unit, failure };

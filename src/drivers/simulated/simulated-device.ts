@@ -4,6 +4,7 @@
  */
 import { type Access, PAGE_BYTES, type ProcessorDescription, Status } from '../../core/types.js';
 import type { ByteAccess, Driver, DriverEvents, DriverLaunch, KernelCode, LaunchFailure } from '../driver.js';
+import { kernelError, refuseAsynchronous } from '../kernel-error.js';
 import { CopyEngine, type KernelFunction } from './copy-engine.js';
 import { Mmu } from './mmu.js';
 
@@ -76,11 +77,10 @@ export class SimulatedDevice implements Driver {
   private run({ code, parameters, begin, end, size }: DriverLaunch): LaunchFailure | null {
     try {
       return this.copies.around(parameters, (args) => {
-        this.loadKernel(code)(args, { begin, end, size, unit: 0, units: 1 });
+        refuseAsynchronous(this.loadKernel(code)(args, { begin, end, size, unit: 0, units: 1 }));
       });
     } catch (thrown) {
-      const error = thrown instanceof Error ? thrown : new Error(String(thrown));
-      return { code: 'KERNEL_ERROR', message: error.message, stack: error.stack };
+      return { code: 'KERNEL_ERROR', ...kernelError(thrown) };
     }
   }
 }

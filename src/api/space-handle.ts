@@ -1,0 +1,39 @@
+/** Handles of spaces: how one that was changed on its way, or put together by somebody else, is told from a good one. */
+import { createHash } from 'node:crypto';
+import { CONTROL_WORDS, Control, DIGEST_WORDS, type SpaceHandle } from '../pager/protocol.js';
+import { isObject } from './arguments.js';
+import { typeError } from './errors.js';
+
+/** Keeps what the handle says in the memory that its threads share, where nobody changes it by accident. */
+export function signHandle(handle: SpaceHandle): void {
+  new Int32Array(handle.control).set(digestOf(handle), Control.Digest);
+}
+
+export function checkSpaceHandle(handle: unknown): asserts handle is SpaceHandle {
+  if (isObject(handle)) {
+    const { onemem, control } = handle as Partial<SpaceHandle>;
+    if (onemem === 1 && control instanceof SharedArrayBuffer && control.byteLength === CONTROL_WORDS * 4) return;
+  }
+  throw typeError('SPACE_HANDLE', 'this is no handle of a space; pass what space.handle gives');
+}
+
+/** Before anything else of the handle is used: a wrong descriptor would be written to, a wrong name be waited for. */
+export function checkUnchanged(handle: SpaceHandle): void {
+  const words = new Int32Array(handle.control, Control.Digest * 4, DIGEST_WORDS);
+  if (digestOf(handle).every((word, index) => words[index] === word)) return;
+  throw typeError('SPACE_HANDLE', 'the handle of the space has been changed; pass what space.handle gives, as it is');
+}
+
+function digestOf({ control: _control, ...rest }: SpaceHandle): Int32Array {
+  const { buffer, byteOffset } = createHash('sha256').update(textOf(rest)).digest();
+  return new Int32Array(buffer.slice(byteOffset, byteOffset + DIGEST_WORDS * 4));
+}
+
+function textOf(fields: object): string {
+  try {
+    return JSON.stringify(Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1)));
+  } catch {
+    // It holds what no handle holds.
+    return '';
+  }
+}

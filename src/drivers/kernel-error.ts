@@ -1,0 +1,26 @@
+/** What a kernel threw, in words. A kernel may throw anything, also what has no text or fails when it is asked for it. */
+
+export interface KernelError {
+  readonly name: string;
+  readonly message: string;
+  readonly stack: string;
+}
+
+export function kernelError(thrown: unknown): KernelError {
+  try {
+    if (thrown instanceof Error) {
+      const { name, message, stack } = thrown as { name: unknown; message: unknown; stack?: unknown };
+      return { name: String(name), message: String(message), stack: typeof stack === 'string' ? stack : '' };
+    }
+    return { name: typeof thrown, message: String(thrown), stack: '' };
+  } catch {
+    return { name: typeof thrown, message: 'something that has no text', stack: '' };
+  }
+}
+
+/** For a device without a thread that could wait: what the kernel does later happens to copies that nobody looks at. */
+export function refuseAsynchronous(result: unknown): void {
+  if (!(result instanceof Promise)) return;
+  result.catch(() => undefined);
+  throw new TypeError('this device runs no asynchronous kernels; make it a plain function, or use a process device');
+}

@@ -1,0 +1,178 @@
+/** Every function and method of the API, with what it is called on and what it is handed. */
+import fc from 'fast-check';
+import * as api from '../../src/index.js';
+import type { Value, Values } from './values.js';
+import * as values from './values.js';
+
+export interface Call {
+  /** 'openSpace', or 'AddressSpace.array'. */
+  readonly name: string;
+  /** How often it is called, next to the others. */
+  readonly weight: number;
+  readonly receiver: Values | null;
+  readonly args: fc.Arbitrary<readonly Value[]>;
+  run(receiver: unknown, args: readonly unknown[]): unknown;
+}
+
+/** One call of a sequence. */
+export interface Step {
+  readonly call: Call;
+  readonly receiver: Value | null;
+  readonly args: readonly Value[];
+  /** Whether what comes later waits until the call has ended. */
+  readonly waits: boolean;
+}
+
+type Methods = Record<string | symbol, (...args: readonly unknown[]) => unknown>;
+
+/** Arguments, of which the last may be missing, and another may be too many. */
+function args(...each: Values[]): fc.Arbitrary<readonly Value[]> {
+  const all = fc.tuple(...each);
+  return fc.oneof(
+    { weight: 12, arbitrary: all },
+    { weight: 1, arbitrary: fc.tuple(all, values.anything).map(([made, more]) => [...made, more]) },
+    { weight: each.length === 0 ? 0 : 2, arbitrary: all.map((made) => made.slice(0, -1)) },
+  );
+}
+
+function method(name: string, receiver: Values, given: Values[] | fc.Arbitrary<readonly Value[]>, weight = 3): Call {
+  const key = name.slice(name.indexOf('.') + 1);
+  const symbol = key === '[Symbol.dispose]' ? Symbol.dispose : Symbol.asyncDispose;
+  const property = key.startsWith('[') ? symbol : key;
+  return {
+    name,
+    weight,
+    receiver,
+    args: Array.isArray(given) ? args(...given) : given,
+    run: (object, made) => (object as Methods)[property](...made),
+  };
+}
+
+function getter(name: string, receiver: Values): Call {
+  const key = name.slice(name.indexOf('.') + 1);
+  return {
+    name,
+    weight: 1,
+    receiver,
+    args: fc.constant([]),
+    run: (object) => (object as Record<string, unknown>)[key],
+  };
+}
+
+function call(name: keyof typeof api, given: Values[], weight = 3): Call {
+  return {
+    name,
+    weight,
+    receiver: null,
+    args: args(...given),
+    run: (_receiver, made) => (api as unknown as Methods)[name](...made),
+  };
+}
+
+const space = values.from('space');
+const mortalSpace = values.from('mortal space');
+const prey = values.from('prey');
+const readable = values.from('readable');
+const device = values.from('device');
+const mortalDevice = values.from('mortal device');
+const stream = values.from('stream');
+const addressView = values.from('address view');
+const event = values.from('event');
+
+const launch = fc
+  .tuple(values.kernelAndArguments, values.launchOptions)
+  .map(([[kernel, made], options]) => [kernel, made, options]);
+
+const copy = fc.tuple(values.copyEnds, values.copyOptions).map(([[to, from], options]) => [to, from, options]);
+
+export const CALLS: readonly Call[] = [
+  call('openSpace', [values.spaceOptions], 1),
+  call('attachSpace', [values.spaceHandle]),
+  call('attachArray', [values.arrayHandle]),
+  call('kernel', [values.kernelParameters, values.kernelBody]),
+  call('addressView', [values.array, values.array], 1),
+  call('parseParameter', [values.parameterText], 1),
+  {
+    ...call('OnememError', [values.anything, values.anything, values.anything], 1),
+    run: (_receiver, [code, message, details]) => {
+      const error = new api.OnememError(`${typeof code}`, `${typeof message}`, { details });
+      return error.ranges;
+    },
+  },
+
+  getter('AddressSpace.handle', space),
+  getter('AddressSpace.isClosed', space),
+  method('AddressSpace.array', space, [values.arrayType, values.length, values.arrayOptions], 6),
+  method('AddressSpace.bytes', space, [values.length, values.arrayOptions]),
+  method('AddressSpace.fileArray', space, [values.arrayType, values.path, values.fileOptions], 6),
+  method('AddressSpace.providedArray', space, [values.arrayType, values.length, values.providedOptions], 1),
+  method('AddressSpace.attachArray', space, [values.arrayHandle]),
+  method('AddressSpace.stats', space, [], 1),
+  method('AddressSpace.checkInvariants', space, [], 1),
+  method('AddressSpace.close', mortalSpace, [], 2),
+  method('AddressSpace.[Symbol.asyncDispose]', mortalSpace, [], 1),
+
+  getter('Device.name', device),
+  getter('Device.kind', device),
+  getter('Device.memory', device),
+  getter('Device.units', device),
+  getter('Device.pageFaults', device),
+  getter('Device.pid', device),
+  method('Device.stream', device, [values.streamOptions]),
+  method('Device.run', device, launch, 5),
+  method('Device.detach', mortalDevice, [], 2),
+  method('Device.kill', mortalDevice, [], 2),
+  method('Device.stats', device, [], 1),
+
+  getter('ManagedArray.address', readable),
+  getter('ManagedArray.isFreed', readable),
+  getter('ManagedArray.data', readable),
+  getter('ManagedArray.handle', readable),
+  method('ManagedArray.range', readable, [values.begin, values.end]),
+  method('ManagedArray.addressOf', readable, [values.begin]),
+  method('ManagedArray.indexAt', readable, [values.address]),
+  method('ManagedArray.residency', readable, [values.part]),
+  method('ManagedArray.free', prey, [values.part], 4),
+  method('ManagedArray.[Symbol.dispose]', prey, [], 2),
+  method('ManagedArray.flush', prey, [values.flushOptions]),
+  method('ManagedArray.reload', prey, [values.reloadOptions]),
+  method('ManagedArray.readFrom', prey, [values.fd, values.transferOptions], 5),
+  method('ManagedArray.writeTo', readable, [values.fd, values.transferOptions], 5),
+
+  method('AddressView.load', addressView, [values.wordType, values.address]),
+  method('AddressView.store', addressView, [values.wordType, values.address, values.word]),
+
+  method('Stream.launch', stream, launch, 10),
+  method('Stream.prefetch', stream, [values.arrayRange, values.prefetchTarget], 6),
+  method('Stream.call', stream, [values.callback], 4),
+  method('Stream.copy', stream, copy, 6),
+  method('Stream.wait', stream, [values.event], 5),
+  method('Stream.record', stream, []),
+  method('Stream.synchronize', stream, [], 4),
+  method('Stream.[Symbol.dispose]', stream, [], 2),
+
+  getter('StreamEvent.done', event),
+  getter('StreamEvent.result', event),
+  getter('StreamEvent.error', event),
+  getter('StreamEvent.elapsedMs', event),
+  getter('StreamEvent.bytes', event),
+  getter('StreamEvent.elements', event),
+  method('StreamEvent.since', event, [values.event]),
+  method('StreamEvent.synchronize', event, []),
+];
+
+export const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc
+    .oneof(...CALLS.map((each) => ({ weight: each.weight, arbitrary: fc.constant(each) })))
+    .chain((each) =>
+      fc
+        .tuple(each.receiver ?? fc.constant(null), each.args, fc.boolean())
+        .map(([receiver, made, waits]) => ({ call: each, receiver, args: made, waits })),
+    ),
+  { minLength: 1, maxLength: 10 },
+);
+
+export function textOf({ call: { name }, receiver, args: made, waits }: Step): string {
+  const shown = made.map(({ text }) => text).join(', ');
+  return `${receiver === null ? '' : `(${receiver.text}) `}${name}(${shown})${waits ? '' : ' unawaited'}`;
+}

@@ -1,0 +1,77 @@
+/**
+ * Sequences of calls with wrong arguments on objects in every state: each must end with a result or a named error, and change
+ * nothing that it was not given.
+ *
+ *   npm run -s hostile -- --seed 1 --runs 10000     a random seed and 2,000 sequences unless said otherwise
+ *   npm run -s hostile -- --seed 1 --path 17:3      the sequence that failed, again
+ */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+/** A sequence takes milliseconds; one that takes this long hangs, and has not said so itself. */
+const SILENCE_SECONDS = 45;
+const LOG_LINES = 30;
+
+const { values } = parseArgs({
+  options: { seed: { type: 'string' }, runs: { type: 'string' }, path: { type: 'string' } },
+});
+const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
+const runs = Number(values.runs ?? (values.path === undefined ? 2000 : 1));
+const path = values.path ?? '';
+if (!Number.isSafeInteger(seed) || !(Number.isSafeInteger(runs) && runs > 0) || !/^(\d+(:\d+)*)?$/.test(path)) {
+  console.error('usage: npm run -s hostile -- [--seed S] [--runs N] [--path P]');
+  process.exit(2);
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'onemem-hostile-log-'));
+const log = join(folder, 'log');
+console.log(`seed ${seed}, ${runs} sequences${path === '' ? '' : ` from ${path} on`}`);
+const work = fileURLToPath(new URL('./work.js', import.meta.url));
+const child = spawn(process.execPath, ['--enable-source-maps', work, String(seed), String(runs), path, log], {
+  stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+  detached: true,
+});
+let output = '';
+let errors = '';
+let reason = '';
+let watchdog: NodeJS.Timeout | undefined;
+function watch(): void {
+  clearTimeout(watchdog);
+  watchdog = setTimeout(() => {
+    reason = `nothing happened for ${SILENCE_SECONDS} s`;
+    // Its devices are in its process group, and end with it.
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+  }, SILENCE_SECONDS * 1000);
+}
+watch();
+const [, stdout, stderr, progress] = child.stdio as unknown as Readable[];
+progress.on('data', watch);
+stdout.setEncoding('utf8').on('data', (text: string) => {
+  output += text;
+  process.stdout.write(text);
+});
+stderr.setEncoding('utf8').on('data', (text: string) => {
+  errors += text;
+  process.stdout.write(text);
+});
+child.on('close', (code, signal) => {
+  clearTimeout(watchdog);
+  const silent = errors === '';
+  const good = code === 0 && silent && output.includes(' sequences are done, ');
+  if (!good) {
+    const how = signal === null ? `exit code ${code}` : `ended by ${signal}`;
+    console.log(`FAIL: ${reason || how}${silent ? '' : ', with lines on standard error'}. The last calls:`);
+    const lines = readFileSync(log, 'utf8').trimEnd().split('\n');
+    console.log(lines.slice(-LOG_LINES).join('\n').replace(/^/gm, '     '));
+    const last = lines.findLast((line) => line.startsWith('sequence '));
+    if (last !== undefined) console.log(`again: npm run -s hostile -- --seed ${seed} --path ${/\d+/.exec(last)?.[0]}`);
+  }
+  rmSync(folder, { recursive: true });
+  console.log(`${good ? 1 : 0} passed, ${good ? 0 : 1} failed`);
+  process.exitCode = good ? 0 : 1;
+});

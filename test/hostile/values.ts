@@ -1,0 +1,525 @@
+/** What is handed to the functions of the API: a good deal of it wrong, in every way that a program may get wrong. */
+import fc from 'fast-check';
+import { f32, i64, u8 } from '../../src/index.js';
+import { KERNELS } from './kernels.js';
+import type { Pool, World } from './world.js';
+
+/** Something that is made when the call is, of what the world holds then. */
+export interface Value {
+  readonly text: string;
+  make(world: World): unknown;
+}
+
+export type Values = fc.Arbitrary<Value>;
+
+/** What a hostile object throws by itself when it is looked at: the program's own error, which the API lets through. */
+function own(): Error {
+  return Object.assign(new Error('from a hostile object'), { code: 'HOSTILE' });
+}
+
+export function literal(text: string, make: () => unknown): Value {
+  return { text, make };
+}
+
+const one = (text: string, make: () => unknown): Values => fc.constant(literal(text, make));
+
+export const NUMBERS: readonly number[] = [
+  0,
+  -0,
+  -1,
+  1,
+  0.5,
+  1.5,
+  -0.5,
+  Number.NaN,
+  Number.POSITIVE_INFINITY,
+  Number.NEGATIVE_INFINITY,
+  2 ** 53,
+  2 ** 53 - 1,
+  -(2 ** 53),
+  2 ** 31,
+  2 ** 32,
+  2 ** 40,
+  2 ** 63,
+  Number.MAX_VALUE,
+  Number.MIN_VALUE,
+];
+
+function detachedArray(): Float32Array {
+  const made = new Float32Array(4);
+  structuredClone(made.buffer, { transfer: [made.buffer] });
+  return made;
+}
+
+const OTHERS: readonly Value[] = [
+  literal("''", () => ''),
+  literal("'x'", () => 'x'),
+  literal("'5'", () => '5'),
+  literal("'\\0'", () => '\0'),
+  literal("'constructor'", () => 'constructor'),
+  literal("'__proto__'", () => '__proto__'),
+  literal("'64MiB'", () => '64MiB'),
+  literal("'host'", () => 'host'),
+  literal('null', () => null),
+  literal('undefined', () => undefined),
+  literal('true', () => true),
+  literal('false', () => false),
+  literal('{}', () => ({})),
+  literal('[]', () => []),
+  literal('[1, 2]', () => [1, 2]),
+  literal('Object.create(null)', () => Object.create(null)),
+  literal("Symbol('hostile')", () => Symbol('hostile')),
+  literal('5n', () => 5n),
+  literal('-1n', () => -1n),
+  literal('2n ** 70n', () => 2n ** 70n),
+  literal('() => 1', () => () => 1),
+  literal('class {}', () => class {}),
+  literal('new Date(NaN)', () => new Date(Number.NaN)),
+  literal('new Map()', () => new Map()),
+  literal('/x/', () => /x/),
+  literal('Promise.resolve(1)', () => Promise.resolve(1)),
+  literal('new Error()', () => new Error('an argument')),
+  literal('new ArrayBuffer(8)', () => new ArrayBuffer(8)),
+  literal('new DataView(8 bytes)', () => new DataView(new ArrayBuffer(8))),
+  literal('new Float32Array(0)', () => new Float32Array(0)),
+  literal('new Float32Array(3)', () => new Float32Array(3)),
+  literal('new BigInt64Array(3)', () => new BigInt64Array(3)),
+  literal('Buffer.alloc(5)', () => Buffer.alloc(5)),
+  literal('a shared Uint8Array(8)', () => new Uint8Array(new SharedArrayBuffer(8))),
+  literal('a detached Float32Array', detachedArray),
+  literal('an object whose texts throw', () => ({
+    toString() {
+      throw own();
+    },
+    [Symbol.toPrimitive]() {
+      throw own();
+    },
+  })),
+  literal('a proxy that throws', () => {
+    const fail = () => {
+      throw own();
+    };
+    return new Proxy({}, { get: fail, has: fail, ownKeys: fail, getOwnPropertyDescriptor: fail, getPrototypeOf: fail });
+  }),
+];
+
+export const number: Values = fc.constantFrom(...NUMBERS.map((value) => literal(String(value), () => value)));
+
+/** Objects of the API where none, or others, are wanted. */
+const misplaced: Values = fc
+  .tuple(fc.constantFrom<Pool>('space', 'prey', 'device', 'stream', 'event', 'kernel'), fc.nat(20))
+  .map(([pool, index]) => ref(pool, index));
+
+export const junk: Values = fc.oneof(
+  { weight: 4, arbitrary: number },
+  { weight: 4, arbitrary: fc.constantFrom(...OTHERS) },
+  { weight: 1, arbitrary: misplaced },
+);
+
+export function ref(pool: Pool, index: number): Value {
+  return { text: `${pool} ${index}`, make: (world) => world.pick(pool, index) };
+}
+
+export function from(pool: Pool): Values {
+  return fc.nat(20).map((index) => ref(pool, index));
+}
+
+/** Mostly what is right, or nearly. */
+export function mostly(good: Values, weight = 4): Values {
+  return fc.oneof({ weight, arbitrary: good }, { weight: 1, arbitrary: junk });
+}
+
+/** An object with some of these fields. */
+export function record(fields: Record<string, Values>, required: string[] = []): Values {
+  return fc.record(fields, { requiredKeys: required }).map((made) => ofFields(made as Record<string, Value>));
+}
+
+function ofFields(fields: Record<string, Value>): Value {
+  const entries = Object.entries(fields);
+  return {
+    text: `{ ${entries.map(([key, { text }]) => `${key}: ${text}`).join(', ')} }`,
+    make: (world) => Object.fromEntries(entries.map(([key, value]) => [key, value.make(world)])),
+  };
+}
+
+function list(items: Values, most: number): Values {
+  return fc.array(items, { maxLength: most }).map((made) => ({
+    text: `[${made.map(({ text }) => text).join(', ')}]`,
+    make: (world) => made.map((each) => each.make(world)),
+  }));
+}
+
+function whole(least: number, most: number): Values {
+  return fc.integer({ min: least, max: most }).map((value) => literal(String(value), () => value));
+}
+
+function choice(values: Readonly<Record<string, unknown>>): Values {
+  return fc.constantFrom(...Object.entries(values).map(([text, value]) => literal(text, () => value)));
+}
+
+/** An index into an array of about this size: as often inside as not. */
+const index = mostly(whole(0, 4000), 6);
+export const begin = index;
+export const end = mostly(whole(1, 4000), 6);
+/** Addresses of the array that address views are of, and others. */
+export const address = mostly(
+  fc.integer({ min: -20, max: 420 }).map((offset) => ({
+    text: `the address ${offset} bytes into the words`,
+    make: (world: World) => world.words.address + BigInt(offset),
+  })),
+);
+export const wordType = mostly(
+  choice(
+    Object.fromEntries(
+      ['i8', 'u8', 'i16', 'u16', 'i32', 'u32', 'i64', 'u64', 'f32', 'f64'].map((type) => [type, type]),
+    ),
+  ),
+  6,
+);
+export const word = mostly(choice({ '5': 5, '5n': 5n, '-1': -1, '1e300': 1e300 }), 6);
+export const array = mostly(from('prey'));
+export const part = mostly(record({ begin, end }), 6);
+export const name = mostly(choice({ "'named'": 'named', "''": '' }), 3);
+export const length = mostly(whole(1, 6000), 3);
+export const arrayOptions = mostly(record({ name }), 3);
+
+export const arrayType = mostly(
+  choice({
+    Int8Array,
+    Uint8Array,
+    Uint8ClampedArray,
+    Int16Array,
+    Uint16Array,
+    Int32Array,
+    Uint32Array,
+    BigInt64Array,
+    BigUint64Array,
+    Float32Array,
+    Float64Array,
+    DataView,
+    Array,
+    ArrayBuffer,
+    "{ name: 'Float32Array' }": { name: 'Float32Array' },
+  }),
+  5,
+);
+
+const inFolder = (file: string, text = `a file '${file}'`): Value => ({ text, make: (world) => world.path(file) });
+export const path = mostly(
+  fc.constantFrom(
+    inFolder('numbers'),
+    inFolder('shared'),
+    inFolder('empty'),
+    inFolder('missing'),
+    inFolder('.', 'a folder'),
+    literal('/dev/null', () => '/dev/null'),
+    literal('/proc/self/status', () => '/proc/self/status'),
+  ),
+  5,
+);
+export const fileOptions = mostly(
+  record({
+    byteOffset: mostly(whole(0, 5000)),
+    length: mostly(whole(1, 1500)),
+    writable: mostly(choice({ true: true, false: false })),
+    shared: mostly(choice({ false: false, true: true })),
+    name,
+  }),
+  4,
+);
+
+export const fd = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.constantFrom(
+      { text: 'a file to read', make: (world: World) => world.fd('read') },
+      { text: 'a file to read and write', make: (world: World) => world.fd('both') },
+      { text: 'a folder', make: (world: World) => world.fd('folder') },
+      literal('987654', () => 987654),
+    ),
+  },
+  // The first descriptors are open, and what a program writes there is its own affair.
+  { weight: 1, arbitrary: junk.filter(({ text }) => text !== '0' && text !== '1') },
+);
+export const transferOptions = mostly(record({ begin, end, position: mostly(whole(0, 9000)) }), 5);
+
+/** A handle, or what is left of one after somebody had it in hand. */
+function damaged(handles: Values, fields: readonly string[]): Values {
+  const change = fc.tuple(handles, fc.constantFrom(...fields), fc.oneof(whole(0, 70), junk), fc.boolean());
+  const changed = change.map(([handle, field, value, remove]) => ({
+    text: `${handle.text} ${remove ? `without ${field}` : `with ${field}: ${value.text}`}`,
+    make: (world: World) => {
+      const copy = { ...(handle.make(world) as object) } as Record<string, unknown>;
+      if (remove) delete copy[field];
+      else copy[field] = value.make(world);
+      return copy;
+    },
+  }));
+  const copied = handles.map((handle) => ({
+    text: `a text's copy of ${handle.text}`,
+    make: (world: World) => JSON.parse(JSON.stringify(handle.make(world))) as unknown,
+  }));
+  return fc.oneof(
+    { weight: 4, arbitrary: handles },
+    { weight: 4, arbitrary: changed },
+    { weight: 1, arbitrary: copied },
+  );
+}
+
+export const spaceHandle = mostly(
+  damaged(from('space handle'), [
+    'onemem',
+    'name',
+    'base',
+    'bytes',
+    'owner',
+    'wakeFd',
+    'control',
+    'devices',
+    'hostBudgetBytes',
+  ]),
+);
+export const arrayHandle = mostly(
+  damaged(from('array handle'), ['space', 'range', 'firstPage', 'pages', 'length', 'type', 'name']),
+);
+
+export const device = mostly(from('device'));
+export const event = mostly(
+  fc.oneof(
+    { weight: 6, arbitrary: from('event') },
+    { weight: 1, arbitrary: record({ stream: mostly(from('stream')), sequence: mostly(whole(0, 99)) }) },
+  ),
+);
+export const arrayRange = mostly(
+  fc.oneof(
+    { weight: 5, arbitrary: record({ array: from('readable'), begin: whole(0, 700), end: whole(700, 1000) }, ALL()) },
+    { weight: 3, arbitrary: record({ array: mostly(from('readable')), begin, end }) },
+  ),
+);
+export const prefetchTarget = mostly(
+  fc.oneof(
+    from('device'),
+    one("'host'", () => 'host'),
+  ),
+);
+
+function ALL(): string[] {
+  return ['array', 'begin', 'end'];
+}
+
+const oddReason = literal('a signal aborted with an odd reason', () => AbortSignal.abort(Object.create(null)));
+export const signal = mostly(
+  fc.constantFrom(
+    literal('an aborted signal', () => AbortSignal.abort()),
+    literal('a signal aborted by a text', () => AbortSignal.abort('enough')),
+    oddReason,
+    literal('a signal', () => new AbortController().signal),
+    literal('a signal aborted in 1 ms', () => AbortSignal.timeout(1)),
+    literal('a signal aborted in a moment', () => {
+      const controller = new AbortController();
+      queueMicrotask(() => controller.abort());
+      return controller.signal;
+    }),
+  ),
+);
+export const streamOptions = mostly(record({ signal }), 6);
+const flag = mostly(choice({ true: true, false: false }));
+export const flushOptions = mostly(record({ begin, end, durable: flag }), 5);
+export const reloadOptions = mostly(record({ discard: flag }), 5);
+export const callback = mostly(
+  fc.constantFrom(
+    literal('a function', () => () => 1),
+    literal('an asynchronous function', () => async () => 1),
+    literal('a function that waits', () => () => new Promise((resolve) => setTimeout(resolve, 2))),
+    literal('a function that throws', () => () => {
+      throw new RangeError('on purpose');
+    }),
+    literal('a function that throws nothing', () => () => {
+      throw undefined;
+    }),
+    literal('a function that throws what has no text', () => () => {
+      throw Object.create(null);
+    }),
+    literal('a function that rejects', () => () => Promise.reject(null)),
+    literal('a function that gives a hostile thenable', () => () => ({
+      // biome-ignore lint/suspicious/noThenProperty: this is what it is about
+      then() {
+        throw own();
+      },
+    })),
+  ),
+);
+
+const plain: Values = fc.constantFrom(
+  literal('new Float32Array(900)', () => new Float32Array(900)),
+  literal('new Float32Array(1)', () => new Float32Array(1)),
+  literal('new Uint8Array(900)', () => new Uint8Array(900)),
+  literal('new BigInt64Array(900)', () => new BigInt64Array(900)),
+);
+
+/** A kernel with arguments that fit, nearly. An array that the kernel may write is never one that must stay as it is. */
+const launched: fc.Arbitrary<[Value, Value]> = fc.nat(KERNELS.length - 1).chain((at) => {
+  const { parameters } = KERNELS[at];
+  const fields: Record<string, Values> = {};
+  for (const [key, parameter] of Object.entries(parameters)) {
+    if (parameter.kind === 'scalar') {
+      fields[key] = mostly(choice(parameter.type === 'i64' ? { '3n': 3n } : { '3': 3, NaN: Number.NaN }), 8);
+    } else fields[key] = mostly(fc.oneof(from(parameter.use === 'in' ? 'readable' : 'prey'), plain), 12);
+  }
+  const required = Object.keys(fields);
+  const args = fc.oneof(
+    { weight: 8, arbitrary: record(fields, required) },
+    { weight: 1, arbitrary: record({ ...fields, other: junk }) },
+    { weight: 1, arbitrary: junk },
+  );
+  return args.map((made) => [literal(`kernel ${KERNELS[at].name}`, () => KERNELS[at]), made] as [Value, Value]);
+});
+
+const shape = mostly(
+  record({
+    x: mostly(choice({ 'f32.in': f32.in, 'f32.inout': f32.inout, f32, 'u8.out': u8.out, 'i64.inout': i64.inout })),
+    y: mostly(
+      record({ kind: mostly(choice({ "'array'": 'array' })), type: mostly(choice({ "'f32'": 'f32' })), use: junk }),
+    ),
+  }),
+);
+const code = mostly(
+  fc.oneof(
+    record({
+      kind: one("'inline'", () => 'inline'),
+      source: mostly(choice({ "'1 +'": '1 +', "'1'": '1', "'() => 1'": '() => 1' })),
+    }),
+    record({
+      kind: one("'module'", () => 'module'),
+      url: mostly(choice({ "'file:///missing.js'": 'file:///missing.js', "'x'": 'x' })),
+      exportName: mostly(choice({ "'default'": 'default' })),
+    }),
+  ),
+);
+/** What has the form of a kernel, and was not made by kernel(). */
+const forged = record({ name: mostly(name), parameters: shape, code, kernel: one('null', () => null) }, [
+  'name',
+  'parameters',
+  'code',
+]);
+const forgedArguments = mostly(record({ x: mostly(from('prey')), y: mostly(from('prey')) }));
+
+/** A kernel and its arguments. */
+export const kernelAndArguments: fc.Arbitrary<[Value, Value]> = fc.oneof(
+  { weight: 8, arbitrary: launched },
+  { weight: 2, arbitrary: fc.tuple(forged, forgedArguments) },
+  { weight: 1, arbitrary: fc.tuple(from('kernel'), forgedArguments) },
+  { weight: 1, arbitrary: fc.tuple(junk, forgedArguments) },
+);
+export const launchOptions = fc.oneof(
+  { weight: 4, arbitrary: record({ size: whole(1, 3000) }, ['size']) },
+  { weight: 3, arbitrary: record({ size: mostly(whole(1, 3000), 6), begin, end }) },
+  { weight: 1, arbitrary: record({ size: whole(1, 3000), signal }) },
+  { weight: 1, arbitrary: junk },
+);
+
+export const kernelParameters = shape;
+export const kernelBody = mostly(
+  fc.oneof(
+    fc.constantFrom(
+      literal(
+        'a function',
+        () =>
+          ({ x }: { x: Float32Array }) =>
+            x.fill(1, 0, 1),
+      ),
+      literal('an async function', () => async () => undefined),
+      literal(
+        'a generator',
+        () =>
+          function* run() {
+            yield 1;
+          },
+      ),
+      literal('a closure', () => () => literal('x', () => 1)),
+      literal('a bound function', () => (() => 1).bind(null)),
+      literal(
+        'a method',
+        () =>
+          ({
+            run() {
+              return 1;
+            },
+          }).run,
+      ),
+      literal('Math.max', () => Math.max),
+    ),
+    record({
+      module: mostly(choice({ "'file:///missing.js'": 'file:///missing.js', 'a URL': new URL('file:///missing.js') })),
+      export: mostly(choice({ "'run'": 'run' })),
+    }),
+  ),
+);
+export const parameterText = mostly(
+  choice({ "'f32'": 'f32', "'u8.out'": 'u8.out', "'f32.in.out'": 'f32.in.out', "'f32.'": 'f32.', "'.in'": '.in' }),
+);
+
+/** Two ends that fit each other at times. What is written is never what must stay as it is. */
+const sameBytes = fc.tuple(from('prey'), from('readable'), whole(0, 50), whole(51, 700)).map(
+  ([to, source, first, last]) =>
+    [to, source].map((end) => ({
+      text: `{ array: ${end.text}, begin: ${first.text}, end: ${last.text} }`,
+      make: (world: World) => ({ array: end.make(world), begin: first.make(world), end: last.make(world) }),
+    })) as unknown as [Value, Value],
+);
+const target = mostly(fc.oneof(from('prey'), record({ array: mostly(from('prey')), begin, end }), plain));
+const source = mostly(fc.oneof(from('readable'), record({ array: mostly(from('readable')), begin, end }), plain));
+export const copyEnds: fc.Arbitrary<[Value, Value]> = fc.oneof(sameBytes, fc.tuple(target, source));
+export const copyOptions = mostly(record({ at: prefetchTarget, signal }), 6);
+
+const providers = new URL('./providers.js', import.meta.url).href;
+export const providedOptions = mostly(
+  record({
+    module: mostly(choice({ 'a module of providers': providers, "'file:///missing.js'": 'file:///missing.js' }), 8),
+    export: mostly(
+      choice(
+        Object.fromEntries(
+          ['fill', 'nothing', 'fail', 'failOddly', 'refuseAll', 'missing'].map((each) => [each, each]),
+        ),
+      ),
+      8,
+    ),
+    data: junk,
+    writable: mostly(choice({ true: true, false: false })),
+    timeoutMs: mostly(whole(5000, 9000), 6),
+    name,
+  }),
+  6,
+);
+
+const injection = mostly(record({ refuseLargerThanPages: mostly(whole(1, 64)) }));
+const specification = mostly(
+  record(
+    {
+      kind: mostly(choice({ "'simulated'": 'simulated', "'process'": 'process', "'custom'": 'custom' }), 6),
+      driver: mostly(
+        record({ module: mostly(choice({ "'file:///missing.js'": 'file:///missing.js' })), export: junk }),
+      ),
+      options: junk,
+      memory: mostly(choice({ "'16MiB'": '16MiB', "'8MiB'": '8MiB', "'-1'": '-1', "'1XB'": '1XB', '4096': 4096 }), 6),
+      units: mostly(whole(1, 2), 6),
+      lossy: mostly(choice({ true: true, false: false }), 6),
+      name,
+      inject: injection,
+    },
+    ['kind', 'memory'],
+  ),
+  6,
+);
+export const spaceOptions = mostly(
+  record({
+    devices: mostly(list(specification, 3)),
+    hostMemory: mostly(choice({ "'256MiB'": '256MiB', "'1KiB'": '1KiB' })),
+    addressSpace: mostly(choice({ "'1TiB'": '1TiB', "'1GiB'": '1GiB', "'1PiB'": '1PiB' })),
+    userModeOnly: mostly(choice({ true: true, false: false })),
+    checkInvariants: mostly(choice({ true: true, false: false })),
+    inject: injection,
+  }),
+  4,
+);
+export const anything = junk;

@@ -1,0 +1,340 @@
+/** The spaces that hostile calls are made on, with arrays that they must leave alone. */
+import assert from 'node:assert/strict';
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  AddressSpace,
+  addressView,
+  type Device,
+  ManagedArray,
+  type NumericArray,
+  openSpace,
+  Stream,
+  StreamEvent,
+} from '../../src/index.js';
+import { KERNELS } from './kernels.js';
+
+const FILE_BYTES = 8192;
+/** No call may take longer, however much else the machine has to do. */
+const LIMIT_MS = 20_000;
+
+/** What a value is picked from. */
+export type Pool =
+  | 'space'
+  | 'mortal space'
+  | 'prey'
+  | 'readable'
+  | 'device'
+  | 'mortal device'
+  | 'stream'
+  | 'event'
+  | 'kernel'
+  | 'address view'
+  | 'space handle'
+  | 'array handle';
+
+interface Victim {
+  readonly array: ManagedArray;
+  readonly expected: Uint8Array;
+}
+
+/** Waits for a promise that must settle, however it does. */
+export async function settled<T>(promise: Promise<T>, what: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(
+      () => reject(new assert.AssertionError({ message: `${what}: nothing came for ${LIMIT_MS} ms` })),
+      LIMIT_MS,
+    );
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function bytesOf(view: NumericArray): Uint8Array {
+  return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+}
+
+/** Arrays that nobody may change, with what must be in them. */
+class Victims {
+  readonly all: Victim[] = [];
+
+  constructor(space: AddressSpace, seed: number) {
+    for (const array of [
+      space.array(Float32Array, 3000, { name: 'numbers to keep' }),
+      space.bytes(5000, { name: 'bytes to keep' }),
+      space.array(BigInt64Array, 600, { name: 'integers to keep' }),
+    ] as ManagedArray[]) {
+      const bytes = bytesOf(array.data);
+      for (let i = 0; i < bytes.length; i++) bytes[i] = (i * 31 + seed + this.all.length) % 251;
+      this.all.push({ array, expected: bytes.slice() });
+    }
+  }
+
+  get arrays(): ManagedArray[] {
+    return this.all.map(({ array }) => array);
+  }
+
+  check(): void {
+    for (const { array, expected } of this.all) {
+      const bytes = bytesOf(array.data);
+      if (Buffer.compare(bytes, expected) === 0) continue;
+      const at = expected.findIndex((byte, i) => bytes[i] !== byte);
+      assert.fail(
+        `${array.name} of space ${array.space.devices.length} has ${bytes[at]} at byte ${at}, not ${expected[at]}`,
+      );
+    }
+  }
+}
+
+/** Spaces that last for many sequences. */
+interface Homes {
+  readonly both: AddressSpace;
+  readonly simulated: AddressSpace;
+  /** Its first device has been detached, its second has died. */
+  readonly wreck: AddressSpace;
+  readonly closed: AddressSpace;
+  readonly closedArray: ManagedArray;
+  readonly closedHandles: { space: unknown; array: unknown };
+  readonly closedStream: Stream;
+  readonly closedEvent: StreamEvent;
+  readonly victims: readonly Victims[];
+  /** Bytes of the two spaces when only the victims are in them. */
+  readonly allocated: readonly number[];
+}
+
+export class Field {
+  private homes: Homes | null = null;
+  private readonly folder = mkdtempSync(join(tmpdir(), 'onemem-hostile-'));
+  private readonly fds: Record<string, number>;
+
+  constructor() {
+    writeFileSync(this.path('numbers'), Buffer.alloc(FILE_BYTES, 7));
+    writeFileSync(this.path('shared'), Buffer.alloc(FILE_BYTES, 5));
+    writeFileSync(this.path('both'), Buffer.alloc(FILE_BYTES, 9));
+    writeFileSync(this.path('empty'), '');
+    mkdirSync(this.path('folder'));
+    this.fds = {
+      read: openSync(this.path('numbers'), 'r'),
+      both: openSync(this.path('both'), 'r+'),
+      folder: openSync(this.path('folder'), 'r'),
+    };
+  }
+
+  path(file: string): string {
+    return join(this.folder, file);
+  }
+
+  fd(which: 'read' | 'both' | 'folder'): number {
+    return this.fds[which];
+  }
+
+  async open(): Promise<Homes> {
+    if (this.homes !== null) return this.homes;
+    const both = await openSpace({
+      devices: [
+        { kind: 'process', memory: '8MiB', units: 2 },
+        { kind: 'simulated', memory: '8MiB' },
+      ],
+      hostMemory: '256MiB',
+    });
+    const simulated = await openSpace({ devices: [{ kind: 'simulated', memory: '4MiB' }], hostMemory: '256MiB' });
+    const wreck = await openSpace({
+      devices: [
+        { kind: 'simulated', memory: '4MiB' },
+        { kind: 'process', memory: '4MiB' },
+      ],
+      hostMemory: '256MiB',
+    });
+    await wreck.devices[0].detach();
+    wreck.devices[1].kill();
+    const closed = await openSpace({ devices: [{ kind: 'simulated', memory: '4MiB' }], hostMemory: '256MiB' });
+    const closedArray = closed.array(Float32Array, 100, { name: 'of a closed space' });
+    const closedHandles = { space: closed.handle, array: closedArray.handle };
+    const closedStream = closed.devices[0].stream();
+    const closedEvent = closedStream.record();
+    await closed.close();
+    const victims = [new Victims(both, 1), new Victims(simulated, 2)];
+    // The thread for files is started by the first of them.
+    for (const { arrays } of victims) await arrays[0].writeTo(this.fd('both'), { position: 0 });
+    const allocated = [both, simulated].map((space) => space.stats().allocatedBytes);
+    this.homes = {
+      both,
+      simulated,
+      wreck,
+      closed,
+      closedArray,
+      closedHandles,
+      closedStream,
+      closedEvent,
+      victims,
+      allocated,
+    };
+    return this.homes;
+  }
+
+  /** After something went wrong, what is left of the spaces proves nothing about the next sequence. */
+  async renew(): Promise<void> {
+    const { homes } = this;
+    this.homes = null;
+    if (homes === null) return;
+    for (const space of [homes.both, homes.simulated, homes.wreck]) await space.close().catch(() => undefined);
+  }
+
+  async close(): Promise<void> {
+    const { homes } = this;
+    this.homes = null;
+    if (homes !== null)
+      for (const space of [homes.both, homes.simulated, homes.wreck]) await settled(space.close(), 'closing a space');
+    for (const fd of Object.values(this.fds)) closeSync(fd);
+    rmSync(this.folder, { recursive: true });
+  }
+}
+
+/** What one sequence of calls works on. */
+export class World {
+  private readonly pools: Record<Pool, unknown[]>;
+  private readonly opened: AddressSpace[] = [];
+  private readonly ownVictims: Victims | null;
+  /** Read and written by address; nobody frees it, since a touch of what has been freed ends the process. */
+  readonly words: ManagedArray;
+
+  private constructor(
+    private readonly field: Field,
+    private readonly homes: Homes,
+    readonly mortal: AddressSpace | null,
+  ) {
+    const { both, simulated, wreck, closed, victims } = homes;
+    this.words = both.bytes(400, { name: 'words' });
+    const freed = simulated.array(Float32Array, 10, { name: 'freed' });
+    const freedHandle = freed.handle;
+    freed.free();
+    const disposed = simulated.devices[0].stream();
+    disposed[Symbol.dispose]();
+    const prey: ManagedArray[] = [
+      both.array(Float32Array, 3000, { name: 'first prey' }),
+      simulated.array(Float32Array, 1000, { name: 'second prey' }),
+      both.bytes(5000, { name: 'third prey' }),
+    ];
+    const kept = victims.flatMap(({ arrays }) => arrays);
+    const streams = [both.devices[0].stream(), simulated.devices[0].stream(), both.devices[1].stream()];
+    this.pools = {
+      space: [both, simulated, both, simulated, wreck, closed],
+      'mortal space': [closed],
+      prey: [...prey, ...prey, ...prey, freed, homes.closedArray],
+      readable: [...kept, ...prey, ...kept, ...prey, freed, homes.closedArray],
+      device: [
+        ...both.devices,
+        ...simulated.devices,
+        ...both.devices,
+        ...simulated.devices,
+        ...wreck.devices,
+        ...closed.devices,
+      ],
+      'mortal device': [...wreck.devices, ...closed.devices],
+      stream: [...streams, ...streams, ...streams, disposed, homes.closedStream],
+      event: [streams[0].record(), streams[1].record(), homes.closedEvent],
+      kernel: [...KERNELS],
+      'address view': [addressView(this.words), addressView()],
+      'space handle': [both.handle, simulated.handle, wreck.handle, homes.closedHandles.space],
+      'array handle': [...prey.map(({ handle }) => handle), freedHandle, homes.closedHandles.array],
+    };
+    this.ownVictims = mortal === null ? null : new Victims(mortal, 3);
+    if (mortal !== null) this.addMortal(mortal);
+  }
+
+  /** @param mortal whether the sequence has a space of its own, which it may close, and devices that it may take away */
+  static async make(field: Field, mortal: 'none' | 'simulated' | 'process'): Promise<World> {
+    const homes = await field.open();
+    if (mortal === 'none') return new World(field, homes, null);
+    const own = await openSpace({
+      devices: [
+        { kind: mortal, memory: '4MiB' },
+        { kind: 'simulated', memory: '4MiB' },
+      ],
+      hostMemory: '256MiB',
+    });
+    return new World(field, homes, own);
+  }
+
+  /** More often than any other, since it is there to be ended. */
+  private addMortal(space: AddressSpace): void {
+    for (let times = 0; times < 4; times++) {
+      this.pools.space.push(space);
+      this.pools['mortal space'].push(space);
+      this.pools.device.push(...space.devices);
+      this.pools['mortal device'].push(...space.devices);
+    }
+    const prey = [
+      space.array(Float32Array, 2000, { name: 'mortal prey' }),
+      space.bytes(3000, { name: 'mortal bytes' }),
+    ];
+    const streams = space.devices.map((device) => device.stream());
+    for (let times = 0; times < 2; times++) {
+      this.pools.prey.push(...prey);
+      this.pools.readable.push(...prey);
+      this.pools.stream.push(...streams);
+      this.pools.event.push(streams[0].record());
+    }
+    this.pools['space handle'].push(space.handle);
+    this.pools['array handle'].push(...prey.map(({ handle }) => handle));
+  }
+
+  pick(pool: Pool, index: number): unknown {
+    return this.pools[pool][index % this.pools[pool].length];
+  }
+
+  path(file: string): string {
+    return this.field.path(file);
+  }
+
+  fd(which: 'read' | 'both' | 'folder'): number {
+    return this.field.fd(which);
+  }
+
+  /** What a call gave is there for the calls after it. */
+  add(result: unknown): void {
+    if (result instanceof AddressSpace && !this.pools.space.includes(result)) {
+      this.opened.push(result);
+      this.pools.space.push(result);
+      this.pools['mortal space'].push(result);
+      this.pools.device.push(...result.devices);
+    } else if (result instanceof ManagedArray) {
+      this.pools.prey.push(result);
+      this.pools.readable.push(result);
+    } else if (result instanceof Stream) this.pools.stream.push(result);
+    else if (result instanceof StreamEvent) this.pools.event.push(result);
+  }
+
+  get events(): StreamEvent[] {
+    return this.pools.event as StreamEvent[];
+  }
+
+  /** Nothing is under way any more: what must be as it was is looked at, and the rest given back. */
+  async end(): Promise<void> {
+    const { both, simulated, victims, allocated } = this.homes;
+    for (const space of [both, simulated]) {
+      assert.ok(!space.isClosed, 'a space was closed that nobody closed');
+      for (const device of space.devices) assert.ok((device as Device).stats().alive, `${device.name} is gone`);
+      space.checkInvariants();
+    }
+    for (const each of victims) each.check();
+    if (this.mortal !== null && !this.mortal.isClosed) {
+      this.mortal.checkInvariants();
+      this.ownVictims?.check();
+    }
+    for (const stream of this.pools.stream as Stream[]) stream[Symbol.dispose]();
+    this.words.free();
+    for (const array of this.pools.prey as ManagedArray[]) array.free();
+    for (const space of [...this.opened, this.mortal])
+      if (space !== null) await settled(space.close(), 'closing a space');
+    for (const [index, space] of [both, simulated].entries()) {
+      space.checkInvariants();
+      assert.equal(space.stats().allocatedBytes, allocated[index], 'bytes allocated when every array has been freed');
+    }
+  }
+}
