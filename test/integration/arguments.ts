@@ -283,6 +283,61 @@ test('arrays that are freed or belong elsewhere', () =>
     await failsWith('OTHER_PROCESS', () => attachSpace({ ...space.handle, owner: 1 }));
   }));
 
+test('handles that were changed on their way', () =>
+  withSpace(async (space) => {
+    const { handle } = space;
+    for (const change of [{ wakeFd: 1 }, { name: 'other' }, { base: 0 }, { devices: [] }]) {
+      const error = await failsWith('SPACE_HANDLE', () => attachSpace({ ...handle, ...change }));
+      assert.match(error.message, /has been changed/);
+    }
+    await failsWith('SPACE_HANDLE', () => attachSpace({ ...handle, control: new SharedArrayBuffer(8) }));
+    const x = space.array(Float32Array, 4096, { name: 'x' });
+    space.array(Float32Array, 4096, { name: 'beside' });
+    for (const change of [{ firstPage: 512 }, { pages: 5 }, { length: 8192 }, { type: 'f64' as const }]) {
+      await failsWith('ARRAY_HANDLE', () => attachArray({ ...x.handle, ...change }));
+    }
+    await failsWith('ARRAY_HANDLE', () => attachArray(null as never));
+    await failsWith('ARRAY_HANDLE', () => attachArray({ ...x.handle, type: 'toString' as never }));
+    const old = x.handle;
+    const again = attachArray(old);
+    x.free();
+    // Whoever made the object before has no view of it yet: the addresses could be those of another array by now.
+    await failsWith('USE_AFTER_FREE', () => again.data);
+    await failsWith('USE_AFTER_FREE', () => attachArray(old));
+  }));
+
+test('prefetches of what belongs to another space', () =>
+  withSpace(async (space) => {
+    const x = space.array(Float32Array, 64, { name: 'ours' });
+    const stream = space.devices[0].stream();
+    await withSpace(async (other) => {
+      const foreign = other.array(Float32Array, 64, { name: 'theirs' });
+      await failsWith('FOREIGN_ARRAY', () => stream.prefetch(foreign.range()));
+      await failsWith('FOREIGN_DEVICE', () => stream.prefetch(x.range(), other.devices[0]));
+    });
+    await failsWith('ARRAY_RANGE', () => stream.prefetch({} as never));
+    await failsWith('DEVICE', () => stream.prefetch(x.range(), 'process0' as never));
+  }));
+
+test('kernels that throw what has no text', async () => {
+  await using space = await openSpace({
+    devices: [
+      { kind: 'process', memory: '8MiB' },
+      { kind: 'simulated', memory: '8MiB' },
+    ],
+  });
+  const odd = kernel({}, () => {
+    throw Object.create(null);
+  });
+  const later = kernel({}, () => Promise.reject(null));
+  for (const device of space.devices) {
+    for (const each of [odd, later]) {
+      await failsWith('KERNEL_ERROR', () => device.run(each, {}, { size: 1 }));
+    }
+    assert.equal(device.stats().alive, true);
+  }
+});
+
 test('a closed space', async () => {
   const space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
   const [device] = space.devices;
