@@ -3,6 +3,7 @@
  * SharedArrayBuffer. Threads meet by the address of the element, so that its page may move meanwhile, and nobody needs it to wake.
  */
 import { futexWait, futexWake } from '../linux/futex.js';
+import { show } from './arguments.js';
 import { argumentError, typeError } from './errors.js';
 import { ManagedArray, typeName } from './managed-array.js';
 
@@ -21,7 +22,7 @@ export function wait(
   checkElement('wait for', array, index);
   checkValue(array, value);
   if (typeof timeoutMs !== 'number' || Number.isNaN(timeoutMs)) {
-    throw argumentError('TIMEOUT', `timeout is ${String(timeoutMs)}; it must be a number of milliseconds, or Infinity`);
+    throw argumentError('TIMEOUT', `timeout is ${show(timeoutMs)}; it must be a number of milliseconds, or Infinity`);
   }
   const { client } = array.space;
   const address = addressOf(array, index);
@@ -45,7 +46,7 @@ export function notify(
 ): number {
   checkElement('notify', array, index);
   if (count !== Number.POSITIVE_INFINITY && !(Number.isSafeInteger(count) && count >= 0)) {
-    throw argumentError('COUNT', `count is ${String(count)}; it must be a whole number of 0 or more, or Infinity`);
+    throw argumentError('COUNT', `count is ${show(count)}; it must be a whole number of 0 or more, or Infinity`);
   }
   if (count === 0) return 0;
   return futexWake(addressOf(array, index), Math.min(count, 0x7fff_ffff), 'private');
@@ -57,7 +58,7 @@ function addressOf(array: ManagedArray, index: number): number {
 
 function checkElement(verb: string, array: ManagedArray, index: number): void {
   if (!(array instanceof ManagedArray)) {
-    throw typeError('WAIT_ARRAY', `cannot ${verb} ${String(array)}: only elements of managed arrays can be waited for`);
+    throw typeError('WAIT_ARRAY', `cannot ${verb} ${show(array)}: only elements of managed arrays can be waited for`);
   }
   array.assertUsable(verb);
   if (array.type !== 'i32' && array.type !== 'u32') {
@@ -70,14 +71,14 @@ function checkElement(verb: string, array: ManagedArray, index: number): void {
   if (Number.isSafeInteger(index) && index >= 0 && index < array.length) return;
   throw argumentError(
     'ARRAY_INDEX',
-    `element ${String(index)} is not in array ${array.name}: an index is a whole number from 0 to ${array.length - 1}`,
+    `element ${show(index)} is not in array ${array.name}: an index is a whole number from 0 to ${array.length - 1}`,
   );
 }
 
 function checkValue(array: ManagedArray, value: number): void {
-  if (value === (array.type === 'i32' ? value | 0 : value >>> 0)) return;
+  if (typeof value === 'number' && value === (array.type === 'i32' ? value | 0 : value >>> 0)) return;
   throw argumentError(
     'VALUE',
-    `${String(value)} is no value of an element of array ${array.name} (${typeName(array)}): waiting for it to change would not wait`,
+    `${show(value)} is no value of an element of array ${array.name} (${typeName(array)}): waiting for it to change would not wait`,
   );
 }

@@ -83,6 +83,7 @@ const launch = fc
   .tuple(values.kernelAndArguments, values.launchOptions)
   .map(([[kernel, made], options]) => [kernel, made, options]);
 
+const counter = values.mostly(values.from('counter'), 8);
 const copy = fc.tuple(values.copyEnds, values.copyOptions).map(([[to, from], options]) => [to, from, options]);
 
 export const CALLS: readonly Call[] = [
@@ -107,6 +108,8 @@ export const CALLS: readonly Call[] = [
   method('AddressSpace.fileArray', space, [values.arrayType, values.path, values.fileOptions], 6),
   method('AddressSpace.providedArray', space, [values.arrayType, values.length, values.providedOptions], 1),
   method('AddressSpace.attachArray', space, [values.arrayHandle]),
+  method('AddressSpace.wait', space, values.waiting),
+  method('AddressSpace.notify', space, [counter, values.counterIndex, values.counterValue]),
   method('AddressSpace.stats', space, [], 1),
   method('AddressSpace.checkInvariants', space, [], 1),
   method('AddressSpace.close', mortalSpace, [], 2),

@@ -168,6 +168,16 @@ export const address = mostly(
     make: (world: World) => world.words.address + BigInt(offset),
   })),
 );
+export const counterIndex = mostly(whole(0, 9), 6);
+export const counterValue = mostly(whole(0, 2), 6);
+/** Not for ever: a wait whose element does not change is no mistake. */
+const timeout = fc.oneof(
+  { weight: 6, arbitrary: whole(0, 3) },
+  { weight: 1, arbitrary: junk.filter(({ text }) => text !== 'undefined' && !(Number(text) > 100)) },
+);
+export const waiting = fc
+  .tuple(mostly(from('counter'), 8), counterIndex, counterValue, timeout)
+  .map((made) => made as readonly Value[]);
 export const wordType = mostly(
   choice(
     Object.fromEntries(

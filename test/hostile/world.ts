@@ -31,6 +31,7 @@ export type Pool =
   | 'event'
   | 'kernel'
   | 'address view'
+  | 'counter'
   | 'space handle'
   | 'array handle';
 
@@ -202,6 +203,8 @@ export class World {
   private readonly ownVictims: Victims | null;
   /** Read and written by address; nobody frees it, since a touch of what has been freed ends the process. */
   readonly words: ManagedArray;
+  /** Waited for, and not freed either. */
+  private readonly counters: ManagedArray;
 
   private constructor(
     private readonly field: Field,
@@ -210,6 +213,7 @@ export class World {
   ) {
     const { both, simulated, wreck, closed, victims } = homes;
     this.words = both.bytes(400, { name: 'words' });
+    this.counters = simulated.array(Int32Array, 10, { name: 'counters' });
     const freed = simulated.array(Float32Array, 10, { name: 'freed' });
     const freedHandle = freed.handle;
     freed.free();
@@ -239,6 +243,8 @@ export class World {
       stream: [...streams, ...streams, ...streams, disposed, homes.closedStream],
       event: [streams[0].record(), streams[1].record(), homes.closedEvent],
       kernel: [...KERNELS],
+      // A touch of what has been freed ends the process, so that the others are refused before.
+      counter: [this.counters, this.counters, this.counters, freed, homes.closedArray, kept[0]],
       'address view': [addressView(this.words), addressView()],
       'space handle': [both.handle, simulated.handle, wreck.handle, homes.closedHandles.space],
       'array handle': [...prey.map(({ handle }) => handle), freedHandle, homes.closedHandles.array],
@@ -329,6 +335,7 @@ export class World {
     }
     for (const stream of this.pools.stream as Stream[]) stream[Symbol.dispose]();
     this.words.free();
+    this.counters.free();
     for (const array of this.pools.prey as ManagedArray[]) array.free();
     for (const space of [...this.opened, this.mortal])
       if (space !== null) await settled(space.close(), 'closing a space');
