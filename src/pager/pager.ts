@@ -66,6 +66,8 @@ const SHORT_SLEEP_MS = 10;
 const SPINS = 12;
 /** Fault messages in a row after which requests get a look, too. */
 const FAULTS_IN_A_ROW = 256;
+/** How many faults a step of a device in this thread counts as: it may take as long as so many. */
+const DEVICE_STEP = 16;
 /** Turns of the event loop in which it reaps a process that has ended. */
 const REAPING_TURNS = 20;
 const SIGKILL = 9;
@@ -248,7 +250,7 @@ export class Pager {
       if (this.router.step()) found++;
       if (this.copies.step()) found++;
       if (this.providers.step()) found++;
-      if (this.devices.progress()) found++;
+      if (this.devices.progress()) found += DEVICE_STEP;
       this.settle();
       if (found > 0) {
         served += found;

@@ -10,7 +10,7 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { runScenario, warmUp } from './run.js';
-import { scenarios } from './scenarios.js';
+import { scenarios } from './scenarios/index.js';
 import type { DeviceKind, Result, Scenario } from './suite.js';
 
 const LIMIT_SECONDS = 30;
@@ -28,7 +28,7 @@ const options = {
   run: { type: 'boolean' },
 } as const;
 
-type Report = { readonly started: string } | { readonly result: Result };
+type Report = { readonly started: string } | { readonly note: string } | { readonly result: Result };
 
 /**
  * @param entry the module that calls this, by its URL: it is started again for each kind of device
@@ -41,8 +41,10 @@ export async function conformance(entry: string, kinds: readonly DeviceKind[]): 
     return;
   }
   const results: Result[] = [];
+  // Where programs read the lines, only results are among them.
+  const note = (text: string): void => (wanted.json ? console.error(text) : console.log(`  ${text}`));
   for (const kind of wanted.kinds) {
-    for await (const result of runKind(entry, kind, wanted.scenarios, wanted.seconds)) {
+    for await (const result of runKind(entry, kind, wanted.scenarios, wanted.seconds, note)) {
       results.push(result);
       console.log(wanted.json ? JSON.stringify(result) : line(result));
     }
@@ -111,7 +113,7 @@ async function runHere(kind: DeviceKind, wanted: readonly Scenario[]): Promise<v
   await warmUp(kind);
   for (const scenario of wanted) {
     report({ started: scenario.name });
-    report({ result: await runScenario(kind, scenario) });
+    report({ result: await runScenario(kind, scenario, (note) => report({ note })) });
   }
 }
 
@@ -121,10 +123,11 @@ async function* runKind(
   kind: DeviceKind,
   wanted: readonly Scenario[],
   seconds: number,
+  note: (text: string) => void,
 ): AsyncGenerator<Result> {
   let rest = wanted.map(({ name }) => name);
   while (rest.length > 0) {
-    const child = new Child(entry, kind.name, rest, seconds);
+    const child = new Child(entry, kind.name, rest, seconds, note);
     for await (const result of child.results()) {
       rest = rest.slice(1);
       yield result;
@@ -149,6 +152,7 @@ class Child {
     kind: string,
     names: readonly string[],
     private readonly seconds: number,
+    private readonly note: (text: string) => void,
   ) {
     const args = ['--run', '--device', kind, ...names.flatMap((name) => ['--scenario', name])];
     const child = spawn(process.execPath, [...process.execArgv, fileURLToPath(entry), ...args], {
@@ -178,6 +182,7 @@ class Child {
       const report = JSON.parse(text) as Report;
       this.watch();
       if ('result' in report) yield report.result;
+      else if ('note' in report) this.note(report.note);
     }
   }
 

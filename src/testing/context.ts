@@ -24,6 +24,8 @@ export class Context {
     readonly before: Resources,
     /** An empty folder of the scenario's own. */
     readonly folder: string,
+    /** Says something that a reader of the results should know: what was measured. */
+    readonly note: (text: string) => void,
   ) {}
 
   get device(): Device {

@@ -11,6 +11,11 @@ export const mix = kernel({ data: u32.inout, seed: u32 }, ({ data, seed }, { beg
   for (let i = begin; i < end; i++) data[i] = (data[i] + Math.imul(i, 0x85ebca6b)) ^ seed;
 });
 
+/** Changes one word of each page, and so each page, by as little work as there is. */
+export const flip = kernel({ data: u32.inout, mask: u32 }, ({ data, mask }, { begin, end }) => {
+  for (let i = Math.ceil(begin / 1024) * 1024; i < end; i += 1024) data[i] ^= mask;
+});
+
 /** What the device reads, for the CPU to look at. */
 export const copy = kernel({ source: u32.in, destination: u32.out }, ({ source, destination }, { begin, end }) => {
   for (let i = begin; i < end; i++) destination[i] = source[i];

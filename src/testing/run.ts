@@ -19,9 +19,14 @@ export async function warmUp(kind: DeviceKind): Promise<void> {
   await space.close();
 }
 
-export async function runScenario(kind: DeviceKind, scenario: Scenario): Promise<Result> {
-  const { name, devices, refuseLargerThanPages } = scenario;
-  const wanted: Wanted = { devices, memoryBytes: DEVICE_BYTES, refuseLargerThanPages };
+/** @param note takes what a reader of the results should know besides them */
+export async function runScenario(
+  kind: DeviceKind,
+  scenario: Scenario,
+  note: (text: string) => void = () => undefined,
+): Promise<Result> {
+  const { name, devices, refuseLargerThanPages, memoryBytes = DEVICE_BYTES, checkInvariants = true } = scenario;
+  const wanted: Wanted = { devices, memoryBytes, refuseLargerThanPages };
   const options = kind.open(wanted);
   if ('skip' in options) return { scenario: name, device: kind.name, result: 'skip', why: options.skip };
   const problems: string[] = [];
@@ -34,9 +39,9 @@ export async function runScenario(kind: DeviceKind, scenario: Scenario): Promise
   };
   const before = resources();
   await attempt('', async () => {
-    const space = await openSpace({ ...options, checkInvariants: true });
+    const space = await openSpace({ ...options, checkInvariants });
     const folder = mkdtempSync(join(tmpdir(), 'onemem-conformance-'));
-    await attempt('', () => scenario.run(bound(new Context(kind, space, before, folder))));
+    await attempt('', () => scenario.run(bound(new Context(kind, space, before, folder, note))));
     await attempt('invariants: ', () => {
       if (!space.isClosed) space.checkInvariants();
     });
@@ -68,7 +73,7 @@ function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { code } = error as { code?: string };
   const prefix = code === undefined || code === 'ERR_ASSERTION' ? '' : `${code}: `;
-  const place = /scenarios\.[jt]s:\d+/.exec(error.stack ?? '');
+  const place = /scenarios\/(?!common)[a-z]+\.[jt]s:\d+/.exec(error.stack ?? '');
   const cause = error.cause === undefined ? '' : `, because of ${describe(error.cause)}`;
   return `${prefix}${error.message.replace(/\n\s*/g, ' ')}${cause}${place === null ? '' : ` (${place[0]})`}`;
 }

@@ -28,6 +28,10 @@ export interface Scenario {
   /** What must hold, in a sentence. */
   readonly holds: string;
   readonly refuseLargerThanPages?: number;
+  /** Memory of each device, where the usual 32 MiB do not do. */
+  readonly memoryBytes?: number;
+  /** Whether the manager's books are looked at after every event; not where time is measured. */
+  readonly checkInvariants?: boolean;
   /** Throws what does not hold. */
   run(context: Context): Promise<void>;
 }

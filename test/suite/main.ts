@@ -91,9 +91,23 @@ async function found(fault: DriverFault): Promise<string> {
   return `${scenario}: ${line.why}`;
 }
 
+/** The same end that a broken invariant has. */
+async function crashed(how: string, why: RegExp): Promise<string> {
+  const lines = await suite('./faulty-device.js', ['--scenario', 'anon_read', '--seconds', '5'], { CRASH: how });
+  assert.equal(lines.length, 1);
+  assert.equal(lines[0].result, 'fail');
+  assert.match(lines[0].why, why);
+  return lines[0].why;
+}
+
 const checks: { readonly name: string; readonly run: () => Promise<string> }[] = [
   { name: "the example's driver passes", run: soundPasses },
   { name: 'the broken device fails', run: brokenFails },
+  {
+    name: 'a manager that crashes is named',
+    run: () => crashed('throw', /ended by SIGKILL.*manager ended: Error: crashed/),
+  },
+  { name: 'a manager that hangs is ended', run: () => crashed('hang', /still running after 5 s/) },
   ...Object.keys(driverFaults).map((fault) => ({
     name: `a driver that ${fault} is found`,
     run: () => found(fault as DriverFault),
