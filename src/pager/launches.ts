@@ -1,10 +1,10 @@
 /** Launches: what must be true before one runs, in which order they run, and what becomes of one that fails. */
 import { bytesOf } from '../core/elements.js';
+import { kernelError } from '../core/kernel-error.js';
 import type { LaunchArgument, MemoryManager } from '../core/memory-manager.js';
 import { type DenyReason, PAGE_BYTES, PageState } from '../core/types.js';
 import type { Range } from '../core/va-space.js';
 import type { DriverLaunch, LaunchFailure } from '../drivers/driver.js';
-import { kernelError } from '../drivers/kernel-error.js';
 import { compileKernel, type KernelFunction, loadKernel } from '../drivers/kernel-loader.js';
 import type { Arrays } from './arrays.js';
 import type { CoreRequests } from './core-requests.js';

@@ -7,7 +7,7 @@ import { readlinkSync, writeSync } from 'node:fs';
 import { types } from 'node:util';
 import { workerData } from 'node:worker_threads';
 import { bytesOf, viewOf } from '../core/elements.js';
-import { kernelError } from '../drivers/kernel-error.js';
+import { kernelError } from '../core/kernel-error.js';
 import type {
   FillFunction,
   FromProvider,

@@ -30,7 +30,7 @@ function args(...each: Values[]): fc.Arbitrary<readonly Value[]> {
   const all = fc.tuple(...each);
   return fc.oneof(
     { weight: 12, arbitrary: all },
-    { weight: 1, arbitrary: fc.tuple(all, values.anything).map(([made, more]) => [...made, more]) },
+    { weight: 1, arbitrary: fc.tuple(all, values.junk).map(([made, more]) => [...made, more]) },
     { weight: each.length === 0 ? 0 : 2, arbitrary: all.map((made) => made.slice(0, -1)) },
   );
 }
@@ -94,7 +94,7 @@ export const CALLS: readonly Call[] = [
   call('addressView', [values.array, values.array], 1),
   call('parseParameter', [values.parameterText], 1),
   {
-    ...call('OnememError', [values.anything, values.anything, values.anything], 1),
+    ...call('OnememError', [values.junk, values.junk, values.junk], 1),
     run: (_receiver, [code, message, details]) => {
       const error = new api.OnememError(`${typeof code}`, `${typeof message}`, { details });
       return error.ranges;

@@ -17,13 +17,13 @@ function own(): Error {
   return Object.assign(new Error('from a hostile object'), { code: 'HOSTILE' });
 }
 
-export function literal(text: string, make: () => unknown): Value {
+function literal(text: string, make: () => unknown): Value {
   return { text, make };
 }
 
 const one = (text: string, make: () => unknown): Values => fc.constant(literal(text, make));
 
-export const NUMBERS: readonly number[] = [
+const NUMBERS: readonly number[] = [
   0,
   -0,
   -1,
@@ -103,7 +103,7 @@ const OTHERS: readonly Value[] = [
   }),
 ];
 
-export const number: Values = fc.constantFrom(...NUMBERS.map((value) => literal(String(value), () => value)));
+const number: Values = fc.constantFrom(...NUMBERS.map((value) => literal(String(value), () => value)));
 
 /** Objects of the API where none, or others, are wanted. */
 const misplaced: Values = fc
@@ -116,7 +116,7 @@ export const junk: Values = fc.oneof(
   { weight: 1, arbitrary: misplaced },
 );
 
-export function ref(pool: Pool, index: number): Value {
+function ref(pool: Pool, index: number): Value {
   return { text: `${pool} ${index}`, make: (world) => world.pick(pool, index) };
 }
 
@@ -130,7 +130,7 @@ export function mostly(good: Values, weight = 4): Values {
 }
 
 /** An object with some of these fields. */
-export function record(fields: Record<string, Values>, required: string[] = []): Values {
+function record(fields: Record<string, Values>, required: string[] = []): Values {
   return fc.record(fields, { requiredKeys: required }).map((made) => ofFields(made as Record<string, Value>));
 }
 
@@ -189,7 +189,7 @@ export const wordType = mostly(
 export const word = mostly(choice({ '5': 5, '5n': 5n, '-1': -1, '1e300': 1e300 }), 6);
 export const array = mostly(from('prey'));
 export const part = mostly(record({ begin, end }), 6);
-export const name = mostly(choice({ "'named'": 'named', "''": '' }), 3);
+const name = mostly(choice({ "'named'": 'named', "''": '' }), 3);
 export const length = mostly(whole(1, 6000), 3);
 export const arrayOptions = mostly(record({ name }), 3);
 
@@ -293,7 +293,6 @@ export const arrayHandle = mostly(
   damaged(from('array handle'), ['space', 'range', 'firstPage', 'pages', 'length', 'type', 'name']),
 );
 
-export const device = mostly(from('device'));
 export const event = mostly(
   fc.oneof(
     { weight: 6, arbitrary: from('event') },
@@ -318,7 +317,7 @@ function ALL(): string[] {
 }
 
 const oddReason = literal('a signal aborted with an odd reason', () => AbortSignal.abort(Object.create(null)));
-export const signal = mostly(
+const signal = mostly(
   fc.constantFrom(
     literal('an aborted signal', () => AbortSignal.abort()),
     literal('a signal aborted by a text', () => AbortSignal.abort('enough')),
@@ -532,4 +531,3 @@ export const spaceOptions = mostly(
   }),
   4,
 );
-export const anything = junk;

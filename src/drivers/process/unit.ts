@@ -1,10 +1,10 @@
 /** A compute unit of a device: runs kernels on views of the device's own mapping. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { bytesOf, type NumericArray, viewOf } from '../../core/elements.js';
+import { kernelError } from '../../core/kernel-error.js';
 import { view } from '../../linux/memory.js';
 import { MessageSocket } from '../../linux/socket.js';
 import type { LaunchFailure, LaunchParameter } from '../driver.js';
-import { kernelError } from '../kernel-error.js';
 import { type KernelFunction, loadKernel } from '../kernel-loader.js';
 import { jsonPacket, MAX_PACKET_BYTES, Packet, type UnitLaunch, type UnitResult } from './protocol.js';
 

@@ -2,9 +2,10 @@
  * A device that exists in memory only: frames from a pool, no page faults, copies that take their time. It is what a driver
  * amounts to once mapping pages (mmu.ts) and moving bytes (copy-engine.ts) are set aside.
  */
+
+import { kernelError, refuseAsynchronous } from '../../core/kernel-error.js';
 import { type Access, PAGE_BYTES, type ProcessorDescription, Status } from '../../core/types.js';
 import type { ByteAccess, Driver, DriverEvents, DriverLaunch, KernelCode, LaunchFailure } from '../driver.js';
-import { kernelError, refuseAsynchronous } from '../kernel-error.js';
 import { CopyEngine, type KernelFunction } from './copy-engine.js';
 import { Mmu } from './mmu.js';
 
