@@ -39,10 +39,12 @@ export {
 } from './api/kernel.js';
 export {
   type ArrayHandle,
+  type ArrayPart,
   type ArrayRange,
   addressView,
   type FlushOptions,
   ManagedArray,
+  type Rights,
   type TransferOptions,
 } from './api/managed-array.js';
 export type { ProvidedArrayOptions } from './api/provided-array.js';

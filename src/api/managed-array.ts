@@ -5,7 +5,7 @@ import type { ElementType } from '../core/elements.js';
 import { bytesOf, constructorName, type NumericArray, viewOf } from '../core/elements.js';
 import { PAGE_BYTES } from '../core/types.js';
 import { view } from '../linux/memory.js';
-import type { SpaceHandle } from '../pager/protocol.js';
+import type { ArrayPages, SpaceHandle } from '../pager/protocol.js';
 import type { AddressSpace } from './address-space.js';
 import { checkFlag, checkOptions, isWhole, show } from './arguments.js';
 import { argumentError, OnememError, typeError } from './errors.js';
@@ -35,6 +35,15 @@ export interface TransferOptions {
   readonly begin?: number;
   readonly end?: number;
 }
+
+/** A part of an array, in elements; all of it unless said otherwise. */
+export interface ArrayPart {
+  readonly begin?: number;
+  readonly end?: number;
+}
+
+/** What everybody may do to elements. */
+export type Rights = 'none' | 'read' | 'readwrite';
 
 export interface FlushOptions {
   /** Elements; all unless said otherwise. Pages that they share with others are written as a whole. */
@@ -163,20 +172,10 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     }
     this.assertUsable('free a part of');
     const { begin, end } = partOf(this, part);
-    const size = bytesOf(this.type);
-    const first = Math.ceil((begin * size) / PAGE_BYTES);
-    // The last page belongs to the array alone, even if the array ends within it.
-    const last = end === this.length ? this.placement.pages : Math.floor((end * size) / PAGE_BYTES);
-    if (first >= last) return { begin, end: begin };
-    this.space.client.call('free', {
-      range: this.placement.range,
-      firstPage: this.placement.firstPage + first,
-      count: last - first,
-    });
-    return {
-      begin: Math.ceil((first * PAGE_BYTES) / size),
-      end: Math.min(Math.floor((last * PAGE_BYTES) / size), this.length),
-    };
+    const { range, firstPage, count } = this.wholePages(begin, end);
+    if (count <= 0) return { begin, end: begin };
+    this.space.client.call('free', { range, firstPage, count });
+    return this.elementsOf(firstPage, count);
   }
 
   /** Fills the array, or a part, from an open file; safe without privilege, and nothing is faulted in. Returns the bytes read. */
@@ -219,6 +218,50 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     if (discard) this.indeterminate = false;
   }
 
+  /**
+   * Changes what everybody may do to the elements from now on: the CPU, devices, transfers and copies; 'readwrite' undoes it. A part
+   * begins and ends where pages do, or at the end of the array. A launch that does more fails and names array and page. A CPU that
+   * does more is told so on stderr; then a load or store ends the process, and a system call fails with EFAULT, as does every use of
+   * that page until rights are changed again. Returns the elements that this is about.
+   */
+  async protect(rights: Rights, part: ArrayPart = {}): Promise<{ begin: number; end: number }> {
+    this.assertUsable('protect');
+    const access = ['none', 'read', 'readwrite'].indexOf(rights);
+    if (access === -1) {
+      throw typeError(
+        'RIGHTS',
+        `rights of array ${this.name} are ${show(rights)}; they are 'none', 'read' or 'readwrite'`,
+      );
+    }
+    const { begin, end } = partOf(this, part);
+    checkBoundary(this, 'begin', begin);
+    checkBoundary(this, 'end', end);
+    await this.space.client.request('protect', { ...this.wholePages(begin, end), access: access as 0 | 1 | 2 });
+    return { begin, end };
+  }
+
+  /**
+   * Forgets the content of the array, or of the whole pages within a part: they read as zero from now on, wherever they were. Nothing
+   * is copied, now or when they leave a device. Their memory is kept for what is written next. Returns the elements that were
+   * forgotten.
+   */
+  async discard(part: ArrayPart = {}): Promise<{ begin: number; end: number }> {
+    this.assertUsable('discard a part of');
+    const { begin, end } = partOf(this, part);
+    const pages = this.wholePages(begin, end);
+    if (pages.count <= 0) {
+      throw argumentError(
+        'NO_WHOLE_PAGE',
+        `elements ${begin} to ${end} of array ${this.name} contain no whole page of ${PAGE_BYTES} bytes: nothing would be discarded; ` +
+          'fill them with zeros, or discard more',
+      );
+    }
+    await this.space.client.request('discard', pages);
+    const whole = this.elementsOf(pages.firstPage, pages.count);
+    if (whole.begin === 0 && whole.end === this.length) this.indeterminate = false;
+    return whole;
+  }
+
   [Symbol.dispose](): void {
     this.free();
   }
@@ -245,6 +288,16 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     const first = Math.floor((begin * size) / PAGE_BYTES);
     const last = Math.ceil((end * size) / PAGE_BYTES);
     return { firstPage: this.placement.firstPage + first, count: last - first };
+  }
+
+  /** @internal Whole pages that belong to the elements alone; none: a count of 0 or less. */
+  wholePages(begin: number, end: number): ArrayPages {
+    const size = bytesOf(this.type);
+    const { range, firstPage, pages, name } = this.placement;
+    const first = Math.ceil((begin * size) / PAGE_BYTES);
+    // The last page belongs to the array alone, even if the array ends within it.
+    const last = end === this.length ? pages : Math.floor((end * size) / PAGE_BYTES);
+    return { range, name, firstPage: firstPage + first, count: last - first };
   }
 
   /** @internal The elements that lie, in whole or in part, in these pages. */
@@ -304,6 +357,19 @@ export function checkRange(array: ManagedArray, begin: unknown, end: unknown): v
   throw argumentError(
     'ARRAY_RANGE',
     `elements ${show(begin)} to ${show(end)} are no part of array ${array.name}: begin and end are whole numbers with 0 <= begin < end <= ${array.length}`,
+  );
+}
+
+/** Refuses what does not lie at the beginning of a page, or at the end of the array, and names what does. */
+function checkBoundary(array: ManagedArray, which: string, index: number): void {
+  const perPage = PAGE_BYTES / bytesOf(array.type);
+  if (index % perPage === 0 || index === array.length) return;
+  const below = index - (index % perPage);
+  const above = Math.min(below + perPage, array.length);
+  throw argumentError(
+    'PAGE_BOUNDARY',
+    `${which} ${index} of array ${array.name} lies within a page of ${perPage} elements, and rights are those of whole pages; the nearest ` +
+      `that do not are ${below} and ${above}`,
   );
 }
 

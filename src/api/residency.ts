@@ -12,6 +12,10 @@ export interface ResidencyRun {
    */
   readonly state: 'resident' | 'zero' | 'file' | 'provider' | 'lost' | 'freed';
   readonly nodes: readonly string[];
+  /** What anybody may do: what the array was made for, or what `protect` says. */
+  readonly rights: 'none' | 'read' | 'readwrite';
+  /** Whether it stays in host memory until it is unpinned. */
+  readonly pinned: boolean;
   /** What each processor may do without a fault; those that may do nothing are left out. */
   readonly access: Readonly<Record<string, 'read' | 'write'>>;
 }
@@ -46,6 +50,8 @@ export function reportResidency(
       end: Math.min(end, (firstPage + next) * elementsPerPage),
       state: stateOf(report, page),
       nodes,
+      rights: rightsOf(report.flags[page]),
+      pinned: (report.flags[page] & PageState.Pinned) !== 0,
       access: accessOf(report.access[page], names),
     });
     page = next;
@@ -66,6 +72,11 @@ function stateOf({ nodes, flags: all, byModule }: PageReport, page: number): Res
   if (nodes[page] !== 0) return 'resident';
   if ((flags & PageState.Provided) === 0) return 'zero';
   return byModule ? 'provider' : 'file';
+}
+
+function rightsOf(flags: number): ResidencyRun['rights'] {
+  if ((flags & PageState.NoAccess) !== 0) return 'none';
+  return (flags & PageState.ReadOnly) !== 0 ? 'read' : 'readwrite';
 }
 
 function namesOf(bits: number, names: readonly (string | undefined)[]): string[] {

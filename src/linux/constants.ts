@@ -88,6 +88,7 @@ export const UFFDIO_REGISTER_MODE_MINOR = 4;
 export const UFFDIO_COPY_MODE_WP = 2;
 export const UFFDIO_CONTINUE_MODE_WP = 2;
 export const UFFDIO_WRITEPROTECT_MODE_WP = 1;
+export const UFFDIO_WRITEPROTECT_MODE_DONTWAKE = 1 << 1;
 
 export const UFFD_EVENT_PAGEFAULT = 0x12;
 export const UFFD_EVENT_REMOVE = 0x15;

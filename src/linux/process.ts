@@ -53,6 +53,16 @@ export function threadExists(thread: number): boolean {
   return existsSync(`/proc/self/task/${thread}`);
 }
 
+/** The number of the system call that a thread of this process waits in; null: it waits in none, or that cannot be told. */
+export function systemCallOf(thread: number): number | null {
+  try {
+    const number = Number.parseInt(readFileSync(`/proc/self/task/${thread}/syscall`, 'latin1'), 10);
+    return number >= 0 ? number : null;
+  } catch {
+    return null;
+  }
+}
+
 const MASK_BYTES = 1024;
 
 /** The CPUs that a thread may run on; 0 is this thread. */

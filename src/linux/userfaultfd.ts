@@ -22,6 +22,7 @@ import {
   UFFDIO_UNREGISTER,
   UFFDIO_WAKE,
   UFFDIO_WRITEPROTECT,
+  UFFDIO_WRITEPROTECT_MODE_DONTWAKE,
   UFFDIO_WRITEPROTECT_MODE_WP,
   UFFDIO_ZEROPAGE,
   USERFAULTFD_IOC_NEW,
@@ -227,12 +228,15 @@ export class Userfaultfd {
     return this.inSteps(UFFDIO_POISON, address, length, 0);
   }
 
-  /** Sets or clears write protection; clearing wakes who waits. EAGAIN: read the messages first, then ask again. */
-  writeProtect(address: number, length: number, on: boolean): number {
+  /**
+   * Sets or clears write protection; clearing wakes who waits, unless `quiet`. EAGAIN: read the messages first, then ask again.
+   * Unmapped pages of a memory file can be protected, too.
+   */
+  writeProtect(address: number, length: number, on: boolean, quiet = false): number {
     const { area } = this;
     area.setU64(ARGUMENT, address);
     area.setU64(ARGUMENT + 8, length);
-    area.setU64(ARGUMENT + 16, on ? UFFDIO_WRITEPROTECT_MODE_WP : 0);
+    area.setU64(ARGUMENT + 16, on ? UFFDIO_WRITEPROTECT_MODE_WP : quiet ? UFFDIO_WRITEPROTECT_MODE_DONTWAKE : 0);
     return libc.ioctl(this.fd, UFFDIO_WRITEPROTECT, area.address) < 0 ? errno() : 0;
   }
 

@@ -9,7 +9,7 @@ import type { Requests, WireError } from './protocol.js';
 import type { Providers } from './providers.js';
 import { codeOfDenial, explainDenial, RequestError, wireError } from './wire.js';
 
-interface ArrayRecord {
+export interface ArrayRecord {
   readonly range: Range;
   readonly bytes: number;
   readonly elementBytes: number;
@@ -33,6 +33,8 @@ export class Arrays {
     private readonly spaceBytes: number,
     /** Whether a launch that has not ended uses the range. */
     private readonly isInLaunch: (range: Range) => boolean,
+    /** Pages that the host's threads were denied may be used again. */
+    private readonly restore: (firstPage: number, count: number) => void,
   ) {}
 
   get count(): number {
@@ -43,6 +45,13 @@ export class Arrays {
     let bytes = 0;
     for (const { range } of this.records.values()) bytes += (range.pages - range.freedPages) * PAGE_BYTES;
     return bytes;
+  }
+
+  /** The array, if not all of it has been freed. A handle may be of one whose addresses are another one's by now. */
+  usable(id: number, name: string, verb: string): ArrayRecord {
+    const record = this.records.get(id);
+    if (record !== undefined && record.range.freedPages < record.range.pages) return record;
+    throw new RequestError('USE_AFTER_FREE', `cannot ${verb} array ${name}: it has been freed`, { array: name });
   }
 
   allocate(wanted: Requests['allocate']['in']): Requests['allocate']['out'] {
@@ -72,8 +81,13 @@ export class Arrays {
     if (record === undefined) return;
     this.requests.start(
       (request) => this.manager.free(request, firstPage, count),
-      () => this.freed(record),
+      () => {
+        this.restore(firstPage, count);
+        this.freed(record);
+      },
     );
+    // Who reads what is freed gets zeros, also where he was denied before. Most are freed by now, and he does not wait for the answer.
+    this.restore(firstPage, count);
   }
 
   /** Refuses a handle that is not, or no longer, that of an array. */
@@ -141,7 +155,7 @@ export class Arrays {
 
   /** The first of these pages that a failure is about; simply the first where that cannot be told. */
   pageWith(failure: DenyReason, first: number, count: number): number {
-    const flag = failure === 'FREED' ? PageState.Freed : failure === 'LOST' ? PageState.Lost : 0;
+    const flag = flagOfDenial(failure);
     if (flag === 0) return first;
     const flags = new Uint8Array(count);
     this.manager.snapshot(first, new Uint32Array(count), new Uint32Array(count), flags);
@@ -225,7 +239,27 @@ export class Arrays {
   private recycle(record: ArrayRecord): void {
     const { range } = record;
     if (record.views > 0 || range.freedPages < range.pages || this.isInLaunch(range)) return;
-    if (this.manager.recycle(range)) this.records.delete(range.id);
+    if (!this.manager.recycle(range)) return;
+    this.restore(range.first, range.reserved);
+    this.records.delete(range.id);
+  }
+}
+
+/** The bit of PageState that tells on which pages a denial was about; 0 where none does. */
+export function flagOfDenial(reason: DenyReason): number {
+  switch (reason) {
+    case 'FREED':
+      return PageState.Freed;
+    case 'LOST':
+      return PageState.Lost;
+    case 'NO_ACCESS':
+      return PageState.NoAccess;
+    case 'READ_ONLY':
+      return PageState.ReadOnly;
+    case 'PINNED':
+      return PageState.Pinned;
+    default:
+      return 0;
   }
 }
 

@@ -180,7 +180,7 @@ export class Copies {
 
   private kindOfSource(copy: Copy, page: number): number {
     const { source } = this;
-    if (source.has(page, PageState.Freed | PageState.Lost)) return ABSENT;
+    if (source.has(page, PageState.Freed | PageState.Lost | PageState.NoAccess)) return ABSENT;
     const nodes = source.nodesOf(page);
     if (nodes === 0 && !source.has(page, PageState.Provided) && !copy.backwards) return ZERO;
     return copy.viaHost ? HOST : this.nodeAmong(nodes);
@@ -385,7 +385,8 @@ export class Copies {
   }
 
   private absent(pages: Pages, page: number, write: boolean): WireError {
-    return this.arrays.denialError(pages.has(page, PageState.Freed) ? 'FREED' : 'LOST', page, WHO, write);
+    const reason = pages.has(page, PageState.Freed) ? 'FREED' : pages.has(page, PageState.Lost) ? 'LOST' : 'NO_ACCESS';
+    return this.arrays.denialError(reason, page, WHO, write);
   }
 }
 

@@ -21,6 +21,8 @@ export class FileTransfers {
     /** The manager's address of page 0 of the host's memory. */
     private readonly memory: number,
     private readonly later: (action: () => void) => void,
+    /** Pages that the host's threads were denied have content again. */
+    private readonly restore: (firstPage: number, count: number) => void,
   ) {}
 
   start(transfer: FileTransfer, answer: Answer): void {
@@ -44,8 +46,10 @@ export class FileTransfers {
       this.requests.start(
         (request) => this.manager.zero(request, lost.first, lost.count),
         (_pages, failure) => {
-          if (failure === null) this.later(() => this.next(transfer, moved, answer));
-          else answer(null, this.arrays.denialError(failure, lost.first, 'a file transfer'));
+          if (failure === null) {
+            this.restore(lost.first, lost.count);
+            this.later(() => this.next(transfer, moved, answer));
+          } else answer(null, this.arrays.denialError(failure, lost.first, 'a file transfer'));
         },
       );
       return;
@@ -65,7 +69,8 @@ export class FileTransfers {
       (_pages, failure) => {
         // What failed holds nothing: a release would end the hold of somebody else.
         if (failure !== null) {
-          answer(null, this.arrays.denialError(failure, first, 'a file transfer'));
+          const page = this.arrays.pageWith(failure, first, count);
+          answer(null, this.arrays.denialError(failure, page, 'a file transfer'));
           return;
         }
         const position = transfer.position === null ? -1 : transfer.position + moved;

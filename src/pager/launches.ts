@@ -2,11 +2,11 @@
 import { bytesOf } from '../core/elements.js';
 import { kernelError } from '../core/kernel-error.js';
 import type { LaunchArgument, MemoryManager } from '../core/memory-manager.js';
-import { type DenyReason, PAGE_BYTES, PageState } from '../core/types.js';
+import { type DenyReason, PAGE_BYTES } from '../core/types.js';
 import type { Range } from '../core/va-space.js';
 import type { DriverLaunch, LaunchFailure } from '../drivers/driver.js';
 import { compileKernel, type KernelFunction, loadKernel } from '../drivers/kernel-loader.js';
-import type { Arrays } from './arrays.js';
+import { type Arrays, flagOfDenial } from './arrays.js';
 import type { CoreRequests } from './core-requests.js';
 import type { Device } from './devices.js';
 import type { StreamOperation, WireError } from './protocol.js';
@@ -49,6 +49,8 @@ export class Launches {
     private readonly arrays: () => Arrays,
     /** Runs something when the current event has been handled. */
     private readonly later: (action: () => void) => void,
+    /** Pages that the host's threads were denied have content again. */
+    private readonly restore: (firstPage: number, count: number) => void,
   ) {}
 
   /** @param gone why the device is not there, if it is not */
@@ -167,7 +169,7 @@ export class Launches {
       if (failure !== null) {
         const who = `kernel ${record.operation.kernelName}`;
         record.failure ??= this.arrays().denialError(failure, this.pageOf(args, failure), who);
-      }
+      } else for (const { first, count, use } of args) if (use === 'out') this.restore(first, count);
       if (!device.alive) record.failure ??= lostError(device, record, device.reason);
       if (record.failure === null) this.start(queue, record);
       else this.finish(queue, record);
@@ -206,8 +208,9 @@ export class Launches {
 
   /** A page of the arguments that the failure is about. */
   private pageOf(args: readonly NamedArgument[], failure: DenyReason): number {
-    const flag = failure === 'FREED' ? PageState.Freed : failure === 'LOST' ? PageState.Lost : 0;
-    for (const { first, count } of flag === 0 ? [] : args) {
+    const flag = flagOfDenial(failure);
+    for (const { first, count, use } of flag === 0 ? [] : args) {
+      if (use === 'in' && (failure === 'READ_ONLY' || failure === 'PINNED')) continue;
       const flags = new Uint8Array(count);
       this.manager.snapshot(first, new Uint32Array(count), new Uint32Array(count), flags);
       const at = flags.findIndex((each) => (each & flag) !== 0);

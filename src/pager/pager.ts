@@ -23,7 +23,7 @@ import { drainEventfd } from '../linux/eventfd.js';
 import { closeDescriptor } from '../linux/libc.js';
 import { copyMemory, fillMemory } from '../linux/memory.js';
 import { Poller } from '../linux/poll.js';
-import { kill, threadExists } from '../linux/process.js';
+import { kill, systemCallOf, threadExists } from '../linux/process.js';
 import { lru } from '../policy/eviction/lru.js';
 import { none, tree } from '../policy/prefetch/tree.js';
 import { Arrays } from './arrays.js';
@@ -51,6 +51,7 @@ import {
   type WireError,
 } from './protocol.js';
 import { Providers } from './providers.js';
+import { Rights } from './rights.js';
 import { type OperationDone, Streams } from './streams.js';
 import { toWire, wireError } from './wire.js';
 import { WriteBack } from './write-back.js';
@@ -89,6 +90,7 @@ export class Pager {
   private readonly streams: Streams;
   private readonly requests = new CoreRequests();
   private readonly arrays: Arrays;
+  private readonly rights: Rights;
   private readonly launches: Launches;
   private readonly devices: Devices;
   private readonly clones: Clones;
@@ -145,7 +147,8 @@ export class Pager {
     const later = (action: () => void): void => {
       this.later.push(action);
     };
-    this.launches = new Launches(this.manager, this.requests, () => this.arrays, later);
+    const restore = (firstPage: number, count: number): void => this.hostDriver.restore(firstPage, count);
+    this.launches = new Launches(this.manager, this.requests, () => this.arrays, later, restore);
     this.arrays = new Arrays(
       this.manager,
       this.requests,
@@ -154,7 +157,9 @@ export class Pager {
       () => this.base,
       options.bytes,
       (range) => this.launches.isUsing(range),
+      restore,
     );
+    this.rights = new Rights(this.manager, this.requests, this.arrays, this.files, restore);
     const { memory } = this.hostDriver;
     this.clones = new Clones(
       () => this.manager,
@@ -170,7 +175,15 @@ export class Pager {
         writeError(`onemem: a copy-on-write page could not be copied (${reason}) and is lost: ${place}\n`);
       },
     );
-    this.fileTransfers = new FileTransfers(this.manager, this.requests, this.arrays, this.engine, memory, later);
+    this.fileTransfers = new FileTransfers(
+      this.manager,
+      this.requests,
+      this.arrays,
+      this.engine,
+      memory,
+      later,
+      restore,
+    );
     const { manager, requests, arrays, files, engine } = this;
     this.writeBack = new WriteBack(manager, requests, arrays, files, engine, memory, later);
     this.copies = new Copies(
@@ -356,6 +369,12 @@ export class Pager {
           failure === null ? answer({ bytes }, null) : answer(null, failure),
         );
         return undefined;
+      case 'protect':
+        this.rights.protect(value as Requests['protect']['in'], (failure) => answer(null, failure));
+        return undefined;
+      case 'discard':
+        this.rights.discard(value as Requests['discard']['in'], (failure) => answer(null, failure));
+        return undefined;
       case 'reload':
         this.writeBack.reload(value as Requests['reload']['in'], (failure) => answer(null, failure));
         return undefined;
@@ -467,7 +486,7 @@ export class Pager {
     const nodes = new Uint32Array(1);
     const flags = new Uint8Array(1);
     this.manager.snapshot(page, nodes, new Uint32Array(1), flags);
-    return nodes[0] === 0 && flags[0] === PageState.Provided;
+    return nodes[0] === 0 && (flags[0] & ~PageState.ReadOnly) === PageState.Provided;
   }
 
   private isAwaited(page: number): boolean {
@@ -540,8 +559,18 @@ export class Pager {
   private endAccess(page: number, write: boolean, thread: number, why: string): void {
     const what = write ? 'wrote' : 'read';
     const { text } = this.arrays.placeOf(page);
-    writeError(`onemem: denied access: thread ${thread} ${what} ${text}, ${why}. The process ends.\n`);
-    if (!this.hostDriver.poison(page)) kill(process.pid, SIGKILL);
+    // The kernel may tell of one fault several times.
+    const told = this.hostDriver.isPoisoned(page);
+    const inCall = systemCallOf(thread) !== null;
+    const end = inCall ? 'The system call fails with EFAULT' : 'The process ends';
+    // Before the page is poisoned: the process may not live to see the end of that.
+    if (!told) writeError(`onemem: denied access: thread ${thread} ${what} ${text}, ${why}. ${end}.\n`);
+    if (this.hostDriver.poison(page)) {
+      this.manager.unmapped(page);
+      return;
+    }
+    if (inCall) writeError('onemem: this kernel (before 6.6) cannot make a system call fail: the process ends.\n');
+    kill(process.pid, SIGKILL);
   }
 
   private died(id: number, reason: string): void {

@@ -124,6 +124,10 @@ export interface Requests {
   free: { in: { range: number; firstPage: number; count: number }; out: null };
   /** Writes changed pages to the file that the array shares. */
   flush: { in: { firstPage: number; count: number; durable: boolean }; out: { bytes: number } };
+  /** Lets everybody do no more than `access` (0: nothing, 1: read, 2: read and write) to whole pages of an array. */
+  protect: { in: ArrayPages & { access: 0 | 1 | 2 }; out: null };
+  /** Forgets the content of whole pages: they read as zero. */
+  discard: { in: ArrayPages; out: null };
   /** Has pages read from the file again. */
   reload: { in: { firstPage: number; count: number; discard: boolean }; out: null };
   /** Whether an array is what its handle says. */
@@ -149,6 +153,14 @@ export interface Requests {
   kill: { in: { device: number }; out: null };
   check: { in: null; out: null };
   close: { in: null; out: null };
+}
+
+/** Whole pages of an array. It is named, since its addresses may be another one's by now. */
+export interface ArrayPages {
+  readonly range: number;
+  readonly name: string;
+  readonly firstPage: number;
+  readonly count: number;
 }
 
 export interface Cancellation {

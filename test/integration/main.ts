@@ -19,6 +19,7 @@ const FILES = [
   'providers',
   'shared-files',
   'freed',
+  'rights',
   'paging',
   'threads',
   'pointers',

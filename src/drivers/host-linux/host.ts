@@ -1,6 +1,7 @@
 /** The host: the application's threads, their page tables, and main memory. */
 import { type Access, PAGE_BYTES, type ProcessorDescription, Access as Rights, Status } from '../../core/types.js';
 import {
+  EAGAIN,
   MADV_DONTNEED,
   MAP_ANONYMOUS,
   MAP_FIXED,
@@ -19,12 +20,17 @@ import { FAULT_FEATURES, FAULT_MODES, PagedMemory, releaseZeroArea, settleMappin
 /** Threads of the application whose last page is kept until they fault again. */
 const THREADS = 64;
 
+/** Tries of a call that the kernel asks to repeat, since the address space was changing. */
+const TRIES = 1000;
+
 export class HostDriver implements Driver {
   readonly kind = 'host';
   readonly description: ProcessorDescription;
   readonly memory: number;
   readonly node: PagedMemory;
   private readonly report: DriverEvents['fault'];
+  /** Pages whose every access fails, until somebody maps them again or gives their rights back. */
+  private readonly poisoned = new Set<number>();
 
   /**
    * @param base first address of the space, which must be free
@@ -76,6 +82,7 @@ export class HostDriver implements Driver {
   }
 
   map(page: number, count: number, access: Access, previous: Access): void {
+    if (this.poisoned.size > 0) this.restore(page, count);
     this.node.map(page, count, access, previous);
   }
 
@@ -102,6 +109,7 @@ export class HostDriver implements Driver {
     access: Access,
     backed: boolean,
   ): Status {
+    if (this.poisoned.size > 0 && access !== Rights.None) this.restore(page, count);
     return this.node.fill(address, page, count, access, backed);
   }
 
@@ -109,11 +117,37 @@ export class HostDriver implements Driver {
     return this.node.reserve(page, count);
   }
 
-  /** Makes every later access to the page fail: SIGBUS for a load or store, EFAULT for a system call. False: cannot. */
+  /**
+   * Makes every later access to the page fail: SIGBUS for a load or store, EFAULT for a system call. Whoever waits for it goes on to
+   * that end. False: this kernel cannot.
+   */
   poison(page: number): boolean {
     const address = this.node.base + page * PAGE_BYTES;
     madvise(address, PAGE_BYTES, MADV_DONTNEED);
-    return this.faults.poison(address, PAGE_BYTES) === 0;
+    // A page that was protected against writing leaves a mark of that where the poison is to be.
+    for (let tries = 0; tries < TRIES; tries++) {
+      if (this.faults.writeProtect(address, PAGE_BYTES, false, true) === EAGAIN) continue;
+      const result = this.faults.poison(address, PAGE_BYTES);
+      if (result === EAGAIN) continue;
+      if (result !== 0) return false;
+      this.poisoned.add(page);
+      return true;
+    }
+    return false;
+  }
+
+  isPoisoned(page: number): boolean {
+    return this.poisoned.has(page);
+  }
+
+  /** Has accesses to pages that were poisoned fault again, as those to any page that is not mapped. */
+  restore(page: number, count: number): void {
+    const end = page + count;
+    for (const each of this.poisoned) {
+      if (each < page || each >= end) continue;
+      this.poisoned.delete(each);
+      madvise(this.node.base + each * PAGE_BYTES, PAGE_BYTES, MADV_DONTNEED);
+    }
   }
 
   /**
