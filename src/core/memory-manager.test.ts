@@ -608,6 +608,30 @@ describe('MemoryManager', () => {
       expect(fault(1, 4, false)).toContain('dev gets 4+1 from provider as read, backed');
     });
 
+    it('stay changed while somebody holds them to write them without a fault', () => {
+      allocate(BLOCK, { provided: true });
+      for (const page of [3, 4, BLOCK - 1]) fault(HOST, page, true);
+      const hold = (request: number, access: Access, page: number): string[] =>
+        event(() => manager.acquire(request, HOST, page, 1, access, false, true));
+      hold(1, Access.Read, 3);
+      hold(2, Access.Write, 3);
+      expect(event(() => manager.clean(3, 3, 1))).toEqual(['request 3 done, 1']);
+      event(() => manager.cleaned(3, 1, true));
+      expect(dirty(3)).toBe(true);
+      event(() => manager.release(HOST, 3, 1, Access.Write));
+      // The other way round: who comes to write after everything stood still.
+      event(() => manager.clean(4, 3, 1));
+      hold(5, Access.Write, 3);
+      event(() => manager.cleaned(3, 1, true));
+      expect(dirty(3)).toBe(true);
+      event(() => manager.release(HOST, 3, 1, Access.Write));
+      // What waits for the end of holds does not stand in the way of who has one.
+      event(() => manager.free(6, 3, 1));
+      expect(event(() => manager.clean(7, 3, 1))).toContain('request 7 done, 1');
+      event(() => manager.cleaned(3, 1, true));
+      expect(event(() => manager.release(HOST, 3, 1, Access.Read))).toContain('request 6 done, 1');
+    });
+
     it('stay changed when it failed, and when a device wrote them since', () => {
       allocate(BLOCK, { provided: true });
       fault(HOST, 3, true);

@@ -742,7 +742,9 @@ export class MemoryManager {
   }
 
   private addTask(block: Block, request: Request, mask: Int32Array): void {
-    const { kind, processor, access, map, hold, exclusive, ahead, id } = request;
+    const { kind, processor, access, map, hold, exclusive, id } = request;
+    // Who writes back holds the pages already: what waits for the end of holds must not stand in his way.
+    const ahead = request.ahead || kind === 'clean';
     block.tasks.push({ kind, mask, processor, access, map, hold, exclusive, ahead, request: id, written: false });
     makeReady(this.state, block);
   }

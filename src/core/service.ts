@@ -184,6 +184,10 @@ function doTask(state: State, block: Block, task: Task): Outcome {
   if (outcome === 'done' && task.hold && request !== undefined) {
     const mapping = mappingOf(block, task.processor);
     mapping.holds.push({ mask: task.mask, access: task.access });
+    if (task.access === Access.Write) {
+      // Whoever holds pages writes them without a fault.
+      for (let word = 0; word < WORDS; word++) block.cleaning[word] &= ~task.mask[word];
+    }
     request.held++;
   }
   return outcome;
@@ -330,11 +334,20 @@ function empty(state: State, block: Block, task: Task): Outcome {
   return immediate(state, block, task, mask);
 }
 
-/** Takes the right to write from everybody, the host included, so that whoever writes meanwhile is noticed. */
+/**
+ * Takes the right to write from everybody, the host included, so that whoever writes meanwhile is noticed. Pages that are pinned, or
+ * that somebody holds to write them, can be written all the same: they stay changed, since to wait could be to wait in a circle.
+ */
 function beginCleaning(state: State, block: Block, task: Task): Outcome {
   const mask = state.needed;
   changedPages(block, task.mask, mask);
-  for (let word = 0; word < WORDS; word++) mask[word] &= ~block.cleaning[word];
+  for (let word = 0; word < WORDS; word++) mask[word] &= ~(block.cleaning[word] | block.pinned[word]);
+  for (const mapping of block.mappings) {
+    for (const hold of mapping?.holds ?? []) {
+      if (hold.access !== Access.Write) continue;
+      for (let word = 0; word < WORDS; word++) mask[word] &= ~hold.mask[word];
+    }
+  }
   return isEmpty(mask) ? 'done' : beginOnAll(state, block, 'clean', task, mask);
 }
 

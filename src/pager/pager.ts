@@ -363,7 +363,9 @@ export class Pager {
         return this.allocate(value as Requests['allocate']['in'], answer);
       case 'free':
         this.free(value as Requests['free']['in']);
-        return null;
+        // What is done at once is done when the program goes on: a file can be shared again.
+        this.later.push(() => answer(null, null));
+        return undefined;
       case 'flush':
         this.writeBack.flush(value as Requests['flush']['in'], (bytes, failure) =>
           failure === null ? answer({ bytes }, null) : answer(null, failure),

@@ -73,7 +73,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'empty pages that can still be written',
     file: 'src/core/operation.js',
-    find: 'revokeAll(state, block, operation);',
+    find: 'revokeAll(state, block, operation, Access.None);',
     replace: ';',
     why: 'A page that was emptied still shows what was in it, to one processor.',
   },
@@ -83,6 +83,20 @@ export const mutants: readonly Mutant[] = [
     find: 'if (isHeldAgainst(mapping, access, pages))',
     replace: 'if (false)',
     why: 'A page leaves while a file or a device without faults uses it.',
+  },
+  {
+    name: 'let pages be written while they are written back',
+    file: 'src/core/operation.js',
+    find: 'revokeAll(state, block, operation, Access.Read);',
+    replace: ';',
+    why: 'What was written meanwhile counts as written back, and is dropped.',
+  },
+  {
+    name: 'forget that a page was written while it was written back',
+    file: 'src/core/operation.js',
+    find: 'removeRun(block.cleaning, first, count);',
+    replace: ';',
+    why: 'What was written meanwhile counts as written back, and is dropped.',
   },
   {
     name: 'forget what died with its device',

@@ -3,7 +3,7 @@ import { has, type Mask, next, WORDS } from '../../src/core/mask.js';
 import { Access, PAGES_PER_BLOCK } from '../../src/core/types.js';
 import type { Block } from '../../src/core/va-block.js';
 import type { SimulatedDevice } from '../../src/drivers/simulated/simulated-device.js';
-import { ModelDevice, PAGES, providedValue } from './model-device.js';
+import { ModelDevice, PAGES } from './model-device.js';
 import { type Rights, WatchedDevice } from './watched-device.js';
 import type { World } from './world.js';
 
@@ -155,7 +155,7 @@ export class Audit {
     // A page of a clone that nobody has touched is its source's, which cannot have been written since.
     const source = this.world.sourceOf(block.index * PAGES_PER_BLOCK + page);
     if (source !== -1) return this.world.shadow[source];
-    return providedValue(block.index * PAGES_PER_BLOCK + page);
+    return this.world.file[block.index * PAGES_PER_BLOCK + page];
   }
 
   private checkBacked(device: ModelDevice, id: number): void {

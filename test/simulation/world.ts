@@ -71,6 +71,15 @@ interface Hold {
   readonly access: Access;
 }
 
+/** Changed pages on their way to their file. */
+interface WriteBack {
+  readonly memory: Memory;
+  readonly first: number;
+  readonly count: number;
+  /** They are held; whoever writes them is about to be noticed, and is; the file has them. */
+  stage: 'held' | 'settling' | 'standing' | 'written';
+}
+
 interface Message {
   readonly device: ModelDevice;
   readonly thread: Thread;
@@ -100,6 +109,8 @@ export class World implements Surroundings {
   readonly memories: Memory[] = [];
   /** The value that each page must have. */
   readonly shadow = new Uint32Array(PAGES);
+  /** What the provider gives for each page: what was written back, or else what was there from the beginning. */
+  readonly file = new Uint32Array(PAGES);
   /** Counts what makes a page's value uncertain for now: emptying, freeing, a launch that failed half way. */
   readonly fuzzy = new Uint8Array(PAGES);
   readonly freed = new Uint8Array(PAGES);
@@ -123,6 +134,7 @@ export class World implements Surroundings {
   private readonly mayNotFit = new Set<number>();
   private readonly launches: Launch[] = [];
   private readonly holds: Hold[] = [];
+  private readonly writeBacks: WriteBack[] = [];
   private readonly condemned = new Set<ProcessorId>();
   private readonly leaving = new Set<ProcessorId>();
   /** More is allocated than the host can hold. */
@@ -254,6 +266,19 @@ export class World implements Surroundings {
     { name: 'grow', weight: 1, can: () => !this.closing && this.memories.length > 0, act: () => this.grow() },
     { name: 'hold', weight: 2, can: () => !this.closing && this.memories.length > 0, act: () => this.hold() },
     { name: 'let go', weight: 2, can: () => this.holds.length > 0, act: () => this.letGo() },
+    {
+      name: 'write back',
+      weight: 2,
+      can: () => !this.closing && this.memories.some(isProvided),
+      act: () => this.writeBack(),
+    },
+    {
+      name: 'go on writing back',
+      weight: 6,
+      can: () => this.writeBacks.some(isMoving),
+      act: () => this.goOnWritingBack(),
+    },
+    { name: 'drop', weight: 0.7, can: () => !this.closing && this.memories.some(isProvided), act: () => this.drop() },
     { name: 'launch', weight: 5, can: () => !this.closing && this.idleDevice() !== -1, act: () => this.launch() },
     { name: 'end launch', weight: 6, can: () => this.launches.some(isOver), act: () => this.endLaunch() },
     { name: 'detach', weight: 0.3, can: () => !this.closing && this.idleDevice() !== -1, act: () => this.detach() },
@@ -368,6 +393,7 @@ export class World implements Surroundings {
     if (this.requests.size > 0) list.push(`${this.requests.size} requests`);
     for (const launch of this.launches) list.push(`launch ${launch.id} (${launch.state})`);
     if (this.holds.length > 0) list.push(`${this.holds.length} holds`);
+    if (this.writeBacks.length > 0) list.push(`${this.writeBacks.length} runs to be written back`);
     if (this.condemned.size > 0) list.push('a device is condemned');
     return list.join(', ');
   }
@@ -601,8 +627,10 @@ export class World implements Surroundings {
     if (range === null) return;
     range.watchers = random.chance(0.4) ? 1 : 0;
     this.trace(() => `  range ${range.first}+${pages}${provided ? ' provided' : ''}${writable ? '' : ' read-only'}`);
-    for (let page = range.first; page < range.first + pages; page++)
-      this.shadow[page] = provided ? providedValue(page) : 0;
+    for (let page = range.first; page < range.first + pages; page++) {
+      this.file[page] = providedValue(page);
+      this.shadow[page] = provided ? this.file[page] : 0;
+    }
     this.begin(range, writable);
     this.memories.push(newMemory(range, null));
   }
@@ -872,6 +900,70 @@ export class World implements Surroundings {
       this.check(page, this.host.value(page), 'a file transfer');
       if (access === Access.Write) this.write(this.host, page);
     }
+  }
+
+  /** What the flush of a shared file does with one run of changed pages. */
+  private writeBack(): void {
+    const memory = this.usable();
+    if (memory === null || !isProvided(memory)) return;
+    const [from, pages] = this.pages(memory);
+    const run = this.manager.changedRun(from, from + pages, this.random.pick([1, 16, 700]));
+    if (run === null) return;
+    const { first, count } = run;
+    memory.users++;
+    const request = this.ask((_, failure) => {
+      if (failure === null) this.writeBacks.push({ memory, first, count, stage: 'held' });
+      else memory.users--;
+    });
+    this.trace(() => `  request ${request}: hold ${first}+${count} to write it back`);
+    this.manager.acquire(request, HOST, first, count, Access.Read, false, true);
+  }
+
+  private goOnWritingBack(): void {
+    const run = this.random.pick(this.writeBacks.filter(isMoving));
+    const { memory, first, count } = run;
+    if (run.stage === 'held') {
+      run.stage = 'settling';
+      const request = this.ask(() => {
+        run.stage = 'standing';
+      });
+      this.trace(() => `  request ${request}: clean ${first}+${count}`);
+      this.manager.clean(request, first, count);
+    } else if (run.stage === 'standing') {
+      run.stage = 'written';
+      for (let page = first; page < first + count; page++) this.file[page] = this.host.value(page);
+    } else {
+      const written = !this.random.chance(0.2);
+      this.trace(() => `  ${first}+${count} ${written ? 'has been' : 'could not be'} written back`);
+      this.writeBacks.splice(this.writeBacks.indexOf(run), 1);
+      memory.users--;
+      this.manager.cleaned(first, count, written);
+      this.manager.release(HOST, first, count, Access.Read);
+    }
+  }
+
+  /** Pages come from their file again: those that nobody changed at any time, all of them while nobody uses them. */
+  private drop(): void {
+    const memory = this.usable();
+    if (memory === null || !isProvided(memory)) return;
+    const [first, count] = this.pages(memory);
+    const all = memory.users === 0 && memory.frees === 0 && this.random.chance(0.4);
+    if (all) {
+      memory.exclusive = true;
+      for (let page = first; page < first + count; page++) this.fuzzy[page]++;
+    }
+    const request = this.ask((_, failure) => {
+      if (failure !== null) throw new Error(`dropping failed: ${failure}`);
+      if (!all) return;
+      memory.exclusive = false;
+      for (let page = first; page < first + count; page++) {
+        this.fuzzy[page]--;
+        this.perhapsEmpty[page] = 0;
+        this.shadow[page] = this.file[page];
+      }
+    });
+    this.trace(() => `  request ${request}: drop ${first}+${count}${all ? ' with what was changed' : ''}`);
+    this.manager.drop(request, first, count, all);
   }
 
   private letGo(): void {
@@ -1268,7 +1360,7 @@ export class World implements Surroundings {
     const device = this.devices[node] as ModelDevice;
     if (device.gone) return;
     device.fill(page, count);
-    for (let at = page; at < page + count; at++) device.store(at, providedValue(at));
+    for (let at = page; at < page + count; at++) device.store(at, this.file[at]);
   }
 
   // --- memory ----------------------------------------------------------------------------------------------------
@@ -1316,6 +1408,15 @@ function isPinned(memory: Memory): boolean {
 
 function covers([first, count]: [number, number], page: number): boolean {
   return page >= first && page < first + count;
+}
+
+function isProvided({ range }: Memory): boolean {
+  return range.provided && range.derived !== true;
+}
+
+/** Whether the next step is the file's, not the memory manager's. */
+function isMoving({ stage }: WriteBack): boolean {
+  return stage !== 'settling';
 }
 
 function isRecyclable(memory: Memory): boolean {
