@@ -26,7 +26,7 @@ interface Outcome {
 /** A folder with the compiled code and one mistake in it; undefined: without. */
 function prepare(mutant: Mutant | undefined): string {
   const folder = mkdtempSync(join(tmpdir(), 'onemem-mutant-'));
-  for (const part of ['package.json', 'src/core', 'src/policy', 'src/drivers', 'test/simulation']) {
+  for (const part of ['package.json', 'src/core', 'src/policy', 'src/drivers', 'src/pager', 'test/simulation']) {
     cpSync(join(compiled, part), join(folder, part), { recursive: true });
   }
   if (mutant === undefined) return folder;

@@ -87,8 +87,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'let pages be written while they are written back',
     file: 'src/core/operation.js',
-    find: 'revokeAll(state, block, operation, Access.Read);',
-    replace: ';',
+    find: `else if (operation.kind === 'clean')
+        revokeAll(state, block, operation, Access.Read);`,
+    replace: '',
     why: 'What was written meanwhile counts as written back, and is dropped.',
   },
   {
