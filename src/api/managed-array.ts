@@ -7,7 +7,7 @@ import { PAGE_BYTES } from '../core/types.js';
 import { view } from '../linux/memory.js';
 import type { ArrayPages, SpaceHandle } from '../pager/protocol.js';
 import type { AddressSpace } from './address-space.js';
-import { checkFlag, checkOptions, isWhole, show } from './arguments.js';
+import { checkFlag, checkName, checkOptions, isWhole, show } from './arguments.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 import { type Residency, reportResidency } from './residency.js';
 
@@ -260,6 +260,25 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     const whole = this.elementsOf(pages.firstPage, pages.count);
     if (whole.begin === 0 && whole.end === this.length) this.indeterminate = false;
     return whole;
+  }
+
+  /**
+   * Another array with the same elements, which may be written whatever this one allows. Nothing is copied before somebody writes one
+   * of the two, or touches the clone: then pages are, one by one. What each of them is written is its own, from the CPU and devices.
+   * It takes its share of the host's budget at once. Elements that are written while `clone` runs may be in it or not; what a file or a
+   * provider gives is asked for when it is needed.
+   */
+  async clone(options: { readonly name?: string } = {}): Promise<ManagedArray<T>> {
+    this.assertUsable('clone');
+    checkOptions(`the clone of array ${this.name}`, options);
+    checkName(`the clone of array ${this.name}`, options.name);
+    const { name = `a clone of ${this.name}` } = options;
+    const { range, space, length, type } = this.placement;
+    const made = await this.space.client.request('clone', { range, name: this.name, cloneName: name });
+    const { id, firstPage, pages } = made;
+    const clone = new ManagedArray<T>(this.space, { space, range: id, firstPage, pages, length, type, name });
+    clone.indeterminate = this.indeterminate;
+    return clone;
   }
 
   [Symbol.dispose](): void {

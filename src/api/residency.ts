@@ -8,9 +8,9 @@ export interface ResidencyRun {
   readonly end: number;
   /**
    * `resident`: `nodes` have the content. `zero`: no memory is used, it reads 0. `file`: it will come from the file. `provider`: the
-   * array's provider will be asked. `lost`: its only copy was on a device that died. `freed`: it was given back.
+   * array's provider will be asked. `clone`: it will be copied from the array that this one is a clone of. `lost`: its only copy was on a device that died. `freed`: it was given back.
    */
-  readonly state: 'resident' | 'zero' | 'file' | 'provider' | 'lost' | 'freed';
+  readonly state: 'resident' | 'zero' | 'file' | 'provider' | 'clone' | 'lost' | 'freed';
   readonly nodes: readonly string[];
   /** What anybody may do: what the array was made for, or what `protect` says. */
   readonly rights: 'none' | 'read' | 'readwrite';
@@ -65,13 +65,12 @@ function same(report: PageReport, a: number, b: number): boolean {
   );
 }
 
-function stateOf({ nodes, flags: all, byModule }: PageReport, page: number): ResidencyRun['state'] {
+function stateOf({ nodes, flags: all, providedBy }: PageReport, page: number): ResidencyRun['state'] {
   const flags = all[page];
   if ((flags & PageState.Freed) !== 0) return 'freed';
   if ((flags & PageState.Lost) !== 0) return 'lost';
   if (nodes[page] !== 0) return 'resident';
-  if ((flags & PageState.Provided) === 0) return 'zero';
-  return byModule ? 'provider' : 'file';
+  return (flags & PageState.Provided) === 0 ? 'zero' : providedBy;
 }
 
 function rightsOf(flags: number): ResidencyRun['rights'] {

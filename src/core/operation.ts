@@ -424,6 +424,7 @@ function settle(
     const from = state.processors[source];
     if (from !== undefined) from.counters.pagesOut += count;
   } else if (source === SOURCE_ZERO) target.counters.pagesZeroed += count;
+  else if (source === SOURCE_PROVIDER && block.range.derived === true) target.counters.pagesCloned += count;
   else if (source === SOURCE_PROVIDER) target.counters.pagesProvided += count;
   if (operation.kind === 'scratch') {
     addRun(residence.scratch, first, count);

@@ -31,6 +31,8 @@ export interface ProcessorCounters {
   pagesZeroed: number;
   /** Pages filled by a provider such as a file. */
   pagesProvided: number;
+  /** Filled from the range that theirs is a clone of. */
+  pagesCloned: number;
   /** Blocks pushed out of its node for want of memory. */
   evictions: number;
   /** Pieces that its node found no memory for, though its budget allowed them. */
@@ -216,6 +218,7 @@ export function createProcessor(state: State, id: ProcessorId, description: Proc
       pagesOut: 0,
       pagesZeroed: 0,
       pagesProvided: 0,
+      pagesCloned: 0,
       evictions: 0,
       refusals: 0,
       revocations: 0,

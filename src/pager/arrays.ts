@@ -1,7 +1,7 @@
 /** The arrays of a space as the manager sees them: ranges with names, files, views, and words for what went wrong with them. */
 import type { MemoryManager } from '../core/memory-manager.js';
-import { type DenyReason, HOST, PAGE_BYTES, PageState } from '../core/types.js';
-import type { Range } from '../core/va-space.js';
+import { Access, type DenyReason, HOST, PAGE_BYTES, PageState } from '../core/types.js';
+import type { Range, RangeOptions } from '../core/va-space.js';
 import { closeDescriptor } from '../linux/libc.js';
 import type { CoreRequests } from './core-requests.js';
 import type { FileProvider } from './file-provider.js';
@@ -35,6 +35,8 @@ export class Arrays {
     private readonly isInLaunch: (range: Range) => boolean,
     /** Pages that the host's threads were denied may be used again. */
     private readonly restore: (firstPage: number, count: number) => void,
+    /** Called with an array all of which has been freed. */
+    private readonly gone: (range: Range) => void,
   ) {}
 
   get count(): number {
@@ -56,10 +58,31 @@ export class Arrays {
 
   allocate(wanted: Requests['allocate']['in']): Requests['allocate']['out'] {
     const { bytes, name, writable, file, provider, elementBytes } = wanted;
+    const { range } = this.make(bytes, elementBytes, { name, writable, provided: file !== null || provider !== null });
+    if (file !== null) this.files.add(range.first, range.pages, file);
+    return { id: range.id, firstPage: range.first, pages: range.pages };
+  }
+
+  /** Makes an array that is to be a clone of another one. */
+  clone({ range: id, name, cloneName }: Requests['clone']['in']): { source: Range; range: Range } {
+    const { range: source, bytes, elementBytes } = this.usable(id, name, 'clone');
+    const { first, pages } = source;
+    const denial = source.freedPages > 0 ? 'FREED' : this.manager.denial(first, pages, Access.Read, HOST);
+    if (denial !== null) {
+      const { text, details } = this.placeOf(this.pageWith(denial, first, pages));
+      const message = `cannot clone array ${name}: it contains ${text}, ${explainDenial(denial)}`;
+      throw new RequestError(codeOfDenial(denial), message, details);
+    }
+    const options = { name: cloneName, writable: true, provided: true, derived: true };
+    return { source, range: this.make(bytes, elementBytes, options).range };
+  }
+
+  private make(bytes: number, elementBytes: number, options: RangeOptions): ArrayRecord {
+    const { name, writable } = options;
     const pages = Math.ceil(bytes / PAGE_BYTES);
     const committed = writable ? pages : 0;
     this.checkBudget(name, bytes, committed);
-    const range = this.manager.allocate(pages, { name, writable, provided: file !== null || provider !== null });
+    const range = this.manager.allocate(pages, options);
     if (range === null) {
       throw new RequestError(
         'ADDRESS_SPACE',
@@ -70,10 +93,9 @@ export class Arrays {
       );
     }
     this.committedPages += committed;
-    if (file !== null) this.files.add(range.first, pages, file);
     const record = { range, bytes, elementBytes, views: 0, warned: false, committedPages: committed };
     this.records.set(range.id, record);
-    return { id: range.id, firstPage: range.first, pages };
+    return record;
   }
 
   free({ range: id, firstPage, count }: Requests['free']['in']): void {
@@ -232,6 +254,7 @@ export class Arrays {
     const file = this.files.remove(range.first);
     if (file !== null) closeDescriptor(file.fd);
     this.providers.remove(range.first);
+    this.gone(range);
     this.recycle(record);
   }
 

@@ -11,6 +11,8 @@ import type { CoreRequests } from './core-requests.js';
 interface Clone {
   readonly range: Range;
   readonly source: Range;
+  /** Whether somebody was told that it lost pages. */
+  told: boolean;
 }
 
 /** What carries the bytes: the manager's view of host memory. */
@@ -30,13 +32,13 @@ export class Clones {
     private readonly completed: (token: number, status: Status) => void,
     /** Runs something when the current event has been handled: from within a command the core cannot be called. */
     private readonly later: (action: () => void) => void,
-    /** A page of a clone is lost, since it could not be copied before its source was written. */
+    /** The first page of a clone is lost, since it could not be copied before its source was written. */
     private readonly onLoss: (page: number, reason: DenyReason) => void,
   ) {}
 
   /** Makes `range`, which must be untouched, a clone of `source`. `done` is called when the source is guarded. */
   add(source: Range, range: Range, done: (failure: DenyReason | null) => void): void {
-    this.clones.set(range.id, { range, source });
+    this.clones.set(range.id, { range, source, told: false });
     this.requests.start(
       (request) => this.manager().guard(request, source.first, Math.min(source.pages, range.pages)),
       (_pages, failure) => done(failure),
@@ -123,11 +125,19 @@ export class Clones {
         if (failure === null) this.later(done);
         else if (count > 1) this.later(() => this.saveRun(first, 1, () => this.saveRun(first + 1, count - 1, done)));
         else {
-          this.onLoss(first, failure);
+          this.tellLoss(first, failure);
           this.later(done);
         }
       },
     );
+  }
+
+  /** Of thousands of pages one line says enough. */
+  private tellLoss(page: number, reason: DenyReason): void {
+    const clone = this.clones.get(this.manager().state.va.rangeOfPage(page)?.id ?? -1);
+    if (clone === undefined || clone.told) return;
+    clone.told = true;
+    this.onLoss(page, reason);
   }
 }
 

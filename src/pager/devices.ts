@@ -377,6 +377,7 @@ export class Devices {
       bytesOut: counters.pagesOut * PAGE_BYTES,
       bytesZeroed: counters.pagesZeroed * PAGE_BYTES,
       bytesFromFiles: counters.pagesProvided * PAGE_BYTES,
+      bytesCloned: counters.pagesCloned * PAGE_BYTES,
       evictions: counters.evictions,
       refusals: counters.refusals,
       revocations: counters.revocations,

@@ -158,6 +158,7 @@ export class Pager {
       options.bytes,
       (range) => this.launches.isUsing(range),
       restore,
+      (range) => this.clones.remove(range),
     );
     this.rights = new Rights(this.manager, this.requests, this.arrays, this.files, restore);
     const { memory } = this.hostDriver;
@@ -172,7 +173,9 @@ export class Pager {
       later,
       (page, reason) => {
         const place = this.arrays.placeOf(page).text;
-        writeError(`onemem: a copy-on-write page could not be copied (${reason}) and is lost: ${place}\n`);
+        writeError(
+          `onemem: warning: pages of a clone could not be copied (${reason}) and are lost, the first in ${place}\n`,
+        );
       },
     );
     this.fileTransfers = new FileTransfers(
@@ -361,6 +364,9 @@ export class Pager {
     switch (name) {
       case 'allocate':
         return this.allocate(value as Requests['allocate']['in'], answer);
+      case 'clone':
+        this.clone(value as Requests['clone']['in'], answer);
+        return undefined;
       case 'free':
         this.free(value as Requests['free']['in']);
         // What is done at once is done when the program goes on: a file can be shared again.
@@ -447,10 +453,28 @@ export class Pager {
       nodes: new Uint32Array(count),
       access: new Uint32Array(count),
       flags: new Uint8Array(count),
-      byModule: this.providers.owns(firstPage),
+      providedBy: this.providedBy(firstPage),
     };
     this.manager.snapshot(firstPage, report.nodes, report.access, report.flags);
     return report;
+  }
+
+  private providedBy(page: number): PageReport['providedBy'] {
+    const range = this.manager.state.va.rangeOfPage(page);
+    if (range !== undefined && this.clones.has(range)) return 'clone';
+    return this.providers.owns(page) ? 'provider' : 'file';
+  }
+
+  private clone(wanted: Requests['clone']['in'], answer: Answer): void {
+    const made = this.arrays.clone(wanted);
+    this.clones.add(made.source, made.range, (failure) => {
+      if (failure === null) {
+        answer({ id: made.range.id, firstPage: made.range.first, pages: made.range.pages }, null);
+        return;
+      }
+      this.arrays.free({ range: made.range.id, firstPage: made.range.first, count: made.range.pages });
+      answer(null, this.arrays.denialError(failure, made.source.first, 'a clone'));
+    });
   }
 
   /** An array with a provider is there when the provider's module has been loaded. */

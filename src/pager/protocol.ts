@@ -121,6 +121,11 @@ export interface Requests {
     };
     out: { id: number; firstPage: number; pages: number };
   };
+  /** Makes an array with the elements of another one; the answer comes when no later change of that can be seen in it. */
+  clone: {
+    in: { range: number; name: string; cloneName: string };
+    out: { id: number; firstPage: number; pages: number };
+  };
   free: { in: { range: number; firstPage: number; count: number }; out: null };
   /** Writes changed pages to the file that the array shares. */
   flush: { in: { firstPage: number; count: number; durable: boolean }; out: { bytes: number } };
@@ -189,8 +194,8 @@ export interface PageReport {
   readonly access: Uint32Array;
   /** Bits of PageState. */
   readonly flags: Uint8Array;
-  /** What `Provided` means here: a module of the user's, not a file. */
-  readonly byModule: boolean;
+  /** What `Provided` means here. */
+  readonly providedBy: 'file' | 'provider' | 'clone';
 }
 
 /** Some bytes of an array. The array is named, since its addresses may be another one's when the copy's turn comes. */
@@ -237,6 +242,8 @@ export interface ProcessorStats {
   readonly bytesOut: number;
   readonly bytesZeroed: number;
   readonly bytesFromFiles: number;
+  /** Filled from the arrays that clones were made of. */
+  readonly bytesCloned: number;
   readonly evictions: number;
   /** Pieces that the node found no memory for, though its budget allowed them; they were tried again in smaller ones. */
   readonly refusals: number;

@@ -20,6 +20,7 @@ const FILES = [
   'shared-files',
   'freed',
   'rights',
+  'clones',
   'paging',
   'threads',
   'pointers',

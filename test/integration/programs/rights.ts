@@ -80,7 +80,8 @@ switch (way) {
     const names = ['filled', 'discarded', 'overwritten', 'freed'] as const;
     const arrays = names.map((name) => spare.array(Int32Array, perPage, { name }));
     for (const x of arrays) await dying.run(set, { x, value: 7 }, { size: perPage });
-    await dying.kill();
+    dying.kill();
+    while (dying.stats().alive) await new Promise((resolve) => setTimeout(resolve, 5));
     const views = arrays.map((each) => each.data);
     for (const [index, name] of names.entries()) attempt(name, () => writeSync(fd, views[index], 0, 4096, 8192));
     await arrays[0].readFrom(fd, { position: 0 });
