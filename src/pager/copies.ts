@@ -1,11 +1,11 @@
 /**
  * Copies between arrays, made where the content is: pages in memory that the manager addresses are read and written there, all
  * others over the host. A copy goes part by part, with a look at the faults in between. The pages of a part are held while it
- * is copied; holds are taken in ascending order of blocks, as everywhere, so that no two who hold wait for each other.
+ * is copied; holds are taken in ascending order of pages, each page once, so that no two who hold wait for each other.
  */
 import type { MemoryManager } from '../core/memory-manager.js';
 import type { Processor } from '../core/state.js';
-import { Access, type DenyReason, HOST, PAGE_BYTES, PAGES_PER_BLOCK, PageState } from '../core/types.js';
+import { Access, type DenyReason, HOST, PAGE_BYTES, PageState } from '../core/types.js';
 import { fillMemory, moveMemory } from '../linux/memory.js';
 import type { Arrays } from './arrays.js';
 import { leadingPage, nextPart, PART_BYTES, type Part, runsBackwards, uniformPart } from './copy-parts.js';
@@ -160,19 +160,34 @@ export class Copies {
     const fromPage = leadingPage(part.from, part.bytes, backwards);
     copy.toNode = targetKind(toPage);
     copy.fromNode = sourceKind(fromPage);
-    if (copy.fromNode === ABSENT) this.end(copy, this.absent(this.source, fromPage, false));
-    else if (copy.toNode === ABSENT) this.end(copy, this.absent(this.target, toPage, true));
+    const unreadable = this.refusalOfSource(fromPage);
+    const unwritable = this.refusalOfTarget(copy, toPage);
+    if (unreadable !== null) this.end(copy, this.arrays.denialError(unreadable, fromPage, WHO, false));
+    else if (unwritable !== null) this.end(copy, this.arrays.denialError(unwritable, toPage, WHO, true));
     else if (copy.fromNode === ZERO) this.planZeros(copy, part);
-    else {
-      // Two holds of a block at two nodes would wait for each other.
-      if (blockOf(part.to) === blockOf(part.from)) copy.fromNode = copy.toNode;
-      this.planPages(copy, part);
-    }
+    else this.planPages(copy, part);
+  }
+
+  /** Why a page cannot be read, by what is known before it is asked for. */
+  private refusalOfSource(page: number): DenyReason | null {
+    const { source } = this;
+    if (source.has(page, PageState.Freed)) return 'FREED';
+    if (source.has(page, PageState.NoAccess)) return 'NO_ACCESS';
+    return source.has(page, PageState.Lost) ? 'LOST' : null;
+  }
+
+  /** The same for writing. What is lost can be written, as long as all of it is. */
+  private refusalOfTarget({ order: { at } }: Copy, page: number): DenyReason | null {
+    const { target } = this;
+    if (target.has(page, PageState.Freed)) return 'FREED';
+    if (target.has(page, PageState.NoAccess)) return 'NO_ACCESS';
+    if (target.has(page, PageState.ReadOnly)) return 'READ_ONLY';
+    return at !== null && at !== HOST && target.has(page, PageState.Pinned) ? 'PINNED' : null;
   }
 
   private kindOfTarget(copy: Copy, page: number): number {
     const { at } = copy.order;
-    if (this.target.has(page, PageState.Freed)) return ABSENT;
+    if (this.refusalOfTarget(copy, page) !== null) return ABSENT;
     if (copy.viaHost) return HOST;
     if (at !== null) return this.canAddress(at) ? at : HOST;
     return this.nodeAmong(this.target.nodesOf(page));
@@ -180,7 +195,7 @@ export class Copies {
 
   private kindOfSource(copy: Copy, page: number): number {
     const { source } = this;
-    if (source.has(page, PageState.Freed | PageState.Lost | PageState.NoAccess)) return ABSENT;
+    if (this.refusalOfSource(page) !== null) return ABSENT;
     const nodes = source.nodesOf(page);
     if (nodes === 0 && !source.has(page, PageState.Provided) && !copy.backwards) return ZERO;
     return copy.viaHost ? HOST : this.nodeAmong(nodes);
@@ -198,28 +213,39 @@ export class Copies {
     return this.manager.state.processors[node]?.state === 'alive' && this.memoryOf(node) !== 0;
   }
 
-  /** Zeros are not copied: whole pages are emptied, and only the ends are written. */
+  /** Zeros are not copied: whole pages are emptied, and only the ends are written. Pinned pages must stay, and are written, too. */
   private planZeros(copy: Copy, part: Part): void {
     const within = part.to % PAGE_BYTES;
     const { first, count } = this.wholePages(part);
-    if (within === 0 && count > 0) {
+    const pinned = this.anyPinned(first, count);
+    if (within === 0 && count > 0 && !pinned) {
       const bytes = Math.min(part.bytes, count * PAGE_BYTES);
       this.clear(copy, [{ first, count }], () => this.advance(copy, bytes));
       return;
     }
-    const bytes = within === 0 ? part.bytes : Math.min(part.bytes, PAGE_BYTES - within);
+    const bytes = within === 0 || pinned ? part.bytes : Math.min(part.bytes, PAGE_BYTES - within);
     copy.part = { ...part, bytes };
     this.acquire(copy, [this.wantOf(copy.toNode, part.to, bytes, Access.Write)]);
   }
 
   private planPages(copy: Copy, part: Part): void {
-    const { toNode, fromNode } = copy;
-    const target = this.wantOf(toNode, part.to, part.bytes, Access.Write);
-    const source = this.wantOf(fromNode, part.from, part.bytes, Access.Read);
-    // Within a block first what is written: who holds it for reading only could wait for another one who does the same.
-    const wants = blockOf(part.from) < blockOf(part.to) ? [source, target] : [target, source];
+    const target = this.wantOf(copy.toNode, part.to, part.bytes, Access.Write);
+    const source = this.wantOf(copy.fromNode, part.from, part.bytes, Access.Read);
+    const wants = [target];
+    const after = target.first + target.count;
+    if (source.first >= after || source.first + source.count <= target.first) wants.push(source);
+    else {
+      // Pages that are read and written are held once, for writing, and the others must be where they are.
+      copy.fromNode = copy.toNode;
+      const node = copy.toNode;
+      const before = target.first - source.first;
+      if (before > 0) wants.push({ ...source, node, count: before });
+      const behind = source.first + source.count - after;
+      if (behind > 0) wants.push({ ...source, node, first: after, count: behind });
+    }
+    wants.sort((a, b) => a.first - b.first);
     copy.part = part;
-    this.clear(copy, this.unwantedRuns(part, toNode), () => this.acquire(copy, wants));
+    this.clear(copy, this.unwantedRuns(part, copy.toNode), () => this.acquire(copy, wants));
   }
 
   private wantOf(node: number, offset: number, bytes: number, access: Access): Want {
@@ -251,6 +277,11 @@ export class Copies {
       else runs.push({ first: page, count: 1 });
     }
     return runs;
+  }
+
+  private anyPinned(first: number, count: number): boolean {
+    for (let page = first; page < first + count; page++) if (this.target.has(page, PageState.Pinned)) return true;
+    return false;
   }
 
   private isUnwanted(page: number, toNode: number): boolean {
@@ -383,13 +414,4 @@ export class Copies {
     if (range !== undefined && range.freedPages < range.pages) return null;
     return wireError('USE_AFTER_FREE', `${WHO} ${which} array ${name}, which has been freed`, { array: name });
   }
-
-  private absent(pages: Pages, page: number, write: boolean): WireError {
-    const reason = pages.has(page, PageState.Freed) ? 'FREED' : pages.has(page, PageState.Lost) ? 'LOST' : 'NO_ACCESS';
-    return this.arrays.denialError(reason, page, WHO, write);
-  }
-}
-
-function blockOf(offset: number): number {
-  return Math.floor(offset / (PAGE_BYTES * PAGES_PER_BLOCK));
 }
