@@ -11,7 +11,7 @@ export {
   type SpaceOptions,
 } from './api/address-space.js';
 export type { CopyOptions, CopyPlace } from './api/copy.js';
-export { Device } from './api/device.js';
+export { Device, type DeviceCapabilities, type DeviceMemory } from './api/device.js';
 export { OnememError } from './api/errors.js';
 export {
   type ArrayParameter,
@@ -47,6 +47,7 @@ export {
   type Rights,
   type TransferOptions,
 } from './api/managed-array.js';
+export type { PointerAttributes } from './api/pointer.js';
 export type { ProvidedArrayOptions } from './api/provided-array.js';
 export type { Residency, ResidencyRun } from './api/residency.js';
 export { type LaunchArguments, type LaunchOptions, Stream, type StreamOptions } from './api/stream.js';

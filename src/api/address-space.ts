@@ -31,6 +31,7 @@ import { argumentError, fromWire, OnememError, typeError } from './errors.js';
 import { watchExit } from './exit.js';
 import { exportOf, moduleUrl } from './kernel.js';
 import { type ArrayHandle, ManagedArray } from './managed-array.js';
+import { type PointerAttributes, pointerAttributes } from './pointer.js';
 import { type ProvidedArrayOptions, providerSource } from './provided-array.js';
 import { parseSize } from './sizes.js';
 import { checkSpaceHandle, checkUnchanged, signHandle } from './space-handle.js';
@@ -406,6 +407,15 @@ export class AddressSpace {
     count: number = Number.POSITIVE_INFINITY,
   ): number {
     return notify(array, index, count);
+  }
+
+  /**
+   * What an address is: the array and the element that it lies in, where its page is, who may use it, and the address that each
+   * device has it at. Faults nothing in. Null for an address in no array: outside of the space, behind an array's last element,
+   * or in an array that has been freed.
+   */
+  pointerAttributes(address: bigint): PointerAttributes | null {
+    return pointerAttributes(this, address);
   }
 
   /** Faults, bytes moved and memory of every processor. */

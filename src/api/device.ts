@@ -1,4 +1,5 @@
 /** Devices of a space. */
+import { PAGE_BYTES } from '../core/types.js';
 import type { DeviceInfo, ProcessorStats } from '../pager/protocol.js';
 import type { AddressSpace } from './address-space.js';
 import { checkOptions } from './arguments.js';
@@ -6,6 +7,26 @@ import { checkSignal } from './cancellation.js';
 import { OnememError } from './errors.js';
 import type { Kernel, KernelParameters } from './kernel.js';
 import { type LaunchArguments, type LaunchOptions, Stream, type StreamOptions } from './stream.js';
+
+export interface DeviceCapabilities {
+  /** Whether its page faults are served: a launch may then use more than its memory. */
+  readonly pageFaults: boolean;
+  /** Whether `Atomics` in a kernel count right beside those of the CPU and of other devices. */
+  readonly atomics: boolean;
+  /** Whether its kernels can use memory of the host in place, without moving the page. */
+  readonly remoteAccess: boolean;
+  /** The unit in which content moves to and from its memory. */
+  readonly pageBytes: number;
+  /** Whether what is in its memory can still be had after it has died. */
+  readonly memorySurvives: boolean;
+  /** Threads that run kernels. */
+  readonly units: number;
+}
+
+export interface DeviceMemory {
+  readonly totalBytes: number;
+  readonly freeBytes: number;
+}
 
 export class Device {
   private detaching: Promise<void> | null = null;
@@ -42,6 +63,30 @@ export class Device {
   /** The device's process, for those who want to watch or end it; null when it has none. */
   get pid(): number | null {
     return this.info.pid;
+  }
+
+  /** What the device can do, by its driver's description. */
+  get capabilities(): DeviceCapabilities {
+    const { pageFaults, atomics, remoteAccess, lossy, units } = this.info;
+    return { pageFaults, atomics, remoteAccess, pageBytes: PAGE_BYTES, memorySurvives: !lossy, units };
+  }
+
+  /** Its memory now. What is not free comes back by eviction when something else needs it. */
+  memoryInfo(): DeviceMemory {
+    this.assertUsable();
+    const { budgetBytes, backedBytes, alive } = this.stats();
+    if (!alive) throw new OnememError('DEVICE_LOST', `device ${this.info.name} is gone, and its memory with it`);
+    return { totalBytes: budgetBytes, freeBytes: budgetBytes - backedBytes };
+  }
+
+  /** @internal */
+  get sameAddresses(): boolean {
+    return this.info.sameAddresses;
+  }
+
+  /** @internal Whether it has not been detached. */
+  get isUsable(): boolean {
+    return this.detaching === null;
   }
 
   /** @internal */

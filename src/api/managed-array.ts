@@ -154,8 +154,9 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
   }
 
   /**
-   * Gives the array's memory back, or that of a part: only whole pages inside it are freed. Returns the elements that were freed.
-   * What is freed must not be used any more.
+   * Gives the array's memory back, or that of a part: the whole pages inside it, since the others hold elements of what is kept.
+   * Returns the elements that were freed, and refuses a part without a whole page (NO_WHOLE_PAGE), as well as one that has been
+   * freed. What is freed must not be used any more.
    */
   free(part?: { begin?: number; end?: number }): { begin: number; end: number } {
     if (part === undefined) {
@@ -172,10 +173,10 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     }
     this.assertUsable('free a part of');
     const { begin, end } = partOf(this, part);
-    const { range, firstPage, count } = this.wholePages(begin, end);
-    if (count <= 0) return { begin, end: begin };
-    this.space.client.call('free', { range, firstPage, count });
-    return this.elementsOf(firstPage, count);
+    const pages = this.wholePages(begin, end);
+    if (pages.count <= 0) throw noWholePage(this, begin, end, 'freed');
+    this.space.client.call('free', { range: pages.range, firstPage: pages.firstPage, count: pages.count });
+    return this.elementsOf(pages.firstPage, pages.count);
   }
 
   /** Fills the array, or a part, from an open file; safe without privilege, and nothing is faulted in. Returns the bytes read. */
@@ -249,13 +250,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     this.assertUsable('discard a part of');
     const { begin, end } = partOf(this, part);
     const pages = this.wholePages(begin, end);
-    if (pages.count <= 0) {
-      throw argumentError(
-        'NO_WHOLE_PAGE',
-        `elements ${begin} to ${end} of array ${this.name} contain no whole page of ${PAGE_BYTES} bytes: nothing would be discarded; ` +
-          'fill them with zeros, or discard more',
-      );
-    }
+    if (pages.count <= 0) throw noWholePage(this, begin, end, 'discarded');
     await this.space.client.request('discard', pages);
     const whole = this.elementsOf(pages.firstPage, pages.count);
     if (whole.begin === 0 && whole.end === this.length) this.indeterminate = false;
@@ -368,6 +363,15 @@ function partOf(array: ManagedArray, options: { begin?: number; end?: number }):
   const { begin = 0, end = array.length } = options;
   checkRange(array, begin, end);
   return { begin, end };
+}
+
+function noWholePage(array: ManagedArray, begin: number, end: number, done: string): RangeError {
+  const least = PAGE_BYTES / bytesOf(array.type);
+  return argumentError(
+    'NO_WHOLE_PAGE',
+    `elements ${begin} to ${end} of array ${array.name} contain no whole page of ${PAGE_BYTES} bytes: nothing would be ${done}; ` +
+      `the least is ${least} elements from a multiple of ${least} on`,
+  );
 }
 
 /** Refuses what is no part of the array, by name. */

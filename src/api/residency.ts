@@ -59,6 +59,19 @@ export function reportResidency(
   return { runs, bytes, indeterminate };
 }
 
+/** What is known of one page. */
+export function reportPage(
+  report: PageReport,
+  names: readonly (string | undefined)[],
+): Pick<ResidencyRun, 'state' | 'nodes' | 'access'> & { pinned: boolean } {
+  return {
+    state: stateOf(report, 0),
+    nodes: namesOf(report.nodes[0], names),
+    access: accessOf(report.access[0], names),
+    pinned: (report.flags[0] & PageState.Pinned) !== 0,
+  };
+}
+
 function same(report: PageReport, a: number, b: number): boolean {
   return (
     report.nodes[a] === report.nodes[b] && report.access[a] === report.access[b] && report.flags[a] === report.flags[b]

@@ -79,6 +79,10 @@ export interface ProcessorDescription {
   readonly units: number;
   /** Whether its memory can still be read after it died. */
   readonly memorySurvives: boolean;
+  /** Whether atomic operations of its threads on pages of the space are atomic for every processor; not so unless it says. */
+  readonly atomics?: boolean;
+  /** Whether its threads can use another node's memory in place; not so unless it says. */
+  readonly remoteAccess?: boolean;
 }
 
 /**

@@ -44,6 +44,10 @@ export function describeDriver(
   for (const flag of ['faults', 'addressable', 'memorySurvives'] as const) {
     if (typeof description[flag] !== 'boolean') refuse(`has a description in which ${flag} is no boolean`);
   }
+  for (const flag of ['atomics', 'remoteAccess'] as const) {
+    if (description[flag] !== undefined && typeof description[flag] !== 'boolean')
+      refuse(`has a description in which ${flag} is no boolean`);
+  }
   if (description.addressable) wholeNumber('memory', driver.memory, 1, Number.MAX_SAFE_INTEGER);
   else if (driver.transferOut === undefined)
     refuse('has memory that is not addressable, and no function transferOut()');

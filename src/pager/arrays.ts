@@ -101,6 +101,7 @@ export class Arrays {
   free({ range: id, firstPage, count }: Requests['free']['in']): void {
     const record = this.records.get(id);
     if (record === undefined) return;
+    if (count < record.range.pages) this.refuseFreed(record.range, firstPage, count);
     this.requests.start(
       (request) => this.manager.free(request, firstPage, count),
       () => {
@@ -214,6 +215,16 @@ export class Arrays {
     };
   }
 
+  /** The element that a byte of the space is part of; null where there is none, or none any more. */
+  elementAt(offset: number): { name: string; element: number; byteOffset: number } | null {
+    const range = this.manager.state.va.rangeOfPage(Math.floor(offset / PAGE_BYTES));
+    const record = range === undefined ? undefined : this.records.get(range.id);
+    if (range === undefined || record === undefined || range.freedPages === range.pages) return null;
+    const byteOffset = offset - range.first * PAGE_BYTES;
+    if (byteOffset >= record.bytes) return null;
+    return { name: range.name, element: Math.floor(byteOffset / record.elementBytes), byteOffset };
+  }
+
   /** True once for each array: whoever reads freed memory in a loop is told once. */
   mayWarn(page: number): boolean {
     const range = this.manager.state.va.rangeOfPage(page);
@@ -225,6 +236,19 @@ export class Arrays {
 
   private providerFailure(reason: DenyReason, page: number): ReturnType<Providers['failureOf']> {
     return reason === 'PROVIDER_FAILED' || reason === 'ACCESS_REFUSED' ? this.providers.failureOf(page) : null;
+  }
+
+  /** What has been freed cannot be freed again; a part of which something is left can. */
+  private refuseFreed(range: Range, firstPage: number, count: number): void {
+    const flags = new Uint8Array(count);
+    this.manager.snapshot(firstPage, new Uint32Array(count), new Uint32Array(count), flags);
+    if (flags.some((each) => (each & PageState.Freed) === 0)) return;
+    const { text, details } = this.placeOf(firstPage);
+    throw new RequestError(
+      'USE_AFTER_FREE',
+      `cannot free a part of array ${range.name}: all of it, from ${text} on, has been freed`,
+      details,
+    );
   }
 
   private checkBudget(name: string, bytes: number, committed: number): void {

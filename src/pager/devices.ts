@@ -164,6 +164,9 @@ export class Devices {
       units,
       lossy: !driver.description.memorySurvives,
       pageFaults: driver.description.faults,
+      atomics: driver.description.atomics ?? false,
+      remoteAccess: driver.description.remoteAccess ?? false,
+      sameAddresses: driver.description.frames === 'identity',
       pid: process?.pid ?? null,
     };
     const guard = inThread?.guard ?? null;

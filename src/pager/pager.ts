@@ -44,6 +44,7 @@ import {
   type FileTransfer,
   type ManagerOptions,
   type PageReport,
+  type PointerReport,
   type Requests,
   SpaceState,
   type StreamOperation,
@@ -406,6 +407,8 @@ export class Pager {
         } satisfies Requests['stats']['out'];
       case 'residency':
         return this.residency(value as Requests['residency']['in']);
+      case 'pointer':
+        return { report: this.pointer((value as Requests['pointer']['in']).offset) };
       case 'enqueue':
         this.streams.enqueue(value as StreamOperation);
         return null;
@@ -519,6 +522,12 @@ export class Pager {
     const mapping = this.manager.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK))?.mappings[HOST];
     const inBlock = page % PAGES_PER_BLOCK;
     return mapping !== undefined && (has(mapping.waitingRead, inBlock) || has(mapping.waitingWrite, inBlock));
+  }
+
+  private pointer(offset: number): PointerReport | null {
+    const found = this.arrays.elementAt(offset);
+    if (found === null) return null;
+    return { ...found, page: this.residency({ firstPage: Math.floor(offset / PAGE_BYTES), count: 1 }) };
   }
 
   private execute(operation: StreamOperation, done: OperationDone): void {

@@ -73,6 +73,10 @@ export interface DeviceInfo {
   readonly lossy: boolean;
   /** Whether its page faults are served, so that a launch may use more than its memory. */
   readonly pageFaults: boolean;
+  readonly atomics: boolean;
+  readonly remoteAccess: boolean;
+  /** Whether a page lies in its memory where it lies in the space. */
+  readonly sameAddresses: boolean;
   readonly pid: number | null;
 }
 
@@ -146,6 +150,8 @@ export interface Requests {
   leave: { in: { ended: boolean }; out: null };
   stats: { in: null; out: SpaceStats };
   residency: { in: { firstPage: number; count: number }; out: PageReport };
+  /** What lies at a byte of the space; null where no element of an array does. */
+  pointer: { in: { offset: number }; out: { report: PointerReport | null } };
   enqueue: { in: StreamOperation; out: null };
   /** An operation, or all of a stream now and later (`sequence` null), is not to begin any more. */
   cancel: { in: Cancellation; out: null };
@@ -185,6 +191,15 @@ export interface FileTransfer {
   readonly bytes: number;
   /** Where in the file; null: at the file's own position, as for a pipe. */
   readonly position: number | null;
+}
+
+export interface PointerReport {
+  readonly name: string;
+  readonly element: number;
+  /** Bytes from the beginning of the array. */
+  readonly byteOffset: number;
+  /** Of the one page. */
+  readonly page: PageReport;
 }
 
 export interface PageReport {

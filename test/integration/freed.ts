@@ -27,7 +27,29 @@ test('a part is freed by whole pages, the rest stays as it is', () =>
     for (let i = 0; i < n; i++) x.data[i] = i;
     await device.run(add, { x, by: 1 }, { size: n });
     const before = space.stats();
-    assert.deepEqual(x.free({ begin: 1, end: perPage - 1 }), { begin: 1, end: 1 }, 'no whole page is inside');
+    for (const [begin, end] of [
+      [1, perPage - 1],
+      [1, 2 * perPage - 1],
+      [perPage - 1, perPage + 1],
+    ]) {
+      const error = await failsWith('NO_WHOLE_PAGE', () => x.free({ begin, end }));
+      assert.match(
+        error.message,
+        /of array holey contain no whole page of 4096 bytes: .*1024 elements from a multiple of 1024/,
+      );
+    }
+    for (const part of [
+      { begin: 5, end: 5 },
+      { begin: 0.5 },
+      { end: n + 1 },
+      { begin: -1 },
+      { begin: 9, end: 3 },
+      { end: Number.NaN },
+    ]) {
+      await failsWith('ARRAY_RANGE', () => x.free(part));
+    }
+    await failsWith('OPTIONS', () => x.free(5 as never));
+    assert.equal(space.stats().allocatedBytes, before.allocatedBytes, 'what was refused has freed nothing');
     const freed = x.free({ begin: 10 * perPage - 1, end: 600 * perPage + 1 });
     assert.deepEqual(freed, { begin: 10 * perPage, end: 600 * perPage });
     const stats = space.stats();
@@ -35,6 +57,7 @@ test('a part is freed by whole pages, the rest stays as it is', () =>
     for (const [index, processor] of stats.processors.entries()) {
       assert.ok(processor.backedBytes <= before.processors[index].backedBytes);
     }
+    await failsWith('USE_AFTER_FREE', () => x.free({ begin: 10 * perPage, end: 11 * perPage }));
     const runs = x.residency().runs.filter(({ state }) => state === 'freed');
     assert.deepEqual([runs[0].begin, runs[runs.length - 1].end], [freed.begin, freed.end]);
     for (let i = 0; i < freed.begin; i++) assert.equal(x.data[i], i + 1);

@@ -15,6 +15,7 @@ const FILES = [
   'arguments',
   'streams',
   'copies',
+  'attributes',
   'files',
   'providers',
   'shared-files',

@@ -80,6 +80,8 @@ export class ProcessDevice implements Driver {
       addressable: true,
       units: options.units,
       memorySurvives: !options.lossy,
+      // A page that is written is one processor's alone, and its threads load and store as all threads do.
+      atomics: true,
     };
     this.node = new PagedMemory(`onemem-${options.name}`, base, bytes);
     this.node.inject(options.inject);
