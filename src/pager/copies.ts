@@ -139,7 +139,7 @@ export class Copies {
 
   private plan(copy: Copy): void {
     const { order, whole, backwards } = copy;
-    const problem = this.problemOf(order);
+    const problem = this.problemOf(order) ?? (copy.moved === 0 ? this.denialOf(copy) : null);
     if (problem !== null) {
       this.end(copy, problem);
       return;
@@ -407,6 +407,21 @@ export class Copies {
     }
     if (at === null || this.manager.state.processors[at]?.state === 'alive') return null;
     return wireError('DEVICE_LOST', `${WHO} to a device that is gone`, { ranges: [] });
+  }
+
+  /** What the rights of the arrays forbid is refused before anything has been copied. */
+  private denialOf({ whole, order: { at } }: Copy): WireError | null {
+    const ends = [
+      { offset: whole.from, access: Access.Read, node: HOST },
+      { offset: whole.to, access: Access.Write, node: at ?? HOST },
+    ];
+    for (const { offset, access, node } of ends) {
+      const { first, count } = this.wantOf(node, offset, whole.bytes, access);
+      const reason = this.manager.denial(first, count, access, node);
+      if (reason === null) continue;
+      return this.arrays.denialError(reason, this.arrays.pageWith(reason, first, count), WHO, access === Access.Write);
+    }
+    return null;
   }
 
   private goneError({ range: id, name }: BytePlace, which: 'to' | 'from'): WireError | null {

@@ -81,6 +81,7 @@ switch (way) {
     const arrays = names.map((name) => spare.array(Int32Array, perPage, { name }));
     for (const x of arrays) await dying.run(set, { x, value: 7 }, { size: perPage });
     dying.kill();
+    // Until then its pages may still come home.
     while (dying.stats().alive) await new Promise((resolve) => setTimeout(resolve, 5));
     const views = arrays.map((each) => each.data);
     for (const [index, name] of names.entries()) attempt(name, () => writeSync(fd, views[index], 0, 4096, 8192));
