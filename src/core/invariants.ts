@@ -1,6 +1,6 @@
 /** What must hold between any two events. Costs a walk over all blocks: for tests, the simulator, and production on demand. */
 import { isEmpty, type Mask, next, size, WORDS } from './mask.js';
-import type { Processor, State } from './state.js';
+import { nodeOf, type Processor, type State } from './state.js';
 import { HOST, PAGES_PER_BLOCK, Status } from './types.js';
 import type { Block, Residence } from './va-block.js';
 
@@ -59,11 +59,11 @@ function checkRights(state: State, block: Block): void {
   for (let id = 0; id < block.mappings.length; id++) {
     const mapping = block.mappings[id];
     if (mapping === undefined || state.processors[id] === undefined) continue;
-    const own = block.residences[id];
+    const own = block.residences[nodeOf(block, id)];
     for (let word = 0; word < WORDS; word++) {
       const mapped = mapping.mapped[word];
       // What stands in for a denied page is nobody's content and does not count.
-      const scratch = own?.scratch[word] ?? 0;
+      const scratch = block.residences[id]?.scratch[word] ?? 0;
       const writable = mapping.writable[word] & ~scratch;
       if ((mapped | writable) === 0) continue;
       const blind = writable & ~mapped;
@@ -87,14 +87,17 @@ function checkWriter(block: Block, id: number, word: number, writable: number): 
   if (clean !== 0) refuse(block, word, clean, `processor ${id} may write a page that counts as clean (invariant 7)`);
   const written = writable & block.cleaning[word];
   if (written !== 0) refuse(block, word, written, `processor ${id} may write a page that is being written back`);
-  for (let other = 0; other < block.residences.length; other++) {
+  const node = nodeOf(block, id);
+  for (let other = 0; other < Math.max(block.residences.length, block.mappings.length); other++) {
     const theirs = block.residences[other];
-    if (theirs === undefined || other === id) continue;
-    const shared = writable & (block.mappings[other]?.mapped[word] ?? 0) & ~theirs.scratch[word];
+    if (other === id) continue;
+    // Who maps the same memory sees what is written there.
+    const same = nodeOf(block, other) === node;
+    const shared = same ? 0 : writable & (block.mappings[other]?.mapped[word] ?? 0) & ~(theirs?.scratch[word] ?? 0);
     if (shared !== 0) {
       refuse(block, word, shared, `processor ${id} may write a page that processor ${other} maps (invariants 2 and 3)`);
     }
-    const second = writable & theirs.resident[word];
+    const second = other === node || theirs === undefined ? 0 : writable & theirs.resident[word];
     if (second !== 0) {
       refuse(block, word, second, `processor ${id} may write a page that node ${other} has a copy of (invariant 2)`);
     }

@@ -24,6 +24,7 @@ import {
   createProcessor,
   createState,
   isHeld,
+  isRemote,
   makeReady,
   mappingOf,
   type Policies,
@@ -39,6 +40,7 @@ import {
 } from './state.js';
 import {
   Access,
+  type Advice,
   type Commands,
   type DenyReason,
   HOST,
@@ -75,6 +77,32 @@ export interface ProcessorFigures {
   readonly counters: ProcessorCounters;
 }
 
+/** Each block of another memory splits a mapping of the processor's, of which the kernel allows 65,530. */
+const REMOTE_BLOCKS = 8192;
+
+const BARE_TASK = {
+  access: Access.None,
+  map: false,
+  hold: false,
+  exclusive: false,
+  ahead: false,
+  written: false,
+} as const;
+
+const BARE_REQUEST = {
+  ...BARE_TASK,
+  first: 0,
+  end: 0,
+  cursor: 0,
+  pages: 0,
+  held: 0,
+  failure: null,
+} as const;
+
+function isUnadvised(range: Range): boolean {
+  return range.advice.isUniform && range.advice.at(0).accessedBy === 0;
+}
+
 interface Launch {
   readonly id: number;
   readonly processor: ProcessorId;
@@ -91,7 +119,7 @@ interface Launch {
 }
 
 /** The blocks that the arguments lie in, the highest first. */
-function blocksOf(args: readonly LaunchArgument[]): number[] {
+function blocksOf(args: readonly { first: number; count: number }[]): number[] {
   const blocks = new Set<number>();
   for (const { first, count } of args) {
     if (count === 0) continue;
@@ -346,6 +374,54 @@ export class MemoryManager {
       const block = this.state.va.block(Math.floor(page / PAGES_PER_BLOCK));
       if (block !== undefined) add(block.blank, page % PAGES_PER_BLOCK);
     }
+  }
+
+  /** Notes what the program says about its use of whole blocks. It moves nothing and takes nothing from anybody. */
+  advise(range: Range, first: number, end: number, change: Partial<Advice>): void {
+    const runs: [number, number, Advice][] = [];
+    range.advice.each(first, end, (from, to, advice) => runs.push([from, to, { ...advice, ...change }]));
+    for (const [from, to, advice] of runs) {
+      range.advice.set(from, to, advice);
+      if (advice.preferred !== -1) this.state.preferences = true;
+      for (let page = from; page < to; page += PAGES_PER_BLOCK) {
+        const block = this.state.va.blocks.get(Math.floor((range.first + page) / PAGES_PER_BLOCK));
+        if (block !== undefined) block.advice = advice;
+      }
+    }
+  }
+
+  /** Whether the processor reaches host memory in place at this page. */
+  isRemote(id: ProcessorId, page: number): boolean {
+    const block = this.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
+    return block !== undefined && isRemote(block, id);
+  }
+
+  /**
+   * Has a processor, no thread of which runs, reach host memory in place where it was advised so (accessedBy) in these parts, and its
+   * own memory where not. At most REMOTE_BLOCKS blocks at a time: the others migrate.
+   */
+  arrange(id: number, processor: ProcessorId, parts: readonly { first: number; count: number }[]): void {
+    const { state } = this;
+    const owner = processorOf(state, processor);
+    const request: Request = { ...BARE_REQUEST, id, kind: 'attach', processor, outstanding: 1 };
+    state.requests.set(id, request);
+    for (const index of owner.description.coherent === true ? blocksOf(parts) : []) {
+      const range = state.va.rangeOfPage(index * PAGES_PER_BLOCK);
+      const block = range === undefined || isUnadvised(range) ? state.va.blocks.get(index) : state.va.block(index);
+      if (block === undefined) continue;
+      const wanted = ((block.advice.accessedBy >>> processor) & 1) !== 0 && block.advice.preferred !== processor;
+      if (wanted === isRemote(block, processor)) continue;
+      if (wanted && owner.remoteBlocks >= REMOTE_BLOCKS) continue;
+      if (wanted) owner.remoteBlocks++;
+      request.outstanding++;
+      const kind = wanted ? 'attach' : 'separate';
+      const mask = createMask().fill(-1);
+      block.tasks.push({ ...BARE_TASK, kind, mask, processor, request: id });
+      makeReady(state, block);
+    }
+    request.outstanding--;
+    this.settleRequest(request);
+    this.run();
   }
 
   /** Pages that are present on the host stay there, and no device gets them for writing. */
@@ -912,6 +988,7 @@ export class MemoryManager {
       loseNode(state, block, processor);
       block.residences[id] = undefined;
       block.mappings[id] = undefined;
+      block.remote &= ~(1 << id);
     }
     this.lastFigures.set(id, this.figures(id));
     state.processors[id] = undefined;

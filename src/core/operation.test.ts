@@ -37,6 +37,7 @@ function manage(status: (count: number) => Status) {
       pending.push([token, status(count)]);
       return Status.Pending;
     },
+    remap: () => Status.Done,
     release: () => undefined,
     wake: () => undefined,
     deny: () => expect.unreachable('nothing is denied here'),

@@ -11,6 +11,7 @@ import {
   makeReady,
   mappingOf,
   newToken,
+  nodeOf,
   onlyOn,
   type Processor,
   processorOf,
@@ -90,6 +91,7 @@ export function begin(state: State, block: Block, plan: OperationPlan, mask: Mas
   else if (operation.kind === 'clean') revokeAll(state, block, operation, Access.Read);
   else if (operation.kind === 'protect') revokeAll(state, block, operation, operation.access);
   else if (operation.kind === 'guard') revokeAll(state, block, operation, Access.Read);
+  else if (operation.kind === 'attach' || operation.kind === 'separate') switchNode(state, block, operation);
   operation.outstanding--;
   if (operation.outstanding === 0) startTransfers(state, block, operation);
 }
@@ -119,7 +121,8 @@ function backedIn(block: Block, operation: Operation): number {
 
 function revokeOthers(state: State, block: Block, operation: Operation): void {
   for (let other = 0; other < block.mappings.length; other++) {
-    if (other === operation.processor) continue;
+    // Who maps the very memory that the pages go to sees what happens there.
+    if (nodeOf(block, other) === operation.processor) continue;
     revokeFrom(state, block, operation, other, operation.access === Access.Write ? Access.None : Access.Read);
   }
 }
@@ -136,6 +139,29 @@ function revokeAll(state: State, block: Block, operation: Operation, to: Access)
   }
 }
 
+/** The processor gets other memory at all addresses of the block. Its threads have ended, and what it had mapped goes with the old one. */
+function switchNode(state: State, block: Block, operation: Operation): void {
+  const { kind, processor } = operation;
+  const mapping = mappingOf(block, processor);
+  clear(mapping.mapped);
+  clear(mapping.writable);
+  if (state.processors[processor]?.state === 'dead') return;
+  const token = newToken(state, 'revoke', block, processor, 0, 0, PAGES_PER_BLOCK);
+  operation.outstanding++;
+  const status = state.commands.remap(token.id, processor, block.index * PAGES_PER_BLOCK, kind === 'attach');
+  if (status === Status.Pending) return;
+  endToken(state, token);
+  operation.outstanding--;
+}
+
+function finishSwitch(state: State, block: Block, { kind, processor }: Operation): void {
+  const owner = state.processors[processor];
+  if (kind === 'separate') {
+    block.remote &= ~(1 << processor);
+    if (owner !== undefined) owner.remoteBlocks--;
+  } else if (owner?.state !== 'dead') block.remote |= 1 << processor;
+}
+
 /**
  * Tells the subscribers of a watched range what is about to be taken from anybody. What takes nothing is no news: setting the
  * protection that pages have, or reading what others read, too.
@@ -146,11 +172,12 @@ function announce(state: State, block: Block, operation: Operation): void {
   clear(taken);
   for (let other = 0; other < block.mappings.length; other++) {
     const mapping = block.mappings[other];
-    if (mapping === undefined || (kind === 'migrate' && other === processor)) continue;
+    const node = nodeOf(block, other);
+    if (mapping === undefined || (kind === 'migrate' && node === processor)) continue;
     const onlyWriting =
       kind === 'guard' || kind === 'clean' || (kind === 'migrate' && access !== Access.Write) || access === Access.Read;
-    const takesAll = kind === 'zero' || kind === 'free' || kind === 'drop' || (kind === 'evict' && other === processor);
-    if (kind === 'evict' && other !== processor) continue;
+    const takesAll = kind === 'zero' || kind === 'free' || kind === 'drop' || (kind === 'evict' && node === processor);
+    if (kind === 'evict' && node !== processor) continue;
     if (kind === 'protect' && access === Access.Write) continue;
     const rights = onlyWriting && !takesAll ? mapping.writable : mapping.mapped;
     for (let word = 0; word < WORDS; word++) taken[word] |= rights[word] & operation.mask[word];
@@ -493,6 +520,7 @@ function finish(state: State, block: Block, operation: Operation): void {
     for (let word = 0; word < WORDS; word++) block.cleaning[word] |= operation.mask[word];
   } else if (operation.kind === 'protect') finishProtect(block, operation);
   else if (operation.kind === 'guard') finishGuard(block, operation);
+  else if (operation.kind === 'attach' || operation.kind === 'separate') finishSwitch(state, block, operation);
   if (operation.announcedCount > 0) {
     const { announcedPage, announcedCount } = operation;
     operation.announcedCount = 0;

@@ -56,10 +56,21 @@ function dropScratch(state: State, processor: Processor, forBlock: Block): boole
 }
 
 function chooseVictim(state: State, processor: Processor, forBlock: Block, droppable: boolean): Block | null {
-  const index = processor.eviction.evict((candidate) => isEvictable(state, processor, candidate, forBlock, droppable));
-  // A policy may come from outside: an answer that was not allowed must not make this an endless loop.
-  if (index === -1 || !isEvictable(state, processor, index, forBlock, droppable)) return null;
-  return state.va.blocks.get(index) ?? null;
+  // What is preferred elsewhere goes first, and what is preferred here last.
+  for (let rank = state.preferences ? 0 : 2; rank <= 2; rank++) {
+    const may = (index: number): boolean =>
+      isEvictable(state, processor, index, forBlock, droppable) && rankOf(state, processor, index) <= rank;
+    const index = processor.eviction.evict(may);
+    // A policy may come from outside: an answer that was not allowed must not make this an endless loop.
+    if (index !== -1 && may(index)) return state.va.blocks.get(index) ?? null;
+  }
+  return null;
+}
+
+function rankOf(state: State, processor: Processor, index: number): number {
+  const preferred = state.va.blocks.get(index)?.advice.preferred ?? -1;
+  if (preferred === -1) return 1;
+  return preferred === processor.id ? 2 : 0;
 }
 
 /** Whether evictions of the block have failed so often that trying again must wait for a new reason. */

@@ -22,8 +22,10 @@ import {
   holderOf,
   isHeld,
   isHeldAgainst,
+  isRemote,
   makeReady,
   mappingOf,
+  nodeOf,
   onlyOn,
   type Processor,
   processorOf,
@@ -109,7 +111,7 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
       reason = 'LOST';
     } else {
       // Whoever holds pages uses them without faulting, and would find nothing where there is none.
-      if (task.hold) reason = absence(block, task);
+      if (task.hold) reason = absence(block, task) ?? remoteness(block, task);
       else if (task.kind === 'zero') reason = protection(block, task.mask, Access.Write);
       const outcome = reason === null ? doTask(state, block, task) : 'done';
       if (outcome === 'started') return;
@@ -151,6 +153,11 @@ function absence(block: Block, { mask, access, processor }: Task): DenyReason | 
   return protection(block, mask, access);
 }
 
+/** Whoever reaches host memory in place has no memory of its own to hold pages in. */
+function remoteness(block: Block, { processor }: Task): DenyReason | null {
+  return isRemote(block, processor) ? 'OUT_OF_MEMORY' : null;
+}
+
 /** Whether any of these pages is protected against the access. */
 export function protection(block: Block, mask: Mask, access: Access): DenyReason | null {
   let unwritable = 0;
@@ -177,6 +184,7 @@ function doTask(state: State, block: Block, task: Task): Outcome {
   if (task.kind === 'home') return sendHome(state, block, task);
   if (task.kind === 'clean') return beginCleaning(state, block, task);
   if (task.kind === 'drop' || task.kind === 'revert') return forget(state, block, task);
+  if (task.kind === 'attach' || task.kind === 'separate') return switchMemory(state, block, task);
   if (task.kind === 'protect' || task.kind === 'guard') return restrict(state, block, task);
   if (task.kind !== 'present' && task.kind !== 'own') return empty(state, block, task);
   const outcome = bringPages(state, block, task);
@@ -205,7 +213,7 @@ function own(state: State, block: Block, mask: Mask, failure: DenyReason | null)
 
 /** Pages of the task that are as it asked; lost and freed ones are not, though they keep no task but a hold from its end. */
 function pagesDone(state: State, block: Block, task: Task): number {
-  const residence = task.kind === 'present' ? residenceOf(state, block, task.processor) : undefined;
+  const residence = task.kind === 'present' ? residenceOf(state, block, nodeOf(block, task.processor)) : undefined;
   const pages = state.maskA;
   for (let word = 0; word < WORDS; word++) {
     pages[word] = task.mask[word] & block.inside[word];
@@ -217,6 +225,7 @@ function pagesDone(state: State, block: Block, task: Task): number {
 function bringPages(state: State, block: Block, task: Task): Outcome {
   const processor = processorOf(state, task.processor);
   const { allowed } = state;
+  if (isRemote(block, task.processor)) return bringToShare(state, block, processor, task);
   if (task.access === Access.Write && !task.written) {
     const guarded = state.needed;
     for (let word = 0; word < WORDS; word++) {
@@ -229,7 +238,7 @@ function bringPages(state: State, block: Block, task: Task): Outcome {
       save(state, block, guarded);
       return 'blocked';
     }
-    if (!isDone(state, block, task, Access.Write, allowed)) {
+    if (!isDone(state, block, task.processor, task.map, Access.Write, allowed)) {
       return migrate(state, block, processor, Access.Write, task.map, allowed, -1, task);
     }
     // Not asked for again: while the rest comes, others may push this out, and two that want more than there is would do so for ever.
@@ -243,8 +252,102 @@ function bringPages(state: State, block: Block, task: Task): Outcome {
     }
   }
   excludeScratch(block, processor.id, allowed);
-  if (isDone(state, block, task, Access.Read, allowed)) return 'done';
+  if (isDone(state, block, task.processor, task.map, Access.Read, allowed)) return 'done';
   return migrate(state, block, processor, Access.Read, task.map, allowed, -1, task);
+}
+
+/** For a processor that reaches host memory in place: brings the pages there, then maps what the host has. */
+function bringToShare(state: State, block: Block, processor: Processor, task: Task): Outcome {
+  const { allowed } = state;
+  for (let word = 0; word < WORDS; word++) {
+    allowed[word] = task.mask[word] & present(block, word);
+    if (task.access === Access.Write) allowed[word] &= ~(block.unwritable[word] | block.guarded[word]);
+  }
+  const host = processorOf(state, HOST);
+  if (!task.written && !isDone(state, block, HOST, false, task.access, allowed)) {
+    return migrate(state, block, host, task.access, false, allowed, -1, task);
+  }
+  task.written = true;
+  if (task.map) shareHostPages(state, block, processor);
+  return 'done';
+}
+
+/** Maps all that the host has of the block, with the right to write where it is the only copy of what was written. */
+function shareHostPages(state: State, block: Block, processor: Processor): void {
+  const { resident } = residenceOf(state, block, HOST);
+  const mapping = mappingOf(block, processor.id);
+  const { allowed } = state;
+  for (let word = 0; word < WORDS; word++) {
+    allowed[word] = resident[word] & present(block, word) & block.dirty[word];
+    allowed[word] &= ~(block.unwritable[word] | block.guarded[word] | block.cleaning[word] | mapping.writable[word]);
+  }
+  onlyOn(state, block, HOST, allowed, allowed);
+  mapRuns(state, block, processor, allowed, Access.Write);
+  for (let word = 0; word < WORDS; word++) {
+    allowed[word] = resident[word] & present(block, word) & ~mapping.mapped[word];
+  }
+  mapRuns(state, block, processor, allowed, Access.Read);
+  for (let word = 0; word < WORDS; word++) {
+    mapping.waitingRead[word] &= ~mapping.mapped[word];
+    mapping.waitingWrite[word] &= ~mapping.writable[word];
+  }
+  mapping.waiting = !(isEmpty(mapping.waitingRead) && isEmpty(mapping.waitingWrite));
+}
+
+function mapRuns(state: State, block: Block, processor: Processor, mask: Mask, access: Access): void {
+  const mapping = mappingOf(block, processor.id);
+  const base = block.index * PAGES_PER_BLOCK;
+  for (let first = next(mask, 0); first < PAGES_PER_BLOCK; ) {
+    const before = has(mapping.mapped, first);
+    let end = first + 1;
+    while (end < PAGES_PER_BLOCK && has(mask, end) && has(mapping.mapped, end) === before) end++;
+    const previous = before ? Access.Read : Access.None;
+    state.commands.map(processor.id, base + first, end - first, access, previous, base + first);
+    addRun(mapping.mapped, first, end - first);
+    if (access === Access.Write) addRun(mapping.writable, first, end - first);
+    first = next(mask, end);
+  }
+}
+
+/** A fault of a processor that reaches host memory in place. */
+function serviceSharing(state: State, block: Block, processor: Processor, page: number, write: boolean): Outcome {
+  const { resident } = residenceOf(state, block, HOST);
+  const alone = holderOf(state, block, page, HOST) === -1;
+  if (!has(resident, page) || (write && !alone)) {
+    const { allowed } = state;
+    clear(allowed);
+    addRun(allowed, page - (page % PAGES_PER_GROUP), PAGES_PER_GROUP);
+    for (let word = 0; word < WORDS; word++) {
+      allowed[word] &= present(block, word);
+      if (write) allowed[word] &= ~(block.unwritable[word] | block.guarded[word]);
+    }
+    const access = write ? Access.Write : Access.Read;
+    return migrate(state, block, processorOf(state, HOST), access, false, allowed, page, null);
+  }
+  if (write) {
+    add(block.dirty, page);
+    remove(block.cleaning, page);
+  }
+  shareHostPages(state, block, processor);
+  return 'done';
+}
+
+function switchMemory(state: State, block: Block, task: Task): Outcome {
+  const processor = state.processors[task.processor];
+  const on = task.kind === 'attach';
+  if (processor === undefined || processor.state !== 'alive' || isRemote(block, task.processor) === on) {
+    if (on && processor !== undefined) processor.remoteBlocks--;
+    return 'done';
+  }
+  if (on) {
+    const left = sendHome(state, block, task);
+    if (left !== 'done') return left;
+  }
+  const mask = state.needed;
+  for (let word = 0; word < WORDS; word++) mask[word] = block.inside[word];
+  plan.kind = on ? 'attach' : 'separate';
+  plan.access = Access.None;
+  return immediate(state, block, task, mask);
 }
 
 /** Pages of the block that have, or could have, content that somebody may see. */
@@ -268,19 +371,19 @@ function save(state: State, block: Block, mask: Mask): void {
 }
 
 /** Whether all these pages are where the task wants them, with the access that it wants. */
-function isDone(state: State, block: Block, task: Task, access: Access, pages: Mask): boolean {
-  const residence = residenceOf(state, block, task.processor);
-  const mapping = mappingOf(block, task.processor);
+function isDone(state: State, block: Block, processor: number, map: boolean, access: Access, pages: Mask): boolean {
+  const residence = residenceOf(state, block, processor);
+  const mapping = mappingOf(block, processor);
   const write = access === Access.Write;
   for (let word = 0; word < WORDS; word++) {
     let good = residence.resident[word];
-    if (task.map) good &= write ? mapping.writable[word] : mapping.mapped[word];
+    if (map) good &= write ? mapping.writable[word] : mapping.mapped[word];
     else if (write) good &= block.dirty[word];
     if ((pages[word] & ~good) !== 0) return false;
   }
-  if (task.map) return true;
+  if (map) return true;
   for (let other = 0; other < block.mappings.length; other++) {
-    if (other === task.processor) continue;
+    if (nodeOf(block, other) === processor) continue;
     const theirs = block.mappings[other];
     const copies = block.residences[other];
     for (let word = 0; word < WORDS; word++) {
@@ -590,12 +693,16 @@ function serviceFault(
     saveAround(state, block, page);
     return 'blocked';
   }
-  const intent = declaredWrite(processor, base + page) && mayWrite(block, processor.id, page);
-  const access = write || intent || ownsAlone(state, block, processor.id, page) ? Access.Write : Access.Read;
+  if (isRemote(block, processor.id)) return serviceSharing(state, block, processor, page, write);
+  // Of what is mostly read others keep their copies until somebody really writes.
+  const { readMostly, pattern } = block.advice;
+  const intent = !readMostly && declaredWrite(processor, base + page) && mayWrite(block, processor.id, page);
+  const owned = !readMostly && ownsAlone(state, block, processor.id, page);
+  const access = write || intent || owned ? Access.Write : Access.Read;
   const request = state.prefetchRequest;
   request.page = page;
   request.write = access === Access.Write;
-  request.streaming = streams(state, block, processor, page);
+  request.streaming = pattern === 'sequential' || (pattern === 'normal' && streams(state, block, processor, page));
   request.pressed = processor.backedPages + PAGES_PER_BLOCK > processor.budgetPages;
   const { occupied, allowed } = request;
   const there = access === Access.Write ? mapping.writable : mapping.mapped;
@@ -608,7 +715,7 @@ function serviceFault(
       if (processor.id !== HOST) allowed[word] &= ~block.pinned[word];
     }
   }
-  if (late || narrow) {
+  if (late || narrow || pattern === 'random') {
     clear(allowed);
     allowed[page >>> 5] |= 1 << (page & 31);
   }
@@ -627,10 +734,10 @@ function serviceFault(
 function readAhead(state: State, block: Block, processor: Processor, access: Access): void {
   const share = state.policies.readAheadShare ?? READ_AHEAD_SHARE;
   if (processor.id === HOST || (processor.aheadBlocks + 1) * share * PAGES_PER_BLOCK > processor.budgetPages) return;
-  if (!isWhole(state, block, block.index - 1, processor.id)) return;
+  if (block.advice.pattern !== 'sequential' && !isWhole(state, block, block.index - 1, processor.id)) return;
   const ahead = state.va.block(block.index + 1);
   if (ahead === undefined || ahead.range !== block.range) return;
-  if (ahead.operation !== null || ahead.tasks.length > 0) return;
+  if (ahead.operation !== null || ahead.tasks.length > 0 || isRemote(ahead, processor.id)) return;
   const residence = residenceOf(state, ahead, processor.id);
   if (residence.ahead || residence.backedCount > 0) return;
   residence.ahead = true;
@@ -693,7 +800,7 @@ function denial(block: Block, processor: number, page: number, write: boolean, f
   if (has(block.freed, page)) return 'FREED';
   if (has(block.unreadable, page)) return 'NO_ACCESS';
   if (write && has(block.unwritable, page)) return 'READ_ONLY';
-  if (write && processor !== HOST && has(block.pinned, page)) return 'PINNED';
+  if (write && nodeOf(block, processor) !== HOST && has(block.pinned, page)) return 'PINNED';
   if (failure !== Status.Done && givesUp(block, failure)) return reasonOf(failure);
   return null;
 }
@@ -721,6 +828,12 @@ function deny(
     remove(mapping.waitingWrite, page);
     mapping.waiting = !(isEmpty(mapping.waitingRead) && isEmpty(mapping.waitingWrite));
     return 'done';
+  }
+  if (isRemote(block, processor.id)) {
+    // There is no memory of its own at this address that could stand in: the pager takes the device for dead, as below.
+    block.attempts = 0;
+    state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason);
+    return dismiss(mapping, page);
   }
   if (block.attempts >= ATTEMPTS || failsToLeave(state, block)) reason = 'COPY_FAILED';
   if (reason === 'OUT_OF_MEMORY' || reason === 'COPY_FAILED') {

@@ -7,6 +7,7 @@ import {
   type Commands,
   type DenyReason,
   type EvictionPolicy,
+  HOST,
   type NodeId,
   PAGES_PER_BLOCK,
   PAGES_PER_GROUP,
@@ -72,6 +73,8 @@ export interface Processor {
   pump: boolean;
   /** Blocks that were brought before anybody touched them, and have not been touched yet. */
   aheadBlocks: number;
+  /** Blocks in which it reaches host memory in place, and those that are being made so. */
+  remoteBlocks: number;
   readonly intents: Intent[];
   readonly scratchBlocks: Set<Block>;
   readonly slotThread: Int32Array;
@@ -148,6 +151,8 @@ export interface State {
   keep: Block | null;
   /** Runs of pages that are being copied for those who cloned them. */
   saves: number;
+  /** Some advice prefers a node: victims are looked for in more than one pass. */
+  preferences: boolean;
   /** Counts what was asked for from outside: each time, blocks whose eviction kept failing are tried again. */
   effort: number;
   /** Blocks that a processor should leave, while the host has no room for them: looked at again when it has. */
@@ -183,6 +188,7 @@ export function createState(commands: Commands, policies: Policies, blockCount: 
     holds: 0,
     keep: null,
     saves: 0,
+    preferences: false,
     effort: 0,
     parked: new IntrusiveList(),
   };
@@ -205,6 +211,7 @@ export function createProcessor(state: State, id: ProcessorId, description: Proc
     waiters: new IntrusiveList(),
     pump: false,
     aheadBlocks: 0,
+    remoteBlocks: 0,
     intents: [],
     scratchBlocks: new Set(),
     slotThread: new Int32Array(description.units).fill(-1),
@@ -248,6 +255,16 @@ export function residenceOf(state: State, block: Block, node: NodeId): Residence
 /** Whether something is under way that ends by itself, and may give memory back. */
 export function somethingMoves(state: State): boolean {
   return state.activeOperations > state.dependentOperations || state.holds > 0;
+}
+
+/** Whether the processor reaches host memory in place, for all of the block. */
+export function isRemote(block: Block, processor: ProcessorId): boolean {
+  return ((block.remote >>> processor) & 1) !== 0;
+}
+
+/** The node that the processor's mappings of the block point to. */
+export function nodeOf(block: Block, processor: ProcessorId): NodeId {
+  return isRemote(block, processor) ? HOST : processor;
 }
 
 export function makeReady(state: State, block: Block): void {
@@ -404,15 +421,19 @@ export function releaseBacking(state: State, block: Block, processor: Processor,
     first = next(going, end);
   }
   const count = size(going);
-  const mapping = block.mappings[processor.id];
   for (let word = 0; word < WORDS; word++) {
     const bits = ~going[word];
     residence.backed[word] &= bits;
     residence.resident[word] &= bits;
     residence.scratch[word] &= bits;
-    if (mapping !== undefined) {
-      mapping.mapped[word] &= bits;
-      mapping.writable[word] &= bits;
+  }
+  // With the memory goes every mapping of it, whoever had it.
+  for (let id = 0; id < block.mappings.length; id++) {
+    const mapping = block.mappings[id];
+    if (mapping === undefined || nodeOf(block, id) !== processor.id) continue;
+    for (let word = 0; word < WORDS; word++) {
+      mapping.mapped[word] &= ~going[word];
+      mapping.writable[word] &= ~going[word];
     }
   }
   residence.backedCount -= count;
@@ -463,14 +484,15 @@ export function protect(state: State, processor: Processor, thread: number, bloc
   if (slotBlock[slot] === block.index) return;
   unprotect(state, processor, slot);
   slotBlock[slot] = block.index;
-  residenceOf(state, block, processor.id).protectedBy++;
+  residenceOf(state, block, nodeOf(block, processor.id)).protectedBy++;
 }
 
 function unprotect(state: State, processor: Processor, slot: number): void {
   const index = processor.slotBlock[slot];
   if (index === -1) return;
   processor.slotBlock[slot] = -1;
-  const residence = state.va.blocks.get(index)?.residences[processor.id];
+  const block = state.va.blocks.get(index);
+  const residence = block?.residences[nodeOf(block, processor.id)];
   if (residence !== undefined && residence.protectedBy > 0) residence.protectedBy--;
 }
 

@@ -77,6 +77,8 @@ export interface ProcessorDescription {
   readonly addressable: boolean;
   /** Threads that may wait in a fault at once, at most; each needs one block that is not taken from it. */
   readonly units: number;
+  /** Whether its page tables can point to host memory, so that it reads and writes that in place; by blocks. */
+  readonly coherent?: boolean;
   /** Whether its memory can still be read after it died. */
   readonly memorySurvives: boolean;
   /** Whether atomic operations of its threads on pages of the space are atomic for every processor; not so unless it says. */
@@ -110,6 +112,8 @@ export interface Commands {
     backed: boolean,
     urgent: boolean,
   ): Status;
+  /** Has the processor, no thread of which runs, reach host memory at a block's addresses (`on`), or its own memory again. */
+  remap(token: number, processor: ProcessorId, page: number, on: boolean): Status;
   /** Gives the memory of pages back, and with it every mapping of them. Never called before its content is safe elsewhere. */
   release(node: NodeId, page: number, count: number, frame: number): void;
   /** Wakes threads that may still wait for pages which are mapped by now. */
@@ -132,6 +136,19 @@ export interface Commands {
   /** No page is left on the node of a detached or dead processor; its number may be used again. */
   drained(processor: ProcessorId): void;
 }
+
+/** What a program has said about its use of pages. */
+export interface Advice {
+  /** Reads make copies and never move a page, also where a launch might write it; any write leaves one copy. */
+  readonly readMostly: boolean;
+  /** The node that keeps the pages longest, and whose copies go last; -1: none. */
+  readonly preferred: NodeId;
+  /** A bit for each processor that is to reach host memory in place. */
+  readonly accessedBy: number;
+  readonly pattern: 'normal' | 'sequential' | 'random';
+}
+
+export const NO_ADVICE: Advice = { readMostly: false, preferred: -1, accessedBy: 0, pattern: 'normal' };
 
 /** What a policy for victims must do; block numbers are its whole world. */
 export interface EvictionPolicy {

@@ -1,6 +1,6 @@
 /** The logical page table: what the manager knows about the 512 pages of one block. It is the one truth; drivers shadow it. */
 import { addRun, createMask, type Mask } from './mask.js';
-import { Access, PAGES_PER_BLOCK } from './types.js';
+import { Access, type Advice, NO_ADVICE, PAGES_PER_BLOCK } from './types.js';
 import type { Range } from './va-space.js';
 
 /** One memory node's share of a block. */
@@ -46,10 +46,22 @@ export interface Hold {
 /**
  * What is asked of a block besides faults. `home`: everything that a processor's node holds of it leaves the node. `clean`: nobody
  * writes its changed pages any more without being noticed. `drop`: what nobody changed comes from the provider again; `revert`: all.
- * `protect`: nobody may do more than `access`. `own`: the pages are brought home, and their content is no longer what their provider
+ * `attach`: the processor reaches host memory in place; `separate`: its own again. `protect`: nobody may do more than `access`. `own`: the pages are brought home, and their content is no longer what their provider
  * gives. `guard`: nobody may write before a copy was made for those who cloned it.
  */
-export type TaskKind = 'present' | 'own' | 'home' | 'zero' | 'free' | 'clean' | 'drop' | 'revert' | 'protect' | 'guard';
+export type TaskKind =
+  | 'present'
+  | 'own'
+  | 'home'
+  | 'zero'
+  | 'free'
+  | 'clean'
+  | 'drop'
+  | 'revert'
+  | 'protect'
+  | 'guard'
+  | 'attach'
+  | 'separate';
 
 export interface Task {
   readonly kind: TaskKind;
@@ -67,7 +79,18 @@ export interface Task {
   written: boolean;
 }
 
-export type OperationKind = 'migrate' | 'evict' | 'zero' | 'free' | 'scratch' | 'clean' | 'drop' | 'protect' | 'guard';
+export type OperationKind =
+  | 'migrate'
+  | 'evict'
+  | 'zero'
+  | 'free'
+  | 'scratch'
+  | 'clean'
+  | 'drop'
+  | 'protect'
+  | 'guard'
+  | 'attach'
+  | 'separate';
 
 /** The three-phase change that a block is going through. A block has one at a time; faults meanwhile are kept waiting. */
 export interface Operation {
@@ -122,6 +145,9 @@ export interface Block {
   readonly blank: Mask;
   /** Changed pages that are being written back, as long as nobody may have written them since. */
   readonly cleaning: Mask;
+  advice: Advice;
+  /** A bit for each processor that reaches host memory in place here, and has nothing of the block in its own. */
+  remote: number;
   readonly residences: (Residence | undefined)[];
   readonly mappings: (Mapping | undefined)[];
   readonly tasks: Task[];
@@ -146,6 +172,7 @@ export function createBlock(index: number, range: Range): Block {
   const pages = Math.min(range.first + range.pages - first, PAGES_PER_BLOCK);
   if (pages > 0) addRun(inside, 0, pages);
   const block = emptyBlock(index, range, inside);
+  block.advice = range.advice.at(first - range.first);
   // What was said about the range before anybody touched this part of it.
   const begin = first - range.first;
   range.protection.each(begin, begin + PAGES_PER_BLOCK, (from, to, access) => {
@@ -173,6 +200,8 @@ function emptyBlock(index: number, range: Range, inside: Mask): Block {
     pinned: createMask(),
     blank: createMask(),
     cleaning: createMask(),
+    advice: NO_ADVICE,
+    remote: 0,
     residences: [],
     mappings: [],
     tasks: [],

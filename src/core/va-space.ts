@@ -4,7 +4,7 @@
  */
 
 import { Intervals } from './intervals.js';
-import { Access, PAGES_PER_BLOCK } from './types.js';
+import { Access, type Advice, NO_ADVICE, PAGES_PER_BLOCK } from './types.js';
 import { type Block, createBlock } from './va-block.js';
 
 /** What fills pages that no node holds. */
@@ -31,6 +31,8 @@ export interface Range extends RangeOptions {
   readonly protection: Intervals<Access>;
   /** Pages of the range that were cloned before they were touched. */
   readonly guards: Intervals<boolean>;
+  /** What was said about the use of its pages; the same for all pages of a block. */
+  readonly advice: Intervals<Advice>;
   /** Subscribers that want to know of invalidations. */
   watchers: number;
   /** How many of its pages have been freed. */
@@ -70,6 +72,7 @@ export class VaSpace {
       reserved,
       protection: new Intervals<Access>(options.writable ? Access.Write : Access.Read),
       guards: new Intervals<boolean>(false),
+      advice: new Intervals<Advice>(NO_ADVICE),
       watchers: 0,
       freedPages: 0,
     };

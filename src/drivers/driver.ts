@@ -93,6 +93,11 @@ export interface Driver {
   readonly memory: number;
   map(page: number, count: number, access: Access, previous: Access, frame: number): void;
   revoke(token: number, page: number, count: number, to: Access): Status;
+  /**
+   * Has the block of 2 MiB that begins at `page` reach host memory (`on`), or the device's own. No thread of the device runs, and
+   * nothing of the block is in its own memory. Only where the description says `coherent`; `revoked` tells when it is done.
+   */
+  remap?(token: number, page: number, on: boolean): Status;
   release(page: number, count: number, frame: number): void;
   wake(page: number, count: number): void;
   /**

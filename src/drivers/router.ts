@@ -82,6 +82,10 @@ export class Router implements Commands {
     return this.driver(processor).revoke(token, page, count, to);
   }
 
+  remap(token: number, processor: ProcessorId, page: number, on: boolean): Status {
+    return this.driver(processor).remap?.(token, page, on) ?? Status.Failed;
+  }
+
   release(node: number, page: number, count: number, frame: number): void {
     this.driver(node).release(page, count, frame);
   }

@@ -158,6 +158,11 @@ export class Audit {
     return this.world.file[block.index * PAGES_PER_BLOCK + page];
   }
 
+  private nodeAt(id: number, block: number): number {
+    const device = this.world.devices[id];
+    return device instanceof ModelDevice && device.remote.has(block) ? 0 : id;
+  }
+
   private checkBacked(device: ModelDevice, id: number): void {
     const { blocks } = this.world.manager.state.va;
     for (let index = 0; index < PAGES / PAGES_PER_BLOCK; index++) {
@@ -180,6 +185,10 @@ export class Audit {
         this.pendingWrite[at >>> 5] |= 1 << (at & 31);
         if (to === Access.None) this.pendingRead[at >>> 5] |= 1 << (at & 31);
       }
+    }
+    for (const { block } of device.remaps) {
+      this.pendingRead.fill(-1, block * WORDS, (block + 1) * WORDS);
+      this.pendingWrite.fill(-1, block * WORDS, (block + 1) * WORDS);
     }
     const { blocks } = this.world.manager.state.va;
     for (let index = 0; index < PAGES / PAGES_PER_BLOCK; index++) {
@@ -251,6 +260,8 @@ export class Audit {
           const theirs: Mask | undefined = block.residences[other]?.scratch;
           for (let word = 0; word < WORDS; word++) {
             const at = block.index * WORDS + word;
+            // Two who reach one memory see each other's writes.
+            if (this.nodeAt(id, block.index) === this.nodeAt(other, block.index)) continue;
             const both = writer.writable[at] & user.readable[at] & ~(mine?.[word] ?? 0) & ~(theirs?.[word] ?? 0);
             if (both !== 0)
               throw new Error(`${pageOf(block.index, word, both)} can be written by ${id} while ${other} uses it`);

@@ -60,6 +60,10 @@ export interface Surroundings {
   readonly weather: Weather;
   /** Copies bytes from where the manager addresses them. */
   readWords(address: number, target: Uint32Array): void;
+  /** The device whose memory others may reach in place. */
+  readonly host: ModelDevice;
+  /** All devices of this kind. */
+  models(): Iterable<ModelDevice>;
   /** Whether a copy that is under way reads this memory. */
   isBeingRead(address: number, bytes: number): boolean;
   trace(text: () => string): void;
@@ -84,6 +88,9 @@ export class ModelDevice implements Driver {
   /** Denied pages: what stands in for them is nobody's content. */
   readonly scratch = new Set<number>();
   dead = false;
+  /** Blocks in which it reaches the host's memory, and switches that are under way. */
+  readonly remote = new Set<number>();
+  readonly remaps: { token: number; block: number; on: boolean }[] = [];
   /** Its memory has died with it. */
   gone = false;
 
@@ -105,13 +112,43 @@ export class ModelDevice implements Driver {
     this.around.trace(() => `  ${this.description.name}: map ${page}+${count} ${previous}->${access}`);
     if (frame !== page) throw new Error(`frame ${frame} of an identity node for page ${page}`);
     for (let at = page; at < page + count; at++) {
-      if (!bit(this.backed, at)) throw new Error(`${this.description.name} is to map page ${at}, which has no memory`);
+      if (!bit(this.homeOf(at).backed, at))
+        throw new Error(`${this.description.name} is to map page ${at}, which has no memory`);
       if (this.access(at) !== previous)
         throw new Error(`page ${at} is mapped ${this.access(at)}, the core says ${previous}`);
       if (this.pendingCopies.some((copy) => covers(copy, at)))
         throw new Error(`page ${at} becomes visible before its copy ends`);
     }
     this.publish(page, count, access);
+  }
+
+  /** Whose memory a page of this device's addresses is in. */
+  homeOf(page: number): ModelDevice {
+    return this.remote.has(Math.floor(page / PAGES_PER_BLOCK)) ? this.around.host : this;
+  }
+
+  remap(token: number, page: number, on: boolean): Status {
+    this.around.trace(
+      () => `  ${this.description.name}: block of ${page} reaches ${on ? 'the host' : 'its own memory'}`,
+    );
+    if (this.dead) return Status.Done;
+    const block = page / PAGES_PER_BLOCK;
+    if (this.threads.length > 0) throw new Error('memory is switched under threads that run');
+    for (let at = page; at < page + PAGES_PER_BLOCK; at++)
+      if (bit(this.backed, at)) throw new Error(`page ${at} is left behind in memory of ${this.description.name}`);
+    if (this.around.random.chance(this.around.weather.later)) {
+      this.remaps.push({ token, block, on });
+      return Status.Pending;
+    }
+    this.switchBlock(block, on);
+    return Status.Done;
+  }
+
+  switchBlock(block: number, on: boolean): void {
+    if (on) this.remote.add(block);
+    else this.remote.delete(block);
+    this.readable.fill(0, block * (PAGES_PER_BLOCK / 32), (block + 1) * (PAGES_PER_BLOCK / 32));
+    this.writable.fill(0, block * (PAGES_PER_BLOCK / 32), (block + 1) * (PAGES_PER_BLOCK / 32));
   }
 
   revoke(token: number, page: number, count: number, to: Access): Status {
@@ -140,8 +177,11 @@ export class ModelDevice implements Driver {
       if (this.pendingCopies.some((copy) => covers(copy, at)))
         throw new Error(`page ${at} is given back while it is being filled`);
       this.setBacked(at, false);
-      clearBit(this.writable, at);
-      clearBit(this.readable, at);
+      for (const model of this.around.models()) {
+        if (model.homeOf(at) !== this) continue;
+        clearBit(model.writable, at);
+        clearBit(model.readable, at);
+      }
     }
     this.words.fill(GARBAGE, page * WORDS_PER_PAGE, (page + count) * WORDS_PER_PAGE);
   }
@@ -165,6 +205,7 @@ export class ModelDevice implements Driver {
     if (this.dead) return Status.Lost;
     if (frame !== page) throw new Error(`frame ${frame} of an identity node for page ${page}`);
     for (let at = page; at < page + count; at++) {
+      if (this.homeOf(at) !== this) throw new Error(`page ${at} of ${this.description.name} is not in its own memory`);
       if (bit(this.backed, at) !== backed)
         throw new Error(`page ${at}: the core says backed ${backed}, memory says the opposite`);
       if (this.access(at) !== Access.None)
@@ -213,16 +254,17 @@ export class ModelDevice implements Driver {
   }
 
   value(page: number): number {
-    const value = this.words[page * WORDS_PER_PAGE];
+    const { words } = this.homeOf(page);
+    const value = words[page * WORDS_PER_PAGE];
     for (let word = 1; word < WORDS_PER_PAGE; word++) {
-      if (this.words[page * WORDS_PER_PAGE + word] !== value)
+      if (words[page * WORDS_PER_PAGE + word] !== value)
         throw new Error(`page ${page} of ${this.description.name} is half copied`);
     }
     return value;
   }
 
   store(page: number, value: number): void {
-    this.words.fill(value, page * WORDS_PER_PAGE, (page + 1) * WORDS_PER_PAGE);
+    this.homeOf(page).words.fill(value, page * WORDS_PER_PAGE, (page + 1) * WORDS_PER_PAGE);
   }
 
   /** The manager writes memory of this node itself, as it does for a file or for a device that copies out. */

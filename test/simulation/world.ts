@@ -4,7 +4,15 @@
  */
 import { checkInvariants } from '../../src/core/invariants.js';
 import { type LaunchArgument, MemoryManager } from '../../src/core/memory-manager.js';
-import { Access, type DenyReason, HOST, PAGES_PER_BLOCK, type ProcessorId, Status } from '../../src/core/types.js';
+import {
+  Access,
+  type Advice,
+  type DenyReason,
+  HOST,
+  PAGES_PER_BLOCK,
+  type ProcessorId,
+  Status,
+} from '../../src/core/types.js';
 import type { Range } from '../../src/core/va-space.js';
 import { Router } from '../../src/drivers/router.js';
 import type { KernelArguments } from '../../src/drivers/simulated/copy-engine.js';
@@ -254,6 +262,8 @@ export class World implements Surroundings {
     { name: 'recycle', weight: 2, can: () => this.memories.some(isRecyclable), act: () => this.recycle() },
     { name: 'zero', weight: 1, can: () => !this.closing && this.memories.length > 0, act: () => this.zero() },
     { name: 'prefetch', weight: 3, can: () => !this.closing && this.memories.length > 0, act: () => this.prefetch() },
+    { name: 'advise', weight: 1, can: () => !this.closing && this.memories.length > 0, act: () => this.advise() },
+    { name: 'remap', weight: 6, can: () => this.modelWith('remaps') !== null, act: () => this.endRemap() },
     { name: 'protect', weight: 1, can: () => !this.closing && this.memories.length > 0, act: () => this.protect() },
     {
       name: 'clone',
@@ -385,7 +395,7 @@ export class World implements Surroundings {
       for (const thread of device.threads) {
         if (thread.page !== -1) list.push(`thread ${thread.id} of ${device.description.name} for page ${thread.page}`);
       }
-      if (device.revokes.length + device.pendingCopies.length > 0)
+      if (device.revokes.length + device.pendingCopies.length + device.remaps.length > 0)
         list.push(`${device.description.name} has work left`);
     }
     if (this.manager.state.saves > 0) list.push(`${this.manager.state.saves} copies for clones`);
@@ -449,7 +459,7 @@ export class World implements Surroundings {
   // --- devices ---------------------------------------------------------------------------------------------------
 
   private addModel(about: { name: string; budgetPages: number; units: number; memorySurvives: boolean }): ModelDevice {
-    const description = { ...about, frames: 'identity', faults: true, addressable: true } as const;
+    const description = { ...about, frames: 'identity', faults: true, addressable: true, coherent: true } as const;
     const id = this.manager.addProcessor(description);
     const device = new ModelDevice(id, description, PAGES, this);
     this.devices[id] = device;
@@ -557,6 +567,7 @@ export class World implements Surroundings {
     else {
       device.die();
       for (const { token } of device.revokes.splice(0)) this.manager.revoked(token);
+      for (const { token } of device.remaps.splice(0)) this.manager.revoked(token);
       for (const copy of device.pendingCopies.splice(0)) {
         device.abandon(copy);
         this.router.completed(copy.token, Status.Lost);
@@ -730,6 +741,34 @@ export class World implements Surroundings {
       this.perhapsEmpty[page] = 0;
       this.shadow[page] = 0;
     }
+  }
+
+  private advise(): void {
+    const { range } = this.random.pick(this.memories);
+    const { random } = this;
+    const first = PAGES_PER_BLOCK * random.below(Math.ceil(range.pages / PAGES_PER_BLOCK));
+    const end = Math.max(first + 1, Math.min(range.reserved, first + PAGES_PER_BLOCK * random.between(1, 3)));
+    const change = random.pick<Partial<Advice>>([
+      { readMostly: random.chance(0.5) },
+      { preferred: random.between(-1, 2) },
+      { accessedBy: random.pick([0, 2, 6, 6]) },
+      { accessedBy: random.pick([0, 2, 6, 6]) },
+      { pattern: random.pick(['normal', 'sequential', 'random'] as const) },
+    ]);
+    this.trace(() => `  advise ${range.first + first} to ${range.first + end}: ${JSON.stringify(change)}`);
+    this.manager.advise(range, first, end, change);
+  }
+
+  private endRemap(): void {
+    const device = this.modelWith('remaps') as ModelDevice;
+    const [{ token, block, on }] = device.remaps.splice(this.random.below(device.remaps.length), 1);
+    device.switchBlock(block, on);
+    this.trace(() => `  switch ${token} is through`);
+    this.manager.revoked(token);
+  }
+
+  *models(): Iterable<ModelDevice> {
+    for (const device of this.devices) if (device instanceof ModelDevice) yield device;
   }
 
   private mayWriteAll(first: number, count: number): boolean {
@@ -1017,7 +1056,15 @@ export class World implements Surroundings {
     }
     this.requests.set(id, (_, failure) => this.startLaunch(launch, failure));
     this.trace(() => `  launch ${id} on ${processor}: ${args.map((a) => `${a.use} ${a.first}+${a.count}`).join(', ')}`);
-    this.manager.launchBegin(id, processor, args);
+    const request = this.ask(() => {
+      const there = this.devices[processor] === device && !this.isDead(processor);
+      if (there) this.manager.launchBegin(id, processor, args);
+      else {
+        this.requests.delete(id);
+        this.startLaunch(launch, 'LOST');
+      }
+    });
+    this.manager.arrange(request, processor, args);
   }
 
   private startLaunch(launch: Launch, failure: DenyReason | null): void {
@@ -1248,7 +1295,7 @@ export class World implements Surroundings {
     const late = id === HOST && reason === 'FREED' && !write;
     this.checkReason(reason, page, id);
     if (late) return;
-    if (id !== HOST && (reason === 'OUT_OF_MEMORY' || reason === 'COPY_FAILED')) {
+    if (id !== HOST && (reason === 'OUT_OF_MEMORY' || reason === 'COPY_FAILED' || this.manager.isRemote(id, page))) {
       this.condemned.add(id);
       return;
     }
@@ -1292,7 +1339,7 @@ export class World implements Surroundings {
 
   // --- what takes time -------------------------------------------------------------------------------------------
 
-  private modelWith(list: 'revokes' | 'pendingCopies'): ModelDevice | null {
+  private modelWith(list: 'revokes' | 'pendingCopies' | 'remaps'): ModelDevice | null {
     for (const device of this.devices) if (device instanceof ModelDevice && device[list].length > 0) return device;
     return null;
   }
