@@ -45,6 +45,8 @@ export interface DeviceSurroundings {
   readonly firstSlot: number;
   readonly base: number;
   readonly bytes: number;
+  /** The memory file of the host. */
+  readonly hostMemory: number;
   eventsOf(id: () => number): DriverEvents;
   kernelOf(code: DriverLaunch['code']): KernelFunction;
   /** A message for whoever reads the program's errors. */
@@ -147,7 +149,7 @@ export class Devices {
         ? new ProcessDevice(
             base,
             bytes,
-            { ...options, budgetPages },
+            { ...options, budgetPages, hostMemory: this.around.hostMemory },
             this.around.eventsOf(() => id),
           )
         : null;

@@ -174,8 +174,20 @@ export class Launches {
       if (record.failure === null) this.start(queue, record);
       else this.finish(queue, record);
     });
-    record.begun = true;
-    this.manager.launchBegin(record.id, device.info.id, args);
+    // Before anything of it runs, while the device stands still, memory is placed as it was advised.
+    this.requests.start(
+      (request) => this.manager.arrange(request, device.info.id, args),
+      () => {
+        if (queue.records[0] !== record) return;
+        if (!device.alive) {
+          record.failure ??= lostError(device, record, device.reason);
+          this.finish(queue, record);
+          return;
+        }
+        record.begun = true;
+        this.manager.launchBegin(record.id, device.info.id, args);
+      },
+    );
   }
 
   private problemOf(device: Device, operation: LaunchOperation, args: readonly NamedArgument[]): WireError | null {

@@ -213,6 +213,7 @@ export class Pager {
       firstSlot: FIRST_DEVICE_SLOT,
       base: this.base,
       bytes: options.bytes,
+      hostMemory: this.hostDriver.node.fd,
       eventsOf: (id) => this.eventsOf(id),
       kernelOf: (code) => this.launches.kernelOf(code),
       warn: (message) => writeError(`onemem: ${message}\n`),
@@ -578,7 +579,8 @@ export class Pager {
     if (device === undefined) return;
     this.launches.denied(device, page, write, reason);
     // Its pages cannot be moved any more, and its thread waits: the device is as good as dead, and must say so.
-    if (reason === 'OUT_OF_MEMORY' || reason === 'COPY_FAILED') this.devices.kill(processor);
+    const hopeless = reason === 'OUT_OF_MEMORY' || reason === 'COPY_FAILED' || this.manager.isRemote(processor, page);
+    if (hopeless) this.devices.kill(processor);
   }
 
   private deniedHost(page: number, write: boolean, thread: number, reason: DenyReason): void {

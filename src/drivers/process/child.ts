@@ -6,7 +6,6 @@
 
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import { MAP_FIXED_NOREPLACE, MAP_NORESERVE, MAP_SHARED, PROT_READ, PROT_WRITE } from '../../linux/constants.js';
-import { closeDescriptor } from '../../linux/libc.js';
 import { mmap } from '../../linux/memory.js';
 import { setParentDeathSignal } from '../../linux/process.js';
 import { MessageSocket } from '../../linux/socket.js';
@@ -37,14 +36,13 @@ function start(): void {
   const message = socket.receive(true);
   if (message === null || message === 'closed') process.exit(1);
   const hello = readJson<Hello>(message.bytes);
-  const [memory] = message.fds;
+  const [memory, hostMemory] = message.fds;
   mmap(hello.bytes, {
     address: hello.base,
     protection: PROT_READ | PROT_WRITE,
     flags: MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
     fd: memory,
   });
-  closeDescriptor(memory);
   settleMapping(hello.base, hello.bytes);
   const faults = Userfaultfd.open({ features: FAULT_FEATURES });
   faults.register(hello.base, hello.bytes, FAULT_MODES);
@@ -66,7 +64,7 @@ function start(): void {
     watch(worker, `unit ${unit}`, up);
   }
   const control = new Worker(new URL('./control.js', import.meta.url), {
-    workerData: { base: hello.base, socket: SOCKET, ports, units: hello.units },
+    workerData: { base: hello.base, socket: SOCKET, ports, units: hello.units, memory, hostMemory, faults: faults.fd },
     transferList: ports,
     name: `${hello.name} control`,
   });

@@ -1,10 +1,19 @@
 /** The control thread of a device's process. It answers the manager at once, since it touches no managed memory. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { PAGE_BYTES } from '../../core/types.js';
-import { MADV_DONTNEED } from '../../linux/constants.js';
-import { madvise } from '../../linux/memory.js';
+import { BLOCK_BYTES, PAGE_BYTES } from '../../core/types.js';
+import {
+  MADV_DONTNEED,
+  MAP_FIXED,
+  MAP_NORESERVE,
+  MAP_SHARED,
+  PROT_READ,
+  PROT_WRITE,
+} from '../../linux/constants.js';
+import { madvise, mmap } from '../../linux/memory.js';
 import { MessageSocket } from '../../linux/socket.js';
+import { Userfaultfd } from '../../linux/userfaultfd.js';
 import type { DriverLaunch } from '../driver.js';
+import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../paged-memory.js';
 import {
   MAX_PACKET_BYTES,
   numberPacket,
@@ -20,14 +29,35 @@ const {
   socket: fd,
   ports,
   units,
+  memory,
+  hostMemory,
+  faults: faultsFd,
 } = workerData as {
   base: number;
   socket: number;
   ports: MessagePort[];
   units: number;
+  memory: number;
+  hostMemory: number;
+  faults: number;
 };
+const faults = Userfaultfd.fromFd(faultsFd, FAULT_FEATURES);
 const socket = new MessageSocket(fd, MAX_PACKET_BYTES);
 parentPort?.postMessage('up');
+
+/** No unit runs meanwhile: between the two calls a touch would not be noticed. */
+function remap(page: number, file: number): void {
+  const address = base + page * PAGE_BYTES;
+  mmap(BLOCK_BYTES, {
+    address,
+    protection: PROT_READ | PROT_WRITE,
+    flags: MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+    fd: file,
+    offset: page * PAGE_BYTES,
+  });
+  settleMapping(address, BLOCK_BYTES);
+  faults.register(address, BLOCK_BYTES, FAULT_MODES);
+}
 
 for (;;) {
   const message = socket.receive(true);
@@ -36,6 +66,9 @@ for (;;) {
   const { bytes } = message;
   if (bytes[0] === Packet.Zap) {
     madvise(base + readNumber(bytes, 1) * PAGE_BYTES, readNumber(bytes, 2) * PAGE_BYTES, MADV_DONTNEED);
+    socket.send(numberPacket(Packet.Zapped, readNumber(bytes, 0)), [], true);
+  } else if (bytes[0] === Packet.Remap) {
+    remap(readNumber(bytes, 1), readNumber(bytes, 2) === 1 ? hostMemory : memory);
     socket.send(numberPacket(Packet.Zapped, readNumber(bytes, 0)), [], true);
   } else if (bytes[0] === Packet.Launch) {
     const launch = readJson<DriverLaunch>(bytes);

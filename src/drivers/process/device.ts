@@ -35,6 +35,8 @@ export interface ProcessDeviceOptions {
   readonly units: number;
   /** Its memory dies with it, as a GPU's does. */
   readonly lossy: boolean;
+  /** The memory file of the host, which the device can reach in place. */
+  readonly hostMemory: number;
   readonly inject?: Injection;
 }
 
@@ -79,6 +81,7 @@ export class ProcessDevice implements Driver {
       faults: true,
       addressable: true,
       units: options.units,
+      coherent: true,
       memorySurvives: !options.lossy,
       // A page that is written is one processor's alone, and its threads load and store as all threads do.
       atomics: true,
@@ -101,7 +104,7 @@ export class ProcessDevice implements Driver {
     this.pidfd = pidfdOpen(this.pid);
     const hello: Hello = { base, bytes, units: options.units, name: options.name };
     try {
-      this.socket.send(jsonPacket(Packet.Hello, hello), [this.node.fd], true);
+      this.socket.send(jsonPacket(Packet.Hello, hello), [this.node.fd, options.hostMemory], true);
     } catch (error) {
       // It has ended already, for example of an option in NODE_OPTIONS that this Node.js does not know; its pidfd says so.
       if (!(error instanceof SystemCallError)) throw error;
@@ -176,9 +179,14 @@ export class ProcessDevice implements Driver {
     // Write access ends at once. The mapping itself only the process can take away, and its control thread does.
     const status = this.node.protectPages(page, count);
     if (to === Rights.Read || status === Status.Lost) return Status.Done;
+    return this.ask(token, numberPacket(Packet.Zap, token, page, count));
+  }
+
+  /** Has the control thread do something that it answers with the token. */
+  private ask(token: number, packet: Uint8Array): Status {
     this.zaps.add(token);
     try {
-      this.socket.send(numberPacket(Packet.Zap, token, page, count), [], true);
+      this.socket.send(packet, [], true);
     } catch (error) {
       // The other end is gone, and its mappings with it.
       if (!(error instanceof SystemCallError)) throw error;
@@ -186,6 +194,10 @@ export class ProcessDevice implements Driver {
       return Status.Done;
     }
     return Status.Pending;
+  }
+
+  remap(token: number, page: number, on: boolean): Status {
+    return this.dead ? Status.Done : this.ask(token, numberPacket(Packet.Remap, token, page, on ? 1 : 0));
   }
 
   release(page: number, count: number): void {

@@ -5,7 +5,7 @@ import type { DriverLaunch, LaunchFailure } from '../driver.js';
 export const MAX_PACKET_BYTES = 128 * 1024;
 
 export const Packet = {
-  /** Manager to device: JSON of Hello, with the descriptor of the node's memory. */
+  /** Manager to device: JSON of Hello, with the descriptors of the node's memory and of the host's. */
   Hello: 1,
   /** Device to manager: the descriptor through which its faults are served. */
   Registered: 2,
@@ -21,6 +21,8 @@ export const Packet = {
   Launched: 7,
   /** Device to manager: JSON of a text; the device could not start. */
   Failed: 8,
+  /** Manager to device: have a block reach host memory (1) or the device's (0). token, page, which. Zapped is the answer. */
+  Remap: 9,
 } as const;
 
 export interface Hello {
