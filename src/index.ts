@@ -10,6 +10,7 @@ export {
   openSpace,
   type SpaceOptions,
 } from './api/address-space.js';
+export type { Advice, AttributeRun, Attributes } from './api/advice.js';
 export type { CopyOptions, CopyPlace } from './api/copy.js';
 export { Device, type DeviceCapabilities, type DeviceMemory } from './api/device.js';
 export { OnememError } from './api/errors.js';

@@ -7,6 +7,7 @@ import { PAGE_BYTES } from '../core/types.js';
 import { view } from '../linux/memory.js';
 import type { ArrayPages, SpaceHandle } from '../pager/protocol.js';
 import type { AddressSpace } from './address-space.js';
+import { type Advice, type Attributes, adviceChange, attributeRuns, blocksAround } from './advice.js';
 import { checkFlag, checkName, checkOptions, isWhole, show } from './arguments.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 import { type Residency, reportResidency } from './residency.js';
@@ -274,6 +275,35 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     const clone = new ManagedArray<T>(this.space, { space, range: id, firstPage, pages, length, type, name });
     clone.indeterminate = this.indeterminate;
     return clone;
+  }
+
+  /**
+   * Says how the array, or a part of it, will be used: whole blocks of 2 MiB around the part. Nothing moves at once and nothing is taken
+   * from anybody; what is not named stays as it was said before. Returns the elements that it covers.
+   */
+  advise(advice: Advice, part: { begin?: number; end?: number } = {}): { begin: number; end: number } {
+    this.assertUsable('advise on');
+    const change = adviceChange(this, advice);
+    const { begin, end } = partOf(this, part);
+    const { range, pages, firstPage } = this.placement;
+    const { first, end: last } = blocksAround(begin, end, bytesOf(this.type), pages);
+    this.space.client.call('advise', { range, first, end: last, change });
+    return this.elementsOf(firstPage + first, last - first);
+  }
+
+  /** What was advised for the array, or a part of it, and where its pages really are. Faults nothing in. */
+  attributes(part: { begin?: number; end?: number } = {}): Attributes {
+    this.assertUsable('report on');
+    const { begin, end } = partOf(this, part);
+    const size = bytesOf(this.type);
+    const { range, pages } = this.placement;
+    const blocks = blocksAround(begin, end, size, pages);
+    const runs = this.space.client.call('attributes', { range, first: blocks.first, end: blocks.end });
+    const names = this.space.processorNames();
+    return {
+      runs: attributeRuns(runs, names, begin, end, PAGE_BYTES / size),
+      residency: this.residency({ begin, end }),
+    };
   }
 
   [Symbol.dispose](): void {

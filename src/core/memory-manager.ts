@@ -390,6 +390,18 @@ export class MemoryManager {
     }
   }
 
+  /** How far the processor reaches host memory in place in pages [first, end). */
+  remoteness(id: ProcessorId, first: number, end: number): 'in place' | 'partly' | 'migrates' {
+    let some = false;
+    let all = true;
+    for (let index = Math.floor(first / PAGES_PER_BLOCK); index * PAGES_PER_BLOCK < end; index++) {
+      const block = this.state.va.blocks.get(index);
+      if (block !== undefined && isRemote(block, id)) some = true;
+      else all = false;
+    }
+    return some ? (all ? 'in place' : 'partly') : 'migrates';
+  }
+
   /** Whether the processor reaches host memory in place at this page. */
   isRemote(id: ProcessorId, page: number): boolean {
     const block = this.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));

@@ -5,7 +5,7 @@ import type { Range, RangeOptions } from '../core/va-space.js';
 import { closeDescriptor } from '../linux/libc.js';
 import type { CoreRequests } from './core-requests.js';
 import type { FileProvider } from './file-provider.js';
-import type { Requests, WireError } from './protocol.js';
+import type { AdviceRun, Requests, WireError } from './protocol.js';
 import type { Providers } from './providers.js';
 import { codeOfDenial, explainDenial, RequestError, wireError } from './wire.js';
 
@@ -139,6 +139,25 @@ export class Arrays {
     if (record === undefined) return;
     record.views += by;
     this.recycle(record);
+  }
+
+  advise({ range: id, first, end, change }: Requests['advise']['in']): void {
+    const record = this.records.get(id);
+    if (record !== undefined) this.manager.advise(record.range, first, end, change);
+  }
+
+  attributes({ range: id, first, end }: Requests['attributes']['in']): AdviceRun[] {
+    const record = this.records.get(id);
+    const runs: AdviceRun[] = [];
+    record?.range.advice.each(first, end, (from, to, advice) => {
+      const remote: AdviceRun['remote'][number][] = [];
+      for (let processor = 1; advice.accessedBy >>> processor !== 0; processor++) {
+        if (((advice.accessedBy >>> processor) & 1) === 0) continue;
+        remote[processor] = this.manager.remoteness(processor, record.range.first + from, record.range.first + to);
+      }
+      runs.push({ first: from, end: to, advice, remote });
+    });
+    return runs;
   }
 
   /** Gives back the addresses of freed arrays that a launch kept in use until now. */

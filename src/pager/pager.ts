@@ -382,6 +382,11 @@ export class Pager {
       case 'protect':
         this.rights.protect(value as Requests['protect']['in'], (failure) => answer(null, failure));
         return undefined;
+      case 'advise':
+        this.arrays.advise(value as Requests['advise']['in']);
+        return null;
+      case 'attributes':
+        return this.arrays.attributes(value as Requests['attributes']['in']);
       case 'discard':
         this.rights.discard(value as Requests['discard']['in'], (failure) => answer(null, failure));
         return undefined;

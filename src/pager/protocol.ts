@@ -3,6 +3,7 @@
  * which the manager reads without an event loop, and an eventfd wakes it; a thread that needs an answer at once waits on a
  * word of shared memory. Faults take none of this.
  */
+import type { Advice } from '../core/types.js';
 import type { DriverLaunch, Injection, LaunchParameter } from '../drivers/driver.js';
 import type { ProviderSource } from './provider-protocol.js';
 
@@ -135,6 +136,9 @@ export interface Requests {
   flush: { in: { firstPage: number; count: number; durable: boolean }; out: { bytes: number } };
   /** Lets everybody do no more than `access` (0: nothing, 1: read, 2: read and write) to whole pages of an array. */
   protect: { in: ArrayPages & { access: 0 | 1 | 2 }; out: null };
+  /** Pages of the range, whole blocks of it. */
+  advise: { in: { range: number; first: number; end: number; change: AdviceChange }; out: null };
+  attributes: { in: { range: number; first: number; end: number }; out: AdviceRun[] };
   /** Forgets the content of whole pages: they read as zero. */
   discard: { in: ArrayPages; out: null };
   /** Has pages read from the file again. */
@@ -167,6 +171,17 @@ export interface Requests {
 }
 
 /** Whole pages of an array. It is named, since its addresses may be another one's by now. */
+export type AdviceChange = Partial<Advice>;
+
+/** What was advised for pages of a range. */
+export interface AdviceRun {
+  readonly first: number;
+  readonly end: number;
+  readonly advice: Advice;
+  /** By processor that is to reach host memory in place: how far it does. */
+  readonly remote: readonly ('in place' | 'partly' | 'migrates' | undefined)[];
+}
+
 export interface ArrayPages {
   readonly range: number;
   readonly name: string;

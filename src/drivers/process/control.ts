@@ -1,14 +1,7 @@
 /** The control thread of a device's process. It answers the manager at once, since it touches no managed memory. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { BLOCK_BYTES, PAGE_BYTES } from '../../core/types.js';
-import {
-  MADV_DONTNEED,
-  MAP_FIXED,
-  MAP_NORESERVE,
-  MAP_SHARED,
-  PROT_READ,
-  PROT_WRITE,
-} from '../../linux/constants.js';
+import { MADV_DONTNEED, MAP_FIXED, MAP_NORESERVE, MAP_SHARED, PROT_READ, PROT_WRITE } from '../../linux/constants.js';
 import { madvise, mmap } from '../../linux/memory.js';
 import { MessageSocket } from '../../linux/socket.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
