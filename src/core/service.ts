@@ -244,9 +244,10 @@ function bringPages(state: State, block: Block, task: Task): Outcome {
     // Not asked for again: while the rest comes, others may push this out, and two that want more than there is would do so for ever.
     task.written = !task.hold;
   }
-  // What may not be written comes for reading at least.
+  // What may not be written comes for reading at least. A clone's pages become its own whoever may read them.
   for (let word = 0; word < WORDS; word++) {
     allowed[word] = task.mask[word] & present(block, word);
+    if (task.kind === 'own') allowed[word] |= task.mask[word] & block.unreadable[word] & ~block.lost[word];
     if (task.access === Access.Write) {
       allowed[word] &= processor.id === HOST ? block.unwritable[word] : block.unwritable[word] | block.pinned[word];
     }
