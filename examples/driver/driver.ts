@@ -12,11 +12,13 @@ import {
   type Driver,
   type DriverContext,
   type DriverLaunch,
+  kernelError,
   type LaunchFailure,
   type LaunchParameter,
   type NumericArray,
   PAGE_BYTES,
   type ProcessorDescription,
+  refuseAsynchronous,
   Status,
   viewOf,
 } from 'onemem/driver';
@@ -165,7 +167,8 @@ class CompressedDevice implements Driver {
         if (parameter.use !== 'in') written.push([parameter, bytes]);
       }
     }
-    this.context.loadKernel(code)(values, { begin, end, size, unit: 0, units: 1 });
+    // Nobody would wait for what it does later.
+    refuseAsynchronous(this.context.loadKernel(code)(values, { begin, end, size, unit: 0, units: 1 }));
     for (const [parameter, bytes] of written) {
       for (const { part, frame, start } of this.piecesOf(parameter, bytes)) {
         const page = part.length === PAGE_BYTES ? part : this.unpack(frame);
@@ -181,7 +184,7 @@ class CompressedDevice implements Driver {
     try {
       return work.next().done === true ? null : undefined;
     } catch (thrown) {
-      const { message, stack } = thrown instanceof Error ? thrown : new Error(String(thrown));
+      const { message, stack } = kernelError(thrown);
       return { code: 'KERNEL_ERROR', message, stack };
     }
   }

@@ -15,3 +15,4 @@ export type {
   LaunchFailure,
   LaunchParameter,
 } from './driver.js';
+export { type KernelError, kernelError, refuseAsynchronous } from './kernel-error.js';

@@ -1,5 +1,5 @@
 /** Opening a space, and data that the CPU, devices and files hand to each other. */
-import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { OnememError } from '../../index.js';
 import {
@@ -9,6 +9,7 @@ import {
   BUFFER_WORDS,
   equal,
   holds,
+  PAGE_BYTES,
   refused,
   same,
   WORDS_PER_BLOCK,
@@ -169,6 +170,56 @@ export const access: readonly Scenario[] = [
       same('a private copy that both wrote', own.data, mixed(changed, 0x51ab_0009));
       same('another array of the same file', array.data, content);
       holds('the file is as it was', readFileSync(path).equals(file));
+    },
+  },
+  {
+    name: 'file_write',
+    devices: 1,
+    holds: 'what the device and the CPU write to an array that shares its file is read there by others after a flush',
+    run: async ({ space, device, folder, watch }) => {
+      const path = join(folder, 'shared');
+      const byteOffset = 2 * PAGE_BYTES;
+      const before = Buffer.alloc(byteOffset, 0xee);
+      const after = Buffer.alloc(1000, 0xdd);
+      let content = pattern(BUFFER_WORDS, 0x51ab_000a);
+      const file = (): Buffer => Buffer.concat([before, new Uint8Array(content.buffer), after]);
+      const isWritten = (what: string): void => holds(`${what}: the file is right`, readFileSync(path).equals(file()));
+      writeFileSync(path, file());
+
+      const array = space.fileArray(Uint32Array, path, {
+        byteOffset,
+        length: content.length,
+        writable: true,
+        shared: true,
+      });
+      await device.run(mix, { data: array, seed: 1 }, { size: content.length });
+      content = mixed(content, 1);
+      equal('bytes of the first flush', await array.flush(), BUFFER_BYTES);
+      isWritten('after the device wrote');
+      equal('bytes of a flush with nothing to write', await array.flush(), 0);
+      same('what the CPU reads', array.data, content);
+
+      // One page each by the CPU and the device, in a block that both have.
+      const [cpu, dev] = [WORDS_PER_BLOCK + 5, WORDS_PER_BLOCK + 9 * WORDS_PER_PAGE];
+      array.data[cpu] = content[cpu] = 7;
+      await device.run(mix, { data: array, seed: 2 }, { size: content.length, begin: dev, end: dev + 1 });
+      content[dev] = mixed(content, 2)[dev];
+      await array.flush();
+      isWritten('after both wrote');
+
+      // Another program writes the file.
+      content = pattern(BUFFER_WORDS, 0x51ab_000b);
+      writeFileSync(path, file());
+      await array.reload();
+      const reread = watch();
+      same('what the device read after a reload', await seenBy(device, array), content);
+      holds('the file was read again', reread(device).bytesFromFiles + reread('host').bytesFromFiles > 0);
+      same('what the CPU reads after a reload', array.data, content);
+
+      await device.run(mix, { data: array, seed: 3 }, { size: content.length });
+      content = mixed(content, 3);
+      await space.close();
+      isWritten('after the space was closed');
     },
   },
   {
