@@ -29,7 +29,7 @@ const stages = [
     seconds: 400,
   },
   { name: 'conformance', run: ['npm', 'run', '-s', 'conformance'], seconds: 300 },
-  { name: 'suite', run: ['npm', 'run', '-s', 'suite-test'], seconds: 400 },
+  { name: 'suite', run: ['npm', 'run', '-s', 'suite-test'], seconds: 700 },
   { name: 'node versions', run: ['npm', 'run', '-s', 'node-versions'], seconds: 600 },
   {
     name: 'simulation',

@@ -25,8 +25,6 @@ const WHOLE_PIECE_PAGES = 64;
 /** Work items that a device runs together. */
 const WORK_GROUP = 1024;
 const CACHE_LINE = 64;
-/** How far behind its answers the device is, where it answers too early. */
-const LATE_MS = 20;
 
 class BrokenDevice implements Driver {
   readonly kind = 'broken';
@@ -34,7 +32,7 @@ class BrokenDevice implements Driver {
   readonly description: ProcessorDescription;
   private readonly inner: SimulatedDevice;
   /** What has been answered and not been done. */
-  private readonly late: { readonly dueMs: number; readonly action: () => void }[] = [];
+  private readonly late: (() => void)[] = [];
   private readonly endedLaunches = new Set<number>();
   private calls = 0;
 
@@ -83,7 +81,7 @@ class BrokenDevice implements Driver {
     }
     if (this.faults.has('maps before the copy ends')) {
       this.inner.map(page, count, access, 0, frame);
-      this.later(() => this.copyIn(address, count, frame));
+      this.late.push(() => this.copyIn(address, count, frame));
       return Status.Done;
     }
     const status = this.inner.transferIn(token, address, page, count, frame, access, backed);
@@ -101,11 +99,10 @@ class BrokenDevice implements Driver {
     }
     this.endedLaunches.add(launch.id);
     this.context.events.launched(launch.id, null);
-    this.later(() => this.inner.launch(launch));
+    this.late.push(() => this.inner.launch(launch));
   }
 
   progress(): boolean {
-    if (this.late.length > 0 && performance.now() >= this.late[0].dueMs) this.late.shift()?.action();
     return this.inner.progress();
   }
 
@@ -118,8 +115,9 @@ class BrokenDevice implements Driver {
     this.inner.close();
   }
 
-  private later(action: () => void): void {
-    this.late.push({ dueMs: performance.now() + LATE_MS, action });
+  /** Does what it has been too late with, once somebody has seen that. */
+  private catchUp(): void {
+    for (const action of this.late.splice(0)) action();
   }
 
   private copyIn(address: number, count: number, frame: number): void {
@@ -163,11 +161,15 @@ class BrokenDevice implements Driver {
       transferred: (token, status) => {
         if (this.faults.has('never answers a copy') && this.every(5)) return;
         events.transferred(token, status);
+        // The host has what was there before the launch.
+        if (this.faults.has('ends launches before they run')) this.catchUp();
         if (this.faults.has('answers twice')) events.transferred(token, status);
       },
       revoked: (token) => events.revoked(token),
       launched: (id, failure) => {
         if (!this.endedLaunches.delete(id)) events.launched(id, failure);
+        // The kernel has run over what was there before the copies.
+        if (this.faults.has('maps before the copy ends')) this.catchUp();
       },
       died: (reason) => events.died(reason),
     };
