@@ -28,13 +28,13 @@ module.exports = {
         '^src/trace/',
         '^src/sim/',
         '^src/drivers/simulated/',
-        '^src/drivers/(driver|kernel-error)\\.ts$',
+        '^src/drivers/driver\\.ts$',
       ],
       'A replay runs on a virtual clock and must not reach the real machine.',
     ),
     only(
       'drivers/simulated',
-      ['^src/core/', '^src/drivers/simulated/', '^src/drivers/(driver|kernel-error)\\.ts$'],
+      ['^src/core/', '^src/drivers/simulated/', '^src/drivers/driver\\.ts$'],
       'The simulated device lives in memory: it runs wherever the core runs.',
     ),
     {

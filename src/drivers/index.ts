@@ -1,5 +1,6 @@
 /** `onemem/driver`: what a driver of a device is, for those who write one. docs/drivers.md says how. */
 export { bytesOf, type ElementType, type NumericArray, viewOf } from '../core/elements.js';
+export { type KernelError, kernelError, refuseAsynchronous } from '../core/kernel-error.js';
 export { Access, PAGE_BYTES, type ProcessorDescription, Status } from '../core/types.js';
 export type {
   ByteAccess,
@@ -15,4 +16,3 @@ export type {
   LaunchFailure,
   LaunchParameter,
 } from './driver.js';
-export { type KernelError, kernelError, refuseAsynchronous } from './kernel-error.js';

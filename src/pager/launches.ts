@@ -2,7 +2,7 @@
 import { bytesOf } from '../core/elements.js';
 import { kernelError } from '../core/kernel-error.js';
 import type { LaunchArgument, MemoryManager } from '../core/memory-manager.js';
-import { type DenyReason, PAGE_BYTES } from '../core/types.js';
+import { Access, type DenyReason, PAGE_BYTES } from '../core/types.js';
 import type { Range } from '../core/va-space.js';
 import type { DriverLaunch, LaunchFailure } from '../drivers/driver.js';
 import { compileKernel, type KernelFunction, loadKernel } from '../drivers/kernel-loader.js';
@@ -207,6 +207,8 @@ export class Launches {
       }
     }
     const { faults, budgetPages } = device.driver.description;
+    const closed = this.closedPage(args, faults);
+    if (closed !== -1) return this.arrays().denialError('NO_ACCESS', closed, `kernel ${kernelName}`, false);
     if (faults) return null;
     const pages = this.manager.launchPages(args);
     if (pages <= budgetPages) return null;
@@ -216,6 +218,26 @@ export class Launches {
         `${budgetPages * PAGE_BYTES} bytes; launch it over smaller arrays, or use a device with page faults`,
       { requestedBytes: pages * PAGE_BYTES, budgetBytes: budgetPages * PAGE_BYTES, node: device.info.name },
     );
+  }
+
+  /**
+   * The first page that may not even be read of an array that the launch cannot do without, or -1. It must be known before the launch's
+   * `out` arrays are emptied. A device with page faults may leave out pages that it must not touch, if there are others.
+   */
+  private closedPage(args: readonly NamedArgument[], faults: boolean): number {
+    for (const { first, count, use } of args) {
+      const range = this.manager.state.va.rangeOfPage(first);
+      if (use === 'out' || range === undefined) continue;
+      let page = -1;
+      let closed = 0;
+      range.protection.each(first - range.first, first - range.first + count, (from, to, allowed) => {
+        if (allowed >= Access.Read) return;
+        if (page === -1) page = range.first + from;
+        closed += to - from;
+      });
+      if (closed > 0 && (!faults || closed === count)) return page;
+    }
+    return -1;
   }
 
   /** A page of the arguments that the failure is about. */

@@ -8,5 +8,6 @@ import { access } from './access.js';
 import { failures } from './failures.js';
 import { figures } from './figures.js';
 import { migration } from './migration.js';
+import { rights } from './rights.js';
 
-export const scenarios: readonly Scenario[] = [...access, ...migration, ...failures, ...figures];
+export const scenarios: readonly Scenario[] = [...access, ...migration, ...rights, ...failures, ...figures];

@@ -1,0 +1,195 @@
+/** Rights that change while arrays are in use, and what is told of pages. */
+import { BUFFER_BYTES, BUFFER_WORDS, equal, holds, PAGE_BYTES, refused, same, WORDS_PER_PAGE } from '../context.js';
+import { copy, mix, mixed, pattern } from '../kernels.js';
+import type { Scenario } from '../suite.js';
+import { onDevice, seenBy } from './common.js';
+
+/** Pages that are treated alike lie together: 64 KiB, as much as a device brings at once. */
+const GROUP_WORDS = 16 * WORDS_PER_PAGE;
+const GROUP_BYTES = 16 * PAGE_BYTES;
+
+export const rights: readonly Scenario[] = [
+  {
+    name: 'anon_read_prot',
+    devices: 1,
+    holds: "a device cannot read what is protected 'none', wherever it is; neither source nor destination changes",
+    run: async ({ device, words, prefetch, watch }) => {
+      for (const place of ['host', 'device', 'both'] as const) {
+        const what = `with the source on ${place}`;
+        const [source, destination] = [words(), words()];
+        let content = pattern(BUFFER_WORDS, 0x51ab_0090);
+        if (place === 'device') content = await onDevice(device, source, 0x51ab_0090);
+        else source.data.set(content);
+        if (place === 'both') await prefetch(source, device);
+        const other = pattern(BUFFER_WORDS, 0x51ab_0091);
+        destination.data.set(other);
+        await source.protect('none');
+        const moved = watch();
+        await refused(`a launch ${what}`, 'ACCESS_DENIED', () =>
+          device.run(copy, { source, destination }, { size: BUFFER_WORDS }),
+        );
+        equal(`bytes of the source that moved ${what}`, moved(device).bytesIn + moved('host').bytesIn, 0);
+        same(`the destination ${what}`, destination.data, other);
+        await source.protect('readwrite');
+        same(`what the device reads when it may, ${what}`, await seenBy(device, source), content);
+        same(`the source ${what}`, source.data, content);
+      }
+    },
+  },
+  {
+    name: 'anon_write_prot',
+    devices: 1,
+    holds: 'a device reads what may only be read, also where nobody wrote, and cannot write it until it may be written',
+    run: async ({ device, words, prefetch }) => {
+      for (const place of ['untouched', 'host', 'device', 'both'] as const) {
+        const what = `with the array on ${place}`;
+        const array = words();
+        let content = place === 'untouched' ? new Uint32Array(BUFFER_WORDS) : pattern(BUFFER_WORDS, 0x51ab_0092);
+        if (place === 'device') content = await onDevice(device, array, 0x51ab_0092);
+        else if (place !== 'untouched') array.data.set(content);
+        if (place === 'both') await prefetch(array, device);
+        await array.protect('read');
+        same(`what the device reads ${what}`, await seenBy(device, array), content);
+        const run = (): Promise<void> => device.run(mix, { data: array, seed: 5 }, { size: BUFFER_WORDS });
+        await refused(`a launch that writes ${what}`, 'ACCESS_DENIED', run);
+        same(`the data after it ${what}`, array.data, content);
+        same(`what the device reads after it ${what}`, await seenBy(device, array), content);
+        await array.protect('readwrite');
+        await run();
+        same(`the data after the same launch, allowed, ${what}`, array.data, mixed(content, 5));
+      }
+    },
+  },
+  {
+    name: 'migrate_mixed',
+    devices: 2,
+    holds:
+      'one call migrates what may be: zero pages, read-only ones, written ones, those on the other device; what is protected or freed stays',
+    run: async ({ space, words, prefetch, watch }) => {
+      const [one, two] = space.devices;
+      const names = ['none', 'hole', 'zero', 'read', 'written', 'peer', 'peer alone'];
+      const array = words(names.length * GROUP_WORDS);
+      const begin = (name: string): number => names.indexOf(name) * GROUP_WORDS;
+      const part = (name: string): { begin: number; end: number } => ({
+        begin: begin(name),
+        end: begin(name) + GROUP_WORDS,
+      });
+      const content = await onDevice(two, array, 0x51ab_0094);
+      await array.discard(part('zero'));
+      content.fill(0, begin('zero'), begin('zero') + GROUP_WORDS);
+      // All that the CPU touches is at home alone, or there and on the peer.
+      for (const name of ['none', 'read', 'written']) {
+        for (let at = begin(name); at < begin(name) + GROUP_WORDS; at++) content[at] = array.data[at] ^= 0x55;
+      }
+      for (let at = begin('peer'); at < begin('peer') + GROUP_WORDS; at++) equal('word', array.data[at], content[at]);
+      await array.protect('none', part('none'));
+      await array.protect('read', part('read'));
+      array.free(part('hole'));
+
+      const moved = watch();
+      for (const name of names) {
+        const { begin: from, end } = part(name);
+        const there = await prefetch(array, one, from, end);
+        equal(`bytes of ${name} that are there`, there, name === 'none' || name === 'hole' ? 0 : GROUP_BYTES);
+      }
+      equal('bytes copied to it', moved(one).bytesIn, 4 * GROUP_BYTES);
+      equal('bytes made there', moved(one).bytesZeroed, GROUP_BYTES);
+      equal('bytes of all that are there', await prefetch(array, one), 5 * GROUP_BYTES);
+      equal('bytes on it', array.residency().bytes[one.name], 5 * GROUP_BYTES);
+      await array.protect('readwrite', part('none'));
+      for (const name of names) {
+        if (name === 'hole') continue;
+        const { begin: from, end } = part(name);
+        same(`what the CPU reads of ${name}`, array.data.subarray(from, end), content.subarray(from, end));
+      }
+    },
+  },
+  {
+    name: 'snapshot',
+    devices: 2,
+    holds:
+      'residency() tells seven kinds of pages apart: protected, freed, zero, read-only, written, on either device; and moves nothing',
+    run: async ({ space, words, prefetch, watch }) => {
+      const [one, two] = space.devices;
+      const names = ['none', 'hole', 'zero', 'read', 'written', 'own', 'peer'];
+      const array = words(names.length * GROUP_WORDS);
+      const content = pattern(array.length, 0x51ab_0096);
+      const part = (name: string): { begin: number; end: number } => {
+        const begin = names.indexOf(name) * GROUP_WORDS;
+        return { begin, end: begin + GROUP_WORDS };
+      };
+      for (const name of names) {
+        const { begin, end } = part(name);
+        if (name === 'zero') content.fill(0, begin, end);
+        else array.data.set(content.subarray(begin, end), begin);
+      }
+      // A touch at a border may have brought neighbours along.
+      await array.discard(part('zero'));
+      await prefetch(array, one, part('own').begin, part('own').end);
+      await prefetch(array, two, part('peer').begin, part('peer').end);
+      await array.protect('none', part('none'));
+      await array.protect('read', part('read'));
+      array.free(part('hole'));
+
+      const moved = watch();
+      const told = new Map<string, string>();
+      for (const name of names) {
+        const { begin, end } = part(name);
+        const kinds = new Set(
+          array
+            .residency({ begin, end })
+            .runs.map(({ state, nodes, rights, access }) => JSON.stringify([state, nodes, rights, access])),
+        );
+        equal(`kinds of pages of ${name}: ${[...kinds].join(' and ')}`, kinds.size, 1);
+        told.set(name, [...kinds][0]);
+      }
+      equal(`kinds of pages: ${[...told].join('; ')}`, new Set(told.values()).size, names.length);
+      const says = (name: string, text: string): void =>
+        holds(`${name} is told as ${text}: ${told.get(name)}`, told.get(name)?.includes(text) === true);
+      says('none', '"none"');
+      says('hole', '"freed"');
+      says('zero', '"zero"');
+      says('read', '"read"');
+      says('written', '"host":"write"');
+      says('own', one.name);
+      says('peer', two.name);
+      for (const processor of ['host', one, two] as const) {
+        const { bytesIn, bytesZeroed, readFaults, writeFaults } = moved(processor);
+        equal('what moved or was touched', bytesIn + bytesZeroed + readFaults + writeFaults, 0);
+      }
+      await array.protect('readwrite', part('none'));
+      for (const name of names) {
+        const { begin, end } = part(name);
+        if (name !== 'hole') same(`the data of ${name}`, array.data.subarray(begin, end), content.subarray(begin, end));
+      }
+      holds('it is one array', array.byteLength < BUFFER_BYTES);
+    },
+  },
+  {
+    name: 'migrate_discarded',
+    devices: 1,
+    holds: 'what was discarded migrates without a copy, there and back, and reads as zeros',
+    run: async ({ device, words, prefetch, watch }) => {
+      const zeros = new Uint32Array(BUFFER_WORDS);
+      const array = words();
+      array.data.set(pattern(BUFFER_WORDS, 0x51ab_0098));
+      await array.discard();
+      const there = watch();
+      equal('bytes that are there', await prefetch(array, device), BUFFER_BYTES);
+      equal('bytes copied there', there(device).bytesIn, 0);
+      same('what the device reads', await seenBy(device, array), zeros);
+      same('what the CPU reads', array.data, zeros);
+
+      const content = await onDevice(device, array, 0x51ab_0099);
+      const [begin, end] = [BUFFER_WORDS / 4, (BUFFER_WORDS / 4) * 3];
+      await array.discard({ begin, end });
+      content.fill(0, begin, end);
+      const back = watch();
+      equal('bytes that are home', await prefetch(array, 'host'), BUFFER_BYTES);
+      equal('bytes copied home', back('host').bytesIn, BUFFER_BYTES / 2);
+      same('what the CPU reads where half was discarded', array.data, content);
+      await device.run(mix, { data: array, seed: 6 }, { size: BUFFER_WORDS });
+      same('what comes of it', array.data, mixed(content, 6));
+    },
+  },
+];
