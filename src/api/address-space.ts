@@ -580,10 +580,29 @@ function toBytes(what: string, value: number | string): number {
   return size;
 }
 
-function checkInjection(inject: unknown): void {
-  if (inject === undefined) return;
+function injectionOf(inject: unknown): { inject?: Injection } {
+  if (inject === undefined) return {};
   checkOptions('inject', inject);
-  checkSize('refuseLargerThanPages', (inject as Partial<Injection>).refuseLargerThanPages, 1);
+  const { refuseLargerThanPages } = inject as Injection;
+  checkSize('refuseLargerThanPages', refuseLargerThanPages, 1);
+  return { inject: { refuseLargerThanPages } };
+}
+
+/** What users are not told of must not surprise them either: an object may have these names for other reasons. */
+function internalOptions({ prefetch, crash, heartbeatLimitMs }: SpaceOptions): Partial<ManagerOptions> {
+  const density = isObject(prefetch) && typeof prefetch.thresholdPercent === 'number';
+  if (!(prefetch === undefined || prefetch === 'tree' || prefetch === 'none' || density)) {
+    throw typeError('OPTIONS', `prefetch of a space is 'tree', 'none' or { thresholdPercent }, not ${show(prefetch)}`);
+  }
+  if (crash !== undefined && typeof crash !== 'string') {
+    throw typeError('OPTIONS', `crash is the name of a way to end, not ${show(crash)}`);
+  }
+  if (heartbeatLimitMs !== undefined) checkSize('heartbeatLimitMs', heartbeatLimitMs, 1);
+  return {
+    ...(prefetch === undefined ? {} : { prefetch }),
+    ...(crash === undefined ? {} : { crash }),
+    ...(heartbeatLimitMs === undefined ? {} : { heartbeatLimitMs }),
+  };
 }
 
 function deviceOptions(devices: readonly DeviceSpecification[]): DeviceOptions[] {
@@ -607,7 +626,7 @@ function deviceOptions(devices: readonly DeviceSpecification[]): DeviceOptions[]
     }
     checkName(`device ${index}`, name);
     if (kind !== 'custom') checkFlag(`lossy of device ${name}`, device.lossy);
-    checkInjection(inject);
+    const injection = injectionOf(inject);
     if (names.has(name))
       throw argumentError('DEVICE_NAME', `two devices are named ${name}; give each a name of its own`);
     names.add(name);
@@ -629,7 +648,7 @@ function deviceOptions(devices: readonly DeviceSpecification[]): DeviceOptions[]
       units,
       lossy: kind === 'simulated' || (kind === 'process' && device.lossy === true),
       ...(kind === 'custom' ? { driver: driverModule(name, device) } : {}),
-      ...(inject === undefined ? {} : { inject }),
+      ...injection,
     };
   });
 }
@@ -666,7 +685,8 @@ export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpac
   checkOptions('openSpace()', options);
   checkFlag('userModeOnly', options.userModeOnly);
   checkFlag('checkInvariants', options.checkInvariants);
-  checkInjection(options.inject);
+  const injection = injectionOf(options.inject);
+  const internal = internalOptions(options);
   const devices = deviceOptions(options.devices ?? []);
   const bytes =
     Math.ceil(toBytes('addressSpace', options.addressSpace ?? DEFAULT_SPACE_BYTES) / BLOCK_BYTES) * BLOCK_BYTES;
@@ -700,11 +720,9 @@ export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpac
     hostBudgetBytes,
     userModeOnly: options.userModeOnly ?? false,
     devices,
-    ...(options.prefetch === undefined ? {} : { prefetch: options.prefetch }),
     checkInvariants: options.checkInvariants ?? false,
-    ...(options.inject === undefined ? {} : { inject: options.inject }),
-    ...(options.crash === undefined ? {} : { crash: options.crash }),
-    ...(options.heartbeatLimitMs === undefined ? {} : { heartbeatLimitMs: options.heartbeatLimitMs }),
+    ...injection,
+    ...internal,
   };
   const sentinel = new Worker(new URL('../pager/sentinel.js', import.meta.url), {
     workerData: manager,

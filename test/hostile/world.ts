@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import {
   AddressSpace,
   addressView,
-  type Device,
   ManagedArray,
   type NumericArray,
   openSpace,
@@ -103,6 +102,13 @@ interface Homes {
   readonly closedHandles: { space: unknown; array: unknown };
   readonly closedStream: Stream;
   readonly closedEvent: StreamEvent;
+  readonly freed: ManagedArray;
+  readonly freedHandle: unknown;
+  readonly disposed: Stream;
+  /** Read and written by address; nobody frees it, since a touch of what has been freed ends the process. */
+  readonly words: ManagedArray;
+  /** Waited for, and not freed either. */
+  readonly counters: ManagedArray;
   readonly victims: readonly Victims[];
   /** Bytes of the two spaces when only the victims are in them. */
   readonly allocated: readonly number[];
@@ -159,6 +165,13 @@ export class Field {
     const closedStream = closed.devices[0].stream();
     const closedEvent = closedStream.record();
     await closed.close();
+    const freed = simulated.array(Float32Array, 10, { name: 'freed' });
+    const freedHandle = freed.handle;
+    freed.free();
+    const disposed = simulated.devices[0].stream();
+    disposed[Symbol.dispose]();
+    const words = both.bytes(400, { name: 'words' });
+    const counters = simulated.array(Int32Array, 10, { name: 'counters' });
     const victims = [new Victims(both, 1), new Victims(simulated, 2)];
     // The thread for files is started by the first of them.
     for (const { arrays } of victims) await arrays[0].writeTo(this.fd('both'), { position: 0 });
@@ -172,6 +185,11 @@ export class Field {
       closedHandles,
       closedStream,
       closedEvent,
+      freed,
+      freedHandle,
+      disposed,
+      words,
+      counters,
       victims,
       allocated,
     };
@@ -201,24 +219,13 @@ export class World {
   private readonly pools: Record<Pool, unknown[]>;
   private readonly opened: AddressSpace[] = [];
   private readonly ownVictims: Victims | null;
-  /** Read and written by address; nobody frees it, since a touch of what has been freed ends the process. */
-  readonly words: ManagedArray;
-  /** Waited for, and not freed either. */
-  private readonly counters: ManagedArray;
 
   private constructor(
     private readonly field: Field,
     private readonly homes: Homes,
     readonly mortal: AddressSpace | null,
   ) {
-    const { both, simulated, wreck, closed, victims } = homes;
-    this.words = both.bytes(400, { name: 'words' });
-    this.counters = simulated.array(Int32Array, 10, { name: 'counters' });
-    const freed = simulated.array(Float32Array, 10, { name: 'freed' });
-    const freedHandle = freed.handle;
-    freed.free();
-    const disposed = simulated.devices[0].stream();
-    disposed[Symbol.dispose]();
+    const { both, simulated, wreck, closed, victims, freed, freedHandle, disposed, words, counters } = homes;
     const prey: ManagedArray[] = [
       both.array(Float32Array, 3000, { name: 'first prey' }),
       simulated.array(Float32Array, 1000, { name: 'second prey' }),
@@ -244,8 +251,8 @@ export class World {
       event: [streams[0].record(), streams[1].record(), homes.closedEvent],
       kernel: [...KERNELS],
       // A touch of what has been freed ends the process, so that the others are refused before.
-      counter: [this.counters, this.counters, this.counters, freed, homes.closedArray, kept[0]],
-      'address view': [addressView(this.words), addressView()],
+      counter: [counters, counters, counters, freed, homes.closedArray, kept[0]],
+      'address view': [addressView(words), addressView()],
       'space handle': [both.handle, simulated.handle, wreck.handle, homes.closedHandles.space],
       'array handle': [...prey.map(({ handle }) => handle), freedHandle, homes.closedHandles.array],
     };
@@ -290,6 +297,11 @@ export class World {
     this.pools['array handle'].push(...prey.map(({ handle }) => handle));
   }
 
+  /** The array whose words have addresses. */
+  get words(): ManagedArray {
+    return this.homes.words;
+  }
+
   pick(pool: Pool, index: number): unknown {
     return this.pools[pool][index % this.pools[pool].length];
   }
@@ -325,7 +337,6 @@ export class World {
     const { both, simulated, victims, allocated } = this.homes;
     for (const space of [both, simulated]) {
       assert.ok(!space.isClosed, 'a space was closed that nobody closed');
-      for (const device of space.devices) assert.ok((device as Device).stats().alive, `${device.name} is gone`);
       space.checkInvariants();
     }
     for (const each of victims) each.check();
@@ -334,14 +345,13 @@ export class World {
       this.ownVictims?.check();
     }
     for (const stream of this.pools.stream as Stream[]) stream[Symbol.dispose]();
-    this.words.free();
-    this.counters.free();
     for (const array of this.pools.prey as ManagedArray[]) array.free();
     for (const space of [...this.opened, this.mortal])
       if (space !== null) await settled(space.close(), 'closing a space');
     for (const [index, space] of [both, simulated].entries()) {
-      space.checkInvariants();
-      assert.equal(space.stats().allocatedBytes, allocated[index], 'bytes allocated when every array has been freed');
+      const { processors, allocatedBytes } = space.stats();
+      for (const { name, alive } of processors) assert.ok(alive, `${name} is gone`);
+      assert.equal(allocatedBytes, allocated[index], 'bytes allocated when every array has been freed');
     }
   }
 }
