@@ -6,7 +6,7 @@
  *   npm run -s hostile -- --seed 1 --path 17:3      the sequence that failed, again
  */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -30,6 +30,7 @@ if (!Number.isSafeInteger(seed) || !(Number.isSafeInteger(runs) && runs > 0) || 
 
 const folder = mkdtempSync(join(tmpdir(), 'onemem-hostile-log-'));
 const log = join(folder, 'log');
+writeFileSync(log, '');
 console.log(`seed ${seed}, ${runs} sequences${path === '' ? '' : ` from ${path} on`}`);
 const work = fileURLToPath(new URL('./work.js', import.meta.url));
 const child = spawn(process.execPath, ['--enable-source-maps', work, String(seed), String(runs), path, log], {

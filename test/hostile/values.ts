@@ -1,6 +1,6 @@
 /** What is handed to the functions of the API: a good deal of it wrong, in every way that a program may get wrong. */
 import fc from 'fast-check';
-import { f32, i64, u8 } from '../../src/index.js';
+import { f32, i64, type ManagedArray, u8 } from '../../src/index.js';
 import { KERNELS } from './kernels.js';
 import type { Pool, World } from './world.js';
 
@@ -168,6 +168,15 @@ export const address = mostly(
     make: (world: World) => world.words.address + BigInt(offset),
   })),
 );
+export const rights = mostly(choice({ "'none'": 'none', "'read'": 'read', "'readwrite'": 'readwrite' }), 8);
+/** Of any array, and of what is beside them. */
+export const anyAddress = mostly(
+  fc.tuple(from('readable'), fc.integer({ min: -4096, max: 20_000 })).map(([array, offset]) => ({
+    text: `the address ${offset} bytes into ${array.text}`,
+    make: (world: World) => (array.make(world) as ManagedArray).address + BigInt(offset),
+  })),
+  8,
+);
 export const counterIndex = mostly(whole(0, 9), 6);
 export const counterValue = mostly(whole(0, 2), 6);
 /** Not for ever: a wait whose element does not change is no mistake. */
@@ -189,6 +198,9 @@ export const wordType = mostly(
 export const word = mostly(choice({ '5': 5, '5n': 5n, '-1': -1, '1e300': 1e300 }), 6);
 export const array = mostly(from('prey'));
 export const part = mostly(record({ begin, end }), 6);
+/** Where pages begin, for elements of four bytes. */
+const pageStart = fc.constantFrom(...[0, 1024, 2048, 3000].map((value) => literal(String(value), () => value)));
+export const pagePart = fc.oneof(part, record({ begin: pageStart, end: pageStart }));
 const name = mostly(choice({ "'named'": 'named', "''": '' }), 3);
 export const length = mostly(whole(1, 6000), 3);
 export const arrayOptions = mostly(record({ name }), 3);
