@@ -48,6 +48,15 @@ export {
   type Rights,
   type TransferOptions,
 } from './api/managed-array.js';
+export {
+  attachNotifier,
+  type InvalidatedElements,
+  type InvalidationEvent,
+  Notifier,
+  type NotifierHandle,
+  SequenceReader,
+  type WatchOptions,
+} from './api/notifier.js';
 export type { PointerAttributes } from './api/pointer.js';
 export type { ProvidedArrayOptions } from './api/provided-array.js';
 export type { Residency, ResidencyRun } from './api/residency.js';
@@ -56,5 +65,12 @@ export { StreamEvent } from './api/stream-event.js';
 export type { WaitResult } from './api/wait.js';
 export type { AddressView, WordOf, WordType } from './core/address-view.js';
 export type { ElementType, NumericArray } from './core/elements.js';
+export type {
+  CreateNotifier,
+  Invalidation,
+  InvalidationReason,
+  NotifierFacts,
+  NotifierFunctions,
+} from './pager/notifier-protocol.js';
 export type { Injection, ProcessorStats, SpaceHandle, SpaceStats } from './pager/protocol.js';
 export type { FillFunction, FillRequest, ProvidedArrayFacts } from './pager/provider-protocol.js';

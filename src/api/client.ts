@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { BroadcastChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import { notifyEventfd } from '../linux/eventfd.js';
 import { threadId } from '../linux/process.js';
+import type { Notice } from '../pager/notifier-protocol.js';
 import {
   type ClientHello,
   Control,
@@ -36,6 +37,8 @@ export class Client {
   private readonly calls = new Map<string, () => void>();
   /** Those that streams have called, while they run. */
   private readonly running = new Set<string>();
+  /** What is done with the notices of subscriptions. */
+  private readonly notices = new Map<number, (notice: Notice) => void>();
   private nextId = 1;
   private refs = 0;
   private closed = false;
@@ -47,6 +50,13 @@ export class Client {
   ) {
     this.control = new Int32Array(handle.control);
     this.assertOpen('cannot attach');
+    if (threadId() === Atomics.load(this.control, Control.ManagerThread)) {
+      throw new OnememError(
+        'MANAGER_THREAD',
+        "cannot attach: this is the thread of the space's manager, which would wait for itself; a module that runs here may use the memory " +
+          'that it was handed, and tables of its own',
+      );
+    }
     const client = randomUUID();
     this.channel = new BroadcastChannel(clientChannel(handle.name, client));
     this.channel.onmessage = (message) => this.handle_((message as unknown as { data: FromManager }).data);
@@ -141,6 +151,17 @@ export class Client {
     if (this.running.delete(`${stream} ${sequence}`)) this.tell('called', { stream, sequence, error });
   }
 
+  /** Has `listener` called for each notice of a subscription, in a turn of the event loop of its own; null: no more. */
+  onNotice(subscription: number, listener: ((notice: Notice) => void) | null): void {
+    if (listener === null) this.notices.delete(subscription);
+    else this.notices.set(subscription, listener);
+  }
+
+  /** A number that no other subscription of the space has. */
+  newNotifier(): number {
+    return Atomics.add(this.control, Control.Notifiers, 1) + 1;
+  }
+
   /** A number that no other stream of the space has. */
   newStream(): number {
     return Atomics.add(this.control, Control.Streams, 1) + 1;
@@ -212,6 +233,9 @@ export class Client {
       setImmediate(() => {
         if (this.running.has(key)) run();
       });
+    } else if ('notice' in message) {
+      const { notice } = message;
+      setImmediate(() => this.notices.get(notice.subscription)?.(notice));
     } else if ('event' in message) {
       const key = `${message.event.stream} ${message.event.sequence}`;
       this.calls.delete(key);

@@ -10,6 +10,7 @@ import type { AddressSpace } from './address-space.js';
 import { type Advice, type Attributes, adviceChange, attributeRuns, blocksAround } from './advice.js';
 import { checkFlag, checkName, checkOptions, isWhole, show } from './arguments.js';
 import { argumentError, OnememError, typeError } from './errors.js';
+import { type Notifier, type WatchOptions, watchArray } from './notifier.js';
 import { type Residency, reportResidency } from './residency.js';
 
 /** A part of an array, in elements. */
@@ -152,6 +153,17 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     const { firstPage, count } = this.pagesOf(begin, end);
     const report = this.space.client.call('residency', { firstPage, count });
     return reportResidency(report, this.space.processorNames(), begin, end, bytesOf(this.type), this.indeterminate);
+  }
+
+  /**
+   * Subscribes to invalidations: whoever keeps tables of his own about the array's pages is told before somebody loses what he had of
+   * them, by a module in the manager's thread or by a sequence number, and afterwards by an event. Resolves when the subscription
+   * is in force; rejects with NOTIFIER_MODULE when its module cannot be loaded.
+   */
+  async watch<D = unknown>(options: WatchOptions<D> = {}): Promise<Notifier> {
+    this.assertUsable('watch');
+    checkRange(this, options.begin ?? 0, options.end ?? this.length);
+    return watchArray(this, options);
   }
 
   /**

@@ -591,11 +591,17 @@ export class MemoryManager {
     for (const block of state.va.blocks.values()) {
       const mapping = block.mappings[id];
       if (mapping !== undefined) {
+        const first = block.range.watchers > 0 ? next(mapping.mapped, 0) : PAGES_PER_BLOCK;
+        let end = PAGES_PER_BLOCK;
+        while (first < end && !has(mapping.mapped, end - 1)) end--;
+        const page = block.index * PAGES_PER_BLOCK + first;
+        if (first < end) state.commands.invalidate(page, end - first, 'migrate', id);
         clear(mapping.mapped);
         clear(mapping.writable);
         clear(mapping.waitingRead);
         clear(mapping.waitingWrite);
         mapping.waiting = false;
+        if (first < end) state.commands.invalidated(page, end - first, 'migrate', id);
       }
       makeReady(state, block);
     }

@@ -17,8 +17,11 @@ export const PAGES_PER_GROUP = 16;
 export const Access = { None: 0, Read: 1, Write: 2 } as const;
 export type Access = (typeof Access)[keyof typeof Access];
 
-/** Why processors lose what they had of pages, as subscribers are told. */
-export type InvalidationReason = 'unmap' | 'protect' | 'migrate' | 'discard' | 'exclusive';
+/**
+ * Why processors lose what they had of pages, as subscribers are told. The core knows no 'resize' and no 'release': whoever frees
+ * pages for such a reason says so.
+ */
+export type InvalidationReason = 'unmap' | 'protect' | 'migrate' | 'discard' | 'exclusive' | 'resize' | 'release';
 
 /**
  * The outcome of a command. Pending means that its token comes back later in an event. From SourceChanged on, trying again at

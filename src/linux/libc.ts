@@ -58,6 +58,8 @@ export const libc = {
   kill: declare<Call<2>>('int kill(int pid, int signal)'),
   schedSetaffinity: declare<Call<3>>('int sched_setaffinity(int thread, uint64_t size, uint64_t mask)'),
   schedGetaffinity: declare<Call<3>>('int sched_getaffinity(int thread, uint64_t size, uint64_t mask)'),
+  clockGettime: declare<Call<2>>('int clock_gettime(int clock, uint64_t time)'),
+  getrusage: declare<Call<2>>('int getrusage(int who, uint64_t usage)'),
   getrlimit: declare<Call<2>>('int getrlimit(int resource, uint64_t limits)'),
   sysconf: declare<Call<1>>('int64_t sysconf(int name)'),
   exit: declare<(code: number) => never>('void _exit(int code)'),

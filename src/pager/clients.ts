@@ -4,6 +4,7 @@
  */
 import { BroadcastChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import { threadExists } from '../linux/process.js';
+import type { Subscriber } from './notifiers.js';
 import {
   type ClientHello,
   Control,
@@ -17,7 +18,7 @@ import {
 
 export type Answer = (value: unknown, error: WireError | null) => void;
 
-interface Client {
+interface Client extends Subscriber {
   readonly inbox: Inbox<ToManager>;
   readonly answers: Int32Array;
   readonly thread: number;
@@ -76,14 +77,15 @@ export class Clients {
   }
 
   /** Hands every message that has come to `handle`. */
-  read(handle: (message: ToManager, answer: Answer) => void): void {
+  read(handle: (message: ToManager, answer: Answer, sender: Subscriber) => void): void {
     let ended: Client[] = [];
     for (let hello = this.hello.take(); hello !== undefined; hello = this.hello.take()) {
       if (ended.length === 0) ended = this.clients.filter(hasEnded);
       const { thread, attached } = hello;
       const inbox = new Inbox<ToManager>(clientChannel(this.space, hello.client));
       const answers = new Int32Array(hello.answers);
-      const client = { inbox, answers, thread, attached, left: false, views: new Map() };
+      const notice: Subscriber['notice'] = (notice) => inbox.channel.postMessage({ notice } satisfies FromManager);
+      const client = { inbox, answers, thread, attached, notice, left: false, views: new Map() };
       this.clients.push(client);
       raise(client);
     }
@@ -91,7 +93,7 @@ export class Clients {
       for (let message = client.inbox.take(); message !== undefined; message = client.inbox.take()) {
         const { id } = message;
         this.note(client, message);
-        handle(message, (value, error) => answerTo(client, id, value, error));
+        handle(message, (value, error) => answerTo(client, id, value, error), client);
       }
     }
     // What they said before they ended has been heard by now.

@@ -1,6 +1,7 @@
 /** Entry of the manager's thread. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { munmap } from '../linux/memory.js';
+import { threadId } from '../linux/process.js';
 import { Pager } from './pager.js';
 import { Control, type DeviceInfo, type ManagerOptions, SpaceState } from './protocol.js';
 import { warmUp } from './warm-up.js';
@@ -18,6 +19,7 @@ function tell(message: ManagerReady): void {
   parentPort?.postMessage(message);
 }
 
+Atomics.store(control, Control.ManagerThread, threadId());
 let pager: Pager | null = null;
 try {
   pager = new Pager(options);

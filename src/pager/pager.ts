@@ -37,6 +37,7 @@ import { FileProvider } from './file-provider.js';
 import { FileTransfers } from './file-transfers.js';
 import { IoEngine } from './io-ring.js';
 import { Launches } from './launches.js';
+import { Notifiers, type Subscriber } from './notifiers.js';
 import {
   type Cancellation,
   Control,
@@ -95,6 +96,7 @@ export class Pager {
   private readonly launches: Launches;
   private readonly devices: Devices;
   private readonly clones: Clones;
+  private readonly notifiers: Notifiers;
   private readonly clients: Clients;
   private readonly poller = new Poller(pollerSlots(FIRST_DEVICE_SLOT));
   private readonly control: Int32Array;
@@ -116,8 +118,8 @@ export class Pager {
         requestDone: (...done) => this.notices.push(() => this.requests.finished(...done)),
         drained: (processor) => this.notices.push(() => this.drained(processor)),
         save: (page, count) => this.clones.save(page, count),
-        invalidate: () => undefined,
-        invalidated: () => undefined,
+        invalidate: (...change) => this.notifiers.begin(...change),
+        invalidated: (...change) => this.notifiers.through(...change),
       },
       { provide: (...wanted) => this.provide(...wanted) },
       (token, status) => this.manager.transferred(token, status),
@@ -179,6 +181,14 @@ export class Pager {
         );
       },
     );
+    this.notifiers = new Notifiers({
+      range: (id) => this.manager.state.va.range(id),
+      rangeOfPage: (page) => this.manager.state.va.rangeOfPage(page),
+      nameOf: (id) => (id === HOST ? 'host' : (this.devices.get(id)?.info.name ?? `processor ${id}`)),
+      load: (url) => import(url) as Promise<Record<string, unknown>>,
+      warn: (message) => writeError(`onemem: ${message}\n`),
+      now: () => performance.now(),
+    });
     this.fileTransfers = new FileTransfers(
       this.manager,
       this.requests,
@@ -246,7 +256,7 @@ export class Pager {
       // The last launch may have ended just now, and with it a space that was only waiting for it.
       if (this.finished) break;
       const idle = !this.wait();
-      const busy = this.providers.tick() || this.loopTurns > 0 || this.launches.loading > 0;
+      const busy = this.providers.tick() || this.loopTurns > 0 || this.launches.loading + this.notifiers.loading > 0;
       if (busy || this.devices.needsTurn(idle)) {
         if (this.loopTurns > 0) this.loopTurns--;
         await new Promise((resolve) => setImmediate(resolve));
@@ -284,13 +294,15 @@ export class Pager {
     if (Atomics.load(this.control, Control.Stop) === 1) this.stop();
     this.devices.look(performance.now());
     this.streams.look(threadExists);
+    this.notifiers.look(threadExists);
+    this.notifiers.flush();
     const working =
       this.more ||
       this.router.busy ||
       this.copies.busy ||
       this.providers.busy ||
       this.loopTurns > 0 ||
-      this.launches.loading > 0;
+      this.launches.loading + this.notifiers.loading > 0;
     const sleep = this.devices.sleepMs(this.providers.active ? SHORT_SLEEP_MS : SLEEP_MS);
     if (this.poller.wait(working ? 0 : sleep) === 0) return false;
     if (this.devices.poll()) this.loopTurns = REAPING_TURNS;
@@ -299,8 +311,8 @@ export class Pager {
       this.engine.poll();
       this.providers.poll();
       this.settle();
-      this.clients.read((message, answer) => {
-        this.handle(message, answer);
+      this.clients.read((message, answer, sender) => {
+        this.handle(message, answer, sender);
         this.settle();
       });
     }
@@ -352,9 +364,9 @@ export class Pager {
     };
   }
 
-  private handle({ name, value }: ToManager, answer: Answer): void {
+  private handle({ name, value }: ToManager, answer: Answer, sender: Subscriber): void {
     try {
-      const result = this.carryOut(name, value, answer);
+      const result = this.carryOut(name, value, answer, sender);
       if (result !== undefined) answer(result, null);
     } catch (error) {
       answer(null, toWire(error));
@@ -362,7 +374,7 @@ export class Pager {
   }
 
   /** Returns the answer, or undefined when it comes later. */
-  private carryOut(name: keyof Requests, value: unknown, answer: Answer): unknown {
+  private carryOut(name: keyof Requests, value: unknown, answer: Answer, sender: Subscriber): unknown {
     switch (name) {
       case 'allocate':
         return this.allocate(value as Requests['allocate']['in'], answer);
@@ -403,12 +415,24 @@ export class Pager {
         this.arrays.countView((value as Requests['unviewed']['in']).range, -1);
         return null;
       case 'leave':
+        this.notifiers.forget(sender);
+        return null;
+      case 'watch':
+        this.watch(value as Requests['watch']['in'], answer, sender);
+        return undefined;
+      case 'unwatch':
+        this.notifiers.remove((value as Requests['unwatch']['in']).subscription);
+        return null;
+      case 'heard':
+        this.notifiers.heard((value as Requests['heard']['in']).subscription);
         return null;
       case 'stats':
+        this.notifiers.look(threadExists, true);
         return {
           processors: this.devices.stats(),
           ranges: this.arrays.count,
           allocatedBytes: this.arrays.allocatedBytes,
+          notifiers: this.notifiers.count,
           faultsBy: this.faultsBy,
         } satisfies Requests['stats']['out'];
       case 'residency':
@@ -507,6 +531,8 @@ export class Pager {
   /** What was written to a shared file array reaches the file before its memory is given back. */
   private free(freed: Requests['free']['in']): void {
     const { firstPage, count } = freed;
+    const range = this.manager.state.va.range(freed.range);
+    if (range !== undefined && firstPage === range.first && count >= range.pages) this.notifiers.release(range);
     if (!this.writeBack.isShared(firstPage)) {
       this.arrays.free(freed);
       return;
@@ -515,6 +541,12 @@ export class Pager {
       if (failure === null) this.arrays.free(freed);
       else writeError(`onemem: warning: a freed array is kept, and close() will try again: ${failure.message}\n`);
     });
+  }
+
+  private watch({ range, ...wishes }: Requests['watch']['in'], answer: Answer, sender: Subscriber): void {
+    this.notifiers.add(range, wishes, sender, (sequence, failure) =>
+      sequence === null ? answer(null, toWire(failure)) : answer({ sequence }, null),
+    );
   }
 
   private isAbsent(page: number): boolean {
@@ -642,6 +674,7 @@ export class Pager {
     const device = this.devices.get(id);
     if (device === undefined) return;
     this.launches.endAll(device, device.reason);
+    this.notifiers.forgetProcessor(id);
     this.devices.remove(device);
     this.loopTurns = REAPING_TURNS;
     device.onDrained?.();
@@ -676,6 +709,7 @@ export class Pager {
 
   private shutDown(): void {
     this.clients.forgetEnded();
+    this.notifiers.releaseAll();
     this.devices.close();
     for (const { source } of this.files.all) closeDescriptor(source.fd);
     this.engine.close();

@@ -5,6 +5,7 @@
  */
 import type { Advice } from '../core/types.js';
 import type { DriverLaunch, Injection, LaunchParameter } from '../drivers/driver.js';
+import type { Notice, NotifierSource } from './notifier-protocol.js';
 import type { ProviderSource } from './provider-protocol.js';
 
 export type { Injection };
@@ -29,6 +30,10 @@ export const Control = {
   UnlistedThreads: 7,
   /** What tells the space's handle from one that was changed, in so many words. */
   Digest: 8,
+  /** Numbers of notifiers that have been given. */
+  Notifiers: 12,
+  /** The kernel's id of the manager's thread, which cannot ask itself for anything. */
+  ManagerThread: 13,
   /** From here on, the kernel's ids of threads that attached; an id may be of a thread that has ended. */
   Threads: 16,
 } as const;
@@ -156,6 +161,28 @@ export interface Requests {
   residency: { in: { firstPage: number; count: number }; out: PageReport };
   /** What lies at a byte of the space; null where no element of an array does. */
   pointer: { in: { offset: number }; out: { report: PointerReport | null } };
+  /** Subscribes to invalidations; the answer comes when the module, if there is one, has been loaded. */
+  watch: {
+    in: {
+      /** A number that no other subscription of the space has. */
+      id: number;
+      range: number;
+      firstPage: number;
+      /** Null: all pages, also those that the array grows by. */
+      count: number | null;
+      elementBytes: number;
+      length: number;
+      source: NotifierSource | null;
+      /** The processor whose own doings are no news. */
+      owner: number | null;
+      /** How many changes may wait for the subscriber; null: it wants no events. */
+      queue: number | null;
+    };
+    out: { sequence: SharedArrayBuffer };
+  };
+  unwatch: { in: { subscription: number }; out: null };
+  /** The subscriber is through with a notice. */
+  heard: { in: { subscription: number }; out: null };
   enqueue: { in: StreamOperation; out: null };
   /** An operation, or all of a stream now and later (`sequence` null), is not to begin any more. */
   cancel: { in: Cancellation; out: null };
@@ -287,6 +314,8 @@ export interface SpaceStats {
   readonly processors: readonly ProcessorStats[];
   readonly ranges: number;
   readonly allocatedBytes: number;
+  /** Subscriptions to invalidations that have not ended. */
+  readonly notifiers: number;
   /** How userfaultfd was opened; 'user-mode' serves no system calls. */
   readonly faultsBy: string;
 }
@@ -304,6 +333,7 @@ export type ToManager = { readonly id: number; readonly name: keyof Requests; re
 export type FromManager =
   | { readonly id: number; readonly value: unknown; readonly error: WireError | null }
   | { readonly event: StreamEvent }
+  | { readonly notice: Notice }
   /** The turn of a `call` has come. */
   | { readonly call: { readonly stream: number; readonly sequence: number } }
   | { readonly warning: string };

@@ -22,6 +22,7 @@ const FILES = [
   'freed',
   'rights',
   'clones',
+  'notifiers',
   'paging',
   'threads',
   'pointers',

@@ -1,0 +1,242 @@
+/** Subscriptions to invalidations: what a program that shadows the page tables of an array is told, and what it asks. */
+import { bytesOf } from '../core/elements.js';
+import { HOST, PAGE_BYTES } from '../core/types.js';
+import { type InvalidationReason, type Notice, SEQUENCE_ENDED } from '../pager/notifier-protocol.js';
+import type { Device } from './device.js';
+import { argumentError, OnememError, typeError } from './errors.js';
+import { moduleUrl } from './kernel.js';
+import type { ManagedArray } from './managed-array.js';
+
+/** How many changes wait for a subscriber that is busy, unless it says otherwise. */
+const QUEUE = 64;
+const LONGEST_QUEUE = 65_536;
+/** How long a reader waits in one go for a change to be through. */
+const WAIT_MS = 1000;
+
+/** Elements whose pages have changed hands, for one reason, since the subscriber was last told. */
+export interface InvalidatedElements {
+  readonly reason: InvalidationReason;
+  readonly begin: number;
+  readonly end: number;
+}
+
+export interface InvalidationEvent {
+  /** Neighbours of one reason are one entry, in the order in which they came last. */
+  readonly changes: readonly InvalidatedElements[];
+  /** Changes that are in no entry, since there were too many while the subscriber was busy: anything may have changed. */
+  readonly lost: number;
+}
+
+export interface WatchOptions<D = unknown> {
+  /** Elements [begin, end), in whole pages; the whole array, with what it grows by, unless said otherwise. */
+  readonly begin?: number;
+  readonly end?: number;
+  /** What happens on behalf of this processor is no news: a device that watches for itself knows what it does. */
+  readonly owner?: Device | 'host';
+  /** A module whose functions are called in the manager's thread before pages change: its export is a `CreateNotifier`. */
+  readonly module?: URL | string;
+  /** 'default' unless said otherwise. */
+  readonly export?: string;
+  /** For the module; copied by structured clone, so that shared memory is shared with it. */
+  readonly data?: D;
+  /**
+   * Called in this thread when pages have changed, with all that has happened since it was last called. It is not called again before
+   * it has returned, or its promise has settled. It keeps no program alive.
+   */
+  readonly onInvalidate?: (event: InvalidationEvent) => unknown;
+  /** How many entries may wait for `onInvalidate`; 64 unless said otherwise. */
+  readonly queue?: number;
+  /** Called when the module is not called any more, with the reason, which is also printed. */
+  readonly onDetached?: (reason: string) => unknown;
+}
+
+/** What another thread needs to read by the sequence number; send it by postMessage. */
+export interface NotifierHandle {
+  readonly onemem: 1;
+  readonly array: string;
+  readonly sequence: SharedArrayBuffer;
+}
+
+/**
+ * A number that is odd while pages change: whoever reads between two looks at the same even number has seen one state of them.
+ *
+ *   do { begun = reader.readBegin(); ...read... } while (reader.readRetry(begun));
+ */
+export class SequenceReader {
+  /** @internal */
+  protected readonly sequence: Int32Array;
+
+  /** @internal */
+  constructor(private readonly notifierHandle: NotifierHandle) {
+    this.sequence = new Int32Array(notifierHandle.sequence);
+  }
+
+  /** Waits until no page is about to change, and returns the number to hand to `readRetry`. Throws when the notifier has ended. */
+  readBegin(): number {
+    for (;;) {
+      const now = Atomics.load(this.sequence, 0);
+      if (now === SEQUENCE_ENDED) {
+        throw new OnememError(
+          'NOTIFIER_ENDED',
+          `cannot begin to read array ${this.notifierHandle.array}: the notifier has ended, with its array, its space or its thread, or ` +
+            'because it was closed; nobody would say that pages change',
+        );
+      }
+      if (now % 2 === 0) return now;
+      Atomics.wait(this.sequence, 0, now, WAIT_MS);
+    }
+  }
+
+  /** Whether pages have changed, or may have, since `readBegin` gave this number: what was read since then must be thrown away. */
+  readRetry(begun: number): boolean {
+    // A read that also writes: on no processor do plain reads before it move behind it.
+    return Atomics.or(this.sequence, 0, 0) !== begun;
+  }
+}
+
+export class Notifier extends SequenceReader {
+  private closed = false;
+  private detachment: string | null = null;
+  private lostChanges = 0;
+
+  /** @internal */
+  constructor(
+    readonly handle: NotifierHandle,
+    private readonly array: ManagedArray,
+    private readonly id: number,
+  ) {
+    super(handle);
+  }
+
+  /** Whether the subscription has ended: closed, or gone with its array or space. */
+  get isClosed(): boolean {
+    return this.closed || Atomics.load(this.sequence, 0) === SEQUENCE_ENDED;
+  }
+
+  /** Why the module is not called any more; null while it is, or if there is none. */
+  get detached(): string | null {
+    return this.detachment;
+  }
+
+  /** How many changes could not be told to `onInvalidate`, in all. */
+  get lost(): number {
+    return this.lostChanges;
+  }
+
+  /** Ends the subscription. Readers in any thread are told to try again, and then that the notifier has ended. */
+  close(): void {
+    const { client } = this.array.space;
+    client.onNotice(this.id, null);
+    if (!this.closed && !client.isClosed) client.call('unwatch', { subscription: this.id });
+    this.closed = true;
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  /** @internal Tells the program's functions, one notice at a time. */
+  async take(notice: Notice, options: WatchOptions): Promise<void> {
+    const { changes, lost, detached, ended } = notice;
+    this.lostChanges += lost;
+    if (ended) this.closed = true;
+    const isNews = detached !== null && this.detachment === null;
+    this.detachment = detached;
+    const { client } = this.array.space;
+    try {
+      if (isNews) await options.onDetached?.(detached);
+      if (changes.length + lost > 0) await options.onInvalidate?.({ changes: this.elementsOf(changes), lost });
+    } finally {
+      if (ended) client.onNotice(this.id, null);
+      else client.tell('heard', { subscription: this.id });
+    }
+  }
+
+  private elementsOf(changes: Notice['changes']): InvalidatedElements[] {
+    const size = bytesOf(this.array.type);
+    return changes.map(({ reason, firstPage, pages }) => ({
+      reason,
+      begin: Math.floor((firstPage * PAGE_BYTES) / size),
+      end: Math.min(Math.ceil(((firstPage + pages) * PAGE_BYTES) / size), this.array.length),
+    }));
+  }
+}
+
+/** Reads by the sequence number of a notifier that another thread made, from its handle. */
+export function attachNotifier(handle: NotifierHandle): SequenceReader {
+  if ((handle as { onemem?: number } | null)?.onemem !== 1 || !(handle.sequence instanceof SharedArrayBuffer)) {
+    throw typeError('NOTIFIER_HANDLE', 'this is no handle of a notifier; pass what notifier.handle gives');
+  }
+  return new SequenceReader(handle);
+}
+
+/** @internal Elements are checked by the array. */
+export async function watchArray(array: ManagedArray, options: WatchOptions): Promise<Notifier> {
+  const { client } = array.space;
+  const whole = options.begin === undefined && options.end === undefined;
+  const { begin = 0, end = array.length, queue = QUEUE } = options;
+  if (!(Number.isInteger(queue) && queue >= 1 && queue <= LONGEST_QUEUE)) {
+    throw argumentError('NOTIFIER_QUEUE', `queue is ${queue}; it must be a whole number from 1 to ${LONGEST_QUEUE}`);
+  }
+  for (const name of ['onInvalidate', 'onDetached'] as const) {
+    if (options[name] !== undefined && typeof options[name] !== 'function')
+      throw typeError('NOTIFIER_FUNCTION', `${name} is ${typeof options[name]}; it must be a function`);
+  }
+  const { firstPage, count } = array.pagesOf(begin, end);
+  const id = client.newNotifier();
+  let notifier: Notifier | null = null;
+  client.onNotice(id, (notice) => void notifier?.take(notice, options));
+  try {
+    const { sequence } = await client.request('watch', {
+      id,
+      range: array.rangeId,
+      firstPage,
+      count: whole ? null : count,
+      elementBytes: bytesOf(array.type),
+      length: array.length,
+      source: sourceOf(array, options),
+      owner: ownerOf(array, options.owner),
+      queue: options.onInvalidate === undefined ? null : queue,
+    });
+    notifier = new Notifier({ onemem: 1, array: array.name, sequence }, array, id);
+    return notifier;
+  } catch (error) {
+    client.onNotice(id, null);
+    throw error;
+  }
+}
+
+function sourceOf(
+  array: ManagedArray,
+  options: WatchOptions,
+): { url: string; exportName: string; data: unknown } | null {
+  const { module, export: exportName = 'default', data } = options;
+  if (module === undefined) {
+    if (options.export === undefined && data === undefined) return null;
+    throw typeError(
+      'NOTIFIER_MODULE',
+      `watch() of array ${array.name} has an export or data, and no module that they are for`,
+    );
+  }
+  const url = moduleUrl('NOTIFIER_MODULE', module);
+  try {
+    structuredClone(data);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw typeError(
+      'NOTIFIER_DATA',
+      `data for the notifier of array ${array.name} cannot be sent to the manager: ${why}`,
+    );
+  }
+  return { url, exportName, data };
+}
+
+function ownerOf(array: ManagedArray, owner: WatchOptions['owner']): number | null {
+  if (owner === undefined) return null;
+  if (owner === 'host') return HOST;
+  if (array.space.devices.includes(owner)) return owner.id;
+  throw typeError(
+    'NOTIFIER_OWNER',
+    `owner is none of the devices of the space of array ${array.name}; pass one of space.devices, or 'host'`,
+  );
+}
