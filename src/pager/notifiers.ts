@@ -20,6 +20,15 @@ import { RequestError } from './wire.js';
 
 /** How long a function of a module may take. */
 const LIMIT_MS = 1;
+/**
+ * Longer than this it never takes by an accident of the engine, such as a collection of garbage that falls into the call: computing,
+ * and waiting.
+ */
+const RUNNING_LIMIT_MS = 10;
+const WAITING_LIMIT_MS = 250;
+/** So often it may take longer than it should, and one such call is forgotten after so many good ones. */
+const ACCIDENTS = 2;
+const GOOD_CALLS = 32;
 /** How long a module may take until its functions are there. */
 const LOADING_MS = 10_000;
 /** How often subscribers whose threads have ended without a word are looked for. */
@@ -66,6 +75,8 @@ interface Subscription extends NotifierWishes {
   /** First pages of the changes that it was told of and that are not through. */
   readonly open: number[];
   functions: NotifierFunctions | null;
+  /** Calls that took too long, less what good ones have made up for. */
+  accidents: number;
   owner: ProcessorId | null;
   readonly events: Events;
 }
@@ -276,6 +287,7 @@ export class Notifiers {
       sequence: new Int32Array(memory),
       open: [],
       functions,
+      accidents: 0,
       events: {
         limit: wishes.queue ?? 0,
         waiting: [],
@@ -374,10 +386,18 @@ export class Notifiers {
       // What becomes of it is nobody's concern, and must not end the manager.
       Promise.prototype.then.call(result, undefined, () => undefined);
       this.detach(subscription, `${name} returned a promise, and must be through when it returns`);
-    } else if (ms > LIMIT_MS && (threadWaits() > waits || threadRunningNs() - running > LIMIT_MS * 1e6)) {
-      // Had other threads the processor meanwhile, it was not the function that took long.
+    } else if (ms <= LIMIT_MS) {
+      if (subscription.accidents > 0) subscription.accidents -= 1 / GOOD_CALLS;
+    } else if (this.isTooLong(subscription, ms, (threadRunningNs() - running) / 1e6, threadWaits() > waits)) {
       this.detach(subscription, `${name} took ${ms.toFixed(1)} ms, and may take ${LIMIT_MS} ms`);
     }
+  }
+
+  /** Whether it was the function that took long, not other threads that had the processor, and not by accident. */
+  private isTooLong(subscription: Subscription, ms: number, ranMs: number, waited: boolean): boolean {
+    if (ranMs > RUNNING_LIMIT_MS || (waited && ms > WAITING_LIMIT_MS)) return true;
+    if (ranMs > LIMIT_MS || waited) subscription.accidents++;
+    return subscription.accidents > ACCIDENTS;
   }
 
   private detach(subscription: Subscription, why: string): void {

@@ -160,6 +160,21 @@ for (const kind of KINDS) {
       assert.equal(x.data[9], 7);
       await log.changes();
 
+      await x.protect('none', { begin: 4 * PAGE, end: 6 * PAGE });
+      assert.deepEqual(
+        (await log.changes()).map(({ reason, firstPage, pages }) => ({ reason, firstPage, pages })),
+        [{ reason: 'protect', firstPage: 4, pages: 2 }],
+      );
+      await x.protect('none', { begin: 4 * PAGE, end: 6 * PAGE });
+      await x.protect('readwrite', { begin: 4 * PAGE, end: 6 * PAGE });
+      assert.deepEqual(await log.changes(), [], 'nothing is taken from anybody');
+
+      await x.discard({ begin: PAGE, end: 3 * PAGE });
+      assert.deepEqual(
+        (await log.changes()).map(({ reason, firstPage, pages }) => ({ reason, firstPage, pages })),
+        [{ reason: 'discard', firstPage: 1, pages: 2 }],
+      );
+
       const freed = x.free({ begin: 10 * PAGE, end: 20 * PAGE });
       changes = await log.changes();
       assert.deepEqual(
@@ -178,7 +193,7 @@ for (const kind of KINDS) {
       assert.equal(space.stats().notifiers, 0);
       const all = (): string[] => reasonsOf(events.flatMap((event) => event.changes));
       await until('the last event', () => all().includes('release'));
-      assert.deepEqual(all(), ['discard', 'migrate', 'release', 'unmap']);
+      assert.deepEqual(all(), ['discard', 'migrate', 'protect', 'release', 'unmap']);
       assert.equal(notifier.lost, 0);
       assert.equal(notifier.detached, null);
       for (const { begin, end } of events.flatMap((event) => event.changes))
@@ -496,7 +511,8 @@ for (const [name, complaint] of Object.entries(complaints)) {
     );
     assert.deepEqual(stdout.match(/^element .*$/gm), ['element 2', 'element 3', 'element 4']);
     const told = JSON.parse(/^told (.*)$/m.exec(stdout)?.[1] ?? '{}');
-    assert.equal(told.calls, 1);
+    // A short wait may be an accident; the third in a row is none.
+    assert.equal(told.calls, name === 'waiting' ? 3 : 1);
     assert.match(told.detached, complaint);
     assert.equal(told.also, told.detached);
     assert.ok(told.begun >= 12 && told.begun % 2 === 0, `the number went on to ${told.begun}`);

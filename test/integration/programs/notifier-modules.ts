@@ -56,7 +56,7 @@ export function throwingNonsense(calls: Int32Array): NotifierFunctions {
 
 export function slow(calls: Int32Array): NotifierFunctions {
   return told(calls, () => {
-    for (const end = performance.now() + 20; performance.now() < end; );
+    for (const end = performance.now() + 200; performance.now() < end; );
   });
 }
 
