@@ -61,8 +61,8 @@ export interface ProviderThreadData {
   /** A place of the staging memory for each part that may be under way. */
   readonly staging: SharedArrayBuffer;
   readonly placeBytes: number;
-  /** A word for each place, raised when its call begins. */
-  readonly begun: SharedArrayBuffer;
+  /** A word for each place, raised when its call begins, and one that counts calls that have ended. */
+  readonly marks: SharedArrayBuffer;
   readonly wakeFd: number;
 }
 

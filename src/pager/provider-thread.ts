@@ -16,9 +16,20 @@ import type {
   ToProvider,
 } from './provider-protocol.js';
 
-const { url, exportName, data, array, port, staging, placeBytes, begun, wakeFd } = workerData as ProviderThreadData;
+const {
+  url,
+  exportName,
+  data,
+  array,
+  port,
+  staging,
+  placeBytes,
+  marks: shared,
+  wakeFd,
+} = workerData as ProviderThreadData;
 const staged = new Uint8Array(staging);
-const marks = new Int32Array(begun);
+const marks = new Int32Array(shared);
+const ENDED = marks.length - 1;
 const elementBytes = bytesOf(array.type);
 const ONE = new BigUint64Array([1n]);
 
@@ -71,6 +82,12 @@ function contentOf(given: unknown, bytes: Uint8Array, byteLength: number): Uint8
   throw new RangeError(`it ${what} ${content.byteLength} bytes where ${byteLength} were asked for`);
 }
 
+function end(answer: FromProvider): void {
+  // Counted before the message is on its way: whoever sees this thread in a fault knows whether it went there afterwards.
+  Atomics.add(marks, ENDED, 1);
+  tell(answer);
+}
+
 async function fill(
   provide: FillFunction,
   { place, byteOffset, byteLength }: Exclude<ToProvider, 'end'>,
@@ -91,9 +108,9 @@ async function fill(
       refuse,
     });
     staged.set(contentOf(given, bytes, byteLength), place * placeBytes);
-    tell({ place, failure: null });
+    end({ place, failure: null });
   } catch (error) {
-    tell({ place, failure: failureOf(error) });
+    end({ place, failure: failureOf(error) });
   }
 }
 

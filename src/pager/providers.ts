@@ -58,7 +58,8 @@ interface Provider {
   readonly worker: Worker;
   readonly port: MessagePort;
   readonly staged: Uint8Array;
-  readonly begun: Int32Array;
+  /** As the thread has them: a word for each place, and one that counts calls that have ended. */
+  readonly marks: Int32Array;
   /** Parts that the thread has, by their places. */
   readonly places: (Part | null)[];
   readonly urgent: Part[];
@@ -70,8 +71,9 @@ interface Provider {
   onReady: ((failure: ProviderFailure | null) => void) | null;
   failure: Failure | null;
   broken: ProviderFailure | null;
-  /** Page of another provider's array that its thread faulted on, or -1. */
+  /** Page of another provider's array that its thread faulted on last, or -1, and how many calls had ended then. */
   waitsFor: number;
+  endedThen: number;
   /** It is to end: when it was told, or Infinity. */
   endingSince: number;
   terminated: boolean;
@@ -118,7 +120,7 @@ export class Providers {
     const array = { name, type: source.type, length: source.length, byteLength: bytes };
     const { port1, port2 } = new MessageChannel();
     const staging = new SharedArrayBuffer(PLACES * PLACE_BYTES);
-    const begun = new SharedArrayBuffer(PLACES * 4);
+    const marks = new SharedArrayBuffer((PLACES + 1) * 4);
     const { url, exportName, data } = source;
     const threadData: ProviderThreadData = {
       url,
@@ -128,7 +130,7 @@ export class Providers {
       port: port2,
       staging,
       placeBytes: PLACE_BYTES,
-      begun,
+      marks,
       wakeFd: this.wakeFd,
     };
     const worker = new Worker(new URL('./provider-thread.js', import.meta.url), {
@@ -145,7 +147,7 @@ export class Providers {
       worker,
       port: port1,
       staged: new Uint8Array(staging),
-      begun: new Int32Array(begun),
+      marks: new Int32Array(marks),
       places: new Array<Part | null>(PLACES).fill(null),
       urgent: [],
       others: [],
@@ -156,6 +158,7 @@ export class Providers {
       failure: null,
       broken: null,
       waitsFor: -1,
+      endedThen: 0,
       endingSince: Number.POSITIVE_INFINITY,
       terminated: false,
     };
@@ -236,6 +239,7 @@ export class Providers {
     if (own === undefined) return null;
     const touched = this.find(page);
     own.waitsFor = touched === null || touched === own ? -1 : page;
+    own.endedThen = Atomics.load(own.marks, PLACES);
     if (touched === null) return null;
     if (touched === own) {
       return 'which it fills itself: a provider is handed the memory that it fills, and must not touch its own array';
@@ -245,7 +249,9 @@ export class Providers {
     let at = touched;
     while (circle.push(at.array.name) <= this.providers.length) {
       const { waitsFor } = at;
-      const next = waitsFor === -1 ? null : this.find(waitsFor);
+      // What a thread does after a call has ended, it did not wait for.
+      const waits = waitsFor !== -1 && Atomics.load(at.marks, PLACES) === at.endedThen;
+      const next = waits ? this.find(waitsFor) : null;
       if (next === null || !this.isAbsent(waitsFor) || !this.isAwaited(waitsFor)) return null;
       if (next === own) {
         const names = [...circle, own.array.name].join(' needs ');
@@ -338,7 +344,6 @@ export class Providers {
       else {
         const part = provider.places[message.place];
         if (part !== null && provider.broken === null) {
-          provider.waitsFor = -1;
           this.answers.push({ provider, place: message.place, part, failure: message.failure });
           // It keeps its place until it has been copied, but has nothing to do with the clock any more.
           part.handedIn = Number.POSITIVE_INFINITY;
@@ -361,7 +366,7 @@ export class Providers {
       if (part === undefined) return;
       part.handedIn = this.now();
       provider.places[place] = part;
-      Atomics.store(provider.begun, place, 0);
+      Atomics.store(provider.marks, place, 0);
       const byteOffset = (part.page - provider.firstPage) * PAGE_BYTES;
       const message: ToProvider = { place, byteOffset, byteLength: part.byteLength };
       provider.port.postMessage(message);
@@ -380,7 +385,7 @@ export class Providers {
     for (let place = 0; place < PLACES; place++) {
       const part = places[place];
       if (part === null) continue;
-      if (part.begun === 0 && Atomics.load(provider.begun, place) === 1) part.begun = now;
+      if (part.begun === 0 && Atomics.load(provider.marks, place) === 1) part.begun = now;
       // A call that has not begun waits for others, which the thread works on as long as it answers.
       const since = part.begun > 0 ? Math.max(part.begun, part.handedIn) : Math.max(part.handedIn, provider.answeredAt);
       if (now - since <= limit) continue;

@@ -129,7 +129,11 @@ export function fillFromTable({ values, begin, end, data }: Request): void {
 export async function fillFromChannel({ values, begin, end, data }: Request): Promise<void> {
   const channel = new BroadcastChannel(data.channel as string);
   const handle = await new Promise<ArrayHandle>((resolve) => {
-    channel.onmessage = (event) => resolve((event as unknown as { data: ArrayHandle }).data);
+    channel.onmessage = (event) => {
+      const { data: message } = event as unknown as { data: ArrayHandle | string };
+      // Other calls of this function ask on the same channel.
+      if (typeof message !== 'string') resolve(message);
+    };
     channel.postMessage('wanted');
   });
   channel.close();
