@@ -59,6 +59,12 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     mistake: ['x[i] += 1', 'x[i] += i === 1023 ? 2 : 1'],
     complaint: /element 1023 of 1024 is \d+/,
   },
+  'simple-zero-copy': {
+    output:
+      /^2000000 sums are right, both times\nin place: 0\.0 MiB copied to the device; without advice: \d+\.\d MiB\n$/,
+    mistake: ['accessedBy: device,', ''],
+    complaint: /\d+ bytes of a moved to the device/,
+  },
   'linked-list': {
     output:
       /^400000 nodes in two arrays, 6\.1 MiB on a device of 4 MiB\nsum 79999800000; 266667 left, in reverse, each where it was\n$/,
