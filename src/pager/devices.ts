@@ -167,7 +167,7 @@ export class Devices {
       lossy: !driver.description.memorySurvives,
       pageFaults: driver.description.faults,
       atomics: driver.description.atomics ?? false,
-      remoteAccess: driver.description.remoteAccess ?? false,
+      remoteAccess: driver.description.remoteAccess ?? driver.description.coherent ?? false,
       sameAddresses: driver.description.frames === 'identity',
       pid: process?.pid ?? null,
     };

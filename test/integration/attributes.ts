@@ -85,13 +85,14 @@ test('what devices can do', async () => {
       { kind: 'simulated', memory: '4MiB' },
     ],
   });
-  const common = { remoteAccess: false, pageBytes: PAGE };
+  const common = { pageBytes: PAGE };
+  const process = { ...common, remoteAccess: true, pageFaults: true, atomics: true };
   assert.deepEqual(
     space.devices.map(({ capabilities }) => capabilities),
     [
-      { ...common, pageFaults: true, atomics: true, memorySurvives: true, units: 3 },
-      { ...common, pageFaults: true, atomics: true, memorySurvives: false, units: 1 },
-      { ...common, pageFaults: false, atomics: false, memorySurvives: false, units: 1 },
+      { ...process, memorySurvives: true, units: 3 },
+      { ...process, memorySurvives: false, units: 1 },
+      { ...common, remoteAccess: false, pageFaults: false, atomics: false, memorySurvives: false, units: 1 },
     ],
   );
 });
