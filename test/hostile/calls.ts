@@ -140,6 +140,8 @@ export const CALLS: readonly Call[] = [
   method('ManagedArray.residency', readable, [values.part]),
   method('ManagedArray.free', prey, [values.part], 4),
   method('ManagedArray.[Symbol.dispose]', prey, [], 2),
+  method('ManagedArray.advise', readable, [values.advice, values.part], 5),
+  method('ManagedArray.attributes', readable, [values.part]),
   method('ManagedArray.protect', prey, [values.rights, values.pagePart], 4),
   method('ManagedArray.discard', prey, [values.part]),
   method('ManagedArray.clone', readable, [values.arrayOptions], 4),

@@ -371,6 +371,24 @@ export const callback = mostly(
   ),
 );
 
+const place = mostly(
+  fc.oneof(
+    from('device'),
+    one("'host'", () => 'host'),
+    one('null', () => null),
+  ),
+  8,
+);
+export const advice = mostly(
+  record({
+    readMostly: mostly(choice({ true: true, false: false }), 8),
+    preferredLocation: place,
+    accessedBy: fc.oneof(place, list(place, 3)),
+    pattern: mostly(choice({ "'normal'": 'normal', "'sequential'": 'sequential', "'random'": 'random' }), 8),
+  }),
+  8,
+);
+
 const plain: Values = fc.constantFrom(
   literal('new Float32Array(900)', () => new Float32Array(900)),
   literal('new Float32Array(1)', () => new Float32Array(1)),
