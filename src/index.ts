@@ -57,6 +57,7 @@ export {
   SequenceReader,
   type WatchOptions,
 } from './api/notifier.js';
+export { Pin, type PinOptions } from './api/pin.js';
 export type { PointerAttributes } from './api/pointer.js';
 export type { ProvidedArrayOptions } from './api/provided-array.js';
 export type { Residency, ResidencyRun } from './api/residency.js';

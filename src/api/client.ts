@@ -167,6 +167,11 @@ export class Client {
     return Atomics.add(this.control, Control.Streams, 1) + 1;
   }
 
+  /** A number that no other pin of the space has. */
+  newPin(): number {
+    return Atomics.add(this.control, Control.Pins, 1) + 1;
+  }
+
   /** @param ended whether the thread ends */
   close(ended = false): void {
     if (this.closed) return;

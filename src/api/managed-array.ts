@@ -11,6 +11,7 @@ import { type Advice, type Attributes, adviceChange, attributeRuns, blocksAround
 import { checkFlag, checkName, checkOptions, isWhole, show } from './arguments.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 import { type Notifier, type WatchOptions, watchArray } from './notifier.js';
+import { Pin, type PinOptions } from './pin.js';
 import { type Residency, reportResidency } from './residency.js';
 
 /** A part of an array, in elements. */
@@ -268,6 +269,25 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     const whole = this.elementsOf(pages.firstPage, pages.count);
     if (whole.begin === 0 && whole.end === this.length) this.indeterminate = false;
     return whole;
+  }
+
+  /**
+   * Brings the array, or a part, home to host memory, and keeps it there until every pin of it has ended: devices can read it, and a
+   * launch that writes it fails with PINNED. Until then it cannot be freed, resized, discarded or reloaded. Pinned pages count in full
+   * against the host's budget.
+   */
+  async pin(options: PinOptions = {}): Promise<Pin> {
+    this.assertUsable('pin a part of');
+    const { begin, end } = partOf(this, options);
+    const { lock = true } = options;
+    if (lock !== true && lock !== false && lock !== 'require') {
+      throw typeError('OPTIONS', `lock is true, false or 'require', not ${show(lock)}`);
+    }
+    const { client } = this.space;
+    const pin = client.newPin();
+    const pages = { range: this.rangeId, name: this.name, ...this.pagesOf(begin, end) };
+    const report = await client.request('pin', { ...pages, pin, lock });
+    return new Pin(client, pin, pages.count * PAGE_BYTES, report);
   }
 
   /**

@@ -81,9 +81,10 @@ export class Arrays {
     const { name, writable } = options;
     const pages = Math.ceil(bytes / PAGE_BYTES);
     const committed = writable ? pages : 0;
-    this.checkBudget(name, bytes, committed);
+    this.reserve(`cannot allocate array ${name}`, bytes, committed);
     const range = this.manager.allocate(pages, options);
     if (range === null) {
+      this.unreserve(committed);
       throw new RequestError(
         'ADDRESS_SPACE',
         `cannot allocate array ${name}: no ${bytes} bytes of addresses are left in the space of ${this.spaceBytes} bytes; ` +
@@ -92,7 +93,6 @@ export class Arrays {
         'RangeError',
       );
     }
-    this.committedPages += committed;
     const record = { range, bytes, elementBytes, views: 0, warned: false, committedPages: committed };
     this.records.set(range.id, record);
     return record;
@@ -270,13 +270,17 @@ export class Arrays {
     );
   }
 
-  private checkBudget(name: string, bytes: number, committed: number): void {
+  /** Sets a part of the host's budget aside. */
+  reserve(what: string, bytes: number, pages: number): void {
     const budgetPages = this.manager.state.processors[HOST]?.budgetPages ?? 0;
-    if (this.committedPages + committed <= budgetPages) return;
+    if (this.committedPages + pages <= budgetPages) {
+      this.committedPages += pages;
+      return;
+    }
     const left = (budgetPages - this.committedPages) * PAGE_BYTES;
     throw new RequestError(
       'HOST_BUDGET',
-      `cannot allocate array ${name}: it takes ${bytes} bytes, and of the host budget of ${budgetPages * PAGE_BYTES} bytes ` +
+      `${what}: it takes ${bytes} bytes, and of the host budget of ${budgetPages * PAGE_BYTES} bytes ` +
         `${left} are left; free arrays, or open the space with a larger hostMemory`,
       {
         requestedBytes: bytes,
@@ -286,6 +290,10 @@ export class Arrays {
       },
       'RangeError',
     );
+  }
+
+  unreserve(pages: number): void {
+    this.committedPages -= pages;
   }
 
   private freed(record: ArrayRecord): void {

@@ -27,6 +27,8 @@ interface Client extends Subscriber {
   left: boolean;
   /** How many views it has of each range. */
   readonly views: Map<number, number>;
+  /** Its pins that have not ended. */
+  readonly pins: Set<number>;
 }
 
 /**
@@ -72,6 +74,8 @@ export class Clients {
     private readonly space: string,
     private readonly control: Int32Array,
     private readonly viewsGone: (range: number, count: number) => void,
+    /** Called with a pin that nobody can end any more. */
+    private readonly pinGone: (pin: number) => void,
   ) {
     this.hello = new Inbox(helloChannel(space));
   }
@@ -85,7 +89,16 @@ export class Clients {
       const inbox = new Inbox<ToManager>(clientChannel(this.space, hello.client));
       const answers = new Int32Array(hello.answers);
       const notice: Subscriber['notice'] = (notice) => inbox.channel.postMessage({ notice } satisfies FromManager);
-      const client = { inbox, answers, thread, attached, notice, left: false, views: new Map() };
+      const client = {
+        inbox,
+        answers,
+        thread,
+        attached,
+        notice,
+        left: false,
+        views: new Map(),
+        pins: new Set<number>(),
+      };
       this.clients.push(client);
       raise(client);
     }
@@ -119,7 +132,10 @@ export class Clients {
     if (name === 'leave') {
       client.left = true;
       if ((value as Requests['leave']['in']).ended) this.dropViews(client);
+      this.dropPins(client);
     }
+    if (name === 'pin') client.pins.add((value as Requests['pin']['in']).pin);
+    if (name === 'unpin') client.pins.delete((value as Requests['unpin']['in']).pin);
     if (name !== 'viewed' && name !== 'unviewed') return;
     const { range } = value as { range: number };
     const count = (client.views.get(range) ?? 0) + (name === 'viewed' ? 1 : -1);
@@ -138,12 +154,18 @@ export class Clients {
     return views;
   }
 
+  private dropPins(client: Client): void {
+    for (const pin of client.pins) this.pinGone(pin);
+    client.pins.clear();
+  }
+
   private forget(ended: readonly Client[]): void {
     if (ended.length === 0) return;
     this.clients = this.clients.filter((client) => !ended.includes(client));
     for (const client of ended) {
       client.inbox.close();
       const views = this.dropViews(client);
+      this.dropPins(client);
       // A thread that was terminated could not take itself out of the counts.
       if (!client.attached || client.left) continue;
       Atomics.sub(this.control, Control.AttachedThreads, 1);

@@ -38,6 +38,7 @@ import { FileTransfers } from './file-transfers.js';
 import { IoEngine } from './io-ring.js';
 import { Launches } from './launches.js';
 import { Notifiers, type Subscriber } from './notifiers.js';
+import { Pins } from './pins.js';
 import {
   type Cancellation,
   Control,
@@ -93,6 +94,7 @@ export class Pager {
   private readonly requests = new CoreRequests();
   private readonly arrays: Arrays;
   private readonly rights: Rights;
+  private readonly pins: Pins;
   private readonly launches: Launches;
   private readonly devices: Devices;
   private readonly clones: Clones;
@@ -208,7 +210,13 @@ export class Pager {
       (processor, firstPage, count, done) => this.prefetch(processor, firstPage, count, done),
       later,
     );
-    this.clients = new Clients(options.name, this.control, (range, count) => this.arrays.countView(range, -count));
+    this.pins = new Pins(manager, requests, arrays, memory);
+    this.clients = new Clients(
+      options.name,
+      this.control,
+      (range, count) => this.arrays.countView(range, -count),
+      (pin) => this.pins.unpin(pin),
+    );
     this.streams = new Streams({
       execute: (operation, done) => this.execute(operation, done),
       withdraw: (operation) => operation.kind === 'launch' && this.launches.withdraw(operation),
@@ -277,6 +285,7 @@ export class Pager {
       let found = this.hostDriver.readFaults() + this.devices.readFaults();
       if (this.router.step()) found++;
       if (this.copies.step()) found++;
+      if (this.pins.step()) found++;
       if (this.providers.step()) found++;
       if (this.devices.progress()) found += DEVICE_STEP;
       this.settle();
@@ -300,6 +309,7 @@ export class Pager {
       this.more ||
       this.router.busy ||
       this.copies.busy ||
+      this.pins.busy ||
       this.providers.busy ||
       this.loopTurns > 0 ||
       this.launches.loading + this.notifiers.loading > 0;
@@ -391,6 +401,12 @@ export class Pager {
           failure === null ? answer({ bytes }, null) : answer(null, failure),
         );
         return undefined;
+      case 'pin':
+        this.pins.pin(value as Requests['pin']['in'], answer);
+        return undefined;
+      case 'unpin':
+        this.pins.unpin((value as Requests['unpin']['in']).pin);
+        return null;
       case 'protect':
         this.rights.protect(value as Requests['protect']['in'], (failure) => answer(null, failure));
         return undefined;
@@ -402,9 +418,12 @@ export class Pager {
       case 'discard':
         this.rights.discard(value as Requests['discard']['in'], (failure) => answer(null, failure));
         return undefined;
-      case 'reload':
+      case 'reload': {
+        const { firstPage, count } = value as Requests['reload']['in'];
+        this.pins.check(firstPage, count, 'reload');
         this.writeBack.reload(value as Requests['reload']['in'], (failure) => answer(null, failure));
         return undefined;
+      }
       case 'attachArray':
         this.arrays.check(value as Requests['attachArray']['in']);
         return null;
@@ -433,6 +452,8 @@ export class Pager {
           ranges: this.arrays.count,
           allocatedBytes: this.arrays.allocatedBytes,
           notifiers: this.notifiers.count,
+          pinnedBytes: this.pins.pinnedBytes,
+          lockedBytes: this.pins.lockedBytes,
           faultsBy: this.faultsBy,
         } satisfies Requests['stats']['out'];
       case 'residency':
@@ -531,6 +552,7 @@ export class Pager {
   /** What was written to a shared file array reaches the file before its memory is given back. */
   private free(freed: Requests['free']['in']): void {
     const { firstPage, count } = freed;
+    this.pins.check(firstPage, count, 'free');
     const range = this.manager.state.va.range(freed.range);
     if (range !== undefined && firstPage === range.first && count >= range.pages) this.notifiers.release(range);
     if (!this.writeBack.isShared(firstPage)) {

@@ -34,6 +34,8 @@ export const Control = {
   Notifiers: 12,
   /** The kernel's id of the manager's thread, which cannot ask itself for anything. */
   ManagerThread: 13,
+  /** Numbers of pins that have been given. */
+  Pins: 14,
   /** From here on, the kernel's ids of threads that attached; an id may be of a thread that has ended. */
   Threads: 16,
 } as const;
@@ -146,6 +148,9 @@ export interface Requests {
   attributes: { in: { range: number; first: number; end: number }; out: AdviceRun[] };
   /** Forgets the content of whole pages: they read as zero. */
   discard: { in: ArrayPages; out: null };
+  /** Keeps pages in host memory until `unpin` with the same number. */
+  pin: { in: ArrayPages & { pin: number; lock: boolean | 'require' }; out: PinReport };
+  unpin: { in: { pin: number }; out: null };
   /** Has pages read from the file again. */
   reload: { in: { firstPage: number; count: number; discard: boolean }; out: null };
   /** Whether an array is what its handle says. */
@@ -197,7 +202,11 @@ export interface Requests {
   close: { in: null; out: null };
 }
 
-/** Whole pages of an array. It is named, since its addresses may be another one's by now. */
+export interface PinReport {
+  /** Whether the kernel may not swap the pages. */
+  readonly locked: boolean;
+}
+
 export type AdviceChange = Partial<Advice>;
 
 /** What was advised for pages of a range. */
@@ -209,6 +218,7 @@ export interface AdviceRun {
   readonly remote: readonly ('in place' | 'partly' | 'migrates' | undefined)[];
 }
 
+/** Whole pages of an array. It is named, since its addresses may be another one's by now. */
 export interface ArrayPages {
   readonly range: number;
   readonly name: string;
@@ -316,6 +326,9 @@ export interface SpaceStats {
   readonly allocatedBytes: number;
   /** Subscriptions to invalidations that have not ended. */
   readonly notifiers: number;
+  /** Pages that are pinned in host memory, and those of them that the kernel may not swap. */
+  readonly pinnedBytes: number;
+  readonly lockedBytes: number;
   /** How userfaultfd was opened; 'user-mode' serves no system calls. */
   readonly faultsBy: string;
 }

@@ -23,6 +23,7 @@ const FILES = [
   'rights',
   'clones',
   'notifiers',
+  'pins',
   'paging',
   'threads',
   'pointers',

@@ -37,6 +37,8 @@ interface Report {
   readonly uid: number;
   readonly direct: string;
   readonly resident: string;
+  readonly pinned: string;
+  readonly lock: string;
   readonly viaManager: number;
   readonly back: number;
   readonly sum: number;
@@ -48,6 +50,14 @@ function check(report: Report, written: Buffer): void {
   assert.equal(report.faultsBy, 'user-mode');
   assert.match(report.direct, /^(EFAULT|short: \d+ of 1048576)$/);
   assert.equal(report.resident, '4096 of 4096');
+  assert.equal(report.pinned, '1048576 of 1048576');
+  note(`locking more than is allowed: ${report.lock}`);
+  if (report.lock !== 'nothing to be refused') {
+    assert.equal(
+      report.lock,
+      'locked false, MEMORY_LOCK {"array":"large","neededBytes":all,"allowedBytes":limit,"lockedBytes":0}, 0 of 0',
+    );
+  }
   assert.equal(report.viaManager, 4 * 2 ** 20);
   assert.equal(report.back, 4 * 2 ** 20);
   assert.equal(report.sum, 3 * 2 ** 20);

@@ -1,8 +1,10 @@
 /** What works, and what does not, without the right to serve faults of system calls. */
 import { closeSync, openSync, writeSync } from 'node:fs';
-import { i32, kernel, openSpace } from '../../../src/index.js';
+import { i32, kernel, type OnememError, openSpace } from '../../../src/index.js';
+import { hasCapability, lockedMemoryLimit } from '../../../src/linux/process.js';
 import { say, sayTraces } from './common.js';
 
+const CAP_IPC_LOCK = 14;
 const [path, option] = process.argv.slice(2);
 const n = 2 ** 20;
 await using space = await openSpace({
@@ -39,6 +41,27 @@ const touched = y.data[0] + y.data[1];
 const resident = writeDirectly(y.data, 4096);
 const viaManager = await y.writeTo(fd, { position: 0 });
 const back = await differences.readFrom(fd, { position: 0 });
+// A pin brings the pages, maps them and keeps them, so that system calls find them.
+const z = space.array(Int32Array, n);
+await device.run(add, { x, y: z, by: 7 }, { size: n });
+const pin = await z.pin();
+const pinned = writeDirectly(z.data, 2 ** 20);
+pin.unpin();
+const limit = lockedMemoryLimit().soft;
+let lock = 'nothing to be refused';
+if (limit < 2 ** 26 && !hasCapability(CAP_IPC_LOCK)) {
+  const large = space.bytes(limit + 2 ** 20, { name: 'large' });
+  const unlocked = await large.pin();
+  lock = `locked ${unlocked.locked}`;
+  unlocked.unpin();
+  try {
+    await large.pin({ lock: 'require' });
+  } catch (error) {
+    const { code, details } = error as OnememError;
+    lock += `, ${code} ${JSON.stringify(details)}, ${JSON.stringify(space.stats().lockedBytes)} of ${space.stats().pinnedBytes}`;
+  }
+  lock = lock.replaceAll(`${limit + 2 ** 20}`, 'all').replaceAll(`${limit}`, 'limit');
+}
 let sum = touched === 5 ? 0 : Number.NaN;
 for (let i = 0; i < n; i++) sum += differences.data[i] - x.data[i] + y.data[i] - differences.data[i] + 1;
 for (const each of [fd, sink, pipe]) closeSync(each);
@@ -48,6 +71,8 @@ say(
     uid: process.getuid?.(),
     direct,
     resident,
+    pinned,
+    lock,
     viaManager,
     back,
     sum,

@@ -1,0 +1,43 @@
+/** Elements that stay in host memory. */
+import type { PinReport } from '../pager/protocol.js';
+import type { Client } from './client.js';
+
+export interface PinOptions {
+  /** Elements; all unless said otherwise. Pages that they share with others are pinned as a whole. */
+  readonly begin?: number;
+  readonly end?: number;
+  /**
+   * Whether to keep the kernel from swapping the pages, too, which a limit of the process may forbid (RLIMIT_MEMLOCK). `true`, which is
+   * meant unless said otherwise: if it can be had. 'require': the pin fails with MEMORY_LOCK if not.
+   */
+  readonly lock?: boolean | 'require';
+}
+
+/** Pages that are in host memory and stay there until every pin of them has ended. */
+export class Pin {
+  /** Whether the kernel may not swap the pages. */
+  readonly locked: boolean;
+  private ended = false;
+
+  /** @internal */
+  constructor(
+    private readonly client: Client,
+    private readonly id: number,
+    /** Bytes of whole pages that this is about. */
+    readonly bytes: number,
+    { locked }: PinReport,
+  ) {
+    this.locked = locked;
+  }
+
+  /** Lets the pages move again, unless another pin keeps them. A second time it does nothing. */
+  unpin(): void {
+    if (this.ended) return;
+    this.ended = true;
+    if (!this.client.isClosed) this.client.call('unpin', { pin: this.id });
+  }
+
+  [Symbol.dispose](): void {
+    this.unpin();
+  }
+}
