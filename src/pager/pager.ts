@@ -661,8 +661,10 @@ export class Pager {
     const end = inCall ? 'The system call fails with EFAULT' : 'The process ends';
     // Before the page is poisoned: the process may not live to see the end of that.
     if (!told) writeError(`onemem: denied access: thread ${thread} ${what} ${text}, ${why}. ${end}.\n`);
+    this.notifiers.begin(page, 1, 'protect', HOST);
     if (this.hostDriver.poison(page)) {
       this.manager.unmapped(page);
+      this.notifiers.through(page, 1, 'protect', HOST);
       return;
     }
     if (inCall) writeError('onemem: this kernel (before 6.6) cannot make a system call fail: the process ends.\n');

@@ -106,4 +106,25 @@ export const mutants: readonly Mutant[] = [
     replace: 'block.dirty[word] &= ~only[word];',
     why: 'A lost page reads as zero, and nobody is told.',
   },
+  {
+    name: 'tell subscribers of what may not be read any more, not of what may not be written',
+    file: 'src/core/operation.js',
+    find: 'const rights = onlyWriting && !takesAll ? mapping.writable : mapping.mapped;',
+    replace: 'if (onlyWriting && !takesAll) continue; const rights = mapping.mapped;',
+    why: 'Who copies pages between two looks at a sequence number takes a copy for good that was written meanwhile.',
+  },
+  {
+    name: 'tell subscribers nothing of evictions',
+    file: 'src/core/operation.js',
+    find: "if (kind === 'evict' && node !== processor)",
+    replace: "if (kind === 'evict')",
+    why: 'A shadow page table still has pages that have left their node.',
+  },
+  {
+    name: 'let a device die without a word to subscribers',
+    file: 'src/core/memory-manager.js',
+    find: "state.commands.invalidate(page, end - first, 'migrate', id);",
+    replace: ';',
+    why: 'A shadow page table still has the pages of a device that is no more.',
+  },
 ];

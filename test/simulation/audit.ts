@@ -9,11 +9,16 @@ import type { World } from './world.js';
 
 const ALL_WORDS = PAGES / 32;
 
+function noRights(): Rights {
+  return { readable: new Int32Array(ALL_WORDS), writable: new Int32Array(ALL_WORDS) };
+}
+const NO_RIGHTS = noRights();
+
 export class Audit {
   private readonly lostBefore = new Int32Array(ALL_WORDS);
   private readonly rights: (Rights | undefined)[] = [];
-  private readonly readableBefore: Int32Array[] = [];
-  private readonly deviceBefore: (ModelDevice | undefined)[] = [];
+  private readonly rightsBefore: Rights[] = [];
+  private readonly deviceBefore: unknown[] = [];
   private readonly pendingRead = new Int32Array(ALL_WORDS);
   private readonly pendingWrite = new Int32Array(ALL_WORDS);
 
@@ -43,31 +48,42 @@ export class Audit {
     this.checkSharing();
   }
 
-  /** What a processor had of a watched page and has no longer was announced before, unless the processor died. */
+  /** What a processor could do with a watched page and cannot do any more was announced before, also when the processor died. */
   invalidations(): void {
-    const { devices, manager } = this.world;
-    for (let id = 0; id < devices.length; id++) {
-      const device = devices[id];
-      const before = (this.readableBefore[id] ??= new Int32Array(ALL_WORDS));
-      if (!(device instanceof ModelDevice)) {
-        before.fill(0);
-        continue;
-      }
-      const alive = manager.state.processors[id]?.state === 'alive' && !device.dead;
+    const { devices } = this.world;
+    for (let id = 0; id < Math.max(devices.length, this.rightsBefore.length); id++) {
+      const before = (this.rightsBefore[id] ??= noRights());
+      // Another device that has got the number meanwhile begins with nothing; one that is no more has nothing.
+      const replaced = devices[id] !== undefined && devices[id] !== this.deviceBefore[id];
+      this.deviceBefore[id] = devices[id];
+      const now = this.rights[id] ?? NO_RIGHTS;
       for (let word = 0; word < ALL_WORDS; word++) {
-        let gone = alive && this.deviceBefore[id] === device ? before[word] & ~device.readable[word] : 0;
-        before[word] = device.readable[word];
-        if (device.scratch.size > 0)
-          for (let bit = 0; bit < 32; bit++) if (device.scratch.has(word * 32 + bit)) before[word] &= ~(1 << bit);
-        for (; gone !== 0; gone &= gone - 1) {
-          const page = word * 32 + 31 - Math.clz32(gone & -gone);
-          if (manager.state.va.rangeOfPage(page)?.watchers !== 1) continue;
-          if (this.world.invalidations.some((each) => page >= each.page && page < each.page + each.count)) continue;
-          throw new Error(`page ${page} is taken from ${device.description.name}, and its subscribers were not told`);
+        if (!replaced) {
+          this.checkAnnounced(word, before.readable[word] & ~now.readable[word], id, 'read');
+          this.checkAnnounced(word, before.writable[word] & ~now.writable[word], id, 'write');
         }
+        const scratch = this.scratch(id, word);
+        before.readable[word] = now.readable[word] & ~scratch;
+        before.writable[word] = now.writable[word] & ~scratch;
       }
-      this.deviceBefore[id] = device;
     }
+  }
+
+  private checkAnnounced(word: number, gone: number, id: number, what: string): void {
+    const { world } = this;
+    for (let left = gone; left !== 0; left &= left - 1) {
+      const page = word * 32 + 31 - Math.clz32(left & -left);
+      if (world.manager.state.va.rangeOfPage(page)?.watchers !== 1) continue;
+      if (world.invalidations.some((each) => page >= each.page && page < each.page + each.count)) continue;
+      const name = world.devices[id]?.description.name ?? `processor ${id}`;
+      throw new Error(`${name} may not ${what} page ${page} any more, and the subscribers of the page were not told`);
+    }
+  }
+
+  /** What stands in for denied pages is nobody's content, and goes without a word. */
+  private scratch(id: number, word: number): number {
+    const block = this.world.manager.state.va.blocks.get(Math.floor(word / WORDS));
+    return block?.residences[id]?.scratch[word % WORDS] ?? 0;
   }
 
   /** Pages are reported lost only when their last copy really went with a device. */
