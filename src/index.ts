@@ -47,6 +47,7 @@ export {
   ManagedArray,
   type Rights,
   type TransferOptions,
+  type YoungRun,
 } from './api/managed-array.js';
 export {
   attachNotifier,

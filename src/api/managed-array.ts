@@ -12,13 +12,20 @@ import { checkFlag, checkName, checkOptions, isWhole, show } from './arguments.j
 import { argumentError, OnememError, typeError } from './errors.js';
 import { type Notifier, type WatchOptions, watchArray } from './notifier.js';
 import { Pin, type PinOptions } from './pin.js';
-import { type Residency, reportResidency } from './residency.js';
+import { namesOf, type Residency, reportResidency } from './residency.js';
 
 /** A part of an array, in elements. */
 export interface ArrayRange<T extends NumericArray = NumericArray> {
   readonly array: ManagedArray<T>;
   readonly begin: number;
   readonly end: number;
+}
+
+/** Elements that were used, and the names of the processors that did. */
+export interface YoungRun {
+  readonly begin: number;
+  readonly end: number;
+  readonly processors: readonly string[];
 }
 
 /** What another thread needs to see the array; send it by postMessage. */
@@ -157,13 +164,47 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
   }
 
   /**
+   * What the CPU or a device may have written since the array was made, emptied, flushed or read from its file, in whole pages: a
+   * processor that was given the right to write a page counts as having done so. Faults nothing in.
+   */
+  dirty(part: ArrayPart = {}): { begin: number; end: number }[] {
+    this.assertUsable('report on');
+    const { begin, end } = partOf(this, part);
+    const { runs } = this.space.client.call('dirty', this.pagesOf(begin, end));
+    const result: { begin: number; end: number }[] = [];
+    for (let at = 0; at < runs.length; at += 2) {
+      const run = this.elementsOf(runs[at], runs[at + 1]);
+      result.push({ begin: Math.max(begin, run.begin), end: Math.min(end, run.end) });
+    }
+    return result;
+  }
+
+  /**
+   * Which processors have used the part since that was last asked, in whole blocks of 2 MiB: those that faulted there, and devices
+   * whose launches had it as an argument. Plain use of pages that are there already is not to be seen. With `clear: false` it stays
+   * as it is for whoever asks next.
+   */
+  young(options: ArrayPart & { readonly clear?: boolean } = {}): YoungRun[] {
+    this.assertUsable('report on');
+    const { begin, end } = partOf(this, options);
+    const { clear = true } = options;
+    checkFlag('clear', clear);
+    const { runs } = this.space.client.call('young', { ...this.pagesOf(begin, end), clear });
+    const names = this.space.processorNames();
+    const result: YoungRun[] = [];
+    for (let at = 0; at < runs.length; at += 3)
+      result.push({ ...this.elementsOf(runs[at], runs[at + 1]), processors: namesOf(runs[at + 2], names) });
+    return result;
+  }
+
+  /**
    * Subscribes to invalidations: whoever keeps tables of his own about the array's pages is told before somebody loses what he had of
    * them, by a module in the manager's thread or by a sequence number, and afterwards by an event. Resolves when the subscription
    * is in force; rejects with NOTIFIER_MODULE when its module cannot be loaded.
    */
   async watch<D = unknown>(options: WatchOptions<D> = {}): Promise<Notifier> {
     this.assertUsable('watch');
-    checkRange(this, options.begin ?? 0, options.end ?? this.length);
+    partOf(this, options);
     return watchArray(this, options);
   }
 

@@ -2,6 +2,7 @@
 import { bytesOf } from '../core/elements.js';
 import { HOST, PAGE_BYTES } from '../core/types.js';
 import { type InvalidationReason, type Notice, SEQUENCE_ENDED } from '../pager/notifier-protocol.js';
+import { show, textOf } from './arguments.js';
 import type { Device } from './device.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 import { moduleUrl } from './kernel.js';
@@ -162,9 +163,13 @@ export class Notifier extends SequenceReader {
   }
 }
 
+function isSequence(value: unknown): boolean {
+  return value instanceof SharedArrayBuffer && value.byteLength === Int32Array.BYTES_PER_ELEMENT;
+}
+
 /** Reads by the sequence number of a notifier that another thread made, from its handle. */
 export function attachNotifier(handle: NotifierHandle): SequenceReader {
-  if ((handle as { onemem?: number } | null)?.onemem !== 1 || !(handle.sequence instanceof SharedArrayBuffer)) {
+  if ((handle as { onemem?: number } | null)?.onemem !== 1 || !isSequence(handle.sequence)) {
     throw typeError('NOTIFIER_HANDLE', 'this is no handle of a notifier; pass what notifier.handle gives');
   }
   return new SequenceReader(handle);
@@ -176,11 +181,14 @@ export async function watchArray(array: ManagedArray, options: WatchOptions): Pr
   const whole = options.begin === undefined && options.end === undefined;
   const { begin = 0, end = array.length, queue = QUEUE } = options;
   if (!(Number.isInteger(queue) && queue >= 1 && queue <= LONGEST_QUEUE)) {
-    throw argumentError('NOTIFIER_QUEUE', `queue is ${queue}; it must be a whole number from 1 to ${LONGEST_QUEUE}`);
+    throw argumentError(
+      'NOTIFIER_QUEUE',
+      `queue is ${show(queue)}; it must be a whole number from 1 to ${LONGEST_QUEUE}`,
+    );
   }
   for (const name of ['onInvalidate', 'onDetached'] as const) {
     if (options[name] !== undefined && typeof options[name] !== 'function')
-      throw typeError('NOTIFIER_FUNCTION', `${name} is ${typeof options[name]}; it must be a function`);
+      throw typeError('NOTIFIER_FUNCTION', `${name} is ${show(options[name])}; it must be a function`);
   }
   const { firstPage, count } = array.pagesOf(begin, end);
   const id = client.newNotifier();
@@ -218,11 +226,17 @@ function sourceOf(
       `watch() of array ${array.name} has an export or data, and no module that they are for`,
     );
   }
+  if (typeof exportName !== 'string') {
+    throw typeError(
+      'NOTIFIER_MODULE',
+      `export of watch() of array ${array.name} is the name of one, not ${show(exportName)}`,
+    );
+  }
   const url = moduleUrl('NOTIFIER_MODULE', module);
   try {
     structuredClone(data);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = textOf(error);
     throw typeError(
       'NOTIFIER_DATA',
       `data for the notifier of array ${array.name} cannot be sent to the manager: ${why}`,

@@ -91,7 +91,8 @@ function rightsOf(flags: number): ResidencyRun['rights'] {
   return (flags & PageState.ReadOnly) !== 0 ? 'read' : 'readwrite';
 }
 
-function namesOf(bits: number, names: readonly (string | undefined)[]): string[] {
+/** Nodes, or processors, whose bits are set. */
+export function namesOf(bits: number, names: readonly (string | undefined)[]): string[] {
   const result: string[] = [];
   for (let node = 0; node < 32; node++) {
     if (((bits >>> node) & 1) !== 0) result.push(names[node] ?? `node ${node}`);

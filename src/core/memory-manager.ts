@@ -50,6 +50,7 @@ import {
   type ProcessorId,
   type Status,
 } from './types.js';
+import { dirtyRuns, forgetUser, noteUse, type UsedPages, youngRuns } from './usage.js';
 import { type Block, changedPages, type Task, type TaskKind } from './va-block.js';
 import type { Range, RangeOptions } from './va-space.js';
 
@@ -195,6 +196,7 @@ export class MemoryManager {
     }
     const inBlock = page % PAGES_PER_BLOCK;
     const mapping = mappingOf(block, id);
+    block.young |= 1 << id;
     if (has(write ? mapping.writable : mapping.mapped, inBlock)) {
       processor.counters.repeatedFaults++;
       state.commands.wake(id, page, 1);
@@ -651,6 +653,8 @@ export class MemoryManager {
     this.state.effort++;
     this.endHolds(launch);
     if (processor.state === 'dead') return;
+    // Until now it was used, whoever asked meanwhile.
+    if (launch.stage === 'running' && launch.failure === null) noteUse(this.state, launch.processor, launch.arguments);
     const { intents } = processor;
     for (let index = intents.length - 1; index >= 0; index--)
       if (intents[index].launch === id) intents.splice(index, 1);
@@ -751,6 +755,16 @@ export class MemoryManager {
       if (has(block.pinned, inBlock)) flags[at] |= PageState.Pinned;
       if (block.range.provided && !has(block.blank, inBlock)) flags[at] |= PageState.Provided;
     }
+  }
+
+  /** Runs of these pages that may differ from what their provider, or zero, would give. Lost pages are not among them. */
+  dirty(first: number, count: number): { first: number; count: number }[] {
+    return dirtyRuns(this.state, first, first + count);
+  }
+
+  /** The blocks that hold some of these pages and were used since that was last asked, and by whom. */
+  young(first: number, count: number, clear: boolean): UsedPages[] {
+    return youngRuns(this.state, first, count, clear);
   }
 
   /** Figures of a processor; those of one that has gone are its last. */
@@ -892,6 +906,7 @@ export class MemoryManager {
       for (const { first, count, use } of launch.arguments) {
         owner.intents.push({ launch: launch.id, first, end: first + count, write: use !== 'in' });
       }
+      noteUse(this.state, launch.processor, launch.arguments);
       if (!owner.description.faults) launch.blocks = blocksOf(launch.arguments);
     }
     while (launch.failure === null && launch.blocks.length > 0) {
@@ -1010,6 +1025,7 @@ export class MemoryManager {
     }
     this.lastFigures.set(id, this.figures(id));
     state.processors[id] = undefined;
+    forgetUser(state, id);
     for (let index = processor.waiters.head; index !== -1; index = processor.waiters.after(index))
       state.ready.append(index);
     state.commands.drained(id);

@@ -148,6 +148,8 @@ export interface Block {
   advice: Advice;
   /** A bit for each processor that reaches host memory in place here, and has nothing of the block in its own. */
   remote: number;
+  /** Processors that faulted on the block since that was last asked, a bit each. */
+  young: number;
   readonly residences: (Residence | undefined)[];
   readonly mappings: (Mapping | undefined)[];
   readonly tasks: Task[];
@@ -202,6 +204,7 @@ function emptyBlock(index: number, range: Range, inside: Mask): Block {
     cleaning: createMask(),
     advice: NO_ADVICE,
     remote: 0,
+    young: 0,
     residences: [],
     mappings: [],
     tasks: [],

@@ -33,6 +33,8 @@ export interface Range extends RangeOptions {
   readonly guards: Intervals<boolean>;
   /** What was said about the use of its pages; the same for all pages of a block. */
   readonly advice: Intervals<Advice>;
+  /** Processors whose launches used the pages since that was last asked, a bit each. */
+  readonly users: Intervals<number>;
   /** Subscribers that want to know of invalidations. */
   watchers: number;
   /** How many of its pages have been freed. */
@@ -73,6 +75,7 @@ export class VaSpace {
       protection: new Intervals<Access>(options.writable ? Access.Write : Access.Read),
       guards: new Intervals<boolean>(false),
       advice: new Intervals<Advice>(NO_ADVICE),
+      users: new Intervals<number>(0),
       watchers: 0,
       freedPages: 0,
     };

@@ -436,6 +436,15 @@ export class Pager {
       case 'leave':
         this.notifiers.forget(sender);
         return null;
+      case 'dirty': {
+        const { firstPage, count } = value as Requests['dirty']['in'];
+        return { runs: this.manager.dirty(firstPage, count).flatMap((run) => [run.first, run.count]) };
+      }
+      case 'young': {
+        const { firstPage, count, clear } = value as Requests['young']['in'];
+        const runs = this.manager.young(firstPage, count, clear);
+        return { runs: runs.flatMap((run) => [run.first, run.count, run.processors]) };
+      }
       case 'watch':
         this.watch(value as Requests['watch']['in'], answer, sender);
         return undefined;

@@ -166,6 +166,10 @@ export interface Requests {
   residency: { in: { firstPage: number; count: number }; out: PageReport };
   /** What lies at a byte of the space; null where no element of an array does. */
   pointer: { in: { offset: number }; out: { report: PointerReport | null } };
+  /** Pairs of first page and count. */
+  dirty: { in: { firstPage: number; count: number }; out: { runs: readonly number[] } };
+  /** Triples of first page, count and bits of processors. */
+  young: { in: { firstPage: number; count: number; clear: boolean }; out: { runs: readonly number[] } };
   /** Subscribes to invalidations; the answer comes when the module, if there is one, has been loaded. */
   watch: {
     in: {

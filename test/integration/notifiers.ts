@@ -439,6 +439,70 @@ test('a slow subscriber is told the rest at once when it is through, and how muc
     );
   }));
 
+test('dirty() says what may have been written, and young() who has used what since it was last asked', () =>
+  withSpace('process', async (space, device) => {
+    const n = 6 * BLOCK - 100;
+    const x = space.array(Int32Array, n, { name: 'x' });
+    assert.deepEqual([x.dirty(), x.young()], [[], []]);
+    assert.equal(x.data[0], 0);
+    assert.deepEqual(x.dirty(), [], 'reading makes nothing dirty');
+    assert.deepEqual(x.young({ clear: false }), [{ begin: 0, end: BLOCK, processors: ['host'] }]);
+    assert.deepEqual(x.young({ begin: BLOCK }), [], 'another part was asked for');
+    assert.deepEqual(x.young(), [{ begin: 0, end: BLOCK, processors: ['host'] }]);
+    assert.deepEqual(x.young(), []);
+
+    x.data[2 * BLOCK + 5] = 1;
+    x.data[n - 1] = 1;
+    const runs = x.dirty();
+    assert.equal(runs.length, 2);
+    assert.ok(runs[0].begin <= 2 * BLOCK + 5 && runs[0].end > 2 * BLOCK + 5 && runs[0].end <= 3 * BLOCK);
+    assert.equal(runs[1].end, n);
+    assert.deepEqual(x.dirty({ begin: 2 * BLOCK + 3, end: 2 * BLOCK + 7 }), [
+      { begin: 2 * BLOCK + 3, end: 2 * BLOCK + 7 },
+    ]);
+    assert.deepEqual(x.young(), [
+      { begin: 2 * BLOCK, end: 3 * BLOCK, processors: ['host'] },
+      { begin: 5 * BLOCK, end: n, processors: ['host'] },
+    ]);
+
+    // A kernel that touches one element of what it was given has been launched over all of it.
+    const touch = kernel({ x: i32.inout }, ({ x }) => {
+      x[0]++;
+    });
+    await device.run(touch, { x }, { size: 1 });
+    assert.deepEqual(x.young(), [{ begin: 0, end: n, processors: ['gpu'] }]);
+    assert.equal(x.data[0], 1);
+    assert.deepEqual(x.young(), [{ begin: 0, end: BLOCK, processors: ['host'] }]);
+    assert.equal(x.data[0], 1);
+    assert.deepEqual(x.young(), [], 'what is there already is used without a trace');
+    const dirty = x.dirty();
+    assert.deepEqual(dirty[0].begin, 0);
+    assert.ok(dirty.length === 3 && dirty[0].end <= BLOCK);
+    await x.discard();
+    assert.deepEqual(x.dirty(), []);
+  }));
+
+test('a part of a file array is dirty until it is flushed, and a new device has used nothing', async () => {
+  const path = join(folder, 'dirty');
+  writeFileSync(path, new Uint8Array(BLOCK * 4).fill(1));
+  await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB', name: 'gpu' }] });
+  const x = space.fileArray(Int32Array, path, { shared: true, name: 'x' });
+  assert.equal(x.data[7], 0x01010101);
+  assert.deepEqual(x.dirty(), []);
+  x.data[7] = 3;
+  assert.equal(x.dirty().length, 1);
+  await x.flush();
+  assert.deepEqual(x.dirty(), []);
+  x.data[7] = 4;
+  assert.equal(x.dirty().length, 1);
+  await x.reload({ discard: true });
+  assert.deepEqual(x.dirty(), []);
+  assert.equal(x.data[7], 3);
+  await space.devices[0].run(look, { x }, { size: x.length });
+  await space.devices[0].detach();
+  assert.deepEqual(x.young({ clear: false }), [{ begin: 0, end: BLOCK, processors: ['host'] }]);
+});
+
 function deferred(): { promise: Promise<void>; resolve: () => void } {
   let resolve: () => void = () => undefined;
   const promise = new Promise<void>((settle) => {

@@ -1,0 +1,81 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { add, addRun } from './mask.js';
+import { createState, type State } from './state.js';
+import { type Commands, PAGES_PER_BLOCK } from './types.js';
+import { dirtyRuns, forgetUser, noteUse, youngRuns } from './usage.js';
+import type { Block } from './va-block.js';
+import type { Range } from './va-space.js';
+
+const policies = { eviction: () => undefined as never, prefetch: () => undefined as never };
+let state: State;
+
+beforeEach(() => {
+  state = createState({} as Commands, policies, 16);
+});
+
+function allocate(pages: number, provided = false): Range {
+  const range = state.va.allocate(pages, { name: 'x', writable: true, provided });
+  if (range === null) throw new Error('no addresses');
+  return range;
+}
+
+function block(index: number): Block {
+  const found = state.va.block(index);
+  if (found === undefined) throw new Error('no block');
+  return found;
+}
+
+describe('dirty runs', () => {
+  it('go on over the border of two blocks, and leave out what is freed, lost or outside', () => {
+    allocate(2 * PAGES_PER_BLOCK - 2);
+    addRun(block(0).dirty, 500, 12);
+    addRun(block(1).dirty, 0, PAGES_PER_BLOCK);
+    add(block(1).freed, 10);
+    add(block(1).lost, 20);
+    expect(dirtyRuns(state, 0, 2 * PAGES_PER_BLOCK)).toEqual([
+      { first: 500, count: 22 },
+      { first: 523, count: 9 },
+      { first: 533, count: 489 },
+    ]);
+    expect(dirtyRuns(state, 505, 515)).toEqual([{ first: 505, count: 10 }]);
+  });
+
+  it('count what was emptied where a provider would give something else', () => {
+    allocate(10);
+    allocate(10, true);
+    add(block(0).blank, 3);
+    add(block(1).blank, 3);
+    expect(dirtyRuns(state, 0, 2 * PAGES_PER_BLOCK)).toEqual([{ first: PAGES_PER_BLOCK + 3, count: 1 }]);
+  });
+});
+
+describe('young runs', () => {
+  it('join faults and launches by block, and make nothing of blocks that nobody has touched', () => {
+    allocate(3 * PAGES_PER_BLOCK + 7);
+    noteUse(state, 2, [{ first: PAGES_PER_BLOCK + 5, count: PAGES_PER_BLOCK }]);
+    noteUse(state, 3, [{ first: 0, count: 0 }]);
+    expect(state.va.blocks.size).toBe(0);
+    block(3).young = 1;
+    block(1).young = 1;
+    const all = [
+      { first: PAGES_PER_BLOCK, count: PAGES_PER_BLOCK, processors: 5 },
+      { first: 2 * PAGES_PER_BLOCK, count: PAGES_PER_BLOCK, processors: 4 },
+      { first: 3 * PAGES_PER_BLOCK, count: 7, processors: 1 },
+    ];
+    const pages = 3 * PAGES_PER_BLOCK + 7;
+    expect(youngRuns(state, 0, pages, false)).toEqual(all);
+    expect(youngRuns(state, PAGES_PER_BLOCK + 1, 1, true)).toEqual([all[0]]);
+    expect(youngRuns(state, 0, pages, true)).toEqual(all.slice(1));
+    expect(youngRuns(state, 0, pages, true)).toEqual([]);
+  });
+
+  it('know nothing of a processor that is no more', () => {
+    const range = allocate(2 * PAGES_PER_BLOCK);
+    noteUse(state, 1, [{ first: 0, count: 600 }]);
+    noteUse(state, 2, [{ first: 0, count: 1 }]);
+    block(0).young = 6;
+    forgetUser(state, 1);
+    expect(youngRuns(state, 0, range.pages, true)).toEqual([{ first: 0, count: PAGES_PER_BLOCK, processors: 4 }]);
+    expect(range.users.isUniform).toBe(true);
+  });
+});
