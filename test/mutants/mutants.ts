@@ -127,4 +127,55 @@ export const mutants: readonly Mutant[] = [
     replace: ';',
     why: 'A shadow page table still has the pages of a device that is no more.',
   },
+  {
+    name: 'leave writers of a page that is protected now',
+    file: 'src/core/operation.js',
+    find: 'revokeAll(state, block, operation, operation.access);',
+    replace: ';',
+    why: 'Somebody goes on writing what may only be read (invariant 8).',
+  },
+  {
+    name: 'write a page that a clone still needs',
+    file: 'src/core/operation.js',
+    find: 'block.guarded[word] |= mask[word];',
+    replace: ';',
+    why: 'A clone reads what was written to its source afterwards (invariant 9).',
+  },
+  {
+    name: 'fill a page of a clone again after its source has changed',
+    file: 'src/core/service.js',
+    find: `if (holderOf(state, block, page, -1) !== -1)
+            add(block.dirty, page);`,
+    replace: `if (holderOf(state, block, page, -1) !== -1)
+            add(block.blank, page);`,
+    why: 'The copy that was made for a clone counts as one that can be made again, and is dropped (invariant 9).',
+  },
+  {
+    name: 'let a device take pinned pages',
+    file: 'src/core/service.js',
+    find: 'if (write && nodeOf(block, processor) !== HOST && has(block.pinned, page))',
+    replace: 'if (false)',
+    why: 'Memory that was promised to stay where it is goes (invariant 10).',
+  },
+  {
+    name: 'leave a mapping of host memory while another node writes',
+    file: 'src/core/operation.js',
+    find: 'if (nodeOf(block, other) === operation.processor)',
+    replace: 'if (nodeOf(block, other) === operation.processor || nodeOf(block, other) !== other)',
+    why: 'A device that reaches host memory in place reads old values (invariant 2).',
+  },
+  {
+    name: 'switch memory before the old one is empty',
+    file: 'src/core/service.js',
+    find: 'const left = sendHome(state, block, task);',
+    replace: "const left = 'done';",
+    why: 'What the device had of the block is behind a mapping that is gone.',
+  },
+  {
+    name: 'take pages without a word to subscribers',
+    file: 'src/core/operation.js',
+    find: 'announce(state, block, operation);',
+    replace: ';',
+    why: 'A mirror of the page tables goes on using pages that are elsewhere.',
+  },
 ];

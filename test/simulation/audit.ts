@@ -111,6 +111,8 @@ export class Audit {
   contents(): void {
     const { world } = this;
     for (const block of world.manager.state.va.blocks.values()) {
+      // A clone that is being made has no content of its own yet.
+      if (!world.memories.some(({ range }) => range === block.range)) continue;
       const base = block.index * PAGES_PER_BLOCK;
       for (let page = next(block.inside, 0); page < PAGES_PER_BLOCK; page = next(block.inside, page + 1)) {
         if (world.fuzzy[base + page] > 0 || has(block.lost, page) || has(block.freed, page)) continue;
