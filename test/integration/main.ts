@@ -24,6 +24,7 @@ const FILES = [
   'clones',
   'notifiers',
   'pins',
+  'advice',
   'paging',
   'threads',
   'pointers',
