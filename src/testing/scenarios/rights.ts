@@ -166,6 +166,53 @@ export const rights: readonly Scenario[] = [
     },
   },
   {
+    name: 'pin_while_on_device',
+    devices: 1,
+    holds:
+      'pages on the device come home to be pinned, whole; while a pin lasts they stay, and the device may read them and not write',
+    run: async ({ device, words, prefetch }) => {
+      const array = words(4 * WORDS_PER_PAGE);
+      const { byteLength: bytes } = array;
+      let content = await onDevice(device, array, 0x51ab_009a);
+      const page = { begin: WORDS_PER_PAGE, end: 2 * WORDS_PER_PAGE };
+      const run = (seed: number, part: Partial<typeof page> = {}): Promise<void> =>
+        device.run(mix, { data: array, seed }, { size: array.length, ...part });
+      const isPinned = (): string =>
+        array
+          .residency()
+          .runs.map(({ pinned }) => pinned)
+          .join();
+
+      const short = await array.pin();
+      equal('bytes at home', array.residency().bytes.host, bytes);
+      equal('whether it is pinned', isPinned(), 'true');
+      short.unpin();
+      equal('whether it is pinned afterwards', isPinned(), 'false');
+      same('the data after a short pin', array.data, content);
+      await run(1);
+      content = mixed(content, 1);
+      equal('bytes at home after the device wrote', array.residency().bytes.host, undefined);
+
+      const long = await array.pin();
+      const other = await array.pin(page);
+      await prefetch(array, device);
+      same('what the device reads', await seenBy(device, array), content);
+      await refused('a launch that writes it', 'PINNED', () => run(2));
+      await refused('a discard', 'PINNED', () => array.discard());
+      equal('bytes at home all the time', array.residency().bytes.host, bytes);
+      for (let i = 0; i < array.length; i++) content[i] = array.data[i] ^= 0x33;
+      same('what the device reads after the CPU wrote', await seenBy(device, array), content);
+      same('the data while it is pinned', array.data, content);
+      long.unpin();
+      equal('whether it is pinned while one pin is left', isPinned(), 'false,true,false');
+      await refused('a launch that writes it while one pin is left', 'PINNED', () => run(2, page));
+      same('the data when a launch was refused', array.data, content);
+      other.unpin();
+      await run(3);
+      same('the data after the launch that was refused before', array.data, mixed(content, 3));
+    },
+  },
+  {
     name: 'migrate_discarded',
     devices: 1,
     holds: 'what was discarded migrates without a copy, there and back, and reads as zeros',
