@@ -2,10 +2,10 @@
 import { bytesOf } from '../core/elements.js';
 import { HOST, PAGE_BYTES } from '../core/types.js';
 import { type InvalidationReason, type Notice, SEQUENCE_ENDED } from '../pager/notifier-protocol.js';
-import { show, textOf } from './arguments.js';
+import { isObject, show, textOf } from './arguments.js';
 import type { Device } from './device.js';
 import { argumentError, OnememError, typeError } from './errors.js';
-import { moduleUrl } from './kernel.js';
+import { exportOf, moduleUrl } from './kernel.js';
 import type { ManagedArray } from './managed-array.js';
 
 /** How many changes wait for a subscriber that is busy, unless it says otherwise. */
@@ -163,16 +163,14 @@ export class Notifier extends SequenceReader {
   }
 }
 
-function isSequence(value: unknown): boolean {
-  return value instanceof SharedArrayBuffer && value.byteLength === Int32Array.BYTES_PER_ELEMENT;
-}
-
 /** Reads by the sequence number of a notifier that another thread made, from its handle. */
 export function attachNotifier(handle: NotifierHandle): SequenceReader {
-  if ((handle as { onemem?: number } | null)?.onemem !== 1 || !isSequence(handle.sequence)) {
-    throw typeError('NOTIFIER_HANDLE', 'this is no handle of a notifier; pass what notifier.handle gives');
+  if (isObject(handle)) {
+    const { onemem, array, sequence } = handle as Partial<NotifierHandle>;
+    const shared = sequence instanceof SharedArrayBuffer && sequence.byteLength === Int32Array.BYTES_PER_ELEMENT;
+    if (onemem === 1 && shared && typeof array === 'string') return new SequenceReader(handle);
   }
-  return new SequenceReader(handle);
+  throw typeError('NOTIFIER_HANDLE', 'this is no handle of a notifier; pass what notifier.handle gives');
 }
 
 /** @internal Elements are checked by the array. */
@@ -218,7 +216,7 @@ function sourceOf(
   array: ManagedArray,
   options: WatchOptions,
 ): { url: string; exportName: string; data: unknown } | null {
-  const { module, export: exportName = 'default', data } = options;
+  const { module, data } = options;
   if (module === undefined) {
     if (options.export === undefined && data === undefined) return null;
     throw typeError(
@@ -226,20 +224,14 @@ function sourceOf(
       `watch() of array ${array.name} has an export or data, and no module that they are for`,
     );
   }
-  if (typeof exportName !== 'string') {
-    throw typeError(
-      'NOTIFIER_MODULE',
-      `export of watch() of array ${array.name} is the name of one, not ${show(exportName)}`,
-    );
-  }
   const url = moduleUrl('NOTIFIER_MODULE', module);
+  const exportName = exportOf('NOTIFIER_MODULE', options.export);
   try {
     structuredClone(data);
   } catch (error) {
-    const why = textOf(error);
     throw typeError(
       'NOTIFIER_DATA',
-      `data for the notifier of array ${array.name} cannot be sent to the manager: ${why}`,
+      `data for the notifier of array ${array.name} cannot be sent to the manager: ${textOf(error)}`,
     );
   }
   return { url, exportName, data };

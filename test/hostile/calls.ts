@@ -76,6 +76,9 @@ const readable = values.from('readable');
 const device = values.from('device');
 const mortalDevice = values.from('mortal device');
 const stream = values.from('stream');
+const notifier = values.from('notifier');
+const reader = values.from('reader');
+const pin = values.from('pin');
 const addressView = values.from('address view');
 const event = values.from('event');
 
@@ -90,6 +93,7 @@ export const CALLS: readonly Call[] = [
   call('openSpace', [values.spaceOptions], 1),
   call('attachSpace', [values.spaceHandle]),
   call('attachArray', [values.arrayHandle]),
+  call('attachNotifier', [values.notifierHandle]),
   call('kernel', [values.kernelParameters, values.kernelBody]),
   call('addressView', [values.array, values.array], 1),
   call('parseParameter', [values.parameterText], 1),
@@ -140,6 +144,8 @@ export const CALLS: readonly Call[] = [
   method('ManagedArray.residency', readable, [values.part]),
   method('ManagedArray.free', prey, [values.part], 4),
   method('ManagedArray.[Symbol.dispose]', prey, [], 2),
+  method('ManagedArray.watch', readable, [values.watchOptions], 5),
+  method('ManagedArray.pin', readable, [values.pinOptions], 5),
   method('ManagedArray.advise', readable, [values.advice, values.part], 5),
   method('ManagedArray.attributes', readable, [values.part]),
   method('ManagedArray.protect', prey, [values.rights, values.pagePart], 4),
@@ -152,6 +158,17 @@ export const CALLS: readonly Call[] = [
 
   method('AddressView.load', addressView, [values.wordType, values.address]),
   method('AddressView.store', addressView, [values.wordType, values.address, values.word]),
+
+  getter('Notifier.isClosed', notifier),
+  getter('Notifier.detached', notifier),
+  getter('Notifier.lost', notifier),
+  method('Notifier.close', notifier, []),
+  method('Notifier.[Symbol.dispose]', notifier, [], 1),
+  method('SequenceReader.readBegin', reader, []),
+  method('SequenceReader.readRetry', reader, [values.sequenceNumber]),
+
+  method('Pin.unpin', pin, []),
+  method('Pin.[Symbol.dispose]', pin, [], 1),
 
   method('Stream.launch', stream, launch, 10),
   method('Stream.prefetch', stream, [values.arrayRange, values.prefetchTarget], 6),

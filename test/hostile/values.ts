@@ -1,6 +1,6 @@
 /** What is handed to the functions of the API: a good deal of it wrong, in every way that a program may get wrong. */
 import fc from 'fast-check';
-import { f32, i64, type ManagedArray, u8 } from '../../src/index.js';
+import { f32, i64, type ManagedArray, type Notifier, u8 } from '../../src/index.js';
 import { KERNELS } from './kernels.js';
 import type { Pool, World } from './world.js';
 
@@ -371,6 +371,40 @@ export const callback = mostly(
   ),
 );
 
+export const notifierHandle = mostly(
+  damaged(
+    from('notifier').map(({ text, make }) => ({
+      text: `the handle of ${text}`,
+      make: (world: World) => (make(world) as Notifier).handle,
+    })),
+    ['onemem', 'array', 'sequence'],
+  ),
+);
+export const sequenceNumber = mostly(whole(0, 4));
+export const pinOptions = mostly(
+  record({ begin, end, lock: mostly(choice({ true: true, false: false, "'require'": 'require' }), 8) }),
+  8,
+);
+const watchers = new URL('./watchers.js', import.meta.url).href;
+export const watchOptions = mostly(
+  fc.oneof(
+    record({ onInvalidate: choice({ 'a function': () => undefined }) }),
+    record({
+      begin,
+      end,
+      owner: prefetchTarget,
+      onInvalidate: mostly(choice({ 'a function': () => undefined }), 8),
+      onDetached: mostly(choice({ 'a function': () => undefined }), 8),
+      queue: mostly(whole(1, 5), 8),
+    }),
+    record({
+      module: mostly(choice({ 'a module of watchers': watchers, "'file:///missing.js'": 'file:///missing.js' }), 8),
+      export: mostly(choice({ "'watch'": 'watch', "'nothing'": 'nothing', "'fails'": 'fails' }), 8),
+      data: junk,
+    }),
+  ),
+  8,
+);
 const place = mostly(
   fc.oneof(
     from('device'),

@@ -7,8 +7,11 @@ import {
   AddressSpace,
   addressView,
   ManagedArray,
+  Notifier,
   type NumericArray,
   openSpace,
+  type Pin,
+  SequenceReader,
   Stream,
   StreamEvent,
 } from '../../src/index.js';
@@ -31,6 +34,9 @@ export type Pool =
   | 'kernel'
   | 'address view'
   | 'counter'
+  | 'notifier'
+  | 'reader'
+  | 'pin'
   | 'space handle'
   | 'array handle';
 
@@ -57,6 +63,10 @@ export async function settled<T>(promise: Promise<T>, what: string): Promise<T> 
 
 function bytesOf(view: NumericArray): Uint8Array {
   return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+}
+
+function isPin(value: unknown): value is Pin {
+  return typeof (value as Partial<Pin> | null | undefined)?.unpin === 'function';
 }
 
 /** Arrays that nobody may change, with what must be in them. */
@@ -109,6 +119,9 @@ interface Homes {
   readonly words: ManagedArray;
   /** Waited for, and not freed either. */
   readonly counters: ManagedArray;
+  /** One, which has been closed. */
+  readonly notifiers: readonly Notifier[];
+  readonly pins: readonly Pin[];
   readonly victims: readonly Victims[];
   /** Bytes of the two spaces when only the victims are in them. */
   readonly allocated: readonly number[];
@@ -172,6 +185,12 @@ export class Field {
     disposed[Symbol.dispose]();
     const words = both.bytes(400, { name: 'words' });
     const counters = simulated.array(Int32Array, 10, { name: 'counters' });
+    const ended = await counters.watch();
+    ended.close();
+    const notifiers = [ended];
+    const pin = await counters.pin();
+    pin.unpin();
+    const pins = [pin];
     const victims = [new Victims(both, 1), new Victims(simulated, 2)];
     // The thread for files is started by the first of them.
     for (const { arrays } of victims) await arrays[0].writeTo(this.fd('both'), { position: 0 });
@@ -190,6 +209,8 @@ export class Field {
       disposed,
       words,
       counters,
+      notifiers,
+      pins,
       victims,
       allocated,
     };
@@ -252,6 +273,9 @@ export class World {
       kernel: [...KERNELS],
       // A touch of what has been freed ends the process, so that the others are refused before.
       counter: [counters, counters, counters, freed, homes.closedArray, kept[0]],
+      notifier: [...homes.notifiers],
+      reader: [...homes.notifiers],
+      pin: [...homes.pins],
       'address view': [addressView(words), addressView()],
       'space handle': [both.handle, simulated.handle, wreck.handle, homes.closedHandles.space],
       'array handle': [...prey.map(({ handle }) => handle), freedHandle, homes.closedHandles.array],
@@ -325,6 +349,11 @@ export class World {
       this.pools.prey.push(result);
       this.pools.readable.push(result);
     } else if (result instanceof Stream) this.pools.stream.push(result);
+    else if (result instanceof Notifier) {
+      this.pools.notifier.push(result);
+      this.pools.reader.push(result);
+    } else if (isPin(result)) this.pools.pin.push(result);
+    else if (result instanceof SequenceReader) this.pools.reader.push(result);
     else if (result instanceof StreamEvent) this.pools.event.push(result);
   }
 
@@ -344,6 +373,8 @@ export class World {
       this.mortal.checkInvariants();
       this.ownVictims?.check();
     }
+    for (const pin of this.pools.pin as Pin[]) pin.unpin();
+    for (const notifier of this.pools.notifier as Notifier[]) notifier.close();
     for (const stream of this.pools.stream as Stream[]) stream[Symbol.dispose]();
     for (const array of this.pools.prey as ManagedArray[]) array.free();
     for (const space of [...this.opened, this.mortal])
@@ -355,7 +386,9 @@ export class World {
       while (space.stats().allocatedBytes > allocated[index] && Date.now() < late) {
         await new Promise((resolve) => setTimeout(resolve, 1));
       }
-      const left = space.stats().allocatedBytes;
+      const { allocatedBytes: left, notifiers, pinnedBytes } = space.stats();
+      assert.equal(pinnedBytes, 0, 'bytes pinned when every pin has ended');
+      assert.equal(notifiers, 0, 'notifiers when every one has been closed');
       assert.equal(left, allocated[index], 'bytes allocated when every array has been freed');
     }
   }
