@@ -145,6 +145,8 @@ export const CALLS: readonly Call[] = [
   method('ManagedArray.free', prey, [values.part], 4),
   method('ManagedArray.[Symbol.dispose]', prey, [], 2),
   method('ManagedArray.watch', readable, [values.watchOptions], 5),
+  method('ManagedArray.dirty', readable, [values.part]),
+  method('ManagedArray.young', readable, [values.youngOptions]),
   method('ManagedArray.pin', readable, [values.pinOptions], 5),
   method('ManagedArray.advise', readable, [values.advice, values.part], 5),
   method('ManagedArray.attributes', readable, [values.part]),

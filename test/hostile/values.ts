@@ -381,6 +381,7 @@ export const notifierHandle = mostly(
   ),
 );
 export const sequenceNumber = mostly(whole(0, 4));
+export const youngOptions = mostly(record({ begin, end, clear: mostly(choice({ true: true, false: false })) }), 6);
 export const pinOptions = mostly(
   record({ begin, end, lock: mostly(choice({ true: true, false: false, "'require'": 'require' }), 8) }),
   8,
