@@ -149,13 +149,26 @@ export class Stream {
    * ended, `event.elements` tells which elements that are, and `event.bytes` how much of them is there.
    */
   prefetch(part: ArrayRange, to: Device | 'host' = this.device): StreamEvent {
+    return this.bring('prefetch', part, this.processorOf(to), false);
+  }
+
+  /**
+   * Makes a part of an array exclusive to the device, for atomic operations there: its pages come to the device, and nobody else has
+   * them or may write them until somebody touches them, which ends it. Updates by Atomics are never lost either way: a page that is
+   * written is in one place. It only saves the device's first faults, and tells subscribers why ('exclusive').
+   */
+  exclusive(part: ArrayRange): StreamEvent {
+    return this.bring('make exclusive', part, this.device.id, true);
+  }
+
+  private bring(verb: string, part: ArrayRange, processor: number, exclusive: boolean): StreamEvent {
     this.assertOpen();
     const { array, begin, end } = checkPart(part);
-    this.assertOwn(array, 'prefetch');
+    this.assertOwn(array, verb);
     checkRange(array, begin, end);
-    const processor = this.processorOf(to);
+    if (exclusive) this.device.assertUsable();
     const { firstPage, count } = array.pagesOf(begin, end);
-    const event = this.add({ kind: 'prefetch', processor, firstPage, count });
+    const event = this.add({ kind: 'prefetch', processor, firstPage, count, exclusive });
     event.onEnd = (ended) => {
       if (ended.result === 'done') event.cover(array.elementsOf(firstPage, ended.pages));
       return undefined;

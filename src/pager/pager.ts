@@ -207,7 +207,7 @@ export class Pager {
       this.requests,
       this.arrays,
       (node) => this.memoryOf(node),
-      (processor, firstPage, count, done) => this.prefetch(processor, firstPage, count, done),
+      (processor, firstPage, count, done) => this.prefetch(processor, firstPage, count, false, done),
       later,
     );
     this.pins = new Pins(manager, requests, arrays, memory);
@@ -605,7 +605,8 @@ export class Pager {
         const { device } = operation;
         this.launches.add(this.devices.get(device), operation, this.devices.explainLoss(device), done);
       } else if (operation.kind === 'prefetch') {
-        this.prefetch(operation.processor, operation.firstPage, operation.count, done);
+        const { processor, firstPage, count, exclusive } = operation;
+        this.prefetch(processor, firstPage, count, exclusive, done);
       } else if (operation.kind === 'copy') this.copies.start(operation, done);
     } catch (error) {
       // Nobody waits for an answer to what a stream is given: the operation itself must say that it failed.
@@ -613,7 +614,7 @@ export class Pager {
     }
   }
 
-  private prefetch(id: number, firstPage: number, wanted: number, done: OperationDone): void {
+  private prefetch(id: number, firstPage: number, wanted: number, exclusive: boolean, done: OperationDone): void {
     const processor = this.manager.state.processors[id];
     if (processor === undefined || processor.state !== 'alive') {
       done(wireError('DEVICE_LOST', `cannot prefetch: ${this.devices.explainLoss(id)}`));
@@ -622,10 +623,25 @@ export class Pager {
     // More than the node holds would push out what the same prefetch brought.
     const room = processor.budgetPages - (id === HOST ? 0 : PAGES_PER_BLOCK);
     const count = Math.min(wanted, room);
+    const access = exclusive ? Access.Write : Access.Read;
+    const who = exclusive ? 'exclusive access' : 'a prefetch';
+    const denied = exclusive ? this.manager.denial(firstPage, count, access, id) : null;
+    if (denied !== null) {
+      done(this.arrays.denialError(denied, firstPage, who));
+      return;
+    }
+    if (exclusive && count < wanted) {
+      const needs = `exclusive access to ${wanted * PAGE_BYTES} bytes needs as much memory on ${processor.description.name}`;
+      const message = `${needs}, which has room for ${room * PAGE_BYTES}; ask for smaller parts`;
+      done(
+        wireError('DEVICE_MEMORY', message, { requestedBytes: wanted * PAGE_BYTES, budgetBytes: room * PAGE_BYTES }),
+      );
+      return;
+    }
     this.requests.start(
-      (request) => this.manager.acquire(request, id, firstPage, count, Access.Read, true, false),
+      (request) => this.manager.acquire(request, id, firstPage, count, access, true, false, { exclusive }),
       (pages, failure) => {
-        const error = failure === null ? null : this.arrays.denialError(failure, firstPage, 'a prefetch');
+        const error = failure === null ? null : this.arrays.denialError(failure, firstPage, who);
         done(error, pages * PAGE_BYTES, count);
       },
     );

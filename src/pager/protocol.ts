@@ -290,7 +290,14 @@ export type StreamOperation = { readonly stream: number; readonly sequence: numb
   | ({ readonly kind: 'launch'; readonly device: number } & Omit<DriverLaunch, 'id' | 'parameters'> & {
         readonly parameters: readonly LaunchParameter[];
       })
-  | { readonly kind: 'prefetch'; readonly processor: number; readonly firstPage: number; readonly count: number }
+  | {
+      readonly kind: 'prefetch';
+      readonly processor: number;
+      readonly firstPage: number;
+      readonly count: number;
+      /** For the processor alone, with the right to write. */
+      readonly exclusive: boolean;
+    }
   | ({ readonly kind: 'copy' } & CopyOrder)
   /** A function of the program's: the thread with this id runs it and says when it is through. */
   | { readonly kind: 'call'; readonly thread: number }

@@ -19,7 +19,15 @@ class World {
   });
 
   launch(stream: number, sequence: number): void {
-    this.streams.enqueue({ kind: 'prefetch', processor: 0, firstPage: 0, count: 1, stream, sequence });
+    this.streams.enqueue({
+      kind: 'prefetch',
+      processor: 0,
+      firstPage: 0,
+      count: 1,
+      exclusive: false,
+      stream,
+      sequence,
+    });
   }
 
   get results(): string[] {

@@ -547,4 +547,32 @@ test('times of different spaces are not compared', () =>
     await failsWith('FOREIGN_EVENT', () => here.since(there));
   }));
 
+for (const kind of ['process', 'simulated'] as const) {
+  test(`a part that is exclusive to a ${kind} device is its alone until somebody else touches it`, async () => {
+    await using space = await openSpace({ devices: [{ kind, memory: '8MiB' }], checkInvariants: true });
+    const [device] = space.devices;
+    const x = space.array(Int32Array, MIB);
+    x.data.fill(1);
+    using stream = device.stream();
+    const event = stream.exclusive(x.range(0, 5000));
+    await stream.synchronize();
+    assert.deepEqual(event.elements, { begin: 0, end: 5120 });
+    const [first, rest] = x.residency().runs;
+    assert.deepEqual([first.end, first.nodes, first.access], [5120, [device.name], { [device.name]: 'write' }]);
+    assert.deepEqual(rest.nodes, ['host']);
+    await device.run(mix, { x, add: 1 }, { size: MIB });
+    // A touch of the CPU ends it, and nothing is lost.
+    x.data[3]++;
+    assert.deepEqual([x.data[3], x.data[4]], [5, 4]);
+    assert.equal(x.residency({ begin: 3, end: 4 }).runs[0].access[device.name], undefined);
+    await x.protect('read');
+    stream.exclusive(x.range(0, 10));
+    await assert.rejects(stream.synchronize(), { code: 'ACCESS_DENIED' });
+    const large = space.array(Int32Array, 8 * MIB);
+    stream.exclusive(large.range());
+    await assert.rejects(stream.synchronize(), { code: 'DEVICE_MEMORY' });
+    sameData(x.data, (index) => (index === 3 ? 5 : 4));
+  });
+}
+
 await runTests();
