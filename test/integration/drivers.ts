@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { type CustomDeviceSpecification, i32, kernel, type OnememError, openSpace } from '../../src/index.js';
+import { Program } from './processes.js';
 import type { Trouble } from './programs/drivers.js';
 import { failsWith, runTests, sameData, test } from './suite.js';
 
@@ -130,5 +131,12 @@ for (const [trouble, message] of Object.entries(FAILURES)) {
     space.checkInvariants();
   });
 }
+
+test('a driver that never returns ends the process with a message, and nobody hangs', async () => {
+  const { signal, stdout, stderr } = await new Program('hanging-driver', []).outcome;
+  assert.equal(stdout, 'prefetching\n');
+  assert.equal(signal, 'SIGKILL');
+  assert.match(stderr, /^onemem: the memory manager has not moved for 1 s\. Managed memory cannot be served/);
+});
 
 await runTests();

@@ -13,6 +13,7 @@ export type Trouble =
   | 'has too much memory'
   | 'has too many units'
   | 'cannot copy out'
+  | 'never returns'
   | 'throws in map'
   | 'throws in revoke'
   | 'throws in release'
@@ -60,6 +61,7 @@ export const create: CreateDriver = async ({ name, budgetPages, bytes, events, l
     wake: () => undefined,
     transferIn: (...given) => {
       if (fails('transferIn')) wrong();
+      while (trouble === 'never returns');
       if (trouble === 'answers nonsense' && ++calls > PATIENCE) return undefined as unknown as Status;
       return device.transferIn(...given);
     },
