@@ -16,6 +16,13 @@ export const flip = kernel({ data: u32.inout, mask: u32 }, ({ data, mask }, { be
   for (let i = Math.ceil(begin / 1024) * 1024; i < end; i += 1024) data[i] ^= mask;
 });
 
+/** Adds to every element by atomic operations, one at a time. */
+export const increment = kernel({ data: u32.inout, times: u32 }, ({ data, times }, { begin, end }) => {
+  for (let time = 0; time < times; time++) {
+    for (let i = begin; i < end; i++) Atomics.add(data, i, 1);
+  }
+});
+
 /** What the device reads, for the CPU to look at. */
 export const copy = kernel({ source: u32.in, destination: u32.out }, ({ source, destination }, { begin, end }) => {
   for (let i = begin; i < end; i++) destination[i] = source[i];

@@ -6,9 +6,18 @@
 import type { Scenario } from '../suite.js';
 import { access } from './access.js';
 import { clones } from './clones.js';
+import { exclusive } from './exclusive.js';
 import { failures } from './failures.js';
 import { figures } from './figures.js';
 import { migration } from './migration.js';
 import { rights } from './rights.js';
 
-export const scenarios: readonly Scenario[] = [...access, ...migration, ...rights, ...clones, ...failures, ...figures];
+export const scenarios: readonly Scenario[] = [
+  ...access,
+  ...migration,
+  ...rights,
+  ...clones,
+  ...exclusive,
+  ...failures,
+  ...figures,
+];
