@@ -99,6 +99,8 @@ export class Notifier extends SequenceReader {
   private closed = false;
   private detachment: string | null = null;
   private lostChanges = 0;
+  /** Elements of the array when it was subscribed to. */
+  private readonly length: number;
 
   /** @internal */
   constructor(
@@ -107,6 +109,7 @@ export class Notifier extends SequenceReader {
     private readonly id: number,
   ) {
     super(handle);
+    this.length = array.length;
   }
 
   /** Whether the subscription has ended: closed, or gone with its array or space. */
@@ -155,11 +158,13 @@ export class Notifier extends SequenceReader {
 
   private elementsOf(changes: Notice['changes']): InvalidatedElements[] {
     const size = bytesOf(this.array.type);
-    return changes.map(({ reason, firstPage, pages }) => ({
-      reason,
-      begin: Math.floor((firstPage * PAGE_BYTES) / size),
-      end: Math.min(Math.ceil(((firstPage + pages) * PAGE_BYTES) / size), this.array.length),
-    }));
+    // What has been cut off had elements, too.
+    const length = Math.max(this.length, this.array.length);
+    return changes.map(({ reason, firstPage, pages }) => {
+      const begin = Math.floor((firstPage * PAGE_BYTES) / size);
+      const last = Math.ceil(((firstPage + pages) * PAGE_BYTES) / size);
+      return { reason, begin, end: begin < length ? Math.min(last, length) : last };
+    });
   }
 }
 

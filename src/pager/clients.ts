@@ -36,7 +36,7 @@ interface Client extends Subscriber {
  * load a module; the loop then takes what has come and hands it to a listener, or drops it if there is none.
  */
 class Inbox<T> {
-  readonly channel: BroadcastChannel;
+  private readonly channel: BroadcastChannel;
   private readonly delivered: T[] = [];
   private closed = false;
 
@@ -51,6 +51,11 @@ class Inbox<T> {
   close(): void {
     this.closed = true;
     this.channel.close();
+  }
+
+  /** Nothing, once it is closed: an answer may come when the thread that asked has ended. */
+  post(message: FromManager): void {
+    if (!this.closed) this.channel.postMessage(message);
   }
 
   take(): T | undefined {
@@ -88,7 +93,7 @@ export class Clients {
       const { thread, attached } = hello;
       const inbox = new Inbox<ToManager>(clientChannel(this.space, hello.client));
       const answers = new Int32Array(hello.answers);
-      const notice: Subscriber['notice'] = (notice) => inbox.channel.postMessage({ notice } satisfies FromManager);
+      const notice: Subscriber['notice'] = (notice) => inbox.post({ notice });
       const client = {
         inbox,
         answers,
@@ -114,7 +119,7 @@ export class Clients {
   }
 
   broadcast(message: FromManager): void {
-    for (const client of this.clients) if (!client.left) client.inbox.channel.postMessage(message);
+    for (const client of this.clients) if (!client.left) client.inbox.post(message);
   }
 
   /** The space is about to close: what nobody hears of any more must not count. */
@@ -186,7 +191,7 @@ function hasEnded(client: Client): boolean {
 function answerTo(client: Client, id: number, value: unknown, error: WireError | null): void {
   // Number 0: nobody wants to know.
   if (id === 0) return;
-  client.inbox.channel.postMessage({ id, value, error } satisfies FromManager);
+  client.inbox.post({ id, value, error });
   raise(client);
 }
 

@@ -256,10 +256,13 @@ export class Notifiers {
     const now = this.around.now();
     if (!always && now - this.lastLook < LOOK_MS) return;
     this.lastLook = now;
+    const threads = new Map<number, boolean>();
     for (const subscription of [...this.byId.values()]) {
+      const { thread } = subscription.subscriber;
+      if (!threads.has(thread)) threads.set(thread, threadExists(thread));
       const gone = this.around.range(subscription.range.id) === undefined;
       if (gone) this.release(subscription.range);
-      else if (!threadExists(subscription.subscriber.thread)) this.end(subscription);
+      else if (threads.get(thread) === false) this.end(subscription);
     }
   }
 

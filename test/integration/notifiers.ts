@@ -523,10 +523,37 @@ test('subscriptions end with their thread, however it ends', () =>
     assert.equal(space.stats().notifiers, 2);
     await device.run(add, { x }, { size: x.length });
     await killed.terminate();
+    // Another one that comes has the manager forget the thread; what is told then has nobody to hear it.
+    await once(new Worker(thread, { workerData: { what: 'watch and exit', handle: x.handle } }), 'exit');
+    x.data.fill(1);
+    await device.run(add, { x }, { size: x.length });
     x.data.fill(1);
     await device.run(add, { x }, { size: x.length });
     await until('the end of the subscriptions', () => space.stats().notifiers === 0);
     sameData(x.data, () => 2);
+  }));
+
+test('a device that dies takes its pages along with a word', () =>
+  withSpace('process', async (_space, device) => {
+    const x = device.space.array(Int32Array, GROUP, { name: 'x' });
+    const log = new Log();
+    const notifier = await x.watch({ module, export: 'log', data: log.words });
+    await device.run(add, { x }, { size: x.length });
+    await log.changes();
+    const begun = notifier.readBegin();
+    process.kill(device.pid as number, 'SIGKILL');
+    await until('the news', () => notifier.readRetry(begun));
+    const [change] = await log.changes();
+    assert.deepEqual(change, {
+      kind: 'before',
+      owner: 'device',
+      reason: 'migrate',
+      begin: 0,
+      end: GROUP,
+      firstPage: 0,
+      pages: 16,
+    });
+    sameData(x.data, () => 1);
   }));
 
 test('a space that closes tells its subscribers', async () => {
