@@ -33,7 +33,7 @@ const stages = [
   { name: 'node versions', run: ['npm', 'run', '-s', 'node-versions'], seconds: 600 },
   {
     name: 'simulation',
-    run: ['npm', 'run', '-s', 'simulation', '--', '--schedules', '20000', '--first-seed', '1'],
+    run: ['npm', 'run', '-s', 'simulation', '--', '--schedules', '50000', '--first-seed', '1'],
     seconds: 900,
   },
   // 20 s, or 20 minutes with CI_LONG=1. A seed of its own for each day would find more, but also fail where nothing has changed.
