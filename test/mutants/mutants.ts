@@ -143,7 +143,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'fill a page of a clone again after its source has changed',
-    file: 'src/core/service.js',
+    file: 'src/core/tasks.js',
     find: `if (holderOf(state, block, page, -1) !== -1)
             add(block.dirty, page);`,
     replace: `if (holderOf(state, block, page, -1) !== -1)
@@ -152,7 +152,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'let a device take pinned pages',
-    file: 'src/core/service.js',
+    file: 'src/core/faults.js',
     find: 'if (write && nodeOf(block, processor) !== HOST && has(block.pinned, page))',
     replace: 'if (false)',
     why: 'Memory that was promised to stay where it is goes (invariant 10).',
@@ -166,7 +166,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'switch memory before the old one is empty',
-    file: 'src/core/service.js',
+    file: 'src/core/sharing.js',
     find: 'const left = sendHome(state, block, task);',
     replace: "const left = 'done';",
     why: 'What the device had of the block is behind a mapping that is gone.',

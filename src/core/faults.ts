@@ -1,0 +1,284 @@
+/** Faults that wait: what comes along with a page, with which right, and what is denied. */
+import { addRun, clear, createMask, has, isEmpty, type Mask, next, remove, size, WORDS } from './mask.js';
+import { givesUp, migrate, type Outcome, plan, present, reasonOf, save, waitForMemory } from './moves.js';
+import { ATTEMPTS, begin } from './operation.js';
+import { evictBlock, failsToLeave, reclaim } from './reclaim.js';
+import { serviceSharing } from './sharing.js';
+import {
+  endAhead,
+  holderOf,
+  isRemote,
+  makeReady,
+  nodeOf,
+  onlyOn,
+  type Processor,
+  processorOf,
+  residenceOf,
+  type State,
+} from './state.js';
+import { Access, type DenyReason, HOST, PAGES_PER_BLOCK, PAGES_PER_GROUP, Status } from './types.js';
+import type { Block, Mapping } from './va-block.js';
+
+/** One block in so many of a node's may be a guess, unless the policies say otherwise. */
+const READ_AHEAD_SHARE = 8;
+
+/** The request number of tasks that nobody waits for. */
+const NOBODY = 0;
+
+export function serviceFaults(state: State, block: Block, failure: Status): void {
+  const count = block.mappings.length;
+  for (let step = 0; step < count; step++) {
+    const id = (block.turn + step) % count;
+    const mapping = block.mappings[id];
+    while (mapping?.waiting === true) {
+      const processor = processorOf(state, id);
+      let outcome = serviceFault(state, block, processor, mapping, failure, false);
+      if (outcome === 'stuck') outcome = serviceFault(state, block, processor, mapping, failure, true);
+      failure = Status.Done;
+      if (outcome === 'started') {
+        block.turn = (id + 1) % count;
+        return;
+      }
+      if (outcome !== 'done') break;
+    }
+  }
+}
+
+function serviceFault(
+  state: State,
+  block: Block,
+  processor: Processor,
+  mapping: Mapping,
+  failure: Status,
+  stuck: boolean,
+): Outcome {
+  const page = nextWaiting(mapping);
+  endAhead(block, processor);
+  const write = has(mapping.waitingWrite, page);
+  if (processor.state !== 'alive') return dismiss(mapping, page);
+  const base = block.index * PAGES_PER_BLOCK;
+  if (has(write ? mapping.writable : mapping.mapped, page)) {
+    state.commands.wake(processor.id, base + page, 1);
+    return dismiss(mapping, page);
+  }
+  // A page that came along may have been what failed: only a failure of this page alone is its own.
+  const narrow = failure !== Status.Done || block.attempts > 0;
+  const ended = block.spareOperation;
+  const own = narrow && has(ended.mask, page) && size(ended.mask) === 1;
+  const reason = stuck ? 'OUT_OF_MEMORY' : denial(block, processor.id, page, write, own ? failure : Status.Done);
+  // A late read of freed memory on the host gives zeros, after a warning: it is a mistake, but harms nobody.
+  const late = reason === 'FREED' && processor.id === HOST && !write;
+  if (late) state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason);
+  else if (reason !== null) return deny(state, block, processor, mapping, page, write, reason);
+  if (write && has(block.guarded, page)) {
+    saveAround(state, block, page);
+    return 'blocked';
+  }
+  if (isRemote(block, processor.id)) return serviceSharing(state, block, processor, page, write);
+  // Of what is mostly read others keep their copies until somebody really writes.
+  const { readMostly, pattern } = block.advice;
+  const intent = !readMostly && declaredWrite(processor, base + page) && mayWrite(block, processor.id, page);
+  const owned = !readMostly && ownsAlone(state, block, processor.id, page);
+  const access = write || intent || owned ? Access.Write : Access.Read;
+  const request = state.prefetchRequest;
+  request.page = page;
+  request.write = access === Access.Write;
+  request.streaming = pattern === 'sequential' || (pattern === 'normal' && streams(state, block, processor, page));
+  request.pressed = processor.backedPages + PAGES_PER_BLOCK > processor.budgetPages;
+  const { occupied, allowed } = request;
+  const there = access === Access.Write ? mapping.writable : mapping.mapped;
+  const { scratch } = residenceOf(state, block, processor.id);
+  for (let word = 0; word < WORDS; word++) {
+    occupied[word] = there[word];
+    allowed[word] = present(block, word) & ~scratch[word];
+    if (access === Access.Write) {
+      allowed[word] &= ~(block.unwritable[word] | block.guarded[word]);
+      if (processor.id !== HOST) allowed[word] &= ~block.pinned[word];
+    }
+  }
+  if (late || narrow || pattern === 'random') {
+    clear(allowed);
+    allowed[page >>> 5] |= 1 << (page & 31);
+  }
+  if (access === Access.Write && !write && !intent) keepOwned(state, block, processor.id, allowed);
+  processor.prefetch(request);
+  const outcome = migrate(state, block, processor, access, true, request.result, page, null);
+  if (request.streaming && outcome === 'started') readAhead(state, block, processor, access);
+  return outcome;
+}
+
+/**
+ * A processor that walks upwards through a range will want the next block: it is brought while the processor works on this one.
+ * Its first group stays unmapped, so that entering it faults, cheaply, and brings the one after it in time. Blocks that were
+ * brought and not entered may take a share of the node only: a guess must not push out what is in use.
+ */
+function readAhead(state: State, block: Block, processor: Processor, access: Access): void {
+  const share = state.policies.readAheadShare ?? READ_AHEAD_SHARE;
+  if (processor.id === HOST || (processor.aheadBlocks + 1) * share * PAGES_PER_BLOCK > processor.budgetPages) return;
+  if (block.advice.pattern !== 'sequential' && !isWhole(state, block, block.index - 1, processor.id)) return;
+  const ahead = state.va.block(block.index + 1);
+  if (ahead === undefined || ahead.range !== block.range) return;
+  if (ahead.operation !== null || ahead.tasks.length > 0 || isRemote(ahead, processor.id)) return;
+  const residence = residenceOf(state, ahead, processor.id);
+  if (residence.ahead || residence.backedCount > 0) return;
+  residence.ahead = true;
+  processor.aheadBlocks++;
+  const first = createMask();
+  addRun(first, 0, PAGES_PER_GROUP);
+  const rest = createMask();
+  for (let word = 0; word < WORDS; word++) {
+    first[word] &= ahead.inside[word];
+    rest[word] = ahead.inside[word] & ~first[word];
+  }
+  const common = {
+    kind: 'present',
+    processor: processor.id,
+    access,
+    hold: false,
+    exclusive: false,
+    ahead: false,
+    request: NOBODY,
+    written: false,
+  } as const;
+  ahead.tasks.push({ ...common, mask: first, map: false }, { ...common, mask: rest, map: true });
+  makeReady(state, ahead);
+}
+
+function nextWaiting(mapping: Mapping): number {
+  const { urgentPage } = mapping;
+  if (urgentPage !== -1 && (has(mapping.waitingWrite, urgentPage) || has(mapping.waitingRead, urgentPage))) {
+    return urgentPage;
+  }
+  const page = next(mapping.waitingWrite, 0);
+  return page < PAGES_PER_BLOCK ? page : next(mapping.waitingRead, 0);
+}
+
+function dismiss(mapping: Mapping, page: number): Outcome {
+  remove(mapping.waitingRead, page);
+  remove(mapping.waitingWrite, page);
+  mapping.waiting = !(isEmpty(mapping.waitingRead) && isEmpty(mapping.waitingWrite));
+  return 'done';
+}
+
+/** Copies for clones are made by 64 KiB: who writes one page mostly writes its neighbours, too. */
+function saveAround(state: State, block: Block, page: number): void {
+  const group = state.needed;
+  clear(group);
+  const first = page - (page % PAGES_PER_GROUP);
+  addRun(group, first, PAGES_PER_GROUP);
+  for (let word = 0; word < WORDS; word++) group[word] &= block.guarded[word];
+  save(state, block, group);
+}
+
+function mayWrite(block: Block, processor: number, page: number): boolean {
+  if (has(block.unwritable, page) || has(block.guarded, page)) return false;
+  return processor === HOST || !has(block.pinned, page);
+}
+
+function denial(block: Block, processor: number, page: number, write: boolean, failure: Status): DenyReason | null {
+  if (!has(block.inside, page)) return 'OUTSIDE';
+  if (has(block.lost, page)) return 'LOST';
+  if (has(block.freed, page)) return 'FREED';
+  if (has(block.unreadable, page)) return 'NO_ACCESS';
+  if (write && has(block.unwritable, page)) return 'READ_ONLY';
+  if (write && nodeOf(block, processor) !== HOST && has(block.pinned, page)) return 'PINNED';
+  if (failure !== Status.Done && givesUp(block, failure)) return reasonOf(failure);
+  return null;
+}
+
+/**
+ * The host's thread cannot be sent on, so that its denial is for the pager to carry out. A device's thread goes on with a
+ * scratch page of zeros that nobody else ever sees, and its launch fails.
+ */
+function deny(
+  state: State,
+  block: Block,
+  processor: Processor,
+  mapping: Mapping,
+  page: number,
+  write: boolean,
+  reason: DenyReason,
+): Outcome {
+  const base = block.index * PAGES_PER_BLOCK;
+  processor.counters.denied++;
+  if (processor.id === HOST) {
+    block.attempts = 0;
+    state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason);
+    // Others may still wait to read what this one may not write.
+    if (reason !== 'READ_ONLY') return dismiss(mapping, page);
+    remove(mapping.waitingWrite, page);
+    mapping.waiting = !(isEmpty(mapping.waitingRead) && isEmpty(mapping.waitingWrite));
+    return 'done';
+  }
+  if (isRemote(block, processor.id)) {
+    // There is no memory of its own at this address that could stand in: the pager takes the device for dead, as below.
+    block.attempts = 0;
+    state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason);
+    return dismiss(mapping, page);
+  }
+  if (block.attempts >= ATTEMPTS || failsToLeave(state, block)) reason = 'COPY_FAILED';
+  if (reason === 'OUT_OF_MEMORY' || reason === 'COPY_FAILED') {
+    // Nothing can be moved for this device any more, not even a scratch page in: the pager takes it for dead.
+    block.attempts = 0;
+    state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason);
+    return dismiss(mapping, page);
+  }
+  const residence = residenceOf(state, block, processor.id);
+  const alone = holderOf(state, block, page, processor.id) === -1;
+  if (has(residence.resident, page) && alone && has(block.dirty, page)) {
+    if (!evictBlock(state, block, processor)) return waitForMemory(state, block, processorOf(state, HOST));
+    if (block.operation === null) makeReady(state, block);
+    return 'started';
+  }
+  if (!has(residence.backed, page) && !reclaim(state, processor, 1, block)) {
+    return waitForMemory(state, block, processor);
+  }
+  state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason);
+  const mask = state.needed;
+  clear(mask);
+  mask[page >>> 5] |= 1 << (page & 31);
+  plan.kind = 'scratch';
+  plan.processor = processor.id;
+  plan.access = Access.Write;
+  plan.map = true;
+  plan.urgentPage = page;
+  plan.exclusive = false;
+  plan.task = null;
+  begin(state, block, plan, mask);
+  return 'started';
+}
+
+/** The only copy is here and has been written before: giving write access at once costs nobody anything. */
+function ownsAlone(state: State, block: Block, node: number, page: number): boolean {
+  const residence = block.residences[node];
+  if (residence === undefined || !has(residence.resident, page) || !has(block.dirty, page)) return false;
+  return mayWrite(block, node, page) && holderOf(state, block, page, node) === -1;
+}
+
+function keepOwned(state: State, block: Block, node: number, mask: Mask): void {
+  const { resident } = residenceOf(state, block, node);
+  for (let word = 0; word < WORDS; word++) mask[word] &= resident[word] & block.dirty[word];
+  onlyOn(state, block, node, mask, mask);
+}
+
+function declaredWrite(processor: Processor, page: number): boolean {
+  for (const intent of processor.intents) {
+    if (intent.write && page >= intent.first && page < intent.end) return true;
+  }
+  return false;
+}
+
+/** The processor comes in at the border to a block of the same range that is wholly mapped: it walks. */
+function streams(state: State, block: Block, processor: Processor, page: number): boolean {
+  if (page < PAGES_PER_GROUP) return isWhole(state, block, block.index - 1, processor.id);
+  return page >= PAGES_PER_BLOCK - PAGES_PER_GROUP && isWhole(state, block, block.index + 1, processor.id);
+}
+
+function isWhole(state: State, block: Block, index: number, processor: number): boolean {
+  const neighbour = state.va.blocks.get(index);
+  if (neighbour === undefined || neighbour.range !== block.range) return false;
+  const mapping = neighbour.mappings[processor];
+  if (mapping === undefined) return false;
+  for (let word = 0; word < WORDS; word++) if ((neighbour.inside[word] & ~mapping.mapped[word]) !== 0) return false;
+  return true;
+}

@@ -1,0 +1,234 @@
+/** What is asked of a block besides faults, each kind of task as the next operation that brings it nearer to its end. */
+import { add, has, isEmpty, type Mask, next, size, WORDS } from './mask.js';
+import { excludeScratch, immediate, isDone, migrate, type Outcome, plan, present, save, sendHome } from './moves.js';
+import { isProvided } from './operation.js';
+import { bringToShare, switchMemory } from './sharing.js';
+import {
+  conflictsWithHold,
+  holderOf,
+  isHeldAgainst,
+  isRemote,
+  mappingOf,
+  nodeOf,
+  processorOf,
+  residenceOf,
+  type State,
+} from './state.js';
+import { Access, type DenyReason, HOST, PAGES_PER_BLOCK } from './types.js';
+import { type Block, changedPages, type Operation, type Task } from './va-block.js';
+
+/** No processor has this number: everybody's holds count. */
+const NOBODY_AT_ALL = -1;
+
+export function doTask(state: State, block: Block, task: Task): Outcome {
+  if (task.kind === 'home') return sendHome(state, block, task);
+  if (task.kind === 'clean') return beginCleaning(state, block, task);
+  if (task.kind === 'drop' || task.kind === 'revert') return forget(state, block, task);
+  if (task.kind === 'attach' || task.kind === 'separate') return switchMemory(state, block, task);
+  if (task.kind === 'protect' || task.kind === 'guard') return restrict(state, block, task);
+  if (task.kind !== 'present' && task.kind !== 'own') return empty(state, block, task);
+  const outcome = bringPages(state, block, task);
+  const request = state.requests.get(task.request);
+  if (outcome === 'done' && task.hold && request !== undefined) {
+    const mapping = mappingOf(block, task.processor);
+    mapping.holds.push({ mask: task.mask, access: task.access });
+    if (task.access === Access.Write) {
+      // Whoever holds pages writes them without a fault.
+      for (let word = 0; word < WORDS; word++) block.cleaning[word] &= ~task.mask[word];
+    }
+    request.held++;
+  }
+  return outcome;
+}
+
+/** A single page that could not be filled is lost; of several nobody knows which one failed, and they are tried again. */
+export function own(state: State, block: Block, mask: Mask, failure: DenyReason | null): void {
+  const alone = failure !== null && size(mask) === 1;
+  for (let page = next(mask, 0); page < PAGES_PER_BLOCK; page = next(mask, page + 1)) {
+    if (!isProvided(block, page) || has(block.dirty, page)) continue;
+    if (holderOf(state, block, page, -1) !== -1) add(block.dirty, page);
+    else if (alone) add(block.lost, page);
+  }
+}
+
+/** Pages of the task that are as it asked; lost and freed ones are not, though they keep no task but a hold from its end. */
+export function pagesDone(state: State, block: Block, task: Task): number {
+  const residence = task.kind === 'present' ? residenceOf(state, block, nodeOf(block, task.processor)) : undefined;
+  const pages = state.maskA;
+  for (let word = 0; word < WORDS; word++) {
+    pages[word] = task.mask[word] & block.inside[word];
+    if (residence !== undefined) pages[word] &= residence.resident[word];
+  }
+  return size(pages);
+}
+
+function bringPages(state: State, block: Block, task: Task): Outcome {
+  const processor = processorOf(state, task.processor);
+  const { allowed } = state;
+  if (isRemote(block, task.processor)) return bringToShare(state, block, processor, task);
+  if (task.access === Access.Write && !task.written) {
+    const guarded = state.needed;
+    for (let word = 0; word < WORDS; word++) {
+      allowed[word] = task.mask[word] & present(block, word) & ~block.unwritable[word];
+      if (processor.id !== HOST) allowed[word] &= ~block.pinned[word];
+      guarded[word] = allowed[word] & block.guarded[word];
+    }
+    excludeScratch(block, processor.id, allowed);
+    if (!isEmpty(guarded)) {
+      save(state, block, guarded);
+      return 'blocked';
+    }
+    if (!isDone(state, block, task.processor, task.map, Access.Write, allowed)) {
+      return migrate(state, block, processor, Access.Write, task.map, allowed, -1, task);
+    }
+    // Not asked for again: while the rest comes, others may push this out, and two that want more than there is would do so for ever.
+    task.written = !task.hold;
+  }
+  // What may not be written comes for reading at least. A clone's pages become its own whoever may read them.
+  for (let word = 0; word < WORDS; word++) {
+    allowed[word] = task.mask[word] & present(block, word);
+    if (task.kind === 'own') allowed[word] |= task.mask[word] & block.unreadable[word] & ~block.lost[word];
+    if (task.access === Access.Write) {
+      allowed[word] &= processor.id === HOST ? block.unwritable[word] : block.unwritable[word] | block.pinned[word];
+    }
+  }
+  excludeScratch(block, processor.id, allowed);
+  if (isDone(state, block, task.processor, task.map, Access.Read, allowed)) return 'done';
+  return migrate(state, block, processor, Access.Read, task.map, allowed, -1, task);
+}
+
+export function absence(block: Block, { mask, access, processor }: Task): DenyReason | null {
+  let lost = 0;
+  let pinned = 0;
+  for (let word = 0; word < WORDS; word++) {
+    if ((mask[word] & block.freed[word]) !== 0) return 'FREED';
+    lost |= mask[word] & block.lost[word];
+    pinned |= mask[word] & block.pinned[word];
+  }
+  if (lost !== 0) return 'LOST';
+  // To wait until the program unpins them could be for ever.
+  if (pinned !== 0 && access === Access.Write && processor !== HOST) return 'PINNED';
+  return protection(block, mask, access);
+}
+
+/** Whoever reaches host memory in place has no memory of its own to hold pages in. */
+export function remoteness(block: Block, { processor }: Task): DenyReason | null {
+  return isRemote(block, processor) ? 'OUT_OF_MEMORY' : null;
+}
+
+/** Whether any of these pages is protected against the access. */
+export function protection(block: Block, mask: Mask, access: Access): DenyReason | null {
+  let unwritable = 0;
+  for (let word = 0; word < WORDS; word++) {
+    if ((mask[word] & block.unreadable[word]) !== 0) return 'NO_ACCESS';
+    unwritable |= mask[word] & block.unwritable[word];
+  }
+  return unwritable !== 0 && access === Access.Write ? 'READ_ONLY' : null;
+}
+
+function empty(state: State, block: Block, task: Task): Outcome {
+  if (conflictsWithHold(block, NOBODY_AT_ALL, Access.Write, task.mask)) return 'blocked';
+  const mask = state.needed;
+  for (let word = 0; word < WORDS; word++) mask[word] = task.mask[word] & block.guarded[word];
+  if (!isEmpty(mask)) {
+    save(state, block, mask);
+    return 'blocked';
+  }
+  for (let word = 0; word < WORDS; word++) mask[word] = task.mask[word] & block.inside[word];
+  if (isEmptied(block, task, mask)) return 'done';
+  plan.kind = task.kind === 'free' ? 'free' : 'zero';
+  plan.access = Access.None;
+  return immediate(state, block, task, mask);
+}
+
+/**
+ * Takes the right to write from everybody, the host included, so that whoever writes meanwhile is noticed. Pages that are pinned, or
+ * that somebody holds to write them, can be written all the same: they stay changed, since to wait could be to wait in a circle.
+ */
+function beginCleaning(state: State, block: Block, task: Task): Outcome {
+  const mask = state.needed;
+  changedPages(block, task.mask, mask);
+  for (let word = 0; word < WORDS; word++) mask[word] &= ~(block.cleaning[word] | block.pinned[word]);
+  for (const mapping of block.mappings) {
+    for (const hold of mapping?.holds ?? []) {
+      if (hold.access !== Access.Write) continue;
+      for (let word = 0; word < WORDS; word++) mask[word] &= ~hold.mask[word];
+    }
+  }
+  return isEmpty(mask) ? 'done' : beginOnAll(state, block, 'clean', task, mask);
+}
+
+function forget(state: State, block: Block, task: Task): Outcome {
+  if (conflictsWithHold(block, NOBODY_AT_ALL, Access.Write, task.mask)) return 'blocked';
+  const mask = state.needed;
+  for (let word = 0; word < WORDS; word++) mask[word] = task.mask[word] & block.guarded[word];
+  if (!isEmpty(mask)) {
+    save(state, block, mask);
+    return 'blocked';
+  }
+  for (let word = 0; word < WORDS; word++) {
+    const changed = block.dirty[word] | block.blank[word] | block.lost[word];
+    let there = task.kind === 'revert' ? changed : 0;
+    for (let node = 0; node < block.residences.length; node++) {
+      const resident = block.residences[node]?.resident[word] ?? 0;
+      there |= task.kind === 'revert' ? resident : resident & ~changed;
+    }
+    mask[word] = there & task.mask[word] & block.inside[word] & ~block.freed[word];
+  }
+  return isEmpty(mask) ? 'done' : beginOnAll(state, block, 'drop', task, mask);
+}
+
+function beginOnAll(state: State, block: Block, kind: Operation['kind'], task: Task, mask: Mask): Outcome {
+  plan.kind = kind;
+  plan.access = Access.None;
+  return immediate(state, block, task, mask);
+}
+
+/** Takes from everybody what is more than the task allows, and keeps it from them. */
+function restrict(state: State, block: Block, task: Task): Outcome {
+  const to = task.kind === 'guard' ? Access.Read : task.access;
+  // Taking all is like writing to those who only read.
+  const against = to === Access.None ? Access.Write : Access.Read;
+  for (const mapping of block.mappings) {
+    if (to < Access.Write && mapping !== undefined && isHeldAgainst(mapping, against, task.mask)) return 'blocked';
+  }
+  const mask = state.needed;
+  let change = 0;
+  for (let word = 0; word < WORDS; word++) {
+    mask[word] = task.mask[word] & block.inside[word] & ~block.freed[word];
+    if (task.kind === 'guard') change |= mask[word] & ~block.guarded[word];
+    else {
+      const unreadable = to === Access.None ? ~block.unreadable[word] : block.unreadable[word];
+      const unwritable = to === Access.Write ? block.unwritable[word] : ~block.unwritable[word];
+      change |= mask[word] & (unreadable | unwritable);
+    }
+  }
+  if (change === 0) return 'done';
+  if (to === Access.None) {
+    // Nobody could read the pages for their clones any more.
+    const guarded = state.maskA;
+    for (let word = 0; word < WORDS; word++) guarded[word] = mask[word] & block.guarded[word];
+    if (!isEmpty(guarded)) {
+      save(state, block, guarded);
+      return 'blocked';
+    }
+  }
+  plan.kind = task.kind === 'guard' ? 'guard' : 'protect';
+  plan.access = to;
+  return immediate(state, block, task, mask);
+}
+
+function isEmptied(block: Block, task: Task, mask: Mask): boolean {
+  for (let word = 0; word < WORDS; word++) {
+    if (task.kind === 'free') {
+      if ((mask[word] & ~block.freed[word]) !== 0) return false;
+    } else if ((mask[word] & (block.lost[word] | block.dirty[word] | ~block.blank[word])) !== 0) return false;
+    for (let node = 0; node < block.residences.length; node++) {
+      const residence = block.residences[node];
+      if (residence === undefined) continue;
+      if ((residence.resident[word] & mask[word]) !== 0) return false;
+      if (task.kind === 'free' && (residence.backed[word] & mask[word]) !== 0) return false;
+    }
+  }
+  return true;
+}
