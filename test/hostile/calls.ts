@@ -72,6 +72,7 @@ function call(name: keyof typeof api, given: Values[], weight = 3): Call {
 const space = values.from('space');
 const mortalSpace = values.from('mortal space');
 const prey = values.from('prey');
+const fileBacked = fc.oneof(prey, values.from('shared'));
 const readable = values.from('readable');
 const device = values.from('device');
 const mortalDevice = values.from('mortal device');
@@ -110,7 +111,7 @@ export const CALLS: readonly Call[] = [
   method('AddressSpace.array', space, [values.arrayType, values.length, values.arrayOptions], 6),
   method('AddressSpace.bytes', space, [values.length, values.arrayOptions]),
   method('AddressSpace.fileArray', space, [values.arrayType, values.path, values.fileOptions], 6),
-  method('AddressSpace.providedArray', space, [values.arrayType, values.length, values.providedOptions], 1),
+  method('AddressSpace.providedArray', space, [values.arrayType, values.length, values.providedOptions], 2),
   method('AddressSpace.attachArray', space, [values.arrayHandle]),
   method('AddressSpace.wait', space, values.waiting),
   method('AddressSpace.notify', space, [counter, values.counterIndex, values.counterValue]),
@@ -153,8 +154,8 @@ export const CALLS: readonly Call[] = [
   method('ManagedArray.protect', prey, [values.rights, values.pagePart], 4),
   method('ManagedArray.discard', prey, [values.part]),
   method('ManagedArray.clone', readable, [values.arrayOptions], 4),
-  method('ManagedArray.flush', prey, [values.flushOptions]),
-  method('ManagedArray.reload', prey, [values.reloadOptions]),
+  method('ManagedArray.flush', fileBacked, [values.flushOptions]),
+  method('ManagedArray.reload', fileBacked, [values.reloadOptions]),
   method('ManagedArray.readFrom', prey, [values.fd, values.transferOptions], 5),
   method('ManagedArray.writeTo', readable, [values.fd, values.transferOptions], 5),
 

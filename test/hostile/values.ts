@@ -153,6 +153,11 @@ function whole(least: number, most: number): Values {
   return fc.integer({ min: least, max: most }).map((value) => literal(String(value), () => value));
 }
 
+/** One of these numbers. */
+function literals(...values: number[]): Values {
+  return fc.constantFrom(...values.map((value) => literal(String(value), () => value)));
+}
+
 function choice(values: Readonly<Record<string, unknown>>): Values {
   return fc.constantFrom(...Object.entries(values).map(([text, value]) => literal(text, () => value)));
 }
@@ -199,7 +204,7 @@ export const word = mostly(choice({ '5': 5, '5n': 5n, '-1': -1, '1e300': 1e300 }
 export const array = mostly(from('prey'));
 export const part = mostly(record({ begin, end }), 6);
 /** Where pages begin, for elements of four bytes. */
-const pageStart = fc.constantFrom(...[0, 1024, 2048, 3000].map((value) => literal(String(value), () => value)));
+const pageStart = literals(0, 1024, 2048, 3000);
 export const pagePart = fc.oneof(part, record({ begin: pageStart, end: pageStart }));
 const name = mostly(choice({ "'named'": 'named', "''": '' }), 3);
 export const length = mostly(whole(1, 6000), 3);
@@ -230,6 +235,8 @@ const inFolder = (file: string, text = `a file '${file}'`): Value => ({ text, ma
 export const path = mostly(
   fc.constantFrom(
     inFolder('numbers'),
+    inFolder('numbers'),
+    inFolder('numbers'),
     inFolder('shared'),
     inFolder('empty'),
     inFolder('missing'),
@@ -241,7 +248,7 @@ export const path = mostly(
 );
 export const fileOptions = mostly(
   record({
-    byteOffset: mostly(whole(0, 5000)),
+    byteOffset: mostly(fc.oneof(whole(0, 5000), literals(0, 8, 4096))),
     length: mostly(whole(1, 1500)),
     writable: mostly(choice({ true: true, false: false })),
     shared: mostly(choice({ false: false, true: true })),
@@ -438,7 +445,12 @@ const launched: fc.Arbitrary<[Value, Value]> = fc.nat(KERNELS.length - 1).chain(
   for (const [key, parameter] of Object.entries(parameters)) {
     if (parameter.kind === 'scalar') {
       fields[key] = mostly(choice(parameter.type === 'i64' ? { '3n': 3n } : { '3': 3, NaN: Number.NaN }), 8);
-    } else fields[key] = mostly(fc.oneof(from(parameter.use === 'in' ? 'readable' : 'prey'), plain), 12);
+      continue;
+    }
+    const { type, use } = parameter;
+    const any = fc.oneof(from(use === 'in' ? 'readable' : 'prey'), plain);
+    const fitting = type === 'f32' || type === 'u8' ? from(use === 'in' ? `${type} to read` : type) : plain;
+    fields[key] = mostly(fc.oneof({ weight: 2, arbitrary: fitting }, { weight: 1, arbitrary: any }), 12);
   }
   const required = Object.keys(fields);
   const args = fc.oneof(
@@ -449,6 +461,7 @@ const launched: fc.Arbitrary<[Value, Value]> = fc.nat(KERNELS.length - 1).chain(
   return args.map((made) => [literal(`kernel ${KERNELS[at].name}`, () => KERNELS[at]), made] as [Value, Value]);
 });
 
+const fitting = choice({ '{ x: f32.inout }': { x: f32.inout }, '{ x: u8.in, by: f32 }': { x: u8, by: f32 } });
 const shape = mostly(
   record({
     x: mostly(choice({ 'f32.in': f32.in, 'f32.inout': f32.inout, f32, 'u8.out': u8.out, 'i64.inout': i64.inout })),
@@ -492,7 +505,7 @@ export const launchOptions = fc.oneof(
   { weight: 1, arbitrary: junk },
 );
 
-export const kernelParameters = shape;
+export const kernelParameters = fc.oneof(fitting, shape);
 export const kernelBody = mostly(
   fc.oneof(
     fc.constantFrom(
@@ -543,7 +556,10 @@ const sameBytes = fc.tuple(from('prey'), from('readable'), whole(0, 50), whole(5
 );
 const target = mostly(fc.oneof(from('prey'), record({ array: mostly(from('prey')), begin, end }), plain));
 const source = mostly(fc.oneof(from('readable'), record({ array: mostly(from('readable')), begin, end }), plain));
-export const copyEnds: fc.Arbitrary<[Value, Value]> = fc.oneof(sameBytes, fc.tuple(target, source));
+export const copyEnds: fc.Arbitrary<[Value, Value]> = fc.oneof(
+  { weight: 2, arbitrary: sameBytes },
+  { weight: 1, arbitrary: fc.tuple(target, source) },
+);
 export const copyOptions = mostly(record({ at: prefetchTarget, signal }), 6);
 
 const providers = new URL('./providers.js', import.meta.url).href;
@@ -553,12 +569,12 @@ export const providedOptions = mostly(
     export: mostly(
       choice(
         Object.fromEntries(
-          ['fill', 'nothing', 'fail', 'failOddly', 'refuseAll', 'missing'].map((each) => [each, each]),
+          ['fill', 'fail', 'failOddly', 'refuseAll', 'nothing', 'missing'].map((each) => [each, each]),
         ),
       ),
       8,
     ),
-    data: junk,
+    data: fc.oneof(number, junk),
     writable: mostly(choice({ true: true, false: false })),
     timeoutMs: mostly(whole(5000, 9000), 6),
     name,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { ftruncateSync, openSync, readdirSync, readlinkSync, writeSync } from 'node:fs';
 import fc from 'fast-check';
-import { type Step, steps, textOf } from './calls.js';
+import { CALLS, type Call, type Step, steps, textOf } from './calls.js';
 import { missing } from './coverage.js';
 import { Field, settled, World } from './world.js';
 
@@ -10,6 +10,8 @@ import { Field, settled, World } from './world.js';
 const MORTAL_SHARE = 60;
 /** Sequences whose calls stand in the log. */
 const LOGGED = 16;
+/** Sequences in which every call gives a result at some time. */
+const ENOUGH = 5000;
 /** Codes that say nothing to a user, or that something is wrong within. */
 const FORBIDDEN = new Set(['INTERNAL', 'ERR_INTERNAL_ASSERTION', 'ERR_ASSERTION']);
 /** What the engine says when code goes wrong that did not look at its arguments. */
@@ -35,6 +37,8 @@ const first = Number(path === '' ? 0 : path.split(':')[0]);
 let sequence = first - 1;
 let failing = false;
 const outcomes = { results: 0, errors: 0, codes: new Map<string, number>() };
+/** How often each call gave a result. */
+const results = new Map<string, number>(CALLS.map(({ name }) => [name, 0]));
 let written = 0;
 
 function note(text: string): void {
@@ -55,10 +59,15 @@ function judge(error: unknown, what: string): string {
   return `${error.name} ${code}: ${error.message}`;
 }
 
-async function settle(promise: Promise<unknown>, what: string, world: World): Promise<void> {
+function succeeded({ name }: Call): void {
+  outcomes.results++;
+  results.set(name, (results.get(name) ?? 0) + 1);
+}
+
+async function settle(call: Call, promise: Promise<unknown>, what: string, world: World): Promise<void> {
   try {
     world.add(await settled(promise, what));
-    outcomes.results++;
+    succeeded(call);
   } catch (error) {
     note(`    ${what.slice(0, 60)} -> ${judge(error, what).slice(0, 300)}`);
   }
@@ -78,12 +87,12 @@ async function take(step: Step, world: World): Promise<{ end: Promise<void> } | 
     return null;
   }
   if (result instanceof Promise) {
-    const end = settle(result, what, world);
+    const end = settle(step.call, result, what, world);
     if (!step.waits) return { end };
     await end;
     return null;
   }
-  outcomes.results++;
+  succeeded(step.call);
   world.add(result);
   return null;
 }
@@ -182,6 +191,12 @@ if (details.failed) {
   const error = details.errorInstance;
   console.log(`     ${error instanceof Error ? error.stack : String(error)}`);
   console.log(`again: npm run -s hostile -- --seed ${seed} --path ${details.counterexamplePath}`);
+  process.exit(1);
+}
+// Calls that are refused every time show nothing of what comes after the refusal.
+const refused = [...results].filter(([, count]) => count === 0).map(([name]) => name);
+if (runs >= ENOUGH && path === '' && refused.length > 0) {
+  console.log(`FAIL: no call of ${refused.join(', ')} has given a result`);
   process.exit(1);
 }
 const after = descriptors();

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import {
   AddressSpace,
   addressView,
+  attachNotifier,
   ManagedArray,
   Notifier,
   type NumericArray,
@@ -27,6 +28,11 @@ export type Pool =
   | 'mortal space'
   | 'prey'
   | 'readable'
+  | 'shared'
+  | 'f32'
+  | 'u8'
+  | 'f32 to read'
+  | 'u8 to read'
   | 'device'
   | 'mortal device'
   | 'stream'
@@ -121,6 +127,10 @@ interface Homes {
   readonly counters: ManagedArray;
   /** One, which has been closed. */
   readonly notifiers: readonly Notifier[];
+  /** By the sequence number of a notifier that nobody closes. */
+  readonly reader: SequenceReader;
+  /** An array that shares a file; nobody frees it. */
+  readonly shared: ManagedArray;
   readonly pins: readonly Pin[];
   readonly victims: readonly Victims[];
   /** Bytes of the two spaces when only the victims are in them. */
@@ -134,6 +144,7 @@ export class Field {
 
   constructor() {
     writeFileSync(this.path('numbers'), Buffer.alloc(FILE_BYTES, 7));
+    writeFileSync(this.path('kept'), Buffer.alloc(FILE_BYTES, 1));
     writeFileSync(this.path('shared'), Buffer.alloc(FILE_BYTES, 5));
     writeFileSync(this.path('both'), Buffer.alloc(FILE_BYTES, 9));
     writeFileSync(this.path('empty'), '');
@@ -188,6 +199,8 @@ export class Field {
     const ended = await counters.watch();
     ended.close();
     const notifiers = [ended];
+    const reader = attachNotifier((await counters.watch()).handle);
+    const shared = simulated.fileArray(Float32Array, this.path('kept'), { shared: true });
     const pin = await counters.pin();
     pin.unpin();
     const pins = [pin];
@@ -210,6 +223,8 @@ export class Field {
       words,
       counters,
       notifiers,
+      reader,
+      shared,
       pins,
       victims,
       allocated,
@@ -252,29 +267,36 @@ export class World {
       simulated.array(Float32Array, 1000, { name: 'second prey' }),
       both.bytes(5000, { name: 'third prey' }),
     ];
-    const kept = victims.flatMap(({ arrays }) => arrays);
     const streams = [both.devices[0].stream(), simulated.devices[0].stream(), both.devices[1].stream()];
+    // Most are of one space, so that they fit each other.
+    const [first, second, third] = prey;
+    const [ours, theirs] = victims.map(({ arrays }) => arrays);
     this.pools = {
-      space: [both, simulated, both, simulated, wreck, closed],
+      space: [both, both, both, simulated, simulated, wreck, closed],
       'mortal space': [closed],
-      prey: [...prey, ...prey, ...prey, freed, homes.closedArray],
-      readable: [...kept, ...prey, ...kept, ...prey, freed, homes.closedArray],
+      prey: [first, third, first, third, first, third, second, freed, homes.closedArray],
+      readable: [...ours, first, third, ...ours, first, third, ...theirs, second, freed, homes.closedArray],
+      shared: [homes.shared],
+      f32: [first],
+      u8: [third],
+      'f32 to read': [first, ours[0]],
+      'u8 to read': [third, ours[1]],
       device: [
         ...both.devices,
-        ...simulated.devices,
+        ...both.devices,
         ...both.devices,
         ...simulated.devices,
         ...wreck.devices,
         ...closed.devices,
       ],
       'mortal device': [...wreck.devices, ...closed.devices],
-      stream: [...streams, ...streams, ...streams, disposed, homes.closedStream],
+      stream: [...streams, streams[0], streams[2], streams[0], streams[2], disposed, homes.closedStream],
       event: [streams[0].record(), streams[1].record(), homes.closedEvent],
       kernel: [...KERNELS],
       // A touch of what has been freed ends the process, so that the others are refused before.
-      counter: [counters, counters, counters, freed, homes.closedArray, kept[0]],
+      counter: [counters, counters, counters, freed, homes.closedArray, ours[0]],
       notifier: [...homes.notifiers],
-      reader: [...homes.notifiers],
+      reader: [homes.reader, ...homes.notifiers],
       pin: [...homes.pins],
       'address view': [addressView(words), addressView()],
       'space handle': [both.handle, simulated.handle, wreck.handle, homes.closedHandles.space],
@@ -388,7 +410,7 @@ export class World {
       }
       const { allocatedBytes: left, notifiers, pinnedBytes } = space.stats();
       assert.equal(pinnedBytes, 0, 'bytes pinned when every pin has ended');
-      assert.equal(notifiers, 0, 'notifiers when every one has been closed');
+      assert.equal(notifiers, space === simulated ? 1 : 0, 'notifiers when every one of the sequence has been closed');
       assert.equal(left, allocated[index], 'bytes allocated when every array has been freed');
     }
   }
