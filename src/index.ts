@@ -1,6 +1,7 @@
 /** onemem: one address space for the CPU, accelerators, disk and other machines. */
 export {
   AddressSpace,
+  type ArrayOptions,
   attachArray,
   attachSpace,
   type BuiltInDeviceSpecification,

@@ -9,7 +9,7 @@ import { BLOCK_BYTES, PAGE_BYTES } from '../core/types.js';
 import { closeEventfd, createEventfd } from '../linux/eventfd.js';
 import { probeFeatures } from '../linux/features.js';
 import { tryLockFile } from '../linux/file-io.js';
-import { MAX_VIEW_BYTES, munmap, PAGE_SIZE } from '../linux/memory.js';
+import { munmap, PAGE_SIZE } from '../linux/memory.js';
 import { cgroupMemory, systemMemory, threadExists, threadId } from '../linux/process.js';
 import type { ManagerReady } from '../pager/manager.js';
 import {
@@ -30,7 +30,7 @@ import { Device } from './device.js';
 import { argumentError, fromWire, OnememError, typeError } from './errors.js';
 import { watchExit } from './exit.js';
 import { exportOf, moduleUrl } from './kernel.js';
-import { type ArrayHandle, ManagedArray } from './managed-array.js';
+import { type ArrayHandle, checkLength, ManagedArray } from './managed-array.js';
 import { type PointerAttributes, pointerAttributes } from './pointer.js';
 import { type ProvidedArrayOptions, providerSource } from './provided-array.js';
 import { parseSize } from './sizes.js';
@@ -96,6 +96,12 @@ export interface SpaceOptions {
   readonly crash?: ManagerOptions['crash'];
   /** @internal How long the manager may stand still. */
   readonly heartbeatLimitMs?: number;
+}
+
+export interface ArrayOptions {
+  readonly name?: string;
+  /** Addresses are kept for so many elements, at no cost: up to there `resize` leaves the array at its address. */
+  readonly maxLength?: number;
 }
 
 export interface FileArrayOptions {
@@ -279,20 +285,16 @@ export class AddressSpace {
    * Allocates an array of `length` elements, all zero. Memory is taken when elements are written, addresses at once. Throws a
    * RangeError for a length that is not to be had, with what is left.
    */
-  array<T extends NumericArray>(
-    type: ArrayType<T>,
-    length: number,
-    options: { readonly name?: string } = {},
-  ): ManagedArray<T> {
+  array<T extends NumericArray>(type: ArrayType<T>, length: number, options: ArrayOptions = {}): ManagedArray<T> {
     const element = elementOf(type);
     checkOptions('array()', options);
-    return this.arrayOf(element, length, options.name) as ManagedArray<T>;
+    return this.arrayOf(element, length, options.name, options.maxLength) as ManagedArray<T>;
   }
 
   /** Allocates raw memory: a Uint8Array of `length` bytes for kernels that make views of their own. */
-  bytes(length: number, options: { readonly name?: string } = {}): ManagedArray<Uint8Array> {
+  bytes(length: number, options: ArrayOptions = {}): ManagedArray<Uint8Array> {
     checkOptions('bytes()', options);
-    return this.arrayOf('bytes', length, options.name) as ManagedArray<Uint8Array>;
+    return this.arrayOf('bytes', length, options.name, options.maxLength) as ManagedArray<Uint8Array>;
   }
 
   /**
@@ -326,7 +328,7 @@ export class AddressSpace {
       const { size } = stats;
       const elementBytes = bytesOf(element);
       const length = options.length ?? Math.floor((size - byteOffset) / elementBytes);
-      checkLength(name, length, elementBytes);
+      checkLength(`cannot allocate array ${name}`, length, elementBytes);
       if (byteOffset + length * elementBytes > size) {
         throw argumentError(
           'FILE_TOO_SHORT',
@@ -358,7 +360,7 @@ export class AddressSpace {
     checkName('an array', name);
     checkFlag('writable', writable);
     const elementBytes = bytesOf(element);
-    checkLength(name, length, elementBytes);
+    checkLength(`cannot allocate array ${name}`, length, elementBytes);
     const provider = providerSource(name, element, length, options);
     this.client.assertOpen('cannot allocate an array');
     const bytes = length * elementBytes;
@@ -380,7 +382,7 @@ export class AddressSpace {
     const { range, firstPage, pages, length, type, name } = handle;
     const elementBytes = bytesOf(type);
     this.client.call('attachArray', { range, firstPage, pages, bytes: length * elementBytes, elementBytes, name });
-    return new ManagedArray(this, { space: this.spaceHandle, range, firstPage, pages, length, type, name });
+    return new ManagedArray(this, { space: this.spaceHandle, range, firstPage, pages, length, type, name }, true);
   }
 
   /**
@@ -455,11 +457,15 @@ export class AddressSpace {
   }
 
   /** @internal */
-  arrayOf(type: ElementType, length: number, name?: string): ManagedArray {
+  arrayOf(type: ElementType, length: number, name?: string, maxLength?: number): ManagedArray {
     checkName('an array', name);
     const shown = name ?? `#${++this.names}`;
-    checkLength(shown, length, bytesOf(type));
-    return this.allocate(type, length, shown, true, null);
+    checkLength(`cannot allocate array ${shown}`, length, bytesOf(type));
+    if (maxLength !== undefined && !isWhole(maxLength, length)) {
+      const message = `maxLength is ${show(maxLength)}; it must be a whole number, ${length} or more`;
+      throw argumentError('MAX_LENGTH', `cannot allocate array ${shown}: ${message}`);
+    }
+    return this.allocate(type, length, shown, true, null, maxLength);
   }
 
   private allocate(
@@ -468,6 +474,7 @@ export class AddressSpace {
     name: string,
     writable: boolean,
     file: FileSource | null,
+    maxLength = length,
   ): ManagedArray {
     this.client.assertOpen('cannot allocate an array');
     const elementBytes = bytesOf(type);
@@ -478,6 +485,7 @@ export class AddressSpace {
       file,
       provider: null,
       elementBytes,
+      reserveBytes: maxLength * elementBytes,
     });
     return new ManagedArray(this, { space: this.spaceHandle, range: id, firstPage, pages, length, type, name });
   }
@@ -550,23 +558,6 @@ function checkArrayHandle(handle: unknown): asserts handle is ArrayHandle {
     if (numbers && isObject(space) && isElementType(type) && typeof name === 'string') return;
   }
   throw typeError('ARRAY_HANDLE', 'this is no handle of an array; pass what array.handle gives, as it is');
-}
-
-/** Refuses lengths that are no lengths, and views that this version of Node cannot make. */
-function checkLength(name: string, length: unknown, elementBytes: number): void {
-  if (!(typeof length === 'number' && Number.isSafeInteger(length) && length >= 1)) {
-    throw argumentError(
-      'ARRAY_LENGTH',
-      `cannot allocate array ${name}: length is ${show(length)}; it must be a whole number of 1 or more`,
-    );
-  }
-  if (length * elementBytes > MAX_VIEW_BYTES) {
-    throw argumentError(
-      'VIEW_SIZE',
-      `cannot allocate array ${name}: ${length * elementBytes} bytes are more than the ${MAX_VIEW_BYTES} bytes of one view on Node.js ` +
-        `${process.versions.node}; use Node.js 22 or newer, or several arrays`,
-    );
-  }
 }
 
 function toBytes(what: string, value: number | string): number {

@@ -4,7 +4,7 @@ import { AddressView } from '../core/address-view.js';
 import type { ElementType } from '../core/elements.js';
 import { bytesOf, constructorName, type NumericArray, viewOf } from '../core/elements.js';
 import { PAGE_BYTES } from '../core/types.js';
-import { view } from '../linux/memory.js';
+import { MAX_VIEW_BYTES, view } from '../linux/memory.js';
 import type { ArrayPages, SpaceHandle } from '../pager/protocol.js';
 import type { AddressSpace } from './address-space.js';
 import { type Advice, type Attributes, adviceChange, attributeRuns, blocksAround } from './advice.js';
@@ -69,8 +69,6 @@ const MAX_DESCRIPTOR = 2 ** 31 - 1;
 const lateViews = new FinalizationRegistry<() => void>((gone) => gone());
 
 export class ManagedArray<T extends NumericArray = NumericArray> {
-  readonly length: number;
-  readonly byteLength: number;
   readonly type: ElementType;
   readonly name: string;
   private cached: T | null = null;
@@ -81,13 +79,22 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
   /** @internal */
   constructor(
     readonly space: AddressSpace,
-    private readonly placement: ArrayHandle,
+    private placement: ArrayHandle,
+    /** Whether it was made from a handle: whoever made it may have resized or freed it since. */
+    private readonly attached = false,
   ) {
     Object.freeze(placement);
-    this.length = placement.length;
     this.type = placement.type;
     this.name = placement.name;
-    this.byteLength = placement.length * bytesOf(placement.type);
+  }
+
+  /** Elements. */
+  get length(): number {
+    return this.placement.length;
+  }
+
+  get byteLength(): number {
+    return this.placement.length * bytesOf(this.type);
   }
 
   /** The address of the first element; the same for every processor. */
@@ -120,7 +127,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
    * view that is left gives zeros, and writing it ends the process with a message.
    */
   get data(): T {
-    this.assertUsable('use');
+    this.assertHere('use');
     if (this.cached === null) {
       const { client, viewCounter } = this.space;
       const { range } = this.placement;
@@ -220,6 +227,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
           range: this.placement.range,
           firstPage: this.placement.firstPage,
           count: this.placement.pages,
+          whole: true,
         });
         detach(this.cached);
       }
@@ -313,6 +321,27 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
   }
 
   /**
+   * Makes the array longer or shorter. New elements are zero, also where there were some before; pages behind the end are given back.
+   * Up to the `maxLength` that it was made with the array stays at its address; beyond that it moves, with rights and advice, and for
+   * that the host's budget must have room for both. Take `data` anew: an older view shows what it covered while the array stays, and
+   * counts as that of a freed array when it moves. A move makes handles stale, and so does any change for those who attach later
+   * (STALE_HANDLE). Refused for pinned arrays, for those of files and providers, and while a launch, a copy or a prefetch that was
+   * given before has not ended. If it fails, the array is as it was. Nobody else should use the array meanwhile.
+   */
+  async resize(length: number): Promise<void> {
+    this.assertUsable('resize');
+    const size = bytesOf(this.type);
+    checkLength(`cannot resize array ${this.name}`, length, size);
+    const { range } = this.placement;
+    const made = await this.space.client.request('resize', { range, name: this.name, bytes: length * size });
+    const { id, firstPage, pages } = made;
+    if (id === range && length === this.length) return;
+    if (id !== range) detach(this.cached);
+    this.cached = null;
+    this.placement = Object.freeze({ ...this.placement, range: id, firstPage, pages, length });
+  }
+
+  /**
    * Brings the array, or a part, home to host memory, and keeps it there until every pin of it has ended: devices can read it, and a
    * launch that writes it fails with PINNED. Until then it cannot be freed, resized, discarded or reloaded. Pinned pages count in full
    * against the host's budget.
@@ -395,6 +424,12 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
 
   /** @internal */
   assertUsable(verb: string): void {
+    this.assertHere(verb);
+    if (this.attached) this.space.client.call('usable', { range: this.rangeId, name: this.name, verb });
+  }
+
+  /** What can be told without asking: data is looked at often, and its view stays harmless in any case. */
+  private assertHere(verb: string): void {
     this.space.client.assertOpen(`cannot ${verb} array ${this.name}`);
     if (this.freed) throw new OnememError('USE_AFTER_FREE', `cannot ${verb} array ${this.name}: it has been freed`);
   }
@@ -484,6 +519,20 @@ export function checkRange(array: ManagedArray, begin: unknown, end: unknown): v
     'ARRAY_RANGE',
     `elements ${show(begin)} to ${show(end)} are no part of array ${array.name}: begin and end are whole numbers with 0 <= begin < end <= ${array.length}`,
   );
+}
+
+/** Refuses lengths that are no lengths, and views that this version of Node cannot make. */
+export function checkLength(what: string, length: unknown, elementBytes: number): void {
+  if (!isWhole(length, 1)) {
+    throw argumentError('ARRAY_LENGTH', `${what}: length is ${show(length)}; it must be a whole number of 1 or more`);
+  }
+  if (length * elementBytes > MAX_VIEW_BYTES) {
+    throw argumentError(
+      'VIEW_SIZE',
+      `${what}: ${length * elementBytes} bytes are more than the ${MAX_VIEW_BYTES} bytes of one view on Node.js ` +
+        `${process.versions.node}; use Node.js 22 or newer, or several arrays`,
+    );
+  }
 }
 
 /** Refuses what does not lie at the beginning of a page, or at the end of the array, and names what does. */

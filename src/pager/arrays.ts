@@ -11,7 +11,12 @@ import { codeOfDenial, explainDenial, RequestError, wireError } from './wire.js'
 
 export interface ArrayRecord {
   readonly range: Range;
-  readonly bytes: number;
+  bytes: number;
+  /** Pages that it has now, freed ones among them; its range may have had more. */
+  pages: number;
+  resizing: boolean;
+  /** Handles may be of it as it was before. */
+  wasResized: boolean;
   readonly elementBytes: number;
   /** Views of it in all threads. */
   views: number;
@@ -23,6 +28,8 @@ export interface ArrayRecord {
 export class Arrays {
   private readonly records = new Map<number, ArrayRecord>();
   private committedPages = 0;
+  /** Ranges whose arrays have moved. */
+  private readonly movedRanges = new Set<number>();
 
   constructor(
     private readonly manager: MemoryManager,
@@ -53,61 +60,105 @@ export class Arrays {
   usable(id: number, name: string, verb: string): ArrayRecord {
     const record = this.records.get(id);
     if (record !== undefined && record.range.freedPages < record.range.pages) return record;
+    if (this.movedRanges.has(id)) throw staleError(name);
     throw new RequestError('USE_AFTER_FREE', `cannot ${verb} array ${name}: it has been freed`, { array: name });
   }
 
+  /** Whether so many pages from its first on are all that an array has. */
+  isWhole(id: number, count: number): boolean {
+    return count >= (this.records.get(id)?.pages ?? 0);
+  }
+
   allocate(wanted: Requests['allocate']['in']): Requests['allocate']['out'] {
-    const { bytes, name, writable, file, provider, elementBytes } = wanted;
-    const { range } = this.make(bytes, elementBytes, { name, writable, provided: file !== null || provider !== null });
+    const { bytes, name, writable, file, provider, elementBytes, reserveBytes = bytes } = wanted;
+    const options = { name, writable, provided: file !== null || provider !== null };
+    const { range } = this.make(bytes, elementBytes, options, `cannot allocate array ${name}`, reserveBytes);
     if (file !== null) this.files.add(range.first, range.pages, file);
     return { id: range.id, firstPage: range.first, pages: range.pages };
   }
 
   /** Makes an array that is to be a clone of another one. */
   clone({ range: id, name, cloneName }: Requests['clone']['in']): { source: Range; range: Range } {
-    const { range: source, bytes, elementBytes } = this.usable(id, name, 'clone');
-    const { first, pages } = source;
-    const denial = source.freedPages > 0 ? 'FREED' : this.manager.denial(first, pages, Access.Read, HOST);
+    const record = this.usable(id, name, 'clone');
+    if (record.resizing) {
+      const message = `cannot clone array ${name}: it is being resized; await that first`;
+      throw new RequestError('ARRAY_IN_USE', message, { array: name });
+    }
+    const { range: source, pages, bytes, elementBytes } = record;
+    const { first } = source;
+    const denial = this.hasFreed(record) ? 'FREED' : this.manager.denial(first, pages, Access.Read, HOST);
     if (denial !== null) {
       const { text, details } = this.placeOf(this.pageWith(denial, first, pages));
       const message = `cannot clone array ${name}: it contains ${text}, ${explainDenial(denial)}`;
       throw new RequestError(codeOfDenial(denial), message, details);
     }
     const options = { name: cloneName, writable: true, provided: true, derived: true };
-    return { source, range: this.make(bytes, elementBytes, options).range };
+    return { source, range: this.make(bytes, elementBytes, options, `cannot clone array ${name}`).range };
   }
 
-  private make(bytes: number, elementBytes: number, options: RangeOptions): ArrayRecord {
-    const { name, writable } = options;
+  private hasFreed({ range: { first, freedPages }, pages }: ArrayRecord): boolean {
+    if (freedPages === 0) return false;
+    const flags = new Uint8Array(pages);
+    this.manager.snapshot(first, new Uint32Array(pages), new Uint32Array(pages), flags);
+    return flags.some((each) => (each & PageState.Freed) !== 0);
+  }
+
+  /** @param what what is not possible when it cannot be made */
+  make(
+    bytes: number,
+    elementBytes: number,
+    options: RangeOptions,
+    what: string,
+    reserveBytes: number = bytes,
+  ): ArrayRecord {
+    const { writable } = options;
     const pages = Math.ceil(bytes / PAGE_BYTES);
     const committed = writable ? pages : 0;
-    this.reserve(`cannot allocate array ${name}`, bytes, committed);
-    const range = this.manager.allocate(pages, options);
+    this.reserve(what, bytes, committed);
+    const range = this.manager.allocate(pages, options, Math.max(pages, Math.ceil(reserveBytes / PAGE_BYTES)));
     if (range === null) {
       this.unreserve(committed);
       throw new RequestError(
         'ADDRESS_SPACE',
-        `cannot allocate array ${name}: no ${bytes} bytes of addresses are left in the space of ${this.spaceBytes} bytes; ` +
+        `${what}: no ${Math.max(bytes, reserveBytes)} bytes of addresses are left in the space of ${this.spaceBytes} bytes; ` +
           'free arrays and drop their views, or open the space with a larger addressSpace',
         { requestedBytes: bytes, addressSpaceBytes: this.spaceBytes },
         'RangeError',
       );
     }
-    const record = { range, bytes, elementBytes, views: 0, warned: false, committedPages: committed };
+    const record = {
+      range,
+      bytes,
+      pages,
+      resizing: false,
+      wasResized: false,
+      elementBytes,
+      views: 0,
+      warned: false,
+      committedPages: committed,
+    };
     this.records.set(range.id, record);
     return record;
+  }
+
+  /** The pages to free: who frees all of an array need not know how long it is by now. */
+  partToFree(wanted: Requests['free']['in']): Requests['free']['in'] {
+    const record = this.records.get(wanted.range);
+    if (this.movedRanges.has(wanted.range)) throw staleError(record?.range.name ?? `with number ${wanted.range}`);
+    return wanted.whole === true && record !== undefined ? { ...wanted, count: record.pages } : wanted;
   }
 
   free({ range: id, firstPage, count }: Requests['free']['in']): void {
     const record = this.records.get(id);
     if (record === undefined) return;
-    if (count < record.range.pages) this.refuseFreed(record.range, firstPage, count);
+    if (record.resizing) {
+      const message = `cannot free array ${record.range.name}: it is being resized; await that first`;
+      throw new RequestError('ARRAY_IN_USE', message, { array: record.range.name });
+    }
+    if (count < record.pages) this.refuseFreed(record.range, firstPage, count);
     this.requests.start(
       (request) => this.manager.free(request, firstPage, count),
-      () => {
-        this.restore(firstPage, count);
-        this.freed(record);
-      },
+      () => this.freedPages(record, firstPage, count),
     );
     // Who reads what is freed gets zeros, also where he was denied before. Most are freed by now, and he does not wait for the answer.
     this.restore(firstPage, count);
@@ -117,9 +168,11 @@ export class Arrays {
   check({ range: id, firstPage, pages, bytes, elementBytes, name }: Requests['attachArray']['in']): void {
     const record = this.records.get(id);
     const range = record?.range;
-    if (range === undefined || range.freedPages === range.pages) throw freedError(name);
-    const same = range.first === firstPage && range.pages === pages && record?.bytes === bytes;
-    if (same && record?.elementBytes === elementBytes) return;
+    if (this.movedRanges.has(id)) throw staleError(name);
+    if (record === undefined || range === undefined || range.freedPages === range.pages) throw freedError(name);
+    const same = range.first === firstPage && record.elementBytes === elementBytes;
+    if (same && record.pages === pages && record.bytes === bytes) return;
+    if (same && record.wasResized && pages === Math.ceil(bytes / PAGE_BYTES)) throw staleError(name);
     const message = `the handle of array ${name} has been changed; pass what array.handle gives, as it is`;
     throw new RequestError('ARRAY_HANDLE', message, {}, 'TypeError');
   }
@@ -128,6 +181,7 @@ export class Arrays {
   viewed(id: number): void {
     this.countView(id, 1);
     const record = this.records.get(id);
+    if (this.movedRanges.has(id)) throw staleError(record?.range.name ?? `with number ${id}`);
     // Another thread may have freed the array, and its addresses may be those of another one by now.
     if (record === undefined) throw freedError(`with number ${id}`);
     if (record.range.freedPages === record.range.pages) throw freedError(record.range.name);
@@ -228,6 +282,10 @@ export class Arrays {
     const last = Math.min(first + PAGE_BYTES / elementBytes, bytes / elementBytes) - 1;
     const file = this.files.sourceOf(page);
     const from = file === null || file.path === range.name ? '' : ` from ${file.path}`;
+    if (first > last) {
+      const text = `array ${range.name}, behind its last element (address ${address})`;
+      return { text, details: { array: range.name, element: first, address } };
+    }
     return {
       text: `array ${range.name}${from}, elements ${first} to ${last} (address ${address})`,
       details: { array: range.name, element: first, address },
@@ -296,6 +354,18 @@ export class Arrays {
     this.committedPages -= pages;
   }
 
+  /** Pages of an array have been freed, and nobody is denied them any more. */
+  freedPages(record: ArrayRecord, firstPage: number, count: number): void {
+    this.restore(firstPage, count);
+    this.freed(record);
+  }
+
+  /** All of the range has been freed, since its array is elsewhere now. */
+  moved(record: ArrayRecord): void {
+    this.movedRanges.add(record.range.id);
+    this.freedPages(record, record.range.first, record.range.pages);
+  }
+
   private freed(record: ArrayRecord): void {
     const { range } = record;
     const left = Math.min(record.committedPages, range.pages - range.freedPages);
@@ -339,4 +409,9 @@ export function flagOfDenial(reason: DenyReason): number {
 
 function freedError(name: string): RequestError {
   return new RequestError('USE_AFTER_FREE', `array ${name} has been freed`);
+}
+
+function staleError(name: string): RequestError {
+  const message = `array ${name} has been resized since this handle was made; ask for array.handle again where it was resized`;
+  return new RequestError('STALE_HANDLE', message, { array: name });
 }

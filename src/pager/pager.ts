@@ -54,6 +54,7 @@ import {
   type WireError,
 } from './protocol.js';
 import { Providers } from './providers.js';
+import { Resizing } from './resizing.js';
 import { Rights } from './rights.js';
 import { type OperationDone, Streams } from './streams.js';
 import { toWire, wireError } from './wire.js';
@@ -95,6 +96,7 @@ export class Pager {
   private readonly arrays: Arrays;
   private readonly rights: Rights;
   private readonly pins: Pins;
+  private readonly resizing: Resizing;
   private readonly launches: Launches;
   private readonly devices: Devices;
   private readonly clones: Clones;
@@ -224,6 +226,17 @@ export class Pager {
       report: (event) => this.clients.broadcast({ event }),
       now: () => performance.now(),
     });
+    this.resizing = new Resizing(
+      manager,
+      requests,
+      arrays,
+      this.clones,
+      this.pins,
+      this.notifiers,
+      memory,
+      (range) => this.launches.isUsing(range) || this.streams.isUsing(range.id, range.first, range.pages),
+      (page) => this.files.rangeOf(page) !== null || this.providers.owns(page),
+    );
     this.devices = new Devices({
       manager: this.manager,
       router: this.router,
@@ -388,6 +401,14 @@ export class Pager {
     switch (name) {
       case 'allocate':
         return this.allocate(value as Requests['allocate']['in'], answer);
+      case 'resize':
+        this.resizing.resize(value as Requests['resize']['in'], answer);
+        return undefined;
+      case 'usable': {
+        const { range, name: array, verb } = value as Requests['usable']['in'];
+        this.arrays.usable(range, array, verb);
+        return null;
+      }
       case 'clone':
         this.clone(value as Requests['clone']['in'], answer);
         return undefined;
@@ -559,11 +580,13 @@ export class Pager {
   }
 
   /** What was written to a shared file array reaches the file before its memory is given back. */
-  private free(freed: Requests['free']['in']): void {
+  private free(wanted: Requests['free']['in']): void {
+    const freed = this.arrays.partToFree(wanted);
     const { firstPage, count } = freed;
     this.pins.check(firstPage, count, 'free');
     const range = this.manager.state.va.range(freed.range);
-    if (range !== undefined && firstPage === range.first && count >= range.pages) this.notifiers.release(range);
+    if (range !== undefined && firstPage === range.first && this.arrays.isWhole(range.id, count))
+      this.notifiers.release(range);
     if (!this.writeBack.isShared(firstPage)) {
       this.arrays.free(freed);
       return;

@@ -130,15 +130,22 @@ export interface Requests {
       /** With one, the answer comes when its module has been loaded. */
       provider: ProviderSource | null;
       elementBytes: number;
+      /** Addresses to keep for it; as many as it has bytes, unless more. */
+      reserveBytes?: number;
     };
     out: { id: number; firstPage: number; pages: number };
   };
+  /** Makes an array longer or shorter; it may be another range then. */
+  resize: { in: { range: number; name: string; bytes: number }; out: { id: number; firstPage: number; pages: number } };
+  /** Whether an array is still there. */
+  usable: { in: { range: number; name: string; verb: string }; out: null };
   /** Makes an array with the elements of another one; the answer comes when no later change of that can be seen in it. */
   clone: {
     in: { range: number; name: string; cloneName: string };
     out: { id: number; firstPage: number; pages: number };
   };
-  free: { in: { range: number; firstPage: number; count: number }; out: null };
+  /** `whole`: all that the array has by now. */
+  free: { in: { range: number; firstPage: number; count: number; whole?: boolean }; out: null };
   /** Writes changed pages to the file that the array shares. */
   flush: { in: { firstPage: number; count: number; durable: boolean }; out: { bytes: number } };
   /** Lets everybody do no more than `access` (0: nothing, 1: read, 2: read and write) to whole pages of an array. */

@@ -3,6 +3,7 @@
  * later operations are cancelled until the program has been told. An event is a place in a stream, so that waiting for one needs
  * no table of events.
  */
+import { PAGE_BYTES } from '../core/types.js';
 import type { Cancellation, StreamEvent, StreamOperation, WireError } from './protocol.js';
 import { wireError } from './wire.js';
 
@@ -84,6 +85,15 @@ export class Streams {
   /** Whether any stream has something to do. */
   get busy(): boolean {
     for (const stream of this.streams.values()) if (!isIdle(stream)) return true;
+    return false;
+  }
+
+  /** Whether an operation that has not ended was given a range, which has these pages. */
+  isUsing(range: number, firstPage: number, pages: number): boolean {
+    for (const { queue, head, running } of this.streams.values()) {
+      if (running !== null && touches(running.operation, range, firstPage, pages)) return true;
+      for (let at = head; at < queue.length; at++) if (touches(queue[at], range, firstPage, pages)) return true;
+    }
     return false;
   }
 
@@ -290,4 +300,14 @@ function abortError(reason: string): WireError {
 
 function isAbort({ code, details }: WireError): boolean {
   return code === 'CANCELLED' && details.cause === 'ABORTED';
+}
+
+function touches(operation: StreamOperation, range: number, firstPage: number, pages: number): boolean {
+  const end = firstPage + pages;
+  if (operation.kind === 'copy') return operation.to.range === range || operation.from.range === range;
+  if (operation.kind === 'prefetch') return operation.firstPage >= firstPage && operation.firstPage < end;
+  if (operation.kind !== 'launch') return false;
+  return operation.parameters.some(
+    (each) => each.kind === 'array' && each.offset >= firstPage * PAGE_BYTES && each.offset < end * PAGE_BYTES,
+  );
 }

@@ -25,6 +25,7 @@ const FILES = [
   'notifiers',
   'pins',
   'advice',
+  'resizing',
   'paging',
   'threads',
   'pointers',
