@@ -403,5 +403,5 @@ function checkPart(part: unknown): ArrayRange {
   const { array } = (part ?? {}) as Partial<ArrayRange>;
   if (array instanceof ManagedArray) return part as ArrayRange;
   const what = array === undefined ? show(part) : `an object with ${show(array)} as its array`;
-  throw typeError('ARRAY_RANGE', `prefetch takes a part of a managed array, such as array.range(0, 100), not ${what}`);
+  throw typeError('ARRAY_RANGE', `a part of a managed array is wanted, such as array.range(0, 100), not ${what}`);
 }

@@ -175,6 +175,7 @@ export const CALLS: readonly Call[] = [
 
   method('Stream.launch', stream, launch, 10),
   method('Stream.prefetch', stream, [values.arrayRange, values.prefetchTarget], 6),
+  method('Stream.exclusive', stream, [values.arrayRange], 3),
   method('Stream.call', stream, [values.callback], 4),
   method('Stream.copy', stream, copy, 6),
   method('Stream.wait', stream, [values.event], 5),
