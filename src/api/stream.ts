@@ -205,7 +205,8 @@ export class Stream {
    * Copies elements between any two places, in the stream's order: managed arrays, parts of them, and plain typed arrays, whose
    * elements are taken now and put back at the end. Both ends must have as many bytes, and the same element type unless one is raw
    * bytes. Parts of one array may overlap. Pages are read where they are and written where the destination is, or where `at` says;
-   * `event.bytes` tells how many were copied. A copy that fails leaves old elements, new ones or zeros in its destination.
+   * `event.bytes` tells how many were copied. Until the copy has ended, and if it fails, whoever reads its destination finds old
+   * elements, new ones or zeros there.
    */
   copy(to: CopyPlace, from: CopyPlace, options: CopyOptions = {}): StreamEvent {
     this.assertOpen();

@@ -1,11 +1,11 @@
 /**
  * Copies between arrays, made where the content is: pages in memory that the manager addresses are read and written there, all
  * others over the host. A copy goes part by part, with a look at the faults in between. The pages of a part are held while it
- * is copied; holds are taken in ascending order of pages, each page once, so that no two who hold wait for each other.
+ * is copied; holds are taken in ascending order of blocks, each page once, so that no two who hold wait for each other.
  */
 import type { MemoryManager } from '../core/memory-manager.js';
 import type { Processor } from '../core/state.js';
-import { Access, type DenyReason, HOST, PAGE_BYTES, PageState } from '../core/types.js';
+import { Access, BLOCK_BYTES, type DenyReason, HOST, PAGE_BYTES, PageState } from '../core/types.js';
 import { fillMemory, moveMemory } from '../linux/memory.js';
 import type { Arrays } from './arrays.js';
 import { leadingPage, nextPart, PART_BYTES, type Part, runsBackwards, uniformPart } from './copy-parts.js';
@@ -225,7 +225,7 @@ export class Copies {
     }
     const bytes = within === 0 || pinned ? part.bytes : Math.min(part.bytes, PAGE_BYTES - within);
     copy.part = { ...part, bytes };
-    this.acquire(copy, [this.wantOf(copy.toNode, part.to, bytes, Access.Write)]);
+    this.acquire(copy, [[this.wantOf(copy.toNode, part.to, bytes, Access.Write)]]);
   }
 
   private planPages(copy: Copy, part: Part): void {
@@ -244,8 +244,10 @@ export class Copies {
       if (behind > 0) wants.push({ ...source, node, first: after, count: behind });
     }
     wants.sort((a, b) => a.first - b.first);
+    const together = blockOf(part.to) === blockOf(part.from);
+    const groups = together ? [wants] : wants.map((want) => [want]);
     copy.part = part;
-    this.clear(copy, this.unwantedRuns(part, copy.toNode), () => this.acquire(copy, wants));
+    this.clear(copy, this.unwantedRuns(part, copy.toNode), () => this.acquire(copy, groups));
   }
 
   private wantOf(node: number, offset: number, bytes: number, access: Access): Want {
@@ -309,25 +311,32 @@ export class Copies {
     );
   }
 
-  /** Takes the holds one after the other; the part is copied when it has them all. */
-  private acquire(copy: Copy, wants: readonly Want[]): void {
-    const [want, ...rest] = wants;
-    if (want === undefined) {
+  /**
+   * Takes the holds, block after block; the part is copied when it has them all. Those of one block are asked for at once: requests
+   * for a block keep their order, so that one that waits for the first hold could never let the second one pass.
+   */
+  private acquire(copy: Copy, groups: readonly (readonly Want[])[]): void {
+    const [group, ...rest] = groups;
+    if (group === undefined) {
       this.ready.push(copy);
       return;
     }
-    const { node, first, count, access } = want;
-    const owner = this.manager.state.processors[node];
-    this.requests.start(
-      (request) => this.manager.acquire(request, node, first, count, access, false, true),
-      (_pages, failure) => {
-        if (failure !== null) this.refused(copy, want, owner, failure);
-        else {
-          copy.holds.push({ ...want, owner });
-          this.acquire(copy, rest);
-        }
-      },
-    );
+    let outstanding = group.length;
+    let refusal: (() => void) | null = null;
+    for (const want of group) {
+      const { node, first, count, access } = want;
+      const owner = this.manager.state.processors[node];
+      this.requests.start(
+        (request) => this.manager.acquire(request, node, first, count, access, false, true),
+        (_pages, failure) => {
+          if (failure === null) copy.holds.push({ ...want, owner });
+          else refusal ??= () => this.refused(copy, want, owner, failure);
+          if (--outstanding > 0) return;
+          if (refusal === null) this.acquire(copy, rest);
+          else refusal();
+        },
+      );
+    }
   }
 
   private refused(
@@ -429,4 +438,8 @@ export class Copies {
     if (range !== undefined && range.freedPages < range.pages) return null;
     return wireError('USE_AFTER_FREE', `${WHO} ${which} array ${name}, which has been freed`, { array: name });
   }
+}
+
+function blockOf(offset: number): number {
+  return Math.floor(offset / BLOCK_BYTES);
 }

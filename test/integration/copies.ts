@@ -303,6 +303,79 @@ test(
   60,
 );
 
+test(
+  'crosswise within one block, on two devices',
+  () =>
+    withSpace(
+      [
+        { kind: 'process', memory: '8MiB' },
+        { kind: 'process', memory: '8MiB' },
+      ],
+      async (space) => {
+        const [one, two] = space.devices;
+        const x = space.bytes(2 * MIB);
+        x.data.fill(0x5a);
+        const streams = [one.stream(), two.stream(), one.stream()];
+        const parts = [
+          [0, 100_000],
+          [100_000, 0],
+          [3000, 60_000],
+          [60_001, 2000],
+          [4096, 8192],
+          [8000, 4000],
+        ];
+        const places = [one, two, 'host', undefined] as const;
+        for (let round = 0; round < 60; round++) {
+          for (const [index, stream] of streams.entries()) {
+            const [to, from] = parts[(round + 2 * index + (round >> 3)) % parts.length];
+            const at = places[(round + index) % 4];
+            const bytes = 90_000 + 1000 * (round % 7);
+            const options = at === undefined ? {} : { at };
+            stream.copy(x.range(to, to + bytes), x.range(from, from + bytes), options);
+          }
+        }
+        await Promise.all(streams.map((stream) => stream.synchronize()));
+        // They race, and may read from each other what is about to be overwritten; what nobody copies to stays as it is.
+        const wrong = x.data.findIndex((value, at) => value !== 0x5a && (value !== 0 || at > 200_000));
+        assert.equal(wrong, -1, `byte ${wrong} is ${x.data[wrong]}`);
+      },
+    ),
+  60,
+);
+
+test(
+  'clones keep what they were cloned from, whatever is copied over it',
+  () =>
+    withSpace([{ kind: 'process', memory: '6MiB' }], async (space) => {
+      const [device] = space.devices;
+      const random = generator(seed + 99);
+      const length = 3 * MIB + 4321;
+      const x = space.bytes(length, { name: 'x' });
+      const models = [Uint8Array.from({ length }, (_, i) => (i * 13 + (i >> 10)) & 0xff)];
+      x.data.set(models[0]);
+      await device.run(invert, { x }, { size: length, begin: MIB, end: 2 * MIB });
+      for (let i = MIB; i < 2 * MIB; i++) models[0][i] = ~models[0][i];
+      const arrays = [x, await x.clone({ name: 'clone' })];
+      models.push(models[0].slice());
+      arrays.push(await arrays[1].clone({ name: 'clone of the clone' }), space.bytes(length, { name: 'zeros' }));
+      models.push(models[0].slice(), new Uint8Array(length));
+      using stream = device.stream();
+      for (let round = 0; round < 60; round++) {
+        const to = random(4);
+        const from = random(4);
+        const bytes = 1 + random(round % 3 === 0 ? 2 * MIB : 30_000);
+        const target = random(length - bytes);
+        const source = random(length - bytes);
+        const options = [{}, { at: device }, { at: 'host' }][random(3)] as { at?: Device | 'host' };
+        stream.copy(arrays[to].range(target, target + bytes), arrays[from].range(source, source + bytes), options);
+        models[to].set(models[from].slice(source, source + bytes), target);
+      }
+      await stream.synchronize();
+      for (const [index, { data, name }] of arrays.entries()) sameBytes(data, models[index], `array ${name}`);
+    }),
+  60,
+);
+
 test('a large copy keeps no thread waiting for its page', async () => {
   // Page by page, so that every touch waits for the manager.
   await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }], prefetch: 'none' });

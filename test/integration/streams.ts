@@ -10,7 +10,8 @@ import {
   kernel,
   type OnememError,
   openSpace,
-  type StreamEvent,
+  type Stream,
+  StreamEvent,
 } from '../../src/index.js';
 import { failsWith, runTests, sameData, sleep, test } from './suite.js';
 
@@ -359,7 +360,7 @@ test('a function whose thread has ended fails its stream, and nobody waits for i
       using stream = device.stream();
       // The last operation of the worker's stream waits for its function, which never ends.
       const { id, sequence } = message as { id: number; sequence: number };
-      stream.wait({ stream: { id, space }, sequence } as unknown as StreamEvent);
+      stream.wait(new StreamEvent({ id, space } as Stream, sequence));
       const event = stream.launch(mix, { x, add: 1 }, { size: 16 });
       if (how === 'terminate') await worker.terminate();
       else worker.postMessage('leave');
