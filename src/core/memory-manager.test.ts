@@ -13,6 +13,7 @@ import {
   type ProcessorDescription,
   Status,
 } from './types.js';
+import type { Range } from './va-space.js';
 
 const BLOCK = PAGES_PER_BLOCK;
 const rights = ['none', 'read', 'write'];
@@ -220,6 +221,140 @@ describe('MemoryManager', () => {
       expect(fault(1, 3, true)).toEqual(['host revoke 3+1 to none']);
       expect(event(() => manager.revoked(commands.pending[0]))).toEqual(['dev gets 3+1 from host as write']);
     });
+  });
+
+  describe('protection', () => {
+    it('takes rights away before it holds, and tells what it denies', () => {
+      allocate(10);
+      fault(HOST, 3, true);
+      commands.revokeStatus = Status.Pending;
+      expect(event(() => manager.protect(1, 0, 10, Access.Read))).toEqual(['host revoke 3+1 to read']);
+      expect(event(() => manager.revoked(commands.pending[0]))).toEqual(['request 1 done, 10']);
+      expect(fault(HOST, 3, true)).toEqual(['host denied write 3 READ_ONLY']);
+      expect(fault(1, 4, true)).toEqual(['dev denied write 4 READ_ONLY', 'dev gets 4+1 from zero as write']);
+      commands.revokeStatus = Status.Done;
+      event(() => manager.protect(2, 0, 10, Access.None));
+      expect(fault(HOST, 3, false)).toEqual(['host denied read 3 NO_ACCESS']);
+      expect(event(() => manager.protect(3, 0, 10, Access.Write))).toEqual(['request 3 done, 10']);
+      expect(fault(HOST, 3, true)).toEqual(['host map 3+1 none>write']);
+    });
+
+    it('of pages that nobody has touched costs nothing and holds all the same', () => {
+      allocate(40 * BLOCK);
+      event(() => manager.protect(1, 5, 30 * BLOCK, Access.Read));
+      expect(manager.state.va.blocks.size).toBe(0);
+      expect(fault(HOST, 20 * BLOCK, true)).toEqual([`host denied write ${20 * BLOCK} READ_ONLY`]);
+      expect(fault(HOST, 4, true)).toEqual(['host gets 4+1 from zero as write']);
+    });
+
+    it('leaves what a launch would empty', () => {
+      allocate(10);
+      fault(HOST, 3, true);
+      event(() => manager.protect(1, 0, 1, Access.Read));
+      event(() => manager.launchBegin(7, 1, [{ first: 0, count: 10, use: 'out' }]));
+      expect(fault(1, 3, false)).toEqual(['host revoke 3+1 to read', 'dev gets 3+1 from host as read']);
+    });
+  });
+
+  describe('a clone', () => {
+    it('lets its source be written when it has the page, and not before', () => {
+      const source = allocate(10);
+      fault(HOST, source + 3, true);
+      const clone = allocate(10, { provided: true });
+      expect(event(() => manager.guard(1, source, 10))).toEqual(['host revoke 3+1 to read', 'request 1 done, 10']);
+      expect(fault(HOST, source + 3, true)).toEqual([`save ${source}+10`]);
+      expect(fault(1, source + 4, true)).toEqual([]);
+      expect(event(() => manager.own(2, clone + 3, 1))).toEqual([
+        `host gets ${clone + 3}+1 from provider as none`,
+        'request 2 done, 1',
+      ]);
+      expect(manager.isInherited(clone + 3)).toBe(false);
+      expect(manager.isInherited(clone + 4)).toBe(true);
+      expect(event(() => manager.saved(source, 10))).toEqual([
+        'host map 3+1 read>write',
+        `dev gets ${source + 4}+1 from zero as write`,
+      ]);
+    });
+  });
+
+  describe('a processor that was advised accessedBy', () => {
+    const advised = (pages: number): Range => {
+      start({ coherent: true });
+      const range = manager.allocate(pages, { name: 'a', provided: false, writable: true }) as Range;
+      manager.advise(range, 0, pages, { accessedBy: 2 });
+      return range;
+    };
+
+    it('gets mappings of host memory, together with the host', () => {
+      advised(BLOCK);
+      fault(HOST, 3, true);
+      expect(event(() => manager.arrange(1, 1, [{ first: 0, count: BLOCK }]))).toEqual(['request 1 done, 512']);
+      expect(fault(1, 3, true)).toEqual(['dev map 3+1 none>write']);
+      // The host has nothing of the rest yet: 64 KiB of it come there, and to nobody else.
+      expect(fault(1, 4, false)).toEqual([
+        'host gets 0+3 from zero as none',
+        'host gets 4+12 from zero as none',
+        'dev map 0+3 none>read',
+        'dev map 4+12 none>read',
+      ]);
+      expect(backed(1)).toBe(0);
+      expect(fault(HOST, 4, true)).toEqual(['host map 4+1 none>write']);
+    });
+
+    it('loses them when another node writes', () => {
+      start({ coherent: true }, { name: 'far' });
+      const range = manager.allocate(BLOCK, { name: 'a', provided: false, writable: true }) as Range;
+      manager.advise(range, 0, BLOCK, { accessedBy: 2 });
+      event(() => manager.arrange(1, 1, [{ first: 0, count: BLOCK }]));
+      fault(1, 3, true);
+      expect(fault(2, 3, true)).toEqual(['dev revoke 3+1 to none', 'dev2 gets 3+1 from host as write']);
+      expect(fault(1, 3, true)).toEqual([
+        'dev2 revoke 3+1 to none',
+        'host gets 3+1 from dev2 as none, backed',
+        'dev map 3+1 none>write',
+      ]);
+    });
+
+    it('gets no more than 8,192 blocks, and has the others migrate', () => {
+      commands = new Recorder();
+      manager = new MemoryManager(commands, { eviction: lru, prefetch: () => none }, 10_000);
+      manager.addProcessor({ ...faulting, name: 'host' });
+      manager.addProcessor({ ...faulting, coherent: true });
+      const range = manager.allocate(8200 * BLOCK, { name: 'a', provided: false, writable: true }) as Range;
+      manager.advise(range, 0, range.pages, { accessedBy: 2 });
+      manager.arrange(1, 1, [{ first: 0, count: range.pages }]);
+      expect(manager.remoteness(1, 0, range.pages)).toBe('partly');
+      expect([...manager.state.va.blocks.values()].filter(({ remote }) => remote !== 0)).toHaveLength(8192);
+      manager.advise(range, 0, range.pages, { accessedBy: 0 });
+      manager.arrange(2, 1, [{ first: 0, count: range.pages }]);
+      expect(manager.remoteness(1, 0, range.pages)).toBe('migrates');
+      expect(manager.state.processors[1]?.remoteBlocks).toBe(0);
+    });
+  });
+
+  it('pins what is on the host, and lets no device write it', () => {
+    allocate(10);
+    fault(HOST, 3, true);
+    manager.pin(0, 10, true);
+    expect(fault(1, 3, false)).toEqual(['host revoke 3+1 to read', 'dev gets 3+1 from host as read']);
+    expect(fault(1, 3, true)[0]).toBe('dev denied write 3 PINNED');
+    manager.pin(0, 10, false);
+    expect(fault(1, 4, true)).toEqual(['dev gets 4+1 from zero as write']);
+  });
+
+  it('tells the subscribers of a watched range what is taken, before it is, and nobody else', () => {
+    const range = manager.allocate(10, { name: 'a', provided: false, writable: true }) as Range;
+    fault(HOST, 3, true);
+    range.watchers = 1;
+    expect(fault(1, 3, true)).toEqual([
+      'invalidate 3+1 migrate for dev',
+      'host revoke 3+1 to none',
+      'dev gets 3+1 from host as write',
+      'invalidated 3+1 migrate for dev',
+    ]);
+    expect(event(() => manager.protect(1, 0, 10, Access.Write))).toEqual(['request 1 done, 10']);
+    range.watchers = 0;
+    expect(fault(HOST, 3, true)).toHaveLength(2);
   });
 
   describe('a page that moves', () => {
