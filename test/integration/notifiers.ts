@@ -155,6 +155,19 @@ for (const kind of KINDS) {
       assert.equal(notifier.readRetry(begun), false, 'nothing moves, and nothing is told');
       assert.deepEqual(await log.changes(), []);
 
+      using stream = device.stream();
+      stream.exclusive(x.range(BLOCK, BLOCK + PAGE));
+      await stream.synchronize();
+      changes = await log.changes();
+      assert.deepEqual(
+        changes.map(({ reason, begin, end, owner }) => ({ reason, begin, end, owner })),
+        [{ reason: 'exclusive', begin: BLOCK, end: BLOCK + PAGE, owner: 'device' }],
+      );
+
+      const clone = await x.clone();
+      assert.deepEqual(reasonsOf(await log.changes()), ['protect'], 'whoever writes must be noticed');
+      clone.free();
+
       await device.run(fill, { x, value: 7 }, { size: x.length });
       assert.ok(reasonsOf(await log.changes()).includes('discard'));
       assert.equal(x.data[9], 7);
@@ -193,7 +206,7 @@ for (const kind of KINDS) {
       assert.equal(space.stats().notifiers, 0);
       const all = (): string[] => reasonsOf(events.flatMap((event) => event.changes));
       await until('the last event', () => all().includes('release'));
-      assert.deepEqual(all(), ['discard', 'migrate', 'protect', 'release', 'unmap']);
+      assert.deepEqual(all(), ['discard', 'exclusive', 'migrate', 'protect', 'release', 'unmap']);
       assert.equal(notifier.lost, 0);
       assert.equal(notifier.detached, null);
       for (const { begin, end } of events.flatMap((event) => event.changes))
@@ -328,14 +341,19 @@ function seeded(): (below: number) => number {
 async function change(x: ManagedArray<Int32Array>, device: Device, random: (below: number) => number): Promise<void> {
   const begin = random(x.length);
   const end = begin + 1 + random(Math.min(x.length - begin, BLOCK));
-  const what = random(6);
+  const what = random(8);
   if (what === 0) x.data.fill(random(100), begin, end);
   else if (what === 1) for (let i = begin; i < end; i += PAGE) assert.ok(x.data[i] > -1);
   else if (what === 2) await device.run(add, { x }, part(x, begin, end));
   else if (what === 3) await device.run(look, { x }, part(x, begin, end));
   else if (what === 4)
     await device.run(fill, { x, value: 5 }, random(2) === 0 ? { size: x.length } : { size: x.length, begin, end });
-  else {
+  else if (what === 5) x.advise({ accessedBy: random(2) === 0 ? device : null }, { begin, end });
+  else if (what === 6) {
+    // Nothing is freed, but everything changes hands.
+    using pin = await x.pin({ begin, end: Math.min(end, begin + GROUP), lock: false });
+    assert.ok(pin !== null);
+  } else {
     using stream = device.stream();
     stream.prefetch(x.range(begin, end));
     await stream.synchronize();
