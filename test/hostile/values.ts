@@ -208,7 +208,7 @@ const pageStart = literals(0, 1024, 2048, 3000);
 export const pagePart = fc.oneof(part, record({ begin: pageStart, end: pageStart }));
 const name = mostly(choice({ "'named'": 'named', "''": '' }), 3);
 export const length = mostly(whole(1, 6000), 3);
-export const arrayOptions = mostly(record({ name }), 3);
+export const arrayOptions = mostly(record({ name, maxLength: mostly(whole(4000, 9000), 6) }), 3);
 
 export const arrayType = mostly(
   choice({
