@@ -201,6 +201,7 @@ export async function watchArray(array: ManagedArray, options: WatchOptions): Pr
     const { sequence } = await client.request('watch', {
       id,
       range: array.rangeId,
+      name: array.name,
       firstPage,
       count: whole ? null : count,
       elementBytes: bytesOf(array.type),

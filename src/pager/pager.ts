@@ -597,7 +597,8 @@ export class Pager {
     });
   }
 
-  private watch({ range, ...wishes }: Requests['watch']['in'], answer: Answer, sender: Subscriber): void {
+  private watch({ range, name, ...wishes }: Requests['watch']['in'], answer: Answer, sender: Subscriber): void {
+    this.arrays.usable(range, name, 'watch');
     this.notifiers.add(range, wishes, sender, (sequence, failure) =>
       sequence === null ? answer(null, toWire(failure)) : answer({ sequence }, null),
     );

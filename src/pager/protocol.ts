@@ -183,6 +183,7 @@ export interface Requests {
       /** A number that no other subscription of the space has. */
       id: number;
       range: number;
+      name: string;
       firstPage: number;
       /** Null: all pages, also those that the array grows by. */
       count: number | null;

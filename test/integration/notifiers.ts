@@ -378,6 +378,47 @@ test('a file array tells that it is flushed and reloaded', () =>
     assert.equal(x.data[5], 3);
   }));
 
+test('an array that gets shorter and longer tells so, and watches what it grows by', () =>
+  withSpace('process', async (space, device) => {
+    const x = space.array(Int32Array, 8 * PAGE, { name: 'x', maxLength: 12 * PAGE });
+    const log = new Log();
+    const changes: InvalidationEvent['changes'][number][] = [];
+    const notifier = await x.watch({
+      module,
+      export: 'log',
+      data: log.words,
+      onInvalidate: (event) => changes.push(...event.changes),
+    });
+    const { handle } = x;
+    x.data.fill(1);
+    await x.resize(5 * PAGE);
+    const resized = await log.changes();
+    assert.deepEqual(
+      resized.map(({ reason, firstPage, pages, begin, end }) => ({ reason, firstPage, pages, begin, end })),
+      [{ reason: 'resize', firstPage: 5, pages: 3, begin: 5 * PAGE, end: 8 * PAGE }],
+    );
+    await until('the event', () => changes.length === 1);
+    assert.deepEqual(changes, [{ reason: 'resize', begin: 5 * PAGE, end: 8 * PAGE }]);
+
+    await x.resize(12 * PAGE);
+    assert.deepEqual(await log.changes(), [], 'growing takes nothing from anybody');
+    x.data.fill(2);
+    await device.run(add, { x }, { size: x.length });
+    const grown = await log.changes();
+    assert.equal(Math.max(...grown.map(({ end }) => end)), 12 * PAGE);
+    await until('the event', () => changes.some(({ end }) => end === 12 * PAGE));
+
+    const begun = notifier.readBegin();
+    await x.resize(13 * PAGE);
+    assert.deepEqual(reasonsOf(await log.changes()), ['protect', 'release'], 'it has moved');
+    assert.ok(notifier.readRetry(begun) && notifier.isClosed);
+    assert.equal(space.stats().notifiers, 0);
+    sameData(x.data, (index) => (index < 12 * PAGE ? 3 : 0));
+    await failsWith('STALE_HANDLE', () => space.attachArray(handle).watch());
+    using again = await x.watch();
+    assert.equal(again.readRetry(again.readBegin()), false);
+  }));
+
 test('a part is watched alone, and only as long as it is wanted', () =>
   withSpace('process', async (space, device) => {
     const x = space.array(Int32Array, 4 * BLOCK, { name: 'x' });
