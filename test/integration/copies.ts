@@ -460,6 +460,31 @@ test('what cannot be copied is refused by name', () =>
     assert.equal(space.stats().allocatedBytes, 2 * PAGE);
   }));
 
+test('pinned pages are written where they are, zeros too', () =>
+  withSpace([{ kind: 'process', memory: '8MiB' }], async (space) => {
+    const [device] = space.devices;
+    const n = 64 * 1024;
+    const x = space.array(Int32Array, n, { name: 'x' });
+    const y = space.array(Int32Array, n);
+    x.data.fill(1);
+    await device.run(fill, { x: y, by: 8 }, { size: n });
+    const pin = await x.pin();
+    using stream = device.stream();
+    const error = await failsWith('PINNED', () => stream.copy(x, y, { at: device }).synchronize());
+    assert.match(error.message, /a copy wrote array x, .*which is pinned in host memory/);
+    await stream.synchronize().catch(() => undefined);
+    sameData(x.data, () => 1);
+    await stream.copy(x, y).synchronize();
+    sameData(x.data, (i) => Math.imul(i, 7) + 8);
+    await stream.copy(x.range(1000, 50_000), space.array(Int32Array, 49_000)).synchronize();
+    assert.deepEqual(x.residency().bytes, { host: n * 4 });
+    const pointer = space.pointerAttributes(x.address + 4n * 5000n);
+    assert.deepEqual([pointer?.pinned, pointer?.owner], [true, 'host']);
+    sameData(x.data, (i) => (i >= 1000 && i < 50_000 ? 0 : Math.imul(i, 7) + 8));
+    pin.unpin();
+    assert.equal(space.pointerAttributes(x.address)?.pinned, false);
+  }));
+
 test('an array that is freed before its copy, or during it', () =>
   withSpace([{ kind: 'process', memory: '8MiB' }], async (space) => {
     const [device] = space.devices;
