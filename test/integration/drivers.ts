@@ -71,7 +71,7 @@ test('a driver that cannot be had is an error of openSpace', async () => {
     assert.match(error.message, message);
   }
   const named = await failsWith('DRIVER_MODULE', () => openSpace({ devices: [custom({ module: './driver.js' })] }));
-  assert.match(named.message, /'\.\/driver\.js' is no URL/);
+  assert.match(named.message, /["']\.\/driver\.js["'] is no URL/);
   await failsWith('DRIVER_MODULE', () =>
     openSpace({ devices: [custom(undefined as unknown as CustomDeviceSpecification['driver'])] }),
   );

@@ -10,6 +10,7 @@ import { exclusive } from './exclusive.js';
 import { failures } from './failures.js';
 import { figures } from './figures.js';
 import { migration } from './migration.js';
+import { resize } from './resize.js';
 import { rights } from './rights.js';
 
 export const scenarios: readonly Scenario[] = [
@@ -18,6 +19,7 @@ export const scenarios: readonly Scenario[] = [
   ...rights,
   ...clones,
   ...exclusive,
+  ...resize,
   ...failures,
   ...figures,
 ];
