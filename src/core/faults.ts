@@ -1,6 +1,6 @@
 /** Faults that wait: what comes along with a page, with which right, and what is denied. */
 import { addRun, clear, createMask, has, isEmpty, type Mask, next, remove, size, WORDS } from './mask.js';
-import { givesUp, migrate, type Outcome, plan, present, reasonOf, save, waitForMemory } from './moves.js';
+import { givesUp, migrate, type Outcome, plan, reasonOf, save, waitForMemory } from './moves.js';
 import { ATTEMPTS, begin } from './operation.js';
 import { evictBlock, failsToLeave, reclaim } from './reclaim.js';
 import { serviceSharing } from './sharing.js';
@@ -17,7 +17,7 @@ import {
   type State,
 } from './state.js';
 import { Access, type DenyReason, HOST, PAGES_PER_BLOCK, PAGES_PER_GROUP, Status } from './types.js';
-import type { Block, Mapping } from './va-block.js';
+import { type Block, isUnrestricted, type Mapping } from './va-block.js';
 
 /** One block in so many of a node's may be a guess, unless the policies say otherwise. */
 const READ_AHEAD_SHARE = 8;
@@ -90,12 +90,9 @@ function serviceFault(
   const { scratch } = residenceOf(state, block, processor.id);
   for (let word = 0; word < WORDS; word++) {
     occupied[word] = there[word];
-    allowed[word] = present(block, word) & ~scratch[word];
-    if (access === Access.Write) {
-      allowed[word] &= ~(block.unwritable[word] | block.guarded[word]);
-      if (processor.id !== HOST) allowed[word] &= ~block.pinned[word];
-    }
+    allowed[word] = block.inside[word] & ~(block.freed[word] | block.lost[word] | scratch[word]);
   }
+  if (!isUnrestricted(block)) excludeForbidden(block, processor.id, access, allowed);
   if (late || narrow || pattern === 'random') {
     clear(allowed);
     allowed[page >>> 5] |= 1 << (page & 31);
@@ -160,6 +157,16 @@ function dismiss(mapping: Mapping, page: number): Outcome {
   return 'done';
 }
 
+/** What this access does not bring along: what is protected against it, or would have to be saved for clones or unpinned first. */
+function excludeForbidden(block: Block, processor: number, access: Access, mask: Mask): void {
+  for (let word = 0; word < WORDS; word++) {
+    mask[word] &= ~block.unreadable[word];
+    if (access !== Access.Write) continue;
+    mask[word] &= ~(block.unwritable[word] | block.guarded[word]);
+    if (processor !== HOST) mask[word] &= ~block.pinned[word];
+  }
+}
+
 /** Copies for clones are made by 64 KiB: who writes one page mostly writes its neighbours, too. */
 function saveAround(state: State, block: Block, page: number): void {
   const group = state.needed;
@@ -179,9 +186,11 @@ function denial(block: Block, processor: number, page: number, write: boolean, f
   if (!has(block.inside, page)) return 'OUTSIDE';
   if (has(block.lost, page)) return 'LOST';
   if (has(block.freed, page)) return 'FREED';
-  if (has(block.unreadable, page)) return 'NO_ACCESS';
-  if (write && has(block.unwritable, page)) return 'READ_ONLY';
-  if (write && nodeOf(block, processor) !== HOST && has(block.pinned, page)) return 'PINNED';
+  if (!isUnrestricted(block)) {
+    if (has(block.unreadable, page)) return 'NO_ACCESS';
+    if (write && has(block.unwritable, page)) return 'READ_ONLY';
+    if (write && nodeOf(block, processor) !== HOST && has(block.pinned, page)) return 'PINNED';
+  }
   if (failure !== Status.Done && givesUp(block, failure)) return reasonOf(failure);
   return null;
 }

@@ -2,11 +2,12 @@
 import { isEmpty, type Mask, next, size, WORDS } from './mask.js';
 import { nodeOf, type Processor, type State } from './state.js';
 import { HOST, PAGES_PER_BLOCK, Status } from './types.js';
-import type { Block, Residence } from './va-block.js';
+import { type Block, NO_PAGES, type Residence } from './va-block.js';
 
 /** Throws an Error that names the first broken invariant, the block and the page. */
 export function checkInvariants(state: State): void {
   const { processors } = state;
+  if (!isEmpty(NO_PAGES)) throw new Error('the empty mask that blocks share has pages in it');
   const backed = new Array<number>(processors.length).fill(0);
   const frameOwners: (Int32Array | undefined)[] = [];
   for (const block of state.va.blocks.values()) {

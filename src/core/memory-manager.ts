@@ -51,7 +51,7 @@ import {
   type Status,
 } from './types.js';
 import { dirtyRuns, forgetUser, noteUse, type UsedPages, youngRuns } from './usage.js';
-import { type Block, changedPages, type Task, type TaskKind } from './va-block.js';
+import { type Block, changedPages, rareMask, type Task, type TaskKind } from './va-block.js';
 import type { Range, RangeOptions } from './va-space.js';
 
 /** Blocks of one request that are worked on at once: enough to keep an engine busy, few enough not to bury a fault. */
@@ -447,7 +447,7 @@ export class MemoryManager {
       const pages = Math.min(first + count - page, PAGES_PER_BLOCK - inBlock);
       const block = state.va.block(index);
       if (block !== undefined) {
-        if (on) addRun(block.pinned, inBlock, pages);
+        if (on) addRun(rareMask(block, 'pinned'), inBlock, pages);
         else removeRun(block.pinned, inBlock, pages);
         makeReady(state, block);
       }

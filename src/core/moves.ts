@@ -17,7 +17,7 @@ import {
   somethingMoves,
 } from './state.js';
 import { Access, type DenyReason, HOST, PAGES_PER_BLOCK, Status } from './types.js';
-import type { Block, Task } from './va-block.js';
+import { type Block, rareMask, type Task } from './va-block.js';
 
 export const plan: OperationPlan = {
   kind: 'migrate',
@@ -151,7 +151,7 @@ export function save(state: State, block: Block, mask: Mask): void {
     let end = first;
     while (end < PAGES_PER_BLOCK && has(mask, end) && !has(block.saving, end)) end++;
     if (end > first) {
-      addRun(block.saving, first, end - first);
+      addRun(rareMask(block, 'saving'), first, end - first);
       state.saves++;
       state.commands.save(base + first, end - first);
     }

@@ -32,7 +32,7 @@ import {
   SOURCE_ZERO,
   Status,
 } from './types.js';
-import type { Block, Operation, OperationKind, Task } from './va-block.js';
+import { type Block, type Operation, type OperationKind, rareMask, type Task } from './va-block.js';
 
 /** Failed copies in a row before an access is denied, or a block is no victim any more. */
 export const ATTEMPTS = 8;
@@ -517,7 +517,8 @@ function finish(state: State, block: Block, operation: Operation): void {
   else if (operation.kind === 'free') finishFree(state, block, operation);
   else if (operation.kind === 'drop') finishDrop(block, operation);
   else if (operation.kind === 'clean') {
-    for (let word = 0; word < WORDS; word++) block.cleaning[word] |= operation.mask[word];
+    const cleaning = rareMask(block, 'cleaning');
+    for (let word = 0; word < WORDS; word++) cleaning[word] |= operation.mask[word];
   } else if (operation.kind === 'protect') finishProtect(block, operation);
   else if (operation.kind === 'guard') finishGuard(block, operation);
   else if (operation.kind === 'attach' || operation.kind === 'separate') finishSwitch(state, block, operation);
@@ -582,16 +583,19 @@ function finishDrop(block: Block, operation: Operation): void {
 
 function finishProtect(block: Block, operation: Operation): void {
   const { access, mask } = operation;
+  const unreadable = access === Access.None ? rareMask(block, 'unreadable') : block.unreadable;
+  const unwritable = access === Access.Write ? block.unwritable : rareMask(block, 'unwritable');
   for (let word = 0; word < WORDS; word++) {
-    if (access === Access.None) block.unreadable[word] |= mask[word];
-    else block.unreadable[word] &= ~mask[word];
-    if (access !== Access.Write) block.unwritable[word] |= mask[word];
-    else block.unwritable[word] &= ~mask[word];
+    if (access === Access.None) unreadable[word] |= mask[word];
+    else unreadable[word] &= ~mask[word];
+    if (access === Access.Write) unwritable[word] &= ~mask[word];
+    else unwritable[word] |= mask[word];
   }
 }
 
 function finishGuard(block: Block, { mask }: Operation): void {
-  for (let word = 0; word < WORDS; word++) block.guarded[word] |= mask[word];
+  const guarded = rareMask(block, 'guarded');
+  for (let word = 0; word < WORDS; word++) guarded[word] |= mask[word];
 }
 
 function finishFree(state: State, block: Block, operation: Operation): void {

@@ -133,18 +133,18 @@ export interface Block {
   readonly lost: Mask;
   readonly freed: Mask;
   /** Protected: nobody may read, or nobody may write. What may not be read may not be written either. */
-  readonly unreadable: Mask;
-  readonly unwritable: Mask;
+  unreadable: Mask;
+  unwritable: Mask;
   /** Cloned pages whose content the clones do not have yet: they may not be written before `saved` comes. */
-  readonly guarded: Mask;
+  guarded: Mask;
   /** Those of them that are being copied for the clones. */
-  readonly saving: Mask;
+  saving: Mask;
   /** Pinned in host memory: they stay there until the program lets go of them. */
-  readonly pinned: Mask;
+  pinned: Mask;
   /** Emptied: where no node holds the page it is zero, whatever the range's provider would say. */
   readonly blank: Mask;
   /** Changed pages that are being written back, as long as nobody may have written them since. */
-  readonly cleaning: Mask;
+  cleaning: Mask;
   advice: Advice;
   /** A bit for each processor that reaches host memory in place here, and has nothing of the block in its own. */
   remote: number;
@@ -168,6 +168,21 @@ export interface Block {
   evictEffort: number;
 }
 
+/** What most blocks have none of. All of them share one empty mask until they have some: a block costs less, and a look, too. */
+type RareMask = 'unreadable' | 'unwritable' | 'guarded' | 'saving' | 'pinned' | 'cleaning';
+export const NO_PAGES: Mask = createMask();
+
+/** The mask, to add pages to. To take some away needs no mask of one's own. */
+export function rareMask(block: Block, name: RareMask): Mask {
+  if (block[name] === NO_PAGES) block[name] = createMask();
+  return block[name];
+}
+
+/** Whether nothing was ever said that keeps anybody from a page of the block. */
+export function isUnrestricted({ unreadable, unwritable, guarded, pinned }: Block): boolean {
+  return unreadable === NO_PAGES && unwritable === NO_PAGES && guarded === NO_PAGES && pinned === NO_PAGES;
+}
+
 export function createBlock(index: number, range: Range): Block {
   const inside = createMask();
   const first = index * PAGES_PER_BLOCK;
@@ -178,11 +193,11 @@ export function createBlock(index: number, range: Range): Block {
   // What was said about the range before anybody touched this part of it.
   const begin = first - range.first;
   range.protection.each(begin, begin + PAGES_PER_BLOCK, (from, to, access) => {
-    if (access < Access.Write) addRun(block.unwritable, from - begin, to - from);
-    if (access < Access.Read) addRun(block.unreadable, from - begin, to - from);
+    if (access < Access.Write) addRun(rareMask(block, 'unwritable'), from - begin, to - from);
+    if (access < Access.Read) addRun(rareMask(block, 'unreadable'), from - begin, to - from);
   });
   range.guards.each(begin, begin + PAGES_PER_BLOCK, (from, to, guarded) => {
-    if (guarded) addRun(block.guarded, from - begin, to - from);
+    if (guarded) addRun(rareMask(block, 'guarded'), from - begin, to - from);
   });
   return block;
 }
@@ -195,13 +210,13 @@ function emptyBlock(index: number, range: Range, inside: Mask): Block {
     dirty: createMask(),
     lost: createMask(),
     freed: createMask(),
-    unreadable: createMask(),
-    unwritable: createMask(),
-    guarded: createMask(),
-    saving: createMask(),
-    pinned: createMask(),
+    unreadable: NO_PAGES,
+    unwritable: NO_PAGES,
+    guarded: NO_PAGES,
+    saving: NO_PAGES,
+    pinned: NO_PAGES,
     blank: createMask(),
-    cleaning: createMask(),
+    cleaning: NO_PAGES,
     advice: NO_ADVICE,
     remote: 0,
     young: 0,

@@ -137,7 +137,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'write a page that a clone still needs',
     file: 'src/core/operation.js',
-    find: 'block.guarded[word] |= mask[word];',
+    find: 'guarded[word] |= mask[word];',
     replace: ';',
     why: 'A clone reads what was written to its source afterwards (invariant 9).',
   },
