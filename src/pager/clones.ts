@@ -33,7 +33,7 @@ export class Clones {
     /** Runs something when the current event has been handled: from within a command the core cannot be called. */
     private readonly later: (action: () => void) => void,
     /** The first page of a clone is lost, since it could not be copied before its source was written. */
-    private readonly onLoss: (page: number, reason: DenyReason) => void,
+    private readonly onLoss: (page: number, reason: DenyReason, first: boolean) => void,
   ) {}
 
   /** Makes `range`, which must be untouched, a clone of `source`. `done` is called when the source is guarded. */
@@ -132,12 +132,10 @@ export class Clones {
     );
   }
 
-  /** Of thousands of pages one line says enough. */
   private tellLoss(page: number, reason: DenyReason): void {
     const clone = this.clones.get(this.manager().state.va.rangeOfPage(page)?.id ?? -1);
-    if (clone === undefined || clone.told) return;
-    clone.told = true;
-    this.onLoss(page, reason);
+    this.onLoss(page, reason, clone?.told !== true);
+    if (clone !== undefined) clone.told = true;
   }
 }
 

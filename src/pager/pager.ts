@@ -178,7 +178,9 @@ export class Pager {
       },
       (token, status) => this.router.completed(token, status),
       later,
-      (page, reason) => {
+      (page, reason, first) => {
+        // Of thousands of pages one line says enough.
+        if (!first) return;
         const place = this.arrays.placeOf(page).text;
         writeError(
           `onemem: warning: pages of a clone could not be copied (${reason}) and are lost, the first in ${place}\n`,
