@@ -227,5 +227,6 @@ export function reasonOf(failure: number): DenyReason {
   if (failure === Status.ProviderFailed) return 'PROVIDER_FAILED';
   if (failure === Status.Refused) return 'ACCESS_REFUSED';
   if (failure === Status.SourceLost) return 'LOST';
+  if (failure === Status.SourceStarved) return 'OUT_OF_MEMORY';
   return failure === Status.NoMemory ? 'OUT_OF_MEMORY' : 'COPY_FAILED';
 }

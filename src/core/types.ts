@@ -37,6 +37,7 @@ export const Status = {
   ProviderFailed: 6,
   Refused: 7,
   SourceLost: 8,
+  SourceStarved: 9,
 } as const;
 export type Status = (typeof Status)[keyof typeof Status];
 

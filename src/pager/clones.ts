@@ -143,5 +143,6 @@ function statusOf(failure: DenyReason | null): Status {
   if (failure === null) return Status.Done;
   // What its source has lost, the clone has, too.
   if (failure === 'LOST') return Status.SourceLost;
-  return failure === 'OUT_OF_MEMORY' ? Status.NoMemory : Status.Failed;
+  // There was no memory for the source's page, though nothing is under way that would give some.
+  return failure === 'OUT_OF_MEMORY' ? Status.SourceStarved : Status.Failed;
 }

@@ -342,7 +342,10 @@ export class World implements Surroundings {
     if (name !== DEVICE_GOES_ON) this.resting = false;
     this.trace(() => `${this.step} ${name}`);
     act();
-    for (let action = this.later.shift(); action !== undefined; action = this.later.shift()) action();
+    for (let action = this.later.shift(); action !== undefined; action = this.later.shift()) {
+      this.resting = false;
+      action();
+    }
     try {
       checkInvariants(this.manager.state);
     } catch (error) {
