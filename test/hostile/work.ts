@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { ftruncateSync, openSync, readdirSync, readlinkSync, writeSync } from 'node:fs';
 import fc from 'fast-check';
+import { setParentDeathSignal } from '../../src/linux/process.js';
 import { CALLS, type Call, type Step, steps, textOf } from './calls.js';
 import { missing } from './coverage.js';
 import { Field, settled, World } from './world.js';
@@ -26,6 +27,10 @@ const seed = Number(seedText);
 const runs = Number(runsText);
 const log = openSync(logPath, 'w');
 const PROGRESS = 3;
+const SIGKILL = 9;
+
+// Whoever ends main.ts, for instance because it takes too long, ends this, too.
+if (!setParentDeathSignal(SIGKILL, process.ppid)) process.exit(1);
 
 /** Errors that nobody caught. */
 const strays: unknown[] = [];

@@ -75,6 +75,15 @@ function isPin(value: unknown): value is Pin {
   return typeof (value as Partial<Pin> | null | undefined)?.unpin === 'function';
 }
 
+/** An object of an array that has moved since cannot free it; the one that moved it can, and is among the others. */
+function freeLast(array: ManagedArray): void {
+  try {
+    array.free();
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'STALE_HANDLE') throw error;
+  }
+}
+
 /** Arrays that nobody may change, with what must be in them. */
 class Victims {
   readonly all: Victim[] = [];
@@ -398,7 +407,7 @@ export class World {
     for (const pin of this.pools.pin as Pin[]) pin.unpin();
     for (const notifier of this.pools.notifier as Notifier[]) notifier.close();
     for (const stream of this.pools.stream as Stream[]) stream[Symbol.dispose]();
-    for (const array of this.pools.prey as ManagedArray[]) array.free();
+    for (const array of this.pools.prey as ManagedArray[]) freeLast(array);
     for (const space of [...this.opened, this.mortal])
       if (space !== null) await settled(space.close(), 'closing a space');
     for (const [index, space] of [both, simulated].entries()) {

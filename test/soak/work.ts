@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { openSync, writeSync } from 'node:fs';
 import { openSpace } from '../../src/index.js';
+import { setParentDeathSignal } from '../../src/linux/process.js';
 import { Random } from '../simulation/random.js';
 import { collect, describeChildren, type Holdings, holdings, privateBytes } from './measure.js';
 import { Play } from './play.js';
@@ -35,6 +36,10 @@ const TOLERATED_IN_DEVICE = 24 * MIB;
 const LEFT_BY_A_THREAD = { mappings: 3, privateBytes: 80 * 1024 };
 /** Of each space: the manager and the thread for files. */
 const THREADS_OF_A_SPACE = 2;
+
+const SIGKILL = 9;
+// Whoever ends main.ts, for instance because it takes too long, ends this, too.
+if (!setParentDeathSignal(SIGKILL, process.ppid)) process.exit(1);
 
 const seed = Number(process.argv[2]);
 const milliseconds = Number(process.argv[3]);
