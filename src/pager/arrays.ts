@@ -20,6 +20,8 @@ export interface ArrayRecord {
   readonly elementBytes: number;
   /** Views of it in all threads. */
   views: number;
+  /** Operations of streams that were given it and have not ended. */
+  uses: number;
   warned: boolean;
   /** What of the host's budget is kept for it: whatever was written must fit the host, where a device's pages go. */
   committedPages: number;
@@ -134,6 +136,7 @@ export class Arrays {
       wasResized: false,
       elementBytes,
       views: 0,
+      uses: 0,
       warned: false,
       committedPages: committed,
     };
@@ -193,6 +196,14 @@ export class Arrays {
     if (record === undefined) return;
     record.views += by;
     this.recycle(record);
+  }
+
+  /** An operation of a stream was given the array, or has ended. */
+  countUse(id: number, by: number): void {
+    const record = this.records.get(id);
+    if (record === undefined) return;
+    record.uses += by;
+    if (record.uses === 0) this.recycle(record);
   }
 
   advise({ range: id, first, end, change }: Requests['advise']['in']): void {
@@ -382,7 +393,7 @@ export class Arrays {
   /** Addresses are used again only when nobody can look at them any more. */
   private recycle(record: ArrayRecord): void {
     const { range } = record;
-    if (record.views > 0 || range.freedPages < range.pages || this.isInLaunch(range)) return;
+    if (record.views > 0 || record.uses > 0 || range.freedPages < range.pages || this.isInLaunch(range)) return;
     if (!this.manager.recycle(range)) return;
     this.restore(range.first, range.reserved);
     this.records.delete(range.id);

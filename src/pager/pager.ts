@@ -57,6 +57,7 @@ import { Providers } from './providers.js';
 import { Resizing } from './resizing.js';
 import { Rights } from './rights.js';
 import { type OperationDone, Streams } from './streams.js';
+import { Uses } from './uses.js';
 import { toWire, wireError } from './wire.js';
 import { WriteBack } from './write-back.js';
 
@@ -221,7 +222,13 @@ export class Pager {
       (range, count) => this.arrays.countView(range, -count),
       (pin) => this.pins.unpin(pin),
     );
+    const uses = new Uses(
+      (page) => this.manager.state.va.rangeOfPage(page)?.id ?? null,
+      (range, by) => this.arrays.countUse(range, by),
+    );
     this.streams = new Streams({
+      given: (operation) => uses.begin(operation),
+      over: (operation) => uses.end(operation),
       execute: (operation, done) => this.execute(operation, done),
       withdraw: (operation) => operation.kind === 'launch' && this.launches.withdraw(operation),
       call: (stream, sequence) => this.clients.broadcast({ call: { stream, sequence } }),
@@ -236,7 +243,7 @@ export class Pager {
       this.pins,
       this.notifiers,
       memory,
-      (range) => this.launches.isUsing(range) || this.streams.isUsing(range.id, range.first, range.pages),
+      (range) => this.launches.isUsing(range),
       (page) => this.files.rangeOf(page) !== null || this.providers.owns(page),
     );
     this.devices = new Devices({

@@ -29,7 +29,7 @@ export class Resizing {
     private readonly notifiers: Notifiers,
     /** The manager's address of page 0 of the host's memory. */
     private readonly memory: number,
-    /** Whether something that has not ended uses the range. */
+    /** Whether a launch that has not ended uses the range. */
     private readonly isInUse: (range: Range) => boolean,
     /** Whether something outside gives the range's content. */
     private readonly isForeign: (page: number) => boolean,
@@ -44,7 +44,7 @@ export class Resizing {
       throw new RequestError('NOT_RESIZABLE', message, { array: name });
     }
     this.pins.check(range.first, range.pages, 'resize');
-    if (record.resizing || this.isInUse(range)) {
+    if (record.resizing || record.uses > 0 || this.isInUse(range)) {
       const who = record.resizing
         ? 'it is being resized'
         : 'a launch, a copy or a prefetch that was given before uses it';

@@ -7,6 +7,8 @@ class World {
   readonly events: StreamEvent[] = [];
   readonly begun: { operation: StreamOperation; done: OperationDone }[] = [];
   readonly called: string[] = [];
+  /** Operations that have not ended. */
+  readonly given = new Set<StreamOperation>();
   /** Sequences of launches that still wait for their device. */
   readonly withdrawable = new Set<number>();
   now = 0;
@@ -15,6 +17,11 @@ class World {
     withdraw: ({ sequence }) => this.withdrawable.delete(sequence),
     call: (stream, sequence) => void this.called.push(`${stream} ${sequence}`),
     report: (event) => void this.events.push(event),
+    given: (operation) => void this.given.add(operation),
+    over: (operation) => {
+      // What takes an operation's place when it is cancelled was never given.
+      if (operation.kind !== 'cancelled' && !this.given.delete(operation)) throw new Error('it was not given');
+    },
     now: () => this.now,
   });
 
@@ -142,6 +149,17 @@ describe('streams', () => {
     world.streams.cancel({ ...cancelAll, ended: true });
     world.streams.enqueue({ kind: 'wait', other: 1, otherSequence: 1, stream: 2, sequence: 1 });
     expect(world.results).toEqual(['1.1 done', '2.1 done']);
+  });
+
+  it('tell once of each operation that it has ended, however it did', () => {
+    const world = new World();
+    for (const sequence of [1, 2, 3, 4]) world.launch(1, sequence);
+    world.streams.cancel({ ...cancelAll, sequence: 3 });
+    expect(world.given.size).toBe(3);
+    world.begun[0].done(null);
+    world.begun[1].done(wireError('BROKEN', 'it broke'));
+    expect(world.given.size).toBe(0);
+    expect(world.results).toHaveLength(4);
   });
 
   it('go through any number of operations that end at once', () => {

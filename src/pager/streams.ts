@@ -3,7 +3,6 @@
  * later operations are cancelled until the program has been told. An event is a place in a stream, so that waiting for one needs
  * no table of events.
  */
-import { PAGE_BYTES } from '../core/types.js';
 import type { Cancellation, StreamEvent, StreamOperation, WireError } from './protocol.js';
 import { wireError } from './wire.js';
 
@@ -18,6 +17,9 @@ export interface StreamSurroundings {
   /** Has the program run a function of its own. */
   call(stream: number, sequence: number): void;
   report(event: StreamEvent): void;
+  /** An operation has been given, and will end in some way. */
+  given(operation: StreamOperation): void;
+  over(operation: StreamOperation): void;
   now(): number;
 }
 
@@ -64,6 +66,7 @@ export class Streams {
 
   enqueue(operation: StreamOperation): void {
     const stream = this.stream(operation.stream);
+    this.around.given(operation);
     stream.queue.push(operation);
     this.advance(stream);
   }
@@ -88,15 +91,6 @@ export class Streams {
     return false;
   }
 
-  /** Whether an operation that has not ended was given a range, which has these pages. */
-  isUsing(range: number, firstPage: number, pages: number): boolean {
-    for (const { queue, head, running } of this.streams.values()) {
-      if (running !== null && touches(running.operation, range, firstPage, pages)) return true;
-      for (let at = head; at < queue.length; at++) if (touches(queue[at], range, firstPage, pages)) return true;
-    }
-    return false;
-  }
-
   /** Fails every operation that has not begun. */
   cancelAll(why: WireError): void {
     for (const stream of this.streams.values()) {
@@ -112,7 +106,10 @@ export class Streams {
     if (sequence === null) stream.aborted ??= abortError(reason);
     else {
       const index = stream.queue.findIndex((operation) => operation.sequence === sequence);
-      if (index >= stream.head) stream.queue[index] = { kind: 'cancelled', reason, stream: id, sequence };
+      if (index >= stream.head) {
+        this.around.over(stream.queue[index]);
+        stream.queue[index] = { kind: 'cancelled', reason, stream: id, sequence };
+      }
     }
     const { running } = stream;
     if (running !== null && (sequence === null || running.operation.sequence === sequence)) {
@@ -216,14 +213,16 @@ export class Streams {
 
   private complete(
     stream: Stream,
-    { sequence }: StreamOperation,
+    operation: StreamOperation,
     result: StreamEvent['result'],
     error: WireError | null,
     startedMs: number,
     bytes: number,
     pages: number,
   ): void {
+    const { sequence } = operation;
     stream.completed = sequence;
+    this.around.over(operation);
     this.around.report({
       stream: stream.id,
       sequence,
@@ -300,14 +299,4 @@ function abortError(reason: string): WireError {
 
 function isAbort({ code, details }: WireError): boolean {
   return code === 'CANCELLED' && details.cause === 'ABORTED';
-}
-
-function touches(operation: StreamOperation, range: number, firstPage: number, pages: number): boolean {
-  const end = firstPage + pages;
-  if (operation.kind === 'copy') return operation.to.range === range || operation.from.range === range;
-  if (operation.kind === 'prefetch') return operation.firstPage >= firstPage && operation.firstPage < end;
-  if (operation.kind !== 'launch') return false;
-  return operation.parameters.some(
-    (each) => each.kind === 'array' && each.offset >= firstPage * PAGE_BYTES && each.offset < end * PAGE_BYTES,
-  );
 }

@@ -129,6 +129,33 @@ test('freeing an array while a launch uses it', () =>
     sameData(y.data, () => 2);
   }));
 
+test('the addresses of a freed array stay free while an operation that was given it waits for its turn', async () => {
+  const bytes = 8 * MIB;
+  await using space = await openSpace({
+    devices: [{ kind: 'process', memory: '12MiB' }],
+    addressSpace: 3 * bytes,
+    checkInvariants: true,
+  });
+  const [device] = space.devices;
+  const n = bytes / 4;
+  using stream = device.stream();
+  let open = (): void => undefined;
+  stream.call(() => new Promise<void>((resolve) => (open = resolve)));
+  const x = space.array(Int32Array, n, { name: 'early' });
+  const event = stream.launch(add, { x, by: 1 }, { size: n });
+  const { address } = x;
+  x.free();
+  space.array(Int32Array, n);
+  space.array(Int32Array, n);
+  await failsWith('ADDRESS_SPACE', () => space.array(Int32Array, n));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  open();
+  await failsWith('USE_AFTER_FREE', () => event.synchronize());
+  const next = space.array(Int32Array, n);
+  assert.equal(next.address, address);
+  sameData(next.data, () => 0);
+});
+
 if (detaches) {
   test('a view of a freed array is empty', () =>
     withSpace(async (space) => {
