@@ -218,8 +218,8 @@ function isParameter(parameter: unknown): boolean {
 
 /** Refuses what kernel() did not make, or what it would not have made. */
 export function checkKernel(made: unknown): asserts made is Kernel {
-  const { name, parameters, code } = (isObject(made) ? made : {}) as Partial<Kernel>;
-  if (typeof name !== 'string' || !isCode(code)) {
+  const { name, parameters, code, kernel: body } = (isObject(made) ? made : {}) as Partial<Kernel>;
+  if (typeof name !== 'string' || !isCode(code) || !(body === null || typeof body === 'function')) {
     throw typeError(
       'KERNEL',
       `a launch takes a kernel, which kernel() makes of a function or a module, not ${show(made)}`,

@@ -319,6 +319,23 @@ test('prefetches of what belongs to another space', () =>
     await failsWith('DEVICE', () => stream.prefetch(x.range(), 'process0' as never));
   }));
 
+test('what looks like a kernel and is none', () =>
+  withSpace(async (space) => {
+    const [device] = space.devices;
+    const good = kernel({}, () => undefined);
+    const changes = [
+      { code: null },
+      { code: { kind: 'inline', source: 5 } },
+      { name: Symbol('x') },
+      { kernel: undefined },
+    ];
+    for (const change of changes) {
+      await failsWith('KERNEL', () => device.run({ ...good, ...change } as never, {}, { size: 1 }));
+    }
+    await failsWith('KERNEL_PARAMETER', () => device.run({ ...good, parameters: null } as never, {}, { size: 1 }));
+    await device.run({ ...good }, {}, { size: 1 });
+  }));
+
 test('kernels that throw what has no text', async () => {
   await using space = await openSpace({
     devices: [
