@@ -68,6 +68,11 @@ async function run(settings: Settings): Promise<void> {
           onHost();
           return moved(array, a, a);
         },
+        'pinned-to-device': async () => {
+          onHost();
+          using _pin = await array.pin();
+          return await moved(array, a, a);
+        },
         'device-to-host': async () => {
           await onDevice(a);
           return moved(array, a, 'host');
@@ -124,6 +129,6 @@ async function moved(array: ManagedArray, device: Device, to: Device | 'host'): 
 
 export const bandwidth: Bench = {
   name: 'bandwidth',
-  what: 'GB/s of prefetches host to device, back, and between devices, and of writing plain arrays; beside memcpy',
+  what: 'GB/s of prefetches host to device, back, and between devices, of pinned pages, and of writing plain arrays; beside memcpy',
   run,
 };
