@@ -97,6 +97,8 @@ export class Copies {
     /** Brings pages to a processor, as a prefetch does. */
     private readonly bring: (processor: number, firstPage: number, count: number, done: OperationDone) => void,
     private readonly later: (action: () => void) => void,
+    /** Pages that the host's threads were denied have content again. */
+    private readonly restore: (firstPage: number, count: number) => void,
   ) {}
 
   start(order: CopyOrder, done: OperationDone): void {
@@ -305,8 +307,10 @@ export class Copies {
     this.requests.start(
       (request) => this.manager.zero(request, first, count),
       (_pages, failure) => {
-        if (failure === null) this.clear(copy, rest, next);
-        else this.end(copy, this.arrays.denialError(failure, first, WHO, true));
+        if (failure === null) {
+          this.restore(first, count);
+          this.clear(copy, rest, next);
+        } else this.end(copy, this.arrays.denialError(failure, first, WHO, true));
       },
     );
   }

@@ -214,6 +214,7 @@ export class Pager {
       (node) => this.memoryOf(node),
       (processor, firstPage, count, done) => this.prefetch(processor, firstPage, count, false, done),
       later,
+      restore,
     );
     this.pins = new Pins(manager, requests, arrays, memory);
     this.clients = new Clients(
@@ -451,7 +452,10 @@ export class Pager {
       case 'reload': {
         const { firstPage, count } = value as Requests['reload']['in'];
         this.pins.check(firstPage, count, 'reload');
-        this.writeBack.reload(value as Requests['reload']['in'], (failure) => answer(null, failure));
+        this.writeBack.reload(value as Requests['reload']['in'], (failure) => {
+          if (failure === null) this.hostDriver.restore(firstPage, count);
+          answer(null, failure);
+        });
         return undefined;
       }
       case 'attachArray':

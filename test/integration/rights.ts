@@ -216,15 +216,17 @@ test('a lost page that was denied is there again once it is overwritten, discard
       'filled EFAULT',
       'discarded EFAULT',
       'overwritten EFAULT',
+      'copied EFAULT',
       'freed EFAULT',
       `filled ${0x01010101} 4096`,
       'discarded 0 4096',
       'overwritten 3 4096',
+      'copied 6 4096',
       'freed 0',
     ]);
     const lines = stderr.trimEnd().split('\n');
-    assert.equal(lines.length, 5, stderr);
-    assert.match(lines[4], /^onemem: warning: the program read array freed, /);
+    assert.equal(lines.length, 6, stderr);
+    assert.match(lines[5], /^onemem: warning: the program read array freed, /);
   } finally {
     rmSync(path, { force: true });
   }

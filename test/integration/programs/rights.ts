@@ -77,7 +77,7 @@ switch (way) {
     const [dying, device] = spare.devices;
     const fd = openSync(path, 'w+');
     writeSync(fd, new Uint8Array(4096).fill(1), 0, 4096, 0);
-    const names = ['filled', 'discarded', 'overwritten', 'freed'] as const;
+    const names = ['filled', 'discarded', 'overwritten', 'copied', 'freed'] as const;
     const arrays = names.map((name) => spare.array(Int32Array, perPage, { name }));
     for (const x of arrays) await dying.run(set, { x, value: 7 }, { size: perPage });
     dying.kill();
@@ -88,11 +88,12 @@ switch (way) {
     await arrays[0].readFrom(fd, { position: 0 });
     await arrays[1].discard();
     await device.run(set, { x: arrays[2], value: 3 }, { size: perPage });
+    await device.stream().copy(arrays[3], new Int32Array(perPage).fill(6)).synchronize();
     for (const [index, name] of names.entries()) {
       if (name !== 'freed') attempt(`${name} ${views[index][9]}`, () => writeSync(fd, views[index], 0, 4096, 8192));
     }
-    arrays[3].free({});
-    say(`freed ${views[3][9]}`);
+    arrays[4].free({});
+    say(`freed ${views[4][9]}`);
     await spare.close();
     await space.close();
     break;
