@@ -137,6 +137,13 @@ export class Audit {
     return block !== undefined && has(block.lost, page % PAGES_PER_BLOCK);
   }
 
+  /** Whether something stands in for the page on this node. */
+  isScratch(node: number, page: number): boolean {
+    const block = this.world.manager.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
+    const scratch = block?.residences[node]?.scratch;
+    return scratch !== undefined && has(scratch, page % PAGES_PER_BLOCK);
+  }
+
   /** Whether the page is given back already, while the request that does it may go on. */
   isFreed(page: number): boolean {
     const block = this.world.manager.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));

@@ -1224,6 +1224,8 @@ export class World implements Surroundings {
   /** Touches the page; false if the thread has to wait. */
   private access(thread: Thread, launch: Launch | null): boolean {
     const { device, page, write } = thread;
+    // A denial may have been overtaken by new rights before anything could stand in for the page: then this is the page itself.
+    if (device.scratch.has(page) && !this.audit.isScratch(device.node, page)) device.scratch.delete(page);
     const right = device.access(page);
     if (right < (write ? Access.Write : Access.Read)) {
       thread.state = 'falling';
