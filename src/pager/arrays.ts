@@ -61,6 +61,7 @@ export class Arrays {
   /** The array, if not all of it has been freed. A handle may be of one whose addresses are another one's by now. */
   usable(id: number, name: string, verb: string): ArrayRecord {
     const record = this.records.get(id);
+    if (record?.resizing === true) throw resizingError(verb, name);
     if (record !== undefined && record.range.freedPages < record.range.pages) return record;
     if (this.movedRanges.has(id)) throw staleError(name);
     throw new RequestError('USE_AFTER_FREE', `cannot ${verb} array ${name}: it has been freed`, { array: name });
@@ -82,10 +83,6 @@ export class Arrays {
   /** Makes an array that is to be a clone of another one. */
   clone({ range: id, name, cloneName }: Requests['clone']['in']): { source: Range; range: Range } {
     const record = this.usable(id, name, 'clone');
-    if (record.resizing) {
-      const message = `cannot clone array ${name}: it is being resized; await that first`;
-      throw new RequestError('ARRAY_IN_USE', message, { array: name });
-    }
     const { range: source, pages, bytes, elementBytes } = record;
     const { first } = source;
     const denial = this.hasFreed(record) ? 'FREED' : this.manager.denial(first, pages, Access.Read, HOST);
@@ -154,10 +151,7 @@ export class Arrays {
   free({ range: id, firstPage, count }: Requests['free']['in']): void {
     const record = this.records.get(id);
     if (record === undefined) return;
-    if (record.resizing) {
-      const message = `cannot free array ${record.range.name}: it is being resized; await that first`;
-      throw new RequestError('ARRAY_IN_USE', message, { array: record.range.name });
-    }
+    if (record.resizing) throw resizingError('free', record.range.name);
     if (count < record.pages) this.refuseFreed(record.range, firstPage, count);
     this.requests.start(
       (request) => this.manager.free(request, firstPage, count),
@@ -420,6 +414,11 @@ export function flagOfDenial(reason: DenyReason): number {
 
 function freedError(name: string): RequestError {
   return new RequestError('USE_AFTER_FREE', `array ${name} has been freed`);
+}
+
+function resizingError(verb: string, name: string): RequestError {
+  const message = `cannot ${verb} array ${name}: it is being resized; await that first`;
+  return new RequestError('ARRAY_IN_USE', message, { array: name });
 }
 
 function staleError(name: string): RequestError {

@@ -44,11 +44,9 @@ export class Resizing {
       throw new RequestError('NOT_RESIZABLE', message, { array: name });
     }
     this.pins.check(range.first, range.pages, 'resize');
-    if (record.resizing || record.uses > 0 || this.isInUse(range)) {
-      const who = record.resizing
-        ? 'it is being resized'
-        : 'a launch, a copy or a prefetch that was given before uses it';
-      throw new RequestError('ARRAY_IN_USE', `${what}: ${who}; await that first`, { array: name });
+    if (record.uses > 0 || this.isInUse(range)) {
+      const message = `${what}: a launch, a copy or a prefetch that was given before uses it; await that first`;
+      throw new RequestError('ARRAY_IN_USE', message, { array: name });
     }
     record.resizing = true;
     record.wasResized = true;
