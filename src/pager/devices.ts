@@ -261,8 +261,11 @@ export class Devices {
   kill(id: number): void {
     const device = this.byId.get(id);
     if (device?.alive !== true) return;
+    // Nothing begins on it any more, though its end is heard of a little later.
+    device.alive = false;
+    device.reason = `device ${device.info.name} was ended on purpose`;
     device.process?.kill();
-    device.guard?.lose(`device ${device.info.name} was ended on purpose`);
+    device.guard?.lose(device.reason);
   }
 
   died(device: Device, reason: string): void {
