@@ -591,20 +591,7 @@ export class MemoryManager {
       launch.failure ??= 'LOST';
     }
     for (const block of state.va.blocks.values()) {
-      const mapping = block.mappings[id];
-      if (mapping !== undefined) {
-        const first = block.range.watchers > 0 ? next(mapping.mapped, 0) : PAGES_PER_BLOCK;
-        let end = PAGES_PER_BLOCK;
-        while (first < end && !has(mapping.mapped, end - 1)) end--;
-        const page = block.index * PAGES_PER_BLOCK + first;
-        if (first < end) state.commands.invalidate(page, end - first, 'migrate', id);
-        clear(mapping.mapped);
-        clear(mapping.writable);
-        clear(mapping.waitingRead);
-        clear(mapping.waitingWrite);
-        mapping.waiting = false;
-        if (first < end) state.commands.invalidated(page, end - first, 'migrate', id);
-      }
+      this.dropMappings(block, id);
       makeReady(state, block);
     }
     if (leaving) this.run();
@@ -1011,6 +998,24 @@ export class MemoryManager {
     this.run();
   }
 
+  /** Forgets what a processor that is no more had mapped, after a word to those who watch it. */
+  private dropMappings(block: Block, id: ProcessorId): void {
+    const mapping = block.mappings[id];
+    if (mapping === undefined) return;
+    const { commands } = this.state;
+    const first = block.range.watchers > 0 ? next(mapping.mapped, 0) : PAGES_PER_BLOCK;
+    let end = PAGES_PER_BLOCK;
+    while (first < end && !has(mapping.mapped, end - 1)) end--;
+    const page = block.index * PAGES_PER_BLOCK + first;
+    if (first < end) commands.invalidate(page, end - first, 'migrate', id);
+    clear(mapping.mapped);
+    clear(mapping.writable);
+    clear(mapping.waitingRead);
+    clear(mapping.waitingWrite);
+    mapping.waiting = false;
+    if (first < end) commands.invalidated(page, end - first, 'migrate', id);
+  }
+
   private drained(id: ProcessorId): void {
     const { state } = this;
     const processor = processorOf(state, id);
@@ -1019,6 +1024,8 @@ export class MemoryManager {
       if (mapping !== undefined) state.holds -= mapping.holds.length;
       // What could not be brought home, because every copy failed, goes with the processor.
       loseNode(state, block, processor);
+      // It may have reached host memory in place until now, of which nothing had to come home.
+      this.dropMappings(block, id);
       block.residences[id] = undefined;
       block.mappings[id] = undefined;
       block.remote &= ~(1 << id);
@@ -1055,7 +1062,7 @@ export class MemoryManager {
     let any = false;
     for (const processor of state.processors) {
       if (processor === undefined) continue;
-      const idle = !somethingMoves(state);
+      const idle = !somethingMoves(state, processor.id);
       if (!processor.pump && !(idle && processor.waiters.size > 0)) continue;
       if (processor.id === HOST && processor.pump) {
         for (let index = state.parked.head; index !== -1; index = state.parked.head) {

@@ -127,7 +127,7 @@ function pagesByHost(state: State, block: Block, processor: Processor, mask: Mas
 }
 
 export function waitForMemory(state: State, block: Block, processor: Processor): Outcome {
-  if (!somethingMoves(state) && !processor.pump) return 'stuck';
+  if (!somethingMoves(state, processor.id) && !processor.pump) return 'stuck';
   if (!processor.waiters.has(block.index)) processor.waiters.append(block.index);
   return 'blocked';
 }

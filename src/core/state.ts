@@ -252,9 +252,13 @@ export function residenceOf(state: State, block: Block, node: NodeId): Residence
   return made;
 }
 
-/** Whether something is under way that ends by itself, and may give memory back. */
-export function somethingMoves(state: State): boolean {
-  return state.activeOperations > state.dependentOperations || state.holds > 0;
+/**
+ * Whether something is under way that ends by itself, and may give memory of the node back. What waits for pages of another range
+ * waits for memory of the host: it ends only if there is some there.
+ */
+export function somethingMoves(state: State, node: NodeId): boolean {
+  const waiting = node === HOST ? state.dependentOperations : 0;
+  return state.activeOperations > waiting || state.holds > 0;
 }
 
 /** Whether the processor reaches host memory in place, for all of the block. */

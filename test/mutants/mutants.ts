@@ -123,7 +123,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'let a device die without a word to subscribers',
     file: 'src/core/memory-manager.js',
-    find: "state.commands.invalidate(page, end - first, 'migrate', id);",
+    find: "commands.invalidate(page, end - first, 'migrate', id);",
     replace: ';',
     why: 'A shadow page table still has the pages of a device that is no more.',
   },
