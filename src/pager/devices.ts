@@ -31,6 +31,8 @@ export interface Device {
   readonly guard: DriverGuard | null;
   launched: number;
   alive: boolean;
+  /** It was killed, and is gone as soon as that is seen. */
+  ending: boolean;
   /** Why it died. */
   reason: string;
   /** Called when the last page has left a device that is being detached. */
@@ -179,6 +181,7 @@ export class Devices {
       guard,
       launched: 0,
       alive: true,
+      ending: false,
       reason: 'it is gone',
       onDrained: null,
     };
@@ -262,7 +265,7 @@ export class Devices {
     const device = this.byId.get(id);
     if (device?.alive !== true) return;
     // Nothing begins on it any more, though its end is heard of a little later.
-    device.alive = false;
+    device.ending = true;
     device.reason = `device ${device.info.name} was ended on purpose`;
     device.process?.kill();
     device.guard?.lose(device.reason);

@@ -55,7 +55,7 @@ export class Launches {
 
   /** @param gone why the device is not there, if it is not */
   add(device: Device | undefined, operation: LaunchOperation, gone: string, done: OperationDone): void {
-    if (device === undefined || !device.alive) {
+    if (device === undefined || !device.alive || device.ending) {
       done(wireError('DEVICE_LOST', `cannot launch ${operation.kernelName}: ${gone}`, { ranges: [] }));
       return;
     }
@@ -157,9 +157,10 @@ export class Launches {
   private begin(queue: Queue, record: LaunchRecord): void {
     const { device } = queue;
     const args = argumentsOf(record.operation);
-    const problem = device.alive
-      ? this.problemOf(device, record.operation, args)
-      : lostError(device, record, device.reason);
+    const problem =
+      device.alive && !device.ending
+        ? this.problemOf(device, record.operation, args)
+        : lostError(device, record, device.reason);
     if (problem !== null) {
       record.failure = problem;
       this.finish(queue, record);
