@@ -87,7 +87,7 @@ test('kernel files that cannot be used', async () => {
   await refuse('export default { kernel() {} };', /has no 'params'/);
   await refuse(
     "export default { params: { x: 'f16.in' }, kernel() {} };",
-    /parameter x: 'f16\.in' is no parameter type/,
+    /parameter x: "f16\.in" is no parameter type/,
   );
   await refuse('export default { params: { x: 3 }, kernel() {} };', /parameter x of a kernel has no type/);
   assert.match(
