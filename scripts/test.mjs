@@ -22,11 +22,11 @@ const stages = [
   { name: 'package', run: ['npm', 'run', '-s', 'package'], seconds: 180 },
   { name: 'boundaries', run: ['npm', 'run', '-s', 'boundaries'], seconds: 120 },
   { name: 'unit', run: ['npm', 'run', '-s', 'unit'], seconds: 300 },
-  { name: 'integration', run: ['npm', 'run', '-s', 'integration'], seconds: 400 },
+  { name: 'integration', run: ['npm', 'run', '-s', 'integration'], seconds: 900 },
   {
     name: 'hostile calls',
     run: ['npm', 'run', '-s', 'hostile', '--', '--seed', '1', '--runs', '10000'],
-    seconds: 400,
+    seconds: 900,
   },
   { name: 'conformance', run: ['npm', 'run', '-s', 'conformance'], seconds: 600 },
   { name: 'suite', run: ['npm', 'run', '-s', 'suite-test'], seconds: 700 },
