@@ -1225,8 +1225,9 @@ export class World implements Surroundings {
   private access(thread: Thread, launch: Launch | null): boolean {
     const { device, page, write } = thread;
     // A denial may have been overtaken by new rights before anything could stand in for the page: then this is the page itself.
-    if (device.scratch.has(page) && !this.audit.isScratch(device.node, page)) device.scratch.delete(page);
     const right = device.access(page);
+    const isPage = right !== Access.None && device.scratch.has(page) && !this.audit.isScratch(device.node, page);
+    if (isPage) device.scratch.delete(page);
     if (right < (write ? Access.Write : Access.Read)) {
       thread.state = 'falling';
       this.messages.push({ device, thread, launch, page, write });
