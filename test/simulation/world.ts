@@ -108,6 +108,8 @@ type Ending = (pages: number, failure: DenyReason | null) => void;
 
 export class World implements Surroundings {
   readonly random: Random;
+  /** For what does not change how a schedule goes on. */
+  private readonly whims: Random;
   readonly weather: Weather;
   readonly manager: MemoryManager;
   readonly router: Router;
@@ -175,6 +177,7 @@ export class World implements Surroundings {
   ) {
     const random = new Random(seed);
     this.random = random;
+    this.whims = new Random(seed ^ 0x5bd1e995);
     const calm = random.chance(0.25);
     this.weather = {
       noMemory: calm ? 0 : random.pick([0, 0, 0.05, 0.05, 0.4]),
@@ -913,7 +916,8 @@ export class World implements Surroundings {
     const request = this.ask(() => {}, this.devices[processor] instanceof SimulatedDevice);
     const access = this.random.chance(this.heavy ? 0.7 : 0.3) ? Access.Write : Access.Read;
     this.trace(() => `  request ${request}: prefetch ${first}+${count} to ${processor} with ${access}`);
-    this.manager.acquire(request, processor, first, count, access, true, false);
+    const exclusive = access === Access.Write && this.whims.chance(0.3);
+    this.manager.acquire(request, processor, first, count, access, true, false, { exclusive });
   }
 
   /** What reading and writing files does: pages come home and stay there for a while. */
