@@ -23,6 +23,8 @@ interface LaunchRecord {
   /** The core has been told: from then on the device may have touched its arrays. */
   begun: boolean;
   inDriver: boolean;
+  /** Its turn has come, and its device was killed, but is not known to be dead yet. */
+  doomed: boolean;
 }
 
 /** One launch of a device at a time, in the order in which they came. */
@@ -55,12 +57,13 @@ export class Launches {
 
   /** @param gone why the device is not there, if it is not */
   add(device: Device | undefined, operation: LaunchOperation, gone: string, done: OperationDone): void {
-    if (device === undefined || !device.alive || device.ending) {
+    if (device === undefined || !device.alive) {
       done(wireError('DEVICE_LOST', `cannot launch ${operation.kernelName}: ${gone}`, { ranges: [] }));
       return;
     }
     const queue = this.queueOf(device);
-    queue.records.push({ id: this.requests.reserve(), operation, done, failure: null, begun: false, inDriver: false });
+    const id = this.requests.reserve();
+    queue.records.push({ id, operation, done, failure: null, begun: false, inDriver: false, doomed: false });
     if (queue.records.length === 1) this.begin(queue, queue.records[0]);
   }
 
@@ -109,8 +112,11 @@ export class Launches {
 
   /** The device died: a launch that had not reached its driver hears of it here. */
   lost(device: Device): void {
-    const record = this.queueOf(device).records[0];
-    if (record !== undefined && !record.inDriver) record.failure ??= lostError(device, record, device.reason);
+    const queue = this.queueOf(device);
+    const record = queue.records[0];
+    if (record === undefined || record.inDriver) return;
+    record.failure ??= lostError(device, record, device.reason);
+    if (record.doomed) this.finish(queue, record);
   }
 
   /** Ends whatever the device still has to do. */
@@ -156,11 +162,15 @@ export class Launches {
 
   private begin(queue: Queue, record: LaunchRecord): void {
     const { device } = queue;
+    if (device.alive && device.ending) {
+      // Whoever hears that a device is lost finds its pages lost, too: the news waits until the core has it.
+      record.doomed = true;
+      return;
+    }
     const args = argumentsOf(record.operation);
-    const problem =
-      device.alive && !device.ending
-        ? this.problemOf(device, record.operation, args)
-        : lostError(device, record, device.reason);
+    const problem = device.alive
+      ? this.problemOf(device, record.operation, args)
+      : lostError(device, record, device.reason);
     if (problem !== null) {
       record.failure = problem;
       this.finish(queue, record);

@@ -301,6 +301,26 @@ function pages(array: ManagedArray): { state: string; nodes: readonly string[] }
     );
 }
 
+test('who hears that a killed device is lost finds its pages lost, too', async () => {
+  const COUNT = 10;
+  await using space = await openSpace({
+    devices: Array.from({ length: COUNT }, () => ({ kind: 'process' as const, memory: MEMORY, lossy: true })),
+  });
+  for (const device of space.devices) {
+    const x = space.array(Int32Array, PER_PAGE);
+    await device.run(fill, { x, salt: 3 }, { size: PER_PAGE });
+    device.kill();
+    // These are refused by what is known of the device already, before its end has been seen.
+    const launches = [1, 2].map((size) => failsWith('DEVICE_LOST', () => device.run(fill, { x, salt: 4 }, { size })));
+    const [first] = await Promise.all(launches);
+    assert.match(first.message, /it had not begun, and its arrays are as they were/);
+    assert.deepEqual(
+      pages(x).map(({ state }) => state),
+      ['lost'],
+    );
+  }
+});
+
 test('the CPU touches what was lost with a device: a message, then the end', async () => {
   const { signal, stdout, stderr } = await runProgram('lost-data', []);
   assert.ok(signal === 'SIGBUS' || signal === 'SIGKILL', `signal ${signal}: ${stdout}${stderr}`);
