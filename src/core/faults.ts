@@ -7,6 +7,8 @@ import { serviceSharing } from './sharing.js';
 import {
   endAhead,
   holderOf,
+  isHeld,
+  isHeldAgainst,
   isRemote,
   makeReady,
   nodeOf,
@@ -232,9 +234,16 @@ function deny(
     state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason);
     return dismiss(mapping, page);
   }
+  const mask = state.needed;
+  clear(mask);
+  mask[page >>> 5] |= 1 << (page & 31);
+  // A copy reads or writes the page just now: what stands in for it waits until that is through.
+  if (isHeldAgainst(mapping, Access.Write, mask)) return 'blocked';
   const residence = residenceOf(state, block, processor.id);
   const alone = holderOf(state, block, page, processor.id) === -1;
   if (has(residence.resident, page) && alone && has(block.dirty, page)) {
+    // The whole block goes home, and with it what copies may hold of other pages.
+    if (isHeld(block, processor.id)) return 'blocked';
     if (!evictBlock(state, block, processor)) return waitForMemory(state, block, processorOf(state, HOST));
     if (block.operation === null) makeReady(state, block);
     return 'started';
@@ -243,7 +252,6 @@ function deny(
     return waitForMemory(state, block, processor);
   }
   state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason);
-  const mask = state.needed;
   clear(mask);
   mask[page >>> 5] |= 1 << (page & 31);
   plan.kind = 'scratch';

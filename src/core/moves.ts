@@ -46,7 +46,7 @@ export function migrate(
   urgentPage: number,
   task: Task | null,
 ): Outcome {
-  if (conflictsWithHold(block, processor.id, access, mask)) return 'blocked';
+  if (conflictsWithHold(state, block, processor.id, access, mask)) return 'blocked';
   if (!processor.description.addressable) {
     // Two memories that the manager cannot address have no way to each other but over the host, nor has a file to them.
     const detour = state.maskB;

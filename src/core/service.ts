@@ -67,7 +67,7 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
       if (outcome === 'started') return;
       if (outcome === 'blocked') {
         // Tasks keep their order, but pages that cannot go home for want of room there must not hold up what may make that room.
-        if (task.kind !== 'home' && !task.ahead) blocked = true;
+        if (task.kind !== 'home' && task.kind !== 'attach' && !task.ahead) blocked = true;
         at++;
         continue;
       }

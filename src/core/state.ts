@@ -335,11 +335,21 @@ export function isHeld(block: Block, processor: ProcessorId): boolean {
   return mapping !== undefined && mapping.holds.length > 0;
 }
 
-/** Whether another processor's hold forbids giving `processor` this access to these pages. */
-export function conflictsWithHold(block: Block, processor: ProcessorId, access: Access, pages: Mask): boolean {
+/**
+ * Whether another processor's hold forbids giving `processor` this access to these pages. A processor that has died keeps nothing:
+ * whoever held its pages looks whether it lives before he uses them.
+ */
+export function conflictsWithHold(
+  state: State,
+  block: Block,
+  processor: ProcessorId,
+  access: Access,
+  pages: Mask,
+): boolean {
   for (let other = 0; other < block.mappings.length; other++) {
     const mapping = block.mappings[other];
     if (mapping === undefined || other === processor || mapping.holds.length === 0) continue;
+    if (state.processors[other]?.state === 'dead') continue;
     if (isHeldAgainst(mapping, access, pages)) return true;
   }
   return false;

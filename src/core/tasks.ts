@@ -6,7 +6,6 @@ import { bringToShare, switchMemory } from './sharing.js';
 import {
   conflictsWithHold,
   holderOf,
-  isHeldAgainst,
   isRemote,
   mappingOf,
   nodeOf,
@@ -111,9 +110,13 @@ export function absence(block: Block, { mask, access, processor }: Task): DenyRe
   return protection(block, mask, access);
 }
 
-/** Whoever reaches host memory in place has no memory of its own to hold pages in. */
-export function remoteness(block: Block, { processor }: Task): DenyReason | null {
-  return isRemote(block, processor) ? 'OUT_OF_MEMORY' : null;
+/** Whoever reaches host memory in place has no memory of its own to hold pages in, nor has one where something stands in for them. */
+export function remoteness(block: Block, { processor, mask }: Task): DenyReason | null {
+  if (isRemote(block, processor)) return 'OUT_OF_MEMORY';
+  const scratch = block.residences[processor]?.scratch;
+  for (let word = 0; scratch !== undefined && word < WORDS; word++)
+    if ((scratch[word] & mask[word]) !== 0) return 'OUT_OF_MEMORY';
+  return null;
 }
 
 /** Whether any of these pages is protected against the access. */
@@ -127,7 +130,7 @@ export function protection(block: Block, mask: Mask, access: Access): DenyReason
 }
 
 function empty(state: State, block: Block, task: Task): Outcome {
-  if (conflictsWithHold(block, NOBODY_AT_ALL, Access.Write, task.mask)) return 'blocked';
+  if (conflictsWithHold(state, block, NOBODY_AT_ALL, Access.Write, task.mask)) return 'blocked';
   const mask = state.needed;
   for (let word = 0; word < WORDS; word++) mask[word] = task.mask[word] & block.guarded[word];
   if (!isEmpty(mask)) {
@@ -159,7 +162,7 @@ function beginCleaning(state: State, block: Block, task: Task): Outcome {
 }
 
 function forget(state: State, block: Block, task: Task): Outcome {
-  if (conflictsWithHold(block, NOBODY_AT_ALL, Access.Write, task.mask)) return 'blocked';
+  if (conflictsWithHold(state, block, NOBODY_AT_ALL, Access.Write, task.mask)) return 'blocked';
   const mask = state.needed;
   for (let word = 0; word < WORDS; word++) mask[word] = task.mask[word] & block.guarded[word];
   if (!isEmpty(mask)) {
@@ -189,9 +192,7 @@ function restrict(state: State, block: Block, task: Task): Outcome {
   const to = task.kind === 'guard' ? Access.Read : task.access;
   // Taking all is like writing to those who only read.
   const against = to === Access.None ? Access.Write : Access.Read;
-  for (const mapping of block.mappings) {
-    if (to < Access.Write && mapping !== undefined && isHeldAgainst(mapping, against, task.mask)) return 'blocked';
-  }
+  if (to < Access.Write && conflictsWithHold(state, block, NOBODY_AT_ALL, against, task.mask)) return 'blocked';
   const mask = state.needed;
   let change = 0;
   for (let word = 0; word < WORDS; word++) {

@@ -77,6 +77,8 @@ interface Hold {
   readonly first: number;
   readonly count: number;
   readonly access: Access;
+  /** Where the pages are held: the host, or a device whose memory the manager can address. */
+  readonly device: ModelDevice;
 }
 
 /** Changed pages on their way to their file. */
@@ -924,10 +926,17 @@ export class World implements Surroundings {
   private hold(): void {
     const memory = this.usable();
     if (memory === null) return;
-    const [first, count] = this.pages(memory);
+    let [first, count] = this.pages(memory);
     const access = memory.range.writable && this.random.chance(0.5) ? Access.Write : Access.Read;
+    const device = this.random.chance(0.3) ? this.nodeToCopyOn() : this.host;
+    if (device !== this.host) {
+      // A copy works on a part of at most 256 KiB, within a block, on whatever node has it; it never has two of a device.
+      if (this.holds.some((other) => other.device === device)) return;
+      count = Math.min(count, 64, PAGES_PER_BLOCK - (first % PAGES_PER_BLOCK));
+      first = Math.max(first, memory.range.first);
+    }
     memory.users++;
-    const hold: Hold = { memory, first, count, access };
+    const hold: Hold = { memory, first, count, access, device };
     const request = this.ask((_, failure) => {
       if (failure !== null) {
         memory.users--;
@@ -935,16 +944,25 @@ export class World implements Surroundings {
       }
       this.holds.push(hold);
       this.useHold(hold);
-    });
-    this.trace(() => `  request ${request}: hold ${first}+${count} with ${access}`);
-    this.manager.acquire(request, HOST, first, count, access, false, true);
+    }, device !== this.host);
+    this.trace(() => `  request ${request}: hold ${first}+${count} on ${device.node} with ${access}`);
+    this.manager.acquire(request, device.node, first, count, access, false, true);
   }
 
-  private useHold({ first, count, access }: Hold): void {
+  private nodeToCopyOn(): ModelDevice {
+    for (const device of this.models()) {
+      if (device !== this.host && !device.dead && !this.leaving.has(device.node)) return device;
+    }
+    return this.host;
+  }
+
+  private useHold({ first, count, access, device }: Hold): void {
+    // A device that has died keeps nobody's hold.
+    if (this.devices[device.node] !== device || device.dead) return;
     for (let page = first; page < first + count; page++) {
       if (this.audit.isFreed(page) || this.audit.isLost(page)) continue;
-      this.check(page, this.host.value(page), 'a file transfer');
-      if (access === Access.Write) this.write(this.host, page);
+      this.check(page, device.value(page), 'a file transfer or a copy');
+      if (access === Access.Write) this.write(device, page);
     }
   }
 
@@ -1017,7 +1035,9 @@ export class World implements Surroundings {
     this.useHold(hold);
     hold.memory.users--;
     this.trace(() => `  release ${hold.first}+${hold.count}`);
-    this.manager.release(HOST, hold.first, hold.count, hold.access);
+    if (this.devices[hold.device.node] === hold.device) {
+      this.manager.release(hold.device.node, hold.first, hold.count, hold.access);
+    }
   }
 
   // --- launches --------------------------------------------------------------------------------------------------
