@@ -385,6 +385,7 @@ export class MemoryManager {
     for (const [from, to, advice] of runs) {
       range.advice.set(from, to, advice);
       if (advice.preferred !== -1) this.state.preferences = true;
+      if (advice.accessedBy !== 0) this.state.inPlace = true;
       for (let page = from; page < to; page += PAGES_PER_BLOCK) {
         const block = this.state.va.blocks.get(Math.floor((range.first + page) / PAGES_PER_BLOCK));
         if (block !== undefined) block.advice = advice;
@@ -416,6 +417,10 @@ export class MemoryManager {
    */
   arrange(id: number, processor: ProcessorId, parts: readonly { first: number; count: number }[]): void {
     const { state } = this;
+    if (!state.inPlace) {
+      state.commands.requestDone(id, 0, null);
+      return;
+    }
     const owner = processorOf(state, processor);
     const request: Request = { ...BARE_REQUEST, id, kind: 'attach', processor, outstanding: 1 };
     state.requests.set(id, request);

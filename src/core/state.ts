@@ -153,6 +153,8 @@ export interface State {
   saves: number;
   /** Some advice prefers a node: victims are looked for in more than one pass. */
   preferences: boolean;
+  /** Some advice has processors reach host memory in place: launches look whether theirs do. */
+  inPlace: boolean;
   /** Counts what was asked for from outside: each time, blocks whose eviction kept failing are tried again. */
   effort: number;
   /** Blocks that a processor should leave, while the host has no room for them: looked at again when it has. */
@@ -189,6 +191,7 @@ export function createState(commands: Commands, policies: Policies, blockCount: 
     keep: null,
     saves: 0,
     preferences: false,
+    inPlace: false,
     effort: 0,
     parked: new IntrusiveList(),
   };

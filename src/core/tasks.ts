@@ -129,14 +129,19 @@ export function protection(block: Block, mask: Mask, access: Access): DenyReason
   return unwritable !== 0 && access === Access.Write ? 'READ_ONLY' : null;
 }
 
+/** Has what clones need of these pages copied before it is gone. True when that is under way. */
+function savesGuarded(state: State, block: Block, pages: Mask): boolean {
+  const guarded = state.maskA;
+  for (let word = 0; word < WORDS; word++) guarded[word] = pages[word] & block.guarded[word];
+  if (isEmpty(guarded)) return false;
+  save(state, block, guarded);
+  return true;
+}
+
 function empty(state: State, block: Block, task: Task): Outcome {
   if (conflictsWithHold(state, block, NOBODY_AT_ALL, Access.Write, task.mask)) return 'blocked';
+  if (savesGuarded(state, block, task.mask)) return 'blocked';
   const mask = state.needed;
-  for (let word = 0; word < WORDS; word++) mask[word] = task.mask[word] & block.guarded[word];
-  if (!isEmpty(mask)) {
-    save(state, block, mask);
-    return 'blocked';
-  }
   for (let word = 0; word < WORDS; word++) mask[word] = task.mask[word] & block.inside[word];
   if (isEmptied(block, task, mask)) return 'done';
   plan.kind = task.kind === 'free' ? 'free' : 'zero';
@@ -163,12 +168,8 @@ function beginCleaning(state: State, block: Block, task: Task): Outcome {
 
 function forget(state: State, block: Block, task: Task): Outcome {
   if (conflictsWithHold(state, block, NOBODY_AT_ALL, Access.Write, task.mask)) return 'blocked';
+  if (savesGuarded(state, block, task.mask)) return 'blocked';
   const mask = state.needed;
-  for (let word = 0; word < WORDS; word++) mask[word] = task.mask[word] & block.guarded[word];
-  if (!isEmpty(mask)) {
-    save(state, block, mask);
-    return 'blocked';
-  }
   for (let word = 0; word < WORDS; word++) {
     const changed = block.dirty[word] | block.blank[word] | block.lost[word];
     let there = task.kind === 'revert' ? changed : 0;
@@ -205,15 +206,8 @@ function restrict(state: State, block: Block, task: Task): Outcome {
     }
   }
   if (change === 0) return 'done';
-  if (to === Access.None) {
-    // Nobody could read the pages for their clones any more.
-    const guarded = state.maskA;
-    for (let word = 0; word < WORDS; word++) guarded[word] = mask[word] & block.guarded[word];
-    if (!isEmpty(guarded)) {
-      save(state, block, guarded);
-      return 'blocked';
-    }
-  }
+  // Nobody could read the pages for their clones any more.
+  if (to === Access.None && savesGuarded(state, block, mask)) return 'blocked';
   plan.kind = task.kind === 'guard' ? 'guard' : 'protect';
   plan.access = to;
   return immediate(state, block, task, mask);
