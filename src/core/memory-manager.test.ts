@@ -268,8 +268,8 @@ describe('MemoryManager', () => {
         `host gets ${clone + 3}+1 from provider as none`,
         'request 2 done, 1',
       ]);
-      expect(manager.isInherited(clone + 3)).toBe(false);
-      expect(manager.isInherited(clone + 4)).toBe(true);
+      expect(manager.pages.isInherited(clone + 3)).toBe(false);
+      expect(manager.pages.isInherited(clone + 4)).toBe(true);
       expect(event(() => manager.saved(source, 10))).toEqual([
         'host map 3+1 read>write',
         `dev gets ${source + 4}+1 from zero as write`,
@@ -323,11 +323,11 @@ describe('MemoryManager', () => {
       const range = manager.allocate(8200 * BLOCK, { name: 'a', provided: false, writable: true }) as Range;
       manager.advise(range, 0, range.pages, { accessedBy: 2 });
       manager.arrange(1, 1, [{ first: 0, count: range.pages }]);
-      expect(manager.remoteness(1, 0, range.pages)).toBe('partly');
+      expect(manager.pages.remoteness(1, 0, range.pages)).toBe('partly');
       expect([...manager.state.va.blocks.values()].filter(({ remote }) => remote !== 0)).toHaveLength(8192);
       manager.advise(range, 0, range.pages, { accessedBy: 0 });
       manager.arrange(2, 1, [{ first: 0, count: range.pages }]);
-      expect(manager.remoteness(1, 0, range.pages)).toBe('migrates');
+      expect(manager.pages.remoteness(1, 0, range.pages)).toBe('migrates');
       expect(manager.state.processors[1]?.remoteBlocks).toBe(0);
     });
   });
@@ -708,19 +708,19 @@ describe('MemoryManager', () => {
 
     it('are found run by run, over blocks and past those that nobody touched', () => {
       allocate(4 * BLOCK, { provided: true });
-      expect(manager.changedRun(0, 4 * BLOCK, 1000)).toBeNull();
+      expect(manager.pages.changedRun(0, 4 * BLOCK, 1000)).toBeNull();
       for (const page of [3, 4, BLOCK - 1, BLOCK, 3 * BLOCK + 7]) fault(HOST, page, true);
       fault(HOST, 6, false);
-      expect(manager.changedRun(0, 4 * BLOCK, 1000)).toEqual({ first: 3, count: 2 });
-      expect(manager.changedRun(0, 4 * BLOCK, 1)).toEqual({ first: 3, count: 1 });
-      expect(manager.changedRun(4, 4 * BLOCK, 1000)).toEqual({ first: 4, count: 1 });
-      expect(manager.changedRun(5, 4 * BLOCK, 1000)).toEqual({ first: BLOCK - 1, count: 2 });
-      expect(manager.changedRun(5, BLOCK, 1000)).toEqual({ first: BLOCK - 1, count: 1 });
-      expect(manager.changedRun(BLOCK + 1, 4 * BLOCK, 1000)).toEqual({ first: 3 * BLOCK + 7, count: 1 });
-      expect(manager.changedRun(3 * BLOCK + 8, 4 * BLOCK, 1000)).toBeNull();
+      expect(manager.pages.changedRun(0, 4 * BLOCK, 1000)).toEqual({ first: 3, count: 2 });
+      expect(manager.pages.changedRun(0, 4 * BLOCK, 1)).toEqual({ first: 3, count: 1 });
+      expect(manager.pages.changedRun(4, 4 * BLOCK, 1000)).toEqual({ first: 4, count: 1 });
+      expect(manager.pages.changedRun(5, 4 * BLOCK, 1000)).toEqual({ first: BLOCK - 1, count: 2 });
+      expect(manager.pages.changedRun(5, BLOCK, 1000)).toEqual({ first: BLOCK - 1, count: 1 });
+      expect(manager.pages.changedRun(BLOCK + 1, 4 * BLOCK, 1000)).toEqual({ first: 3 * BLOCK + 7, count: 1 });
+      expect(manager.pages.changedRun(3 * BLOCK + 8, 4 * BLOCK, 1000)).toBeNull();
       // What was emptied differs from its provider, too.
       event(() => manager.zero(1, 2 * BLOCK, 3));
-      expect(manager.changedRun(BLOCK + 1, 4 * BLOCK, 1000)).toEqual({ first: 2 * BLOCK, count: 3 });
+      expect(manager.pages.changedRun(BLOCK + 1, 4 * BLOCK, 1000)).toEqual({ first: 2 * BLOCK, count: 3 });
     });
 
     it('cannot be written unnoticed, not by the host either, and count as clean when it has been done', () => {
@@ -823,7 +823,7 @@ describe('MemoryManager', () => {
     const nodes = new Uint32Array(4);
     const access = new Uint32Array(4);
     const flags = new Uint8Array(4);
-    expect(event(() => manager.snapshot(first, nodes, access, flags))).toEqual([]);
+    expect(event(() => manager.pages.snapshot(first, nodes, access, flags))).toEqual([]);
     expect([...nodes]).toEqual([2, 1, 0, 0]);
     expect([...access]).toEqual([Access.Write << 2, Access.Read, 0, 0]);
     expect([...flags]).toEqual([4 | 8, 8, 8, 1]);

@@ -85,7 +85,7 @@ export class Arrays {
     const record = this.usable(id, name, 'clone');
     const { range: source, pages, bytes, elementBytes } = record;
     const { first } = source;
-    const denial = this.hasFreed(record) ? 'FREED' : this.manager.denial(first, pages, Access.Read, HOST);
+    const denial = this.hasFreed(record) ? 'FREED' : this.manager.pages.denial(first, pages, Access.Read, HOST);
     if (denial !== null) {
       const { text, details } = this.placeOf(this.pageWith(denial, first, pages));
       const message = `cannot clone array ${name}: it contains ${text}, ${explainDenial(denial)}`;
@@ -98,7 +98,7 @@ export class Arrays {
   private hasFreed({ range: { first, freedPages }, pages }: ArrayRecord): boolean {
     if (freedPages === 0) return false;
     const flags = new Uint8Array(pages);
-    this.manager.snapshot(first, new Uint32Array(pages), new Uint32Array(pages), flags);
+    this.manager.pages.snapshot(first, new Uint32Array(pages), new Uint32Array(pages), flags);
     return flags.some((each) => (each & PageState.Freed) !== 0);
   }
 
@@ -212,7 +212,11 @@ export class Arrays {
       const remote: AdviceRun['remote'][number][] = [];
       for (let processor = 1; advice.accessedBy >>> processor !== 0; processor++) {
         if (((advice.accessedBy >>> processor) & 1) === 0) continue;
-        remote[processor] = this.manager.remoteness(processor, record.range.first + from, record.range.first + to);
+        remote[processor] = this.manager.pages.remoteness(
+          processor,
+          record.range.first + from,
+          record.range.first + to,
+        );
       }
       runs.push({ first: from, end: to, advice, remote });
     });
@@ -259,7 +263,7 @@ export class Arrays {
     const flag = flagOfDenial(failure);
     if (flag === 0) return first;
     const flags = new Uint8Array(count);
-    this.manager.snapshot(first, new Uint32Array(count), new Uint32Array(count), flags);
+    this.manager.pages.snapshot(first, new Uint32Array(count), new Uint32Array(count), flags);
     return (
       first +
       Math.max(
@@ -323,7 +327,7 @@ export class Arrays {
   /** What has been freed cannot be freed again; a part of which something is left can. */
   private refuseFreed(range: Range, firstPage: number, count: number): void {
     const flags = new Uint8Array(count);
-    this.manager.snapshot(firstPage, new Uint32Array(count), new Uint32Array(count), flags);
+    this.manager.pages.snapshot(firstPage, new Uint32Array(count), new Uint32Array(count), flags);
     if (flags.some((each) => (each & PageState.Freed) === 0)) return;
     const { text, details } = this.placeOf(firstPage);
     throw new RequestError(

@@ -50,6 +50,11 @@ export class Clones {
     this.clones.delete(range.id);
   }
 
+  /** Whether there are clones at all, which is asked for each page of a file. */
+  get any(): boolean {
+    return this.clones.size > 0;
+  }
+
   has(range: Range): boolean {
     return this.clones.has(range.id);
   }
@@ -60,7 +65,7 @@ export class Clones {
     if (clone === undefined) return Status.Failed;
     const from = clone.source.first + page - range.first;
     let zero = true;
-    for (let at = from; at < from + count && zero; at++) zero = this.manager().isZero(at);
+    for (let at = from; at < from + count && zero; at++) zero = this.manager().pages.isZero(at);
     if (zero) {
       this.memory.zero(count, target);
       return Status.Done;
@@ -96,14 +101,14 @@ export class Clones {
       const first = clone.range.first + page - source.first;
       const end = Math.min(first + count, clone.range.first + clone.range.pages);
       for (let at = first; at < end; at++) {
-        if (!manager.isInherited(at)) continue;
+        if (!manager.pages.isInherited(at)) continue;
         // A page of zeros needs no copy: the clone only has to know.
         if (this.isQuietZero(at, page + at - first)) {
           manager.blank(at, 1);
           continue;
         }
         let last = at + 1;
-        while (last < end && manager.isInherited(last) && !this.isQuietZero(last, page + last - first)) last++;
+        while (last < end && manager.pages.isInherited(last) && !this.isQuietZero(last, page + last - first)) last++;
         this.saveRun(at, last - at, () => this.saveNow(page, count));
         return;
       }
@@ -114,7 +119,7 @@ export class Clones {
 
   /** A page that is being filled just now could still be filled from what is written next. */
   private isQuietZero(page: number, source: number): boolean {
-    return this.manager().isZero(source) && !this.manager().isMoving(page);
+    return this.manager().pages.isZero(source) && !this.manager().pages.isMoving(page);
   }
 
   private saveRun(first: number, count: number, done: () => void): void {

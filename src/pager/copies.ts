@@ -63,7 +63,7 @@ class Pages {
   look(manager: MemoryManager, offset: number, bytes: number): void {
     this.first = Math.floor(offset / PAGE_BYTES);
     const count = Math.ceil((offset + bytes) / PAGE_BYTES) - this.first;
-    manager.snapshot(
+    manager.pages.snapshot(
       this.first,
       this.nodes.subarray(0, count),
       this.access.subarray(0, count),
@@ -430,7 +430,7 @@ export class Copies {
     ];
     for (const { offset, access, node } of ends) {
       const { first, count } = this.wantOf(node, offset, whole.bytes, access);
-      const reason = this.manager.denial(first, count, access, node);
+      const reason = this.manager.pages.denial(first, count, access, node);
       if (reason === null) continue;
       return this.arrays.denialError(reason, this.arrays.pageWith(reason, first, count), WHO, access === Access.Write);
     }

@@ -89,7 +89,7 @@ export class FileTransfers {
       : Math.floor((at + bytes) / PAGE_BYTES);
     if (first >= end) return null;
     const flags = new Uint8Array(end - first);
-    this.manager.snapshot(first, new Uint32Array(end - first), new Uint32Array(end - first), flags);
+    this.manager.pages.snapshot(first, new Uint32Array(end - first), new Uint32Array(end - first), flags);
     const begin = flags.findIndex((each) => (each & PageState.Lost) !== 0);
     if (begin === -1) return null;
     let after = begin + 1;

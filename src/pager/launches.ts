@@ -1,7 +1,8 @@
 /** Launches: what must be true before one runs, in which order they run, and what becomes of one that fails. */
 import { bytesOf } from '../core/elements.js';
 import { kernelError } from '../core/kernel-error.js';
-import type { LaunchArgument, MemoryManager } from '../core/memory-manager.js';
+import type { LaunchArgument } from '../core/launches.js';
+import type { MemoryManager } from '../core/memory-manager.js';
 import { Access, type DenyReason, PAGE_BYTES } from '../core/types.js';
 import type { Range } from '../core/va-space.js';
 import type { DriverLaunch, LaunchFailure } from '../drivers/driver.js';
@@ -257,7 +258,7 @@ export class Launches {
     for (const { first, count, use } of flag === 0 ? [] : args) {
       if (use === 'in' && (failure === 'READ_ONLY' || failure === 'PINNED')) continue;
       const flags = new Uint8Array(count);
-      this.manager.snapshot(first, new Uint32Array(count), new Uint32Array(count), flags);
+      this.manager.pages.snapshot(first, new Uint32Array(count), new Uint32Array(count), flags);
       const at = flags.findIndex((each) => (each & flag) !== 0);
       if (at !== -1) return first + at;
     }

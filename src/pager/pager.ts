@@ -472,11 +472,11 @@ export class Pager {
         return null;
       case 'dirty': {
         const { firstPage, count } = value as Requests['dirty']['in'];
-        return { runs: this.manager.dirty(firstPage, count).flatMap((run) => [run.first, run.count]) };
+        return { runs: this.manager.pages.dirty(firstPage, count).flatMap((run) => [run.first, run.count]) };
       }
       case 'young': {
         const { firstPage, count, clear } = value as Requests['young']['in'];
-        const runs = this.manager.young(firstPage, count, clear);
+        const runs = this.manager.pages.young(firstPage, count, clear);
         return { runs: runs.flatMap((run) => [run.first, run.count, run.processors]) };
       }
       case 'watch':
@@ -539,7 +539,7 @@ export class Pager {
   }
 
   private provide(token: number, page: number, count: number, target: number, urgent: boolean): Status {
-    const range = this.manager.state.va.rangeOfPage(page);
+    const range = this.clones.any ? this.manager.state.va.rangeOfPage(page) : undefined;
     if (range !== undefined && this.clones.has(range)) return this.clones.provide(range, token, page, count, target);
     if (this.providers.owns(page)) return this.providers.provide(token, page, count, target, urgent);
     return this.files.provide(token, page, count, target);
@@ -552,7 +552,7 @@ export class Pager {
       flags: new Uint8Array(count),
       providedBy: this.providedBy(firstPage),
     };
-    this.manager.snapshot(firstPage, report.nodes, report.access, report.flags);
+    this.manager.pages.snapshot(firstPage, report.nodes, report.access, report.flags);
     return report;
   }
 
@@ -620,7 +620,7 @@ export class Pager {
   private isAbsent(page: number): boolean {
     const nodes = new Uint32Array(1);
     const flags = new Uint8Array(1);
-    this.manager.snapshot(page, nodes, new Uint32Array(1), flags);
+    this.manager.pages.snapshot(page, nodes, new Uint32Array(1), flags);
     return nodes[0] === 0 && (flags[0] & ~PageState.ReadOnly) === PageState.Provided;
   }
 
@@ -662,7 +662,7 @@ export class Pager {
     const count = Math.min(wanted, room);
     const access = exclusive ? Access.Write : Access.Read;
     const who = exclusive ? 'exclusive access' : 'a prefetch';
-    const denied = exclusive ? this.manager.denial(firstPage, count, access, id) : null;
+    const denied = exclusive ? this.manager.pages.denial(firstPage, count, access, id) : null;
     if (denied !== null) {
       done(this.arrays.denialError(denied, firstPage, who));
       return;
@@ -700,7 +700,8 @@ export class Pager {
     if (device === undefined) return;
     this.launches.denied(device, page, write, reason);
     // Its pages cannot be moved any more, and its thread waits: the device is as good as dead, and must say so.
-    const hopeless = reason === 'OUT_OF_MEMORY' || reason === 'COPY_FAILED' || this.manager.isRemote(processor, page);
+    const hopeless =
+      reason === 'OUT_OF_MEMORY' || reason === 'COPY_FAILED' || this.manager.pages.isRemote(processor, page);
     if (hopeless) this.devices.kill(processor);
   }
 

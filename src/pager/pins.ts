@@ -70,7 +70,7 @@ export class Pins {
     const pin: Pin = { id, range, first, end, lock, done, reserved, held: false, lockedEnd: first, dropped: false };
     this.pins.set(id, pin);
     // A program that pins wants no faults; what files and sources gave stays theirs as long as nobody writes it.
-    const mayWrite = !range.provided && this.manager.denial(first, count, Access.Write, HOST) === null;
+    const mayWrite = !range.provided && this.manager.pages.denial(first, count, Access.Write, HOST) === null;
     const access = mayWrite ? Access.Write : Access.Read;
     this.requests.start(
       (request) => this.manager.acquire(request, HOST, first, count, access, true, true),

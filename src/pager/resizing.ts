@@ -149,8 +149,8 @@ export class Resizing {
     const within = bytes % PAGE_BYTES;
     const page = range.first + Math.floor(bytes / PAGE_BYTES);
     const flags = new Uint8Array(1);
-    if (within !== 0) this.manager.snapshot(page, new Uint32Array(1), new Uint32Array(1), flags);
-    if (within === 0 || this.manager.isZero(page) || (flags[0] & (PageState.Freed | PageState.Lost)) !== 0) {
+    if (within !== 0) this.manager.pages.snapshot(page, new Uint32Array(1), new Uint32Array(1), flags);
+    if (within === 0 || this.manager.pages.isZero(page) || (flags[0] & (PageState.Freed | PageState.Lost)) !== 0) {
       next(null);
       return;
     }
@@ -206,7 +206,7 @@ export class Resizing {
   private holesOf(range: Range, pages: number): Run[] {
     if (range.freedPages === 0) return [];
     const flags = new Uint8Array(pages);
-    this.manager.snapshot(range.first, new Uint32Array(pages), new Uint32Array(pages), flags);
+    this.manager.pages.snapshot(range.first, new Uint32Array(pages), new Uint32Array(pages), flags);
     const holes: Run[] = [];
     for (let page = 0; page < pages; page++) {
       if ((flags[page] & PageState.Freed) === 0) continue;

@@ -47,7 +47,7 @@ export class Rights {
   discard({ range: id, name, firstPage, count }: ArrayPages, done: Done): void {
     this.arrays.usable(id, name, 'discard a part of');
     // Nothing is forgotten when not all of it may be.
-    const denial = this.manager.denial(firstPage, count, Access.Write, DEVICE);
+    const denial = this.manager.pages.denial(firstPage, count, Access.Write, DEVICE);
     const refuse = (reason: NonNullable<typeof denial>): void => {
       const page = this.arrays.pageWith(reason, firstPage, count);
       done(this.arrays.denialError(reason, page, 'a discard', true));

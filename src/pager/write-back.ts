@@ -123,7 +123,7 @@ export class WriteBack {
   }
 
   private unflushed(file: FileRange, firstPage: number, count: number): WireError | null {
-    const changed = this.manager.changedRun(firstPage, firstPage + count, count);
+    const changed = this.manager.pages.changedRun(firstPage, firstPage + count, count);
     if (changed === null) return null;
     const { text, details } = this.arrays.placeOf(changed.first);
     const remedy = file.source.shared
@@ -147,7 +147,7 @@ export class WriteBack {
 
   private advance(pass: Pass): void {
     while (pass.running < RUNS && pass.failure === null) {
-      const run = this.manager.changedRun(pass.cursor, pass.end, RUN_PAGES);
+      const run = this.manager.pages.changedRun(pass.cursor, pass.end, RUN_PAGES);
       if (run === null) break;
       pass.cursor = run.first + run.count;
       pass.running++;
@@ -155,7 +155,7 @@ export class WriteBack {
     }
     if (pass.running > 0 || pass.ended) return;
     pass.ended = true;
-    const lost = this.manager.firstLost(pass.first, pass.end);
+    const lost = this.manager.pages.firstLost(pass.first, pass.end);
     if (lost !== -1) pass.failure ??= this.arrays.denialError('LOST', lost, 'a flush');
     if (pass.failure === null && pass.durable) this.makeDurable(pass);
     else pass.done(pass.bytes, pass.failure);

@@ -1,5 +1,8 @@
 /** Advice changes what moves and what it costs, never what is read: each kind of it by the figures, and the data byte for byte. */
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { type AddressSpace, type Device, i32, kernel, type ManagedArray, openSpace } from '../../src/index.js';
 import { runTests, sameData, test } from './suite.js';
 
@@ -146,7 +149,7 @@ test('a device that dies in place takes nothing along', async () => {
   await assert.rejects(run(device, x), { code: 'DEVICE_LOST' });
 });
 
-test('what is protected or freed is denied to a device in place, by name', async () => {
+test('what is protected is denied to a device that was in place, by name, and it goes on', async () => {
   await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }], checkInvariants: true });
   const [device] = space.devices;
   const expected = pattern(BLOCK_ELEMENTS, 4);
@@ -160,6 +163,32 @@ test('what is protected or freed is denied to a device in place, by name', async
     return true;
   });
   same(x.data, plusOne(expected));
+  assert.equal(x.attributes().runs[0].accessedBy[device.name], 'migrates');
+  await x.protect('readwrite');
+  await run(device, x);
+  assert.equal(x.attributes().runs[0].accessedBy[device.name], 'in place');
+  same(x.data, plusOne(plusOne(expected)));
+});
+
+test('a device in place that writes what may only be read fails its launch, and ends', async () => {
+  const path = join(mkdtempSync(join(tmpdir(), 'onemem-advice-')), 'words');
+  const expected = pattern(BLOCK_ELEMENTS, 5);
+  writeFileSync(path, expected);
+  await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }], checkInvariants: true });
+  const [device] = space.devices;
+  const x = space.fileArray(Int32Array, path);
+  x.advise({ accessedBy: device });
+  const write = kernel({ x: i32.in }, ({ x }) => {
+    (x as unknown as Int32Array)[7] = 1;
+  });
+  await assert.rejects(device.run(write, { x }, { size: 1 }), (error: { code?: string; message: string }) => {
+    assert.equal(error.code, 'ACCESS_DENIED');
+    assert.match(error.message, /elements 0 to 1023/);
+    return true;
+  });
+  await assert.rejects(device.run(write, { x }, { size: 1 }), { code: 'DEVICE_LOST' });
+  same(x.data, expected);
+  rmSync(dirname(path), { recursive: true });
 });
 
 for (const readMostly of [false, true]) {

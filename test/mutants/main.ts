@@ -46,8 +46,8 @@ function prepare(mutant: Mutant | undefined): string {
   return folder;
 }
 
-function simulate(folder: string, schedules: number): Promise<Outcome> {
-  const args = ['--schedules', `${schedules}`, '--first-seed', `${FIRST_SEED}`, '--jobs', '1', '--stop-after', '1'];
+function simulate(folder: string, first: number, schedules: number): Promise<Outcome> {
+  const args = ['--schedules', `${schedules}`, '--first-seed', `${first}`, '--jobs', '1', '--stop-after', '1'];
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [join(folder, 'test/simulation/main.js'), ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -66,7 +66,7 @@ function simulate(folder: string, schedules: number): Promise<Outcome> {
       const failure = /^seed (\d+) failed (.*)$/m.exec(output);
       if (failure !== null) resolve({ seed: Number(failure[1]), text: failure[2] });
       else if (signal === 'SIGKILL')
-        resolve({ seed: FIRST_SEED + schedules - 1, text: `by not ending within ${SECONDS} s` });
+        resolve({ seed: first + schedules - 1, text: `by not ending within ${SECONDS} s` });
       else if (code === 0) resolve({ seed: null, text: '' });
       else reject(new Error(`the simulation ended with ${code} and named no schedule:\n${output}`));
     });
@@ -76,7 +76,7 @@ function simulate(folder: string, schedules: number): Promise<Outcome> {
 async function attempt(mutant: Mutant | undefined, schedules: number): Promise<Outcome> {
   const folder = prepare(mutant);
   try {
-    return await simulate(folder, schedules);
+    return await simulate(folder, mutant?.firstSeed ?? FIRST_SEED, schedules);
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -102,7 +102,7 @@ for (const mutant of mutants) {
     console.log(`NOT CAUGHT  ${mutant.name}: ${schedules} schedules passed. ${mutant.why}`);
   } else {
     passed++;
-    console.log(`caught  ${mutant.name}: after ${seed - FIRST_SEED + 1} schedules, ${text}`);
+    console.log(`caught  ${mutant.name}: after ${seed - (mutant.firstSeed ?? FIRST_SEED) + 1} schedules, ${text}`);
   }
 }
 console.log(`${passed} passed, ${failed} failed`);

@@ -7,6 +7,8 @@ export interface Mutant {
   readonly replace: string;
   /** What it would do to a program. */
   readonly why: string;
+  /** Where to begin with schedules, for a mistake that few of them find; another change of the simulation may ask for another one. */
+  readonly firstSeed?: number;
 }
 
 export const mutants: readonly Mutant[] = [
@@ -85,6 +87,29 @@ export const mutants: readonly Mutant[] = [
     why: 'A page leaves while a file or a device without faults uses it.',
   },
   {
+    name: 'let what is held be what stands in for a denied page',
+    file: 'src/core/tasks.js',
+    find: 'if ((scratch[word] & mask[word]) !== 0)',
+    replace: 'if (false)',
+    why: 'A copy reads zeros where an array has content.',
+  },
+  {
+    name: 'push a block out from under a hold, for a page of it that was denied',
+    file: 'src/core/faults.js',
+    find: 'if (isHeld(block, processor.id))',
+    replace: 'if (false)',
+    firstSeed: 14_500,
+    why: 'A copy reads memory that has been given back.',
+  },
+  {
+    name: 'keep the holds of the dead',
+    file: 'src/core/state.js',
+    find: "if (state.processors[other]?.state === 'dead')",
+    replace: 'if (false)',
+    firstSeed: 4500,
+    why: 'Whoever waits for the end of a hold waits for ever.',
+  },
+  {
     name: 'let pages be written while they are written back',
     file: 'src/core/operation.js',
     find: `else if (operation.kind === 'clean')
@@ -122,7 +147,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'let a device die without a word to subscribers',
-    file: 'src/core/memory-manager.js',
+    file: 'src/core/departures.js',
     find: "commands.invalidate(page, end - first, 'migrate', id);",
     replace: ';',
     why: 'A shadow page table still has the pages of a device that is no more.',

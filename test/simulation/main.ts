@@ -9,6 +9,9 @@ import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { World } from './world.js';
 
+/** A schedule takes milliseconds. One that takes so long goes round in a circle. */
+const LIMIT_SECONDS = 20;
+
 interface Failure {
   readonly seed: number;
   readonly text: string;
@@ -19,6 +22,8 @@ interface Share {
   readonly count: number;
   readonly stride: number;
   readonly stopAfter: number;
+  /** The seed that is played now, for whoever watches. */
+  readonly playing: Int32Array;
 }
 
 /** What went wrong in the schedule, or null. */
@@ -39,15 +44,30 @@ function runSchedule(seed: number, tracer: ((text: string) => void) | null): Fai
 }
 
 function runShare(
-  { first, count, stride, stopAfter }: Share,
+  { first, count, stride, stopAfter, playing }: Share,
   report: (done: number, failure: Failure | null) => void,
 ): void {
   let failed = 0;
   for (let at = 0; at < count; at++) {
-    const failure = runSchedule(first + at * stride, null);
+    const seed = first + at * stride;
+    Atomics.store(playing, 0, seed);
+    const failure = runSchedule(seed, null);
     report(1, failure);
     if (failure !== null && ++failed >= stopAfter) return;
   }
+}
+
+/** Calls `stuck` when one seed is played for too long. */
+function watch(playing: Int32Array, stuck: (seed: number) => void): () => void {
+  let last = 0;
+  let seconds = 0;
+  const timer = setInterval(() => {
+    const seed = Atomics.load(playing, 0);
+    seconds = seed === last ? seconds + 1 : 0;
+    last = seed;
+    if (seed !== 0 && seconds === LIMIT_SECONDS) stuck(seed);
+  }, 1000);
+  return () => clearInterval(timer);
 }
 
 async function main(): Promise<void> {
@@ -92,13 +112,21 @@ async function main(): Promise<void> {
       count: Math.ceil((schedules - job) / jobs),
       stride: jobs,
       stopAfter: Number(values['stop-after']),
+      playing: new Int32Array(new SharedArrayBuffer(4)),
     };
     workers.push(
       new Promise((resolve, reject) => {
         const worker = new Worker(new URL(import.meta.url), { workerData: share });
         worker.on('message', ({ count, failures }: { count: number; failures: Failure[] }) => note(count, failures));
+        const unwatch = watch(share.playing, (seed) => {
+          note(1, [{ seed, text: `seed ${seed} failed by not ending within ${LIMIT_SECONDS} s` }]);
+          void worker.terminate();
+        });
         worker.on('error', reject);
-        worker.on('exit', () => resolve());
+        worker.on('exit', () => {
+          unwatch();
+          resolve();
+        });
       }),
     );
   }

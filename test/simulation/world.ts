@@ -3,7 +3,8 @@
  * of what memory must contain. Everything that happens is drawn from one seed.
  */
 import { checkInvariants } from '../../src/core/invariants.js';
-import { type LaunchArgument, MemoryManager } from '../../src/core/memory-manager.js';
+import type { LaunchArgument } from '../../src/core/launches.js';
+import { MemoryManager } from '../../src/core/memory-manager.js';
 import {
   Access,
   type Advice,
@@ -971,7 +972,7 @@ export class World implements Surroundings {
     const memory = this.usable();
     if (memory === null || !isProvided(memory)) return;
     const [from, pages] = this.pages(memory);
-    const run = this.manager.changedRun(from, from + pages, this.random.pick([1, 16, 700]));
+    const run = this.manager.pages.changedRun(from, from + pages, this.random.pick([1, 16, 700]));
     if (run === null) return;
     const { first, count } = run;
     memory.users++;
@@ -1325,7 +1326,10 @@ export class World implements Surroundings {
     const late = id === HOST && reason === 'FREED' && !write;
     this.checkReason(reason, page, id);
     if (late) return;
-    if (id !== HOST && (reason === 'OUT_OF_MEMORY' || reason === 'COPY_FAILED' || this.manager.isRemote(id, page))) {
+    if (
+      id !== HOST &&
+      (reason === 'OUT_OF_MEMORY' || reason === 'COPY_FAILED' || this.manager.pages.isRemote(id, page))
+    ) {
       this.condemned.add(id);
       return;
     }

@@ -1,0 +1,251 @@
+/** Launches: what a device needs before its kernel runs, keeps while it runs, and gives back afterwards. */
+import { createMask, isEmpty, size, WORDS } from './mask.js';
+import type { PageQueries } from './page-queries.js';
+import type { Requests } from './requests.js';
+import {
+  isRemote,
+  makeReady,
+  type Processor,
+  processorOf,
+  type Request,
+  releaseBacking,
+  type State,
+  unprotectAll,
+} from './state.js';
+import { Access, type DenyReason, PAGES_PER_BLOCK, type ProcessorId } from './types.js';
+import { noteUse } from './usage.js';
+import type { Block, TaskKind } from './va-block.js';
+import type { Range } from './va-space.js';
+
+/** How a launch uses one range of pages. */
+export interface LaunchArgument {
+  readonly first: number;
+  readonly count: number;
+  readonly use: 'in' | 'out' | 'inout';
+}
+
+/** Each block of another memory splits a mapping of the processor's, of which the kernel allows 65,530. */
+const REMOTE_BLOCKS = 8192;
+
+interface Launch {
+  readonly id: number;
+  readonly processor: ProcessorId;
+  /** The processor itself, since its number may have been given to another one when the launch ends. */
+  readonly owner: Processor | undefined;
+  readonly arguments: readonly LaunchArgument[];
+  stage: 'emptying' | 'gathering' | 'running';
+  outstanding: number;
+  failure: DenyReason | null;
+  /** Blocks that are still to be gathered, the last one first. */
+  blocks: number[];
+  /** Requests whose holds are the launch's. */
+  readonly held: Request[];
+}
+
+/** The blocks that the arguments lie in, the highest first. */
+function blocksOf(args: readonly { first: number; count: number }[]): number[] {
+  const blocks = new Set<number>();
+  for (const { first, count } of args) {
+    if (count === 0) continue;
+    const last = Math.floor((first + count - 1) / PAGES_PER_BLOCK);
+    for (let block = Math.floor(first / PAGES_PER_BLOCK); block <= last; block++) blocks.add(block);
+  }
+  return [...blocks].sort((a, b) => b - a);
+}
+
+function isUnadvised(range: Range): boolean {
+  return range.advice.isUniform && range.advice.at(0).accessedBy === 0;
+}
+
+/**
+ * Whether some pages of the block are denied to kernels. Then it migrates: in host memory that is reached in place nothing could stand
+ * in for a page, and the device would have to end. What nobody may write, since its range was made so, is reached in place all the same.
+ */
+function mayBeDenied(block: Block): boolean {
+  for (let word = 0; word < WORDS; word++) {
+    const unwritable = block.range.writable ? block.unwritable[word] : 0;
+    if ((block.unreadable[word] | unwritable | block.freed[word] | block.lost[word]) !== 0) return true;
+  }
+  return false;
+}
+
+export class Launches {
+  private readonly launches = new Map<number, Launch>();
+  /** Requests made for a launch. */
+  private readonly inner = new Map<number, Launch>();
+
+  constructor(
+    private readonly state: State,
+    private readonly requests: Requests,
+    private readonly pages: PageQueries,
+    private readonly run: () => void,
+  ) {}
+
+  /** Puts memory where it was advised to be (accessedBy). At most REMOTE_BLOCKS blocks of a processor at a time: the others migrate. */
+  arrange(id: number, processor: ProcessorId, parts: readonly { first: number; count: number }[]): void {
+    const { state } = this;
+    if (!state.inPlace) {
+      state.commands.requestDone(id, 0, null);
+      return;
+    }
+    const owner = processorOf(state, processor);
+    const request = this.requests.open(id, 'attach', processor);
+    for (const index of owner.description.coherent === true ? blocksOf(parts) : []) {
+      const range = state.va.rangeOfPage(index * PAGES_PER_BLOCK);
+      const block = range === undefined || isUnadvised(range) ? state.va.blocks.get(index) : state.va.block(index);
+      if (block === undefined) continue;
+      const { accessedBy, preferred } = block.advice;
+      const advised = ((accessedBy >>> processor) & 1) !== 0 && preferred !== processor;
+      const wanted = advised && !mayBeDenied(block);
+      if (wanted === isRemote(block, processor)) continue;
+      if (wanted && owner.remoteBlocks >= REMOTE_BLOCKS) continue;
+      if (wanted) owner.remoteBlocks++;
+      this.requests.addTask(block, request, createMask().fill(-1), wanted ? 'attach' : 'separate');
+    }
+    this.requests.close(request);
+  }
+
+  begin(id: number, processor: ProcessorId, args: readonly LaunchArgument[]): void {
+    const owner = this.state.processors[processor];
+    const launch: Launch = {
+      id,
+      processor,
+      owner,
+      arguments: args,
+      stage: 'emptying',
+      outstanding: 1,
+      failure: owner?.state === 'alive' ? null : 'LOST',
+      blocks: [],
+      held: [],
+    };
+    this.launches.set(id, launch);
+    // Nothing is emptied for a launch that could not write it then.
+    for (const { use, first, count } of args) {
+      if (use === 'out' && count > 0) launch.failure ??= this.pages.denial(first, count, Access.Write, processor);
+    }
+    if (launch.failure === null) {
+      for (const { use, first, count } of args) if (use === 'out') this.ask(launch, 'zero', first, count, Access.None);
+    }
+    launch.outstanding--;
+    this.advance(launch);
+    this.run();
+  }
+
+  end(id: number): void {
+    const launch = this.launches.get(id);
+    if (launch === undefined) return;
+    this.launches.delete(id);
+    const processor = launch.owner;
+    if (processor === undefined || processor !== this.state.processors[launch.processor]) return;
+    this.state.effort++;
+    this.endHolds(launch);
+    if (processor.state === 'dead') return;
+    // Until now it was used, whoever asked meanwhile.
+    if (launch.stage === 'running' && launch.failure === null) noteUse(this.state, launch.processor, launch.arguments);
+    const { intents } = processor;
+    for (let index = intents.length - 1; index >= 0; index--)
+      if (intents[index].launch === id) intents.splice(index, 1);
+    this.dropScratch(processor);
+    unprotectAll(this.state, processor);
+    this.run();
+  }
+
+  /**
+   * Pages that a launch on a device without faults needs at once. Whole blocks count, since what else the device has of a
+   * block that it holds cannot be taken from it meanwhile.
+   */
+  pagesOf(args: readonly LaunchArgument[]): number {
+    let pages = 0;
+    for (const index of blocksOf(args)) {
+      const block = this.state.va.block(index);
+      if (block !== undefined) pages += size(block.inside);
+    }
+    return pages;
+  }
+
+  /** The processor has died, and its launches with it. */
+  lost(processor: Processor): void {
+    for (const launch of this.launches.values()) {
+      if (launch.owner !== processor) continue;
+      if (launch.stage === 'running') this.endHolds(launch);
+      launch.failure ??= 'LOST';
+    }
+  }
+
+  /** Something that was asked for a launch is there, or will never be. */
+  answered(request: Request): void {
+    const launch = this.inner.get(request.id);
+    if (launch === undefined) throw new Error(`request ${request.id} is no launch's`);
+    this.inner.delete(request.id);
+    launch.failure ??= request.failure;
+    if (request.held > 0) launch.held.push(request);
+    launch.outstanding--;
+    this.advance(launch);
+  }
+
+  private ask(launch: Launch, kind: TaskKind, first: number, count: number, access: Access): void {
+    const id = this.requests.newInner();
+    this.inner.set(id, launch);
+    launch.outstanding++;
+    const { processor } = launch;
+    this.requests.ask({ id, kind, processor, first, count, access, map: true, hold: kind === 'present' });
+  }
+
+  /** Takes a launch as far as it gets: first `out` is emptied, then a device without faults gathers block by block. */
+  private advance(launch: Launch): void {
+    const { owner } = launch;
+    if (launch.outstanding > 0 || launch.stage === 'running') return;
+    if (owner === undefined || owner.state !== 'alive') launch.failure ??= 'LOST';
+    if (launch.stage === 'emptying' && owner !== undefined && launch.failure === null) {
+      launch.stage = 'gathering';
+      for (const { first, count, use } of launch.arguments) {
+        owner.intents.push({ launch: launch.id, first, end: first + count, write: use !== 'in' });
+      }
+      noteUse(this.state, launch.processor, launch.arguments);
+      if (!owner.description.faults) launch.blocks = blocksOf(launch.arguments);
+    }
+    while (launch.failure === null && launch.blocks.length > 0) {
+      this.gather(launch, launch.blocks.pop() as number);
+      if (launch.outstanding > 0) return;
+    }
+    launch.stage = 'running';
+    if (launch.failure !== null) this.endHolds(launch);
+    for (const request of launch.held) this.state.holds += request.held;
+    this.state.commands.requestDone(launch.id, 0, launch.failure);
+  }
+
+  /**
+   * Asks for all that the launch uses of one block, what it writes first: whoever holds a block for reading and then wants
+   * to write it would wait for another one that does the same.
+   */
+  private gather(launch: Launch, block: number): void {
+    launch.outstanding++;
+    for (const access of [Access.Write, Access.Read]) {
+      for (const argument of launch.arguments) {
+        if ((argument.use === 'in' ? Access.Read : Access.Write) !== access) continue;
+        const first = Math.max(argument.first, block * PAGES_PER_BLOCK);
+        const end = Math.min(argument.first + argument.count, (block + 1) * PAGES_PER_BLOCK);
+        if (first < end) this.ask(launch, 'present', first, end - first, access);
+      }
+    }
+    launch.outstanding--;
+  }
+
+  private endHolds(launch: Launch): void {
+    for (const request of launch.held) {
+      if (launch.stage === 'running' && launch.failure === null) this.state.holds -= request.held;
+      this.requests.dropHolds(request);
+    }
+    launch.held.length = 0;
+  }
+
+  private dropScratch(processor: Processor): void {
+    for (const block of processor.scratchBlocks) {
+      const residence = block.residences[processor.id];
+      if (residence === undefined || isEmpty(residence.scratch)) continue;
+      releaseBacking(this.state, block, processor, residence.scratch.slice());
+      makeReady(this.state, block);
+    }
+    processor.scratchBlocks.clear();
+  }
+}

@@ -1,0 +1,171 @@
+/** What is known of pages, for those who drive the manager: nothing here changes anything, and nothing faults. */
+import { clear, createMask, has, next, nextAbsent } from './mask.js';
+import { isProvided } from './operation.js';
+import { isRemote, type State } from './state.js';
+import { Access, type DenyReason, HOST, PAGES_PER_BLOCK, PageState, type ProcessorId } from './types.js';
+import { dirtyRuns, type UsedPages, youngRuns } from './usage.js';
+import { changedPages } from './va-block.js';
+
+export class PageQueries {
+  constructor(private readonly state: State) {}
+
+  /** Whether the page's content is what its provider gives: nobody has written, emptied, freed or lost it. */
+  isInherited(page: number): boolean {
+    const block = this.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
+    const range = this.state.va.rangeOfPage(page);
+    if (block === undefined || range === undefined) return range?.provided === true;
+    const inBlock = page % PAGES_PER_BLOCK;
+    return isProvided(block, inBlock) && !has(block.dirty, inBlock) && !has(block.lost, inBlock);
+  }
+
+  /** Whether something is under way in the page's block. */
+  isMoving(page: number): boolean {
+    const block = this.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
+    return block !== undefined && block.operation !== null;
+  }
+
+  isLost(page: number): boolean {
+    const block = this.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
+    return block !== undefined && has(block.lost, page % PAGES_PER_BLOCK);
+  }
+
+  /** Whether the page is known to be zero without a look at it. */
+  isZero(page: number): boolean {
+    const block = this.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
+    const range = this.state.va.rangeOfPage(page);
+    if (block === undefined) return range !== undefined && !range.provided;
+    const inBlock = page % PAGES_PER_BLOCK;
+    return !isProvided(block, inBlock) && !has(block.dirty, inBlock) && !has(block.lost, inBlock);
+  }
+
+  /** Whether the processor reaches host memory in place at this page. */
+  isRemote(id: ProcessorId, page: number): boolean {
+    const block = this.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
+    return block !== undefined && isRemote(block, id);
+  }
+
+  /** How far the processor reaches host memory in place in pages [first, end). */
+  remoteness(id: ProcessorId, first: number, end: number): 'in place' | 'partly' | 'migrates' {
+    let some = false;
+    let all = true;
+    for (let index = Math.floor(first / PAGES_PER_BLOCK); index * PAGES_PER_BLOCK < end; index++) {
+      const block = this.state.va.blocks.get(index);
+      if (block !== undefined && isRemote(block, id)) some = true;
+      else all = false;
+    }
+    return some ? (all ? 'in place' : 'partly') : 'migrates';
+  }
+
+  /** Whether these pages may be used so, by what is known now: why not, or null. */
+  denial(first: number, count: number, access: Access, processor: ProcessorId): DenyReason | null {
+    const { state } = this;
+    const range = state.va.rangeOfPage(first);
+    if (range === undefined) return 'OUTSIDE';
+    let reason: DenyReason | null = null;
+    range.protection.each(first - range.first, first - range.first + count, (_from, _to, allowed) => {
+      if (allowed < Access.Read) reason = 'NO_ACCESS';
+      else if (allowed < access) reason ??= 'READ_ONLY';
+    });
+    if (reason !== null || access !== Access.Write || processor === HOST) return reason;
+    for (let page = first; page < first + count; page++) {
+      const block = state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
+      if (block !== undefined && has(block.pinned, page % PAGES_PER_BLOCK)) return 'PINNED';
+    }
+    return null;
+  }
+
+  /**
+   * The first run of pages in [first, end) that differ from what their provider would give, of at most `longest` pages. Lost pages
+   * do not count, since nobody has them. Null: there is none.
+   */
+  changedRun(first: number, end: number, longest: number): { first: number; count: number } | null {
+    const { blocks } = this.state.va;
+    const { maskA } = this.state;
+    const all = createMask().fill(-1);
+    let begin = -1;
+    for (let page = first; page < end; ) {
+      const index = Math.floor(page / PAGES_PER_BLOCK);
+      const base = index * PAGES_PER_BLOCK;
+      const block = blocks.get(index);
+      if (block === undefined) clear(maskA);
+      else changedPages(block, all, maskA);
+      if (begin === -1) {
+        const found = base + next(maskA, page - base);
+        if (found < Math.min(base + PAGES_PER_BLOCK, end)) begin = found;
+        page = found;
+        if (begin === -1) continue;
+      }
+      const limit = Math.min(begin + longest, end);
+      const after = Math.min(base + nextAbsent(maskA, page - base), limit);
+      if (after < base + PAGES_PER_BLOCK || after === limit) return { first: begin, count: after - begin };
+      page = after;
+    }
+    return begin === -1 ? null : { first: begin, count: end - begin };
+  }
+
+  /** The first page in [first, end) whose only copy was on a device that died, or -1. */
+  firstLost(first: number, end: number): number {
+    for (let page = first; page < end; ) {
+      const index = Math.floor(page / PAGES_PER_BLOCK);
+      const base = index * PAGES_PER_BLOCK;
+      const block = this.state.va.blocks.get(index);
+      const found = block === undefined ? PAGES_PER_BLOCK : next(block.lost, page - base);
+      if (found < PAGES_PER_BLOCK) return base + found < end ? base + found : -1;
+      page = base + PAGES_PER_BLOCK;
+    }
+    return -1;
+  }
+
+  /**
+   * Reports page states without faulting: for each page `nodes` gets a bit for each node that has its content, `access` two
+   * bits for each processor's right, `flags` bits of PageState. Lengths are the number of pages.
+   */
+  snapshot(first: number, nodes: Uint32Array, access: Uint32Array, flags: Uint8Array): void {
+    const { state } = this;
+    for (let at = 0; at < nodes.length; at++) {
+      const page = first + at;
+      nodes[at] = access[at] = flags[at] = 0;
+      const block = state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
+      const range = state.va.rangeOfPage(page);
+      if (range !== undefined) {
+        const right = range.protection.at(page - range.first);
+        if (right === Access.None) flags[at] = PageState.NoAccess | PageState.ReadOnly;
+        else if (right === Access.Read) flags[at] = PageState.ReadOnly;
+      }
+      if (block === undefined) {
+        if (range?.provided === true) flags[at] |= PageState.Provided;
+        continue;
+      }
+      const inBlock = page % PAGES_PER_BLOCK;
+      let resident = 0;
+      for (let node = 0; node < block.residences.length; node++) {
+        const residence = block.residences[node];
+        if (residence !== undefined && has(residence.resident, inBlock)) resident |= 1 << node;
+      }
+      let rights = 0;
+      for (let id = 0; id < block.mappings.length; id++) {
+        const mapping = block.mappings[id];
+        if (mapping === undefined) continue;
+        if (has(mapping.writable, inBlock)) rights |= Access.Write << (id * 2);
+        else if (has(mapping.mapped, inBlock)) rights |= Access.Read << (id * 2);
+      }
+      nodes[at] = resident;
+      access[at] = rights;
+      if (has(block.freed, inBlock)) flags[at] |= PageState.Freed;
+      if (has(block.lost, inBlock)) flags[at] |= PageState.Lost;
+      if (has(block.dirty, inBlock)) flags[at] |= PageState.Dirty;
+      if (has(block.pinned, inBlock)) flags[at] |= PageState.Pinned;
+      if (block.range.provided && !has(block.blank, inBlock)) flags[at] |= PageState.Provided;
+    }
+  }
+
+  /** Runs of these pages that may differ from what their provider, or zero, would give. Lost pages are not among them. */
+  dirty(first: number, count: number): { first: number; count: number }[] {
+    return dirtyRuns(this.state, first, first + count);
+  }
+
+  /** The blocks that hold some of these pages and were used since that was last asked, and by whom. */
+  young(first: number, count: number, clear: boolean): UsedPages[] {
+    return youngRuns(this.state, first, count, clear);
+  }
+}

@@ -1,0 +1,195 @@
+/** What is asked for over a range of pages: one task a block, a few blocks at a time. */
+import { addRun, createMask, equals, type Mask } from './mask.js';
+import { makeReady, processorOf, type Request, type State } from './state.js';
+import { Access, type DenyReason, HOST, PAGES_PER_BLOCK, type ProcessorId } from './types.js';
+import type { Block, Task, TaskKind } from './va-block.js';
+
+/** Blocks of one request that are worked on at once: enough to keep an engine busy, few enough not to bury a fault. */
+const BLOCKS_AT_ONCE = 4;
+
+export interface AcquireOptions {
+  /** The processor wants the pages for itself, for atomic operations; subscribers are told so. */
+  readonly exclusive?: boolean;
+  /** Other pages wait for these: what was asked for before does not hold this up. */
+  readonly ahead?: boolean;
+}
+
+/** What is asked for; what is left out is not wanted. */
+interface Wanted extends AcquireOptions {
+  readonly id: number;
+  readonly kind: TaskKind;
+  /** The host unless said otherwise. */
+  readonly processor?: ProcessorId;
+  readonly first: number;
+  readonly count: number;
+  readonly access?: Access;
+  readonly map?: boolean;
+  readonly hold?: boolean;
+}
+
+/** The pages of [first, end) that lie in a block. */
+function blockMask(index: number, first: number, end: number): Mask {
+  const mask = createMask();
+  const from = Math.max(first - index * PAGES_PER_BLOCK, 0);
+  const to = Math.min(end - index * PAGES_PER_BLOCK, PAGES_PER_BLOCK);
+  addRun(mask, from, to - from);
+  return mask;
+}
+
+export class Requests {
+  private nextInner = -1;
+  /** For a block that says what became of a task. */
+  readonly taskDone = (task: Task, pages: number, failure: DenyReason | null): void =>
+    this.onTaskDone(task, pages, failure);
+
+  constructor(
+    private readonly state: State,
+    /** A request has ended that the core made for itself; of all others their owners are told by a command. */
+    private readonly innerDone: (request: Request) => void,
+    /** Goes on with the blocks that are ready. */
+    private readonly run: () => void,
+  ) {}
+
+  /** A number for a request of the core's own: these are below zero. */
+  newInner(): number {
+    return this.nextInner--;
+  }
+
+  /** Asks for pages. */
+  ask({ first, count, ...wanted }: Wanted): void {
+    const request = this.record({ first, end: first + count, ...wanted });
+    this.issue(request, 1);
+    this.close(request);
+  }
+
+  /** Begins a request whose tasks its owner adds one by one; `close` must follow. */
+  open(id: number, kind: TaskKind, processor: ProcessorId): Request {
+    return this.record({ id, kind, processor });
+  }
+
+  /** All that can be handed out now has been. */
+  close(request: Request): void {
+    request.outstanding--;
+    this.settle(request);
+    this.run();
+  }
+
+  /** It counts as one task itself, so that it does not end before it has been handed out. */
+  private record(wanted: Pick<Request, 'id' | 'kind'> & Partial<Request>): Request {
+    const request: Request = {
+      processor: HOST,
+      access: Access.None,
+      map: false,
+      hold: false,
+      exclusive: false,
+      ahead: false,
+      first: 0,
+      end: 0,
+      cursor: wanted.first ?? 0,
+      outstanding: 1,
+      pages: 0,
+      held: 0,
+      failure: null,
+      ...wanted,
+    };
+    this.state.effort++;
+    this.state.requests.set(request.id, request);
+    return request;
+  }
+
+  /** Ends a hold that `acquire` with the same arguments took. One that failed holds nothing and needs none. */
+  release(processor: ProcessorId, first: number, count: number, access: Access): void {
+    const last = Math.floor((first + count - 1) / PAGES_PER_BLOCK);
+    if (count > 0) {
+      for (let block = Math.floor(first / PAGES_PER_BLOCK); block <= last; block++) {
+        if (this.dropHold(processor, block, first, first + count, access)) this.state.holds--;
+      }
+    }
+    this.run();
+  }
+
+  /**
+   * Hands out the next blocks of a request. One that holds its blocks takes them one by one and upwards, as all others do:
+   * two that want the same blocks then never have what the other waits for.
+   */
+  private issue(request: Request, guards = 0): void {
+    const { state } = this;
+    const atOnce = (request.hold ? 1 : BLOCKS_AT_ONCE) + guards;
+    while (request.cursor < request.end && request.outstanding < atOnce) {
+      if (request.kind === 'present' && state.processors[request.processor]?.state !== 'alive')
+        request.failure ??= 'LOST';
+      if (request.failure === 'LOST' || (request.hold && request.failure !== null)) {
+        request.cursor = request.end;
+        break;
+      }
+      const index = Math.floor(request.cursor / PAGES_PER_BLOCK);
+      const start = request.cursor - index * PAGES_PER_BLOCK;
+      const end = Math.min(request.end - index * PAGES_PER_BLOCK, PAGES_PER_BLOCK);
+      request.cursor = index * PAGES_PER_BLOCK + end;
+      const unseen = request.kind === 'protect' || request.kind === 'guard';
+      // A block that nobody has touched learns of these when it is made.
+      if (unseen && !state.va.blocks.has(index) && state.va.rangeOfPage(index * PAGES_PER_BLOCK + start) !== undefined)
+        continue;
+      const block = state.va.block(index);
+      if (block === undefined) {
+        request.failure ??= 'OUTSIDE';
+        continue;
+      }
+      this.addTask(block, request, blockMask(index, request.first, request.end));
+    }
+  }
+
+  addTask(block: Block, request: Request, mask: Mask, kind = request.kind): void {
+    const { processor, access, map, hold, exclusive, id } = request;
+    request.outstanding++;
+    // Who writes back holds the pages already: what waits for the end of holds must not stand in his way.
+    const ahead = request.ahead || kind === 'clean';
+    block.tasks.push({ kind, mask, processor, access, map, hold, exclusive, ahead, request: id, written: false });
+    makeReady(this.state, block);
+  }
+
+  private onTaskDone(task: Task, pages: number, failure: DenyReason | null): void {
+    const request = this.state.requests.get(task.request);
+    if (request === undefined) return;
+    request.pages += pages;
+    request.failure ??= failure;
+    request.outstanding--;
+    this.issue(request);
+    this.settle(request);
+  }
+
+  private settle(request: Request): void {
+    if (request.outstanding > 0 || request.cursor < request.end) return;
+    const { state } = this;
+    state.requests.delete(request.id);
+    if (request.id < 0) {
+      this.innerDone(request);
+      return;
+    }
+    if (request.hold && request.failure === null) state.holds += request.held;
+    else if (request.held > 0) this.dropHolds(request);
+    state.commands.requestDone(request.id, request.pages, request.failure);
+  }
+
+  /** Ends the holds that a request took, which are on its blocks from the first on. */
+  dropHolds(request: Request): void {
+    const first = Math.floor(request.first / PAGES_PER_BLOCK);
+    for (let block = first; block < first + request.held; block++)
+      this.dropHold(request.processor, block, request.first, request.end, request.access);
+    request.held = 0;
+  }
+
+  private dropHold(id: ProcessorId, index: number, first: number, end: number, access: Access): boolean {
+    const { state } = this;
+    const block = state.va.blocks.get(index);
+    const mapping = block?.mappings[id];
+    if (block === undefined || mapping === undefined) return false;
+    const mask = blockMask(index, first, end);
+    const at = mapping.holds.findIndex((hold) => hold.access === access && equals(hold.mask, mask));
+    if (at === -1) return false;
+    mapping.holds.splice(at, 1);
+    makeReady(state, block);
+    processorOf(state, id).pump = true;
+    return true;
+  }
+}
