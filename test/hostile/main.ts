@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { Watchdog } from '../watchdog.js';
 
 /** A sequence takes milliseconds; one that takes this long hangs, and has not said so itself. */
 const SILENCE_SECONDS = 45;
@@ -39,19 +40,9 @@ const child = spawn(process.execPath, ['--enable-source-maps', work, String(seed
 });
 let output = '';
 let errors = '';
-let reason = '';
-let watchdog: NodeJS.Timeout | undefined;
-function watch(): void {
-  clearTimeout(watchdog);
-  watchdog = setTimeout(() => {
-    reason = `nothing happened for ${SILENCE_SECONDS} s`;
-    // Its devices are in its process group, and end with it.
-    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-  }, SILENCE_SECONDS * 1000);
-}
-watch();
+const watchdog = new Watchdog(child, SILENCE_SECONDS);
 const [, stdout, stderr, progress] = child.stdio as unknown as Readable[];
-progress.on('data', watch);
+progress.on('data', () => watchdog.heard());
 stdout.setEncoding('utf8').on('data', (text: string) => {
   output += text;
   process.stdout.write(text);
@@ -61,12 +52,12 @@ stderr.setEncoding('utf8').on('data', (text: string) => {
   process.stdout.write(text);
 });
 child.on('close', (code, signal) => {
-  clearTimeout(watchdog);
+  watchdog.stop();
   const silent = errors === '';
   const good = code === 0 && silent && output.includes(' sequences are done, ');
   if (!good) {
     const how = signal === null ? `exit code ${code}` : `ended by ${signal}`;
-    console.log(`FAIL: ${reason || how}${silent ? '' : ', with lines on standard error'}. The last calls:`);
+    console.log(`FAIL: ${watchdog.reason || how}${silent ? '' : ', with lines on standard error'}. The last calls:`);
     const lines = readFileSync(log, 'utf8').trimEnd().split('\n');
     console.log(lines.slice(-LOG_LINES).join('\n').replace(/^/gm, '     '));
     const last = lines.findLast((line) => line.startsWith('sequence '));

@@ -11,6 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { Watchdog } from '../watchdog.js';
 
 /** A round takes seconds; one that takes this long hangs. */
 const SILENCE_SECONDS = 90;
@@ -48,20 +49,10 @@ const child = spawn(process.execPath, [...FLAGS, work, String(seed), String(minu
   env: ENVIRONMENT,
 });
 let output = '';
-let reason = '';
-let watchdog: NodeJS.Timeout | undefined;
-function watch(): void {
-  clearTimeout(watchdog);
-  watchdog = setTimeout(() => {
-    reason = `nothing happened for ${SILENCE_SECONDS} s`;
-    // Its devices are in its process group, and end with it.
-    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-  }, SILENCE_SECONDS * 1000);
-}
-watch();
+const watchdog = new Watchdog(child, SILENCE_SECONDS);
 for (const stream of [child.stdout, child.stderr]) {
   stream.setEncoding('utf8').on('data', (text: string) => {
-    watch();
+    watchdog.heard();
     // What the devices write that are made to fail.
     const told = text.replace(/^.*--no-such-option-for-the-soak is not allowed.*\n/gm, '');
     output += told;
@@ -69,11 +60,11 @@ for (const stream of [child.stdout, child.stderr]) {
   });
 }
 child.on('close', (code, signal) => {
-  clearTimeout(watchdog);
+  watchdog.stop();
   const good = code === 0 && output.includes('the work is done\n');
   if (!good) {
     console.log(
-      `FAIL: ${reason || (signal === null ? `exit code ${code}` : `ended by ${signal}`)}. The last that it did:`,
+      `FAIL: ${watchdog.reason || (signal === null ? `exit code ${code}` : `ended by ${signal}`)}. The last that it did:`,
     );
     console.log(readFileSync(log, 'utf8').trimEnd().split('\n').slice(-LOG_LINES).join('\n').replace(/^/gm, '     '));
     console.log(`again: npm run -s soak -- --minutes ${minutes.toFixed(2)} --seed ${seed}`);
