@@ -202,6 +202,13 @@ export class Devices {
     };
   }
 
+  /** Devices that have a process, and with it a descriptor to read faults from. */
+  get processes(): number {
+    let count = 0;
+    for (let place = 0; place < this.places.length; place++) if (this.places[place]?.process != null) count++;
+    return count;
+  }
+
   /** Takes the faults that wait; returns how many there were. */
   readFaults(): number {
     let found = 0;

@@ -56,6 +56,7 @@ import {
 import { Providers } from './providers.js';
 import { Resizing } from './resizing.js';
 import { Rights } from './rights.js';
+import { Spin } from './spin.js';
 import { type OperationDone, Streams } from './streams.js';
 import { Uses } from './uses.js';
 import { toWire, wireError } from './wire.js';
@@ -65,11 +66,6 @@ import { WriteBack } from './write-back.js';
 const SLEEP_MS = 200;
 /** The same while a provider works, so that its end is seen soon. */
 const SHORT_SLEEP_MS = 10;
-/**
- * Looks at the faults before it sleeps, about 6 us: a thread that was just answered often faults again within microseconds. More
- * looks gained nothing across CPUs, and cost a device's thread on the same CPU up to 20 us before it could run.
- */
-const SPINS = 12;
 /** Fault messages in a row after which requests get a look, too. */
 const FAULTS_IN_A_ROW = 256;
 /** How many faults a step of a device in this thread counts as: it may take as long as so many. */
@@ -110,6 +106,7 @@ export class Pager {
   private readonly later: (() => void)[] = [];
   /** Turns of the event loop that are needed, to see processes end. */
   private loopTurns = 0;
+  private readonly spin = new Spin();
   /** There was more to do than is done in a row. */
   private more = false;
   private closing: (() => void) | null = null;
@@ -304,7 +301,8 @@ export class Pager {
   /** Serves faults and moves queued pieces until there is nothing to do for a moment. */
   private serveFaults(): void {
     let served = 0;
-    for (let spin = 0; spin < SPINS && served < FAULTS_IN_A_ROW && !this.finished; spin++) {
+    const looks = this.spin.looks(1 + this.devices.processes);
+    for (let look = 0; look < looks && served < FAULTS_IN_A_ROW && !this.finished; look++) {
       let found = this.hostDriver.readFaults() + this.devices.readFaults();
       if (this.router.step()) found++;
       if (this.copies.step()) found++;
@@ -314,7 +312,8 @@ export class Pager {
       this.settle();
       if (found > 0) {
         served += found;
-        spin = -1;
+        this.spin.found(look);
+        look = -1;
       }
     }
     this.more = served >= FAULTS_IN_A_ROW;
@@ -324,7 +323,8 @@ export class Pager {
   private wait(): boolean {
     Atomics.add(this.control, Control.Heartbeat, 1);
     if (Atomics.load(this.control, Control.Stop) === 1) this.stop();
-    this.devices.look(performance.now());
+    const now = performance.now();
+    this.devices.look(now);
     this.streams.look(threadExists);
     this.notifiers.look(threadExists);
     this.notifiers.flush();
@@ -338,6 +338,7 @@ export class Pager {
       this.launches.loading + this.notifiers.loading > 0;
     const sleep = this.devices.sleepMs(this.providers.active ? SHORT_SLEEP_MS : SLEEP_MS);
     if (this.poller.wait(working ? 0 : sleep) === 0) return false;
+    if (!working && this.poller.readyAt(WAKE_SLOT) === 0) this.spin.slept(performance.now() - now);
     if (this.devices.poll()) this.loopTurns = REAPING_TURNS;
     if (this.poller.readyAt(WAKE_SLOT) !== 0) {
       drainEventfd(this.options.wakeFd);
