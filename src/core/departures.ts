@@ -99,10 +99,10 @@ export class Departures {
     for (const block of state.va.blocks.values()) {
       const mapping = block.mappings[id];
       if (mapping !== undefined) state.holds -= mapping.holds.length;
-      // What could not be brought home, because every copy failed, goes with the processor.
-      loseNode(state, block, processor);
-      // It may have reached host memory in place until now, of which nothing had to come home.
+      // It may have reached host memory in place until now, of which nothing had to come home, and have what could not be brought
+      // home, because every copy failed: that goes with the processor.
       this.dropMappings(block, id);
+      loseNode(state, block, processor);
       block.residences[id] = undefined;
       block.mappings[id] = undefined;
       block.remote &= ~(1 << id);

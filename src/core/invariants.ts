@@ -174,9 +174,7 @@ function checkNobodyForgotten(state: State): void {
         fail(block, mapping.urgentPage, `processor ${id} waits and nothing is under way for it (invariant 6)`);
       }
     }
-    const left = block.tasks.find(
-      (task) => (task.kind !== 'home' && task.kind !== 'attach') || !state.parked.has(block.index),
-    );
+    const left = block.tasks.find((task) => task.kind !== 'home' || !state.parked.has(block.index));
     if (left !== undefined) fail(block, 0, `a task (${left.kind}) is left and nothing is under way`);
   }
 }

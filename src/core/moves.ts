@@ -199,10 +199,7 @@ export function sendHome(state: State, block: Block, task: Task): Outcome {
   // Its threads have ended, so that nobody needs what stood in for pages that they were denied.
   if (!isEmpty(residence.scratch)) releaseBacking(state, block, processor, residence.scratch.slice());
   if (residence.backedCount === 0) return 'done';
-  if (!evictBlock(state, block, processor)) {
-    if (waitForMemory(state, block, processorOf(state, HOST)) === 'stuck') state.parked.append(block.index);
-    return 'blocked';
-  }
+  if (!evictBlock(state, block, processor)) return waitForMemory(state, block, processorOf(state, HOST));
   block.spareOperation.task = task;
   return 'started';
 }

@@ -105,6 +105,11 @@ export function switchMemory(state: State, block: Block, task: Task): Outcome {
   }
   if (on) {
     const left = sendHome(state, block, task);
+    if (left === 'stuck') {
+      // The host has no room for what would have to come home: then the block goes on migrating.
+      processor.remoteBlocks--;
+      return 'done';
+    }
     if (left !== 'done') return left;
   }
   const mask = state.needed;

@@ -20,7 +20,12 @@ import { type Block, changedPages, type Operation, type Task } from './va-block.
 const NOBODY_AT_ALL = -1;
 
 export function doTask(state: State, block: Block, task: Task): Outcome {
-  if (task.kind === 'home') return sendHome(state, block, task);
+  if (task.kind === 'home') {
+    const left = sendHome(state, block, task);
+    if (left !== 'stuck') return left;
+    state.parked.append(block.index);
+    return 'blocked';
+  }
   if (task.kind === 'clean') return beginCleaning(state, block, task);
   if (task.kind === 'drop' || task.kind === 'revert') return forget(state, block, task);
   if (task.kind === 'attach' || task.kind === 'separate') return switchMemory(state, block, task);
