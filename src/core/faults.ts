@@ -1,5 +1,5 @@
 /** Faults that wait: what comes along with a page, with which right, and what is denied. */
-import { addRun, clear, createMask, has, isEmpty, type Mask, next, remove, size, WORDS } from './mask.js';
+import { add, addRun, clear, createMask, has, isEmpty, type Mask, next, remove, size, WORDS } from './mask.js';
 import { givesUp, migrate, type Outcome, plan, reasonOf, save, waitForMemory } from './moves.js';
 import { ATTEMPTS, begin } from './operation.js';
 import { evictBlock, failsToLeave, reclaim } from './reclaim.js';
@@ -97,7 +97,7 @@ function serviceFault(
   if (!isUnrestricted(block)) excludeForbidden(block, processor.id, access, allowed);
   if (late || narrow || pattern === 'random') {
     clear(allowed);
-    allowed[page >>> 5] |= 1 << (page & 31);
+    add(allowed, page);
   }
   if (access === Access.Write && !write && !intent) keepOwned(state, block, processor.id, allowed);
   processor.prefetch(request);
@@ -236,7 +236,7 @@ function deny(
   }
   const mask = state.needed;
   clear(mask);
-  mask[page >>> 5] |= 1 << (page & 31);
+  add(mask, page);
   // A copy reads or writes the page just now: what stands in for it waits until that is through.
   if (isHeldAgainst(mapping, Access.Write, mask)) return 'blocked';
   const residence = residenceOf(state, block, processor.id);
@@ -253,7 +253,7 @@ function deny(
   }
   state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason);
   clear(mask);
-  mask[page >>> 5] |= 1 << (page & 31);
+  add(mask, page);
   plan.kind = 'scratch';
   plan.processor = processor.id;
   plan.access = Access.Write;

@@ -1,5 +1,5 @@
 /** What must hold between any two events. Costs a walk over all blocks: for tests, the simulator, and production on demand. */
-import { isEmpty, type Mask, next, size, WORDS } from './mask.js';
+import { add, has, isEmpty, type Mask, next, size, WORDS } from './mask.js';
 import { nodeOf, type Processor, type State } from './state.js';
 import { HOST, PAGES_PER_BLOCK, Status } from './types.js';
 import { type Block, NO_PAGES, type Residence } from './va-block.js';
@@ -138,8 +138,8 @@ function checkFrames(block: Block, frames: Int32Array, backed: Mask, owned: Int3
     const frame = frames[page];
     count++;
     if (frame < 0) fail(block, page, 'memory without a frame');
-    if (((owned[frame >>> 5] >>> (frame & 31)) & 1) !== 0) fail(block, page, `frame ${frame} is used twice`);
-    owned[frame >>> 5] |= 1 << (frame & 31);
+    if (has(owned, frame)) fail(block, page, `frame ${frame} is used twice`);
+    add(owned, frame);
   }
   for (let page = 0; page < PAGES_PER_BLOCK; page++) if (frames[page] >= 0) count--;
   if (count !== 0) fail(block, 0, 'a frame without memory');

@@ -1,5 +1,5 @@
 /** Bringing pages to a processor and taking them away: what every task and every fault comes down to. */
-import { addRun, bitCount, clear, has, isEmpty, type Mask, next, WORDS } from './mask.js';
+import { add, addRun, bitCount, clear, has, isEmpty, type Mask, next, WORDS } from './mask.js';
 import { ATTEMPTS, begin, isProvided, type OperationPlan } from './operation.js';
 import { evictBlock, reclaim } from './reclaim.js';
 import {
@@ -103,8 +103,7 @@ function transferTo(
   plan.exclusive = task?.exclusive ?? false;
   plan.task = task;
   begin(state, block, plan, needed);
-  if (block.operation !== null) return 'started';
-  makeReady(state, block);
+  if (block.operation === null) makeReady(state, block);
   return 'started';
 }
 
@@ -119,7 +118,7 @@ function pagesByHost(state: State, block: Block, processor: Processor, mask: Mas
     const holder = holderOf(state, block, page, processor.id);
     const far = holder === -1 || !processorOf(state, holder).description.addressable;
     if (far) {
-      detour[page >>> 5] |= 1 << (page & 31);
+      add(detour, page);
       any = true;
     }
   }
