@@ -23,6 +23,7 @@ const stages = [
   { name: 'boundaries', run: ['npm', 'run', '-s', 'boundaries'], seconds: 120 },
   { name: 'unit', run: ['npm', 'run', '-s', 'unit'], seconds: 300 },
   { name: 'integration', run: ['npm', 'run', '-s', 'integration'], seconds: 900 },
+  { name: 'users', run: ['npm', 'run', '-s', 'users'], seconds: 900 },
   {
     name: 'hostile calls',
     run: ['npm', 'run', '-s', 'hostile', '--', '--seed', '1', '--runs', '10000'],

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type AddressSpace, type Device, i32, kernel, type ManagedArray, openSpace } from '../../src/index.js';
-import { runTests, sameData, test } from './suite.js';
+import { runTests, sameData, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const BLOCK_ELEMENTS = (2 * MIB) / 4;

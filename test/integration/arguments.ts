@@ -16,7 +16,7 @@ import {
   openSpace,
   u8,
 } from '../../src/index.js';
-import { failsWith, runTests, sameData, test } from './suite.js';
+import { failsWith, runTests, sameData, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const HOST_MEMORY = 256 * MIB;
@@ -238,7 +238,10 @@ test('a kernel that throws rejects with its own stack', () =>
     const missing = kernel({ x: f64.in }, { module: new URL('./no-such-module.js', import.meta.url) });
     const lost = await failsWith('KERNEL_ERROR', () => device.run(missing, { x }, { size: 1 }));
     assert.match(lost.message, /no-such-module/);
-    const unknown = kernel({ x: f64.in }, { module: new URL('./kernels.js', import.meta.url), export: 'nothing' });
+    const unknown = kernel(
+      { x: f64.in },
+      { module: new URL('./programs/kernels.js', import.meta.url), export: 'nothing' },
+    );
     const named = await failsWith('KERNEL_ERROR', () => device.run(unknown, { x }, { size: 1 }));
     assert.match(named.message, /no kernel function as export 'nothing'; it exports .*addIndex/);
   }));
@@ -246,7 +249,7 @@ test('a kernel that throws rejects with its own stack', () =>
 test('a kernel from a module', () =>
   withSpace(async (space) => {
     const x = space.array(Float64Array, 5000);
-    const url = new URL('./kernels.js', import.meta.url);
+    const url = new URL('./programs/kernels.js', import.meta.url);
     for (const module of [url, url.href]) {
       const addIndex = kernel({ x: f64.inout, by: f64 }, { module, export: 'addIndex' });
       await space.devices[0].run(addIndex, { x, by: 0.5 }, { size: 5000 });

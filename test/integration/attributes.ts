@@ -1,7 +1,7 @@
 /** What a program can ask: what an address is, what devices can do, and how much memory they have left. */
 import assert from 'node:assert/strict';
 import { i32, kernel, openSpace } from '../../src/index.js';
-import { failsWith, runTests, sameData, sleep, test } from './suite.js';
+import { failsWith, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const PAGE = 4096;

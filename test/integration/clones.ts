@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { type AddressSpace, i32, kernel, type ManagedArray, openSpace, type SpaceStats } from '../../src/index.js';
-import { failsWith, note, runTests, sameData, sleep, test } from './suite.js';
+import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const PAGE = 1024;

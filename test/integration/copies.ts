@@ -14,7 +14,7 @@ import {
   type Stream,
   u8,
 } from '../../src/index.js';
-import { failsWith, note, runTests, sameData, sleep, test } from './suite.js';
+import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const PAGE = 4096;

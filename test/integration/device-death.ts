@@ -14,8 +14,8 @@ import {
   type OnememError,
   openSpace,
 } from '../../src/index.js';
-import { runProgram } from './processes.js';
-import { failsWith, note, runTests, sameData, sleep, test } from './suite.js';
+import { runProgram } from '../harness/processes.js';
+import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 /** 4 MiB each: three of them are twice what a device has. */

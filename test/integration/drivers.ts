@@ -4,9 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { type CustomDeviceSpecification, i32, kernel, type OnememError, openSpace } from '../../src/index.js';
-import { Program } from './processes.js';
+import { Program } from '../harness/processes.js';
+import { failsWith, runTests, sameData, test } from '../harness/suite.js';
 import type { Trouble } from './programs/drivers.js';
-import { failsWith, runTests, sameData, test } from './suite.js';
 
 const MIB = 2 ** 20;
 const N = MIB;

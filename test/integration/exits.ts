@@ -1,7 +1,7 @@
 /** Every way in which a process with an open space can end: in time, with its own exit code, and leaving nothing behind. */
 import assert from 'node:assert/strict';
-import { goneWithin, type Outcome, Program, type Traces } from './processes.js';
-import { runTests, sleep, test } from './suite.js';
+import { goneWithin, type Outcome, Program, type Traces } from '../harness/processes.js';
+import { runTests, sleep, test } from '../harness/suite.js';
 
 /** From the moment that the program begins to end until its process is gone. */
 const LIMIT_MS = 1000;

@@ -13,8 +13,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type AddressSpace, f64, i32, kernel, type OnememError, openSpace } from '../../src/index.js';
-import { runProgram } from './processes.js';
-import { failsWith, runTests, sameData, test } from './suite.js';
+import { runProgram } from '../harness/processes.js';
+import { failsWith, runTests, sameData, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const folder = mkdtempSync(join(tmpdir(), 'onemem-files-'));

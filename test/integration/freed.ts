@@ -1,8 +1,8 @@
 /** Arrays that are freed, wholly or in part, and programs that use them all the same. */
 import assert from 'node:assert/strict';
 import { type AddressSpace, i32, kernel, openSpace } from '../../src/index.js';
-import { runProgram } from './processes.js';
-import { failsWith, runTests, sameData, test } from './suite.js';
+import { runProgram } from '../harness/processes.js';
+import { failsWith, runTests, sameData, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const PAGE = 4096;

@@ -1,7 +1,7 @@
 /** The manager ends, in each way that a mistake could make it end, while a thread of the application sits in a fault. */
 import assert from 'node:assert/strict';
-import { goneWithin, Program, type Traces } from './processes.js';
-import { runTests, test } from './suite.js';
+import { goneWithin, Program, type Traces } from '../harness/processes.js';
+import { runTests, test } from '../harness/suite.js';
 
 /** The manager may stand still for 1 s, is looked at every 0.5 s, and a machine that does other things delays both. */
 const LIMIT_MS = 2000;

@@ -15,9 +15,9 @@ import {
   type ManagedArray,
   openSpace,
 } from '../../src/index.js';
-import { goneWithin, Program, runProgram, type Traces } from './processes.js';
+import { goneWithin, Program, runProgram, type Traces } from '../harness/processes.js';
+import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 import { LOG_WORDS, REASONS } from './programs/notifier-modules.js';
-import { failsWith, note, runTests, sameData, sleep, test } from './suite.js';
 
 const module = new URL('./programs/notifier-modules.js', import.meta.url);
 const attaching = new URL('./programs/notifier-attaching.js', import.meta.url);

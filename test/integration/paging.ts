@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { type AddressSpace, f64, i32, kernel, openSpace, type ProcessorStats } from '../../src/index.js';
-import { memoryFiles } from './processes.js';
-import { note, runTests, sameData, test } from './suite.js';
+import { memoryFiles } from '../harness/processes.js';
+import { note, runTests, sameData, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { type AddressSpace, i32, kernel, type ManagedArray, openSpace } from '../../src/index.js';
-import { failsWith, note, runTests, sameData, sleep, test } from './suite.js';
+import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const PAGE = 1024;

@@ -12,7 +12,7 @@ import {
   openSpace,
   u64,
 } from '../../src/index.js';
-import { failsWith, note, runTests, test } from './suite.js';
+import { failsWith, note, runTests, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const SEED = Number(process.env.ONEMEM_SEED ?? 1);
@@ -340,7 +340,7 @@ for (const device of [...DEVICES, CUSTOM]) {
     withSpace(device, async (space) => {
       const chase = kernel(
         { links: u64.in, ends: u64.inout, start: u64 },
-        { module: new URL('./kernels.js', import.meta.url), export: 'chase' },
+        { module: new URL('./programs/kernels.js', import.meta.url), export: 'chase' },
       );
       const links = space.array(BigUint64Array, 100_000);
       for (let i = 0; i < links.length; i++) links.data[i] = links.addressOf((i * 48_271 + 11) % links.length);

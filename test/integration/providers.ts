@@ -13,9 +13,9 @@ import {
   openSpace,
   type SpaceOptions,
 } from '../../src/index.js';
-import { runProgram } from './processes.js';
+import { runProgram } from '../harness/processes.js';
+import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 import { elementAt, Word } from './programs/provider-functions.js';
-import { failsWith, note, runTests, sameData, sleep, test } from './suite.js';
 
 const MIB = 2 ** 20;
 const module = new URL('./programs/provider-functions.js', import.meta.url);

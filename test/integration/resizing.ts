@@ -5,8 +5,8 @@ import { closeSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { type AddressSpace, i32, kernel, type ManagedArray, openSpace } from '../../src/index.js';
-import { runProgram } from './processes.js';
-import { failsWith, note, runTests, sameData, sleep, test } from './suite.js';
+import { runProgram } from '../harness/processes.js';
+import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const PAGE = 1024;

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { type AddressSpace, i32, kernel, type ManagedArray, openSpace } from '../../src/index.js';
-import { runProgram } from './processes.js';
-import { failsWith, runTests, sameData, test } from './suite.js';
+import { runProgram } from '../harness/processes.js';
+import { failsWith, runTests, sameData, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const PAGE = 1024;

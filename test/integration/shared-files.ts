@@ -19,8 +19,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { type AddressSpace, f64, i32, kernel, type OnememError, openSpace } from '../../src/index.js';
-import { Program, runProgram } from './processes.js';
-import { failsWith, note, runTests, sameData, sleep, test } from './suite.js';
+import { Program, runProgram } from '../harness/processes.js';
+import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const folder = mkdtempSync(join(tmpdir(), 'onemem-shared-files-'));

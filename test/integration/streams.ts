@@ -13,7 +13,7 @@ import {
   type Stream,
   StreamEvent,
 } from '../../src/index.js';
-import { failsWith, runTests, sameData, sleep, test } from './suite.js';
+import { failsWith, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 

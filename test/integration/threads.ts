@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { type AddressSpace, i32, kernel, type ManagedArray, openSpace, u32 } from '../../src/index.js';
-import { failsWith, note, runTests, sameData, sleep, test } from './suite.js';
+import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const THREADS = 4;

@@ -8,8 +8,8 @@ import { chownSync, cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { goneWithin, runProgram, type Traces } from './processes.js';
-import { note, runTests, sameData, test } from './suite.js';
+import { goneWithin, runProgram, type Traces } from '../harness/processes.js';
+import { note, runTests, sameData, test } from '../harness/suite.js';
 
 const NOBODY = 65534;
 const build = fileURLToPath(new URL('../..', import.meta.url));
@@ -19,7 +19,7 @@ const modules = join(dirname(build.replace(/\/$/, '')), 'node_modules');
 function readableCopy(): string {
   const folder = mkdtempSync(join(tmpdir(), 'onemem-unprivileged-'));
   chownSync(folder, NOBODY, NOBODY);
-  for (const part of ['src', 'test/integration', 'package.json']) {
+  for (const part of ['src', 'test/harness', 'test/integration', 'package.json']) {
     cpSync(join(build, part), join(folder, part), { recursive: true });
   }
   const { dependencies } = JSON.parse(readFileSync(join(modules, 'koffi/package.json'), 'utf8')) as {
@@ -80,7 +80,12 @@ if (process.getuid?.() === 0) {
     const folder = readableCopy();
     try {
       const out = join(folder, 'out');
-      const options = { uid: NOBODY, gid: NOBODY, cwd: folder, folder: join(folder, 'test/integration') };
+      const options = {
+        uid: NOBODY,
+        gid: NOBODY,
+        cwd: folder,
+        folder: join(folder, 'test/integration'),
+      };
       const { code, stdout, stderr } = await runProgram('unprivileged', [out], options);
       assert.equal(code, 0, stderr);
       const report = JSON.parse(/^report (.*)$/m.exec(stdout)?.[1] ?? 'null') as Report;

@@ -1,5 +1,5 @@
 /** Kernels that live in a module, with a helper that a device's process must import along. */
-import type { AddressView } from '../../src/index.js';
+import type { AddressView } from '../../../src/index.js';
 import { half } from './kernels-helper.js';
 
 export function addIndex(

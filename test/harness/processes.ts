@@ -1,7 +1,7 @@
 /** Programs that a test starts and watches from outside. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { dirname } from 'node:path';
 import { sleep } from './suite.js';
 
 export interface Outcome {
@@ -18,7 +18,7 @@ export interface StartOptions {
   readonly uid?: number;
   readonly gid?: number;
   readonly cwd?: string;
-  /** Folder of the compiled program; that of this module unless said otherwise. */
+  /** Folder whose programs/ has the compiled program; that of the test file unless said otherwise. */
   readonly folder?: string;
 }
 
@@ -37,7 +37,7 @@ export class Program {
     args: readonly string[],
     options: StartOptions = {},
   ) {
-    const { seconds = 15, uid, gid, cwd, folder = fileURLToPath(new URL('.', import.meta.url)) } = options;
+    const { seconds = 15, uid, gid, cwd, folder = dirname(process.argv[1]) } = options;
     // A process group of its own, so that nothing of it is left when it has to be ended.
     this.child = spawn(process.execPath, [`${folder}/programs/${program}.js`, ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -115,7 +115,7 @@ export function runProgram(program: string, args: readonly string[], options: St
 }
 
 /** Whether a process runs. One that has ended and waits to be reaped does not. */
-export function isRunning(pid: number): boolean {
+function isRunning(pid: number): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
     return !/^[ZX]/.test(stat.slice(stat.lastIndexOf(')') + 2));
@@ -146,7 +146,7 @@ export function memoryFiles(pid: number | 'self' = 'self'): { path: string; name
 }
 
 /** Who still runs, or still has one of the memory files open or mapped. */
-export function leftOvers({ pids, inodes }: Traces): string[] {
+function leftOvers({ pids, inodes }: Traces): string[] {
   const left = pids.filter(isRunning).map((pid) => `process ${pid} runs`);
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     try {
