@@ -1,0 +1,154 @@
+// Runs tables of stages: groups one after the other, the stages of a group side by side. Prints what each stage says, a
+// table of them at the end, and one plain line: `N passed, N failed`.
+
+import { spawn } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** A misspelt name must not pass for a stage that was good. */
+function refuseUnknown(groups, wanted) {
+  const names = groups.flat().map(({ name }) => name);
+  for (const name of wanted) {
+    if (names.includes(name)) continue;
+    console.error(`no stage '${name}'; there are: ${names.map((each) => `'${each}'`).join(', ')}`);
+    process.exit(2);
+  }
+}
+
+/** The command line of a test program that `npm run build:test` has built. */
+export function built(folder, ...args) {
+  return ['node', '--enable-source-maps', `.build/test/${folder}/main.js`, ...args];
+}
+
+/** Colours would stand between the words that are counted. */
+function plain(text) {
+  return text.replace(/\u001b\[[0-9;]*m/g, '');
+}
+
+/** What a stage counted for itself, or null. The last such line wins: a stage may print one for each of its parts. */
+function countsOf(output) {
+  let counts = null;
+  for (const line of plain(output).split('\n')) {
+    const own = /^(?:\S+: )?(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/.exec(line.trim());
+    if (own) counts = { passed: Number(own[1]), failed: Number(own[2]) };
+    if (/^Tests {2,}/.test(line.trim())) {
+      counts = {
+        passed: Number(/(\d+) passed/.exec(line)?.[1] ?? 0),
+        failed: Number(/(\d+) failed/.exec(line)?.[1] ?? 0),
+      };
+    }
+  }
+  return counts;
+}
+
+/** Runs one stage; `say` takes what it prints. */
+function runStage(stage, say) {
+  return new Promise((done) => {
+    const started = performance.now();
+    let output = '';
+    let timedOut = false;
+    // A process group of its own, so that a stage that hangs ends together with its children.
+    const child = spawn(stage.run[0], stage.run.slice(1), {
+      cwd: root,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, npm_config_update_notifier: 'false' },
+    });
+    const endGroup = () => {
+      try {
+        process.kill(-child.pid, 'SIGKILL');
+      } catch {
+        // It has ended already.
+      }
+    };
+    const timer = setTimeout(() => {
+      timedOut = true;
+      endGroup();
+    }, stage.seconds * 1000);
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8');
+      stream.on('data', (text) => {
+        output += text;
+        say(text);
+      });
+    }
+    const interrupted = () => {
+      endGroup();
+      process.exit(130);
+    };
+    process.once('SIGINT', interrupted);
+    process.once('SIGTERM', interrupted);
+    const finish = (ok, why) => {
+      clearTimeout(timer);
+      process.off('SIGINT', interrupted);
+      process.off('SIGTERM', interrupted);
+      const counts = countsOf(output) ?? { passed: ok ? 1 : 0, failed: 0 };
+      let wrong = why;
+      if (ok && counts.failed > 0) wrong = 'it counted failures and yet exited with 0';
+      // A stage that failed without a failed test of its own (a crash, a time limit) is still one failure.
+      else if (!ok && counts.failed === 0) counts.failed = 1;
+      done({ stage, counts, why: wrong, seconds: (performance.now() - started) / 1000 });
+    };
+    child.on('error', (error) => finish(false, error.message));
+    child.on('close', (code, signal) => {
+      if (timedOut) finish(false, `still running after ${stage.seconds} s`);
+      else finish(code === 0, code === 0 ? '' : signal ? `ended by ${signal}` : `exit code ${code}`);
+    });
+  });
+}
+
+/** Runs the stages of a group, as many at once as there are CPUs. */
+async function runGroup(group) {
+  const waiting = [...group];
+  const results = [];
+  // What stages print side by side is shown when each has ended; one that runs alone is heard at once.
+  const alone = group.length === 1;
+  const work = async () => {
+    for (let stage = waiting.shift(); stage !== undefined; stage = waiting.shift()) {
+      let output = '';
+      if (alone) console.log(`\n=== ${stage.name}`);
+      const result = await runStage(stage, (text) => {
+        if (alone) process.stdout.write(text);
+        else output += text;
+      });
+      if (!alone) process.stdout.write(`\n=== ${stage.name}\n${output}`);
+      results.push(result);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(availableParallelism(), group.length) }, work));
+  return results.sort((a, b) => group.indexOf(a.stage) - group.indexOf(b.stage));
+}
+
+/**
+ * @param groups lists of stages: `name`; `run`, the command line; `seconds`, after which a stage that hangs is ended. A stage that prints
+ * `N passed, N failed` (or is vitest) counts with these numbers; any other counts as one check.
+ * @param options.wanted only the stages of these names, and before them those of the first group that build (`builds`)
+ * @param options.keepOn goes on after a group in which something failed
+ */
+export async function runStages(groups, { wanted = [], keepOn = false } = {}) {
+  refuseUnknown(groups, wanted);
+  const later = wanted.some((name) => !groups[0].some((stage) => stage.name === name));
+  let passed = 0;
+  let failed = 0;
+  const table = [];
+  const started = performance.now();
+  for (const group of groups) {
+    const chosen = group.filter(
+      ({ name, builds = false }) => wanted.length === 0 || wanted.includes(name) || (builds && later),
+    );
+    if (chosen.length === 0) continue;
+    for (const { stage, counts, why, seconds } of await runGroup(chosen)) {
+      passed += counts.passed;
+      failed += counts.failed;
+      const figures = `${counts.passed} passed, ${counts.failed} failed${why ? ` (${why})` : ''}`;
+      table.push(`${why ? 'FAIL' : 'ok  '} ${stage.name.padEnd(20)} ${seconds.toFixed(1).padStart(7)} s  ${figures}`);
+    }
+    if (failed > 0 && !keepOn) break;
+  }
+  console.log(`\n${table.join('\n')}\n`);
+  console.log(`${((performance.now() - started) / 1000).toFixed(1)} s`);
+  console.log(`${passed} passed, ${failed} failed`);
+  process.exitCode = failed > 0 ? 1 : 0;
+}
