@@ -145,7 +145,7 @@ const BUILT_IN = new Set([...Object.getOwnPropertyNames(globalThis), 'undefined'
 
 /**
  * Defines a kernel. An inline function is sent as text and compiled on the device, so that it may use nothing but its parameters
- * and JavaScript's own globals; it is checked here, when it is defined.
+ * and JavaScript's own globals; it is checked here, when it is defined. What kernels print goes to standard error, on every device.
  */
 export function kernel<const P extends KernelParameters>(
   parameters: P,

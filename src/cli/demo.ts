@@ -20,6 +20,7 @@ import { endOnSignals } from './interrupt.js';
 import { loadKernelFile } from './kernel-file.js';
 import { launchInParts, partsOf } from './launch.js';
 import { parseOptions, sizeInBytes } from './options.js';
+import { print } from './output.js';
 import { createProgress } from './progress.js';
 import { faultsOf, type ProcessorReport, processorReports, processorTable } from './report.js';
 
@@ -64,7 +65,7 @@ export async function demo(args: readonly string[]): Promise<number> {
   const memory = sizeInBytes('device-memory', values['device-memory']) ?? DEFAULT_MEMORY;
   const json = values.json ?? false;
   const say = (line: string): void => {
-    if (!json) console.log(line);
+    if (!json) print(line);
   };
   using _signals = endOnSignals(() => 'nothing is left behind');
   const data = await prepare(json);
@@ -135,7 +136,7 @@ async function show(data: DemoData, memory: number, json: boolean, say: (line: s
   say(explainFindings(findings));
   if (json) {
     const figures = { flights: rows, bytes, deviceBytes: device.memory, runMs, plainMs, correct: true };
-    console.log(JSON.stringify({ ...figures, processors, findings }));
+    print(JSON.stringify({ ...figures, processors, findings }));
   } else if (!data.temporary) {
     say(
       `\nThe columns lie in ${data.folder} as .npy files; 'onemem run --help' tells how to run a kernel of your own over them.`,

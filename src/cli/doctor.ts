@@ -3,6 +3,7 @@
 import { type Feature, probeFeatures } from '../linux/features.js';
 import { UsageError } from './failure.js';
 import { parseOptions } from './options.js';
+import { print } from './output.js';
 
 export const DOCTOR_SUMMARY = 'tell what this machine offers, and the remedy for what is missing';
 
@@ -26,8 +27,8 @@ export function doctor(args: readonly string[]): number {
   }
   const features = probeFeatures();
   const missing = features.filter((each) => each.required && !each.available);
-  if (values.json) console.log(JSON.stringify({ usable: missing.length === 0, node: process.versions.node, features }));
-  else console.log(table(features).join('\n'));
+  if (values.json) print(JSON.stringify({ usable: missing.length === 0, node: process.versions.node, features }));
+  else print(table(features).join('\n'));
   if (missing.length === 0) return 0;
   console.error(`onemem: this machine lacks what nothing works without: ${missing.map(({ name }) => name).join(', ')}`);
   return 1;

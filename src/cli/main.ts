@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { DEMO_HELP, DEMO_SUMMARY, demo } from './demo.js';
 import { DOCTOR_HELP, DOCTOR_SUMMARY, doctor } from './doctor.js';
 import { CommandError, codeOf, explain, UsageError } from './failure.js';
+import { keepStandardOutput, print } from './output.js';
 import { RUN_HELP, RUN_SUMMARY, run } from './run.js';
 
 interface Command {
@@ -36,12 +37,12 @@ Examples
 async function main(args: readonly string[]): Promise<void> {
   const [name, ...rest] = args;
   if (name === '--version' || name === '-v') {
-    console.log(version());
+    print(version());
     return;
   }
   const asked = name === 'help' ? rest[0] : name;
   if (asked === undefined || asked === '--help' || asked === '-h') {
-    console.log(HELP);
+    print(HELP);
     return;
   }
   if (!Object.hasOwn(COMMANDS, asked)) {
@@ -53,7 +54,7 @@ async function main(args: readonly string[]): Promise<void> {
   const command = COMMANDS[asked];
   // What stands after -- belongs to the command, whatever it looks like.
   const options = rest.includes('--') ? rest.slice(0, rest.indexOf('--')) : rest;
-  if (name === 'help' || options.includes('--help') || options.includes('-h')) console.log(command.help);
+  if (name === 'help' || options.includes('--help') || options.includes('-h')) print(command.help);
   else process.exitCode = await command.main(rest);
 }
 
@@ -70,7 +71,7 @@ function report(error: unknown): void {
   if (process.argv.includes('--debug')) {
     for (let each = error; each instanceof Error; each = each.cause) console.error(each.stack);
   }
-  if (process.argv.includes('--json')) console.log(JSON.stringify({ error: { code: codeOf(error), message } }));
+  if (process.argv.includes('--json')) print(JSON.stringify({ error: { code: codeOf(error), message } }));
   process.exitCode = error instanceof UsageError ? 2 : 1;
 }
 
@@ -80,4 +81,5 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   throw error;
 });
 
+keepStandardOutput();
 await main(process.argv.slice(2)).catch(report);

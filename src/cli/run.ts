@@ -17,6 +17,7 @@ import { linesOfStack, loadKernelFile } from './kernel-file.js';
 import { launchInParts, partsOf } from './launch.js';
 import type { Dtype } from './npy.js';
 import { assignments, parseOptions, sizeInBytes, wholeNumber } from './options.js';
+import { print } from './output.js';
 import { createProgress } from './progress.js';
 import { faultsOf, type ProcessorReport, processorReports, processorTable } from './report.js';
 import { type FileName, headerOf, type InputFile, openInput, parseFileName, ResultFiles } from './run-files.js';
@@ -113,8 +114,8 @@ export interface RunReport {
 export async function run(args: readonly string[]): Promise<number> {
   const plan = parsePlan(args);
   const report = await carryOut(plan);
-  if (plan.json) console.log(JSON.stringify(report));
-  else console.log(describe(report).join('\n'));
+  if (plan.json) print(JSON.stringify(report));
+  else print(describe(report).join('\n'));
   return 0;
 }
 

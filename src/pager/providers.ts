@@ -137,7 +137,10 @@ export class Providers {
       workerData: threadData,
       transferList: [port2],
       name: `onemem provider of ${name}`,
+      stdout: true,
     });
+    // Standard output is the program's alone.
+    worker.stdout.on('data', (text: Buffer) => process.stderr.write(text));
     worker.unref();
     const provider: Provider = {
       firstPage,

@@ -19,9 +19,12 @@ const ticksAllowed = Math.ceil((options.heartbeatLimitMs ?? HEARTBEAT_LIMIT_MS) 
 const manager = new Worker(new URL('./manager.js', import.meta.url), {
   workerData: options,
   name: 'onemem manager',
+  stdout: true,
   ...(options.crash === 'heap' ? { resourceLimits: { maxOldGenerationSizeMb: CRASH_HEAP_MIB } } : {}),
 });
 manager.on('message', (message) => parentPort?.postMessage(message));
+// Drivers, notifiers and the kernels of simulated devices run there. Standard output is the program's alone.
+manager.stdout.on('data', (text: Buffer) => process.stderr.write(text));
 
 let last = 0;
 let ticks = 0;

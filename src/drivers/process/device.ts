@@ -27,6 +27,7 @@ import {
 } from './protocol.js';
 
 const SIGKILL = 9;
+const STDERR = 2;
 
 export interface ProcessDeviceOptions {
   readonly name: string;
@@ -92,7 +93,8 @@ export class ProcessDevice implements Driver {
     const [ours, theirs] = createSocketPair();
     this.socket = new MessageSocket(ours, MAX_PACKET_BYTES);
     const entry = fileURLToPath(new URL('./child.js', import.meta.url));
-    this.child = spawn(process.execPath, [entry], { stdio: ['ignore', 'inherit', 'inherit', theirs] });
+    // Standard output is the program's alone: what kernels print there goes to standard error.
+    this.child = spawn(process.execPath, [entry], { stdio: ['ignore', STDERR, STDERR, theirs] });
     closeDescriptor(theirs);
     if (this.child.pid === undefined) {
       this.socket.close();
