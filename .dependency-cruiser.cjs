@@ -102,7 +102,7 @@ module.exports = {
       // Constants, element types and views hold no state of the manager's.
       to: {
         path: '^src/core/',
-        pathNot: '^src/core/(types|elements|address-view)[.]ts$',
+        pathNot: '^src/core/(types|elements|address-view|option-names)[.]ts$',
         dependencyTypesNot: ['type-only'],
       },
     },

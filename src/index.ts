@@ -12,6 +12,7 @@ export {
   type SpaceOptions,
 } from './api/address-space.js';
 export type { Advice, AttributeRun, Attributes } from './api/advice.js';
+export type { ArrayPart, ArrayRange } from './api/array-part.js';
 export type { CopyOptions, CopyPlace } from './api/copy.js';
 export { Device, type DeviceCapabilities, type DeviceMemory } from './api/device.js';
 export { OnememError } from './api/errors.js';
@@ -41,8 +42,6 @@ export {
 } from './api/kernel.js';
 export {
   type ArrayHandle,
-  type ArrayPart,
-  type ArrayRange,
   addressView,
   type FlushOptions,
   ManagedArray,

@@ -5,6 +5,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { isMainThread, Worker } from 'node:worker_threads';
 import { bytesOf, type ElementType, elementTypeOf, isElementType, type NumericArray } from '../core/elements.js';
+import type { OptionNames } from '../core/option-names.js';
 import { BLOCK_BYTES, PAGE_BYTES } from '../core/types.js';
 import { closeEventfd, createEventfd } from '../linux/eventfd.js';
 import { probeFeatures } from '../linux/features.js';
@@ -24,7 +25,17 @@ import {
   SpaceState,
   type SpaceStats,
 } from '../pager/protocol.js';
-import { checkFlag, checkName, checkOptions, checkSize, isObject, isWhole, show, textOf } from './arguments.js';
+import {
+  checkFlag,
+  checkName,
+  checkObject,
+  checkOptions,
+  checkSize,
+  isObject,
+  isWhole,
+  show,
+  textOf,
+} from './arguments.js';
 import { Client } from './client.js';
 import { Device } from './device.js';
 import { argumentError, fromWire, OnememError, typeError } from './errors.js';
@@ -32,7 +43,7 @@ import { watchExit } from './exit.js';
 import { exportOf, moduleUrl } from './kernel.js';
 import { type ArrayHandle, checkLength, ManagedArray } from './managed-array.js';
 import { type PointerAttributes, pointerAttributes } from './pointer.js';
-import { type ProvidedArrayOptions, providerSource } from './provided-array.js';
+import { PROVIDED_ARRAY_OPTIONS, type ProvidedArrayOptions, providerSource } from './provided-array.js';
 import { parseSize } from './sizes.js';
 import { checkSpaceHandle, checkUnchanged, signHandle } from './space-handle.js';
 import { notify, type WaitResult, wait } from './wait.js';
@@ -118,6 +129,31 @@ export interface FileArrayOptions {
   readonly shared?: boolean;
   readonly name?: string;
 }
+
+const SPACE_OPTIONS: OptionNames<SpaceOptions> = {
+  devices: true,
+  hostMemory: true,
+  addressSpace: true,
+  userModeOnly: true,
+  prefetch: true,
+  checkInvariants: true,
+  inject: true,
+  crash: true,
+  heartbeatLimitMs: true,
+};
+const ANY_DEVICE = { kind: true, memory: true, units: true, name: true, inject: true } as const;
+const BUILT_IN_DEVICE: OptionNames<BuiltInDeviceSpecification> = { ...ANY_DEVICE, lossy: true };
+const CUSTOM_DEVICE: OptionNames<CustomDeviceSpecification> = { ...ANY_DEVICE, driver: true, options: true };
+const DRIVER_MODULE: OptionNames<CustomDeviceSpecification['driver']> = { module: true, export: true };
+const INJECTION: OptionNames<Injection> = { refuseLargerThanPages: true };
+const ARRAY_OPTIONS: OptionNames<ArrayOptions> = { name: true, maxLength: true };
+const FILE_ARRAY_OPTIONS: OptionNames<FileArrayOptions> = {
+  byteOffset: true,
+  length: true,
+  writable: true,
+  shared: true,
+  name: true,
+};
 
 type ArrayType<T extends NumericArray> = {
   new (length: number): T;
@@ -287,13 +323,13 @@ export class AddressSpace {
    */
   array<T extends NumericArray>(type: ArrayType<T>, length: number, options: ArrayOptions = {}): ManagedArray<T> {
     const element = elementOf(type);
-    checkOptions('array()', options);
+    checkOptions('array()', options, ARRAY_OPTIONS);
     return this.arrayOf(element, length, options.name, options.maxLength) as ManagedArray<T>;
   }
 
   /** Allocates raw memory: a Uint8Array of `length` bytes for kernels that make views of their own. */
   bytes(length: number, options: ArrayOptions = {}): ManagedArray<Uint8Array> {
-    checkOptions('bytes()', options);
+    checkOptions('bytes()', options, ARRAY_OPTIONS);
     return this.arrayOf('bytes', length, options.name, options.maxLength) as ManagedArray<Uint8Array>;
   }
 
@@ -306,7 +342,7 @@ export class AddressSpace {
   fileArray<T extends NumericArray>(type: ArrayType<T>, path: string, options: FileArrayOptions = {}): ManagedArray<T> {
     const element = elementOf(type);
     if (typeof path !== 'string') throw typeError('FILE_PATH', `a file is named by its path, not by ${show(path)}`);
-    checkOptions('fileArray()', options);
+    checkOptions('fileArray()', options, FILE_ARRAY_OPTIONS);
     const { byteOffset = 0, shared = false, writable = shared, name = path } = options;
     checkSize('byteOffset', byteOffset, 0);
     checkFlag('shared', shared);
@@ -355,7 +391,7 @@ export class AddressSpace {
     options: ProvidedArrayOptions<D>,
   ): Promise<ManagedArray<T>> {
     const element = elementOf(type);
-    checkOptions('providedArray()', options);
+    checkOptions('providedArray()', options, PROVIDED_ARRAY_OPTIONS);
     const { name = `#${++this.names}`, writable = false } = options;
     checkName('an array', name);
     checkFlag('writable', writable);
@@ -571,10 +607,10 @@ function toBytes(what: string, value: number | string): number {
   return size;
 }
 
-function injectionOf(inject: unknown): { inject?: Injection } {
+function injectionOf(inject: Injection | undefined): { inject?: Injection } {
   if (inject === undefined) return {};
-  checkOptions('inject', inject);
-  const { refuseLargerThanPages } = inject as Injection;
+  checkOptions('inject', inject, INJECTION);
+  const { refuseLargerThanPages } = inject;
   checkSize('refuseLargerThanPages', refuseLargerThanPages, 1);
   return { inject: { refuseLargerThanPages } };
 }
@@ -607,7 +643,7 @@ function deviceOptions(devices: readonly DeviceSpecification[]): DeviceOptions[]
     throw argumentError('DEVICES', `a space has at most ${MAX_DEVICES} devices, not ${devices.length}`);
   const names = new Set<string>(['host']);
   return devices.map((device, index) => {
-    checkOptions(`each of devices, but device ${index} of it,`, device);
+    checkObject(`device ${index}`, device);
     const { kind, units = 1, name = `${kind}${index}`, inject } = device;
     if (kind !== 'process' && kind !== 'simulated' && kind !== 'custom') {
       throw typeError(
@@ -616,6 +652,11 @@ function deviceOptions(devices: readonly DeviceSpecification[]): DeviceOptions[]
       );
     }
     checkName(`device ${index}`, name);
+    checkOptions<CustomDeviceSpecification | BuiltInDeviceSpecification>(
+      `${kind} device ${name}`,
+      device,
+      kind === 'custom' ? CUSTOM_DEVICE : BUILT_IN_DEVICE,
+    );
     if (kind !== 'custom') checkFlag(`lossy of device ${name}`, device.lossy);
     const injection = injectionOf(inject);
     if (names.has(name))
@@ -659,6 +700,7 @@ function driverModule(name: string, { driver, options }: CustomDeviceSpecificati
       `the options of device ${name} cannot be handed to its driver, which is in another thread: ${textOf(error)}`,
     );
   }
+  checkOptions(`the driver of device ${name}`, driver, DRIVER_MODULE);
   const url = moduleUrl('DRIVER_MODULE', driver.module);
   return { url, exportName: exportOf('DRIVER_MODULE', driver.export), options };
 }
@@ -673,7 +715,7 @@ export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpac
   if (PAGE_SIZE !== PAGE_BYTES) {
     throw new OnememError('PAGE_SIZE', `this kernel has pages of ${PAGE_SIZE} bytes; onemem works with ${PAGE_BYTES}`);
   }
-  checkOptions('openSpace()', options);
+  checkOptions('openSpace()', options, SPACE_OPTIONS);
   checkFlag('userModeOnly', options.userModeOnly);
   checkFlag('checkInvariants', options.checkInvariants);
   const injection = injectionOf(options.inject);

@@ -1,4 +1,6 @@
 /** Advice on the use of memory, after madvise and cudaMemAdvise: it changes what is fast, never what is right. */
+
+import { type OptionNames, refuseUnknown } from '../core/option-names.js';
 import { BLOCK_BYTES, PAGES_PER_BLOCK } from '../core/types.js';
 import type { AdviceChange, AdviceRun } from '../pager/protocol.js';
 import { isObject, show } from './arguments.js';
@@ -42,7 +44,7 @@ export interface Attributes {
   readonly residency: Residency;
 }
 
-const KEYS = ['readMostly', 'preferredLocation', 'accessedBy', 'pattern'];
+const NAMES: OptionNames<Advice> = { readMostly: true, preferredLocation: true, accessedBy: true, pattern: true };
 const PATTERNS = ['normal', 'sequential', 'random'];
 
 /** The change in the manager's words, after a look at every part of it. */
@@ -50,9 +52,7 @@ export function adviceChange(array: ManagedArray, advice: Advice): AdviceChange 
   if (!isObject(advice)) {
     throw typeError('ADVICE', `advice is an object such as { readMostly: true }, not ${show(advice)}`);
   }
-  for (const key of Object.keys(advice)) {
-    if (!KEYS.includes(key)) throw typeError('ADVICE', `there is no advice ${key}; there are ${KEYS.join(', ')}`);
-  }
+  refuseUnknown('ADVICE', 'there is no advice', Object.keys(advice), Object.keys(NAMES));
   const { readMostly, preferredLocation, accessedBy, pattern } = advice;
   if (readMostly !== undefined && typeof readMostly !== 'boolean')
     throw typeError('ADVICE', `readMostly is ${show(readMostly)}; it must be true or false`);

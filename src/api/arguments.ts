@@ -1,4 +1,6 @@
 /** Checks of what a program hands in, with errors that say what was handed in and what is wanted. */
+
+import { type OptionNames, refuseUnknown } from '../core/option-names.js';
 import { argumentError, typeError } from './errors.js';
 
 const LONGEST_TEXT = 60;
@@ -39,8 +41,14 @@ export function textOf(thrown: unknown): string {
   }
 }
 
-/** An object of options, where there are any. */
-export function checkOptions(what: string, options: unknown): void {
+/** An object of options that exist. */
+export function checkOptions<T extends object>(what: string, options: T, names: OptionNames<T>): void {
+  checkObject(what, options);
+  refuseUnknown('OPTIONS', `${what} has no option`, Object.keys(options), Object.keys(names));
+}
+
+/** An object of options, whatever they are called. */
+export function checkObject(what: string, options: unknown): void {
   if (isObject(options) && !ArrayBuffer.isView(options)) return;
   throw typeError('OPTIONS', `${what} takes an object of options, not ${show(options)}`);
 }

@@ -1,11 +1,13 @@
 /** The two ends of a copy: parts of managed arrays, or plain typed arrays. */
 import { bytesOf, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
+import type { OptionNames } from '../core/option-names.js';
 import type { BytePlace } from '../pager/protocol.js';
 import type { AddressSpace } from './address-space.js';
 import { arrayTypeName, show } from './arguments.js';
+import { type ArrayRange, checkRange } from './array-part.js';
 import type { Device } from './device.js';
 import { argumentError, typeError } from './errors.js';
-import { type ArrayRange, checkRange, ManagedArray, typeName } from './managed-array.js';
+import { ManagedArray, typeName } from './managed-array.js';
 import type { Staging } from './staging.js';
 
 /** Where a copy goes to or comes from: a managed array, a part of one, or a plain typed array. */
@@ -17,6 +19,8 @@ export interface CopyOptions {
   /** Aborted before the copy has begun, it cancels the copy, as that of a launch does. */
   readonly signal?: AbortSignal;
 }
+
+export const COPY_OPTIONS: OptionNames<CopyOptions> = { at: true, signal: true };
 
 /** A place of a copy that has been looked at. */
 export interface CopyEnd {

@@ -6,7 +6,7 @@ import { checkOptions } from './arguments.js';
 import { checkSignal } from './cancellation.js';
 import { OnememError } from './errors.js';
 import type { Kernel, KernelParameters } from './kernel.js';
-import { type LaunchArguments, type LaunchOptions, Stream, type StreamOptions } from './stream.js';
+import { type LaunchArguments, type LaunchOptions, STREAM_OPTIONS, Stream, type StreamOptions } from './stream.js';
 
 export interface DeviceCapabilities {
   /** Whether its page faults are served: a launch may then use more than its memory. */
@@ -96,7 +96,7 @@ export class Device {
 
   stream(options: StreamOptions = {}): Stream {
     this.assertUsable();
-    checkOptions('stream()', options);
+    checkOptions('stream()', options, STREAM_OPTIONS);
     checkSignal(options.signal);
     return new Stream(this.space, this, options.signal ?? null);
   }

@@ -3,8 +3,9 @@ import { parseExpressionAt } from 'acorn';
 import { analyze } from 'eslint-scope';
 import type { AddressView } from '../core/address-view.js';
 import type { ElementType } from '../core/elements.js';
+import type { OptionNames } from '../core/option-names.js';
 import type { KernelCode } from '../drivers/driver.js';
-import { isObject, show } from './arguments.js';
+import { checkOptions, isObject, show } from './arguments.js';
 import { typeError } from './errors.js';
 
 /** The typed array of each element type. */
@@ -78,6 +79,8 @@ export interface KernelModule {
   /** 'default' unless said otherwise. */
   readonly export?: string;
 }
+
+const KERNEL_MODULE: OptionNames<KernelModule> = { module: true, export: true };
 
 export interface Kernel<P extends KernelParameters = KernelParameters> {
   readonly name: string;
@@ -162,6 +165,7 @@ export function kernel<const P extends KernelParameters>(
       'a kernel is a function, or { module: new URL(..., import.meta.url), export: name }',
     );
   }
+  checkOptions('a kernel from a module', body, KERNEL_MODULE);
   const url = moduleUrl('KERNEL_MODULE', body.module);
   const exportName = exportOf('KERNEL_MODULE', body.export);
   return {

@@ -3,23 +3,18 @@
 import { AddressView } from '../core/address-view.js';
 import type { ElementType } from '../core/elements.js';
 import { bytesOf, constructorName, type NumericArray, viewOf } from '../core/elements.js';
+import type { OptionNames } from '../core/option-names.js';
 import { PAGE_BYTES } from '../core/types.js';
 import { MAX_VIEW_BYTES, view } from '../linux/memory.js';
 import type { ArrayPages, SpaceHandle } from '../pager/protocol.js';
 import type { AddressSpace } from './address-space.js';
 import { type Advice, type Attributes, adviceChange, attributeRuns, blocksAround } from './advice.js';
 import { checkFlag, checkName, checkOptions, isWhole, show } from './arguments.js';
+import { type ArrayPart, type ArrayRange, checkRange, partOf } from './array-part.js';
 import { argumentError, OnememError, typeError } from './errors.js';
-import { type Notifier, type WatchOptions, watchArray } from './notifier.js';
-import { Pin, type PinOptions } from './pin.js';
+import { type Notifier, WATCH_OPTIONS, type WatchOptions, watchArray } from './notifier.js';
+import { PIN_OPTIONS, Pin, type PinOptions } from './pin.js';
 import { namesOf, type Residency, reportResidency } from './residency.js';
-
-/** A part of an array, in elements. */
-export interface ArrayRange<T extends NumericArray = NumericArray> {
-  readonly array: ManagedArray<T>;
-  readonly begin: number;
-  readonly end: number;
-}
 
 /** Elements that were used, and the names of the processors that did. */
 export interface YoungRun {
@@ -46,11 +41,9 @@ export interface TransferOptions {
   readonly end?: number;
 }
 
-/** A part of an array, in elements; all of it unless said otherwise. */
-export interface ArrayPart {
-  readonly begin?: number;
-  readonly end?: number;
-}
+const YOUNG_OPTIONS: OptionNames<ArrayPart & { clear?: boolean }> = { begin: true, end: true, clear: true };
+const TRANSFER_OPTIONS: OptionNames<TransferOptions> = { position: true, begin: true, end: true };
+const FLUSH_OPTIONS: OptionNames<FlushOptions> = { begin: true, end: true, durable: true };
 
 /** What everybody may do to elements. */
 export type Rights = 'none' | 'read' | 'readwrite';
@@ -162,7 +155,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
   }
 
   /** Where the pages of a part are. Faults nothing in. */
-  residency(part: { begin?: number; end?: number } = {}): Residency {
+  residency(part: ArrayPart = {}): Residency {
     this.assertUsable('report on');
     const { begin, end } = partOf(this, part);
     const { firstPage, count } = this.pagesOf(begin, end);
@@ -193,7 +186,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
    */
   young(options: ArrayPart & { readonly clear?: boolean } = {}): YoungRun[] {
     this.assertUsable('report on');
-    const { begin, end } = partOf(this, options);
+    const { begin, end } = partOf(this, options, YOUNG_OPTIONS);
     const { clear = true } = options;
     checkFlag('clear', clear);
     const { runs } = this.space.client.call('young', { ...this.pagesOf(begin, end), clear });
@@ -211,7 +204,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
    */
   async watch<D = unknown>(options: WatchOptions<D> = {}): Promise<Notifier> {
     this.assertUsable('watch');
-    partOf(this, options);
+    partOf<WatchOptions>(this, options, WATCH_OPTIONS);
     return watchArray(this, options);
   }
 
@@ -220,7 +213,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
    * Returns the elements that were freed, and refuses a part without a whole page (NO_WHOLE_PAGE), as well as one that has been
    * freed. What is freed must not be used any more.
    */
-  free(part?: { begin?: number; end?: number }): { begin: number; end: number } {
+  free(part?: ArrayPart): { begin: number; end: number } {
     if (part === undefined) {
       if (!this.freed && !this.space.isClosed) {
         this.space.client.call('free', {
@@ -261,7 +254,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
    */
   async flush(options: FlushOptions = {}): Promise<number> {
     this.assertUsable('flush');
-    const { begin, end } = partOf(this, options);
+    const { begin, end } = partOf(this, options, FLUSH_OPTIONS);
     const { durable = false } = options;
     checkFlag('durable', durable);
     const { firstPage, count } = this.pagesOf(begin, end);
@@ -274,7 +267,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
    */
   async reload(options: { readonly discard?: boolean } = {}): Promise<void> {
     this.assertUsable('reload');
-    checkOptions('reload()', options);
+    checkOptions('reload()', options, { discard: true });
     const { discard = false } = options;
     checkFlag('discard', discard);
     const { firstPage, pages: count } = this.placement;
@@ -348,7 +341,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
    */
   async pin(options: PinOptions = {}): Promise<Pin> {
     this.assertUsable('pin a part of');
-    const { begin, end } = partOf(this, options);
+    const { begin, end } = partOf(this, options, PIN_OPTIONS);
     const { lock = true } = options;
     if (lock !== true && lock !== false && lock !== 'require') {
       throw typeError('OPTIONS', `lock is true, false or 'require', not ${show(lock)}`);
@@ -368,7 +361,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
    */
   async clone(options: { readonly name?: string } = {}): Promise<ManagedArray<T>> {
     this.assertUsable('clone');
-    checkOptions(`the clone of array ${this.name}`, options);
+    checkOptions(`the clone of array ${this.name}`, options, { name: true });
     checkName(`the clone of array ${this.name}`, options.name);
     const { name = `a clone of ${this.name}` } = options;
     const { range, space, length, type } = this.placement;
@@ -383,7 +376,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
    * Says how the array, or a part of it, will be used: whole blocks of 2 MiB around the part. Nothing moves at once and nothing is taken
    * from anybody; what is not named stays as it was said before. Returns the elements that it covers.
    */
-  advise(advice: Advice, part: { begin?: number; end?: number } = {}): { begin: number; end: number } {
+  advise(advice: Advice, part: ArrayPart = {}): { begin: number; end: number } {
     this.assertUsable('advise on');
     const change = adviceChange(this, advice);
     const { begin, end } = partOf(this, part);
@@ -394,7 +387,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
   }
 
   /** What was advised for the array, or a part of it, and where its pages really are. Faults nothing in. */
-  attributes(part: { begin?: number; end?: number } = {}): Attributes {
+  attributes(part: ArrayPart = {}): Attributes {
     this.assertUsable('report on');
     const { begin, end } = partOf(this, part);
     const size = bytesOf(this.type);
@@ -466,7 +459,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     options: TransferOptions,
   ): Promise<{ bytes: number; complete: boolean }> {
     this.assertUsable(direction === 'read' ? 'read into' : 'write');
-    const { begin, end } = partOf(this, options);
+    const { begin, end } = partOf(this, options, TRANSFER_OPTIONS);
     const { position } = options;
     if (!isWhole(fd, 0) || fd > MAX_DESCRIPTOR)
       throw typeError('FILE_DESCRIPTOR', `${show(fd)} is no file descriptor; pass the number that openSync gives`);
@@ -495,29 +488,12 @@ function detach(data: NumericArray | null): void {
   buffer.transfer?.(0);
 }
 
-/** The elements that options name; all of them unless said otherwise. */
-function partOf(array: ManagedArray, options: { begin?: number; end?: number }): { begin: number; end: number } {
-  checkOptions(`a part of array ${array.name}`, options);
-  const { begin = 0, end = array.length } = options;
-  checkRange(array, begin, end);
-  return { begin, end };
-}
-
 function noWholePage(array: ManagedArray, begin: number, end: number, done: string): RangeError {
   const least = PAGE_BYTES / bytesOf(array.type);
   return argumentError(
     'NO_WHOLE_PAGE',
     `elements ${begin} to ${end} of array ${array.name} contain no whole page of ${PAGE_BYTES} bytes: nothing would be ${done}; ` +
       `the least is ${least} elements from a multiple of ${least} on`,
-  );
-}
-
-/** Refuses what is no part of the array, by name. */
-export function checkRange(array: ManagedArray, begin: unknown, end: unknown): void {
-  if (isWhole(begin, 0) && isWhole(end, 1) && begin < end && end <= array.length) return;
-  throw argumentError(
-    'ARRAY_RANGE',
-    `elements ${show(begin)} to ${show(end)} are no part of array ${array.name}: begin and end are whole numbers with 0 <= begin < end <= ${array.length}`,
   );
 }
 

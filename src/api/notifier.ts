@@ -1,5 +1,6 @@
 /** Subscriptions to invalidations: what a program that shadows the page tables of an array is told, and what it asks. */
 import { bytesOf } from '../core/elements.js';
+import type { OptionNames } from '../core/option-names.js';
 import { HOST, PAGE_BYTES } from '../core/types.js';
 import { type InvalidationReason, type Notice, SEQUENCE_ENDED } from '../pager/notifier-protocol.js';
 import { isObject, show, textOf } from './arguments.js';
@@ -50,6 +51,18 @@ export interface WatchOptions<D = unknown> {
   /** Called when the module is not called any more, with the reason, which is also printed. */
   readonly onDetached?: (reason: string) => unknown;
 }
+
+export const WATCH_OPTIONS: OptionNames<WatchOptions> = {
+  begin: true,
+  end: true,
+  owner: true,
+  module: true,
+  export: true,
+  data: true,
+  onInvalidate: true,
+  queue: true,
+  onDetached: true,
+};
 
 /** What another thread needs to read by the sequence number; send it by postMessage. */
 export interface NotifierHandle {

@@ -1,4 +1,6 @@
 /** Elements that stay in host memory. */
+
+import type { OptionNames } from '../core/option-names.js';
 import type { PinReport } from '../pager/protocol.js';
 import type { Client } from './client.js';
 
@@ -12,6 +14,8 @@ export interface PinOptions {
    */
   readonly lock?: boolean | 'require';
 }
+
+export const PIN_OPTIONS: OptionNames<PinOptions> = { begin: true, end: true, lock: true };
 
 /** Pages that are in host memory and stay there until every pin of them has ended. */
 export class Pin {

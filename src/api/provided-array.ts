@@ -1,5 +1,6 @@
 /** Arrays that a module of the user's fills. */
 import type { ElementType } from '../core/elements.js';
+import type { OptionNames } from '../core/option-names.js';
 import type { ProviderSource } from '../pager/provider-protocol.js';
 import { show, textOf } from './arguments.js';
 import { argumentError, typeError } from './errors.js';
@@ -28,6 +29,15 @@ export interface ProvidedArrayOptions<D = unknown> {
   readonly timeoutMs?: number;
   readonly name?: string;
 }
+
+export const PROVIDED_ARRAY_OPTIONS: OptionNames<ProvidedArrayOptions> = {
+  module: true,
+  export: true,
+  data: true,
+  writable: true,
+  timeoutMs: true,
+  name: true,
+};
 
 /** Checks what can be checked before the module is loaded. */
 export function providerSource(

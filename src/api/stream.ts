@@ -1,14 +1,16 @@
 /** Streams: launches, copies and prefetches in order, concurrent across streams. */
 import { addressName } from '../core/address-view.js';
 import { bytesOf, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
+import { type OptionNames, refuseUnknown } from '../core/option-names.js';
 import { HOST } from '../core/types.js';
 import type { LaunchParameter } from '../drivers/driver.js';
 import { threadId } from '../linux/process.js';
 import type { StreamOperation } from '../pager/protocol.js';
 import type { AddressSpace } from './address-space.js';
-import { arrayTypeName, checkOptions, checkSize, show } from './arguments.js';
+import { arrayTypeName, checkObject, checkOptions, checkSize, show } from './arguments.js';
+import { type ArrayRange, checkRange } from './array-part.js';
 import { cancelOperationOn, cancelStreamOn, checkSignal, reasonOf, type StreamState } from './cancellation.js';
-import { type CopyOptions, type CopyPlace, checkCopy, copyEnd, stageEnds } from './copy.js';
+import { COPY_OPTIONS, type CopyOptions, type CopyPlace, checkCopy, copyEnd, stageEnds } from './copy.js';
 import type { Device } from './device.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 import {
@@ -19,7 +21,7 @@ import {
   type ScalarParameter,
   type TypedArrays,
 } from './kernel.js';
-import { type ArrayRange, checkRange, ManagedArray, typeName } from './managed-array.js';
+import { ManagedArray, typeName } from './managed-array.js';
 import { Staging } from './staging.js';
 import { prepareCall, refuseDeadlock } from './stream-call.js';
 import { checkEvent, StreamEvent } from './stream-event.js';
@@ -51,10 +53,14 @@ export interface LaunchOptions {
   readonly signal?: AbortSignal;
 }
 
+const LAUNCH_OPTIONS: OptionNames<LaunchOptions> = { size: true, begin: true, end: true, signal: true };
+
 export interface StreamOptions {
   /** Aborted, it cancels everything of the stream that has not begun, for good. What runs is let finish. */
   readonly signal?: AbortSignal;
 }
+
+export const STREAM_OPTIONS: OptionNames<StreamOptions> = { signal: true };
 
 /** Streams that the program has dropped without a word: the manager must forget them, too. */
 const droppedStreams = new FinalizationRegistry<() => void>((end) => end());
@@ -97,7 +103,7 @@ export class Stream {
     this.assertOpen();
     this.device.assertUsable();
     checkKernel(kernel);
-    checkOptions(`a launch of kernel ${kernel.name}`, options);
+    checkOptions(`a launch of kernel ${kernel.name}`, options, LAUNCH_OPTIONS);
     const { size } = options;
     checkSize('size', size, 1);
     const { begin = 0, end = size } = options;
@@ -210,7 +216,7 @@ export class Stream {
    */
   copy(to: CopyPlace, from: CopyPlace, options: CopyOptions = {}): StreamEvent {
     this.assertOpen();
-    checkOptions('copy()', options);
+    checkOptions('copy()', options, COPY_OPTIONS);
     const target = copyEnd(this.space, 'to', to);
     const source = copyEnd(this.space, 'from', from);
     checkCopy(target, source);
@@ -317,13 +323,9 @@ export class Stream {
   }
 
   private checkArguments(kernel: Kernel, args: Readonly<Record<string, unknown>>): void {
-    checkOptions(`the second argument of a launch names the arguments of kernel ${kernel.name}: it`, args);
-    for (const name of Object.keys(args)) {
-      if (!Object.hasOwn(kernel.parameters, name)) {
-        const known = Object.keys(kernel.parameters).join(', ');
-        throw typeError('KERNEL_ARGUMENT', `kernel ${kernel.name} has no parameter ${name}; it has ${known}`);
-      }
-    }
+    checkObject(`the second argument of a launch names the arguments of kernel ${kernel.name}: it`, args);
+    const known = Object.keys(kernel.parameters);
+    refuseUnknown('KERNEL_ARGUMENT', `kernel ${kernel.name} has no parameter`, Object.keys(args), known);
     for (const [name, parameter] of Object.entries(kernel.parameters))
       this.checkArgument(kernel, name, parameter, args[name]);
   }

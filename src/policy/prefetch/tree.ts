@@ -5,6 +5,7 @@
  * Where the node is full, only the group comes: density then says where the processor was, and guesses push out what it needs.
  */
 import { addRun, clear, sizeOfRun, WORDS } from '../../core/mask.js';
+import { type OptionNames, refuseUnknown } from '../../core/option-names.js';
 import { PAGES_PER_BLOCK, PAGES_PER_GROUP, type PrefetchPolicy } from '../../core/types.js';
 
 export interface TreeOptions {
@@ -12,7 +13,11 @@ export interface TreeOptions {
   readonly thresholdPercent?: number;
 }
 
-export function tree({ thresholdPercent = 51 }: TreeOptions = {}): PrefetchPolicy {
+const TREE_OPTIONS: OptionNames<TreeOptions> = { thresholdPercent: true };
+
+export function tree(options: TreeOptions = {}): PrefetchPolicy {
+  refuseUnknown('OPTIONS', 'tree() has no option', Object.keys(options), Object.keys(TREE_OPTIONS));
+  const { thresholdPercent = 51 } = options;
   return (request) => {
     const { result, occupied, allowed } = request;
     clear(result);
