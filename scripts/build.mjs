@@ -4,13 +4,26 @@
 // The compiler never deletes the output of a source that has gone, and a stale module would still be imported by the
 // tests; so whatever was not written by this run is removed afterwards. The folder is never empty in between, so that
 // a program which is running from it does not lose its modules.
+//
+// What a space starts, its threads and the processes of its devices, becomes one module each: to resolve and read the forty
+// that the manager consists of takes longer than to start its thread.
 
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { rolldown } from 'rolldown';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
+const threads = [
+  'pager/sentinel',
+  'pager/manager',
+  'pager/io-engine',
+  'pager/provider-thread',
+  'drivers/process/child',
+  'drivers/process/control',
+  'drivers/process/unit',
+];
 const configs = { dist: 'tsconfig.json', '.build': 'tsconfig.test.json' };
 const target = process.argv[2] ?? 'dist';
 if (!Object.hasOwn(configs, target)) {
@@ -38,6 +51,20 @@ if (messages.length > 0) console.error(messages.join('\n'));
 if (stderr) process.stderr.write(stderr);
 // The output of a failed compilation may be half there: keep what is there and say no.
 if (status !== 0) process.exit(status ?? 1);
+
+await Promise.all(
+  threads.map(async (thread) => {
+    const file = join(out, target === 'dist' ? '' : 'src', `${thread}.js`);
+    // Packages stay outside, and so does what a program hands in by its address.
+    const bundle = await rolldown({
+      input: join(root, 'src', `${thread}.ts`),
+      platform: 'node',
+      external: (id) => !/^[./]/.test(id),
+    });
+    // The sources themselves are in the package.
+    await bundle.write({ file, format: 'esm', sourcemap: true, sourcemapExcludeSources: true });
+  }),
+);
 
 mkdirSync(out, { recursive: true });
 const { name, version, type } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));

@@ -16,6 +16,8 @@ const LOADING_LIMIT_MS = 30_000;
 /** Between two looks for answers that are overdue. */
 const LOOK_MS = 1000;
 const MAX_DEVICES = 16;
+/** The program of a device's process. Its address is relative to this module, which the build makes part of the manager's. */
+const CHILD = new URL('../drivers/process/child.js', import.meta.url);
 const SLOTS_PER_DEVICE = 3;
 /** Places of a device's descriptors in its part of the poller. */
 const FAULTS = 0;
@@ -151,7 +153,7 @@ export class Devices {
         ? new ProcessDevice(
             base,
             bytes,
-            { ...options, budgetPages, hostMemory: this.around.hostMemory },
+            { ...options, budgetPages, hostMemory: this.around.hostMemory, program: CHILD },
             this.around.eventsOf(() => id),
           )
         : null;

@@ -9,8 +9,8 @@ import { Router } from '../drivers/router.js';
 import { lru } from '../policy/eviction/lru.js';
 import { tree } from '../policy/prefetch/tree.js';
 
-const BLOCKS = 24;
-const ROUNDS = 3;
+const BLOCKS = 10;
+const ROUNDS = 2;
 /** Every 64 KiB of a block, so that the prefetcher has something to decide. */
 const STEP = 16;
 

@@ -38,6 +38,8 @@ export interface ProcessDeviceOptions {
   readonly lossy: boolean;
   /** The memory file of the host, which the device can reach in place. */
   readonly hostMemory: number;
+  /** The module that the device's process runs (child.ts). */
+  readonly program: URL;
   readonly inject?: Injection;
 }
 
@@ -92,7 +94,7 @@ export class ProcessDevice implements Driver {
     this.memory = this.node.alias;
     const [ours, theirs] = createSocketPair();
     this.socket = new MessageSocket(ours, MAX_PACKET_BYTES);
-    const entry = fileURLToPath(new URL('./child.js', import.meta.url));
+    const entry = fileURLToPath(options.program);
     // Standard output is the program's alone: what kernels print there goes to standard error.
     this.child = spawn(process.execPath, [entry], { stdio: ['ignore', STDERR, STDERR, theirs] });
     closeDescriptor(theirs);
