@@ -83,6 +83,27 @@ if (target === '.build') {
   emitted.add(manifest);
 }
 
+/** Of the files that the compiler wrote, those that an entry of the package reaches; all others are inside the threads' modules. */
+function reachable(entries, ending) {
+  const reached = new Set();
+  const visit = (file) => {
+    if (reached.has(file)) return;
+    reached.add(file);
+    const text = readFileSync(file.replace(/\.js$/, ending), 'utf8');
+    for (const [, path] of text.matchAll(/(?:from|import\()\s*['"](\.[^'"]+\.js)['"]/g))
+      visit(resolve(file, '..', path));
+  };
+  for (const entry of entries) visit(join(out, `${entry}.js`));
+  return [...reached].flatMap((file) => [file.replace(/\.js$/, ending), `${file.replace(/\.js$/, ending)}.map`]);
+}
+
+if (target === 'dist') {
+  const entries = ['index', 'drivers/index', 'policy/index', 'testing/index', 'testing/broken-driver', 'cli/main'];
+  emitted.clear();
+  for (const file of reachable([...entries, ...threads], '.js')) emitted.add(file);
+  for (const file of reachable(entries, '.d.ts')) emitted.add(file);
+}
+
 function removeStale(folder) {
   let kept = 0;
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
