@@ -24,6 +24,11 @@ function saxpy(y: Float32Array, x: Float32Array, alpha: number): void {
   for (let i = 0; i < y.length; i++) y[i] += alpha * x[i];
 }
 
+/** Stores of the elements of a short array again and again, the array looked up for each as a property. */
+function lookedUp(x: { readonly data: Float32Array }): void {
+  for (let i = 0; i < LENGTH; i++) x.data[i & 0xfff] = i;
+}
+
 function scattered(y: Float32Array, x: Float32Array, alpha: number, order: Uint32Array): void {
   for (let i = 0; i < order.length; i++) {
     const at = order[i];
@@ -91,6 +96,21 @@ async function run(settings: Settings): Promise<void> {
         extra: { bytes: 2 * BYTES, 'huge pages of the third side, bytes': hugePages },
       });
     }
+    const managed = space.array(Float32Array, 4096);
+    const object = { data: new Float32Array(4096) };
+    const stored = (go: () => void) => () => {
+      const start = performance.now();
+      go();
+      return ((performance.now() - start) * 1e6) / LENGTH;
+    };
+    await compare(settings, {
+      name: 'resident/property',
+      unit: 'ns',
+      better: 'lower',
+      warmUp: 2,
+      ours: stored(() => lookedUp(managed)),
+      references: { 'property of a plain object': stored(() => lookedUp(object)) },
+    });
     let wrong = 0;
     for (let i = 0; i < LENGTH; i++) if (sides.managed.y[i] !== sides.plain.y[i]) wrong++;
     verify(wrong === 0, `${wrong} elements`);
@@ -102,6 +122,6 @@ async function run(settings: Settings): Promise<void> {
 
 export const resident: Bench = {
   name: 'resident',
-  what: 'ns an element of saxpy over resident managed memory, in order and at random; beside plain typed arrays',
+  what: 'ns an element of saxpy over resident managed memory, in order and at random, and of x.data[i]; beside plain typed arrays',
   run,
 };

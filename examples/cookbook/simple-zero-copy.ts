@@ -16,7 +16,8 @@ const [a, b, sum] = ['a', 'b', 'sum'].map((name) => space.array(Float32Array, N,
 const arrays = { a, b, sum };
 
 function fill(): void {
-  for (let i = 0; i < N; i++) a.data[i] = i;
+  const { data } = a;
+  for (let i = 0; i < N; i++) data[i] = i;
   b.data.fill(0.25);
   sum.data.fill(0);
 }

@@ -54,7 +54,8 @@ const play = kernel({ words: i32.inout, first: i32, rounds: i32 }, ({ words, fir
 if (isMainThread) {
   await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB', units: UNITS }] });
   const words = space.array(Int32Array, Object.keys(EXPECTED).length);
-  words.data[5] = 0b1111;
+  const { data } = words;
+  data[5] = 0b1111;
   const threads = Array.from(
     { length: THREADS },
     (_, player) => new Worker(new URL(import.meta.url), { workerData: { handle: words.handle, player } }),
@@ -63,7 +64,7 @@ if (isMainThread) {
   await space.devices[0].run(play, { words, first: THREADS, rounds: ROUNDS }, { size: UNITS });
   await Promise.all(ended);
   for (const [index, [name, expected]] of Object.entries(EXPECTED).entries()) {
-    const found = words.data[index];
+    const found = data[index];
     if (found !== expected) throw new Error(`${name} is ${found} instead of ${expected}: an operation was lost`);
     console.log(`${name.padEnd(10)} ${String(found).padStart(8)}`);
   }

@@ -53,9 +53,10 @@ class Task {
     const next = randomNumbers(seed);
     const matrix = Float64Array.from({ length: rows * rows }, () => next() - 0.5);
     const vector = Float64Array.from({ length: rows }, () => next() - 0.5);
+    const { data } = this.product;
     for (let row = 0; row < rows; row++) {
       const expected = matrix.subarray(row * rows, (row + 1) * rows).reduce((sum, x, i) => sum + x * vector[i], 0);
-      const found = this.product.data[row];
+      const found = data[row];
       if (found !== expected) throw new Error(`task ${seed}, row ${row}: ${found} instead of ${expected}`);
     }
   }

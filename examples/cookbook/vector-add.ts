@@ -12,7 +12,8 @@ const a = space.array(Float32Array, n); // 16 MB each: together half as much aga
 const b = space.array(Float32Array, n);
 const sum = space.array(Float32Array, n);
 
-for (let i = 0; i < n; i++) a.data[i] = i;
+const { data } = a;
+for (let i = 0; i < n; i++) data[i] = i;
 b.data.fill(0.5);
 await device.run(add, { a, b, sum }, { size: n });
 

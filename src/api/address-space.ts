@@ -10,7 +10,7 @@ import { BLOCK_BYTES, PAGE_BYTES } from '../core/types.js';
 import { closeEventfd, createEventfd } from '../linux/eventfd.js';
 import { probeFeatures } from '../linux/features.js';
 import { tryLockFile } from '../linux/file-io.js';
-import { munmap, PAGE_SIZE } from '../linux/memory.js';
+import { PAGE_SIZE } from '../linux/memory.js';
 import { cgroupMemory, systemMemory, threadExists, threadId } from '../linux/process.js';
 import type { ManagerReady } from '../pager/manager.js';
 import {
@@ -22,7 +22,6 @@ import {
   LISTED_THREADS,
   type ManagerOptions,
   type SpaceHandle,
-  SpaceState,
   type SpaceStats,
 } from '../pager/protocol.js';
 import {
@@ -46,6 +45,7 @@ import { type PointerAttributes, pointerAttributes } from './pointer.js';
 import { PROVIDED_ARRAY_OPTIONS, type ProvidedArrayOptions, providerSource } from './provided-array.js';
 import { parseSize } from './sizes.js';
 import { checkSpaceHandle, checkUnchanged, signHandle } from './space-handle.js';
+import { listedThreads, Views } from './views.js';
 import { notify, type WaitResult, wait } from './wait.js';
 
 /** Where spaces lie: from 96 TiB on, where neither V8 nor the dynamic linker puts anything, one TiB or more each. */
@@ -161,65 +161,9 @@ type ArrayType<T extends NumericArray> = {
   readonly name: string;
 };
 
-/** What the number of views becomes when the addresses have been unmapped: no later view can make it 0 again. */
-const UNMAPPED = -(2 ** 30);
-
-/**
- * Counts the views that all threads have of a space, and unmaps its addresses when it is closed and none is left: a view must
- * never look at nothing, or at what came to lie there later.
- */
-class ViewCounter {
-  private readonly control: Int32Array;
-  private own = 0;
-
-  constructor(
-    control: SharedArrayBuffer,
-    private readonly base: number,
-    private readonly bytes: number,
-  ) {
-    this.control = new Int32Array(control);
-  }
-
-  /** Before the view is made, and before the look whether the space is open: whoever closes it sees one of the two. */
-  made(): void {
-    this.own++;
-    Atomics.add(this.control, Control.Views, 1);
-  }
-
-  gone(count = 1): void {
-    this.own -= count;
-    Atomics.sub(this.control, Control.Views, count);
-    this.tryUnmap();
-  }
-
-  /** The thread ends, and its views with it. */
-  allGone(): void {
-    this.gone(this.own);
-  }
-
-  /** Of a closed space. */
-  tryUnmap(): void {
-    const { control } = this;
-    if (Atomics.load(control, Control.State) !== SpaceState.Closed) return;
-    if (Atomics.compareExchange(control, Control.Views, 0, UNMAPPED) === 0) munmap(this.base, this.bytes);
-  }
-
-  /** The same when the views that are left were those of threads that have been terminated, and so could not say that they went. */
-  unmapAfterThreads(): void {
-    const views = Atomics.load(this.control, Control.Views);
-    if (this.own > 0 || views <= 0 || listedThreads(this.control) > 0) return;
-    if (Atomics.compareExchange(this.control, Control.Views, views, UNMAPPED) === views) munmap(this.base, this.bytes);
-  }
-
-  get isUnmapped(): boolean {
-    // A view that is refused raises the number for a moment.
-    return Atomics.load(this.control, Control.Views) < 0;
-  }
-}
-
 /** A closed space of which something is left, because of views or threads. */
 interface Leftover {
-  readonly viewCounter: ViewCounter;
+  readonly views: Views;
   readonly control: Int32Array;
   readonly wakeFd: number;
   readonly bytes: number;
@@ -230,27 +174,17 @@ const leftovers = new Set<Leftover>();
 /** Gives back what closed spaces still hold, if it can be by now. */
 function reclaim(): void {
   for (const leftover of leftovers) {
-    const { viewCounter, control, wakeFd } = leftover;
-    viewCounter.unmapAfterThreads();
+    const { views, control, wakeFd } = leftover;
+    views.unmapAfterThreads();
     if (Atomics.load(control, Control.AttachedThreads) === 0 || listedThreads(control) === 0)
       closeWakeFd(control, wakeFd);
-    if (viewCounter.isUnmapped && Atomics.load(control, Control.WakeFdClosed) === 1) leftovers.delete(leftover);
+    if (views.isUnmapped && Atomics.load(control, Control.WakeFdClosed) === 1) leftovers.delete(leftover);
   }
 }
 
 /** A thread that is attached may be about to raise it; by then the number could be that of another file. */
 function closeWakeFd(control: Int32Array, wakeFd: number): void {
   if (Atomics.compareExchange(control, Control.WakeFdClosed, 0, 1) === 0) closeEventfd(wakeFd);
-}
-
-/** Attached threads that have not ended. One that found no place in the list counts for ever: nobody could tell when it ends. */
-function listedThreads(control: Int32Array): number {
-  let count = Atomics.load(control, Control.UnlistedThreads);
-  for (let place = 0; place < LISTED_THREADS; place++) {
-    const thread = Atomics.load(control, Control.Threads + place);
-    if (thread !== 0 && threadExists(thread)) count++;
-  }
-  return count;
 }
 
 function listThread(control: Int32Array): void {
@@ -272,7 +206,7 @@ function listThread(control: Int32Array): void {
 async function collectViews(slot: number): Promise<void> {
   reclaim();
   let taken = slot;
-  for (const { viewCounter, bytes } of leftovers) if (!viewCounter.isUnmapped) taken += slotOf(bytes);
+  for (const { views, bytes } of leftovers) if (!views.isUnmapped) taken += slotOf(bytes);
   if (taken <= (LAST_ADDRESS - FIRST_BASE) / 2) return;
   if (globalThis.gc !== undefined) globalThis.gc();
   else {
@@ -292,7 +226,7 @@ export class AddressSpace {
   /** @internal */
   readonly client: Client;
   /** @internal */
-  readonly viewCounter: ViewCounter;
+  readonly views: Views;
   private closing: Promise<void> | null = null;
   private names = 0;
 
@@ -304,7 +238,7 @@ export class AddressSpace {
   ) {
     this.client = new Client(spaceHandle, sentinel === null);
     this.devices = spaceHandle.devices.map((info) => new Device(this, info));
-    this.viewCounter = new ViewCounter(spaceHandle.control, spaceHandle.base, spaceHandle.bytes);
+    this.views = new Views(spaceHandle, this.client, sentinel !== null);
   }
 
   /** For postMessage to another thread, which attaches by `attachSpace`. */
@@ -529,6 +463,7 @@ export class AddressSpace {
   private async end(): Promise<void> {
     if (this.sentinel === null) {
       this.client.close();
+      this.views.freed(null);
       this.onClosed();
       return;
     }
@@ -544,10 +479,11 @@ export class AddressSpace {
     }
     this.client.close();
     this.onClosed();
-    this.viewCounter.tryUnmap();
+    this.views.freed(null);
+    this.views.tryUnmap();
     const { wakeFd, bytes } = this.spaceHandle;
     const control = new Int32Array(this.spaceHandle.control);
-    leftovers.add({ viewCounter: this.viewCounter, control, wakeFd, bytes });
+    leftovers.add({ views: this.views, control, wakeFd, bytes });
     reclaim();
   }
 }
@@ -853,9 +789,10 @@ export function attachSpace(handle: SpaceHandle): AddressSpace {
   attached.set(handle.name, space);
   if (!isMainThread) {
     process.once('exit', () => {
+      space.views.threadEnds();
       space.client.close(true);
       leave();
-      space.viewCounter.allGone();
+      space.views.allGone();
     });
   }
   return space;

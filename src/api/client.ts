@@ -39,6 +39,8 @@ export class Client {
   private readonly running = new Set<string>();
   /** What is done with the notices of subscriptions. */
   private readonly notices = new Map<number, (notice: Notice) => void>();
+  /** Called with a range that some thread has freed, if this one has views of it; null: the space has been closed. */
+  onFreed: (range: number | null) => void = () => undefined;
   private nextId = 1;
   private refs = 0;
   private closed = false;
@@ -249,6 +251,8 @@ export class Client {
       this.events.delete(key);
       this.unref();
       listener(message.event);
+    } else if ('freed' in message) {
+      this.onFreed(message.freed);
     } else if ('id' in message) {
       const waiting = this.pending.get(message.id);
       this.pending.delete(message.id);

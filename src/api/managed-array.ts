@@ -2,10 +2,10 @@
 
 import { AddressView } from '../core/address-view.js';
 import type { ElementType } from '../core/elements.js';
-import { bytesOf, constructorName, type NumericArray, viewOf } from '../core/elements.js';
+import { bytesOf, constructorName, type NumericArray } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import { PAGE_BYTES } from '../core/types.js';
-import { MAX_VIEW_BYTES, view } from '../linux/memory.js';
+import { MAX_VIEW_BYTES } from '../linux/memory.js';
 import type { ArrayPages, SpaceHandle } from '../pager/protocol.js';
 import type { AddressSpace } from './address-space.js';
 import { type Advice, type Attributes, adviceChange, attributeRuns, blocksAround } from './advice.js';
@@ -59,12 +59,12 @@ export interface FlushOptions {
 /** Descriptors are ints. */
 const MAX_DESCRIPTOR = 2 ** 31 - 1;
 
-const lateViews = new FinalizationRegistry<() => void>((gone) => gone());
-
 export class ManagedArray<T extends NumericArray = NumericArray> {
   readonly type: ElementType;
   readonly name: string;
   private cached: T | null = null;
+  /** The same, of an array that nobody frees or closes without this object being told, so that `data` need not ask. */
+  private sure: T | null = null;
   private freed = false;
   /** A device that was writing the array died: its content is undefined until it is overwritten. */
   indeterminate = false;
@@ -116,30 +116,14 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
   }
 
   /**
-   * The array itself, the same object at every use. A view keeps the array's addresses taken; once the array is freed, reading a
-   * view that is left gives zeros, and writing it ends the process with a message.
+   * The array itself, the same object at every use. A view keeps the array's addresses taken; once the array is freed, or the space is
+   * closed, reading a view that is left gives zeros, and writing it ends the process with a message. Whoever takes a view's buffer, by
+   * `transfer()` or as a stream does that reads into it, leaves the view empty: `data` is another view of the same elements from then
+   * on, and the addresses stay taken when the array is freed.
    */
   get data(): T {
-    this.assertHere('use');
-    if (this.cached === null) {
-      const { client, viewCounter } = this.space;
-      const { range } = this.placement;
-      viewCounter.made();
-      try {
-        client.call('viewed', { range });
-      } catch (error) {
-        client.tell('unviewed', { range });
-        viewCounter.gone();
-        throw error;
-      }
-      const buffer = view(Number(this.address), this.byteLength);
-      this.cached = viewOf(this.type, buffer) as T;
-      lateViews.register(buffer, () => {
-        client.tell('unviewed', { range });
-        viewCounter.gone();
-      });
-    }
-    return this.cached;
+    const { sure } = this;
+    return sure !== null && sure.length !== 0 ? sure : this.view();
   }
 
   /** For postMessage to another thread, which makes an array of it by `attachArray`. */
@@ -222,9 +206,9 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
           count: this.placement.pages,
           whole: true,
         });
-        detach(this.cached);
       }
       this.freed = true;
+      this.forgetView();
       return { begin: 0, end: this.length };
     }
     this.assertUsable('free a part of');
@@ -329,8 +313,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     const made = await this.space.client.request('resize', { range, name: this.name, bytes: length * size });
     const { id, firstPage, pages } = made;
     if (id === range && length === this.length) return;
-    if (id !== range) detach(this.cached);
-    this.cached = null;
+    this.forgetView();
     this.placement = Object.freeze({ ...this.placement, range: id, firstPage, pages, length });
   }
 
@@ -421,6 +404,31 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     if (this.attached) this.space.client.call('usable', { range: this.rangeId, name: this.name, verb });
   }
 
+  /** @internal The view must be asked for again. */
+  forgetView(): void {
+    this.cached = null;
+    this.sure = null;
+  }
+
+  private view(): T {
+    const { cached } = this;
+    // An array that was taken away from its buffer has no elements.
+    if (cached !== null && cached.length !== 0 && this.space.views.isOpen) return cached;
+    return this.newView();
+  }
+
+  private newView(): T {
+    this.assertHere('use');
+    const { range, name } = this.placement;
+    const { views } = this.space;
+    const sure = views.ownSpace && !this.attached;
+    const place = { range, name, address: Number(this.address), bytes: this.byteLength };
+    const made = views.make(this.type, place, sure ? this : null) as T;
+    this.cached = made;
+    if (sure) this.sure = made;
+    return made;
+  }
+
   /** What can be told without asking: data is looked at often, and its view stays harmless in any case. */
   private assertHere(verb: string): void {
     this.space.client.assertOpen(`cannot ${verb} array ${this.name}`);
@@ -479,13 +487,6 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     });
     return { bytes, complete: begin === 0 && end === this.length && bytes === this.byteLength };
   }
-}
-
-/** Only newer versions of Node can take the memory away from a view; elsewhere the manager answers late uses. */
-function detach(data: NumericArray | null): void {
-  const buffer = data?.buffer as (ArrayBuffer & { transfer?: (length?: number) => ArrayBuffer }) | undefined;
-  if (buffer === undefined || Number(process.versions.node.split('.')[0]) < 22) return;
-  buffer.transfer?.(0);
 }
 
 function noWholePage(array: ManagedArray, begin: number, end: number, done: string): RangeError {

@@ -122,6 +122,13 @@ export class Clients {
     for (const client of this.clients) if (!client.left) client.inbox.post(message);
   }
 
+  /** A range has been freed; null: all have, since the space is closed. */
+  tellFreed(range: number | null): void {
+    for (const { left, views, inbox } of this.clients) {
+      if (!left && (range === null || views.has(range))) inbox.post({ freed: range });
+    }
+  }
+
   /** The space is about to close: what nobody hears of any more must not count. */
   forgetEnded(): void {
     const ended = this.clients.filter(hasEnded);
@@ -141,7 +148,8 @@ export class Clients {
     }
     if (name === 'pin') client.pins.add((value as Requests['pin']['in']).pin);
     if (name === 'unpin') client.pins.delete((value as Requests['unpin']['in']).pin);
-    if (name !== 'viewed' && name !== 'unviewed') return;
+    // One that was taken is the thread's no more, and nobody's: its range counts it as long as it lives.
+    if (name !== 'viewed' && name !== 'unviewed' && name !== 'taken') return;
     const { range } = value as { range: number };
     const count = (client.views.get(range) ?? 0) + (name === 'viewed' ? 1 : -1);
     if (count === 0) client.views.delete(range);

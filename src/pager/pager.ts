@@ -163,7 +163,10 @@ export class Pager {
       options.bytes,
       (range) => this.launches.isUsing(range),
       restore,
-      (range) => this.clones.remove(range),
+      (range) => {
+        this.clones.remove(range);
+        this.clients.tellFreed(range.id);
+      },
     );
     this.rights = new Rights(this.manager, this.requests, this.arrays, this.files, restore);
     const { memory } = this.hostDriver;
@@ -467,6 +470,8 @@ export class Pager {
         return null;
       case 'unviewed':
         this.arrays.countView((value as Requests['unviewed']['in']).range, -1);
+        return null;
+      case 'taken':
         return null;
       case 'leave':
         this.notifiers.forget(sender);
@@ -803,6 +808,7 @@ export class Pager {
     this.engine.close();
     this.hostDriver.close();
     Atomics.store(this.control, Control.State, SpaceState.Closed);
+    this.clients.tellFreed(null);
     this.finished = true;
   }
 

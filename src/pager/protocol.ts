@@ -36,6 +36,8 @@ export const Control = {
   ManagerThread: 13,
   /** Numbers of pins that have been given. */
   Pins: 14,
+  /** Of the views those whose memory somebody has taken, so that they count for good. */
+  TakenViews: 15,
   /** From here on, the kernel's ids of threads that attached; an id may be of a thread that has ended. */
   Threads: 16,
 } as const;
@@ -167,6 +169,8 @@ export interface Requests {
   };
   viewed: { in: { range: number }; out: null };
   unviewed: { in: { range: number }; out: null };
+  /** Somebody has taken the memory of a view, and keeps it for as long as he likes. */
+  taken: { in: { range: number }; out: null };
   /** Nothing more will come. `ended`: the thread ends, and its views with it. */
   leave: { in: { ended: boolean }; out: null };
   stats: { in: null; out: SpaceStats };
@@ -366,6 +370,8 @@ export type FromManager =
   | { readonly id: number; readonly value: unknown; readonly error: WireError | null }
   | { readonly event: StreamEvent }
   | { readonly notice: Notice }
+  /** A range of which the thread has views has been freed; null: the space has been closed. */
+  | { readonly freed: number | null }
   /** The turn of a `call` has come. */
   | { readonly call: { readonly stream: number; readonly sequence: number } }
   | { readonly warning: string };
