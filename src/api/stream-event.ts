@@ -1,5 +1,5 @@
 /** Events: places in a stream. */
-import type { StreamEvent as WireEvent } from '../pager/protocol.js';
+import type { WireError, StreamEvent as WireEvent } from '../pager/protocol.js';
 import { show } from './arguments.js';
 import { fromWire, OnememError, typeError } from './errors.js';
 import type { Stream } from './stream.js';
@@ -39,6 +39,11 @@ export class StreamEvent {
     if (error === null) return null;
     if (error.code === 'CALLBACK_ERROR' && this.thrown !== null) return fromWire(error, { cause: this.thrown.value });
     return this.aborted === null ? fromWire(error) : fromWire(error, { cause: this.aborted.reason });
+  }
+
+  /** @internal How it failed, or null: it has not ended, or well. */
+  get failure(): WireError | null {
+    return this.ended?.error ?? null;
   }
 
   /** @internal The signal that kept the operation from beginning. */

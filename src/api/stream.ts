@@ -248,7 +248,7 @@ export class Stream {
         'the event belongs to another space; only events of the same space can be waited for',
       );
     }
-    return this.add({ kind: 'wait', other: event.stream.id, otherSequence: event.sequence });
+    return this.add({ kind: 'wait', other: event.stream.id, otherSequence: event.sequence, failure: event.failure });
   }
 
   /** An event here and now. */
@@ -276,8 +276,13 @@ export class Stream {
   [Symbol.dispose](): void {
     if (this.state.closed) return;
     this.state.closed = true;
-    if (this.pending === 0) this.ignoreSignal();
     droppedStreams.unregister(this);
+    if (this.pending === 0) this.end();
+  }
+
+  /** Everything that was given has ended, and the program knows how: whoever waits for one of its events needs no manager for that. */
+  private end(): void {
+    this.ignoreSignal();
     this.space.client.tell('endStream', { stream: this.id });
   }
 
@@ -316,7 +321,7 @@ export class Stream {
       ignore?.();
       event.end(ended);
       if (event.result === 'failed' || event.aborted !== null) this.firstError ??= event.error;
-      if (--this.pending === 0 && this.state.closed) this.ignoreSignal();
+      if (--this.pending === 0 && this.state.closed) this.end();
     });
     client.tell('enqueue', { ...operation, stream: this.id, sequence } as StreamOperation);
     return event;

@@ -315,7 +315,13 @@ export type StreamOperation = { readonly stream: number; readonly sequence: numb
   | { readonly kind: 'call'; readonly thread: number }
   /** What was cancelled before it was handed in. */
   | { readonly kind: 'cancelled'; readonly reason: string }
-  | { readonly kind: 'wait'; readonly other: number; readonly otherSequence: number }
+  | {
+      readonly kind: 'wait';
+      readonly other: number;
+      readonly otherSequence: number;
+      /** How the event failed, if the program knows that. */
+      readonly failure: WireError | null;
+    }
   | { readonly kind: 'marker' }
 );
 

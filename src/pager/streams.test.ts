@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { StreamEvent, StreamOperation } from './protocol.js';
+import type { StreamEvent, StreamOperation, WireError } from './protocol.js';
 import { type OperationDone, Streams } from './streams.js';
 import { wireError } from './wire.js';
 
@@ -71,7 +71,7 @@ describe('streams', () => {
   it('let what runs end when they are cancelled, and begin nothing any more', () => {
     const world = new World();
     for (const sequence of [1, 2]) world.launch(1, sequence);
-    world.streams.enqueue({ kind: 'wait', other: 1, otherSequence: 2, stream: 2, sequence: 1 });
+    world.streams.enqueue({ kind: 'wait', other: 1, otherSequence: 2, failure: null, stream: 2, sequence: 1 });
     world.streams.cancel(cancelAll);
     expect(world.results).toEqual([]);
     world.begun[0].done(null);
@@ -94,7 +94,7 @@ describe('streams', () => {
     world.streams.cancel(cancelAll);
     expect(world.results).toEqual(['1.1 cancelled ABORTED']);
     world.launch(2, 1);
-    world.streams.enqueue({ kind: 'wait', other: 2, otherSequence: 1, stream: 3, sequence: 1 });
+    world.streams.enqueue({ kind: 'wait', other: 2, otherSequence: 1, failure: null, stream: 3, sequence: 1 });
     world.streams.cancel({ ...cancelAll, stream: 3 });
     expect(world.results).toEqual(['1.1 cancelled ABORTED', '3.1 cancelled ABORTED']);
     world.begun[1].done(null);
@@ -147,7 +147,7 @@ describe('streams', () => {
     world.begun[0].done(null);
     expect(world.streams.busy).toBe(false);
     world.streams.cancel({ ...cancelAll, ended: true });
-    world.streams.enqueue({ kind: 'wait', other: 1, otherSequence: 1, stream: 2, sequence: 1 });
+    world.streams.enqueue({ kind: 'wait', other: 1, otherSequence: 1, failure: null, stream: 2, sequence: 1 });
     expect(world.results).toEqual(['1.1 done', '2.1 done']);
   });
 
@@ -170,5 +170,22 @@ describe('streams', () => {
     }
     world.begun[0].done(null);
     expect(world.events).toHaveLength(99_999);
+  });
+
+  it('remember what a wait was for, whatever becomes of the other stream before its turn', () => {
+    const world = new World();
+    const wait = (other: number, sequence: number, failure: WireError | null = null): void =>
+      world.streams.enqueue({ kind: 'wait', other, otherSequence: 1, failure, stream: 2, sequence });
+    world.launch(1, 1);
+    world.launch(2, 1);
+    wait(1, 2);
+    world.begun[0].done(wireError('BROKEN', 'it broke'));
+    // The program knows, and has let go of the stream.
+    world.streams.forgive(1);
+    world.streams.end(1);
+    world.begun[1].done(null);
+    world.streams.forgive(2);
+    wait(1, 3, wireError('BROKEN', 'it broke'));
+    expect(world.results).toEqual(['1.1 failed BROKEN', '2.1 done', '2.2 failed BROKEN', '2.3 failed BROKEN']);
   });
 });

@@ -46,10 +46,14 @@ interface Stream {
   advancing: boolean;
 }
 
+/** An operation that waits for an event of another stream; it is watched from the moment it is given, since that stream may be gone by its turn. */
 interface Waiter {
   readonly other: number;
   readonly sequence: number;
-  readonly done: OperationDone;
+  /** What became of the event; undefined: it has not happened. */
+  outcome: WireError | null | undefined;
+  /** Set once its turn has come. */
+  done: OperationDone | null;
 }
 
 /** How often the manager looks whether the threads that run functions are still there. */
@@ -57,7 +61,7 @@ const LOOK_MS = 200;
 
 export class Streams {
   private readonly streams = new Map<number, Stream>();
-  private readonly waiting: Waiter[] = [];
+  private readonly waiters = new Map<StreamOperation, Waiter>();
   /** Streams whose running operation is a function of the program's. */
   private readonly calling = new Set<Stream>();
   private lastLook = 0;
@@ -67,6 +71,7 @@ export class Streams {
   enqueue(operation: StreamOperation): void {
     const stream = this.stream(operation.stream);
     this.around.given(operation);
+    if (operation.kind === 'wait') this.watch(operation);
     stream.queue.push(operation);
     this.advance(stream);
   }
@@ -108,6 +113,7 @@ export class Streams {
       const index = stream.queue.findIndex((operation) => operation.sequence === sequence);
       if (index >= stream.head) {
         this.around.over(stream.queue[index]);
+        this.waiters.delete(stream.queue[index]);
         stream.queue[index] = { kind: 'cancelled', reason, stream: id, sequence };
       }
     }
@@ -188,7 +194,7 @@ export class Streams {
     stream.running = { operation, done };
     switch (operation.kind) {
       case 'wait':
-        this.waitFor(operation.other, operation.otherSequence, done);
+        this.waitFor(operation, done);
         break;
       case 'marker':
         done(null);
@@ -222,6 +228,7 @@ export class Streams {
   ): void {
     const { sequence } = operation;
     stream.completed = sequence;
+    this.waiters.delete(operation);
     this.around.over(operation);
     this.around.report({
       stream: stream.id,
@@ -233,30 +240,32 @@ export class Streams {
       bytes,
       pages,
     });
-    for (let index = this.waiting.length - 1; index >= 0; index--) {
-      const waiter = this.waiting[index];
-      if (waiter.other !== stream.id || waiter.sequence > stream.completed) continue;
-      this.waiting.splice(index, 1);
-      waiter.done(failureOf(stream, waiter.sequence));
+    for (const waiter of this.waiters.values()) {
+      if (waiter.other !== stream.id || waiter.outcome !== undefined || waiter.sequence > stream.completed) continue;
+      waiter.outcome = failureOf(stream, waiter.sequence);
+      waiter.done?.(waiter.outcome);
     }
   }
 
-  private waitFor(other: number, sequence: number, done: OperationDone): void {
+  private watch(operation: StreamOperation & { kind: 'wait' }): void {
+    const { other, otherSequence: sequence, failure } = operation;
     const stream = this.streams.get(other);
-    // A stream that is not known has ended, and all of its events with it.
-    if (stream === undefined || stream.completed >= sequence) {
-      done(stream === undefined ? null : failureOf(stream, sequence));
-      return;
-    }
-    this.waiting.push({ other, sequence, done });
+    let outcome: WireError | null | undefined;
+    if (failure !== null) outcome = waitedInVain(failure);
+    // A stream that is not known has ended, and all of its events with it; had one failed, the program would know.
+    else if (stream === undefined) outcome = null;
+    else if (stream.completed >= sequence) outcome = failureOf(stream, sequence);
+    this.waiters.set(operation, { other, sequence, outcome, done: null });
   }
 
-  private withdraw({ operation, done }: Running): boolean {
-    if (operation.kind !== 'wait') return this.around.withdraw(operation);
-    const index = this.waiting.findIndex((waiter) => waiter.done === done);
-    if (index === -1) return false;
-    this.waiting.splice(index, 1);
-    return true;
+  private waitFor(operation: StreamOperation, done: OperationDone): void {
+    const waiter = this.waiters.get(operation);
+    if (waiter === undefined || waiter.outcome !== undefined) done(waiter?.outcome ?? null);
+    else waiter.done = done;
+  }
+
+  private withdraw({ operation }: Running): boolean {
+    return operation.kind === 'wait' ? this.waiters.delete(operation) : this.around.withdraw(operation);
   }
 
   private forgetIdle(stream: Stream): void {
@@ -287,10 +296,11 @@ function refusalOf({ aborted, failed }: Stream): WireError | null {
 }
 
 function failureOf({ failed, failedSequence }: Stream, sequence: number): WireError | null {
-  if (failed === null || sequence < failedSequence) return null;
-  return wireError('CANCELLED', `cancelled, since the awaited operation failed: ${failed.message}`, {
-    cause: failed.code,
-  });
+  return failed === null || sequence < failedSequence ? null : waitedInVain(failed);
+}
+
+function waitedInVain({ code, message }: WireError): WireError {
+  return wireError('CANCELLED', `cancelled, since the awaited operation failed: ${message}`, { cause: code });
 }
 
 function abortError(reason: string): WireError {
