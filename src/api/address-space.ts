@@ -1,4 +1,5 @@
 /** A space: one range of addresses that the CPU and the devices share. */
+
 import { randomUUID } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
@@ -37,6 +38,7 @@ import {
 } from './arguments.js';
 import { Client } from './client.js';
 import { Device } from './device.js';
+import { ASYNC_DISPOSE } from './disposal.js';
 import { argumentError, fromWire, OnememError, typeError } from './errors.js';
 import { watchExit } from './exit.js';
 import { exportOf, moduleUrl } from './kernel.js';
@@ -415,7 +417,7 @@ export class AddressSpace {
     }
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  async [ASYNC_DISPOSE](): Promise<void> {
     await this.close();
   }
 

@@ -1,6 +1,7 @@
 /** Checks of what a program hands in, with errors that say what was handed in and what is wanted. */
 
 import { type OptionNames, refuseUnknown } from '../core/option-names.js';
+import { isError } from '../core/kernel-error.js';
 import { argumentError, typeError } from './errors.js';
 
 const LONGEST_TEXT = 60;
@@ -34,7 +35,7 @@ export function isObject(value: unknown): value is object {
 /** What was thrown or rejected with, in words: it may be anything, also what has no text or fails when it is asked for it. */
 export function textOf(thrown: unknown): string {
   try {
-    const text: unknown = thrown instanceof Error ? thrown.message : thrown;
+    const text: unknown = isError(thrown) ? thrown.message : thrown;
     return typeof text === 'string' ? text : show(text);
   } catch {
     return 'something that has no text';

@@ -1,15 +1,22 @@
 /** AbortSignals of streams and of single operations. */
-import { show, textOf } from './arguments.js';
+import { isObject, show, textOf } from './arguments.js';
 import type { Client } from './client.js';
 import { typeError } from './errors.js';
 
 /** Refuses what is no signal, by name. */
 export function checkSignal(signal: unknown): void {
-  if (signal === undefined || signal instanceof AbortSignal) return;
+  if (signal === undefined || isSignal(signal)) return;
   throw typeError(
     'SIGNAL',
     `signal is ${show(signal)}; it must be an AbortSignal, such as new AbortController().signal`,
   );
+}
+
+/** Told by what it has: the signals of another realm, or of an environment that stands in for a browser, are as good. */
+function isSignal(signal: unknown): boolean {
+  if (!isObject(signal)) return false;
+  const { aborted, addEventListener } = signal as { aborted?: unknown; addEventListener?: unknown };
+  return typeof aborted === 'boolean' && typeof addEventListener === 'function';
 }
 
 /** The reason of a signal, in words for those who see only a message. */

@@ -1,4 +1,5 @@
 /** The two ends of a copy: parts of managed arrays, or plain typed arrays. */
+import { types } from 'node:util';
 import { bytesOf, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import type { BytePlace } from '../pager/protocol.js';
@@ -35,7 +36,7 @@ export interface CopyEnd {
 
 export function copyEnd(space: AddressSpace, which: 'to' | 'from', place: CopyPlace): CopyEnd {
   if (place instanceof ManagedArray) return managedEnd(space, which, { array: place, begin: 0, end: place.length });
-  if (ArrayBuffer.isView(place) && !(place instanceof DataView)) return plainEnd(which, place);
+  if (ArrayBuffer.isView(place) && !types.isDataView(place)) return plainEnd(which, place);
   const range = place as Partial<ArrayRange> | null | undefined;
   if (range?.array instanceof ManagedArray) return managedEnd(space, which, range as ArrayRange);
   throw typeError(
@@ -87,7 +88,7 @@ function plainEnd(which: string, plain: NumericArray): CopyEnd {
   const name = arrayTypeName(plain) ?? 'typed array';
   const element = elementTypeOf(name);
   // Bytes of a program are raw bytes: what else could a Buffer be.
-  const type = plain instanceof Uint8Array ? 'bytes' : element;
+  const type = name === 'Uint8Array' ? 'bytes' : element;
   if (type === undefined) throw typeError('COPY_PLACE', `cannot copy ${which} a ${name}: no such array can be managed`);
   if (plain.byteLength === 0) {
     throw argumentError('ARRAY_LENGTH', `cannot copy ${which} an empty ${name}; a copy needs at least one element`);

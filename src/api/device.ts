@@ -1,9 +1,11 @@
 /** Devices of a space. */
+
 import { PAGE_BYTES } from '../core/types.js';
 import type { DeviceInfo, ProcessorStats } from '../pager/protocol.js';
 import type { AddressSpace } from './address-space.js';
 import { checkOptions } from './arguments.js';
 import { checkSignal } from './cancellation.js';
+import { DISPOSE } from './disposal.js';
 import { OnememError } from './errors.js';
 import type { Kernel, KernelParameters } from './kernel.js';
 import { type LaunchArguments, type LaunchOptions, STREAM_OPTIONS, Stream, type StreamOptions } from './stream.js';
@@ -107,8 +109,12 @@ export class Device {
     args: LaunchArguments<P>,
     options: LaunchOptions,
   ): Promise<void> {
-    using stream = this.stream();
-    await stream.launch(kernel, args, options).synchronize();
+    const stream = this.stream();
+    try {
+      await stream.launch(kernel, args, options).synchronize();
+    } finally {
+      stream[DISPOSE]();
+    }
   }
 
   /** Brings every page of the device home, then ends the device. Launches that wait are lost, the one that runs may end. */

@@ -186,7 +186,7 @@ export function exportOf(code: string, name: unknown): string {
 /** The URL of a module that another thread or process is to load. `code` is that of the error for what is none. */
 export function moduleUrl(code: string, module: URL | string): string {
   try {
-    if (typeof module === 'string' || module instanceof URL) return new URL(module).href;
+    if (typeof module === 'string' || isUrl(module)) return new URL(module).href;
   } catch {
     // The text is no URL.
   }
@@ -195,6 +195,11 @@ export function moduleUrl(code: string, module: URL | string): string {
     `${show(module)} is no URL; a module is named by one, since whoever loads it does not know where your own module is: ` +
       "new URL('./module.js', import.meta.url)",
   );
+}
+
+/** Told by what it has: the URL of another realm, or of an environment that stands in for a browser, is as good. */
+function isUrl(module: unknown): module is URL {
+  return isObject(module) && typeof (module as Partial<URL>).href === 'string';
 }
 
 function checkParameters(parameters: unknown): asserts parameters is KernelParameters {

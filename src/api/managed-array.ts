@@ -11,6 +11,7 @@ import type { AddressSpace } from './address-space.js';
 import { type Advice, type Attributes, adviceChange, attributeRuns, blocksAround } from './advice.js';
 import { checkFlag, checkName, checkOptions, isWhole, show } from './arguments.js';
 import { type ArrayPart, type ArrayRange, checkRange, partOf } from './array-part.js';
+import { DISPOSE } from './disposal.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 import { type Notifier, WATCH_OPTIONS, type WatchOptions, watchArray } from './notifier.js';
 import { PIN_OPTIONS, Pin, type PinOptions } from './pin.js';
@@ -384,7 +385,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     };
   }
 
-  [Symbol.dispose](): void {
+  [DISPOSE](): void {
     this.free();
   }
 

@@ -1,10 +1,12 @@
 /** Subscriptions to invalidations: what a program that shadows the page tables of an array is told, and what it asks. */
+import { types } from 'node:util';
 import { bytesOf } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import { HOST, PAGE_BYTES } from '../core/types.js';
 import { type InvalidationReason, type Notice, SEQUENCE_ENDED } from '../pager/notifier-protocol.js';
 import { isObject, show, textOf } from './arguments.js';
 import type { Device } from './device.js';
+import { DISPOSE } from './disposal.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 import { exportOf, moduleUrl } from './kernel.js';
 import type { ManagedArray } from './managed-array.js';
@@ -148,7 +150,7 @@ export class Notifier extends SequenceReader {
     this.closed = true;
   }
 
-  [Symbol.dispose](): void {
+  [DISPOSE](): void {
     this.close();
   }
 
@@ -185,7 +187,7 @@ export class Notifier extends SequenceReader {
 export function attachNotifier(handle: NotifierHandle): SequenceReader {
   if (isObject(handle)) {
     const { onemem, array, sequence } = handle as Partial<NotifierHandle>;
-    const shared = sequence instanceof SharedArrayBuffer && sequence.byteLength === Int32Array.BYTES_PER_ELEMENT;
+    const shared = types.isSharedArrayBuffer(sequence) && sequence.byteLength === Int32Array.BYTES_PER_ELEMENT;
     if (onemem === 1 && shared && typeof array === 'string') return new SequenceReader(handle);
   }
   throw typeError('NOTIFIER_HANDLE', 'this is no handle of a notifier; pass what notifier.handle gives');

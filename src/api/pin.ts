@@ -3,6 +3,7 @@
 import type { OptionNames } from '../core/option-names.js';
 import type { PinReport } from '../pager/protocol.js';
 import type { Client } from './client.js';
+import { DISPOSE } from './disposal.js';
 
 export interface PinOptions {
   /** Elements; all unless said otherwise. Pages that they share with others are pinned as a whole. */
@@ -41,7 +42,7 @@ export class Pin {
     if (!this.client.isClosed) this.client.call('unpin', { pin: this.id });
   }
 
-  [Symbol.dispose](): void {
+  [DISPOSE](): void {
     this.unpin();
   }
 }

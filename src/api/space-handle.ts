@@ -1,5 +1,7 @@
 /** Handles of spaces: how one that was changed on its way, or put together by somebody else, is told from a good one. */
+
 import { createHash } from 'node:crypto';
+import { types } from 'node:util';
 import { CONTROL_WORDS, Control, DIGEST_WORDS, type SpaceHandle } from '../pager/protocol.js';
 import { isObject, isWhole } from './arguments.js';
 import { typeError } from './errors.js';
@@ -12,7 +14,7 @@ export function signHandle(handle: SpaceHandle): void {
 export function checkSpaceHandle(handle: unknown): asserts handle is SpaceHandle {
   if (isObject(handle)) {
     const { onemem, owner, control } = handle as Partial<SpaceHandle>;
-    const shared = control instanceof SharedArrayBuffer && control.byteLength === CONTROL_WORDS * 4;
+    const shared = types.isSharedArrayBuffer(control) && control.byteLength === CONTROL_WORDS * 4;
     if (onemem === 1 && shared && isWhole(owner, 1)) return;
   }
   throw typeError('SPACE_HANDLE', 'this is no handle of a space; pass what space.handle gives');

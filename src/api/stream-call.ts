@@ -1,5 +1,7 @@
 /** Functions of the program's that streams call in their order. */
+
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
+import { isError } from '../core/kernel-error.js';
 import type { WireError } from '../pager/protocol.js';
 import { textOf } from './arguments.js';
 import { OnememError } from './errors.js';
@@ -37,7 +39,7 @@ export function prepareCall(event: StreamEvent, callback: () => unknown): () => 
 }
 
 function stackOf(thrown: unknown): string | undefined {
-  if (!(thrown instanceof Error)) return undefined;
+  if (!isError(thrown)) return undefined;
   const { stack } = thrown as { stack?: unknown };
   return typeof stack === 'string' ? stack : undefined;
 }

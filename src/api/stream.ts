@@ -1,4 +1,5 @@
 /** Streams: launches, copies and prefetches in order, concurrent across streams. */
+import { types } from 'node:util';
 import { addressName } from '../core/address-view.js';
 import { bytesOf, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
 import { type OptionNames, refuseUnknown } from '../core/option-names.js';
@@ -12,6 +13,7 @@ import { type ArrayRange, checkRange } from './array-part.js';
 import { cancelOperationOn, cancelStreamOn, checkSignal, reasonOf, type StreamState } from './cancellation.js';
 import { COPY_OPTIONS, type CopyOptions, type CopyPlace, checkCopy, copyEnd, stageEnds } from './copy.js';
 import type { Device } from './device.js';
+import { DISPOSE } from './disposal.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 import {
   type ArrayParameter,
@@ -273,7 +275,7 @@ export class Stream {
   }
 
   /** Ends the stream; what it was given still runs. */
-  [Symbol.dispose](): void {
+  [DISPOSE](): void {
     if (this.state.closed) return;
     this.state.closed = true;
     droppedStreams.unregister(this);
@@ -384,7 +386,7 @@ export class Stream {
       }
       return;
     }
-    if (!ArrayBuffer.isView(value) || value instanceof DataView) {
+    if (!ArrayBuffer.isView(value) || types.isDataView(value)) {
       throw typeError('KERNEL_ARGUMENT', `${where} takes a managed array or a typed array, not ${show(value)}`);
     }
     const type = elementTypeOf(arrayTypeName(value) ?? '');

@@ -6,9 +6,14 @@ export interface KernelError {
   readonly stack: string;
 }
 
+/** Errors of another realm, such as those of vm contexts, are no instances of this one's class. */
+export function isError(thrown: unknown): thrown is Error {
+  return thrown instanceof Error || Object.prototype.toString.call(thrown) === '[object Error]';
+}
+
 export function kernelError(thrown: unknown): KernelError {
   try {
-    if (thrown instanceof Error) {
+    if (isError(thrown)) {
       const { name, message, stack } = thrown as { name: unknown; message: unknown; stack?: unknown };
       return { name: String(name), message: String(message), stack: typeof stack === 'string' ? stack : '' };
     }
