@@ -8,6 +8,7 @@ import { isMainThread, Worker } from 'node:worker_threads';
 import { bytesOf, type ElementType, elementTypeOf, isElementType, type NumericArray } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import { BLOCK_BYTES, PAGE_BYTES } from '../core/types.js';
+import { bundledMessage, sentinelFile } from '../linux/bundle.js';
 import { closeEventfd, createEventfd } from '../linux/eventfd.js';
 import { probeFeatures } from '../linux/features.js';
 import { tryLockFile } from '../linux/file-io.js';
@@ -43,6 +44,7 @@ import { argumentError, fromWire, OnememError, typeError } from './errors.js';
 import { watchExit } from './exit.js';
 import { exportOf, moduleUrl } from './kernel.js';
 import { type ArrayHandle, checkLength, ManagedArray } from './managed-array.js';
+import { moduleOptions } from './node-options.js';
 import { type PointerAttributes, pointerAttributes } from './pointer.js';
 import { PROVIDED_ARRAY_OPTIONS, type ProvidedArrayOptions, providerSource } from './provided-array.js';
 import { parseSize } from './sizes.js';
@@ -678,6 +680,8 @@ export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpac
       `hostMemory is ${hostBudgetBytes} bytes; it must be at least ${LEAST_HOST_BYTES}, so that 64 threads can wait in a fault at once`,
     );
   }
+  const entry = sentinelFile();
+  if (entry === null) throw new OnememError('BUNDLED', bundledMessage());
   await collectViews(slot);
   const control = new SharedArrayBuffer(CONTROL_WORDS * 4);
   const wakeFd = createEventfd();
@@ -692,10 +696,13 @@ export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpac
     userModeOnly: options.userModeOnly ?? false,
     devices,
     checkInvariants: options.checkInvariants ?? false,
+    nodeOptions: moduleOptions(process.execArgv),
     ...injection,
     ...internal,
   };
-  const sentinel = new Worker(new URL('../pager/sentinel.js', import.meta.url), {
+  const sentinel = new Worker(entry, {
+    // It runs nothing of the program's; the manager, which does, gets the options that matter from it.
+    execArgv: [],
     workerData: manager,
     name: 'onemem sentinel',
   });

@@ -1,7 +1,7 @@
 /** Checks of what a program hands in, with errors that say what was handed in and what is wanted. */
 
+import { types } from 'node:util';
 import { type OptionNames, refuseUnknown } from '../core/option-names.js';
-import { isError } from '../core/kernel-error.js';
 import { argumentError, typeError } from './errors.js';
 
 const LONGEST_TEXT = 60;
@@ -30,6 +30,11 @@ export function arrayTypeName(value: unknown): string | undefined {
 
 export function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Errors of another realm are no instances of this one's class. */
+export function isError(thrown: unknown): thrown is Error {
+  return thrown instanceof Error || types.isNativeError(thrown);
 }
 
 /** What was thrown or rejected with, in words: it may be anything, also what has no text or fails when it is asked for it. */

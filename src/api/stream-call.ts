@@ -1,9 +1,8 @@
 /** Functions of the program's that streams call in their order. */
 
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
-import { isError } from '../core/kernel-error.js';
 import type { WireError } from '../pager/protocol.js';
-import { textOf } from './arguments.js';
+import { isError, textOf } from './arguments.js';
 import { OnememError } from './errors.js';
 import type { StreamEvent } from './stream-event.js';
 

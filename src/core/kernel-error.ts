@@ -7,7 +7,7 @@ export interface KernelError {
 }
 
 /** Errors of another realm, such as those of vm contexts, are no instances of this one's class. */
-export function isError(thrown: unknown): thrown is Error {
+function isError(thrown: unknown): thrown is Error {
   return thrown instanceof Error || Object.prototype.toString.call(thrown) === '[object Error]';
 }
 

@@ -21,7 +21,7 @@ export function compileKernel(source: string): KernelFunction {
 
 export async function loadKernel(code: KernelCode): Promise<KernelFunction> {
   if (code.kind === 'inline') return compileKernel(code.source);
-  const module = (await import(code.url)) as Record<string, unknown>;
+  const module = await importModule(code.url);
   let value = module[code.exportName];
   // A kernel file may export what `kernel()` returned, or a plain description with the function inside.
   if (typeof value === 'object' && value !== null && 'kernel' in value) value = value.kernel;
@@ -32,6 +32,20 @@ export async function loadKernel(code: KernelCode): Promise<KernelFunction> {
     );
   }
   return withMemory(value as KernelFunction);
+}
+
+async function importModule(url: string): Promise<Record<string, unknown>> {
+  try {
+    return await import(url);
+  } catch (error) {
+    if ((error as { code?: unknown } | null)?.code !== 'ERR_UNKNOWN_FILE_EXTENSION') throw error;
+    // Whatever runs the program may know more kinds of files than Node.js: before version 22, tsx serves no other thread.
+    throw new TypeError(
+      `this thread of Node.js ${process.versions.node} cannot load ${url}; compile it to JavaScript, or use Node.js 22.18 or newer, which loads ` +
+        'TypeScript in every thread, by itself and under tsx',
+      { cause: error },
+    );
+  }
 }
 
 /** Hands a kernel that asks for it its third argument; drivers call kernels with two. */

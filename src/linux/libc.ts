@@ -2,14 +2,28 @@
  * The functions of the C library that the rest of this folder calls. Addresses and lengths are plain numbers: they lie below
  * 2^53, and the foreign function interface converts numbers several times faster than big integers or buffers.
  */
-import koffi from 'koffi';
+import { createRequire } from 'node:module';
+import type Koffi from 'koffi';
+import { bundledMessage, sentinelFile } from './bundle.js';
 import { systemCallNumbers } from './constants.js';
 
 /** Checked first, since a missing symbol would give a message that helps nobody on another system. */
 export const SYSTEM_CALL = systemCallNumbers();
 
+const koffi = loadKoffi();
+
 // The program's own symbols: they include the C library's under every name that it has (glibc and musl differ).
 const library = koffi.load(null);
+
+/** Required rather than imported, so that a bundler leaves it alone, and so that its absence can be explained. */
+function loadKoffi(): typeof Koffi {
+  try {
+    return createRequire(import.meta.url)('koffi') as typeof Koffi;
+  } catch (cause) {
+    if (sentinelFile() === null) throw Object.assign(new Error(bundledMessage(), { cause }), { code: 'BUNDLED' });
+    throw cause;
+  }
+}
 
 function declare<F extends (...args: never[]) => unknown>(prototype: string): F {
   return library.func(prototype) as unknown as F;

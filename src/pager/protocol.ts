@@ -103,6 +103,8 @@ export interface ManagerOptions {
   /** What a fault brings along: 'tree' unless said otherwise, 'none' the touched page alone, or a tree of another density. */
   readonly prefetch?: 'tree' | 'none' | { readonly thresholdPercent: number };
   readonly checkInvariants: boolean;
+  /** Options of the node command with which the threads that load modules of the program are started. */
+  readonly nodeOptions: readonly string[];
   /** What goes wrong with the host's memory. */
   readonly inject?: Injection;
   /** Ends the manager on purpose at the first fault of the host, to test what happens then. */

@@ -20,6 +20,7 @@ const manager = new Worker(new URL('./manager.js', import.meta.url), {
   workerData: options,
   name: 'onemem manager',
   stdout: true,
+  execArgv: [...options.nodeOptions],
   ...(options.crash === 'heap' ? { resourceLimits: { maxOldGenerationSizeMb: CRASH_HEAP_MIB } } : {}),
 });
 manager.on('message', (message) => parentPort?.postMessage(message));

@@ -95,8 +95,9 @@ export class ProcessDevice implements Driver {
     const [ours, theirs] = createSocketPair();
     this.socket = new MessageSocket(ours, MAX_PACKET_BYTES);
     const entry = fileURLToPath(options.program);
-    // Standard output is the program's alone: what kernels print there goes to standard error.
-    this.child = spawn(process.execPath, [entry], { stdio: ['ignore', STDERR, STDERR, theirs] });
+    // The manager's own options are those that say how the program's modules are loaded, which kernels may be. Standard output is
+    // the program's alone: what kernels print there goes to standard error.
+    this.child = spawn(process.execPath, [...process.execArgv, entry], { stdio: ['ignore', STDERR, STDERR, theirs] });
     closeDescriptor(theirs);
     if (this.child.pid === undefined) {
       this.socket.close();

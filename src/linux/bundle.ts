@@ -1,0 +1,26 @@
+/**
+ * Whether this package was put into one file by a bundler. It starts threads and processes from files of its own, and loads a native
+ * library: neither is in a bundle.
+ */
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+/** The module from which a space's first thread is started; null where it is not beside this one. */
+export function sentinelFile(): URL | null {
+  // Bundlers to CommonJS leave nothing of `import.meta`.
+  const here = import.meta.url as string | undefined;
+  if (here === undefined) return null;
+  const file = new URL('../pager/sentinel.js', here);
+  return existsSync(file) ? file : null;
+}
+
+/** What whoever bundled the package can do about it. */
+export function bundledMessage(): string {
+  const here = import.meta.url as string | undefined;
+  const bundle = here?.startsWith('file:') ? fileURLToPath(here) : (process.argv[1] ?? 'another file');
+  return (
+    `onemem was bundled into ${bundle}, but it needs the files of its package: mark onemem as external, and install it where the program ` +
+    'runs (esbuild --external:onemem or --packages=external; external in rollup and tsup; ssr.external in vite; externals in webpack; ' +
+    'serverExternalPackages in Next.js)'
+  );
+}
