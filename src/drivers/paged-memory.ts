@@ -8,6 +8,7 @@ import { Access, PAGE_BYTES, Status } from '../core/types.js';
 import {
   EAGAIN,
   EEXIST,
+  EINTR,
   ENOENT,
   ENOMEM,
   ENOSPC,
@@ -30,7 +31,7 @@ import {
   UFFDIO_REGISTER_MODE_MISSING,
   UFFDIO_REGISTER_MODE_WP,
 } from '../linux/constants.js';
-import { SystemCallError } from '../linux/errors.js';
+import { type CallArguments, SystemCallError } from '../linux/errors.js';
 import { closeDescriptor } from '../linux/libc.js';
 import {
   allocate,
@@ -58,8 +59,32 @@ export const FAULT_MODES = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_M
 /** The longest run that a transfer moves, and so the most zeros that one needs. */
 const ZERO_BYTES = 512 * PAGE_BYTES;
 
-/** Tries of a call that the kernel asks to repeat, since the address space was changing. */
+/** Tries of a call that failed for a reason that passes. */
 const RETRIES = 1000;
+
+/** Errors that pass: the address space was changing, a signal came, or the kernel found no memory for its tables just then. */
+function passes(errno: number): boolean {
+  return errno === EAGAIN || errno === EINTR || errno === ENOMEM;
+}
+
+/** Makes a call again while it fails for a reason that passes. Returns 0 or the error number. */
+export function persist(call: () => number): number {
+  let result = call();
+  for (let attempt = 0; passes(result) && attempt < RETRIES; attempt++) result = call();
+  return result;
+}
+
+/**
+ * A node's memory or page tables cannot be made what the core's table says, though it was tried again. Nothing that follows would be
+ * right: the node's processor ends, or the manager does.
+ */
+export class NodeError extends Error {
+  override readonly name = 'NodeError';
+
+  constructor(call: string, args: CallArguments, errno: number) {
+    super(new SystemCallError(call, args, errno).message);
+  }
+}
 
 let zeros = 0;
 
@@ -123,15 +148,20 @@ export class PagedMemory {
 
   /** Hands the waiting messages to the core; returns how many there were. */
   readFaults(report: (page: number, write: boolean, thread: number) => void): number {
+    const count = this.userfaultfd.readMessages();
+    this.reportFaults(count, report);
+    return count;
+  }
+
+  /** Hands on messages that were read. */
+  reportFaults(count: number, report: (page: number, write: boolean, thread: number) => void): void {
     const { userfaultfd, base } = this;
-    const count = userfaultfd.readMessages();
     for (let index = 0; index < count; index++) {
       if (userfaultfd.eventOf(index) !== UFFD_EVENT_PAGEFAULT) continue;
       const page = Math.floor((userfaultfd.addressOf(index) - base) / PAGE_BYTES);
       const write = (userfaultfd.flagsOf(index) & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) !== 0;
       report(page, write, userfaultfd.threadOf(index));
     }
-    return count;
   }
 
   map(page: number, count: number, access: Access, previous: Access): Status {
@@ -146,14 +176,20 @@ export class PagedMemory {
     return this.protect(this.base + page * PAGE_BYTES, count * PAGE_BYTES, true);
   }
 
+  /** A thread that is not woken would wait for ever. */
   wake(page: number, count: number): void {
-    this.userfaultfd.wake(this.base + page * PAGE_BYTES, count * PAGE_BYTES);
+    const address = this.base + page * PAGE_BYTES;
+    const length = count * PAGE_BYTES;
+    let result = this.userfaultfd.wake(address, length);
+    if (passes(result)) result = persist(() => this.userfaultfd.wake(address, length));
+    if (result === 0 || result === ESRCH || result === ENOENT) return;
+    throw new NodeError('ioctl', { request: 'UFFDIO_WAKE', name: this.name, address, length }, result);
   }
 
   /** Gives the memory back and unmaps it everywhere. */
   release(page: number, count: number): void {
-    const result = punchHole(this.fd, page * PAGE_BYTES, count * PAGE_BYTES);
-    if (result !== 0) throw new SystemCallError('fallocate', { name: this.name, page, count }, result);
+    const result = this.punch(page, count);
+    if (result !== 0) throw new NodeError('fallocate', { name: this.name, page, count }, result);
   }
 
   /** As `Driver.transferIn`. */
@@ -187,7 +223,7 @@ export class PagedMemory {
     // Kernels before 5.14 do not know the advice; the pages then come one by one as they are written.
     if (result !== 0 && result !== ENOMEM && result !== ENOSPC) result = allocate(this.fd, offset, length);
     if (result === 0) return Status.Done;
-    punchHole(this.fd, offset, length);
+    this.release(page, count);
     return result === ENOMEM || result === ENOSPC ? Status.NoMemory : Status.Failed;
   }
 
@@ -204,7 +240,7 @@ export class PagedMemory {
     const length = count * PAGE_BYTES;
     const readOnly = access === Access.Read;
     let result = EAGAIN;
-    for (let attempt = 0; result === EAGAIN && attempt < RETRIES; attempt++) {
+    for (let attempt = 0; (result === EAGAIN || result === EINTR) && attempt < RETRIES; attempt++) {
       // A zero page can only be mapped writable; one that is to be watched for writes is copied from an area of zeros.
       if (source === 0 && !readOnly) result = userfaultfd.zeropage(address, length);
       else result = userfaultfd.copy(address, source === 0 ? zeroArea() : source, length, readOnly);
@@ -217,7 +253,7 @@ export class PagedMemory {
       return this.publish(address, length, readOnly);
     }
     if (result === ESRCH || result === ENOENT) return Status.Lost;
-    punchHole(this.fd, page * PAGE_BYTES, length);
+    this.release(page, count);
     return result === ENOMEM || result === ENOSPC ? Status.NoMemory : Status.Failed;
   }
 
@@ -233,12 +269,12 @@ export class PagedMemory {
       if (result === EEXIST) {
         const status = this.protect(address + done, PAGE_BYTES, readOnly);
         if (status !== Status.Done) return status;
-        userfaultfd.wake(address + done, PAGE_BYTES);
+        this.wake((address + done - this.base) / PAGE_BYTES, 1);
         done += PAGE_BYTES;
       } else if (result === ESRCH || result === ENOENT) {
         return Status.Lost;
-      } else if (result !== EAGAIN || ++attempts > RETRIES) {
-        throw new SystemCallError(
+      } else if (!passes(result) || ++attempts > RETRIES) {
+        throw new NodeError(
           'ioctl',
           { request: 'UFFDIO_CONTINUE', name: this.name, address: address + done, length },
           result,
@@ -249,16 +285,16 @@ export class PagedMemory {
   }
 
   private protect(address: number, length: number, on: boolean): Status {
-    let result = EAGAIN;
-    for (let attempt = 0; result === EAGAIN && attempt < RETRIES; attempt++) {
-      result = this.userfaultfd.writeProtect(address, length, on);
-    }
+    const { userfaultfd } = this;
+    let result = userfaultfd.writeProtect(address, length, on);
+    if (passes(result)) result = persist(() => userfaultfd.writeProtect(address, length, on));
     if (result === 0) return Status.Done;
     if (result === ESRCH || result === ENOENT) return Status.Lost;
-    throw new SystemCallError(
-      'ioctl',
-      { request: 'UFFDIO_WRITEPROTECT', name: this.name, address, length, on },
-      result,
-    );
+    throw new NodeError('ioctl', { request: 'UFFDIO_WRITEPROTECT', name: this.name, address, length, on }, result);
+  }
+
+  private punch(page: number, count: number): number {
+    const result = punchHole(this.fd, page * PAGE_BYTES, count * PAGE_BYTES);
+    return passes(result) ? persist(() => punchHole(this.fd, page * PAGE_BYTES, count * PAGE_BYTES)) : result;
   }
 }

@@ -93,6 +93,11 @@ export function errno(): number {
   return errnoVariable.getInt32(0, true);
 }
 
+/** Has the last call appear to have failed with an error number. Only for calls that fail on purpose. */
+export function setErrno(number: number): void {
+  errnoVariable.setInt32(0, number, true);
+}
+
 /** An ArrayBuffer over native memory. It does not own the memory; see `view` in memory.ts for the checked form. */
 export function rawView(address: number, bytes: number): ArrayBuffer {
   return koffi.view(address, bytes);

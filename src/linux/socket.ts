@@ -4,6 +4,8 @@ import {
   EAGAIN,
   ECONNRESET,
   EINTR,
+  ENOBUFS,
+  ENOMEM,
   MSG_CMSG_CLOEXEC,
   MSG_CTRUNC,
   MSG_DONTWAIT,
@@ -18,6 +20,10 @@ import {
 import { check, SystemCallError } from './errors.js';
 import { closeDescriptor, errno, libc } from './libc.js';
 import { NativeBuffer, scratch } from './native-buffer.js';
+
+/** How often one who waits asks again, a millisecond apart, when the kernel has no memory for a message. */
+const TRIES = 1000;
+const pause = new Int32Array(new SharedArrayBuffer(4));
 
 export interface Message {
   readonly bytes: Uint8Array;
@@ -50,8 +56,8 @@ export class MessageSocket {
   }
 
   /**
-   * Sends one message, waiting for room if told to. Returns false when there is no room. A closed other end is an error (EPIPE),
-   * not a signal.
+   * Sends one message, waiting for room if told to. Returns false when there is none now: the socket is full, or the kernel found no
+   * memory for the message. A closed other end is an error (EPIPE), not a signal.
    */
   send(bytes: Uint8Array, fds: readonly number[] = [], wait = false): boolean {
     if (bytes.length === 0 || bytes.length > this.maxBytes || fds.length > SCM_MAX_FD) {
@@ -73,13 +79,16 @@ export class MessageSocket {
       area.view.setInt32(CONTROL + 12, SCM_RIGHTS, true);
       for (const [i, fd] of fds.entries()) area.view.setInt32(CONTROL + CONTROL_HEADER + 4 * i, fd, true);
     }
-    for (;;) {
+    for (let tries = 0; ; ) {
       if (libc.sendmsg(this.fd, area.address, MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT)) >= 0) return true;
       const number = errno();
-      if (number === EAGAIN) return false;
-      if (number !== EINTR) {
+      if (number === EINTR) continue;
+      const full = number === EAGAIN || number === ENOBUFS || number === ENOMEM;
+      if (full && !wait) return false;
+      if (!full || ++tries > TRIES) {
         throw new SystemCallError('sendmsg', { fd: this.fd, bytes: bytes.length, descriptors: fds.length }, number);
       }
+      Atomics.wait(pause, 0, 0, 1);
     }
   }
 
@@ -92,7 +101,8 @@ export class MessageSocket {
       length = libc.recvmsg(this.fd, area.address, MSG_CMSG_CLOEXEC | (wait ? 0 : MSG_DONTWAIT));
       if (length >= 0) break;
       const number = errno();
-      if (number === EAGAIN) return null;
+      // What the kernel had no memory for just now is still there.
+      if (number === EAGAIN || ((number === ENOBUFS || number === ENOMEM) && !wait)) return null;
       if (number === ECONNRESET) return 'closed';
       if (number !== EINTR) throw new SystemCallError('recvmsg', { fd: this.fd }, number);
     }

@@ -13,6 +13,9 @@ export function crash(how: NonNullable<ManagerOptions['crash']>): void {
       break;
     case 'heap':
       for (const hoard: number[][] = []; ; ) hoard.push(new Array(10_000).fill(hoard.length));
+    case 'sleep':
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+      break;
     case 'hang':
       for (;;);
   }

@@ -7,12 +7,15 @@ import type { KernelFunction } from '../drivers/kernel-loader.js';
 import { ProcessDevice } from '../drivers/process/device.js';
 import type { Router } from '../drivers/router.js';
 import { SimulatedDevice } from '../drivers/simulated/simulated-device.js';
+import { POLLIN, POLLOUT } from '../linux/constants.js';
 import { readMemory, writeMemory } from '../linux/memory.js';
 import type { Poller } from '../linux/poll.js';
 import type { DeviceInfo, DeviceOptions, ProcessorStats } from './protocol.js';
 
 /** How long a driver's module may take to be loaded and to make its driver. */
 const LOADING_LIMIT_MS = 30_000;
+/** How long the manager sleeps at most while a packet waits: the kernel tells of room, not of memory that it has again. */
+const SENDING_MS = 20;
 /** Between two looks for answers that are overdue. */
 const LOOK_MS = 1000;
 const MAX_DEVICES = 16;
@@ -31,6 +34,8 @@ export interface Device {
   readonly process: ProcessDevice | null;
   /** The same driver, if it is one that works in this thread. */
   readonly guard: DriverGuard | null;
+  /** The poller tells when the device's socket takes packets again. */
+  wantsRoom: boolean;
   launched: number;
   alive: boolean;
   /** It was killed, and is gone as soon as that is seen. */
@@ -181,6 +186,7 @@ export class Devices {
       driver,
       process,
       guard,
+      wantsRoom: false,
       launched: 0,
       alive: true,
       ending: false,
@@ -232,10 +238,27 @@ export class Devices {
    */
   sleepMs(most: number): number {
     if (this.loading > 0) return 0;
+    let sleep = most;
     for (let place = 0; place < this.places.length; place++) {
-      if (this.places[place]?.guard?.waiting === true) return Math.min(most, 1);
+      const device = this.places[place];
+      if (device?.guard?.waiting === true) return Math.min(most, 1);
+      if (device?.process?.sending === true) sleep = Math.min(sleep, SENDING_MS);
     }
-    return most;
+    return sleep;
+  }
+
+  /** Sends packets that waited, and has the poller tell when there is room for those that still do. */
+  sendRest(): void {
+    for (let place = 0; place < this.places.length; place++) {
+      const device = this.places[place];
+      const process = device?.process ?? null;
+      if (device === undefined || process === null || !(process.sending || device.wantsRoom)) continue;
+      if (process.sending) process.sendRest();
+      if (process.sending === device.wantsRoom || !device.alive) continue;
+      device.wantsRoom = process.sending;
+      const events = device.wantsRoom ? POLLIN | POLLOUT : POLLIN;
+      this.around.poller.set(this.slot(place, PACKETS), process.socket.fd, events);
+    }
   }
 
   /** Whether drivers need a turn of the event loop: while they have something to answer, and at times otherwise. */

@@ -1,5 +1,6 @@
 /** Entry of the manager's thread. */
 import { parentPort, workerData } from 'node:worker_threads';
+import { FAILING_CALLS, failCalls } from '../linux/failing-calls.js';
 import { munmap } from '../linux/memory.js';
 import { threadId } from '../linux/process.js';
 import { Pager } from './pager.js';
@@ -20,6 +21,8 @@ function tell(message: ManagerReady): void {
 }
 
 Atomics.store(control, Control.ManagerThread, threadId());
+const failing = process.env[FAILING_CALLS];
+if (failing !== undefined) failCalls(failing, control, Control.FailingCalls);
 let pager: Pager | null = null;
 try {
   pager = new Pager(options);

@@ -38,8 +38,10 @@ export const Control = {
   Pins: 14,
   /** Of the views those whose memory somebody has taken, so that they count for good. */
   TakenViews: 15,
+  /** Bit 0 has system calls fail that a test named, the rest counts those that did. */
+  FailingCalls: 16,
   /** From here on, the kernel's ids of threads that attached; an id may be of a thread that has ended. */
-  Threads: 16,
+  Threads: 24,
 } as const;
 /** A space can serve the faults of 64 threads at once; more than that may attach, and are not listed. */
 export const LISTED_THREADS = 64;
@@ -108,7 +110,7 @@ export interface ManagerOptions {
   /** What goes wrong with the host's memory. */
   readonly inject?: Injection;
   /** Ends the manager on purpose at the first fault of the host, to test what happens then. */
-  readonly crash?: 'throw' | 'exit' | 'heap' | 'hang';
+  readonly crash?: 'throw' | 'exit' | 'heap' | 'sleep' | 'hang';
   /** How long the manager may stand still before it counts as stuck. */
   readonly heartbeatLimitMs?: number;
 }

@@ -1,7 +1,6 @@
 /** The host: the application's threads, their page tables, and main memory. */
 import { type Access, PAGE_BYTES, type ProcessorDescription, Access as Rights, Status } from '../../core/types.js';
 import {
-  EAGAIN,
   MADV_DONTNEED,
   MAP_ANONYMOUS,
   MAP_FIXED,
@@ -12,15 +11,23 @@ import {
   PROT_READ,
   PROT_WRITE,
 } from '../../linux/constants.js';
-import { madvise, mmap } from '../../linux/memory.js';
+import { mmap, tryMadvise } from '../../linux/memory.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
 import type { Driver, DriverEvents } from '../driver.js';
-import { FAULT_FEATURES, FAULT_MODES, PagedMemory, releaseZeroArea, settleMapping } from '../paged-memory.js';
+import {
+  FAULT_FEATURES,
+  FAULT_MODES,
+  NodeError,
+  PagedMemory,
+  persist,
+  releaseZeroArea,
+  settleMapping,
+} from '../paged-memory.js';
 
 /** Threads of the application whose last page is kept until they fault again. */
 const THREADS = 64;
 
-/** Tries of a call that the kernel asks to repeat, since the address space was changing. */
+/** Tries of calls that may fail for a reason that passes. */
 const TRIES = 1000;
 
 export class HostDriver implements Driver {
@@ -88,7 +95,7 @@ export class HostDriver implements Driver {
 
   revoke(_token: number, page: number, count: number, to: Access): Status {
     if (to === Rights.Read) return this.node.protectPages(page, count);
-    madvise(this.node.base + page * PAGE_BYTES, count * PAGE_BYTES, MADV_DONTNEED);
+    this.unmap(page, count);
     return Status.Done;
   }
 
@@ -123,17 +130,23 @@ export class HostDriver implements Driver {
    */
   poison(page: number): boolean {
     const address = this.node.base + page * PAGE_BYTES;
-    madvise(address, PAGE_BYTES, MADV_DONTNEED);
+    this.unmap(page, 1);
     // A page that was protected against writing leaves a mark of that where the poison is to be.
     for (let tries = 0; tries < TRIES; tries++) {
-      if (this.faults.writeProtect(address, PAGE_BYTES, false, true) === EAGAIN) continue;
-      const result = this.faults.poison(address, PAGE_BYTES);
-      if (result === EAGAIN) continue;
-      if (result !== 0) return false;
+      if (this.faults.writeProtect(address, PAGE_BYTES, false, true) !== 0) continue;
+      if (this.faults.poison(address, PAGE_BYTES) !== 0) continue;
       this.poisoned.add(page);
       return true;
     }
     return false;
+  }
+
+  private unmap(page: number, count: number): void {
+    const address = this.node.base + page * PAGE_BYTES;
+    const length = count * PAGE_BYTES;
+    if (tryMadvise(address, length, MADV_DONTNEED) === 0) return;
+    const result = persist(() => tryMadvise(address, length, MADV_DONTNEED));
+    if (result !== 0) throw new NodeError('madvise', { address, length, advice: 'MADV_DONTNEED' }, result);
   }
 
   isPoisoned(page: number): boolean {
@@ -146,7 +159,7 @@ export class HostDriver implements Driver {
     for (const each of this.poisoned) {
       if (each < page || each >= end) continue;
       this.poisoned.delete(each);
-      madvise(this.node.base + each * PAGE_BYTES, PAGE_BYTES, MADV_DONTNEED);
+      this.unmap(each, 1);
     }
   }
 

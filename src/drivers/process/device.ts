@@ -7,13 +7,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { type Access, type ProcessorDescription, Access as Rights, Status } from '../../core/types.js';
-import { SystemCallError } from '../../linux/errors.js';
 import { closeDescriptor } from '../../linux/libc.js';
 import { pidfdOpen, pidfdSendSignal } from '../../linux/process.js';
-import { createSocketPair, MessageSocket } from '../../linux/socket.js';
+import { createSocketPair, type Message, MessageSocket } from '../../linux/socket.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
 import type { Driver, DriverEvents, DriverLaunch, Injection, LaunchFailure } from '../driver.js';
-import { FAULT_FEATURES, PagedMemory } from '../paged-memory.js';
+import { FAULT_FEATURES, NodeError, PagedMemory } from '../paged-memory.js';
+import { Outbox } from './outbox.js';
 import {
   type Hello,
   jsonPacket,
@@ -59,12 +59,15 @@ export class ProcessDevice implements Driver {
   readonly exited: Promise<void>;
   private readonly node: PagedMemory;
   private readonly child: ChildProcess;
+  private readonly outbox: Outbox;
   private readonly zaps = new Set<number>();
   private readonly launches = new Map<number, RunningLaunch>();
   private readonly report: DriverEvents['fault'];
   private registered = false;
   private dead = false;
   private closed = false;
+  /** Why it was ended, if it was. */
+  private problem = '';
   private readonly lossy: boolean;
   /** Called once: null when the device is up, otherwise why it is not. */
   onReady: (failure: string | null) => void = () => undefined;
@@ -94,6 +97,7 @@ export class ProcessDevice implements Driver {
     this.memory = this.node.alias;
     const [ours, theirs] = createSocketPair();
     this.socket = new MessageSocket(ours, MAX_PACKET_BYTES);
+    this.outbox = new Outbox(this.socket);
     const entry = fileURLToPath(options.program);
     // The manager's own options are those that say how the program's modules are loaded, which kernels may be. Standard output is
     // the program's alone: what kernels print there goes to standard error.
@@ -108,12 +112,8 @@ export class ProcessDevice implements Driver {
     this.exited = new Promise((resolve) => this.child.once('exit', () => resolve()));
     this.pidfd = pidfdOpen(this.pid);
     const hello: Hello = { base, bytes, units: options.units, name: options.name };
-    try {
-      this.socket.send(jsonPacket(Packet.Hello, hello), [this.node.fd, options.hostMemory], true);
-    } catch (error) {
-      // It has ended already, for example of an option in NODE_OPTIONS that this Node.js does not know; its pidfd says so.
-      if (!(error instanceof SystemCallError)) throw error;
-    }
+    // One that has ended already, for example of an option in NODE_OPTIONS that this Node.js does not know, says so by its pidfd.
+    this.post(jsonPacket(Packet.Hello, hello), [this.node.fd, options.hostMemory]);
   }
 
   /** -1 until the device has registered its memory. */
@@ -128,21 +128,23 @@ export class ProcessDevice implements Driver {
 
   readFaults(): number {
     if (!this.registered || this.dead) return 0;
+    let count = 0;
     try {
-      return this.node.readFaults(this.report);
+      count = this.node.userfaultfd.readMessages();
     } catch (error) {
-      // The descriptor of a process that has just ended; its pidfd says the rest.
-      if (error instanceof SystemCallError) return 0;
-      throw error;
+      this.fail(error);
     }
+    // Outside of that: what goes wrong while a fault is served is no failure to read it.
+    if (count > 0) this.node.reportFaults(count, this.report);
+    return count;
   }
 
   /** Handles the packets that have come. True when `faultFd` has changed. */
   readPackets(): boolean {
     let changed = false;
     while (!this.dead) {
-      const message = this.socket.receive();
-      if (message === null || message === 'closed') break;
+      const message = this.receive();
+      if (message === null) break;
       const { bytes, fds } = message;
       if (bytes[0] === Packet.Registered) {
         this.node.serve(Userfaultfd.fromFd(fds[0], FAULT_FEATURES));
@@ -162,7 +164,8 @@ export class ProcessDevice implements Driver {
     this.readPackets();
     this.dead = true;
     if (this.closed) return;
-    const reason = `the process of device ${this.options.name} (pid ${this.pid}) has ended`;
+    const ended = `the process of device ${this.options.name} (pid ${this.pid}) has ended`;
+    const reason = this.problem === '' ? ended : `${ended}: ${this.problem}`;
     this.onReady(reason);
     for (const token of this.zaps) this.events.revoked(token);
     this.zaps.clear();
@@ -176,29 +179,82 @@ export class ProcessDevice implements Driver {
   }
 
   map(page: number, count: number, access: Access, previous: Access): void {
-    if (!this.dead) this.node.map(page, count, access, previous);
+    if (this.dead) return;
+    try {
+      this.node.map(page, count, access, previous);
+    } catch (error) {
+      this.failIn(error);
+    }
   }
 
   revoke(token: number, page: number, count: number, to: Access): Status {
     if (this.dead) return Status.Done;
     // Write access ends at once. The mapping itself only the process can take away, and its control thread does.
-    const status = this.node.protectPages(page, count);
-    if (to === Rights.Read || status === Status.Lost) return Status.Done;
+    try {
+      const status = this.node.protectPages(page, count);
+      if (to === Rights.Read || status === Status.Lost) return Status.Done;
+    } catch (error) {
+      this.failIn(error);
+      // It may write until it has ended, which answers the token.
+      this.zaps.add(token);
+      return Status.Pending;
+    }
     return this.ask(token, numberPacket(Packet.Zap, token, page, count));
   }
 
   /** Has the control thread do something that it answers with the token. */
   private ask(token: number, packet: Uint8Array): Status {
     this.zaps.add(token);
-    try {
-      this.socket.send(packet, [], true);
-    } catch (error) {
-      // The other end is gone, and its mappings with it.
-      if (!(error instanceof SystemCallError)) throw error;
-      this.zaps.delete(token);
-      return Status.Done;
-    }
+    // If it takes no packet, its mappings are there as long as it is: its end answers the token.
+    this.post(packet);
     return Status.Pending;
+  }
+
+  /** Whether packets wait for room in the socket. */
+  get sending(): boolean {
+    return !this.dead && this.outbox.waiting > 0;
+  }
+
+  /** Sends what waits, as far as the process takes it. */
+  sendRest(): void {
+    if (this.dead) return;
+    try {
+      if (!this.outbox.flush()) this.kill();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  private post(packet: Uint8Array, fds: readonly number[] = []): void {
+    try {
+      if (!this.outbox.post(packet, fds)) this.kill();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  private receive(): Message | null {
+    try {
+      const message = this.socket.receive();
+      if (message !== 'closed') return message;
+      // It ends, or a kernel has closed what is not its own.
+      this.kill();
+    } catch (error) {
+      this.fail(error);
+    }
+    return null;
+  }
+
+  /** The device's page tables cannot be made what they should be: it is ended. */
+  private failIn(error: unknown): void {
+    if (!(error instanceof NodeError)) throw error;
+    this.fail(error);
+  }
+
+  /** The device cannot be talked to, or served, any more. */
+  private fail(error: unknown): void {
+    if (this.problem === '') this.problem = error instanceof Error ? error.message : String(error);
+    this.kill();
   }
 
   remap(token: number, page: number, on: boolean): Status {
@@ -210,7 +266,12 @@ export class ProcessDevice implements Driver {
   }
 
   wake(page: number, count: number): void {
-    if (!this.dead) this.node.wake(page, count);
+    if (this.dead) return;
+    try {
+      this.node.wake(page, count);
+    } catch (error) {
+      this.failIn(error);
+    }
   }
 
   transferIn(
@@ -223,7 +284,12 @@ export class ProcessDevice implements Driver {
     backed: boolean,
   ): Status {
     if (this.dead) return Status.Lost;
-    return this.node.fill(address, page, count, access, backed);
+    try {
+      return this.node.fill(address, page, count, access, backed);
+    } catch (error) {
+      this.failIn(error);
+      return Status.Lost;
+    }
   }
 
   reserve(page: number, count: number): Status {
@@ -237,12 +303,7 @@ export class ProcessDevice implements Driver {
       return;
     }
     this.launches.set(launch.id, { outstanding: parts.length, failure: null });
-    try {
-      this.socket.send(jsonPacket(Packet.Launch, launch), [], true);
-    } catch (error) {
-      // The pidfd reports the end of the process, and that ends the launch.
-      if (!(error instanceof SystemCallError)) throw error;
-    }
+    this.post(jsonPacket(Packet.Launch, launch));
   }
 
   close(): void {
