@@ -15,6 +15,7 @@ import {
   type ToManager,
   type WireError,
 } from './protocol.js';
+import type { Share } from './share.js';
 
 export type Answer = (value: unknown, error: WireError | null) => void;
 
@@ -37,7 +38,9 @@ interface Client extends Subscriber {
  */
 class Inbox<T> {
   private readonly channel: BroadcastChannel;
-  private readonly delivered: T[] = [];
+  private delivered: T[] = [];
+  /** Place of the next message in the list: to move a long list up for each would take longer the longer it is. */
+  private head = 0;
   private closed = false;
 
   constructor(name: string) {
@@ -60,7 +63,11 @@ class Inbox<T> {
 
   take(): T | undefined {
     if (this.closed) return undefined;
-    if (this.delivered.length > 0) return this.delivered.shift();
+    if (this.head < this.delivered.length) return this.delivered[this.head++];
+    if (this.head > 0) {
+      this.delivered = [];
+      this.head = 0;
+    }
     // The types of Node leave out that this works for broadcast channels, too.
     const received = receiveMessageOnPort(this.channel as unknown as MessagePort) as { message: T } | undefined;
     return received?.message;
@@ -70,6 +77,12 @@ class Inbox<T> {
 export class Clients {
   private readonly hello: Inbox<ClientHello>;
   private clients: Client[] = [];
+  /** Clients whose threads have ended, and who may have said something that was not heard yet. */
+  private ended: Client[] = [];
+  /** The client who is heard first. */
+  private turn = 0;
+  /** Messages may be waiting that were not handled, so that others got their turn. */
+  more = false;
 
   /**
    * @param control words that all threads of the space share
@@ -85,11 +98,30 @@ export class Clients {
     this.hello = new Inbox(helloChannel(space));
   }
 
-  /** Hands every message that has come to `handle`. */
-  read(handle: (message: ToManager, answer: Answer, sender: Subscriber) => void): void {
-    let ended: Client[] = [];
+  /** Hands messages that have come to `handle`, of each client in turn, as many as the share allows. */
+  read(share: Share, handle: (message: ToManager, answer: Answer, sender: Subscriber) => void): void {
+    this.greet();
+    let silent = 0;
+    while (silent < this.clients.length && share.take()) {
+      const client = this.clients[this.turn++ % this.clients.length];
+      const message = client.inbox.take();
+      if (message === undefined) silent++;
+      else {
+        silent = 0;
+        const { id } = message;
+        this.note(client, message);
+        handle(message, (value, error) => answerTo(client, id, value, error), client);
+      }
+    }
+    this.turn %= Math.max(1, this.clients.length);
+    this.more = silent < this.clients.length;
+    // What they said before they ended has been heard by now.
+    if (!this.more) this.forget(this.ended.splice(0));
+  }
+
+  private greet(): void {
     for (let hello = this.hello.take(); hello !== undefined; hello = this.hello.take()) {
-      if (ended.length === 0) ended = this.clients.filter(hasEnded);
+      if (this.ended.length === 0) this.ended = this.clients.filter(hasEnded);
       const { thread, attached } = hello;
       const inbox = new Inbox<ToManager>(clientChannel(this.space, hello.client));
       const answers = new Int32Array(hello.answers);
@@ -107,15 +139,6 @@ export class Clients {
       this.clients.push(client);
       raise(client);
     }
-    for (const client of this.clients) {
-      for (let message = client.inbox.take(); message !== undefined; message = client.inbox.take()) {
-        const { id } = message;
-        this.note(client, message);
-        handle(message, (value, error) => answerTo(client, id, value, error), client);
-      }
-    }
-    // What they said before they ended has been heard by now.
-    this.forget(ended);
   }
 
   broadcast(message: FromManager): void {

@@ -18,6 +18,7 @@ import {
 } from '../core/types.js';
 import type { DriverEvents } from '../drivers/driver.js';
 import { HostDriver } from '../drivers/host-linux/host.js';
+import { NodeError } from '../drivers/paged-memory.js';
 import { Router } from '../drivers/router.js';
 import { drainEventfd } from '../linux/eventfd.js';
 import { closeDescriptor } from '../linux/libc.js';
@@ -56,6 +57,7 @@ import {
 import { Providers } from './providers.js';
 import { Resizing } from './resizing.js';
 import { Rights } from './rights.js';
+import { Share } from './share.js';
 import { Spin } from './spin.js';
 import { type OperationDone, Streams } from './streams.js';
 import { Uses } from './uses.js';
@@ -107,6 +109,9 @@ export class Pager {
   /** Turns of the event loop that are needed, to see processes end. */
   private loopTurns = 0;
   private readonly spin = new Spin();
+  /** What a round does of requests, and of operations of streams. */
+  private readonly requestShare = new Share(() => performance.now());
+  private readonly streamShare = new Share(() => performance.now());
   /** There was more to do than is done in a row. */
   private more = false;
   private closing: (() => void) | null = null;
@@ -235,6 +240,7 @@ export class Pager {
       call: (stream, sequence) => this.clients.broadcast({ call: { stream, sequence } }),
       report: (event) => this.clients.broadcast({ event }),
       now: () => performance.now(),
+      mayBegin: () => this.streamShare.take(),
     });
     this.resizing = new Resizing(
       manager,
@@ -325,14 +331,19 @@ export class Pager {
   /** Sleeps until something happens, and handles it. False when nothing has. */
   private wait(): boolean {
     Atomics.add(this.control, Control.Heartbeat, 1);
+    this.requestShare.renew();
+    this.streamShare.renew();
     if (Atomics.load(this.control, Control.Stop) === 1) this.stop();
     const now = performance.now();
     this.devices.look(now);
+    this.devices.sendRest();
     this.streams.look(threadExists);
     this.notifiers.look(threadExists);
     this.notifiers.flush();
     const working =
       this.more ||
+      this.clients.more ||
+      this.streams.more ||
       this.router.busy ||
       this.copies.busy ||
       this.pins.busy ||
@@ -340,7 +351,7 @@ export class Pager {
       this.loopTurns > 0 ||
       this.launches.loading + this.notifiers.loading > 0;
     const sleep = this.devices.sleepMs(this.providers.active ? SHORT_SLEEP_MS : SLEEP_MS);
-    if (this.poller.wait(working ? 0 : sleep) === 0) return false;
+    if (this.poller.wait(working ? 0 : sleep) === 0 && !this.clients.more && !this.streams.more) return false;
     if (!working && this.poller.readyAt(WAKE_SLOT) === 0) this.spin.slept(performance.now() - now);
     if (this.devices.poll()) this.loopTurns = REAPING_TURNS;
     if (this.poller.readyAt(WAKE_SLOT) !== 0) {
@@ -348,11 +359,14 @@ export class Pager {
       this.engine.poll();
       this.providers.poll();
       this.settle();
-      this.clients.read((message, answer, sender) => {
+    }
+    if (this.clients.more || this.poller.readyAt(WAKE_SLOT) !== 0) {
+      this.clients.read(this.requestShare, (message, answer, sender) => {
         this.handle(message, answer, sender);
         this.settle();
       });
     }
+    this.streams.go();
     this.settle();
     return true;
   }
@@ -406,6 +420,7 @@ export class Pager {
       const result = this.carryOut(name, value, answer, sender);
       if (result !== undefined) answer(result, null);
     } catch (error) {
+      if (error instanceof NodeError) throw error;
       answer(null, toWire(error));
     }
   }
@@ -652,6 +667,7 @@ export class Pager {
         this.prefetch(processor, firstPage, count, exclusive, done);
       } else if (operation.kind === 'copy') this.copies.start(operation, done);
     } catch (error) {
+      if (error instanceof NodeError) throw error;
       // Nobody waits for an answer to what a stream is given: the operation itself must say that it failed.
       done(toWire(error), 0);
     }

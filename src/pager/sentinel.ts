@@ -5,16 +5,17 @@
  */
 import { writeSync } from 'node:fs';
 import { parentPort, Worker, workerData } from 'node:worker_threads';
+import { threadState } from '../linux/thread-state.js';
 import { CRASH_HEAP_MIB } from './crash.js';
 import { Control, type ManagerOptions, SpaceState } from './protocol.js';
+import { Stillness } from './stillness.js';
 
 const TICK_MS = 500;
 const HEARTBEAT_LIMIT_MS = 10_000;
 
 const options = workerData as ManagerOptions;
 const control = new Int32Array(options.control);
-/** Looks without a heartbeat after which the manager counts as stuck; counted, since a suspended machine loses no ticks. */
-const ticksAllowed = Math.ceil((options.heartbeatLimitMs ?? HEARTBEAT_LIMIT_MS) / TICK_MS);
+const limitMs = options.heartbeatLimitMs ?? HEARTBEAT_LIMIT_MS;
 
 const manager = new Worker(new URL('./manager.js', import.meta.url), {
   workerData: options,
@@ -27,16 +28,12 @@ manager.on('message', (message) => parentPort?.postMessage(message));
 // Drivers, notifiers and the kernels of simulated devices run there. Standard output is the program's alone.
 manager.stdout.on('data', (text: Buffer) => process.stderr.write(text));
 
-let last = 0;
-let ticks = 0;
+const stillness = new Stillness(TICK_MS);
 const watch = setInterval(() => {
   const beat = Atomics.load(control, Control.Heartbeat);
-  if (beat !== last || Atomics.load(control, Control.State) !== SpaceState.Running) {
-    last = beat;
-    ticks = 0;
-  } else if (++ticks >= ticksAllowed) {
-    endProcess(`has not moved for ${(TICK_MS * ticksAllowed) / 1000} s`);
-  }
+  const still = stillness.look(beat, threadState(Atomics.load(control, Control.ManagerThread)));
+  if (Atomics.load(control, Control.State) !== SpaceState.Running) stillness.forgive();
+  else if (still >= limitMs) endProcess(`has not moved for ${limitMs / 1000} s`);
 }, TICK_MS);
 
 let problem = '';

@@ -12,6 +12,8 @@ class World {
   /** Sequences of launches that still wait for their device. */
   readonly withdrawable = new Set<number>();
   now = 0;
+  /** Operations that may begin before others get their turn. */
+  mayBegin = Number.POSITIVE_INFINITY;
   readonly streams = new Streams({
     execute: (operation, done) => void this.begun.push({ operation, done }),
     withdraw: ({ sequence }) => this.withdrawable.delete(sequence),
@@ -23,6 +25,7 @@ class World {
       if (operation.kind !== 'cancelled' && !this.given.delete(operation)) throw new Error('it was not given');
     },
     now: () => this.now,
+    mayBegin: () => this.mayBegin-- > 0,
   });
 
   launch(stream: number, sequence: number): void {
@@ -187,5 +190,23 @@ describe('streams', () => {
     world.streams.forgive(2);
     wait(1, 3, wireError('BROKEN', 'it broke'));
     expect(world.results).toEqual(['1.1 failed BROKEN', '2.1 done', '2.2 failed BROKEN', '2.3 failed BROKEN']);
+  });
+
+  it('let others have their turn, and begin what had to wait when it is theirs again', () => {
+    const world = new World();
+    world.mayBegin = 3;
+    for (let sequence = 1; sequence <= 4; sequence++) {
+      for (const stream of [1, 2]) world.streams.enqueue({ kind: 'marker', stream, sequence });
+    }
+    expect(world.results).toEqual(['1.1 done', '2.1 done', '1.2 done']);
+    expect(world.streams.more).toBe(true);
+    for (const ended of [['2.2'], ['1.3'], ['2.3', '2.4', '1.4']]) {
+      world.mayBegin = ended.length;
+      const before = world.results.length;
+      world.streams.go();
+      while (world.mayBegin > 0 && world.streams.more) world.streams.go();
+      expect(world.results.slice(before)).toEqual(ended.map((each) => `${each} done`));
+    }
+    expect(world.streams.more).toBe(false);
   });
 });

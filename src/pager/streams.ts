@@ -21,6 +21,8 @@ export interface StreamSurroundings {
   given(operation: StreamOperation): void;
   over(operation: StreamOperation): void;
   now(): number;
+  /** Whether another operation may begin now. What may not begins by `go`. */
+  mayBegin(): boolean;
 }
 
 interface Running {
@@ -64,9 +66,26 @@ export class Streams {
   private readonly waiters = new Map<StreamOperation, Waiter>();
   /** Streams whose running operation is a function of the program's. */
   private readonly calling = new Set<Stream>();
+  /** Streams with operations that could begin, and were to wait so that others got their turn. */
+  private readonly ready = new Set<Stream>();
   private lastLook = 0;
 
   constructor(private readonly around: StreamSurroundings) {}
+
+  /** Whether `go` has something to begin. */
+  get more(): boolean {
+    return this.ready.size > 0;
+  }
+
+  /** Begins operations that had to wait, of each stream in turn. */
+  go(): void {
+    for (const stream of [...this.ready]) {
+      this.ready.delete(stream);
+      this.advance(stream);
+      // Its turn is over, and with it that of all others: they come first the next time.
+      if (this.ready.has(stream)) break;
+    }
+  }
 
   enqueue(operation: StreamOperation): void {
     const stream = this.stream(operation.stream);
@@ -100,7 +119,8 @@ export class Streams {
   cancelAll(why: WireError): void {
     for (const stream of this.streams.values()) {
       stream.failed ??= why;
-      this.advance(stream);
+      // All at once: afterwards nobody is told of anything.
+      this.advance(stream, true);
     }
   }
 
@@ -165,10 +185,14 @@ export class Streams {
     return stream;
   }
 
-  private advance(stream: Stream): void {
+  private advance(stream: Stream, all = false): void {
     if (stream.advancing) return;
     stream.advancing = true;
     while (stream.running === null && stream.head < stream.queue.length) {
+      if (!all && !this.around.mayBegin()) {
+        this.ready.add(stream);
+        break;
+      }
       const operation = takeNext(stream);
       const refusal = refusalOf(stream);
       if (refusal === null) this.begin(stream, operation);
