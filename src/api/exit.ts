@@ -1,7 +1,10 @@
 /**
  * How a process with open spaces ends. Its devices die with it in any case (the kernel sees to that); what needs care is a thread
- * that sits in a fault: nobody will serve it once the manager is told to stop, and Node would wait for the thread for ever.
+ * that sits in a fault: nobody will serve it once the manager is told to stop, and Node would wait for the thread for ever. So a process
+ * with other threads ends at once, after its exit listeners, and says itself what Node would have said of an error by then.
  */
+import { writeSync } from 'node:fs';
+import { inspect } from 'node:util';
 import { isMainThread } from 'node:worker_threads';
 import { notifyEventfd } from '../linux/eventfd.js';
 import { exitImmediately } from '../linux/process.js';
@@ -12,38 +15,94 @@ interface Open {
   readonly wakeFd: number;
 }
 
+/** The parts of `process` that its types leave out, or describe by a list of overloads. */
+interface Ending {
+  emit(event: string, ...args: unknown[]): boolean;
+  reallyExit(code?: number): void;
+}
+
 const open = new Set<Open>();
 let installed = false;
+/** An error that nobody handles, and that ends the process for that. */
+let fatal: { readonly error: unknown } | null = null;
+/** What Node gives a process whose handler of uncaught errors throws. */
+const HANDLER_FAILED = 7;
 
 /** From now on the end of the process tells the manager to stop. */
 export function watchExit(space: Open): () => void {
   open.add(space);
   if (!installed && isMainThread) {
     installed = true;
-    process.on('exit', onExit);
-    // Ours must run after all others, since it may be the last thing that happens at all.
-    process.on('newListener', (event, listener) => {
-      if (event !== 'exit' || listener === onExit) return;
-      queueMicrotask(() => {
-        process.off('exit', onExit);
-        process.on('exit', onExit);
-      });
-    });
+    install(process as unknown as Ending);
   }
   return () => open.delete(space);
 }
 
-function onExit(code: number): void {
-  let threads = 0;
-  for (const { control } of open) threads += Atomics.load(control, Control.AttachedThreads);
-  // Listeners that were added in the very tick in which the process exits still come after ours. They may touch managed memory,
-  // so that the manager has to live on; Node ends it after them.
-  const later = process.listeners('exit').slice(process.listeners('exit').indexOf(onExit) + 1);
-  if (later.length === 0) stopManagers();
-  if (threads === 0) return;
-  for (const listener of later) listener.call(process, Number(process.exitCode ?? code));
+/**
+ * An exit listener would not do: one that throws keeps those behind it from being called, whoever adds one in the tick in which the
+ * process exits comes after ours, and `process.reallyExit()`, as some packages call it, asks none. Whoever else wraps the two
+ * functions, as the package signal-exit does, calls ours, or is called by it.
+ */
+function install(target: Ending): void {
+  const { emit, reallyExit } = target;
+  target.emit = (event, ...args) => {
+    const tell = (): boolean => Reflect.apply(emit, target, [event, ...args]);
+    if (event === 'exit') return exiting(tell, Number(args[0]));
+    return event === 'uncaughtException' ? uncaught(tell, args[0]) : tell();
+  };
+  target.reallyExit = (code) => {
+    stopManagers();
+    if (threads() > 0) endNow(Number(code ?? process.exitCode ?? 0), fatal);
+    Reflect.apply(reallyExit, target, [code]);
+  };
+}
+
+/** Listeners may touch managed memory: the manager has to live until the last one is through. */
+function exiting(tell: () => boolean, code: number): boolean {
+  let failure: { readonly error: unknown } | null = null;
+  let heard = true;
+  try {
+    heard = tell();
+  } catch (error) {
+    failure = { error };
+  }
   stopManagers();
-  exitImmediately(Number(process.exitCode ?? code));
+  if (threads() > 0) endNow(Number(process.exitCode ?? (failure === null ? code : 1)), fatal ?? failure);
+  if (failure !== null) throw failure.error;
+  return heard;
+}
+
+function uncaught(tell: () => boolean, error: unknown): boolean {
+  let handled: boolean;
+  try {
+    handled = tell();
+  } catch (failure) {
+    // Node ends the process without asking exit listeners.
+    if (threads() > 0) endNow(HANDLER_FAILED, { error: failure });
+    throw failure;
+  }
+  if (!handled) fatal = { error };
+  return handled;
+}
+
+/** Threads besides those that opened spaces; any of them may sit in a fault. */
+function threads(): number {
+  let count = 0;
+  for (const { control } of open) count += Atomics.load(control, Control.AttachedThreads);
+  return count;
+}
+
+function endNow(code: number, failure: { readonly error: unknown } | null): never {
+  if (failure !== null) {
+    const { error } = failure;
+    const text = error instanceof Error ? inspect(error) : `Uncaught:\n${inspect(error)}`;
+    try {
+      writeSync(2, `${text}\n\nNode.js ${process.version}\n`);
+    } catch {
+      // Nobody reads it, but the process ends all the same.
+    }
+  }
+  exitImmediately(code);
 }
 
 function stopManagers(): void {
