@@ -56,7 +56,7 @@ export interface DriverLaunch {
 
 /** An error that a kernel threw, or why it could not run. */
 export interface LaunchFailure {
-  readonly code: 'KERNEL_ERROR' | 'DEVICE_LOST' | 'ACCESS_DENIED';
+  readonly code: 'KERNEL_ERROR' | 'DEVICE_LOST' | 'ACCESS_DENIED' | 'ABORTED';
   readonly message: string;
   readonly stack?: string;
 }
@@ -123,6 +123,11 @@ export interface Driver {
   transferOut?(token: number, frame: number, count: number, address: number): Status;
   /** Runs the launch; `launched` follows. */
   launch?(launch: DriverLaunch): void;
+  /**
+   * Ends a launch that runs, as soon as may be: `launched` follows with 'ABORTED', or with how it ended by itself meanwhile. When it has
+   * been said nothing of the launch runs any more. A driver without this cannot end a launch.
+   */
+  abort?(launch: number): void;
   /** Goes on with pending work that needs no waiting; false when there is none. */
   progress?(): boolean;
   /** Ends the device as if it had fallen off its bus; `died` follows. For tests of what happens then. */

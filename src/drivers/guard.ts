@@ -147,6 +147,15 @@ export class DriverGuard implements Driver {
     this.attempt('launch', (driver) => driver.launch?.(launch));
   }
 
+  /** Whether the driver can end a launch that runs. */
+  get canAbort(): boolean {
+    return this.driver?.abort !== undefined;
+  }
+
+  abort(id: number): void {
+    if (this.launches.has(id)) this.attempt('abort', (driver) => driver.abort?.(id));
+  }
+
   /** Lets the driver go on, and tells the manager what it has said. */
   progress(): boolean {
     const said = this.deliver();
@@ -328,7 +337,7 @@ export class DriverGuard implements Driver {
 
 /** What can be posted to another thread, whatever the driver made of it. */
 function failureOf({ code, message, stack }: LaunchFailure): LaunchFailure {
-  const known = code === 'ACCESS_DENIED' || code === 'DEVICE_LOST' ? code : 'KERNEL_ERROR';
+  const known = code === 'ACCESS_DENIED' || code === 'DEVICE_LOST' || code === 'ABORTED' ? code : 'KERNEL_ERROR';
   return { code: known, message: String(message), ...(typeof stack === 'string' ? { stack } : {}) };
 }
 

@@ -266,11 +266,14 @@ export class Devices {
     return this.loading > 0 || (this.hasCustom && (idle || this.sleepMs(2) < 2));
   }
 
-  /** Looks for answers that are overdue. */
+  /** Looks for answers that are overdue, and whether processes are in a state to give them. */
   look(nowMs: number): void {
     if (nowMs - this.lastLook < LOOK_MS) return;
     this.lastLook = nowMs;
-    for (let place = 0; place < this.places.length; place++) this.places[place]?.guard?.look();
+    for (let place = 0; place < this.places.length; place++) {
+      this.places[place]?.guard?.look();
+      this.places[place]?.process?.look();
+    }
   }
 
   /** Handles what the poller found. True when a process has ended. */

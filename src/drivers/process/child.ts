@@ -1,24 +1,48 @@
 /**
  * The program of a device's process. The main thread maps the node's memory at the space's address, registers it for faults,
- * hands the descriptor over and starts the threads; afterwards it only passes on what kernels print. It must not compute: a
- * thread that waits in a fault answers to nobody.
+ * hands the descriptor over and starts the threads; afterwards it passes on what kernels print, and looks after the units: one
+ * that ends, whatever a kernel did, is reported and replaced. It must not compute: a thread that waits in a fault answers to nobody.
  */
 
-import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
+import { MessageChannel, Worker } from 'node:worker_threads';
 import { MAP_FIXED_NOREPLACE, MAP_NORESERVE, MAP_SHARED, PROT_READ, PROT_WRITE } from '../../linux/constants.js';
 import { mmap } from '../../linux/memory.js';
-import { setParentDeathSignal } from '../../linux/process.js';
+import { exitImmediately, setParentDeathSignal } from '../../linux/process.js';
 import { MessageSocket } from '../../linux/socket.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
 import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../paged-memory.js';
-import { type Hello, jsonPacket, MAX_PACKET_BYTES, numberPacket, Packet, readJson } from './protocol.js';
+import { Assignment } from './assignment.js';
+import {
+  type Hello,
+  jsonPacket,
+  MAX_PACKET_BYTES,
+  numberPacket,
+  Packet,
+  readJson,
+  type UnitEnd,
+  type UnitPlace,
+} from './protocol.js';
 
 const SOCKET = 3;
 const SIGKILL = 9;
+/** The control thread's place among the threads that the manager looks after; units follow it. */
+const CONTROL = 0;
+
+interface Unit {
+  readonly assignment: Assignment;
+  readonly worker: Worker;
+  /** It has said that it is ready. */
+  up: boolean;
+  /** The launch because of which it is being ended. */
+  aborted: number;
+  error: Error | null;
+}
 
 // The device ends with its owner, however that ends, and with nothing else: a Ctrl-C is for the owner to handle.
 if (!setParentDeathSignal(SIGKILL, process.ppid)) process.exit(1);
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
+// Node would wait for its threads, of which one waits for messages and others may wait in faults.
+process.on('exit', (code) => exitImmediately(code));
 
 const socket = new MessageSocket(SOCKET, MAX_PACKET_BYTES);
 try {
@@ -48,35 +72,83 @@ function start(): void {
   faults.register(hello.base, hello.bytes, FAULT_MODES);
   // Our own copy of the descriptor stays open: if the owner's went first, threads would go on with unfilled pages.
   socket.send(numberPacket(Packet.Registered), [faults.fd], true);
-  const ports: MessagePort[] = [];
   let starting = hello.units + 1;
-  const up = (): void => {
+  const up = (place: number, thread: number): void => {
+    socket.send(numberPacket(Packet.Thread, place, thread), [], true);
     if (--starting === 0) socket.send(numberPacket(Packet.Ready), [], true);
   };
-  for (let unit = 0; unit < hello.units; unit++) {
-    const { port1, port2 } = new MessageChannel();
-    ports.push(port1);
-    const worker = new Worker(new URL('./unit.js', import.meta.url), {
-      workerData: { base: hello.base, unit, socket: SOCKET, port: port2 },
-      transferList: [port2],
-      name: `${hello.name} unit ${unit}`,
-    });
-    watch(worker, `unit ${unit}`, up);
-  }
+  const units: Unit[] = [];
+  const places: UnitPlace[] = [];
+  for (let unit = 0; unit < hello.units; unit++) places.push(startUnit(hello, unit));
+  const ports = places.map(({ port }) => port);
   const control = new Worker(new URL('./control.js', import.meta.url), {
-    workerData: { base: hello.base, socket: SOCKET, ports, units: hello.units, memory, hostMemory, faults: faults.fd },
+    workerData: { base: hello.base, socket: SOCKET, places, memory, hostMemory, faults: faults.fd },
     transferList: ports,
     name: `${hello.name} control`,
   });
-  watch(control, 'control', up);
-}
-
-/** A thread that ends takes the device with it: half a device would leave launches waiting for ever. */
-function watch(worker: Worker, name: string, up: () => void): void {
-  worker.once('message', up);
-  worker.on('error', (error) => {
-    process.stderr.write(`onemem device: thread ${name} failed: ${error.stack ?? error.message}\n`);
-    process.exit(1);
+  control.once('message', (thread: number) => {
+    up(CONTROL, thread);
+    control.on('message', abort);
   });
-  worker.on('exit', () => process.exit(1));
+  control.on('error', (error) => tell(`the control thread failed: ${error.stack ?? error.message}`));
+  // Nobody would answer the manager any more.
+  control.on('exit', () => process.exit(1));
+
+  function startUnit({ base, name }: Hello, unit: number): UnitPlace {
+    const { port1, port2 } = new MessageChannel();
+    const assignment = new Assignment();
+    const worker = new Worker(new URL('./unit.js', import.meta.url), {
+      workerData: { base, unit, socket: SOCKET, port: port2, assignment: assignment.memory },
+      transferList: [port2],
+      name: `${name} unit ${unit}`,
+    });
+    const state: Unit = { assignment, worker, up: false, aborted: 0, error: null };
+    units[unit] = state;
+    worker.once('message', (thread: number) => {
+      state.up = true;
+      up(unit + 1, thread);
+    });
+    worker.on('error', (error) => {
+      state.error = error;
+    });
+    worker.on('exit', (code) => replace(unit, state, code));
+    return { unit, port: port1, assignment: assignment.memory };
+  }
+
+  function abort(launch: number): void {
+    for (const unit of units) {
+      if (!unit.assignment.abort(launch)) continue;
+      unit.aborted = launch;
+      void unit.worker.terminate();
+    }
+  }
+
+  /** Another unit takes the place of one that has ended. The manager hears of it when launches reach the new one. */
+  function replace(unit: number, { assignment, up: wasUp, aborted, error }: Unit, exitCode: number): void {
+    const given = assignment.end();
+    if (!wasUp) {
+      tell(`unit ${unit} could not start: ${error?.stack ?? `it ended with code ${exitCode}`}`);
+      process.exit(1);
+    }
+    socket.send(numberPacket(Packet.Thread, unit + 1, 0), [], true);
+    const place = startUnit(hello, unit);
+    control.postMessage(place, [place.port]);
+    const launch = aborted || given;
+    if (launch === 0) {
+      tell(`unit ${unit} ended between two launches, and was replaced: ${error?.stack ?? `exit code ${exitCode}`}`);
+      return;
+    }
+    const end: UnitEnd = {
+      launch,
+      unit,
+      aborted: aborted !== 0,
+      exitCode,
+      error: error === null ? null : { name: error.name, message: error.message, stack: error.stack ?? '' },
+    };
+    socket.send(jsonPacket(Packet.UnitEnded, end), [], true);
+  }
+
+  function tell(what: string): void {
+    process.stderr.write(`onemem: device ${hello.name}: ${what}\n`);
+  }
 }

@@ -1,12 +1,14 @@
 /** The control thread of a device's process. It answers the manager at once, since it touches no managed memory. */
-import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { BLOCK_BYTES, PAGE_BYTES } from '../../core/types.js';
 import { MADV_DONTNEED, MAP_FIXED, MAP_NORESERVE, MAP_SHARED, PROT_READ, PROT_WRITE } from '../../linux/constants.js';
 import { madvise, mmap } from '../../linux/memory.js';
+import { threadId } from '../../linux/process.js';
 import { MessageSocket } from '../../linux/socket.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
 import type { DriverLaunch } from '../driver.js';
 import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../paged-memory.js';
+import { Assignment } from './assignment.js';
 import {
   MAX_PACKET_BYTES,
   numberPacket,
@@ -15,28 +17,49 @@ import {
   readJson,
   readNumber,
   type UnitLaunch,
+  type UnitPlace,
 } from './protocol.js';
 
 const {
   base,
   socket: fd,
-  ports,
-  units,
+  places,
   memory,
   hostMemory,
   faults: faultsFd,
 } = workerData as {
   base: number;
   socket: number;
-  ports: MessagePort[];
-  units: number;
+  places: UnitPlace[];
   memory: number;
   hostMemory: number;
   faults: number;
 };
 const faults = Userfaultfd.fromFd(faultsFd, FAULT_FEATURES);
 const socket = new MessageSocket(fd, MAX_PACKET_BYTES);
-parentPort?.postMessage('up');
+const main = parentPort as MessagePort;
+const units = places.map(({ port, assignment }) => ({ port, assignment: new Assignment(assignment) }));
+/** How long to sleep until the main thread has replaced a unit, which it is about to do. */
+const REPLACING_MS = 1;
+const sleeper = new Int32Array(new SharedArrayBuffer(4));
+main.postMessage(threadId());
+
+/** Units that have taken the place of others. */
+function takeNewUnits(): void {
+  for (let message = receiveMessageOnPort(main); message !== undefined; message = receiveMessageOnPort(main)) {
+    const { unit, port, assignment } = message.message as UnitPlace;
+    units[unit] = { port, assignment: new Assignment(assignment) };
+  }
+}
+
+function give(part: UnitLaunch): void {
+  takeNewUnits();
+  while (!units[part.unit].assignment.give(part.launch.id)) {
+    Atomics.wait(sleeper, 0, 0, REPLACING_MS);
+    takeNewUnits();
+  }
+  units[part.unit].port.postMessage(part);
+}
 
 /** No unit runs meanwhile: between the two calls a touch would not be noticed. */
 function remap(page: number, file: number): void {
@@ -65,9 +88,11 @@ for (;;) {
     socket.send(numberPacket(Packet.Zapped, readNumber(bytes, 0)), [], true);
   } else if (bytes[0] === Packet.Launch) {
     const launch = readJson<DriverLaunch>(bytes);
-    for (const [unit, { begin, end }] of partition(launch.begin, launch.end, units).entries()) {
-      const part: UnitLaunch = { launch, unit, units, begin, end };
-      ports[unit].postMessage(part);
+    for (const [unit, { begin, end }] of partition(launch.begin, launch.end, units.length).entries()) {
+      give({ launch, unit, units: units.length, begin, end });
     }
+  } else if (bytes[0] === Packet.Abort) {
+    // The main thread ends units; those that fault are let go on by the manager, and end then.
+    main.postMessage(readNumber(bytes, 0));
   }
 }

@@ -5,6 +5,7 @@
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type Access, type ProcessorDescription, Access as Rights, Status } from '../../core/types.js';
 import { closeDescriptor } from '../../linux/libc.js';
@@ -23,11 +24,18 @@ import {
   partition,
   readJson,
   readNumber,
+  type UnitEnd,
   type UnitResult,
 } from './protocol.js';
 
 const SIGKILL = 9;
 const STDERR = 2;
+/** Looks, about a second apart, that a device may take to start. They are counted, since a suspended machine takes none. */
+const STARTING_LOOKS = 60;
+/** Looks in a row in which a thread that is to do something is not there. The device has replaced it long before, or never will. */
+const MISSING_LOOKS = 3;
+/** The control thread's place among the threads; units follow it. */
+const CONTROL = 0;
 
 export interface ProcessDeviceOptions {
   readonly name: string;
@@ -44,7 +52,9 @@ export interface ProcessDeviceOptions {
 }
 
 interface RunningLaunch {
-  outstanding: number;
+  readonly kernelName: string;
+  /** Units that have not ended their part. */
+  readonly units: Set<number>;
   failure: LaunchFailure | null;
 }
 
@@ -64,6 +74,13 @@ export class ProcessDevice implements Driver {
   private readonly launches = new Map<number, RunningLaunch>();
   private readonly report: DriverEvents['fault'];
   private registered = false;
+  private ready = false;
+  /** The kernel's ids of its threads, by their places. */
+  private readonly threads: number[] = [];
+  /** Looks in which it was not up, or in which a thread was missing. */
+  private overdue = 0;
+  /** Why it was killed, if the manager did it. */
+  private why: string | null = null;
   private dead = false;
   private closed = false;
   /** Why it was ended, if it was. */
@@ -150,10 +167,15 @@ export class ProcessDevice implements Driver {
         this.node.serve(Userfaultfd.fromFd(fds[0], FAULT_FEATURES));
         this.registered = true;
         changed = true;
-      } else if (bytes[0] === Packet.Ready) this.onReady(null);
+      } else if (bytes[0] === Packet.Ready) {
+        this.ready = true;
+        this.overdue = 0;
+        this.onReady(null);
+      } else if (bytes[0] === Packet.Thread) this.threads[readNumber(bytes, 0)] = readNumber(bytes, 1);
       else if (bytes[0] === Packet.Failed) this.onReady(readJson<string>(bytes));
       else if (bytes[0] === Packet.Zapped) this.zapped(readNumber(bytes, 0));
       else if (bytes[0] === Packet.Launched) this.unitDone(readJson<UnitResult>(bytes));
+      else if (bytes[0] === Packet.UnitEnded) this.unitEnded(readJson<UnitEnd>(bytes));
     }
     return changed;
   }
@@ -165,7 +187,7 @@ export class ProcessDevice implements Driver {
     this.dead = true;
     if (this.closed) return;
     const ended = `the process of device ${this.options.name} (pid ${this.pid}) has ended`;
-    const reason = this.problem === '' ? ended : `${ended}: ${this.problem}`;
+    const reason = this.why ?? (this.problem === '' ? ended : `${ended}: ${this.problem}`);
     this.onReady(reason);
     for (const token of this.zaps) this.events.revoked(token);
     this.zaps.clear();
@@ -174,8 +196,48 @@ export class ProcessDevice implements Driver {
     this.launches.clear();
   }
 
-  kill(): void {
+  /** Its process ends at once, also one that is stopped; `processEnded` follows. */
+  kill(why: string | null = null): void {
+    this.why ??= why;
     pidfdSendSignal(this.pidfd, SIGKILL);
+  }
+
+  /**
+   * Looks whether the process still does what it is there for; to be called about once a second. It says by itself that a unit has ended,
+   * but it may be in no state to say anything.
+   */
+  look(): void {
+    if (this.dead) return;
+    const { name } = this.options;
+    if (this.ready && !this.isMissing()) this.overdue = 0;
+    else if (!this.isStopped() && ++this.overdue >= (this.ready ? MISSING_LOOKS : STARTING_LOOKS)) {
+      const what = this.ready ? 'lost a thread and did not say so' : `did not start within ${STARTING_LOOKS} s`;
+      this.kill(`the process of device ${name} (pid ${this.pid}) ${what}, and was ended`);
+    }
+  }
+
+  /** Whether a thread that is to do something is gone. */
+  private isMissing(): boolean {
+    if (this.hasEnded(CONTROL)) return true;
+    for (const { units } of this.launches.values()) {
+      for (const unit of units) if (this.hasEnded(unit + 1)) return true;
+    }
+    return false;
+  }
+
+  private hasEnded(place: number): boolean {
+    const thread = this.threads[place] ?? 0;
+    return thread !== 0 && !existsSync(`/proc/${this.pid}/task/${thread}`);
+  }
+
+  /** By a signal, or by a debugger: it does nothing then, and will go on where it was. */
+  private isStopped(): boolean {
+    try {
+      const stat = readFileSync(`/proc/${this.pid}/stat`, 'latin1');
+      return /^[Tt]/.test(stat.slice(stat.lastIndexOf(')') + 2));
+    } catch {
+      return false;
+    }
   }
 
   map(page: number, count: number, access: Access, previous: Access): void {
@@ -302,8 +364,13 @@ export class ProcessDevice implements Driver {
       this.events.launched(launch.id, { code: 'DEVICE_LOST', message: `device ${this.options.name} is gone` });
       return;
     }
-    this.launches.set(launch.id, { outstanding: parts.length, failure: null });
+    this.launches.set(launch.id, { kernelName: launch.kernelName, units: new Set(parts.keys()), failure: null });
     this.post(jsonPacket(Packet.Launch, launch));
+  }
+
+  /** Ends the units that work on a launch; `launched` follows, also if it ended by itself meanwhile. */
+  abort(id: number): void {
+    if (!this.dead && this.launches.has(id)) this.post(numberPacket(Packet.Abort, id));
   }
 
   close(): void {
@@ -325,13 +392,25 @@ export class ProcessDevice implements Driver {
     if (this.zaps.delete(token)) this.events.revoked(token);
   }
 
-  private unitDone(result: UnitResult): void {
-    const running = this.launches.get(result.launch);
-    if (running === undefined) return;
-    running.failure ??= result.failure;
-    running.outstanding--;
-    if (running.outstanding > 0) return;
-    this.launches.delete(result.launch);
-    this.events.launched(result.launch, running.failure);
+  private unitEnded({ launch, unit, aborted, exitCode, error }: UnitEnd): void {
+    const name = this.launches.get(launch)?.kernelName;
+    let failure: LaunchFailure = { code: 'ABORTED', message: `kernel ${name} was ended` };
+    if (!aborted) {
+      const how = error === null ? `exit code ${exitCode}, as by process.exit()` : `${error.name}: ${error.message}`;
+      const message = `kernel ${name} ended the thread that ran it (${how})`;
+      failure = { code: 'KERNEL_ERROR', message, ...(error === null ? {} : { stack: error.stack }) };
+    }
+    this.unitDone({ launch, unit, failure });
+    // The launch has failed: nobody is to wait for what the other units still compute.
+    if (!aborted) this.abort(launch);
+  }
+
+  private unitDone({ launch, unit, failure }: UnitResult): void {
+    const running = this.launches.get(launch);
+    if (running?.units.delete(unit) !== true) return;
+    running.failure ??= failure;
+    if (running.units.size > 0) return;
+    this.launches.delete(launch);
+    this.events.launched(launch, running.failure);
   }
 }

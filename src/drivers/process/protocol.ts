@@ -1,4 +1,5 @@
 /** What the manager and the process of a device tell each other, a packet a message: one kind byte, then numbers or JSON. */
+import type { MessagePort } from 'node:worker_threads';
 import type { DriverLaunch, LaunchFailure } from '../driver.js';
 
 /** A packet's size is limited by the socket's buffer; a kernel whose source is larger belongs in a module. */
@@ -23,6 +24,15 @@ export const Packet = {
   Failed: 8,
   /** Manager to device: have a block reach host memory (1) or the device's (0). token, page, which. Zapped is the answer. */
   Remap: 9,
+  /**
+   * Device to manager: a thread is up. Its place (0 the control thread, then the units), the kernel's id of it; 0: it has ended, and another
+   * one is about to take its place.
+   */
+  Thread: 10,
+  /** Manager to device: end the units that work on a launch. Its id. */
+  Abort: 11,
+  /** Device to manager: JSON of UnitEnd. */
+  UnitEnded: 12,
 } as const;
 
 export interface Hello {
@@ -36,6 +46,24 @@ export interface UnitResult {
   readonly launch: number;
   readonly unit: number;
   readonly failure: LaunchFailure | null;
+}
+
+/** A unit has ended in the middle of a launch, and another one has taken its place. */
+export interface UnitEnd {
+  readonly launch: number;
+  readonly unit: number;
+  /** The manager wanted it. */
+  readonly aborted: boolean;
+  readonly exitCode: number;
+  /** What nobody caught. */
+  readonly error: { readonly name: string; readonly message: string; readonly stack: string } | null;
+}
+
+/** Where the control thread finds a unit. */
+export interface UnitPlace {
+  readonly unit: number;
+  readonly port: MessagePort;
+  readonly assignment: SharedArrayBuffer;
 }
 
 /** A launch as one unit sees it. */

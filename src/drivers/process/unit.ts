@@ -3,12 +3,16 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { bytesOf, type NumericArray, viewOf } from '../../core/elements.js';
 import { kernelError } from '../../core/kernel-error.js';
 import { view } from '../../linux/memory.js';
+import { threadId } from '../../linux/process.js';
 import { MessageSocket } from '../../linux/socket.js';
 import type { LaunchFailure, LaunchParameter } from '../driver.js';
 import { type KernelFunction, loadKernel } from '../kernel-loader.js';
+import { Assignment } from './assignment.js';
 import { jsonPacket, MAX_PACKET_BYTES, Packet, type UnitLaunch, type UnitResult } from './protocol.js';
 
-const { base, socket: fd, port } = workerData as { base: number; socket: number; port: MessagePort };
+const data = workerData as { base: number; socket: number; port: MessagePort; assignment: SharedArrayBuffer };
+const { base, socket: fd, port } = data;
+const assignment = new Assignment(data.assignment);
 const socket = new MessageSocket(fd, MAX_PACKET_BYTES);
 
 /** Views by what they show. A view is cheap to keep and dear to make, so that a program's usual few are kept. */
@@ -44,6 +48,8 @@ async function run({ launch, unit, units, begin, end }: UnitLaunch): Promise<voi
       stack: thrown.stack.slice(0, 16384),
     };
   }
+  // Ended meanwhile: somebody else reports it, and this thread is about to stop.
+  if (!assignment.finish(launch.id)) return;
   const result: UnitResult = { launch: launch.id, unit, failure };
   socket.send(jsonPacket(Packet.Launched, result), [], true);
 }
@@ -53,4 +59,4 @@ let last = Promise.resolve();
 port.on('message', (part: UnitLaunch) => {
   last = last.then(() => run(part));
 });
-parentPort?.postMessage('up');
+parentPort?.postMessage(threadId());
