@@ -5,6 +5,7 @@ export {
   attachArray,
   attachSpace,
   type BuiltInDeviceSpecification,
+  type CloseOptions,
   type CustomDeviceSpecification,
   type DeviceSpecification,
   type FileArrayOptions,

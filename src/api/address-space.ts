@@ -113,6 +113,13 @@ export interface SpaceOptions {
   readonly heartbeatLimitMs?: number;
 }
 
+export interface CloseOptions {
+  /** How many milliseconds launches that run may take to end; as long as they like unless said otherwise. */
+  readonly timeoutMs?: number;
+}
+
+const CLOSE_OPTIONS: OptionNames<CloseOptions> = { timeoutMs: true };
+
 export interface ArrayOptions {
   readonly name?: string;
   /** Addresses are kept for so many elements, at no cost: up to there `resize` leaves the array at its address. */
@@ -406,11 +413,22 @@ export class AddressSpace {
 
   /**
    * Waits for launches that run, cancels the others, writes shared arrays to their files, and ends the space with its devices. Views
-   * that are left read zeros. Rejects with FLUSH_FAILED when a file cannot be written, and leaves the space open then: nothing is lost,
+   * that are left read zeros. With `timeoutMs`, launches that still run after so many milliseconds are ended (ABORTED), with their device
+   * where it cannot end a kernel; it may be called again with one. Rejects with FLUSH_FAILED when a file cannot be written, and leaves the space open then: nothing is lost,
    * and it can be closed again when there is room.
    */
-  async close(): Promise<void> {
-    this.closing ??= this.end();
+  async close(options: CloseOptions = {}): Promise<void> {
+    checkOptions('close()', options, CLOSE_OPTIONS);
+    const { timeoutMs } = options;
+    if (timeoutMs !== undefined && (typeof timeoutMs !== 'number' || !(timeoutMs >= 0))) {
+      throw argumentError(
+        'TIMEOUT_MS',
+        `timeoutMs is ${show(timeoutMs)}; it must be a number of milliseconds, 0 or more`,
+      );
+    }
+    if (this.closing !== null && this.sentinel !== null && timeoutMs !== undefined)
+      this.client.tell('close', { timeoutMs });
+    this.closing ??= this.end(timeoutMs ?? null);
     try {
       await this.closing;
     } catch (error) {
@@ -464,7 +482,7 @@ export class AddressSpace {
     return new ManagedArray(this, { space: this.spaceHandle, range: id, firstPage, pages, length, type, name });
   }
 
-  private async end(): Promise<void> {
+  private async end(timeoutMs: number | null): Promise<void> {
     if (this.sentinel === null) {
       this.client.close();
       this.views.freed(null);
@@ -475,7 +493,7 @@ export class AddressSpace {
       const gone = new Promise<void>((resolve) => this.sentinel?.once('exit', () => resolve()));
       this.sentinel.ref();
       // A manager that fails on its way out does not answer.
-      await Promise.race([this.client.request('close', null), gone]).catch((error: unknown) => {
+      await Promise.race([this.client.request('close', { timeoutMs }), gone]).catch((error: unknown) => {
         this.sentinel?.unref();
         throw error;
       });

@@ -1,7 +1,8 @@
 /** AbortSignals of streams and of single operations. */
 import { isObject, show, textOf } from './arguments.js';
 import type { Client } from './client.js';
-import { typeError } from './errors.js';
+import type { Device } from './device.js';
+import { argumentError, typeError } from './errors.js';
 
 /** Refuses what is no signal, by name. */
 export function checkSignal(signal: unknown): void {
@@ -19,6 +20,20 @@ function isSignal(signal: unknown): boolean {
   return typeof aborted === 'boolean' && typeof addEventListener === 'function';
 }
 
+/** Refuses what is no time, and a time for what cannot be ended. */
+export function checkTimeout(timeoutMs: unknown, device: Device): void {
+  if (timeoutMs === undefined) return;
+  if (typeof timeoutMs !== 'number' || !(timeoutMs > 0)) {
+    throw argumentError('TIMEOUT_MS', `timeoutMs is ${show(timeoutMs)}; it must be a number of milliseconds above 0`);
+  }
+  if (device.capabilities.cancellation) return;
+  throw typeError(
+    'NO_CANCELLATION',
+    `device ${device.name} (${device.kind}) cannot end a kernel that runs; leave out timeoutMs, or use a device whose ` +
+      'capabilities.cancellation is true, such as a process device',
+  );
+}
+
 /** The reason of a signal, in words for those who see only a message. */
 export function reasonOf(signal: AbortSignal): string {
   return `its signal was aborted (${textOf(signal.reason)})`;
@@ -30,7 +45,7 @@ export interface StreamState {
   closed: boolean;
 }
 
-/** Has everything of a stream that has not begun cancelled when the signal is aborted. Returns how to stop listening. */
+/** Has everything of a stream that has not begun cancelled when the signal is aborted, and a launch that runs ended. Returns how to stop listening. */
 export function cancelStreamOn(signal: AbortSignal, client: Client, state: StreamState): () => void {
   const abort = (): void =>
     client.tell('cancel', { stream: state.id, sequence: null, ended: state.closed, reason: reasonOf(signal) });

@@ -4,7 +4,7 @@ import { PAGE_BYTES } from '../core/types.js';
 import type { DeviceInfo, ProcessorStats } from '../pager/protocol.js';
 import type { AddressSpace } from './address-space.js';
 import { checkOptions } from './arguments.js';
-import { checkSignal } from './cancellation.js';
+import { checkSignal, checkTimeout } from './cancellation.js';
 import { DISPOSE } from './disposal.js';
 import { OnememError } from './errors.js';
 import type { Kernel, KernelParameters } from './kernel.js';
@@ -17,6 +17,8 @@ export interface DeviceCapabilities {
   readonly atomics: boolean;
   /** Whether its kernels can use memory of the host in place, without moving the page. */
   readonly remoteAccess: boolean;
+  /** Whether a launch that runs can be ended, by a signal or `timeoutMs`. */
+  readonly cancellation: boolean;
   /** The unit in which content moves to and from its memory. */
   readonly pageBytes: number;
   /** Whether what is in its memory can still be had after it has died. */
@@ -69,8 +71,8 @@ export class Device {
 
   /** What the device can do, by its driver's description. */
   get capabilities(): DeviceCapabilities {
-    const { pageFaults, atomics, remoteAccess, lossy, units } = this.info;
-    return { pageFaults, atomics, remoteAccess, pageBytes: PAGE_BYTES, memorySurvives: !lossy, units };
+    const { pageFaults, atomics, remoteAccess, cancellation, lossy, units } = this.info;
+    return { pageFaults, atomics, remoteAccess, cancellation, pageBytes: PAGE_BYTES, memorySurvives: !lossy, units };
   }
 
   /** Its memory now. What is not free comes back by eviction when something else needs it. */
@@ -100,10 +102,11 @@ export class Device {
     this.assertUsable();
     checkOptions('stream()', options, STREAM_OPTIONS);
     checkSignal(options.signal);
-    return new Stream(this.space, this, options.signal ?? null);
+    checkTimeout(options.timeoutMs, this);
+    return new Stream(this.space, this, options.signal ?? null, options.timeoutMs ?? null);
   }
 
-  /** Runs a kernel and waits for it: the simple form. A signal that is aborted before it has begun cancels it. */
+  /** Runs a kernel and waits for it: the simple form. A signal or `timeoutMs` ends it. */
   async run<P extends KernelParameters>(
     kernel: Kernel<P>,
     args: LaunchArguments<P>,

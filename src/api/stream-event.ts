@@ -46,11 +46,11 @@ export class StreamEvent {
     return this.ended?.error ?? null;
   }
 
-  /** @internal The signal that kept the operation from beginning. */
+  /** @internal The signal that kept the operation from beginning, or ended it. */
   get aborted(): AbortSignal | null {
     const error = this.ended?.error ?? null;
-    if (error?.code !== 'CANCELLED' || error.details.cause !== 'ABORTED') return null;
-    return this.signal?.aborted === true ? this.signal : this.stream.signal;
+    if (error?.code !== 'ABORTED' && error?.details.cause !== 'ABORTED') return null;
+    return [this.signal, this.stream.signal].find((signal) => signal?.aborted === true) ?? null;
   }
 
   /** How long the operation took once its turn had come, in milliseconds. */

@@ -10,7 +10,14 @@ import type { StreamOperation } from '../pager/protocol.js';
 import type { AddressSpace } from './address-space.js';
 import { arrayTypeName, checkObject, checkOptions, checkSize, show } from './arguments.js';
 import { type ArrayRange, checkRange } from './array-part.js';
-import { cancelOperationOn, cancelStreamOn, checkSignal, reasonOf, type StreamState } from './cancellation.js';
+import {
+  cancelOperationOn,
+  cancelStreamOn,
+  checkSignal,
+  checkTimeout,
+  reasonOf,
+  type StreamState,
+} from './cancellation.js';
 import { COPY_OPTIONS, type CopyOptions, type CopyPlace, checkCopy, copyEnd, stageEnds } from './copy.js';
 import type { Device } from './device.js';
 import { DISPOSE } from './disposal.js';
@@ -49,20 +56,34 @@ export interface LaunchOptions {
   readonly begin?: number;
   readonly end?: number;
   /**
-   * Aborted before the launch has begun, it cancels the launch, and with it what comes after it in its stream; `error.cause` is its
-   * reason. A launch that runs is let finish.
+   * Aborted, it ends the launch, and cancels what comes after it in its stream; `error.cause` is its reason. A launch that has not begun
+   * is CANCELLED. One that runs is ended in the middle: it is ABORTED, and arrays that it was writing are indeterminate. A device that
+   * cannot end a kernel (`capabilities.cancellation`) lets it finish.
    */
   readonly signal?: AbortSignal;
+  /**
+   * How many milliseconds the launch may run, from when its device has done everything before it; then it is ended with TIMEOUT, as
+   * an aborted one. That of the stream unless said otherwise. Refused for a device that cannot end a kernel.
+   */
+  readonly timeoutMs?: number;
 }
 
-const LAUNCH_OPTIONS: OptionNames<LaunchOptions> = { size: true, begin: true, end: true, signal: true };
+const LAUNCH_OPTIONS: OptionNames<LaunchOptions> = {
+  size: true,
+  begin: true,
+  end: true,
+  signal: true,
+  timeoutMs: true,
+};
 
 export interface StreamOptions {
-  /** Aborted, it cancels everything of the stream that has not begun, for good. What runs is let finish. */
+  /** Aborted, it cancels everything of the stream that has not begun, for good, and ends a launch that runs. */
   readonly signal?: AbortSignal;
+  /** How many milliseconds each launch of the stream may run. */
+  readonly timeoutMs?: number;
 }
 
-export const STREAM_OPTIONS: OptionNames<StreamOptions> = { signal: true };
+export const STREAM_OPTIONS: OptionNames<StreamOptions> = { signal: true, timeoutMs: true };
 
 /** Streams that the program has dropped without a word: the manager must forget them, too. */
 const droppedStreams = new FinalizationRegistry<() => void>((end) => end());
@@ -83,6 +104,7 @@ export class Stream {
     readonly device: Device,
     /** @internal */
     readonly signal: AbortSignal | null = null,
+    private readonly timeoutMs: number | null = null,
   ) {
     const { client } = space;
     const stream = client.newStream();
@@ -116,8 +138,9 @@ export class Stream {
       );
     }
     this.checkArguments(kernel, args);
-    const { signal } = options;
+    const { signal, timeoutMs } = options;
     checkSignal(signal);
+    checkTimeout(timeoutMs, this.device);
     // Nothing is staged for what will not run.
     if (signal?.aborted === true) return this.add({ kind: 'cancelled', reason: reasonOf(signal) }, signal);
     const staging = new Staging(this.space, `kernel ${kernel.name}`);
@@ -132,6 +155,7 @@ export class Stream {
       begin,
       end,
       size,
+      timeoutMs: timeoutMs ?? this.timeoutMs,
     } as const;
     const event = this.add(operation, signal);
     const arrays = Object.entries(kernel.parameters).flatMap(([name, parameter]) => {
@@ -143,8 +167,8 @@ export class Stream {
     event.onEnd = (ended) => {
       for (const { array, emptied } of arrays) {
         // Ranges are named where the launch had begun; of one that had not, nothing has been touched.
-        const lost = ended.error?.code === 'DEVICE_LOST' ? (ended.error.details.ranges as unknown[]) : [];
-        if (lost.length > 0) array.indeterminate = true;
+        const unsure = (ended.error?.details.ranges as unknown[] | undefined) ?? [];
+        if (unsure.length > 0) array.indeterminate = true;
         else if (ended.result === 'done' && emptied) array.indeterminate = false;
       }
       return staging.end(ended);

@@ -13,7 +13,14 @@ const COMMANDS = [
   'transferIn',
   'close',
 ] as const satisfies readonly (keyof Driver)[];
-const OPTIONAL = ['reserve', 'transferOut', 'launch', 'progress', 'lose'] as const satisfies readonly (keyof Driver)[];
+const OPTIONAL = [
+  'reserve',
+  'transferOut',
+  'launch',
+  'abort',
+  'progress',
+  'lose',
+] as const satisfies readonly (keyof Driver)[];
 
 /** A copy of the driver's description. Throws a TypeError that says what is missing or cannot be. */
 export function describeDriver(

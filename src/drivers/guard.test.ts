@@ -101,6 +101,25 @@ describe('DriverGuard', () => {
     expect(heard.length).toBe(4);
   });
 
+  it('has a launch ended by a driver that can do that, and no other launch', () => {
+    expect(guard.canAbort).toBe(false);
+    guard.abort(7);
+    const asked: number[] = [];
+    driver.launch = () => undefined;
+    driver.abort = (id) => {
+      asked.push(id);
+      guard.events.launched(id, { code: 'ABORTED', message: 'as it was told' });
+    };
+    expect(guard.canAbort).toBe(true);
+    guard.abort(7);
+    guard.launch(launch);
+    guard.abort(7);
+    guard.progress();
+    guard.abort(7);
+    expect(asked).toEqual([7]);
+    expect(heard).toEqual([['launched', 7, 'ABORTED']]);
+  });
+
   it.each([
     ['a copy that nobody asked for', (to: DriverGuard) => to.events.transferred(4, Status.Done), /answered copy 4/],
     ['a revocation that nobody asked for', (to: DriverGuard) => to.events.revoked(4), /answered revocation 4/],

@@ -178,6 +178,7 @@ export class Devices {
       atomics: driver.description.atomics ?? false,
       remoteAccess: driver.description.remoteAccess ?? driver.description.coherent ?? false,
       sameAddresses: driver.description.frames === 'identity',
+      cancellation: process !== null || inThread?.guard.canAbort === true,
       pid: process?.pid ?? null,
     };
     const guard = inThread?.guard ?? null;
@@ -296,14 +297,14 @@ export class Devices {
   }
 
   /** Ends a device as if it had fallen off its bus. */
-  kill(id: number): void {
+  kill(id: number, why = 'it was ended on purpose'): void {
     const device = this.byId.get(id);
     if (device?.alive !== true) return;
     // Nothing begins on it any more, though its end is heard of a little later.
     device.ending = true;
-    device.reason = `device ${device.info.name} was ended on purpose`;
-    device.process?.kill();
-    device.guard?.lose(device.reason);
+    device.reason = why;
+    device.process?.kill(why);
+    device.guard?.lose(why);
   }
 
   died(device: Device, reason: string): void {

@@ -11,7 +11,7 @@ import { type Arrays, flagOfDenial } from './arrays.js';
 import type { CoreRequests } from './core-requests.js';
 import type { Device } from './devices.js';
 import type { StreamOperation, WireError } from './protocol.js';
-import type { OperationDone } from './streams.js';
+import { abortError, type OperationDone } from './streams.js';
 import { wireError } from './wire.js';
 
 export type LaunchOperation = Extract<StreamOperation, { kind: 'launch' }>;
@@ -26,7 +26,26 @@ interface LaunchRecord {
   inDriver: boolean;
   /** Its turn has come, and its device was killed, but is not known to be dead yet. */
   doomed: boolean;
+  /** When it will have run for too long, on the manager's clock. */
+  timeoutAt: number;
+  /** Why it is being ended, before its time. */
+  ending: Ending | null;
+  /** When its device counts as one that cannot end it. */
+  endBy: number;
+  /** Its kernel has come to its end, on all units. */
+  completed: boolean;
 }
+
+/** Why a launch that runs is ended, as the program hears it. */
+interface Ending {
+  readonly code: 'ABORTED' | 'TIMEOUT';
+  readonly reason: string;
+}
+
+/** How long a device may take to end a launch: a unit that computes or faults ends in milliseconds, one in a blocking system call does not. */
+const ENDING_LIMIT_MS = 5000;
+/** The manager goes round several times a second. If it did not, its process stood still, and with it, perhaps, its devices. */
+const STANDSTILL_MS = 1000;
 
 /** One launch of a device at a time, in the order in which they came. */
 interface Queue {
@@ -45,6 +64,11 @@ export class Launches {
   private readonly modules = new Map<string, KernelFunction>();
   /** Modules that are being loaded; they need turns of the event loop. */
   loading = 0;
+  /** When the next launch has run for too long, or has taken too long to end. */
+  private nextLimit = Number.POSITIVE_INFINITY;
+  private lastLook: number;
+  /** What is to be done once with whatever runs then. */
+  private stopping: { readonly at: number; readonly stop: () => void } | null = null;
 
   constructor(
     private readonly manager: MemoryManager,
@@ -54,7 +78,12 @@ export class Launches {
     private readonly later: (action: () => void) => void,
     /** Pages that the host's threads were denied have content again. */
     private readonly restore: (firstPage: number, count: number) => void,
-  ) {}
+    /** Ends a device that does not end its launch. */
+    private readonly endDevice: (device: Device, why: string) => void,
+    private readonly now: () => number,
+  ) {
+    this.lastLook = now();
+  }
 
   /** @param gone why the device is not there, if it is not */
   add(device: Device | undefined, operation: LaunchOperation, gone: string, done: OperationDone): void {
@@ -64,23 +93,90 @@ export class Launches {
     }
     const queue = this.queueOf(device);
     const id = this.requests.reserve();
-    queue.records.push({ id, operation, done, failure: null, begun: false, inDriver: false, doomed: false });
+    const never = Number.POSITIVE_INFINITY;
+    queue.records.push({
+      id,
+      operation,
+      done,
+      failure: null,
+      begun: false,
+      inDriver: false,
+      doomed: false,
+      timeoutAt: never,
+      ending: null,
+      endBy: never,
+      completed: false,
+    });
     if (queue.records.length === 1) this.begin(queue, queue.records[0]);
   }
 
-  /** Takes a launch out of its device's queue. False if its turn has come. */
-  withdraw({ device: id, stream, sequence }: LaunchOperation): boolean {
-    for (const { device, records } of this.queues.values()) {
-      if (device.info.id !== id) continue;
+  /**
+   * Takes a launch out of its device's queue: true if it had not begun and will not. One whose turn has come is ended instead, if its
+   * device can do that, and then fails.
+   */
+  cancel({ device: number, stream, sequence }: LaunchOperation, reason: string): boolean {
+    for (const queue of this.queues.values()) {
+      const { device, records } = queue;
+      if (device.info.id !== number) continue;
       const index = records.findIndex(
         ({ operation }) => operation.stream === stream && operation.sequence === sequence,
       );
+      if (index === 0) this.stop(device, records[0], { code: 'ABORTED', reason });
       if (index < 1) continue;
       records.splice(index, 1);
       this.arrays().recycleAll();
       return true;
     }
     return false;
+  }
+
+  /** Ends what runs if it has not ended by itself in so many milliseconds, with its device where that cannot be done otherwise. */
+  stopAll(afterMs: number, reason: string): void {
+    const at = this.now() + afterMs;
+    const stop = (): void => {
+      for (const { device, records } of this.queues.values()) {
+        const [record] = records;
+        if (record === undefined) continue;
+        if (device.info.cancellation) this.stop(device, record, { code: 'ABORTED', reason });
+        else this.endDevice(device, reason);
+      }
+    };
+    this.stopping = { at, stop };
+    this.nextLimit = Math.min(this.nextLimit, at);
+  }
+
+  /** Ends launches that have run for too long, and devices that do not end theirs. To be called often. */
+  look(now: number): void {
+    const stood = now - this.lastLook;
+    this.lastLook = now;
+    if (now < this.nextLimit) return;
+    this.nextLimit = Number.POSITIVE_INFINITY;
+    if (this.stopping !== null && now >= this.stopping.at) {
+      this.stopping.stop();
+      this.stopping = null;
+    }
+    for (const { device, records } of this.queues.values()) {
+      const [record] = records;
+      if (record === undefined) continue;
+      if (record.ending === null && now >= record.timeoutAt) {
+        record.timeoutAt = Number.POSITIVE_INFINITY;
+        const reason = `it ran for more than ${record.operation.timeoutMs} ms`;
+        this.stop(device, record, { code: 'TIMEOUT', reason });
+      }
+      if (stood > STANDSTILL_MS) record.endBy += stood;
+      if (now >= record.endBy) {
+        record.endBy = now + ENDING_LIMIT_MS;
+        // What has not begun on the device waits for somebody else.
+        if (record.inDriver || device.process?.owesAnswers === true)
+          this.endDevice(device, `it did not end a launch within ${ENDING_LIMIT_MS / 1000} s`);
+      }
+      this.nextLimit = Math.min(this.nextLimit, record.timeoutAt, record.endBy, this.stopping?.at ?? this.nextLimit);
+    }
+  }
+
+  /** How long the manager may sleep at most. */
+  sleepMs(now: number, most: number): number {
+    return Math.max(0, Math.min(most, Math.ceil(this.nextLimit - now)));
   }
 
   /** Calls `action` when the device has no launch any more: at once if it has none. */
@@ -100,7 +196,7 @@ export class Launches {
         failure.code === 'DEVICE_LOST'
           ? lostError(device, record, failure.message)
           : wireError(failure.code, failure.message, { kernel: record.operation.kernelName }, failure.stack);
-    }
+    } else record.completed = true;
     this.finish(queue, record);
   }
 
@@ -161,8 +257,23 @@ export class Launches {
     return queue;
   }
 
+  /** Has a launch whose turn has come end before its time. */
+  private stop(device: Device, record: LaunchRecord, ending: Ending): void {
+    if (record.ending !== null || (record.inDriver && !device.info.cancellation)) return;
+    record.ending = ending;
+    record.endBy = this.now() + ENDING_LIMIT_MS;
+    this.nextLimit = Math.min(this.nextLimit, record.endBy);
+    // What is not with the driver ends when its turn comes to be handed over.
+    if (record.inDriver) device.driver.abort?.(record.id);
+  }
+
   private begin(queue: Queue, record: LaunchRecord): void {
     const { device } = queue;
+    const { timeoutMs } = record.operation;
+    if (timeoutMs !== null) {
+      record.timeoutAt = this.now() + timeoutMs;
+      this.nextLimit = Math.min(this.nextLimit, record.timeoutAt);
+    }
     if (device.alive && device.ending) {
       // Whoever hears that a device is lost finds its pages lost, too: the news waits until the core has it.
       record.doomed = true;
@@ -183,7 +294,7 @@ export class Launches {
         record.failure ??= this.arrays().denialError(failure, this.pageOf(args, failure), who);
       } else for (const { first, count, use } of args) if (use === 'out') this.restore(first, count);
       if (!device.alive) record.failure ??= lostError(device, record, device.reason);
-      if (record.failure === null) this.start(queue, record);
+      if (record.failure === null && record.ending === null) this.start(queue, record);
       else this.finish(queue, record);
     });
     // Before anything of it runs, while the device stands still, memory is placed as it was advised.
@@ -191,8 +302,8 @@ export class Launches {
       (request) => this.manager.arrange(request, device.info.id, args),
       () => {
         if (queue.records[0] !== record) return;
-        if (!device.alive) {
-          record.failure ??= lostError(device, record, device.reason);
+        if (!device.alive) record.failure ??= lostError(device, record, device.reason);
+        if (record.failure !== null || record.ending !== null) {
           this.finish(queue, record);
           return;
         }
@@ -291,8 +402,8 @@ export class Launches {
 
   private hand(queue: Queue, record: LaunchRecord): void {
     const { device } = queue;
-    if (!device.alive) {
-      record.failure ??= lostError(device, record, device.reason);
+    if (!device.alive) record.failure ??= lostError(device, record, device.reason);
+    if (record.failure !== null || record.ending !== null) {
       this.finish(queue, record);
       return;
     }
@@ -309,7 +420,7 @@ export class Launches {
     this.manager.launchEnd(record.id);
     // The stream may hand in its next launch at once, which begins by itself when no other waits here.
     const next = queue.records[0];
-    record.done(record.failure);
+    record.done(failureOf(queue.device, record));
     this.arrays().recycleAll();
     if (next !== undefined) this.begin(queue, next);
     else if (queue.records.length === 0) for (const action of queue.onIdle.splice(0)) this.later(action);
@@ -320,20 +431,43 @@ function moduleKey(code: Extract<DriverLaunch['code'], { kind: 'module' }>): str
   return `${code.exportName} ${code.url}`;
 }
 
-function lostError(device: Device, record: LaunchRecord, reason: string): WireError {
-  const { kernelName, parameters } = record.operation;
-  const ranges = parameters.flatMap((each) =>
-    record.begun && each.kind === 'array' && each.use !== 'in'
-      ? [{ parameter: each.name, offset: each.offset, length: each.length }]
-      : [],
+/** How a launch has ended, as its stream hears it. */
+function failureOf(device: Device, record: LaunchRecord): WireError | null {
+  const { ending, failure, operation, begun } = record;
+  if (ending === null || record.completed) return failure;
+  if (!begun && ending.code === 'ABORTED') return abortError(ending.reason);
+  const lost = failure?.code === 'DEVICE_LOST' ? `; device ${device.info.name} was lost with it: ${device.reason}` : '';
+  return wireError(
+    ending.code,
+    `kernel ${operation.kernelName} was ended on device ${device.info.name}: ${ending.reason}; ${consequenceOf(record)}${lost}`,
+    { device: device.info.name, ranges: writtenBy(record) },
   );
-  const consequence = record.begun
-    ? 'arrays that it was writing are indeterminate until they are overwritten'
-    : 'it had not begun, and its arrays are as they were';
+}
+
+function lostError(device: Device, record: LaunchRecord, reason: string): WireError {
   return wireError(
     'DEVICE_LOST',
-    `kernel ${kernelName} was lost with device ${device.info.name}: ${reason}; ${consequence}`,
-    { device: device.info.name, ranges, memorySurvives: device.driver.description.memorySurvives },
+    `kernel ${record.operation.kernelName} was lost with device ${device.info.name}: ${reason}; ${consequenceOf(record)}`,
+    {
+      device: device.info.name,
+      ranges: writtenBy(record),
+      memorySurvives: device.driver.description.memorySurvives,
+    },
+  );
+}
+
+function consequenceOf({ begun }: LaunchRecord): string {
+  return begun
+    ? 'arrays that it was writing are indeterminate until they are overwritten'
+    : 'it had not begun, and its arrays are as they were';
+}
+
+/** The arguments whose content nobody knows when the launch has not come to its end. */
+function writtenBy({ operation, begun }: LaunchRecord): { parameter: string; offset: number; length: number }[] {
+  return operation.parameters.flatMap((each) =>
+    begun && each.kind === 'array' && each.use !== 'in'
+      ? [{ parameter: each.name, offset: each.offset, length: each.length }]
+      : [],
   );
 }
 

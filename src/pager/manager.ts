@@ -37,7 +37,7 @@ if (pager !== null) {
     if (failure === null) tell({ base: running.base, devices: running.deviceInfos, faultsBy: running.faultsBy });
     else {
       // Nothing may be left of a space that did not come up: its devices, its descriptors, its addresses.
-      running.close(() => {
+      running.close(null, () => {
         munmap(running.base, options.bytes);
         tell({ error: { name: 'OnememError', code: 'DEVICE_START', message: failure, details: {} } });
       });

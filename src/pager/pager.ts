@@ -158,7 +158,15 @@ export class Pager {
       this.later.push(action);
     };
     const restore = (firstPage: number, count: number): void => this.hostDriver.restore(firstPage, count);
-    this.launches = new Launches(this.manager, this.requests, () => this.arrays, later, restore);
+    this.launches = new Launches(
+      this.manager,
+      this.requests,
+      () => this.arrays,
+      later,
+      restore,
+      (device, why) => this.devices.kill(device.info.id, why),
+      () => performance.now(),
+    );
     this.arrays = new Arrays(
       this.manager,
       this.requests,
@@ -236,7 +244,7 @@ export class Pager {
       given: (operation) => uses.begin(operation),
       over: (operation) => uses.end(operation),
       execute: (operation, done) => this.execute(operation, done),
-      withdraw: (operation) => operation.kind === 'launch' && this.launches.withdraw(operation),
+      withdraw: (operation, reason) => operation.kind === 'launch' && this.launches.cancel(operation, reason),
       call: (stream, sequence) => this.clients.broadcast({ call: { stream, sequence } }),
       report: (event) => this.clients.broadcast({ event }),
       now: () => performance.now(),
@@ -337,6 +345,7 @@ export class Pager {
     const now = performance.now();
     this.devices.look(now);
     this.devices.sendRest();
+    this.launches.look(now);
     this.streams.look(threadExists);
     this.notifiers.look(threadExists);
     this.notifiers.flush();
@@ -350,7 +359,8 @@ export class Pager {
       this.providers.busy ||
       this.loopTurns > 0 ||
       this.launches.loading + this.notifiers.loading > 0;
-    const sleep = this.devices.sleepMs(this.providers.active ? SHORT_SLEEP_MS : SLEEP_MS);
+    const longest = this.launches.sleepMs(now, this.providers.active ? SHORT_SLEEP_MS : SLEEP_MS);
+    const sleep = this.devices.sleepMs(longest);
     if (this.poller.wait(working ? 0 : sleep) === 0 && !this.clients.more && !this.streams.more) return false;
     if (!working && this.poller.readyAt(WAKE_SLOT) === 0) this.spin.slept(performance.now() - now);
     if (this.devices.poll()) this.loopTurns = REAPING_TURNS;
@@ -554,7 +564,7 @@ export class Pager {
         checkInvariants(this.manager.state);
         return null;
       case 'close':
-        this.close((failure) => answer(null, failure));
+        this.close((value as Requests['close']['in']).timeoutMs, (failure) => answer(null, failure));
         return undefined;
     }
   }
@@ -724,7 +734,7 @@ export class Pager {
     // Its pages cannot be moved any more, and its thread waits: the device is as good as dead, and must say so.
     const hopeless =
       reason === 'OUT_OF_MEMORY' || reason === 'COPY_FAILED' || this.manager.pages.isRemote(processor, page);
-    if (hopeless) this.devices.kill(processor);
+    if (hopeless) this.devices.kill(processor, `a page that a kernel waited for cannot be had (${reason})`);
   }
 
   private deniedHost(page: number, write: boolean, thread: number, reason: DenyReason): void {
@@ -789,12 +799,15 @@ export class Pager {
     device.onDrained?.();
   }
 
-  /** Ends the space: launches that run may end, the others are cancelled. `done` is called when nothing is left. */
-  close(done: (failure: WireError | null) => void): void {
+  /**
+   * Ends the space: launches that run may end, in so many milliseconds if that is said, the others are cancelled. `done` is called when
+   * nothing is left.
+   */
+  close(timeoutMs: number | null, done: (failure: WireError | null) => void): void {
+    if (timeoutMs !== null) this.launches.stopAll(timeoutMs, 'the space is being closed');
     if (this.closing !== null) return;
     this.closing = () => done(null);
     this.streams.cancelAll(wireError('SPACE_CLOSED', 'cancelled: the space is being closed'));
-    // Launches that run are let finish; a device that hangs can be killed by its owner.
     let running = 1;
     const flushed = (failure: WireError | null): void => {
       if (failure === null) this.providers.close(() => this.later.push(() => this.shutDown()));

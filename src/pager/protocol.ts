@@ -89,6 +89,8 @@ export interface DeviceInfo {
   readonly remoteAccess: boolean;
   /** Whether a page lies in its memory where it lies in the space. */
   readonly sameAddresses: boolean;
+  /** Whether a launch that runs can be ended. */
+  readonly cancellation: boolean;
   readonly pid: number | null;
 }
 
@@ -219,7 +221,8 @@ export interface Requests {
   detach: { in: { device: number }; out: null };
   kill: { in: { device: number }; out: null };
   check: { in: null; out: null };
-  close: { in: null; out: null };
+  /** `timeoutMs`: how long launches that run may take; null: as long as they like. */
+  close: { in: { timeoutMs: number | null }; out: null };
 }
 
 export interface PinReport {
@@ -305,6 +308,8 @@ export interface CopyOrder {
 export type StreamOperation = { readonly stream: number; readonly sequence: number } & (
   | ({ readonly kind: 'launch'; readonly device: number } & Omit<DriverLaunch, 'id' | 'parameters'> & {
         readonly parameters: readonly LaunchParameter[];
+        /** How long it may run; null: as long as it likes. */
+        readonly timeoutMs: number | null;
       })
   | {
       readonly kind: 'prefetch';

@@ -12,8 +12,11 @@ export type OperationDone = (error: WireError | null, bytes?: number, pages?: nu
 export interface StreamSurroundings {
   /** Carries out one operation. */
   execute(operation: StreamOperation, done: OperationDone): void;
-  /** Takes an operation back that is waiting for its device: true if it had not begun and will not. */
-  withdraw(operation: StreamOperation): boolean;
+  /**
+   * Takes an operation back that is waiting for its device: true if it had not begun and will not. A launch that runs is ended, where its
+   * device can do that, and then fails by itself.
+   */
+  withdraw(operation: StreamOperation, reason: string): boolean;
   /** Has the program run a function of its own. */
   call(stream: number, sequence: number): void;
   report(event: StreamEvent): void;
@@ -124,7 +127,7 @@ export class Streams {
     }
   }
 
-  /** Keeps what has not begun from beginning: one operation, or all of a stream from now on. What runs goes on to its end. */
+  /** Keeps what has not begun from beginning: one operation, or all of a stream from now on. A launch that runs is ended. */
   cancel({ stream: id, sequence, ended, reason }: Cancellation): void {
     const stream = sequence !== null || ended ? this.streams.get(id) : this.stream(id);
     if (stream === undefined) return;
@@ -139,7 +142,7 @@ export class Streams {
     }
     const { running } = stream;
     if (running !== null && (sequence === null || running.operation.sequence === sequence)) {
-      if (this.withdraw(running)) running.done(abortError(reason));
+      if (this.withdraw(running, reason)) running.done(abortError(reason));
     }
     this.advance(stream);
   }
@@ -288,8 +291,8 @@ export class Streams {
     else waiter.done = done;
   }
 
-  private withdraw({ operation }: Running): boolean {
-    return operation.kind === 'wait' ? this.waiters.delete(operation) : this.around.withdraw(operation);
+  private withdraw({ operation }: Running, reason: string): boolean {
+    return operation.kind === 'wait' ? this.waiters.delete(operation) : this.around.withdraw(operation, reason);
   }
 
   private forgetIdle(stream: Stream): void {
@@ -327,7 +330,7 @@ function waitedInVain({ code, message }: WireError): WireError {
   return wireError('CANCELLED', `cancelled, since the awaited operation failed: ${message}`, { cause: code });
 }
 
-function abortError(reason: string): WireError {
+export function abortError(reason: string): WireError {
   return wireError('CANCELLED', `cancelled before it began: ${reason}`, { cause: 'ABORTED' });
 }
 

@@ -11,7 +11,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { expectedOutput, firstExample } from '../package/readme.js';
+import { examples, expectedOutput } from '../package/readme.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const SOURCES = `${ROOT}examples/cookbook`;
@@ -126,7 +126,10 @@ function findsMistake(name: string, { mistake: [right, wrong], complaint }: Exam
 }
 
 function runsPage(page: string): void {
-  const program = firstExample(readFileSync(`${CONCEPTS}/${page}`, 'utf8'));
+  for (const program of examples(readFileSync(`${CONCEPTS}/${page}`, 'utf8'))) runsExample(program);
+}
+
+function runsExample(program: string): void {
   const folder = mkdtempSync(`${tmpdir()}/onemem-concepts-`);
   try {
     mkdirSync(`${folder}/node_modules`);

@@ -2,10 +2,15 @@
 
 /** The first block of JavaScript or TypeScript. Throws when there is none, so that nobody takes its absence for a success. */
 export function firstExample(readme: string): string {
-  const match = /^```(?:js|ts|javascript|typescript)\n([\s\S]*?)^```$/m.exec(readme);
-  if (match === null)
-    throw new Error('README.md has no block of JavaScript or TypeScript, but should begin with an example');
-  return match[1];
+  return examples(readme)[0];
+}
+
+/** Every block of JavaScript or TypeScript, at least one. */
+export function examples(text: string): string[] {
+  const found = [...text.matchAll(/^```(?:js|ts|javascript|typescript)\n([\s\S]*?)^```$/gm)].map(([, block]) => block);
+  if (found.length === 0)
+    throw new Error('the page has no block of JavaScript or TypeScript, but should begin with an example');
+  return found;
 }
 
 /** What the example says that it prints: the comments behind its calls of console.log. */

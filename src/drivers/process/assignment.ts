@@ -1,39 +1,72 @@
 /**
- * Which launch a unit works on: a word that three threads of a device share. The control thread gives a launch, the unit ends it, and the
- * main thread may end the unit meanwhile; whoever changes the word first has decided, so that a unit is never ended for a launch that it
- * has ended itself, and no launch is given to a unit that is gone.
+ * Which launch a unit works on: words that three threads of a device share. The control thread gives a launch, the unit begins and ends it,
+ * and the main thread may end the unit meanwhile. Whoever changes the state first has decided. So a unit is never ended for a launch that it
+ * has ended itself, no launch is given to a unit that is gone, and a unit is ended in the middle of a kernel only: in a call of the foreign
+ * function interface, which prepares a kernel's arguments and reports its end, that would end the process.
  */
 
+/** Nothing to do. */
 const IDLE = 0;
+/** A launch was given, and its kernel has not begun. */
+const GIVEN = 1;
+/** The kernel runs. */
+const RUNNING = 2;
+/** The kernel is not to begin. */
+const REFUSED = 3;
 /** The main thread ends the unit. */
-const ENDING = -1;
-/** The unit has ended; another one takes its place, with a word of its own. */
-const ENDED = -2;
+const ENDING = 4;
+/** The unit has ended; another one takes its place, with words of its own. */
+const ENDED = 5;
+
+const KINDS = 8;
+/** A state names its launch, so that a later launch in the same state is not taken for it. Numbers come again after hours at the least. */
+const NAMES = 2 ** 28;
+
+const STATE = 0;
+const LAUNCH = 1;
 
 export class Assignment {
-  private readonly word: Int32Array;
+  private readonly words: Int32Array;
 
-  constructor(readonly memory: SharedArrayBuffer = new SharedArrayBuffer(4)) {
-    this.word = new Int32Array(memory);
+  constructor(readonly memory: SharedArrayBuffer = new SharedArrayBuffer(8)) {
+    this.words = new Int32Array(memory);
   }
 
   /** False when the unit has ended: its successor must be given the launch. */
   give(launch: number): boolean {
-    return Atomics.compareExchange(this.word, 0, IDLE, launch) === IDLE;
+    this.words[LAUNCH] = launch;
+    return this.change(IDLE, nameOf(launch, GIVEN));
   }
 
-  /** False when the unit is being ended because of this launch: it must not report any more. */
+  /** The kernel begins. False: it must not, and its part of the launch is over. */
+  begin(launch: number): boolean {
+    if (this.change(nameOf(launch, GIVEN), nameOf(launch, RUNNING))) return true;
+    Atomics.store(this.words, STATE, IDLE);
+    return false;
+  }
+
+  /** The kernel has ended. False when the unit is being ended because of it: it must not report any more. */
   finish(launch: number): boolean {
-    return Atomics.compareExchange(this.word, 0, launch, IDLE) === launch;
+    return this.change(nameOf(launch, RUNNING), IDLE);
   }
 
-  /** Whether the unit works on this launch, and so is to be ended now. */
+  /** Keeps a kernel from beginning. True: it runs, and the unit is to be ended now. */
   abort(launch: number): boolean {
-    return Atomics.compareExchange(this.word, 0, launch, ENDING) === launch;
+    if (this.change(nameOf(launch, GIVEN), nameOf(launch, REFUSED))) return false;
+    return this.change(nameOf(launch, RUNNING), nameOf(launch, ENDING));
   }
 
-  /** The unit has ended. Returns the launch that it had by its own doing, or 0. */
+  /** The unit has ended. Returns the launch that it had not ended, or 0. */
   end(): number {
-    return Math.max(0, Atomics.exchange(this.word, 0, ENDED));
+    const kind = Atomics.exchange(this.words, STATE, ENDED) % KINDS;
+    return kind === IDLE || kind === ENDED ? 0 : this.words[LAUNCH] >>> 0;
   }
+
+  private change(from: number, to: number): boolean {
+    return Atomics.compareExchange(this.words, STATE, from, to) === from;
+  }
+}
+
+function nameOf(launch: number, kind: number): number {
+  return (launch % NAMES) * KINDS + kind;
 }

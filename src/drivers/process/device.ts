@@ -133,6 +133,11 @@ export class ProcessDevice implements Driver {
     this.post(jsonPacket(Packet.Hello, hello), [this.node.fd, options.hostMemory]);
   }
 
+  /** Whether the manager waits for its control thread. */
+  get owesAnswers(): boolean {
+    return this.zaps.size > 0;
+  }
+
   /** -1 until the device has registered its memory. */
   get faultFd(): number {
     return this.registered && !this.dead ? this.node.userfaultfd.fd : -1;

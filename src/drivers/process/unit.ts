@@ -32,14 +32,20 @@ function parameterValue(parameter: LaunchParameter): NumericArray | number | big
   return known;
 }
 
+const ABORTED: LaunchFailure = { code: 'ABORTED', message: 'ended before it began' };
+
 async function run({ launch, unit, units, begin, end }: UnitLaunch): Promise<void> {
   let failure: LaunchFailure | null = null;
+  let running = false;
   try {
     const kernel: KernelFunction = await loadKernel(launch.code);
     const values: Record<string, NumericArray | number | bigint> = {};
     for (const parameter of launch.parameters) values[parameter.name] = parameterValue(parameter);
-    const result: unknown = kernel(values, { begin, end, size: launch.size, unit, units });
-    if (result instanceof Promise) await result;
+    running = assignment.begin(launch.id);
+    if (running) {
+      const result: unknown = kernel(values, { begin, end, size: launch.size, unit, units });
+      if (result instanceof Promise) await result;
+    } else failure = ABORTED;
   } catch (error) {
     const thrown = kernelError(error);
     failure = {
@@ -47,9 +53,11 @@ async function run({ launch, unit, units, begin, end }: UnitLaunch): Promise<voi
       message: `kernel ${launch.kernelName} threw ${thrown.name}: ${thrown.message}`.slice(0, 4096),
       stack: thrown.stack.slice(0, 16384),
     };
+    // What cannot be loaded has not begun, and yet has come to an end.
+    if (!running) running = assignment.begin(launch.id);
   }
-  // Ended meanwhile: somebody else reports it, and this thread is about to stop.
-  if (!assignment.finish(launch.id)) return;
+  // If it is being ended, the main thread reports it, and this thread is about to stop.
+  if (running && !assignment.finish(launch.id)) return;
   const result: UnitResult = { launch: launch.id, unit, failure };
   socket.send(jsonPacket(Packet.Launched, result), [], true);
 }
