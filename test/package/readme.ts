@@ -2,15 +2,17 @@
 
 /** The first block of JavaScript or TypeScript. Throws when there is none, so that nobody takes its absence for a success. */
 export function firstExample(readme: string): string {
-  return examples(readme)[0];
+  const match = /^```(?:js|ts|javascript|typescript)\n([\s\S]*?)^```$/m.exec(readme);
+  if (match === null)
+    throw new Error('README.md has no block of JavaScript or TypeScript, but should begin with an example');
+  return match[1];
 }
 
-/** Every block of JavaScript or TypeScript, at least one. */
-export function examples(text: string): string[] {
-  const found = [...text.matchAll(/^```(?:js|ts|javascript|typescript)\n([\s\S]*?)^```$/gm)].map(([, block]) => block);
-  if (found.length === 0)
-    throw new Error('the page has no block of JavaScript or TypeScript, but should begin with an example');
-  return found;
+/** The blocks of which a comment says that a test runs them, at least one. */
+export function examples(page: string): string[] {
+  const found = [...page.matchAll(/^<!-- This program is run by .*-->\n```js\n([\s\S]*?)^```$/gm)];
+  if (found.length === 0) throw new Error('the page has no program that is marked as one to run');
+  return found.map(([, program]) => program);
 }
 
 /** What the example says that it prints: the comments behind its calls of console.log. */
