@@ -18,6 +18,8 @@ export class FileTransfers {
     private readonly requests: CoreRequests,
     private readonly arrays: Arrays,
     private readonly engine: IoEngine,
+    /** For what is read or written where it stands: a pipe may keep its thread waiting for somebody else. */
+    private readonly pipes: IoEngine,
     /** The manager's address of page 0 of the host's memory. */
     private readonly memory: number,
     private readonly later: (action: () => void) => void,
@@ -75,8 +77,9 @@ export class FileTransfers {
         }
         const position = transfer.position === null ? -1 : transfer.position + moved;
         const address = this.memory + at;
-        if (reading) this.engine.read(transfer.fd, address, bytes, position, transferred);
-        else this.engine.write(transfer.fd, address, bytes, position, transferred);
+        const engine = position < 0 ? this.pipes : this.engine;
+        if (reading) engine.read(transfer.fd, address, bytes, position, transferred);
+        else engine.write(transfer.fd, address, bytes, position, transferred);
       },
     );
   }

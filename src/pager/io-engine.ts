@@ -5,10 +5,14 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { EINTR } from '../linux/constants.js';
 import { notifyEventfd } from '../linux/eventfd.js';
+import { FAILING_CALLS, failCalls } from '../linux/failing-calls.js';
 import { errno, libc } from '../linux/libc.js';
-import { JOB_WORDS, Job, type JobRing } from './io-ring.js';
+import { JOB_WORDS, Job, type JobRing, Signal } from './io-ring.js';
+import { Control } from './protocol.js';
 
-const { numbers, signals, wakeFd } = workerData as JobRing & { wakeFd: number };
+const { numbers, signals, wakeFd, first, control } = workerData as JobRing;
+const failing = process.env[FAILING_CALLS];
+if (failing !== undefined) failCalls(failing, new Int32Array(control), Control.FailingCalls);
 parentPort?.on('message', () => process.exit(0));
 
 const words = new Float64Array(numbers);
@@ -44,13 +48,22 @@ function carryOut(at: number): number {
   return done;
 }
 
-for (let next = 0; ; next++) {
-  while (Atomics.load(signal, 0) === next) {
-    Atomics.wait(signal, 0, next, 1000);
-    if (Atomics.load(signal, 2) === 1) process.exit(0);
+function tellManager(): void {
+  try {
+    notifyEventfd(wakeFd);
+  } catch {
+    // The manager looks for itself now and then.
+  }
+}
+
+Atomics.store(signal, Signal.Up, 1);
+for (let next = first; ; next = (next + 1) | 0) {
+  while (Atomics.load(signal, Signal.HandedIn) === next) {
+    Atomics.wait(signal, Signal.HandedIn, next, 1000);
+    if (Atomics.load(signal, Signal.Stop) === 1) process.exit(0);
   }
   const at = (next % places) * JOB_WORDS;
   words[at + Job.Result] = carryOut(at);
-  Atomics.store(signal, 1, next + 1);
-  notifyEventfd(wakeFd);
+  Atomics.store(signal, Signal.Done, (next + 1) | 0);
+  tellManager();
 }

@@ -85,6 +85,7 @@ export class Pager {
   private readonly router: Router;
   private readonly hostDriver: HostDriver;
   private readonly engine: IoEngine;
+  private readonly pipes: IoEngine;
   private readonly files: FileProvider;
   private readonly providers: Providers;
   private readonly fileTransfers: FileTransfers;
@@ -141,7 +142,8 @@ export class Pager {
       },
       Math.floor(options.bytes / (PAGE_BYTES * PAGES_PER_BLOCK)),
     );
-    this.engine = new IoEngine(options.wakeFd);
+    this.engine = new IoEngine(options.wakeFd, options.control, () => performance.now());
+    this.pipes = new IoEngine(options.wakeFd, options.control, () => performance.now());
     this.files = new FileProvider(this.engine, (token, status) => this.router.completed(token, status));
     this.providers = new Providers(
       options.wakeFd,
@@ -214,6 +216,7 @@ export class Pager {
       this.requests,
       this.arrays,
       this.engine,
+      this.pipes,
       memory,
       later,
       restore,
@@ -302,7 +305,8 @@ export class Pager {
       if (this.finished) break;
       const idle = !this.wait();
       const busy = this.providers.tick() || this.loopTurns > 0 || this.launches.loading + this.notifiers.loading > 0;
-      if (busy || this.devices.needsTurn(idle)) {
+      const files = this.engine.needsTurn() || this.pipes.needsTurn();
+      if (busy || files || this.devices.needsTurn(idle)) {
         if (this.loopTurns > 0) this.loopTurns--;
         await new Promise((resolve) => setImmediate(resolve));
       }
@@ -343,6 +347,9 @@ export class Pager {
     this.streamShare.renew();
     if (Atomics.load(this.control, Control.Stop) === 1) this.stop();
     const now = performance.now();
+    this.engine.poll();
+    this.pipes.poll();
+    this.settle();
     this.devices.look(now);
     this.devices.sendRest();
     this.launches.look(now);
@@ -360,13 +367,14 @@ export class Pager {
       this.loopTurns > 0 ||
       this.launches.loading + this.notifiers.loading > 0;
     const longest = this.launches.sleepMs(now, this.providers.active ? SHORT_SLEEP_MS : SLEEP_MS);
-    const sleep = this.devices.sleepMs(longest);
+    const sleep = this.engine.sleepMs(this.pipes.sleepMs(this.devices.sleepMs(longest)));
     if (this.poller.wait(working ? 0 : sleep) === 0 && !this.clients.more && !this.streams.more) return false;
     if (!working && this.poller.readyAt(WAKE_SLOT) === 0) this.spin.slept(performance.now() - now);
     if (this.devices.poll()) this.loopTurns = REAPING_TURNS;
     if (this.poller.readyAt(WAKE_SLOT) !== 0) {
       drainEventfd(this.options.wakeFd);
       this.engine.poll();
+      this.pipes.poll();
       this.providers.poll();
       this.settle();
     }
@@ -835,6 +843,7 @@ export class Pager {
     this.devices.close();
     for (const { source } of this.files.all) closeDescriptor(source.fd);
     this.engine.close();
+    this.pipes.close();
     this.hostDriver.close();
     Atomics.store(this.control, Control.State, SpaceState.Closed);
     this.clients.tellFreed(null);

@@ -10,6 +10,7 @@ import type { Arrays } from './arrays.js';
 import type { CoreRequests } from './core-requests.js';
 import type { FileProvider, FileRange } from './file-provider.js';
 import type { IoEngine } from './io-ring.js';
+import { type PageRun, PageRuns } from './page-runs.js';
 import type { Requests, WireError } from './protocol.js';
 import { wireError } from './wire.js';
 
@@ -20,6 +21,19 @@ const RUNS = 4;
 
 type Flushed = (bytes: number, failure: WireError | null) => void;
 
+/**
+ * What of a file may not survive a crash of the machine. The kernel tells once that pages could not be put on the disk, and then takes them
+ * for written: they are durable when they have been written again, and a sync after that has succeeded.
+ */
+interface Durability {
+  /** Written since the last sync that succeeded. */
+  written: PageRuns;
+  /** Of these, what a sync failed for. */
+  readonly suspect: PageRuns;
+  /** Syncs that have failed. */
+  failures: number;
+}
+
 /** One pass over a part of an array. */
 interface Pass {
   readonly file: FileRange;
@@ -27,6 +41,10 @@ interface Pass {
   readonly end: number;
   readonly durable: boolean;
   readonly done: Flushed;
+  /** What is written again, changed or not. */
+  again: PageRun[];
+  /** Syncs of the file that had failed when `again` was made. */
+  failures: number;
   cursor: number;
   running: number;
   bytes: number;
@@ -35,6 +53,8 @@ interface Pass {
 }
 
 export class WriteBack {
+  private readonly durabilities = new WeakMap<FileRange, Durability>();
+
   constructor(
     private readonly manager: MemoryManager,
     private readonly requests: CoreRequests,
@@ -68,13 +88,31 @@ export class WriteBack {
       end,
       durable,
       done,
+      again: [],
+      failures: 0,
       cursor: firstPage,
       running: 0,
       bytes: 0,
       failure,
       ended: false,
     };
+    if (durable) this.writeAgain(pass);
     this.advance(pass);
+  }
+
+  private writeAgain(pass: Pass): void {
+    const { suspect, failures } = this.durabilityOf(pass.file);
+    pass.again = suspect.pieces(RUN_PAGES);
+    pass.failures = failures;
+  }
+
+  private durabilityOf(file: FileRange): Durability {
+    let durability = this.durabilities.get(file);
+    if (durability === undefined) {
+      durability = { written: new PageRuns(), suspect: new PageRuns(), failures: 0 };
+      this.durabilities.set(file, durability);
+    }
+    return durability;
   }
 
   /** Flushes every shared array, those that were freed and could not be written among them; tells the first failure. */
@@ -147,9 +185,10 @@ export class WriteBack {
 
   private advance(pass: Pass): void {
     while (pass.running < RUNS && pass.failure === null) {
-      const run = this.manager.pages.changedRun(pass.cursor, pass.end, RUN_PAGES);
+      const again = pass.again.shift();
+      const run = again ?? this.manager.pages.changedRun(pass.cursor, pass.end, RUN_PAGES);
       if (run === null) break;
-      pass.cursor = run.first + run.count;
+      if (again === undefined) pass.cursor = run.first + run.count;
       pass.running++;
       this.writeRun(pass, run.first, run.count);
     }
@@ -184,13 +223,15 @@ export class WriteBack {
     );
   }
 
-  private write({ firstPage, source }: FileRange, first: number, count: number, ended: Flushed): void {
+  private write(file: FileRange, first: number, count: number, ended: Flushed): void {
+    const { firstPage, source } = file;
     const within = (first - firstPage) * PAGE_BYTES;
     const bytes = Math.min(count * PAGE_BYTES, source.bytes - within);
     const position = source.offset + within;
     this.engine.write(source.fd, this.memory + first * PAGE_BYTES, bytes, position, (result) => {
       this.manager.cleaned(first, count, result === bytes);
       this.manager.release(HOST, first, count, Access.Read);
+      if (result > 0) this.durabilityOf(file).written.add(first, count);
       if (result === bytes) ended(bytes, null);
       else ended(Math.max(result, 0), this.writeError(source.path, first, position + Math.max(result, 0), result));
     });
@@ -198,8 +239,25 @@ export class WriteBack {
 
   private makeDurable(pass: Pass): void {
     const { fd, path } = pass.file.source;
+    const durability = this.durabilityOf(pass.file);
+    const { written } = durability;
+    // What is written from now on is the business of the next sync.
+    durability.written = new PageRuns();
     this.engine.sync(fd, (result) => {
-      pass.done(pass.bytes, result === 0 ? null : this.writeError(path, pass.file.firstPage, 0, result));
+      if (result !== 0) {
+        durability.failures++;
+        durability.suspect.addAll(written);
+        pass.done(pass.bytes, this.writeError(path, pass.file.firstPage, 0, result));
+      } else if (durability.failures !== pass.failures) {
+        // Another pass was told of an error that may have been about this one's pages.
+        durability.suspect.addAll(written);
+        this.writeAgain(pass);
+        pass.ended = false;
+        this.advance(pass);
+      } else {
+        durability.suspect.clear();
+        pass.done(pass.bytes, null);
+      }
     });
   }
 

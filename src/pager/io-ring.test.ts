@@ -1,0 +1,106 @@
+import { EventEmitter } from 'node:events';
+import { constants as os } from 'node:os';
+import type { Worker } from 'node:worker_threads';
+import { expect, it } from 'vitest';
+import { IoEngine, JOB_WORDS, Job, type JobRing, Signal } from './io-ring.js';
+
+class Thread extends EventEmitter {
+  private next: number;
+  private readonly signal: Int32Array;
+
+  constructor(private readonly ring: JobRing) {
+    super();
+    this.next = ring.first;
+    this.signal = new Int32Array(ring.signals);
+    Atomics.store(this.signal, Signal.Up, 1);
+  }
+
+  unref(): void {
+    // Nothing keeps a test alive.
+  }
+
+  /** Does one job; its result is its length. */
+  work(): void {
+    const words = new Float64Array(this.ring.numbers);
+    words[this.next * JOB_WORDS + Job.Result] = words[this.next * JOB_WORDS + Job.Length];
+    Atomics.store(this.signal, Signal.Done, ++this.next);
+  }
+
+  end(): void {
+    this.emit('exit', 1);
+  }
+}
+
+class World {
+  now = 1;
+  failing = false;
+  readonly threads: Thread[] = [];
+  readonly results: number[] = [];
+  readonly engine = new IoEngine(
+    -1,
+    new SharedArrayBuffer(4),
+    () => this.now,
+    (ring) => {
+      if (this.failing) throw Object.assign(new Error('none left'), { code: 'EMFILE' });
+      const thread = new Thread(ring);
+      this.threads.push(thread);
+      return thread as unknown as Worker;
+    },
+  );
+
+  read(length: number): void {
+    this.engine.read(0, 0, length, 0, (result) => this.results.push(result));
+  }
+
+  wait(ms: number): void {
+    for (let waited = 0; waited < ms; waited += 10) {
+      this.now += 10;
+      this.engine.poll();
+    }
+  }
+}
+
+it('waits for a thread that cannot start for a while', () => {
+  const world = new World();
+  world.failing = true;
+  world.read(5);
+  world.read(6);
+  world.wait(3000);
+  expect(world.results).toEqual([]);
+  expect(world.engine.sleepMs(200)).toBeLessThan(200);
+  world.failing = false;
+  world.wait(1000);
+  expect(world.threads).toHaveLength(1);
+  world.threads[0].work();
+  world.threads[0].work();
+  world.engine.poll();
+  expect(world.results).toEqual([5, 6]);
+});
+
+it('says why when there is no thread for too long, and tries again for what comes later', () => {
+  const world = new World();
+  world.failing = true;
+  world.read(5);
+  world.wait(12_000);
+  expect(world.results).toEqual([-os.errno.EMFILE]);
+  world.failing = false;
+  world.read(7);
+  world.threads[0].work();
+  world.engine.poll();
+  expect(world.results).toEqual([-os.errno.EMFILE, 7]);
+});
+
+it('fails what a thread was at when it ended, and has another one do the rest', () => {
+  const world = new World();
+  for (const length of [1, 2, 3]) world.read(length);
+  world.threads[0].work();
+  expect(world.engine.needsTurn()).toBe(false);
+  world.now += 2000;
+  expect(world.engine.needsTurn()).toBe(true);
+  world.threads[0].end();
+  expect(world.results).toEqual([1, -os.errno.EIO]);
+  world.wait(100);
+  world.threads[1].work();
+  world.engine.poll();
+  expect(world.results).toEqual([1, -os.errno.EIO, 3]);
+});
