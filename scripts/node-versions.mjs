@@ -3,9 +3,9 @@
 //
 //   node scripts/node-versions.mjs            the oldest promised version, and the long-term one after it
 //   node scripts/node-versions.mjs 22 24      these
-//   CI_LONG=1                                 the newest long-term version as well, and all of the suite under each
+//   node scripts/node-versions.mjs --all      the newest long-term version as well, and all of the suite under each
 //
-// Without CI_LONG the conformance suite runs only under majors other than the one that runs this: that one has run it
+// Without --all the conformance suite runs only under majors other than the one that runs this: that one has run it
 // already, as a stage of its own. A version that cannot be fetched is a failure: a check that quietly does not run is worse
 // than none.
 
@@ -18,8 +18,8 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const oldest = /^>=(\d+\.\d+)/.exec(engines.node)?.[1];
 if (oldest === undefined) throw new Error(`engines.node is '${engines.node}', of which no oldest version can be read`);
-const long = process.env.CI_LONG === '1';
-const asked = process.argv.slice(2);
+const long = process.argv.includes('--all');
+const asked = process.argv.slice(2).filter((word) => word !== '--all');
 const versions = asked.length > 0 ? asked : [`${oldest}.0`, '22', ...(long ? ['24'] : [])];
 const runningMajor = process.versions.node.split('.')[0];
 

@@ -5,7 +5,8 @@
 //
 // Cheap stages that say most stand first. The stages of one group run side by side: those whose tests depend on time, or
 // that take both CPUs, stand alone. A stage whose program is missing fails: a check that quietly does not run is worse than
-// none. Seeds are fixed here, so that what fails is what was changed.
+// none. Seeds are fixed here, so that what fails is what was changed; `npm run test:long` has fresh ones,
+// and more of everything.
 
 import { built, runStages } from './stages.mjs';
 
@@ -27,6 +28,7 @@ await runStages(
     ],
     [{ name: 'integration', run: built('integration'), seconds: 900 }],
     [{ name: 'users', run: built('users'), seconds: 900 }],
+    [{ name: 'model', run: built('model', '--seed', '1', '--minutes', '1'), seconds: 600 }],
     [{ name: 'hostile calls', run: built('hostile', '--seed', '1', '--runs', '5000'), seconds: 600 }],
     [{ name: 'conformance', run: built('conformance'), seconds: 600 }],
     [{ name: 'suite', run: built('suite'), seconds: 700 }],

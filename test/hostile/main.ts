@@ -3,6 +3,7 @@
  * nothing that it was not given.
  *
  *   npm run -s hostile -- --seed 1 --runs 10000     a random seed and 2,000 sequences unless said otherwise
+ *   npm run -s hostile -- --minutes 10              as many as that allows
  *   npm run -s hostile -- --seed 1 --path 17:3      the sequence that failed, again
  */
 import { spawn } from 'node:child_process';
@@ -19,25 +20,43 @@ const SILENCE_SECONDS = 45;
 const LOG_LINES = 30;
 
 const { values } = parseArgs({
-  options: { seed: { type: 'string' }, runs: { type: 'string' }, path: { type: 'string' } },
+  options: {
+    seed: { type: 'string' },
+    runs: { type: 'string' },
+    minutes: { type: 'string' },
+    path: { type: 'string' },
+  },
 });
 const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
-const runs = Number(values.runs ?? (values.path === undefined ? 2000 : 1));
+const limited = values.minutes !== undefined;
+const minutes = Number(values.minutes ?? 20);
+const runs = Number(values.runs ?? (limited ? 2 ** 30 : values.path === undefined ? 2000 : 1));
 const path = values.path ?? '';
-if (!Number.isSafeInteger(seed) || !(Number.isSafeInteger(runs) && runs > 0) || !/^(\d+(:\d+)*)?$/.test(path)) {
-  console.error('usage: npm run -s hostile -- [--seed S] [--runs N] [--path P]');
+if (
+  !(minutes > 0) ||
+  !Number.isSafeInteger(seed) ||
+  !(Number.isSafeInteger(runs) && runs > 0) ||
+  !/^(\d+(:\d+)*)?$/.test(path)
+) {
+  console.error('usage: npm run -s hostile -- [--seed S] [--runs N | --minutes M] [--path P]');
   process.exit(2);
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'onemem-hostile-log-'));
 const log = join(folder, 'log');
 writeFileSync(log, '');
-console.log(`seed ${seed}, ${runs} sequences${path === '' ? '' : ` from ${path} on`}`);
+console.log(
+  `seed ${seed}, ${limited ? `${minutes.toFixed(2)} minutes` : `${runs} sequences`}${path === '' ? '' : ` from ${path} on`}`,
+);
 const work = fileURLToPath(new URL('./work.js', import.meta.url));
-const child = spawn(process.execPath, ['--enable-source-maps', work, String(seed), String(runs), path, log], {
-  stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-  detached: true,
-});
+const child = spawn(
+  process.execPath,
+  ['--enable-source-maps', work, String(seed), String(runs), String(minutes), path, log],
+  {
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    detached: true,
+  },
+);
 let output = '';
 let errors = '';
 const watchdog = new Watchdog(child, SILENCE_SECONDS);

@@ -22,7 +22,7 @@ const UNTHOUGHT =
 /** These repeat what code of the program said. */
 const QUOTING = new Set(['KERNEL_ERROR', 'CALLBACK_ERROR', 'CANCELLED', 'PROVIDER_FAILED', 'DEVICE_START']);
 
-const [seedText, runsText, path, logPath] = process.argv.slice(2);
+const [seedText, runsText, minutesText, path, logPath] = process.argv.slice(2);
 const seed = Number(seedText);
 const runs = Number(runsText);
 const log = openSync(logPath, 'w');
@@ -184,7 +184,7 @@ const details = await fc.check(property, {
   seed,
   numRuns: runs,
   ...(path === '' ? {} : { path }),
-  interruptAfterTimeLimit: 20 * 60_000,
+  interruptAfterTimeLimit: Number(minutesText) * 60_000,
 });
 if (details.failed) {
   const [mortal, made] = details.counterexample ?? ['none', []];
@@ -200,7 +200,7 @@ if (details.failed) {
 }
 // Calls that are refused every time show nothing of what comes after the refusal.
 const refused = [...results].filter(([, count]) => count === 0).map(([name]) => name);
-if (runs >= ENOUGH && path === '' && refused.length > 0) {
+if (details.numRuns >= ENOUGH && path === '' && refused.length > 0) {
   console.log(`FAIL: no call of ${refused.join(', ')} has given a result`);
   process.exit(1);
 }

@@ -2,6 +2,7 @@
  * Runs seeded schedules of the memory manager, or one of them again.
  *
  *   npm run -s simulation -- --schedules 20000 --first-seed 1 [--jobs N]
+ *   npm run -s simulation -- --minutes 10 --first-seed 1             as many as that allows
  *   npm run -s simulation -- --seed 17 [--verbose]
  */
 import { availableParallelism } from 'node:os';
@@ -22,6 +23,8 @@ interface Share {
   readonly count: number;
   readonly stride: number;
   readonly stopAfter: number;
+  /** When no more schedules begin, by Date.now(). */
+  readonly end: number;
   /** The seed that is played now, for whoever watches. */
   readonly playing: Int32Array;
 }
@@ -44,11 +47,11 @@ function runSchedule(seed: number, tracer: ((text: string) => void) | null): Fai
 }
 
 function runShare(
-  { first, count, stride, stopAfter, playing }: Share,
+  { first, count, stride, stopAfter, end, playing }: Share,
   report: (done: number, failure: Failure | null) => void,
 ): void {
   let failed = 0;
-  for (let at = 0; at < count; at++) {
+  for (let at = 0; at < count && Date.now() < end; at++) {
     const seed = first + at * stride;
     Atomics.store(playing, 0, seed);
     const failure = runSchedule(seed, null);
@@ -73,7 +76,8 @@ function watch(playing: Int32Array, stuck: (seed: number) => void): () => void {
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
-      schedules: { type: 'string', default: '1000' },
+      schedules: { type: 'string' },
+      minutes: { type: 'string' },
       'first-seed': { type: 'string', default: '1' },
       jobs: { type: 'string' },
       seed: { type: 'string' },
@@ -88,9 +92,11 @@ async function main(): Promise<void> {
     process.exitCode = failure === null ? 0 : 1;
     return;
   }
-  const schedules = Number(values.schedules);
+  const limited = values.minutes !== undefined;
+  const schedules = Number(values.schedules ?? (limited ? Number.MAX_SAFE_INTEGER : 1000));
   const first = Number(values['first-seed']);
   const jobs = Math.max(1, Math.min(Number(values.jobs ?? availableParallelism()), schedules));
+  const end = limited ? Date.now() + Number(values.minutes) * 60_000 : Number.POSITIVE_INFINITY;
   const started = performance.now();
   let done = 0;
   let failed = 0;
@@ -103,7 +109,9 @@ async function main(): Promise<void> {
     }
     if (performance.now() - shown < 5000) return;
     shown = performance.now();
-    console.log(`${done} of ${schedules} schedules after ${((shown - started) / 1000).toFixed(0)} s`);
+    console.log(
+      `${done}${limited ? '' : ` of ${schedules}`} schedules after ${((shown - started) / 1000).toFixed(0)} s`,
+    );
   };
   const workers: Promise<void>[] = [];
   for (let job = 0; job < jobs; job++) {
@@ -112,6 +120,7 @@ async function main(): Promise<void> {
       count: Math.ceil((schedules - job) / jobs),
       stride: jobs,
       stopAfter: Number(values['stop-after']),
+      end,
       playing: new Int32Array(new SharedArrayBuffer(4)),
     };
     workers.push(
@@ -132,7 +141,7 @@ async function main(): Promise<void> {
   }
   await Promise.all(workers);
   console.log(
-    `seeds ${first} to ${first + schedules - 1} in ${((performance.now() - started) / 1000).toFixed(1)} s with ${jobs} jobs`,
+    `${limited ? `${done} seeds from ${first} on` : `seeds ${first} to ${first + schedules - 1}`} in ${((performance.now() - started) / 1000).toFixed(1)} s with ${jobs} jobs`,
   );
   console.log(`${done - failed} passed, ${failed} failed`);
   process.exitCode = failed > 0 || done === 0 ? 1 : 0;

@@ -6,9 +6,9 @@ import assert from 'node:assert/strict';
 import { openSync, writeSync } from 'node:fs';
 import { openSpace } from '../../src/index.js';
 import { setParentDeathSignal } from '../../src/linux/process.js';
+import { Player } from '../model/player.js';
 import { Random } from '../simulation/random.js';
 import { collect, describeChildren, type Holdings, holdings, privateBytes } from './measure.js';
-import { Play } from './play.js';
 
 const MIB = 2 ** 20;
 /** Rounds before growth counts: code is compiled, pools are filled, lists grow to their usual length. */
@@ -54,9 +54,9 @@ function log(text: string): void {
   writeSync(logFd, `${text}\n`);
 }
 
-async function open(name: string, lasting = false): Promise<Play> {
+async function open(name: string, lasting = false): Promise<Player> {
   spaces++;
-  return Play.open(name, new Random(random.next()), log, { lasting });
+  return Player.open(name, new Random(random.next()), log, { lasting });
 }
 
 /** A space whose device does not come up leaves nothing behind. */
@@ -72,8 +72,8 @@ async function failToOpen(): Promise<void> {
   }
 }
 
-async function playRound(home: Play, round: number): Promise<void> {
-  let others: Play[] = [];
+async function playRound(home: Player, round: number): Promise<void> {
+  let others: Player[] = [];
   for (let step = 0; step < STEPS_PER_ROUND; step++) {
     if (others.length < 2 && random.chance(0.02)) others.push(await open(`round ${round}, space ${spaces}`));
     if (others.length > 0 && random.chance(0.01)) await others.shift()?.close();
@@ -87,7 +87,7 @@ async function playRound(home: Play, round: number): Promise<void> {
 }
 
 /** What the process holds when nothing is under way and nobody uses anything any more. */
-async function measure(home: Play): Promise<{ held: Holdings; inDevices: number }> {
+async function measure(home: Player): Promise<{ held: Holdings; inDevices: number }> {
   await collect();
   // A thread that comes, and a space that opens, are when the manager and the library look after what others have left.
   await home.meet();
@@ -117,7 +117,7 @@ for (let round = 1; Date.now() < end || base === null || checks === 0; round++) 
   const started = performance.now();
   await playRound(home, round);
   const { held, inDevices } = await measure(home);
-  const threads = spaces * THREADS_OF_A_SPACE + Play.threads;
+  const threads = spaces * THREADS_OF_A_SPACE + Player.threads;
   const figures = Object.entries(held).map(([key, value]) => `${key} ${shown(key, value)}`);
   const ms = Math.round(performance.now() - started);
   console.log(
@@ -157,7 +157,7 @@ assert.equal(last.children, 0, 'child processes are left');
 assert.equal(last.memoryFiles, 0, 'memory files are left');
 assert.equal(last.spaces, 0, 'addresses of spaces are left');
 console.log(
-  `${steps} steps in ${spaces} spaces with ${Play.threads} threads of the program; ${failedOpenings} spaces could not open; ` +
+  `${steps} steps in ${spaces} spaces with ${Player.threads} threads of the program; ${failedOpenings} spaces could not open; ` +
     `${checks} comparisons after the warm-up`,
 );
 console.log('the work is done');

@@ -1,0 +1,46 @@
+// What `npm test` has of chance, with fresh seeds and for long: schedules, programs, calls, threads, versions of Node.js.
+//
+//   npm run test:long                      70 minutes, 20 of them programs that are compared with plain arrays
+//   npm run test:long -- --minutes 240     more of everything
+//   npm run test:long -- --seed 17         what a run that printed this seed has played, as far as time allows
+//   npm run test:long -- soak              only this stage, with its share of the minutes
+//
+// Ends with one plain line, as `npm test` does, and goes on after what failed. What failed prints how to see it again.
+
+import { parseArgs } from 'node:util';
+import { built, runStages } from './stages.mjs';
+
+const { values, positionals } = parseArgs({
+  options: { minutes: { type: 'string', default: '70' }, seed: { type: 'string' } },
+  allowPositionals: true,
+});
+const minutes = Number(values.minutes);
+const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 30));
+if (!(minutes > 0) || !Number.isSafeInteger(seed)) {
+  console.error('usage: npm run test:long -- [--minutes N] [--seed S] [STAGE ...]');
+  process.exit(2);
+}
+console.log(`seed ${seed}, ${minutes} minutes`);
+
+/** A stage that plays for a share of the minutes; the rest is for those that take as long as they take. */
+function playing(name, share, folder, seedOption = '--seed') {
+  const own = minutes * share;
+  const run = built(folder, seedOption, String(seed), '--minutes', own.toFixed(2));
+  return [{ name, run, seconds: own * 60 + 600 }];
+}
+
+await runStages(
+  [
+    [
+      { name: 'types and build', run: ['npm', 'run', '-s', 'build'], seconds: 120, builds: true },
+      { name: 'types of the tests', run: ['npm', 'run', '-s', 'build:test'], seconds: 120, builds: true },
+    ],
+    playing('simulation', 0.3, 'simulation', '--first-seed'),
+    playing('model', 0.3, 'model'),
+    playing('hostile calls', 0.15, 'hostile'),
+    playing('soak', 0.15, 'soak'),
+    [{ name: 'node versions', run: ['node', 'scripts/node-versions.mjs', '--all'], seconds: 1800 }],
+    [{ name: 'mutants', run: built('mutants', '--schedules', '3000'), seconds: 3600 }],
+  ],
+  { wanted: positionals, keepOn: true },
+);

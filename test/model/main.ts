@@ -1,0 +1,161 @@
+/**
+ * Random programs over all that the library offers, compared with plain typed arrays, each in a process of its own. A program that
+ * fails is made smaller, and printed.
+ *
+ *   npm run -s model -- --minutes 20                 programs of fresh seeds; a third of a minute unless said otherwise
+ *   npm run -s model -- --seed 17 --minutes 1        those of seeds 17, 18, ...
+ *   npm run -s model -- --seed 17 --steps 3,9,12     these steps of one program, again
+ */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { Watchdog } from '../watchdog.js';
+
+/** A step takes milliseconds; one that takes this long hangs. */
+const SILENCE_SECONDS = 60;
+/** The same while a program is made smaller, which may hang at every attempt. */
+const SHORTER_SILENCE_SECONDS = 25;
+const STEPS = 120;
+/** What a program that failed may take to be made smaller. */
+const SHRINK_MS = 120_000;
+/** A failure may depend on time: a smaller program gets so many chances to fail, too. */
+const ATTEMPTS = 2;
+const LOG_LINES = 60;
+const FLAGS = ['--enable-source-maps', '--unhandled-rejections=strict'];
+
+interface Outcome {
+  /** Why the program failed, or null. */
+  readonly failure: string | null;
+  readonly log: string;
+}
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string' },
+    minutes: { type: 'string' },
+    steps: { type: 'string' },
+    jobs: { type: 'string' },
+    shrink: { type: 'boolean', default: true },
+  },
+  allowNegative: true,
+});
+const first = Number(values.seed ?? Math.floor(Math.random() * 2 ** 30));
+const minutes = Number(values.minutes ?? 1 / 3);
+const jobs = Number(values.jobs ?? availableParallelism());
+const chosen = values.steps?.split(',').map(Number) ?? null;
+if (!Number.isSafeInteger(first) || !(minutes > 0) || !(jobs >= 1) || chosen?.some((step) => !Number.isInteger(step))) {
+  console.error('usage: npm run -s model -- [--seed S] [--minutes M] [--jobs J] [--no-shrink] [--steps A,B,C]');
+  process.exit(2);
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'onemem-model-log-'));
+const program = fileURLToPath(new URL('./run.js', import.meta.url));
+let runs = 0;
+
+function play(seed: number, steps: readonly number[], silenceSeconds: number): Promise<Outcome> {
+  const log = join(folder, `${++runs}`);
+  writeFileSync(log, '');
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [...FLAGS, program, String(seed), JSON.stringify(steps), log], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    });
+    const watchdog = new Watchdog(child, silenceSeconds);
+    let output = '';
+    let errors = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      watchdog.heard();
+      output += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      errors += text;
+    });
+    child.on('close', (code, signal) => {
+      watchdog.stop();
+      const good = code === 0 && output.endsWith('\nthe program is done\n') && errors === '';
+      const end = watchdog.reason || (signal === null ? `exit code ${code}` : `ended by ${signal}`);
+      const text = readFileSync(log, 'utf8');
+      rmSync(log);
+      resolve({ failure: good ? null : `${end}\n${errors}`, log: text });
+    });
+  });
+}
+
+/** Fails as the whole program does, with fewer steps: leaves out parts, as long as something goes wrong without them. */
+async function shrink(
+  seed: number,
+  all: readonly number[],
+  failed: Outcome,
+): Promise<{ steps: number[]; outcome: Outcome }> {
+  const end = Date.now() + SHRINK_MS;
+  // Steps that the program did not reach.
+  const reached = Number([...failed.log.matchAll(/^step (\d+)$/gm)].at(-1)?.[1] ?? 0);
+  let steps = all.filter((step) => step <= reached);
+  let outcome = failed;
+  for (let size = Math.ceil(steps.length / 2); size >= 1; size = Math.floor(size / 2)) {
+    for (let at = steps.length - size; at > -size; at -= size) {
+      if (Date.now() > end) return { steps, outcome };
+      const fewer = [...steps.slice(0, Math.max(at, 0)), ...steps.slice(Math.max(at, 0) + size)];
+      if (fewer.length === steps.length) continue;
+      for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+        const result = await play(seed, fewer, SHORTER_SILENCE_SECONDS);
+        if (result.failure === null) continue;
+        steps = fewer;
+        outcome = result;
+        break;
+      }
+    }
+  }
+  return { steps, outcome };
+}
+
+function show(seed: number, steps: readonly number[] | null, { failure, log }: Outcome): void {
+  const lines = log.trimEnd().split('\n');
+  const left = lines.length - LOG_LINES;
+  console.log(`FAIL seed ${seed}: ${failure?.trimEnd()}`);
+  if (left > 0) console.log(`     (${left} lines before that)`);
+  console.log(lines.slice(-LOG_LINES).join('\n').replace(/^/gm, '     '));
+  const which = steps === null ? '' : ` --steps ${steps.join(',')}`;
+  console.log(`again: npm run -s model -- --seed ${seed}${which}`);
+}
+
+let passed = 0;
+let failed = 0;
+const all = Array.from({ length: STEPS }, (_, step) => step);
+if (chosen !== null) {
+  const outcome = await play(first, chosen, SILENCE_SECONDS);
+  console.log(outcome.log.trimEnd());
+  if (outcome.failure === null) passed++;
+  else {
+    failed++;
+    console.log(`FAIL ${outcome.failure}`);
+  }
+} else {
+  const end = Date.now() + minutes * 60_000;
+  console.log(`seeds from ${first} on, ${minutes.toFixed(2)} minutes`);
+  let seed = first;
+  const work = async (): Promise<void> => {
+    while (Date.now() < end) {
+      const own = seed++;
+      const outcome = await play(own, all, SILENCE_SECONDS);
+      if (outcome.failure === null) {
+        passed++;
+        continue;
+      }
+      failed++;
+      show(own, null, outcome);
+      if (!values.shrink) continue;
+      const smaller = await shrink(own, all, outcome);
+      console.log(`seed ${own} with ${smaller.steps.length} of its steps:`);
+      show(own, smaller.steps, smaller.outcome);
+    }
+  };
+  await Promise.all(Array.from({ length: jobs }, work));
+  console.log(`seeds ${first} to ${seed - 1}`);
+}
+rmSync(folder, { recursive: true });
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed > 0 || passed === 0 ? 1 : 0;

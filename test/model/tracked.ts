@@ -1,0 +1,210 @@
+/** A managed array beside a plain one, and what each of its pages allows: what a program must find, and what it may be told. */
+import assert from 'node:assert/strict';
+import type { ElementType, ManagedArray, NumericArray, Rights } from '../../src/index.js';
+
+export const PAGE_BYTES = 4096;
+
+export const CONSTRUCTORS = {
+  i8: Int8Array,
+  u8: Uint8Array,
+  u8c: Uint8ClampedArray,
+  i16: Int16Array,
+  u16: Uint16Array,
+  i32: Int32Array,
+  u32: Uint32Array,
+  i64: BigInt64Array,
+  u64: BigUint64Array,
+  f32: Float32Array,
+  f64: Float64Array,
+} as const;
+
+export type PlainType = keyof typeof CONSTRUCTORS;
+
+export function plainArray(type: ElementType, length: number): NumericArray {
+  return new CONSTRUCTORS[type === 'bytes' ? 'u8' : type](length);
+}
+
+export function bytesOf(plain: NumericArray): Uint8Array {
+  return new Uint8Array(plain.buffer, plain.byteOffset, plain.byteLength);
+}
+
+export interface Part {
+  readonly begin: number;
+  readonly end: number;
+}
+
+export interface SharedFile {
+  readonly path: string;
+  readonly byteOffset: number;
+  /** All that the file must hold after a flush; the array's bytes in it are brought up to date by then. */
+  readonly content: Uint8Array;
+}
+
+export type Access = 'read' | 'write';
+
+/** What a page is that cannot be used, and the code by which that is told. */
+const CODES = { freed: 'USE_AFTER_FREE', lost: 'DATA_LOST', refuses: 'ACCESS_REFUSED', throws: 'PROVIDER_FAILED' };
+type Gone = keyof typeof CODES;
+
+export class Tracked {
+  readonly pageElements: number;
+  /** Nothing: the page can be had. */
+  readonly gone: (Gone | null)[];
+  readonly rights: Rights[];
+  readonly pins: number[];
+  /** Devices, by their bits, of which one may have the only copy of a page. */
+  readonly onlyOn: number[];
+  readonly clones = new Set<Tracked>();
+  source: Tracked | null = null;
+  busy: Promise<void> | null = null;
+  /** Devices that have had it as an argument, by their bits. */
+  usedBy = 0;
+  advisedInPlace = false;
+  /** Whether it may differ from its file. */
+  wrote = false;
+
+  constructor(
+    public name: string,
+    readonly array: ManagedArray,
+    public plain: NumericArray,
+    readonly kind: 'plain' | 'file' | 'shared' | 'provided' | 'clone',
+    readonly writable: boolean,
+    readonly file: SharedFile | null = null,
+  ) {
+    this.pageElements = PAGE_BYTES / plain.BYTES_PER_ELEMENT;
+    this.gone = [];
+    this.rights = [];
+    this.pins = [];
+    this.onlyOn = [];
+    this.fitPages();
+  }
+
+  get length(): number {
+    return this.plain.length;
+  }
+
+  get pages(): number {
+    return this.gone.length;
+  }
+
+  /** As many pages as the elements take; new ones are as they are in a new array. */
+  fitPages(): void {
+    const pages = Math.ceil(this.plain.length / this.pageElements);
+    for (const list of [this.gone, this.rights, this.pins, this.onlyOn]) list.length = Math.min(list.length, pages);
+    while (this.gone.length < pages) {
+      this.gone.push(null);
+      this.rights.push(this.writable ? 'readwrite' : 'read');
+      this.pins.push(0);
+      this.onlyOn.push(0);
+    }
+  }
+
+  /** Pages that a part touches, as [first, end). */
+  pagesOf({ begin, end }: Part): [number, number] {
+    return [Math.floor(begin / this.pageElements), Math.ceil(end / this.pageElements)];
+  }
+
+  /** Pages that lie wholly in a part. */
+  wholePagesOf({ begin, end }: Part): [number, number] {
+    const last = end === this.length ? this.pages : Math.floor(end / this.pageElements);
+    return [Math.ceil(begin / this.pageElements), last];
+  }
+
+  /** The elements of pages. */
+  elementsOf(first: number, end: number): Part {
+    return { begin: first * this.pageElements, end: Math.min(end * this.pageElements, this.length) };
+  }
+
+  get whole(): Part {
+    return { begin: 0, end: this.length };
+  }
+
+  /** Codes of which one must be told when a part is used by a device or by a call. */
+  refusals(part: Part, access: Access): Set<string> {
+    const codes = new Set<string>();
+    const [first, end] = this.pagesOf(part);
+    for (let page = first; page < end; page++) {
+      const gone = this.gone[page];
+      if (gone !== null) codes.add(CODES[gone]);
+      if (this.rights[page] === 'none' || (access === 'write' && this.rights[page] === 'read'))
+        codes.add('ACCESS_DENIED');
+      if (access === 'write' && this.pins[page] > 0) codes.add('PINNED');
+    }
+    if (access === 'write' && !this.writable) codes.add('ACCESS_DENIED');
+    return codes;
+  }
+
+  /** Whether the CPU may use a part without being ended for it. */
+  allows(part: Part, access: Access): boolean {
+    const [first, end] = this.pagesOf(part);
+    if (access === 'write' && !this.writable) return false;
+    for (let page = first; page < end; page++) {
+      if (this.gone[page] !== null || this.rights[page] === 'none') return false;
+      if (access === 'write' && this.rights[page] === 'read') return false;
+    }
+    return true;
+  }
+
+  /** Whether any page satisfies. */
+  some(part: Part, wanted: (page: number) => boolean): boolean {
+    const [first, end] = this.pagesOf(part);
+    for (let page = first; page < end; page++) if (wanted(page)) return true;
+    return false;
+  }
+
+  /** A device may have the only copy of pages from now on, also for those that were cloned from them. */
+  holdOnly(part: Part, bits: number): void {
+    const [first, end] = this.pagesOf(part);
+    for (let page = first; page < end; page++) this.onlyOn[page] |= bits;
+    for (const clone of this.clones) {
+      if (part.begin < clone.length) clone.holdOnly({ begin: part.begin, end: Math.min(part.end, clone.length) }, bits);
+    }
+  }
+
+  /** A device reads: a page that only some device may have it may have, too, and be the last one that does. */
+  readBy(part: Part, bit: number): void {
+    this.usedBy |= bit;
+    const [first, end] = this.pagesOf(part);
+    for (let page = first; page < end; page++) {
+      if (this.onlyOn[page] === 0) continue;
+      this.holdOnly(this.elementsOf(page, page + 1), bit);
+    }
+  }
+
+  /** The CPU has written pages: nobody else has them. */
+  cameHome(part: Part): void {
+    const [first, end] = this.pagesOf(part);
+    for (let page = first; page < end; page++) this.onlyOn[page] = 0;
+  }
+
+  /** Whole pages have new content, whatever was the matter with them. */
+  healed(first: number, end: number): void {
+    for (let page = first; page < end; page++) if (this.gone[page] !== 'freed') this.gone[page] = null;
+  }
+
+  /** Compares a part that can be read. */
+  verify({ begin, end }: Part): void {
+    const { data } = this.array;
+    this.compare(data.subarray(begin, end) as NumericArray, { begin, end }, 'array');
+  }
+
+  /** Compares what a part was found to hold. */
+  compare(found: NumericArray, { begin, end }: Part, what: string): void {
+    const wanted = this.plain.subarray(begin, end) as NumericArray;
+    assert.equal(found.length, wanted.length);
+    if (Buffer.compare(bytesOf(found), bytesOf(wanted)) === 0) return;
+    let wrong = 0;
+    let first = -1;
+    let last = -1;
+    for (let i = 0; i < wanted.length; i++) {
+      if (found[i] === wanted[i]) continue;
+      if (wrong++ === 0) first = i;
+      last = i;
+    }
+    const at = (i: number): string =>
+      `${begin + i} (page ${Math.floor((begin + i) / this.pageElements)}): ${found[i]} instead of ${wanted[i]}`;
+    assert.fail(
+      `${what} ${this.name} (${this.array.type}): ${wrong} elements of ${begin} to ${end} are wrong, from ${at(first)}, to ${at(last)}`,
+    );
+  }
+}
