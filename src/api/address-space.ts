@@ -10,7 +10,7 @@ import type { OptionNames } from '../core/option-names.js';
 import { BLOCK_BYTES, PAGE_BYTES } from '../core/types.js';
 import { bundledMessage, sentinelFile } from '../linux/bundle.js';
 import { closeEventfd, createEventfd } from '../linux/eventfd.js';
-import { probeFeatures } from '../linux/features.js';
+import { explainMissing, probeFeatures } from '../linux/features.js';
 import { tryLockFile } from '../linux/file-io.js';
 import { PAGE_SIZE } from '../linux/memory.js';
 import { cgroupMemory, systemMemory, threadExists, threadId } from '../linux/process.js';
@@ -765,12 +765,13 @@ function openingError(error: Error): Error {
       'smaller addressSpace where it is more than 1TiB';
     return new OnememError('ADDRESS_SPACE', message, {}, { cause: error });
   }
-  const missing = probeFeatures().filter((feature) => feature.required && !feature.available);
-  if (missing.length === 0) return error;
-  const reasons = missing.map(({ name, detail, remedy }) => `${name}: ${detail}. ${remedy}`).join('\n  ');
+  const features = probeFeatures();
+  const reasons = explainMissing(features);
+  if (reasons === null) return error;
+  const missing = features.filter((feature) => feature.required && !feature.available);
   return new OnememError(
     'UNSUPPORTED',
-    `this machine does not offer what onemem needs:\n  ${reasons}`,
+    `this machine does not offer what onemem needs ('npx onemem doctor' tries everything out):\n  ${reasons.join('\n  ')}`,
     { missing },
     { cause: error },
   );

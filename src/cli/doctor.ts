@@ -1,6 +1,6 @@
 /** `onemem doctor`: what this machine offers, and what to do about what it does not. */
 
-import { type Feature, probeFeatures } from '../linux/features.js';
+import { type Feature, probeFeatures, remediesOf } from '../linux/features.js';
 import { UsageError } from './failure.js';
 import { parseOptions } from './options.js';
 import { print } from './output.js';
@@ -36,10 +36,11 @@ export function doctor(args: readonly string[]): number {
 
 function table(features: readonly Feature[]): string[] {
   const width = Math.max(...features.map(({ name }) => name.length));
-  const lines = features.flatMap(({ name, available, required, detail, remedy }) => {
+  const lines = features.flatMap((feature) => {
+    const { name, available, required, detail } = feature;
     const mark = available ? 'ok     ' : required ? 'MISSING' : 'absent ';
     const line = `${mark}  ${name.padEnd(width)}  ${detail}`;
-    return remedy === null ? [line] : [line, `${' '.repeat(9 + width)}  remedy: ${remedy}`];
+    return [line, ...remediesOf(feature).map((each) => `${' '.repeat(11 + width)}${each}`)];
   });
   const absent = features.filter(({ available }) => !available).length;
   const sum =

@@ -41,6 +41,40 @@ export interface Feature {
   readonly detail: string;
   /** The command or setting that makes it available; null when nothing is missing. */
   readonly remedy: string | null;
+  /** Where several things would do, what each is called and how to get it; `remedy` says so then. */
+  readonly alternatives?: readonly string[];
+}
+
+/** What makes userfaultfd available; one is enough. Containers forbid the system call by seccomp, hosts by privilege. */
+const USERFAULTFD_ALTERNATIVES: readonly string[] = [
+  'Docker: docker run --security-opt seccomp=unconfined (or seccomp=FILE, a profile that allows userfaultfd); add --cap-add SYS_PTRACE to have ' +
+    'system calls on pages that are not present served, too',
+  'Docker, without the system call: docker run --device /dev/userfaultfd, where the host has Linux 6.1 or newer',
+  'Podman: podman run --security-opt seccomp=unconfined (or seccomp=FILE), or podman run --device /dev/userfaultfd',
+  'Kubernetes: securityContext: { seccompProfile: { type: Unconfined } } for the container (or type: Localhost with a profile that allows ' +
+    'userfaultfd); securityContext: { capabilities: { add: [SYS_PTRACE] } } to have system calls served, too',
+  'systemd: a SystemCallFilter= of the unit must allow userfaultfd',
+  'the host, for everybody: sudo sysctl vm.unprivileged_userfaultfd=1',
+  'the host, for one user: sudo setfacl -m u:$USER:rw /dev/userfaultfd, on Linux 6.1 or newer',
+  'the host, for one program: the capability CAP_SYS_PTRACE (AmbientCapabilities=CAP_SYS_PTRACE in a systemd unit, or sudo setcap ' +
+    'cap_sys_ptrace+ep on a copy of node)',
+];
+
+/** What depends on another feature that is missing says this, and nothing else need be said of it. */
+const NEEDS_USERFAULTFD = 'needs userfaultfd';
+
+/** What to do about a feature that is missing, in lines. `onemem doctor` and the error of openSpace() say the same. */
+export function remediesOf({ remedy, alternatives }: Feature): string[] {
+  return remedy === null ? [] : [`remedy: ${remedy}`, ...(alternatives ?? []).map((each) => `- ${each}`)];
+}
+
+/** Why nothing works here, and what to do about it, in lines; null where all that is needed is there. */
+export function explainMissing(features: readonly Feature[]): string[] | null {
+  const missing = features.filter(({ required, available }) => required && !available);
+  if (missing.length === 0) return null;
+  return missing
+    .filter(({ detail }) => detail !== NEEDS_USERFAULTFD)
+    .flatMap((each) => [`${each.name}: ${each.detail}`, ...remediesOf(each).map((line) => `  ${line}`)]);
 }
 
 const GIB = 2 ** 30;
@@ -88,7 +122,7 @@ const WAYS: readonly { way: Exclude<Via, 'received'>; name: string; remedy: (cod
     name: 'userfaultfd, all faults (system call)',
     remedy: (code) =>
       code === 'ENOSYS'
-        ? 'run a kernel built with CONFIG_USERFAULTFD'
+        ? 'leave a container that forbids it (see above), or run a kernel built with CONFIG_USERFAULTFD'
         : 'sudo sysctl vm.unprivileged_userfaultfd=1; in a container: docker run --cap-add SYS_PTRACE --security-opt seccomp=unconfined',
   },
   {
@@ -235,10 +269,12 @@ export function probeFeatures(): Feature[] {
   let usable = 0;
   let bits = 0;
   const served: string[] = [];
+  const refused: string[] = [];
   for (const { way, name, remedy } of WAYS) {
     const result = tryOpen(way);
     if (result instanceof SystemCallError) {
       features.push(feature(name, result.message, remedy(result.code)));
+      refused.push(`${way} ${result.code}`);
       continue;
     }
     usable++;
@@ -248,18 +284,20 @@ export function probeFeatures(): Feature[] {
     features.push(feature(name, 'works', null));
   }
   // Each way alone can be done without; having none cannot.
-  features.unshift(
-    feature(
+  const found: Feature = {
+    ...feature(
       'userfaultfd',
       served.length > 0
         ? 'serves all faults'
         : usable > 0
           ? 'serves faults of user code; system calls on pages that are not resident fail with EFAULT'
-          : 'cannot be opened in any way',
-      usable > 0 ? null : 'one of the three remedies that follow',
+          : `cannot be opened in any way (${refused.join(', ')}); without it onemem cannot work, and has no other way yet`,
+      usable > 0 ? null : 'one of these, by where the program runs',
       true,
     ),
-  );
+    ...(usable > 0 ? {} : { alternatives: USERFAULTFD_ALTERNATIVES }),
+  };
+  features.unshift(found);
   const withBits = (
     name: string,
     needed: number,
@@ -267,7 +305,7 @@ export function probeFeatures(): Feature[] {
     version: string,
     required: boolean,
   ): void => {
-    if (usable === 0) features.push(feature(name, 'needs userfaultfd', 'make userfaultfd available first', required));
+    if (usable === 0) features.push(feature(name, NEEDS_USERFAULTFD, 'make userfaultfd available first', required));
     else if ((bits & needed) !== needed)
       features.push(feature(name, 'this kernel lacks it', NEWER_KERNEL(version), required));
     else {
