@@ -13,7 +13,7 @@ import { closeEventfd, createEventfd } from '../linux/eventfd.js';
 import { explainMissing, probeFeatures } from '../linux/features.js';
 import { tryLockFile } from '../linux/file-io.js';
 import { PAGE_SIZE } from '../linux/memory.js';
-import { cgroupMemory, systemMemory, threadExists, threadId } from '../linux/process.js';
+import { cgroupMemory, freeAddresses, systemMemory, threadExists, threadId } from '../linux/process.js';
 import type { ManagerReady } from '../pager/manager.js';
 import {
   CONTROL_WORDS,
@@ -58,8 +58,8 @@ const LAST_ADDRESS = 0x7000_0000_0000;
 const DEFAULT_SPACE_BYTES = 2 ** 40;
 /** Of the memory of the machine or the control group, what a space may use unless it is told. */
 const HOST_SHARE = 0.7;
-/** The host needs a block for each of 64 threads that may fault at once, and one. */
-const LEAST_HOST_BYTES = 65 * BLOCK_BYTES;
+/** A block for each of 15 threads that may fault at once without getting in each other's way, and one. */
+const LEAST_HOST_BYTES = 16 * BLOCK_BYTES;
 const MAX_DEVICES = 15;
 const MAX_UNITS = 64;
 
@@ -95,9 +95,15 @@ export type DeviceSpecification = BuiltInDeviceSpecification | CustomDeviceSpeci
 
 export interface SpaceOptions {
   readonly devices?: readonly DeviceSpecification[];
-  /** The most host memory that managed arrays take; 70% of the machine's or the control group's unless said otherwise. */
+  /**
+   * The most host memory that managed arrays take, at least '32MiB'; 70% of the machine's or the control group's unless said otherwise.
+   * More than there is gets a warning (ONEMEM_MEMORY), as do devices whose memory together is more than there is.
+   */
   readonly hostMemory?: number | string;
-  /** Addresses to reserve; they cost nothing. '1TiB' unless said otherwise. */
+  /**
+   * Addresses to reserve; they cost nothing. '1TiB' unless said otherwise, or a share of what a limit on addresses (`ulimit -v`) leaves;
+   * `space.handle.bytes` tells how many there are.
+   */
   readonly addressSpace?: number | string;
   /** Asks for the kind of page fault that needs no privilege, also where more is allowed. */
   readonly userModeOnly?: boolean;
@@ -668,6 +674,44 @@ function slotOf(bytes: number): number {
   return Math.ceil(bytes / DEFAULT_SPACE_BYTES) * DEFAULT_SPACE_BYTES;
 }
 
+/**
+ * How many bytes of addresses a space gets. The host's memory is mapped twice, a device's once; where a limit leaves only so many
+ * addresses, half of them stay for the program's own threads and heap.
+ */
+function addressesFor(wanted: number | string | undefined, devices: number): number {
+  const free = freeAddresses();
+  const most = Math.floor(free / (2 * (2 + devices)) / BLOCK_BYTES) * BLOCK_BYTES;
+  if (wanted === undefined && most >= BLOCK_BYTES) return Math.min(DEFAULT_SPACE_BYTES, most);
+  const bytes = Math.ceil(toBytes('addressSpace', wanted ?? DEFAULT_SPACE_BYTES) / BLOCK_BYTES) * BLOCK_BYTES;
+  if (bytes <= free / (2 + devices)) return bytes;
+  throw argumentError(
+    'ADDRESS_SPACE',
+    `addressSpace of ${bytes} bytes is mapped ${2 + devices} times, and a limit on addresses leaves ${free} bytes; raise it ` +
+      '(ulimit -v unlimited), or leave addressSpace out for a share of what there is',
+  );
+}
+
+/** Budgets that the machine cannot keep end in the kernel's choice of a process to kill: whoever asked for them should know. */
+function warnOfMemory(hostBytes: number, chosen: boolean, devices: readonly DeviceOptions[]): void {
+  const most = memoryLimit();
+  const warn = (what: string): void =>
+    process.emitWarning(
+      `${what}, more than the ${most} bytes of this machine or container; when they are used, the kernel ends a process`,
+      {
+        type: 'OnememWarning',
+        code: 'ONEMEM_MEMORY',
+      },
+    );
+  if (chosen && hostBytes > most) warn(`hostMemory is ${hostBytes} bytes`);
+  const together = devices.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0);
+  if (together > most) warn(`the memory of the devices is ${together} bytes, which are memory of the host`);
+}
+
+/** The memory of the machine, or of the control group where that is less. */
+function memoryLimit(): number {
+  return Math.min(systemMemory().total, cgroupMemory().limit);
+}
+
 /** Opens a space. Fails at once, with the remedy, where the machine does not allow page faults in user space. */
 export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpace> {
   if (PAGE_SIZE !== PAGE_BYTES) {
@@ -679,8 +723,7 @@ export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpac
   const injection = injectionOf(options.inject);
   const internal = internalOptions(options);
   const devices = deviceOptions(options.devices ?? []);
-  const bytes =
-    Math.ceil(toBytes('addressSpace', options.addressSpace ?? DEFAULT_SPACE_BYTES) / BLOCK_BYTES) * BLOCK_BYTES;
+  const bytes = addressesFor(options.addressSpace, devices.length);
   const slot = slotOf(bytes);
   const bases: number[] = [];
   for (let base = FIRST_BASE; base + bytes <= LAST_ADDRESS; base += slot) bases.push(base);
@@ -695,9 +738,10 @@ export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpac
   if (hostBudgetBytes < LEAST_HOST_BYTES) {
     throw argumentError(
       'HOST_MEMORY',
-      `hostMemory is ${hostBudgetBytes} bytes; it must be at least ${LEAST_HOST_BYTES}, so that 64 threads can wait in a fault at once`,
+      `hostMemory is ${hostBudgetBytes} bytes; it must be at least ${LEAST_HOST_BYTES} (32MiB), of which each thread that waits in a fault needs 2 MiB`,
     );
   }
+  warnOfMemory(hostBudgetBytes, options.hostMemory !== undefined, devices);
   const entry = sentinelFile();
   if (entry === null) throw new OnememError('BUNDLED', bundledMessage());
   await collectViews(slot);
@@ -778,9 +822,7 @@ function openingError(error: Error): Error {
 }
 
 function defaultHostMemory(): number {
-  const { total } = systemMemory();
-  const limit = Math.min(total, cgroupMemory().limit);
-  return Math.max(Math.floor((limit * HOST_SHARE) / BLOCK_BYTES) * BLOCK_BYTES, LEAST_HOST_BYTES);
+  return Math.max(Math.floor((memoryLimit() * HOST_SHARE) / BLOCK_BYTES) * BLOCK_BYTES, LEAST_HOST_BYTES);
 }
 
 const attached = new Map<string, AddressSpace>();

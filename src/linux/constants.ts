@@ -21,6 +21,8 @@ export function systemCallNumbers(platform: string = process.platform, arch: str
   return SYSTEM_CALLS[arch];
 }
 
+export const EPERM = os.errno.EPERM;
+export const ENOSYS = os.errno.ENOSYS;
 export const ENOENT = os.errno.ENOENT;
 export const EINTR = os.errno.EINTR;
 export const EBADF = os.errno.EBADF;
@@ -150,6 +152,7 @@ export const PR_SET_PDEATHSIG = 1;
 export const CLOCK_THREAD_CPUTIME_ID = 3;
 export const RUSAGE_THREAD = 1;
 export const RLIMIT_MEMLOCK = 8;
+export const RLIMIT_AS = 9;
 
 export const LOCK_EX = 2;
 export const LOCK_NB = 4;

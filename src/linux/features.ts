@@ -29,7 +29,16 @@ import {
   occupantsOf,
   PAGE_SIZE,
 } from './memory.js';
-import { cgroupMemory, hasCapability, lockedMemoryLimit, pidfdGetfd, pidfdOpen, systemMemory } from './process.js';
+import {
+  cgroupMemory,
+  freeAddresses,
+  hasCapability,
+  lockedMemoryLimit,
+  mayOpenPidfd,
+  pidfdGetfd,
+  pidfdOpen,
+  systemMemory,
+} from './process.js';
 import { Userfaultfd, type Via } from './userfaultfd.js';
 
 export interface Feature {
@@ -81,6 +90,8 @@ const GIB = 2 ** 30;
 /** Where spaces lie: V8 scatters its own memory below. */
 const RANGE_START = 0x6000_0000_0000;
 const RANGE_BYTES = 16 * 2 ** 40;
+/** Below this, addresses are too few for Node.js itself and a space that is of any use. */
+const LEAST_ADDRESSES = GIB;
 const CAP_IPC_LOCK = 14;
 
 const NEWER_KERNEL = (version: string): string => `run Linux ${version} or newer`;
@@ -206,6 +217,11 @@ function tryPidfdGetfd(): string | null {
 
 function addressRange(): Feature {
   const name = 'address range of spaces';
+  const free = freeAddresses();
+  if (free !== Number.POSITIVE_INFINITY) {
+    const detail = `a limit leaves ${bytes(free)} of addresses; spaces take a share of that`;
+    return feature(name, detail, free >= LEAST_ADDRESSES ? null : 'ulimit -v unlimited', true);
+  }
   const text = `16 TiB at 0x${RANGE_START.toString(16)}`;
   try {
     const address = mmap(RANGE_BYTES, {
@@ -221,8 +237,7 @@ function addressRange(): Feature {
       const remedy = 'do not preload libraries that reserve memory there, such as sanitizers (LD_PRELOAD)';
       return feature(name, `${text} is taken by ${occupants.map(describeMapping).join(', ')}`, remedy, true);
     }
-    const remedy =
-      'ulimit -v unlimited; on arm64, run a kernel with 48-bit virtual addresses (CONFIG_ARM64_VA_BITS_48)';
+    const remedy = 'on arm64, run a kernel with 48-bit virtual addresses (CONFIG_ARM64_VA_BITS_48)';
     return feature(name, reasonOf(error), remedy, true);
   }
 }
@@ -325,6 +340,14 @@ export function probeFeatures(): Feature[] {
   withBits('poisoned pages', UFFD_FEATURES.POISON, tryPoison, '6.6', false);
   withBits('thread ids in faults', UFFD_FEATURES.THREAD_ID, () => null, '4.14', false);
 
+  const pidfd = mayOpenPidfd();
+  features.push(
+    feature(
+      'pidfd_open',
+      pidfd ? 'works' : 'denied; the end of a device is seen by its socket instead',
+      pidfd ? null : 'in a container: a runtime of 2020 or newer, or docker run --security-opt seccomp=unconfined',
+    ),
+  );
   const getfd = tryPidfdGetfd();
   features.push(
     feature(

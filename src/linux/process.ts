@@ -1,13 +1,25 @@
 /** Processes, threads and their limits. */
 import { existsSync, readFileSync } from 'node:fs';
-import { ESRCH, PR_SET_PDEATHSIG, RLIMIT_MEMLOCK } from './constants.js';
+import { ENOSYS, EPERM, ESRCH, PR_SET_PDEATHSIG, RLIMIT_AS, RLIMIT_MEMLOCK, SC_PAGESIZE } from './constants.js';
 import { check, SystemCallError } from './errors.js';
-import { errno, libc, SYSTEM_CALL } from './libc.js';
+import { closeDescriptor, errno, libc, SYSTEM_CALL } from './libc.js';
 import { scratch } from './native-buffer.js';
 
 /** A descriptor for a process, closed on exec. It becomes readable when the process ends, and never means another process. */
 export function pidfdOpen(pid: number): number {
   return check(libc.systemCall(SYSTEM_CALL.pidfdOpen, pid, 0, 0, 0, 0, 0), 'pidfd_open', { pid });
+}
+
+let pidfdsAllowed: boolean | null = null;
+
+/** Whether this process may have pidfds: old seccomp profiles of containers deny the call. */
+export function mayOpenPidfd(): boolean {
+  if (pidfdsAllowed === null) {
+    const fd = libc.systemCall(SYSTEM_CALL.pidfdOpen, process.pid, 0, 0, 0, 0, 0);
+    if (fd >= 0) closeDescriptor(fd);
+    pidfdsAllowed = fd >= 0 || (errno() !== EPERM && errno() !== ENOSYS);
+  }
+  return pidfdsAllowed;
 }
 
 /** Sends a signal. Returns false when the process has ended and been reaped. */
@@ -83,6 +95,15 @@ export function setAffinity(cpus: readonly number[], thread = 0): void {
     thread,
     cpus: cpus.join(','),
   });
+}
+
+/** How many more bytes of addresses this process may map; Infinity when there is no limit (ulimit -v). */
+export function freeAddresses(): number {
+  check(libc.getrlimit(RLIMIT_AS, scratch.address), 'getrlimit', { resource: 'RLIMIT_AS' });
+  const limit = scratch.getU64(0);
+  if (limit >= 2 ** 63) return Number.POSITIVE_INFINITY;
+  const [pages] = readFileSync('/proc/self/statm', 'latin1').split(' ');
+  return Math.max(limit - Number(pages) * libc.sysconf(SC_PAGESIZE), 0);
 }
 
 /** How much memory this process may lock; Infinity when there is no limit. */

@@ -1,5 +1,12 @@
 /** The host: the application's threads, their page tables, and main memory. */
-import { type Access, PAGE_BYTES, type ProcessorDescription, Access as Rights, Status } from '../../core/types.js';
+import {
+  type Access,
+  PAGE_BYTES,
+  PAGES_PER_BLOCK,
+  type ProcessorDescription,
+  Access as Rights,
+  Status,
+} from '../../core/types.js';
 import {
   MADV_DONTNEED,
   MAP_ANONYMOUS,
@@ -51,7 +58,7 @@ export class HostDriver implements Driver {
       frames: 'identity',
       faults: true,
       addressable: true,
-      units: THREADS,
+      units: Math.min(THREADS, Math.floor(budgetPages / PAGES_PER_BLOCK) - 1),
       memorySurvives: true,
     };
     const faults = Userfaultfd.open({ features: FAULT_FEATURES, userModeOnly });

@@ -9,7 +9,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type Access, type ProcessorDescription, Access as Rights, Status } from '../../core/types.js';
 import { closeDescriptor } from '../../linux/libc.js';
-import { pidfdOpen, pidfdSendSignal } from '../../linux/process.js';
+import { mayOpenPidfd, pidfdOpen, pidfdSendSignal } from '../../linux/process.js';
 import { createSocketPair, type Message, MessageSocket } from '../../linux/socket.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
 import type { Driver, DriverEvents, DriverLaunch, Injection, LaunchFailure } from '../driver.js';
@@ -63,7 +63,9 @@ export class ProcessDevice implements Driver {
   readonly description: ProcessorDescription;
   readonly memory: number;
   readonly socket: MessageSocket;
+  /** Ready for a poller when the process has ended. Where pidfds are denied, it is the end of a socket that the process keeps open. */
   readonly pidfd: number;
+  private readonly byPidfd = mayOpenPidfd();
   readonly pid: number;
   /** Resolves when the event loop has reaped the process. */
   readonly exited: Promise<void>;
@@ -113,13 +115,16 @@ export class ProcessDevice implements Driver {
     this.node.inject(options.inject);
     this.memory = this.node.alias;
     const [ours, theirs] = createSocketPair();
+    const life = this.byPidfd ? [] : createSocketPair();
     this.socket = new MessageSocket(ours, MAX_PACKET_BYTES);
     this.outbox = new Outbox(this.socket);
     const entry = fileURLToPath(options.program);
     // The manager's own options are those that say how the program's modules are loaded, which kernels may be. Standard output is
     // the program's alone: what kernels print there goes to standard error.
-    this.child = spawn(process.execPath, [...process.execArgv, entry], { stdio: ['ignore', STDERR, STDERR, theirs] });
-    closeDescriptor(theirs);
+    this.child = spawn(process.execPath, [...process.execArgv, entry], {
+      stdio: ['ignore', STDERR, STDERR, theirs, ...life.slice(1)],
+    });
+    for (const fd of [theirs, ...life.slice(1)]) closeDescriptor(fd);
     if (this.child.pid === undefined) {
       this.socket.close();
       this.node.close();
@@ -127,7 +132,7 @@ export class ProcessDevice implements Driver {
     }
     this.pid = this.child.pid;
     this.exited = new Promise((resolve) => this.child.once('exit', () => resolve()));
-    this.pidfd = pidfdOpen(this.pid);
+    this.pidfd = this.byPidfd ? pidfdOpen(this.pid) : life[0];
     const hello: Hello = { base, bytes, units: options.units, name: options.name };
     // One that has ended already, for example of an option in NODE_OPTIONS that this Node.js does not know, says so by its pidfd.
     this.post(jsonPacket(Packet.Hello, hello), [this.node.fd, options.hostMemory]);
@@ -204,7 +209,9 @@ export class ProcessDevice implements Driver {
   /** Its process ends at once, also one that is stopped; `processEnded` follows. */
   kill(why: string | null = null): void {
     this.why ??= why;
-    pidfdSendSignal(this.pidfd, SIGKILL);
+    if (this.byPidfd) pidfdSendSignal(this.pidfd, SIGKILL);
+    // The event loop has not reaped it as long as this does anything, so that it means no other process.
+    else this.child.kill('SIGKILL');
   }
 
   /**
