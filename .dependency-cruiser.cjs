@@ -1,6 +1,6 @@
 // The directions in which the parts of src/ may depend on each other (docs/ARCHITECTURE.md has the picture):
 //
-//   core <- policy <- pager <- api <- cli        drivers and linux are seen by the pager
+//   core <- policy <- pager <- api <- cli        drivers and linux are seen by the pager, files by the api
 //
 // Unit tests are free to import test tools, so rules about packages and node: modules leave them out.
 
@@ -43,6 +43,20 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/linux/', pathNot: tests },
       to: { path: '^src/', pathNot: '^src/linux/' },
+    },
+    {
+      name: 'files-imports',
+      comment: 'Forms of files are read and written by Node.js; they know elements, and nothing of who uses them.',
+      severity: 'error',
+      from: { path: '^src/files/', pathNot: tests },
+      to: { path: '^src/', pathNot: '^src/(files|core)/' },
+    },
+    {
+      name: 'who-sees-files',
+      comment: 'The api and the command; the manager serves bytes, whatever their form.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(files|api|cli)/' },
+      to: { path: '^src/files/' },
     },
     {
       name: 'drivers-look-down',

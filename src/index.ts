@@ -8,7 +8,6 @@ export {
   type CloseOptions,
   type CustomDeviceSpecification,
   type DeviceSpecification,
-  type FileArrayOptions,
   openSpace,
   type SpaceOptions,
 } from './api/address-space.js';
@@ -17,6 +16,8 @@ export type { ArrayPart, ArrayRange } from './api/array-part.js';
 export type { CopyOptions, CopyPlace } from './api/copy.js';
 export { Device, type DeviceCapabilities, type DeviceMemory } from './api/device.js';
 export { OnememError } from './api/errors.js';
+export type { FileArrayOptions, FileUse } from './api/file-array.js';
+export type { FilePath } from './api/file-path.js';
 export {
   type ArrayParameter,
   bytes,
@@ -59,6 +60,7 @@ export {
   SequenceReader,
   type WatchOptions,
 } from './api/notifier.js';
+export type { NpyArray, NumpyType, OpenNpyOptions, SaveNpyOptions } from './api/npy.js';
 export { Pin, type PinOptions } from './api/pin.js';
 export type { PointerAttributes } from './api/pointer.js';
 export type { ProvidedArrayOptions } from './api/provided-array.js';

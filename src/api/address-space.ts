@@ -1,17 +1,15 @@
 /** A space: one range of addresses that the CPU and the devices share. */
 
 import { randomUUID } from 'node:crypto';
-import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { isMainThread, Worker } from 'node:worker_threads';
-import { bytesOf, type ElementType, elementTypeOf, isElementType, type NumericArray } from '../core/elements.js';
+import { bytesOf, type ElementType, isElementType, type NumericArray } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import { BLOCK_BYTES, PAGE_BYTES } from '../core/types.js';
 import { bundledMessage, sentinelFile } from '../linux/bundle.js';
 import { closeEventfd, createEventfd } from '../linux/eventfd.js';
 import { explainMissing, probeFeatures } from '../linux/features.js';
-import { tryLockFile } from '../linux/file-io.js';
 import { PAGE_SIZE } from '../linux/memory.js';
 import { cgroupMemory, freeAddresses, systemMemory, threadExists, threadId } from '../linux/process.js';
 import type { ManagerReady } from '../pager/manager.js';
@@ -37,14 +35,19 @@ import {
   show,
   textOf,
 } from './arguments.js';
+import type { ArrayRange } from './array-part.js';
+import { type ArrayType, elementOf } from './array-type.js';
 import { Client } from './client.js';
 import { Device } from './device.js';
 import { ASYNC_DISPOSE } from './disposal.js';
 import { argumentError, fromWire, OnememError, typeError } from './errors.js';
 import { watchExit } from './exit.js';
+import { checkUse, FILE_ARRAY_OPTIONS, type FileArrayOptions, partOfFile, withFile } from './file-array.js';
+import { type FilePath, pathOf } from './file-path.js';
 import { exportOf, moduleUrl } from './kernel.js';
 import { type ArrayHandle, checkLength, ManagedArray } from './managed-array.js';
 import { moduleOptions } from './node-options.js';
+import { type NpyArray, type OpenNpyOptions, openNpy, type SaveNpyOptions, saveNpy } from './npy.js';
 import { type PointerAttributes, pointerAttributes } from './pointer.js';
 import { PROVIDED_ARRAY_OPTIONS, type ProvidedArrayOptions, providerSource } from './provided-array.js';
 import { parseSize } from './sizes.js';
@@ -132,21 +135,6 @@ export interface ArrayOptions {
   readonly maxLength?: number;
 }
 
-export interface FileArrayOptions {
-  /** Where the elements begin in the file, in bytes. */
-  readonly byteOffset?: number;
-  /** Elements; the rest of the file unless said otherwise. */
-  readonly length?: number;
-  /** Whether the array, not the file, may be written: each page is copied on its first write. */
-  readonly writable?: boolean;
-  /**
-   * Whether what the CPU and devices write is meant for the file: it is there after `flush()`, `free()` and the close of the space. The
-   * file must allow writing, and only one array of one program at a time may share it.
-   */
-  readonly shared?: boolean;
-  readonly name?: string;
-}
-
 const SPACE_OPTIONS: OptionNames<SpaceOptions> = {
   devices: true,
   hostMemory: true,
@@ -164,19 +152,6 @@ const CUSTOM_DEVICE: OptionNames<CustomDeviceSpecification> = { ...ANY_DEVICE, d
 const DRIVER_MODULE: OptionNames<CustomDeviceSpecification['driver']> = { module: true, export: true };
 const INJECTION: OptionNames<Injection> = { refuseLargerThanPages: true };
 const ARRAY_OPTIONS: OptionNames<ArrayOptions> = { name: true, maxLength: true };
-const FILE_ARRAY_OPTIONS: OptionNames<FileArrayOptions> = {
-  byteOffset: true,
-  length: true,
-  writable: true,
-  shared: true,
-  name: true,
-};
-
-type ArrayType<T extends NumericArray> = {
-  new (length: number): T;
-  readonly BYTES_PER_ELEMENT: number;
-  readonly name: string;
-};
 
 /** A closed space of which something is left, because of views or threads. */
 interface Leftover {
@@ -290,44 +265,38 @@ export class AddressSpace {
    * close of the space. The file must not become shorter while the array lives; a touch of what was cut off ends in an error, never
    * in wrong data.
    */
-  fileArray<T extends NumericArray>(type: ArrayType<T>, path: string, options: FileArrayOptions = {}): ManagedArray<T> {
+  fileArray<T extends NumericArray>(
+    type: ArrayType<T>,
+    file: FilePath,
+    options: FileArrayOptions = {},
+  ): ManagedArray<T> {
     const element = elementOf(type);
-    if (typeof path !== 'string') throw typeError('FILE_PATH', `a file is named by its path, not by ${show(path)}`);
-    checkOptions('fileArray()', options, FILE_ARRAY_OPTIONS);
-    const { byteOffset = 0, shared = false, writable = shared, name = path } = options;
-    checkSize('byteOffset', byteOffset, 0);
-    checkFlag('shared', shared);
-    checkFlag('writable', writable);
-    checkName('an array', name);
-    if (shared && !writable) {
-      throw typeError('SHARED_READ_ONLY', `array ${name} cannot be shared and not writable; leave out one of the two`);
-    }
-    // A pipe that nobody writes must not stop the program before it can be refused.
-    const fd = shared ? openShared(path) : openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    try {
-      const stats = fstatSync(fd);
-      if (!stats.isFile()) {
-        throw typeError(
-          'FILE_KIND',
-          `${path} is no regular file; only of these can parts be read at any time, and again`,
-        );
-      }
-      const { size } = stats;
-      const elementBytes = bytesOf(element);
-      const length = options.length ?? Math.floor((size - byteOffset) / elementBytes);
-      checkLength(`cannot allocate array ${name}`, length, elementBytes);
-      if (byteOffset + length * elementBytes > size) {
-        throw argumentError(
-          'FILE_TOO_SHORT',
-          `${path} has ${size} bytes; ${length} elements of ${elementBytes} bytes from byte ${byteOffset} on need ${byteOffset + length * elementBytes}`,
-        );
-      }
-      const file: FileSource = { fd, path, offset: byteOffset, bytes: length * elementBytes, shared };
-      return this.allocate(element, length, name, writable, file) as ManagedArray<T>;
-    } catch (error) {
-      closeSync(fd);
-      throw error;
-    }
+    const path = pathOf(file);
+    const use = checkUse('fileArray()', path, options, FILE_ARRAY_OPTIONS);
+    return withFile(path, use.shared, (fd, size) => {
+      const { source, length } = partOfFile({ fd, path, size }, element, use, options);
+      return this.allocate(element, length, use.name, use.writable, source) as ManagedArray<T>;
+    });
+  }
+
+  /**
+   * An array over a NumPy `.npy` file, with its shape and the name of its type. As `fileArray`: nothing but the header is read before
+   * elements are touched, and the array is private unless it is `shared`. Elements follow each other by rows, the last index fastest:
+   * element (i, j) of shape [rows, columns] is `array.data[i * columns + j]`. What cannot be used as it is in the file is refused by an
+   * OnememError that says what NumPy converts it by: UNSUPPORTED_ARRAY_FILE (big endian, Fortran order, records, strings, ...),
+   * NOT_AN_ARRAY_FILE, TRUNCATED_ARRAY_FILE, TRAILING_BYTES, and EMPTY_FILE for an array of no elements.
+   */
+  openNpy<T extends NumericArray = NumericArray>(file: FilePath, options: OpenNpyOptions<T> = {}): NpyArray<T> {
+    return openNpy(this, file, options);
+  }
+
+  /**
+   * Writes an array, or a range of one, to a `.npy` file. A file of that name is replaced when all has been written, or stays as it was:
+   * whatever happens meanwhile, nobody sees a part. Its owner and mode are kept. Safe without privilege. Resolves with the bytes of
+   * the file when they are on the disk.
+   */
+  async saveNpy(file: FilePath, source: ManagedArray | ArrayRange, options: SaveNpyOptions = {}): Promise<number> {
+    return saveNpy(this, file, source, options);
   }
 
   /**
@@ -466,7 +435,8 @@ export class AddressSpace {
     return this.allocate(type, length, shown, true, null, maxLength);
   }
 
-  private allocate(
+  /** @internal */
+  allocate(
     type: ElementType,
     length: number,
     name: string,
@@ -514,41 +484,6 @@ export class AddressSpace {
     leftovers.add({ views: this.views, control, wakeFd, bytes });
     reclaim();
   }
-}
-
-/** Opens a file that an array is to share, and keeps other arrays from sharing it, too. */
-function openShared(path: string): number {
-  let fd: number;
-  try {
-    fd = openSync(path, 'r+');
-  } catch (error) {
-    const { code = '' } = error as { code?: string };
-    if (!['EACCES', 'EPERM', 'EROFS', 'ETXTBSY', 'EISDIR'].includes(code)) throw error;
-    const message = `cannot share ${path}: it may not be written (${code}); allow that, or leave out \`shared\` for an array of your own`;
-    throw new OnememError('FILE_NOT_WRITABLE', message, { path, errno: code }, { cause: error });
-  }
-  try {
-    if (tryLockFile(fd)) return fd;
-    throw new OnememError(
-      'FILE_LOCKED',
-      `cannot share ${path}: another shared array has it, of this program or another one, whose changes and yours would overwrite each ` +
-        'other; free that one first, hand its handle to your other threads, or leave out `shared`',
-      { path },
-    );
-  } catch (error) {
-    closeSync(fd);
-    throw error;
-  }
-}
-
-function elementOf(type: unknown): ElementType {
-  const name = typeof type === 'function' ? (type as { name?: unknown }).name : undefined;
-  const element = typeof name === 'string' ? elementTypeOf(name) : undefined;
-  if (element !== undefined) return element;
-  throw typeError(
-    'ARRAY_TYPE',
-    `${typeof name === 'string' && name !== '' ? name : show(type)} is no typed array that a space can hold; pass for example Float32Array`,
-  );
 }
 
 function checkArrayHandle(handle: unknown): asserts handle is ArrayHandle {

@@ -16,7 +16,7 @@ import {
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { type ArrayLayout, type Dtype, dtypes, npyHeader, readNpyLayout } from './npy.js';
+import { type ArrayLayout, type Dtype, dtypes, npyHeader, readNpyLayout } from '../files/npy.js';
 
 /** The columns, in the order of the report. The device reads all but `delay`, which the CPU looks at afterwards. */
 export const demoColumns = {

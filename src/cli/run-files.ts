@@ -3,11 +3,11 @@
 import { closeSync, fsync, openSync, readSync, statfsSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
+import { AtomicFile } from '../files/atomic-file.js';
+import { type ArrayLayout, type Dtype, dtypes, npyHeader, rawLayout, readNpyLayout } from '../files/npy.js';
 import type { ManagedArray } from '../index.js';
-import { AtomicFile } from './atomic-file.js';
 import { CommandError, explainTransfer, fileProblem, UsageError } from './failure.js';
 import { formatBytes } from './format.js';
-import { type ArrayLayout, type Dtype, dtypes, npyHeader, rawLayout, readNpyLayout } from './npy.js';
 
 const syncFile = promisify(fsync);
 

@@ -1,5 +1,6 @@
 /** `onemem run`: a kernel over files that may be larger than the device. */
 
+import type { Dtype } from '../files/npy.js';
 import {
   type AddressSpace,
   type ArrayParameter,
@@ -15,7 +16,6 @@ import { formatBytes, formatCount, formatDuration } from './format.js';
 import { endOnSignals } from './interrupt.js';
 import { linesOfStack, loadKernelFile } from './kernel-file.js';
 import { launchInParts, partsOf } from './launch.js';
-import type { Dtype } from './npy.js';
 import { assignments, parseOptions, sizeInBytes, wholeNumber } from './options.js';
 import { print } from './output.js';
 import { createProgress } from './progress.js';

@@ -5,7 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Dtype, npyHeader } from '../../src/cli/npy.js';
+import { type Dtype, npyHeader } from '../../src/files/npy.js';
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 /** A command that is still there after so long hangs. */

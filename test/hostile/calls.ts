@@ -111,6 +111,8 @@ export const CALLS: readonly Call[] = [
   method('AddressSpace.array', space, [values.arrayType, values.length, values.arrayOptions], 6),
   method('AddressSpace.bytes', space, [values.length, values.arrayOptions]),
   method('AddressSpace.fileArray', space, [values.arrayType, values.path, values.fileOptions], 6),
+  method('AddressSpace.openNpy', space, [values.npyPath, values.npyOptions], 3),
+  method('AddressSpace.saveNpy', space, [values.savePath, values.savedPart, values.saveOptions], 1),
   method('AddressSpace.providedArray', space, [values.arrayType, values.length, values.providedOptions], 2),
   method('AddressSpace.attachArray', space, [values.arrayHandle]),
   method('AddressSpace.wait', space, values.waiting),

@@ -562,6 +562,42 @@ export const copyEnds: fc.Arbitrary<[Value, Value]> = fc.oneof(
 );
 export const copyOptions = mostly(record({ at: prefetchTarget, signal }), 6);
 
+export const npyPath = mostly(
+  fc.constantFrom(inFolder('matrix.npy'), inFolder('matrix.npy'), inFolder('saved.npy'), inFolder('numbers')),
+  5,
+);
+export const npyOptions = mostly(
+  record({
+    type: mostly(choice({ Float32Array, Int8Array })),
+    writable: mostly(choice({ true: true, false: false })),
+    shared: mostly(choice({ false: false, true: true })),
+    allowTrailingBytes: mostly(choice({ true: true, false: false })),
+    name,
+  }),
+  4,
+);
+/** No text that is a path by accident: a call that is right would write there. */
+export const savePath = fc.constantFrom(
+  inFolder('saved.npy'),
+  inFolder('saved.npy'),
+  inFolder('saved.npy'),
+  inFolder('matrix.npy'),
+  inFolder('.', 'a folder'),
+  inFolder('missing/x.npy'),
+  literal('/dev/null', () => '/dev/null'),
+  literal("new URL('http://localhost/x.npy')", () => new URL('http://localhost/x.npy')),
+  literal('5', () => 5),
+  literal('{}', () => ({})),
+);
+export const savedPart = mostly(fc.oneof(from('readable'), record({ array: mostly(from('readable')), begin, end })), 4);
+export const saveOptions = mostly(
+  record({
+    shape: mostly(choice({ '[3000]': [3000], '[10, 300]': [10, 300], '[2 ** 53]': [2 ** 53], '[-1]': [-1] })),
+    dtype: mostly(choice({ float32: 'float32', uint8: 'uint8', bool: 'bool' })),
+  }),
+  4,
+);
+
 const providers = new URL('./providers.js', import.meta.url).href;
 export const providedOptions = mostly(
   record({

@@ -3,12 +3,14 @@ import assert from 'node:assert/strict';
 import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { npyHeader } from '../../src/files/npy.js';
 import {
   AddressSpace,
   addressView,
   attachNotifier,
   ManagedArray,
   Notifier,
+  type NpyArray,
   type NumericArray,
   openSpace,
   type Pin,
@@ -84,6 +86,16 @@ function freeLast(array: ManagedArray): void {
   }
 }
 
+/** A file of numbers. */
+function npyFile(shape: readonly number[]): Uint8Array {
+  const length = shape.reduce((all, extent) => all * extent, 1);
+  return Buffer.concat([npyHeader('f32', shape), Buffer.from(new Float32Array(length).fill(3).buffer)]);
+}
+
+function isNpy(result: unknown): result is NpyArray {
+  return typeof result === 'object' && result !== null && 'dtype' in result && 'array' in result;
+}
+
 /** Arrays that nobody may change, with what must be in them. */
 class Victims {
   readonly all: Victim[] = [];
@@ -157,6 +169,8 @@ export class Field {
     writeFileSync(this.path('shared'), Buffer.alloc(FILE_BYTES, 5));
     writeFileSync(this.path('both'), Buffer.alloc(FILE_BYTES, 9));
     writeFileSync(this.path('empty'), '');
+    writeFileSync(this.path('matrix.npy'), npyFile([16, 32]));
+    writeFileSync(this.path('saved.npy'), npyFile([3]));
     mkdirSync(this.path('folder'));
     this.fds = {
       read: openSync(this.path('numbers'), 'r'),
@@ -379,7 +393,8 @@ export class World {
     } else if (result instanceof ManagedArray) {
       this.pools.prey.push(result);
       this.pools.readable.push(result);
-    } else if (result instanceof Stream) this.pools.stream.push(result);
+    } else if (isNpy(result)) this.add(result.array);
+    else if (result instanceof Stream) this.pools.stream.push(result);
     else if (result instanceof Notifier) {
       this.pools.notifier.push(result);
       this.pools.reader.push(result);

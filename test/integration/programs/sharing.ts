@@ -61,7 +61,7 @@ async function runIntoWall(makeRoom: () => void): Promise<void> {
 switch (way) {
   case 'try':
     try {
-      space.fileArray(Int32Array, path, { shared: true });
+      space.fileArray(Uint8Array, path, { shared: true });
       say('shared');
     } catch (error) {
       say(`refused: ${(error as OnememError).code}`);
@@ -69,7 +69,7 @@ switch (way) {
     await space.close();
     break;
   case 'hold':
-    space.fileArray(Int32Array, path, { shared: true });
+    space.fileArray(Uint8Array, path, { shared: true });
     say('shared');
     wait();
     break;

@@ -6,6 +6,20 @@ import { fstatSync, readSync } from 'node:fs';
 
 export type Dtype = 'i8' | 'u8' | 'i16' | 'u16' | 'i32' | 'u32' | 'i64' | 'u64' | 'f32' | 'f64';
 
+/** What NumPy calls the types of elements that can be used as they are. A boolean is a byte that is 0 or 1. */
+export type NumpyType =
+  | 'bool'
+  | 'int8'
+  | 'uint8'
+  | 'int16'
+  | 'uint16'
+  | 'int32'
+  | 'uint32'
+  | 'int64'
+  | 'uint64'
+  | 'float32'
+  | 'float64';
+
 type TypedArrayName =
   | 'Int8Array'
   | 'Uint8Array'
@@ -23,24 +37,26 @@ interface DtypeInfo {
   readonly typedArrayName: TypedArrayName;
   /** As NumPy writes it in a header. */
   readonly descr: string;
+  readonly numpyType: NumpyType;
 }
 
 export const dtypes: Readonly<Record<Dtype, DtypeInfo>> = {
-  i8: { bytes: 1, typedArrayName: 'Int8Array', descr: '|i1' },
-  u8: { bytes: 1, typedArrayName: 'Uint8Array', descr: '|u1' },
-  i16: { bytes: 2, typedArrayName: 'Int16Array', descr: '<i2' },
-  u16: { bytes: 2, typedArrayName: 'Uint16Array', descr: '<u2' },
-  i32: { bytes: 4, typedArrayName: 'Int32Array', descr: '<i4' },
-  u32: { bytes: 4, typedArrayName: 'Uint32Array', descr: '<u4' },
-  i64: { bytes: 8, typedArrayName: 'BigInt64Array', descr: '<i8' },
-  u64: { bytes: 8, typedArrayName: 'BigUint64Array', descr: '<u8' },
-  f32: { bytes: 4, typedArrayName: 'Float32Array', descr: '<f4' },
-  f64: { bytes: 8, typedArrayName: 'Float64Array', descr: '<f8' },
+  i8: { bytes: 1, typedArrayName: 'Int8Array', descr: '|i1', numpyType: 'int8' },
+  u8: { bytes: 1, typedArrayName: 'Uint8Array', descr: '|u1', numpyType: 'uint8' },
+  i16: { bytes: 2, typedArrayName: 'Int16Array', descr: '<i2', numpyType: 'int16' },
+  u16: { bytes: 2, typedArrayName: 'Uint16Array', descr: '<u2', numpyType: 'uint16' },
+  i32: { bytes: 4, typedArrayName: 'Int32Array', descr: '<i4', numpyType: 'int32' },
+  u32: { bytes: 4, typedArrayName: 'Uint32Array', descr: '<u4', numpyType: 'uint32' },
+  i64: { bytes: 8, typedArrayName: 'BigInt64Array', descr: '<i8', numpyType: 'int64' },
+  u64: { bytes: 8, typedArrayName: 'BigUint64Array', descr: '<u8', numpyType: 'uint64' },
+  f32: { bytes: 4, typedArrayName: 'Float32Array', descr: '<f4', numpyType: 'float32' },
+  f64: { bytes: 8, typedArrayName: 'Float64Array', descr: '<f8', numpyType: 'float64' },
 };
 
 /** Where the elements of a file are, and what they are. */
 export interface ArrayLayout {
   readonly dtype: Dtype;
+  readonly numpyType: NumpyType;
   readonly typedArrayName: TypedArrayName;
   readonly shape: readonly number[];
   /** Elements, over all dimensions. */
@@ -54,7 +70,7 @@ export interface ArrayLayout {
 /** A file that is no array file, or one of a kind that cannot be used as it is. The message names the remedy. */
 export class ArrayFileError extends Error {
   override readonly name = 'ArrayFileError';
-  readonly code: 'NOT_AN_ARRAY_FILE' | 'UNSUPPORTED_ARRAY_FILE' | 'TRUNCATED_ARRAY_FILE';
+  readonly code: 'NOT_AN_ARRAY_FILE' | 'UNSUPPORTED_ARRAY_FILE' | 'TRUNCATED_ARRAY_FILE' | 'TRAILING_BYTES';
   readonly file: string;
 
   constructor(code: ArrayFileError['code'], file: string, message: string) {
@@ -74,14 +90,15 @@ const MAX_NESTING = 8;
  * Reads the header of a `.npy` file and checks that the elements it promises are there.
  * @param source a file descriptor, or the file's content
  * @param file the name for messages
+ * @param allowTrailingBytes whether something else may follow the elements
  */
-export function readNpyLayout(source: number | Uint8Array, file: string): ArrayLayout {
+export function readNpyLayout(source: number | Uint8Array, file: string, allowTrailingBytes = false): ArrayLayout {
   const { read, size } = typeof source === 'number' ? fromDescriptor(source, file) : fromBytes(source);
   const notAnArray = (what: string) =>
     new ArrayFileError(
       'NOT_AN_ARRAY_FILE',
       file,
-      `${what}; save the array with numpy.save(), or pass a raw file and state its type`,
+      `${what}; save the array with numpy.save(), or state the type of a file without a header`,
     );
   const truncated = (what: string) =>
     new ArrayFileError('TRUNCATED_ARRAY_FILE', file, `${what}; was the file copied completely? Save it again`);
@@ -136,7 +153,7 @@ export function readNpyLayout(source: number | Uint8Array, file: string): ArrayL
   for (const key of ['descr', 'fortran_order', 'shape']) {
     if (!value.has(key)) throw notAnArray(`the header lacks '${key}'`);
   }
-  const dtype = dtypeOf(value.get('descr')!, file);
+  const { dtype, numpyType } = dtypeOf(value.get('descr')!, file);
   const { shape, length, byteLength } = shapeOf(value.get('shape')!, dtype, notAnArray);
   const fortran = value.get('fortran_order');
   if (typeof fortran !== 'boolean') throw notAnArray("the header's 'fortran_order' is neither True nor False");
@@ -156,13 +173,21 @@ export function readNpyLayout(source: number | Uint8Array, file: string): ArrayL
       `shape (${shape.join(', ')}) of ${dtype} needs ${byteLength} bytes after the header, and the file has ${there}`,
     );
   }
-  return { dtype, typedArrayName: dtypes[dtype].typedArrayName, shape, length, dataOffset, byteLength };
+  if (there > byteLength && !allowTrailingBytes) {
+    throw new ArrayFileError(
+      'TRAILING_BYTES',
+      file,
+      `${there - byteLength} bytes follow the ${byteLength} of shape (${shape.join(', ')}) of ${dtype}; was another array appended, ` +
+        'or the file overwritten in part? Save the array alone',
+    );
+  }
+  return { dtype, numpyType, typedArrayName: dtypes[dtype].typedArrayName, shape, length, dataOffset, byteLength };
 }
 
 /** The layout of a file without a header, all of whose bytes are elements of the stated type. */
 export function rawLayout(source: number | Uint8Array, dtype: Dtype, file: string): ArrayLayout {
   const { size } = typeof source === 'number' ? fromDescriptor(source, file) : fromBytes(source);
-  const { bytes, typedArrayName } = dtypes[dtype];
+  const { bytes, typedArrayName, numpyType } = dtypes[dtype];
   if (size % bytes !== 0) {
     throw new ArrayFileError(
       'TRUNCATED_ARRAY_FILE',
@@ -171,11 +196,15 @@ export function rawLayout(source: number | Uint8Array, dtype: Dtype, file: strin
     );
   }
   const length = size / bytes;
-  return { dtype, typedArrayName, shape: [length], length, dataOffset: 0, byteLength: size };
+  return { dtype, numpyType, typedArrayName, shape: [length], length, dataOffset: 0, byteLength: size };
 }
 
 /** The header of a `.npy` file. The elements that follow it begin at a multiple of 64 bytes. */
-export function npyHeader(dtype: Dtype, shape: readonly number[]): Uint8Array {
+export function npyHeader(
+  dtype: Dtype,
+  shape: readonly number[],
+  numpyType: NumpyType = dtypes[dtype]?.numpyType,
+): Uint8Array {
   if (!Object.hasOwn(dtypes, dtype)) throw new TypeError(`no such element type: ${dtype}`);
   let length = 1n;
   for (const extent of shape) {
@@ -190,7 +219,8 @@ export function npyHeader(dtype: Dtype, shape: readonly number[]): Uint8Array {
     throw new RangeError(`shape (${shape.join(', ')}) of ${dtype} is larger than any file`);
   }
   const extents = shape.length === 1 ? `${shape[0]},` : shape.join(', ');
-  const dictionary = `{'descr': '${dtypes[dtype].descr}', 'fortran_order': False, 'shape': (${extents}), }`;
+  const descr = numpyType === 'bool' ? '|b1' : dtypes[dtype].descr;
+  const dictionary = `{'descr': '${descr}', 'fortran_order': False, 'shape': (${extents}), }`;
   // At most 64 extents of 16 digits: it always fits the two length bytes of version 1, which every reader knows.
   const prefix = 10;
   const total = Math.ceil((prefix + dictionary.length + 1) / 64) * 64;
@@ -275,7 +305,7 @@ const byKindAndSize = new Map<string, Dtype>([
   ['f8', 'f64'],
 ]);
 
-function dtypeOf(descr: PythonValue, file: string): Dtype {
+function dtypeOf(descr: PythonValue, file: string): { dtype: Dtype; numpyType: NumpyType } {
   const unsupported = (what: string, remedy: string) =>
     new ArrayFileError('UNSUPPORTED_ARRAY_FILE', file, `the elements are ${what}; ${remedy}`);
   if (Array.isArray(descr)) {
@@ -292,7 +322,9 @@ function dtypeOf(descr: PythonValue, file: string): Dtype {
   const [, order, kind, size] = match;
   const dtype = byKindAndSize.get(kind + size);
   if (dtype) {
-    if (dtypes[dtype].bytes === 1 || order === '<') return dtype;
+    if (dtypes[dtype].bytes === 1 || order === '<') {
+      return { dtype, numpyType: kind === 'b' ? 'bool' : dtypes[dtype].numpyType };
+    }
     if (order === '>') {
       throw unsupported(`big endian (${descr})`, `save them little endian: a.astype('<${kind}${size}')`);
     }

@@ -1,0 +1,20 @@
+/** Constructors of typed arrays, as programs name types of elements. */
+import { type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
+import { show } from './arguments.js';
+import { typeError } from './errors.js';
+
+export type ArrayType<T extends NumericArray> = {
+  new (length: number): T;
+  readonly BYTES_PER_ELEMENT: number;
+  readonly name: string;
+};
+
+export function elementOf(type: unknown): ElementType {
+  const name = typeof type === 'function' ? (type as { name?: unknown }).name : undefined;
+  const element = typeof name === 'string' ? elementTypeOf(name) : undefined;
+  if (element !== undefined) return element;
+  throw typeError(
+    'ARRAY_TYPE',
+    `${typeof name === 'string' && name !== '' ? name : show(type)} is no typed array that a space can hold; pass for example Float32Array`,
+  );
+}

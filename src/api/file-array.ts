@@ -1,0 +1,134 @@
+/** Arrays over files: what may be asked for, and the file that is opened for it. */
+import { closeSync, constants, fstatSync, openSync } from 'node:fs';
+import { bytesOf, constructorName, type ElementType } from '../core/elements.js';
+import type { OptionNames } from '../core/option-names.js';
+import { tryLockFile } from '../linux/file-io.js';
+import type { FileSource } from '../pager/protocol.js';
+import { checkFlag, checkName, checkOptions, checkSize } from './arguments.js';
+import { argumentError, OnememError, typeError } from './errors.js';
+import { checkLength } from './managed-array.js';
+
+/** How an array over a file may be used, whatever the file's form. */
+export interface FileUse {
+  /** Whether the array, not the file, may be written: each page is copied on its first write. */
+  readonly writable?: boolean;
+  /**
+   * Whether what the CPU and devices write is meant for the file: it is there after `flush()`, `free()` and the close of the space. The
+   * file must allow writing, and only one array of one program at a time may share it.
+   */
+  readonly shared?: boolean;
+  readonly name?: string;
+}
+
+export interface FileArrayOptions extends FileUse {
+  /** Where the elements begin in the file, in bytes. */
+  readonly byteOffset?: number;
+  /** Elements. The rest of the file unless said otherwise, which must be a whole number of them. */
+  readonly length?: number;
+}
+
+export const FILE_USE: OptionNames<FileUse> = { writable: true, shared: true, name: true };
+export const FILE_ARRAY_OPTIONS: OptionNames<FileArrayOptions> = { ...FILE_USE, byteOffset: true, length: true };
+
+/** What is asked for, checked and complete. */
+export interface CheckedUse {
+  readonly writable: boolean;
+  readonly shared: boolean;
+  readonly name: string;
+}
+
+export function checkUse<T extends FileUse>(what: string, path: string, options: T, names: OptionNames<T>): CheckedUse {
+  checkOptions(what, options, names);
+  const { shared = false, writable = shared, name = path } = options;
+  checkFlag('shared', shared);
+  checkFlag('writable', writable);
+  checkName('an array', name);
+  if (shared && !writable) {
+    throw typeError('SHARED_READ_ONLY', `array ${name} cannot be shared and not writable; leave out one of the two`);
+  }
+  return { shared, writable, name };
+}
+
+/** Opens the file, has `use` make something of it, and closes it again if that fails. */
+export function withFile<R>(path: string, shared: boolean, use: (fd: number, size: number) => R): R {
+  // A pipe that nobody writes must not stop the program before it can be refused.
+  const fd = shared ? openShared(path) : openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const stats = fstatSync(fd);
+    if (!stats.isFile()) {
+      throw typeError(
+        'FILE_KIND',
+        `${path} is no regular file; only of these can parts be read at any time, and again`,
+      );
+    }
+    return use(fd, stats.size);
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}
+
+/** The part of a file that becomes an array; without a length, the rest of it. */
+export function partOfFile(
+  { fd, path, size }: { readonly fd: number; readonly path: string; readonly size: number },
+  element: ElementType,
+  { shared, name }: CheckedUse,
+  { byteOffset = 0, length }: Pick<FileArrayOptions, 'byteOffset' | 'length'>,
+): { source: FileSource; length: number } {
+  checkSize('byteOffset', byteOffset, 0);
+  const elementBytes = bytesOf(element);
+  const there = size - byteOffset;
+  if (length === undefined && there === 0) {
+    const where = byteOffset === 0 ? 'is empty' : `ends at byte ${byteOffset}`;
+    throw argumentError('EMPTY_FILE', `${path} ${where}: there are no elements, and an array has one or more`);
+  }
+  if (length === undefined && there > 0 && there % elementBytes !== 0) {
+    const whole = Math.floor(there / elementBytes);
+    const from = byteOffset === 0 ? '' : ` from byte ${byteOffset} on`;
+    const remedy =
+      whole > 0
+        ? `state the right type, or \`length: ${whole}\` to leave the rest out`
+        : 'that is too short for one element';
+    throw argumentError(
+      'TRAILING_BYTES',
+      `${path} has ${there} bytes${from}, which are ${whole} elements of ${constructorName(element)} and ${there % elementBytes} bytes; ` +
+        `${remedy}`,
+    );
+  }
+  // A part that begins behind the end is too short for one element.
+  const count = length ?? Math.max(there / elementBytes, 1);
+  checkLength(`cannot allocate array ${name}`, count, elementBytes);
+  const need = byteOffset + count * elementBytes;
+  if (need > size) {
+    throw argumentError(
+      'FILE_TOO_SHORT',
+      `${path} has ${size} bytes; ${count} elements of ${elementBytes} bytes from byte ${byteOffset} on need ${need}`,
+    );
+  }
+  return { source: { fd, path, offset: byteOffset, bytes: count * elementBytes, shared }, length: count };
+}
+
+/** Opens a file that an array is to share, and keeps other arrays from sharing it, too. */
+function openShared(path: string): number {
+  let fd: number;
+  try {
+    fd = openSync(path, 'r+');
+  } catch (error) {
+    const { code = '' } = error as { code?: string };
+    if (!['EACCES', 'EPERM', 'EROFS', 'ETXTBSY', 'EISDIR'].includes(code)) throw error;
+    const message = `cannot share ${path}: it may not be written (${code}); allow that, or leave out \`shared\` for an array of your own`;
+    throw new OnememError('FILE_NOT_WRITABLE', message, { path, errno: code }, { cause: error });
+  }
+  try {
+    if (tryLockFile(fd)) return fd;
+    throw new OnememError(
+      'FILE_LOCKED',
+      `cannot share ${path}: another shared array has it, of this program or another one, whose changes and yours would overwrite each ` +
+        'other; free that one first, hand its handle to your other threads, or leave out `shared`',
+      { path },
+    );
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}

@@ -1,0 +1,188 @@
+/** NumPy's array files as arrays, and arrays as NumPy's files. */
+import { closeSync, constants, openSync, writeSync } from 'node:fs';
+import { bytesOf, type ElementType, type NumericArray } from '../core/elements.js';
+import type { OptionNames } from '../core/option-names.js';
+import { AtomicFile } from '../files/atomic-file.js';
+import { ArrayFileError, type Dtype, dtypes, type NumpyType, npyHeader, readNpyLayout } from '../files/npy.js';
+import { tryLockFile } from '../linux/file-io.js';
+import type { AddressSpace } from './address-space.js';
+import { checkFlag, checkOptions, isObject, isWhole, show } from './arguments.js';
+import { type ArrayRange, checkRange } from './array-part.js';
+import { type ArrayType, elementOf } from './array-type.js';
+import { argumentError, OnememError, typeError } from './errors.js';
+import { checkUse, FILE_USE, type FileUse, partOfFile, withFile } from './file-array.js';
+import { type FilePath, pathOf } from './file-path.js';
+import { ManagedArray, typeName } from './managed-array.js';
+
+export type { NumpyType };
+
+export interface OpenNpyOptions<T extends NumericArray = NumericArray> extends FileUse {
+  /** What the elements must be; a file of others is refused (ARRAY_TYPE). Whatever the file holds unless said otherwise. */
+  readonly type?: ArrayType<T>;
+  /** Whether something else may follow the array in the file. */
+  readonly allowTrailingBytes?: boolean;
+}
+
+/** An array over a `.npy` file, and what the file says about it. */
+export interface NpyArray<T extends NumericArray = NumericArray> {
+  readonly array: ManagedArray<T>;
+  /** The extents, as NumPy's `a.shape`: [] for a single number. */
+  readonly shape: readonly number[];
+  /** As NumPy's `a.dtype.name`; an array of 'bool' is one of bytes that are 0 or 1. */
+  readonly dtype: NumpyType;
+}
+
+export interface SaveNpyOptions {
+  /** The extents; one, of all elements, unless said otherwise. */
+  readonly shape?: readonly number[];
+  /** What NumPy is to call the elements: that of the array's type unless it is 'bool', for bytes that are 0 or 1. */
+  readonly dtype?: NumpyType;
+}
+
+const OPEN_NPY_OPTIONS: OptionNames<OpenNpyOptions> = { ...FILE_USE, type: true, allowTrailingBytes: true };
+const SAVE_NPY_OPTIONS: OptionNames<SaveNpyOptions> = { shape: true, dtype: true };
+
+export function openNpy<T extends NumericArray>(
+  space: AddressSpace,
+  file: FilePath,
+  options: OpenNpyOptions<T>,
+): NpyArray<T> {
+  const path = pathOf(file);
+  const use = checkUse('openNpy()', path, options, OPEN_NPY_OPTIONS);
+  const { type, allowTrailingBytes = false } = options;
+  checkFlag('allowTrailingBytes', allowTrailingBytes);
+  const wanted = type === undefined ? null : elementOf(type);
+  return withFile(path, use.shared, (fd, size) => {
+    const { dtype, numpyType, shape, length, dataOffset } = layoutOf(fd, path, allowTrailingBytes);
+    const element = wanted ?? dtype;
+    if (fileType(element) !== dtype) {
+      const held = dtypes[dtype].typedArrayName;
+      throw typeError('ARRAY_TYPE', `${path} holds ${numpyType}, which is ${held} and not ${type?.name}`);
+    }
+    if (length === 0) {
+      const what = `an array of shape (${shape.join(', ')}), which has no elements`;
+      throw argumentError('EMPTY_FILE', `${path} holds ${what}; an array of a space has one or more`);
+    }
+    const { source } = partOfFile({ fd, path, size }, element, use, { byteOffset: dataOffset, length });
+    const array = space.allocate(element, length, use.name, use.writable, source) as ManagedArray<T>;
+    return { array, shape: Object.freeze([...shape]), dtype: numpyType };
+  });
+}
+
+export async function saveNpy(
+  space: AddressSpace,
+  file: FilePath,
+  source: ManagedArray | ArrayRange,
+  options: SaveNpyOptions,
+): Promise<number> {
+  const path = pathOf(file);
+  const { array, begin, end } = rangeOf(space, source);
+  checkOptions('saveNpy()', options, SAVE_NPY_OPTIONS);
+  const type = fileType(array.type);
+  const header = npyHeader(type, shapeOf(options.shape, end - begin), numpyTypeOf(array, type, options.dtype));
+  refuseShared(path);
+  const made = create(path);
+  try {
+    writeSync(made.fd, header, 0, header.length, 0);
+    const bytes = (end - begin) * bytesOf(array.type);
+    const written = await array.writeTo(made.fd, { begin, end, position: header.length });
+    if (written !== bytes) {
+      throw new OnememError('FILE_IO', `cannot save ${path}: only ${written} of ${bytes} bytes could be written`, {
+        path,
+        bytes: written,
+      });
+    }
+    await made.commit();
+    return header.length + bytes;
+  } finally {
+    made.abort();
+  }
+}
+
+/** Files know fewer types than arrays. */
+function fileType(type: ElementType): Dtype {
+  return type === 'u8c' || type === 'bytes' ? 'u8' : type;
+}
+
+function layoutOf(fd: number, path: string, allowTrailingBytes: boolean): ReturnType<typeof readNpyLayout> {
+  try {
+    return readNpyLayout(fd, path, allowTrailingBytes);
+  } catch (error) {
+    if (!(error instanceof ArrayFileError)) throw error;
+    const remedy = error.code === 'TRAILING_BYTES' ? ', or say `allowTrailingBytes: true`' : '';
+    throw new OnememError(error.code, `${error.message}${remedy}`, { path }, { cause: error });
+  }
+}
+
+function rangeOf(space: AddressSpace, source: unknown): ArrayRange {
+  const range = source instanceof ManagedArray ? { array: source, begin: 0, end: source.length } : source;
+  if (!isObject(range) || !((range as ArrayRange).array instanceof ManagedArray)) {
+    throw typeError('ARRAY', `saveNpy() takes a managed array, or a range of one, not ${show(source)}`);
+  }
+  const { array, begin, end } = range as ArrayRange;
+  if (array.space !== space) {
+    throw typeError('FOREIGN_ARRAY', `array ${array.name} belongs to another space; call that one's saveNpy()`);
+  }
+  array.assertUsable('save');
+  checkRange(array, begin, end);
+  return { array, begin, end };
+}
+
+function shapeOf(shape: unknown, length: number): readonly number[] {
+  if (shape === undefined) return [length];
+  if (!Array.isArray(shape) || !shape.every((extent) => isWhole(extent, 0))) {
+    throw typeError('SHAPE', `a shape is an array of whole numbers such as [2, ${length}], not ${show(shape)}`);
+  }
+  const product = shape.reduce((all: number, extent: number) => all * extent, 1);
+  if (product === length && shape.length <= 64) return shape as number[];
+  const what = shape.length > 64 ? 'has more than 64 dimensions' : `has ${product} elements`;
+  throw argumentError('SHAPE', `shape (${shape.slice(0, 64).join(', ')}) ${what}, and ${length} are to be saved`);
+}
+
+function numpyTypeOf(array: ManagedArray, type: Dtype, wanted: unknown): NumpyType {
+  const own = dtypes[type].numpyType;
+  if (wanted === undefined || wanted === own) return own;
+  if (wanted === 'bool' && type === 'u8') return 'bool';
+  const possible = type === 'u8' ? "'uint8' and 'bool'" : `'${own}'`;
+  throw typeError(
+    'DTYPE',
+    `array ${array.name} of ${typeName(array)} can be saved as ${possible}, not as ${show(wanted)}: nothing is converted`,
+  );
+}
+
+/** What a shared array writes later would go to the file that has been replaced, and be lost with it. */
+function refuseShared(path: string): void {
+  let fd: number;
+  try {
+    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch {
+    // There is none, or it may not be read; what is wrong with that is found when it is replaced.
+    return;
+  }
+  try {
+    if (tryLockFile(fd)) return;
+  } catch {
+    // A file system without locks has no shared arrays either.
+    return;
+  } finally {
+    closeSync(fd);
+  }
+  throw new OnememError(
+    'FILE_LOCKED',
+    `cannot replace ${path}: a shared array has it, of this program or another one, whose changes would be lost with the old file; ` +
+      'flush and free that one first, or save to another file',
+    { path },
+  );
+}
+
+/** A failure names the file, and not the temporary one that stands for it. */
+function create(path: string): AtomicFile {
+  try {
+    return AtomicFile.create(path);
+  } catch (error) {
+    const { code = '', errno, message } = error as NodeJS.ErrnoException;
+    if (errno === undefined) throw new OnememError(code, message, { path }, { cause: error });
+    const why = code === 'ENOENT' ? 'there is no such folder' : `its folder does not allow it (${code})`;
+    throw new OnememError('FILE_NOT_WRITABLE', `cannot write ${path}: ${why}`, { path, errno: code }, { cause: error });
+  }
+}
