@@ -292,7 +292,8 @@ export class AddressSpace {
 
   /**
    * Writes an array, or a range of one, to a `.npy` file. A file of that name is replaced when all has been written, or stays as it was:
-   * whatever happens meanwhile, nobody sees a part. Its owner and mode are kept. Safe without privilege. Resolves with the bytes of
+   * whatever happens meanwhile, nobody sees a part. Its owner and mode are kept, or it
+   * is refused (FILE_OWNER, and HARD_LINKS for a file of several names). Safe without privilege. Resolves with the bytes of
    * the file when they are on the disk.
    */
   async saveNpy(file: FilePath, source: ManagedArray | ArrayRange, options: SaveNpyOptions = {}): Promise<number> {

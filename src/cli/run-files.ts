@@ -84,12 +84,14 @@ export function headerOf(type: Dtype, shape: readonly number[], raw: boolean): U
 }
 
 /** A failure names the result, and not the temporary file that stands for it. */
-function createFile(path: string): AtomicFile {
+function createFile({ parameter, path }: Result): AtomicFile {
   try {
     return AtomicFile.create(path);
   } catch (error) {
-    const { code, errno } = error as NodeJS.ErrnoException;
-    if (errno === undefined) throw error;
+    const { code = '', errno, message } = error as NodeJS.ErrnoException;
+    if (errno === undefined) {
+      throw new CommandError(code, `${message} (--save ${parameter}=FILE for an --inout)`, [], { cause: error });
+    }
     const problem = code === 'ENOENT' ? 'there is no such folder' : fileProblem(errno);
     throw new CommandError('RESULT_FILE', `cannot write ${path}: ${problem}`, [], { cause: error });
   }
@@ -103,7 +105,7 @@ export class ResultFiles {
 
   /** Before the work: a folder that cannot be written, or a full disk, is better known now. */
   create(result: Result): void {
-    const file = createFile(result.path);
+    const file = createFile(result);
     const twin = this.open.find((each) => each.file.path === file.path);
     this.open.push({ result, file });
     if (twin !== undefined) {

@@ -7,12 +7,15 @@ import {
   closeSync,
   constants,
   fchmodSync,
+  fchownSync,
+  fstatSync,
   fsync,
   lstatSync,
   openSync,
   readlinkSync,
   realpathSync,
   rename,
+  type Stats,
   statSync,
   unlinkSync,
 } from 'node:fs';
@@ -47,16 +50,18 @@ export class AtomicFile {
     const existing = statSync(path, { throwIfNoEntry: false });
     if (existing && !existing.isFile()) {
       const what = existing.isDirectory() ? 'a folder' : 'no regular file';
-      throw Object.assign(new Error(`${file} is ${what} and cannot be replaced by a result; name another file`), {
-        code: 'NOT_A_REGULAR_FILE',
-        path,
-      });
+      throw refusal('NOT_A_REGULAR_FILE', path, `${file} is ${what} and cannot be replaced by a result`);
+    }
+    if (existing && existing.nlink > 1) {
+      const what = `${existing.nlink} names (hard links), and only this one would have the result`;
+      throw refusal('HARD_LINKS', path, `${file} has ${what}`);
     }
     // A name may have 255 bytes; the longest character has four.
     const name = basename(path).slice(0, 50);
     const temporaryPath = join(dirname(path), `.${name}.${process.pid}-${randomBytes(6).toString('hex')}.onemem-tmp`);
     const flags = constants.O_CREAT | constants.O_EXCL | constants.O_RDWR | constants.O_NOFOLLOW;
-    const fd = openSync(temporaryPath, flags, 0o666);
+    // What replaces a file is never open to more than the file was.
+    const fd = openSync(temporaryPath, flags, existing ? 0o600 : 0o666);
     const result = new AtomicFile(path, temporaryPath, fd);
     unfinished.add(result);
     if (!exitListener) {
@@ -67,7 +72,9 @@ export class AtomicFile {
     }
     if (existing) {
       try {
-        fchmodSync(fd, existing.mode & 0o777);
+        keepOwner(fd, existing, path, file);
+        // After the owner, whose change takes some of these bits away.
+        fchmodSync(fd, existing.mode & 0o7777);
       } catch (error) {
         result.abort();
         throw error;
@@ -116,6 +123,28 @@ export class AtomicFile {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }
+  }
+}
+
+/** An error for users: the file cannot be replaced without a loss that they have not asked for. */
+function refusal(code: string, path: string, what: string): Error {
+  return Object.assign(new Error(`${what}; name another file`), { code, path });
+}
+
+function keepOwner(fd: number, { uid, gid }: Stats, path: string, file: string): void {
+  const made = fstatSync(fd);
+  if (made.uid === uid && made.gid === gid) return;
+  try {
+    fchownSync(fd, uid, gid);
+  } catch (error) {
+    // EINVAL: an owner from outside of this user namespace.
+    if (!['EPERM', 'EINVAL'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    const own = `user ${made.uid} of group ${made.gid}`;
+    throw refusal(
+      'FILE_OWNER',
+      path,
+      `${file} belongs to user ${uid} and group ${gid}, which ${own} cannot give a new file`,
+    );
   }
 }
 
