@@ -11,7 +11,14 @@ import { bundledMessage, sentinelFile } from '../linux/bundle.js';
 import { closeEventfd, createEventfd } from '../linux/eventfd.js';
 import { explainMissing, probeFeatures } from '../linux/features.js';
 import { PAGE_SIZE } from '../linux/memory.js';
-import { cgroupMemory, freeAddresses, systemMemory, threadExists, threadId } from '../linux/process.js';
+import {
+  cgroupMemory,
+  descriptorLimit,
+  freeAddresses,
+  systemMemory,
+  threadExists,
+  threadId,
+} from '../linux/process.js';
 import type { ManagerReady } from '../pager/manager.js';
 import {
   CONTROL_WORDS,
@@ -63,6 +70,9 @@ const DEFAULT_SPACE_BYTES = 2 ** 40;
 const HOST_SHARE = 0.7;
 /** A block for each of 15 threads that may fault at once without getting in each other's way, and one. */
 const LEAST_HOST_BYTES = 16 * BLOCK_BYTES;
+/** How many file descriptors a space takes at most while its modules are loaded, and for each of its devices. */
+const SPACE_DESCRIPTORS = 60;
+const DEVICE_DESCRIPTORS = 10;
 const MAX_DEVICES = 15;
 const MAX_UNITS = 64;
 
@@ -650,6 +660,14 @@ function memoryLimit(): number {
 
 /** Opens a space. Fails at once, with the remedy, where the machine does not allow page faults in user space. */
 export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpace> {
+  try {
+    return await open(options);
+  } catch (error) {
+    throw shortageError(error as Error);
+  }
+}
+
+async function open(options: SpaceOptions): Promise<AddressSpace> {
   if (PAGE_SIZE !== PAGE_BYTES) {
     throw new OnememError('PAGE_SIZE', `this kernel has pages of ${PAGE_SIZE} bytes; onemem works with ${PAGE_BYTES}`);
   }
@@ -707,11 +725,12 @@ export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpac
   const ready = await new Promise<ManagerReady>((resolve, reject) => {
     sentinel.once('message', resolve);
     sentinel.once('error', reject);
-  });
-  if ('error' in ready) {
+    sentinel.once('exit', (code) => reject(new Error(`the thread that watches the manager ended with code ${code}`)));
+  }).catch((error: Error) => error);
+  if (ready instanceof Error || 'error' in ready) {
     await sentinel.terminate();
     closeEventfd(wakeFd);
-    throw openingError(fromWire(ready.error));
+    throw openingError(ready instanceof Error ? ready : fromWire(ready.error));
   }
   const words = new Int32Array(control);
   const forget = watchExit({ control: words, wakeFd });
@@ -735,8 +754,25 @@ export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpac
 /** Whether a space has been opened in this thread. */
 let hasOpened = false;
 
+/** Descriptors can be missed wherever something is opened, be it a file that says how much memory there is. */
+function shortageError(error: Error): Error {
+  const { code, message: told } = error as { code?: string; message: string };
+  const [shortage] = /\bE[MN]FILE\b/.exec(`${code} ${told}`) ?? [];
+  if (shortage === undefined || code === 'DESCRIPTORS') return error;
+  const limit = descriptorLimit();
+  const whose =
+    shortage === 'EMFILE' ? `this process may have ${limit} of them (ulimit -n)` : 'the machine has no more';
+  const message =
+    `cannot open a space: no file descriptors are left (${shortage}): ${whose}, and a space takes up to ${SPACE_DESCRIPTORS} ` +
+    `while it opens, and ${DEVICE_DESCRIPTORS} for each device; close files, sockets or other spaces, or raise the limit`;
+  return new OnememError('DESCRIPTORS', message, { limit }, { cause: error });
+}
+
 /** A failure to open usually has a reason that `onemem doctor` names, with its remedy. */
 function openingError(error: Error): Error {
+  // What doctor would try out would fail of the same.
+  const shortage = shortageError(error);
+  if (shortage !== error) return shortage;
   if (hasOpened) {
     // The machine has what a space needs; only the addresses of other spaces can be in the way.
     if (!error.message.includes('EEXIST')) return error;

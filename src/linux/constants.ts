@@ -151,6 +151,7 @@ export const FUTEX_BITSET_MATCH_ANY = 0xffffffff;
 export const PR_SET_PDEATHSIG = 1;
 export const CLOCK_THREAD_CPUTIME_ID = 3;
 export const RUSAGE_THREAD = 1;
+export const RLIMIT_NOFILE = 7;
 export const RLIMIT_MEMLOCK = 8;
 export const RLIMIT_AS = 9;
 

@@ -1,6 +1,15 @@
 /** Processes, threads and their limits. */
 import { existsSync, readFileSync } from 'node:fs';
-import { ENOSYS, EPERM, ESRCH, PR_SET_PDEATHSIG, RLIMIT_AS, RLIMIT_MEMLOCK, SC_PAGESIZE } from './constants.js';
+import {
+  ENOSYS,
+  EPERM,
+  ESRCH,
+  PR_SET_PDEATHSIG,
+  RLIMIT_AS,
+  RLIMIT_MEMLOCK,
+  RLIMIT_NOFILE,
+  SC_PAGESIZE,
+} from './constants.js';
 import { check, SystemCallError } from './errors.js';
 import { closeDescriptor, errno, libc, SYSTEM_CALL } from './libc.js';
 import { scratch } from './native-buffer.js';
@@ -108,7 +117,16 @@ export function freeAddresses(): number {
 
 /** How much memory this process may lock; Infinity when there is no limit. */
 export function lockedMemoryLimit(): { soft: number; hard: number } {
-  check(libc.getrlimit(RLIMIT_MEMLOCK, scratch.address), 'getrlimit', { resource: 'RLIMIT_MEMLOCK' });
+  return limitOf(RLIMIT_MEMLOCK, 'RLIMIT_MEMLOCK');
+}
+
+/** How many descriptors this process may have. */
+export function descriptorLimit(): number {
+  return limitOf(RLIMIT_NOFILE, 'RLIMIT_NOFILE').soft;
+}
+
+function limitOf(number: number, resource: string): { soft: number; hard: number } {
+  check(libc.getrlimit(number, scratch.address), 'getrlimit', { resource });
   const limit = (offset: number): number => {
     const value = scratch.getU64(offset);
     return value >= 2 ** 63 ? Number.POSITIVE_INFINITY : value;

@@ -24,6 +24,7 @@ Atomics.store(control, Control.ManagerThread, threadId());
 const failing = process.env[FAILING_CALLS];
 if (failing !== undefined) failCalls(failing, control, Control.FailingCalls);
 let pager: Pager | null = null;
+let isUp = false;
 try {
   pager = new Pager(options);
 } catch (error) {
@@ -34,8 +35,10 @@ if (pager !== null) {
   const running = pager;
   Atomics.store(control, Control.State, SpaceState.Running);
   running.addDevices((failure) => {
-    if (failure === null) tell({ base: running.base, devices: running.deviceInfos, faultsBy: running.faultsBy });
-    else {
+    if (failure === null) {
+      isUp = true;
+      tell({ base: running.base, devices: running.deviceInfos, faultsBy: running.faultsBy });
+    } else {
       // Nothing may be left of a space that did not come up: its devices, its descriptors, its addresses.
       running.close(null, () => {
         munmap(running.base, options.bytes);
@@ -44,6 +47,15 @@ if (pager !== null) {
     }
   });
   // While the devices' processes start, there is nothing else to do.
-  if (options.devices.length > 0) warmUp();
-  await running.run();
+  try {
+    if (options.devices.length > 0) warmUp();
+    await running.run();
+  } catch (error) {
+    // As long as nobody has the space, whoever opens it can be told; afterwards a thread may wait in a fault.
+    if (isUp) throw error;
+    Atomics.store(control, Control.State, SpaceState.Closed);
+    running.abandon();
+    munmap(running.base, options.bytes);
+    tell({ error: toWire(error) });
+  }
 }

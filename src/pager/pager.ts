@@ -837,6 +837,12 @@ export class Pager {
     idle();
   }
 
+  /** Gives back what a space holds that does not come up. */
+  abandon(): void {
+    this.devices.close();
+    this.hostDriver.close();
+  }
+
   private shutDown(): void {
     this.clients.forgetEnded();
     this.notifiers.releaseAll();

@@ -7,7 +7,8 @@ import { writeSync } from 'node:fs';
 import { parentPort, Worker, workerData } from 'node:worker_threads';
 import { threadState } from '../linux/thread-state.js';
 import { CRASH_HEAP_MIB } from './crash.js';
-import { Control, type ManagerOptions, SpaceState } from './protocol.js';
+import type { ManagerReady } from './manager.js';
+import { Control, type ManagerOptions, SpaceState, type WireError } from './protocol.js';
 import { Stillness } from './stillness.js';
 
 const TICK_MS = 500;
@@ -24,7 +25,12 @@ const manager = new Worker(new URL('./manager.js', import.meta.url), {
   execArgv: [...options.nodeOptions],
   ...(options.crash === 'heap' ? { resourceLimits: { maxOldGenerationSizeMb: CRASH_HEAP_MIB } } : {}),
 });
-manager.on('message', (message) => parentPort?.postMessage(message));
+/** Whether the space is up. Before that no thread knows of it, so that none can wait in a fault, and the opener is told of a failure. */
+let isUp = false;
+manager.on('message', (message: ManagerReady) => {
+  isUp = true;
+  parentPort?.postMessage(message);
+});
 // Drivers, notifiers and the kernels of simulated devices run there. Standard output is the program's alone.
 manager.stdout.on('data', (text: Buffer) => process.stderr.write(text));
 
@@ -49,7 +55,11 @@ manager.on('exit', (code) => {
     if (problem !== '') tell(`failed while the space was being closed: ${problem}.`);
     return;
   }
-  endProcess(`ended${problem === '' ? ` with code ${code}` : `: ${problem}`}`);
+  const why = problem === '' ? ` with code ${code}` : `: ${problem}`;
+  if (isUp) endProcess(`ended${why}`);
+  const message = `cannot open a space: the memory manager ended before it was up${why}`;
+  const error: WireError = { name: 'OnememError', code: 'MANAGER_START', message, details: {} };
+  parentPort?.postMessage({ error } satisfies ManagerReady);
 });
 
 function tell(what: string): void {

@@ -126,9 +126,14 @@ export class ProcessDevice implements Driver {
     });
     for (const fd of [theirs, ...life.slice(1)]) closeDescriptor(fd);
     if (this.child.pid === undefined) {
+      // Node tells the reason later, when nobody waits for it any more.
+      this.child.once('error', () => undefined);
       this.socket.close();
       this.node.close();
-      throw new Error(`device ${options.name}: the process ${process.execPath} could not be started`);
+      throw new Error(
+        `device ${options.name}: the process ${process.execPath} could not be started; look whether the limit of processes (ulimit -u) or ` +
+          'of file descriptors (ulimit -n) is reached',
+      );
     }
     this.pid = this.child.pid;
     this.exited = new Promise((resolve) => this.child.once('exit', () => resolve()));
