@@ -1,6 +1,7 @@
 /** Faults that wait: what comes along with a page, with which right, and what is denied. */
+import { isFinal, lossIn, reasonOf } from './absence.js';
 import { add, addRun, clear, createMask, has, isEmpty, type Mask, next, remove, size, WORDS } from './mask.js';
-import { givesUp, migrate, type Outcome, plan, reasonOf, save, waitForMemory } from './moves.js';
+import { absentPages, givesUp, migrate, type Outcome, plan, save, waitForMemory } from './moves.js';
 import { ATTEMPTS, begin } from './operation.js';
 import { evictBlock, failsToLeave, reclaim } from './reclaim.js';
 import { serviceSharing } from './sharing.js';
@@ -24,11 +25,15 @@ import { type Block, isUnrestricted, type Mapping } from './va-block.js';
 /** One block in so many of a node's may be a guess, unless the policies say otherwise. */
 const READ_AHEAD_SHARE = 8;
 
+/** Each page that stands in where host memory is reached in place splits a mapping, of which the kernel allows 65,530. */
+const COVERED_PAGES = 8192;
+
 /** The request number of tasks that nobody waits for. */
 const NOBODY = 0;
 
 export function serviceFaults(state: State, block: Block, failure: Status): void {
   const count = block.mappings.length;
+  if (failure !== Status.Done) putFirst(block, block.spareOperation.urgentPage);
   for (let step = 0; step < count; step++) {
     const id = (block.turn + step) % count;
     const mapping = block.mappings[id];
@@ -46,6 +51,18 @@ export function serviceFaults(state: State, block: Block, failure: Status): void
   }
 }
 
+/** Whose page failed comes first: if others came between, none of them would ever hear of his own failure. */
+function putFirst(block: Block, page: number): void {
+  if (page === -1) return;
+  for (let id = 0; id < block.mappings.length; id++) {
+    const mapping = block.mappings[id];
+    if (mapping?.waiting !== true || !(has(mapping.waitingRead, page) || has(mapping.waitingWrite, page))) continue;
+    mapping.urgentPage = page;
+    block.turn = id;
+    return;
+  }
+}
+
 function serviceFault(
   state: State,
   block: Block,
@@ -56,10 +73,10 @@ function serviceFault(
 ): Outcome {
   const page = nextWaiting(mapping);
   endAhead(block, processor);
-  const write = has(mapping.waitingWrite, page);
+  const wanted = has(mapping.waitingWrite, page);
   if (processor.state !== 'alive') return dismiss(mapping, page);
   const base = block.index * PAGES_PER_BLOCK;
-  if (has(write ? mapping.writable : mapping.mapped, page)) {
+  if (has(wanted ? mapping.writable : mapping.mapped, page)) {
     state.commands.wake(processor.id, base + page, 1);
     return dismiss(mapping, page);
   }
@@ -67,16 +84,21 @@ function serviceFault(
   const narrow = failure !== Status.Done || block.attempts > 0;
   const ended = block.spareOperation;
   const own = narrow && has(ended.mask, page) && size(ended.mask) === 1;
-  const reason = stuck ? 'OUT_OF_MEMORY' : denial(block, processor.id, page, write, own ? failure : Status.Done);
+  const mine = own ? failure : Status.Done;
+  const reason = stuck ? 'OUT_OF_MEMORY' : denial(block, processor.id, page, wanted, mine);
   // A late read of freed memory on the host gives zeros, after a warning: it is a mistake, but harms nobody.
-  const late = reason === 'FREED' && processor.id === HOST && !write;
-  if (late) state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason);
-  else if (reason !== null) return deny(state, block, processor, mapping, page, write, reason);
-  if (write && has(block.guarded, page)) {
-    saveAround(state, block, page);
-    return 'blocked';
+  const late = reason === 'FREED' && processor.id === HOST && !wanted;
+  if (late) state.commands.deny(processor.id, base + page, wanted, mapping.urgentThread, reason, false);
+  else if (reason !== null) {
+    const spent = stuck || failsToLeave(state, block) || (block.attempts >= ATTEMPTS && !isFinal(mine));
+    return deny(state, block, processor, mapping, page, wanted, reason, spent);
   }
-  if (isRemote(block, processor.id)) return serviceSharing(state, block, processor, page, write);
+  let write = wanted;
+  if (write && has(block.guarded, page)) {
+    if (saveAround(state, block, page)) return 'blocked';
+    write = false;
+  }
+  if (isRemote(block, processor.id)) return serviceSharing(state, block, processor, page, write, narrow);
   // Of what is mostly read others keep their copies until somebody really writes.
   const { readMostly, pattern } = block.advice;
   const intent = !readMostly && declaredWrite(processor, base + page) && mayWrite(block, processor.id, page);
@@ -169,14 +191,18 @@ function excludeForbidden(block: Block, processor: number, access: Access, mask:
   }
 }
 
-/** Copies for clones are made by 64 KiB: who writes one page mostly writes its neighbours, too. */
-function saveAround(state: State, block: Block, page: number): void {
+/** Copies for clones are made by 64 KiB: who writes one page mostly writes its neighbours, too. False: the page must be fetched before. */
+function saveAround(state: State, block: Block, page: number): boolean {
   const group = state.needed;
+  const absent = state.maskA;
   clear(group);
   const first = page - (page % PAGES_PER_GROUP);
   addRun(group, first, PAGES_PER_GROUP);
-  for (let word = 0; word < WORDS; word++) group[word] &= block.guarded[word];
+  absentPages(state, block, group, absent);
+  if (has(absent, page)) return false;
+  for (let word = 0; word < WORDS; word++) group[word] &= block.guarded[word] & ~absent[word];
   save(state, block, group);
+  return true;
 }
 
 function mayWrite(block: Block, processor: number, page: number): boolean {
@@ -186,7 +212,7 @@ function mayWrite(block: Block, processor: number, page: number): boolean {
 
 function denial(block: Block, processor: number, page: number, write: boolean, failure: Status): DenyReason | null {
   if (!has(block.inside, page)) return 'OUTSIDE';
-  if (has(block.lost, page)) return 'LOST';
+  if (has(block.lost, page)) return lossIn(block, page);
   if (has(block.freed, page)) return 'FREED';
   if (!isUnrestricted(block)) {
     if (has(block.unreadable, page)) return 'NO_ACCESS';
@@ -209,29 +235,25 @@ function deny(
   page: number,
   write: boolean,
   reason: DenyReason,
+  stranded: boolean,
 ): Outcome {
   const base = block.index * PAGES_PER_BLOCK;
   processor.counters.denied++;
   if (processor.id === HOST) {
     block.attempts = 0;
-    state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason);
+    state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason, false);
     // Others may still wait to read what this one may not write.
     if (reason !== 'READ_ONLY') return dismiss(mapping, page);
     remove(mapping.waitingWrite, page);
     mapping.waiting = !(isEmpty(mapping.waitingRead) && isEmpty(mapping.waitingWrite));
     return 'done';
   }
-  if (isRemote(block, processor.id)) {
-    // There is no memory of its own at this address that could stand in: the pager takes the device for dead, as below.
-    block.attempts = 0;
-    state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason);
-    return dismiss(mapping, page);
-  }
-  if (block.attempts >= ATTEMPTS || failsToLeave(state, block)) reason = 'COPY_FAILED';
-  if (reason === 'OUT_OF_MEMORY' || reason === 'COPY_FAILED') {
+  if (isRemote(block, processor.id)) return coverInPlace(state, block, processor, mapping, page, write, reason);
+  if (stranded) {
     // Nothing can be moved for this device any more, not even a scratch page in: the pager takes it for dead.
+    if (reason !== 'OUT_OF_MEMORY') reason = 'COPY_FAILED';
     block.attempts = 0;
-    state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason);
+    state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason, true);
     return dismiss(mapping, page);
   }
   const mask = state.needed;
@@ -251,10 +273,42 @@ function deny(
   if (!has(residence.backed, page) && !reclaim(state, processor, 1, block)) {
     return waitForMemory(state, block, processor);
   }
-  state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason);
+  state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason, false);
   clear(mask);
   add(mask, page);
   plan.kind = 'scratch';
+  plan.processor = processor.id;
+  plan.access = Access.Write;
+  plan.map = true;
+  plan.urgentPage = page;
+  plan.exclusive = false;
+  plan.task = null;
+  begin(state, block, plan, mask);
+  return 'started';
+}
+
+/**
+ * Where host memory is reached in place the processor has none of its own that could stand in: its driver puts a page there that it keeps
+ * for itself. It stays until the block is remapped, which is before the next launch that uses it.
+ */
+function coverInPlace(
+  state: State,
+  block: Block,
+  processor: Processor,
+  mapping: Mapping,
+  page: number,
+  write: boolean,
+  reason: DenyReason,
+): Outcome {
+  const stranded = processor.coveredPages >= COVERED_PAGES;
+  block.attempts = 0;
+  const at = block.index * PAGES_PER_BLOCK + page;
+  state.commands.deny(processor.id, at, write, mapping.urgentThread, reason, stranded);
+  if (stranded) return dismiss(mapping, page);
+  const mask = state.needed;
+  clear(mask);
+  add(mask, page);
+  plan.kind = 'cover';
   plan.processor = processor.id;
   plan.access = Access.Write;
   plan.map = true;

@@ -9,6 +9,7 @@ import {
   processorOf,
   type Request,
   releaseBacking,
+  residenceOf,
   type State,
   unprotectAll,
 } from './state.js';
@@ -97,10 +98,14 @@ export class Launches {
       const { accessedBy, preferred } = block.advice;
       const advised = ((accessedBy >>> processor) & 1) !== 0 && preferred !== processor;
       const wanted = advised && !mayBeDenied(block);
-      if (wanted === isRemote(block, processor)) continue;
-      if (wanted && owner.remoteBlocks >= REMOTE_BLOCKS) continue;
-      if (wanted) owner.remoteBlocks++;
-      this.requests.addTask(block, request, createMask().fill(-1), wanted ? 'attach' : 'separate');
+      const inPlace = isRemote(block, processor);
+      const covered = inPlace && !isEmpty(residenceOf(state, block, processor).scratch);
+      if (wanted === inPlace && !covered) continue;
+      // What stood in for pages that an earlier launch was denied goes with the mapping.
+      if (inPlace) this.requests.addTask(block, request, createMask().fill(-1), 'separate');
+      if (!wanted || (!inPlace && owner.remoteBlocks >= REMOTE_BLOCKS)) continue;
+      owner.remoteBlocks++;
+      this.requests.addTask(block, request, createMask().fill(-1), 'attach');
     }
     this.requests.close(request);
   }
@@ -114,7 +119,7 @@ export class Launches {
       arguments: args,
       stage: 'emptying',
       outstanding: 1,
-      failure: owner?.state === 'alive' ? null : 'LOST',
+      failure: owner?.state === 'alive' ? null : 'DEVICE_LOST',
       blocks: [],
       held: [],
     };
@@ -168,7 +173,7 @@ export class Launches {
     for (const launch of this.launches.values()) {
       if (launch.owner !== processor) continue;
       if (launch.stage === 'running') this.endHolds(launch);
-      launch.failure ??= 'LOST';
+      launch.failure ??= 'DEVICE_LOST';
     }
   }
 
@@ -195,7 +200,7 @@ export class Launches {
   private advance(launch: Launch): void {
     const { owner } = launch;
     if (launch.outstanding > 0 || launch.stage === 'running') return;
-    if (owner === undefined || owner.state !== 'alive') launch.failure ??= 'LOST';
+    if (owner === undefined || owner.state !== 'alive') launch.failure ??= 'DEVICE_LOST';
     if (launch.stage === 'emptying' && owner !== undefined && launch.failure === null) {
       launch.stage = 'gathering';
       for (const { first, count, use } of launch.arguments) {

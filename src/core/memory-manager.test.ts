@@ -57,6 +57,10 @@ class Recorder implements Commands {
   remap(): Status {
     return Status.Done;
   }
+  cover(_token: number, processor: number, page: number): Status {
+    this.log.push(`${name(processor)} covers ${page}`);
+    return Status.Done;
+  }
   release(node: number, page: number, count: number): void {
     this.log.push(`${name(node)} release ${page}+${count}`);
   }
@@ -313,6 +317,28 @@ describe('MemoryManager', () => {
         'host gets 3+1 from dev2 as none, backed',
         'dev map 3+1 none>write',
       ]);
+    });
+
+    it('still does at addresses that were given back, until they are remapped', () => {
+      const range = advised(BLOCK);
+      event(() => manager.arrange(1, 1, [{ first: range.first, count: BLOCK }]));
+      fault(1, range.first, true);
+      event(() => manager.free(2, range.first, BLOCK));
+      // A late reader is given a page of its own, which is there until the block is remapped.
+      expect(fault(1, range.first, false)).toEqual([
+        `dev denied read ${range.first} FREED`,
+        `dev covers ${range.first}`,
+        `dev wake ${range.first}+1`,
+      ]);
+      expect(manager.recycle(range)).toBe(true);
+      let again = manager.allocate(BLOCK, { name: 'b', provided: false, writable: true }) as Range;
+      while (again.first !== range.first)
+        again = manager.allocate(BLOCK, { name: 'b', provided: false, writable: true }) as Range;
+      expect(manager.pages.isRemote(1, again.first)).toBe(true);
+      event(() => manager.arrange(3, 1, [{ first: again.first, count: BLOCK }]));
+      expect(manager.pages.isRemote(1, again.first)).toBe(false);
+      expect(fault(1, again.first, true)).toEqual([`dev gets ${again.first}+1 from zero as write`]);
+      checkInvariants(manager.state);
     });
 
     it('gets no more than 8,192 blocks, and has the others migrate', () => {
@@ -683,6 +709,35 @@ describe('MemoryManager', () => {
         'host release 16+16',
         'host gets 20+1 from zero as read',
       ]);
+    });
+
+    it('is told to each of two processors whose pages of one block cannot be had', () => {
+      allocate(10, { provided: true });
+      // What stands in comes from zero.
+      commands.transferStatus = (source) => (source === -2 ? Status.Pending : Status.Done);
+      fault(HOST, 3, false);
+      fault(1, 5, false);
+      const log: string[] = [];
+      for (let turn = 0; turn < 10 && commands.pending.length > 0; turn++)
+        log.push(...event(() => manager.transferred(commands.pending.pop() as number, Status.Refused)));
+      expect(log.filter((each) => each.includes('denied'))).toEqual([
+        'host denied read 3 ACCESS_REFUSED',
+        'dev denied read 5 ACCESS_REFUSED',
+      ]);
+    });
+
+    it('takes nothing from a clone when it was to be written: the writer alone is told', () => {
+      const first = allocate(10, { provided: true });
+      event(() => manager.guard(1, first, 10));
+      commands.transferStatus = () => Status.Refused;
+      expect(fault(HOST, 3, true)).toEqual([
+        'host gets 3+1 from provider as read',
+        'host release 3+1',
+        'host denied write 3 ACCESS_REFUSED',
+      ]);
+      expect(event(() => manager.acquire(2, HOST, 4, 1, Access.Write, false, true)).at(-1)).toBe(
+        'request 2 done, 0 ACCESS_REFUSED',
+      );
     });
 
     it('for good denies the access by its reason', () => {

@@ -99,7 +99,7 @@ export class MemoryManager {
     const block = state.va.block(index);
     if (block === undefined) {
       processor.counters.denied++;
-      state.commands.deny(id, page, write, thread, 'OUTSIDE');
+      state.commands.deny(id, page, write, thread, 'OUTSIDE', false);
       return;
     }
     const inBlock = page % PAGES_PER_BLOCK;

@@ -1,6 +1,8 @@
 /** Bringing pages to a processor and taking them away: what every task and every fault comes down to. */
+
+import { isFinal } from './absence.js';
 import { add, addRun, bitCount, clear, has, isEmpty, type Mask, next, WORDS } from './mask.js';
-import { ATTEMPTS, begin, isProvided, type OperationPlan } from './operation.js';
+import { ATTEMPTS, begin, type OperationPlan } from './operation.js';
 import { evictBlock, reclaim } from './reclaim.js';
 import {
   conflictsWithHold,
@@ -16,8 +18,8 @@ import {
   type State,
   somethingMoves,
 } from './state.js';
-import { Access, type DenyReason, HOST, PAGES_PER_BLOCK, Status } from './types.js';
-import { type Block, rareMask, type Task } from './va-block.js';
+import { Access, HOST, PAGES_PER_BLOCK, type Status } from './types.js';
+import { type Block, isProvided, rareMask, type Task } from './va-block.js';
 
 export const plan: OperationPlan = {
   kind: 'migrate',
@@ -143,6 +145,21 @@ export function present(block: Block, word: number): number {
   return block.inside[word] & ~(block.freed[word] | block.lost[word] | block.unreadable[word]);
 }
 
+/**
+ * Pages of the mask that have to come from their provider first. Whoever wants to write cloned pages has them fetched before they are saved
+ * for the clones: if they cannot be had he fails, and the clones have lost nothing.
+ */
+export function absentPages(state: State, block: Block, mask: Mask, result: Mask): void {
+  for (let word = 0; word < WORDS; word++) {
+    result[word] = block.range.provided ? mask[word] & ~(block.blank[word] | block.freed[word] | block.lost[word]) : 0;
+  }
+  for (let node = 0; node < block.residences.length; node++) {
+    const residence = block.residences[node];
+    if (residence === undefined || state.processors[node]?.gone === true) continue;
+    for (let word = 0; word < WORDS; word++) result[word] &= ~residence.resident[word];
+  }
+}
+
 /** Asks for copies of cloned pages that somebody is about to write. The block goes on when they have been made. */
 export function save(state: State, block: Block, mask: Mask): void {
   const base = block.index * PAGES_PER_BLOCK;
@@ -215,14 +232,5 @@ export function immediate(state: State, block: Block, task: Task, mask: Mask): O
 }
 
 export function givesUp(block: Block, failure: Status): boolean {
-  return failure >= Status.SourceChanged || block.attempts >= ATTEMPTS;
-}
-
-export function reasonOf(failure: number): DenyReason {
-  if (failure === Status.SourceChanged) return 'SOURCE_CHANGED';
-  if (failure === Status.ProviderFailed) return 'PROVIDER_FAILED';
-  if (failure === Status.Refused) return 'ACCESS_REFUSED';
-  if (failure === Status.SourceLost) return 'LOST';
-  if (failure === Status.SourceStarved) return 'OUT_OF_MEMORY';
-  return failure === Status.NoMemory ? 'OUT_OF_MEMORY' : 'COPY_FAILED';
+  return isFinal(failure) || block.attempts >= ATTEMPTS;
 }

@@ -38,6 +38,7 @@ function manage(status: (count: number) => Status) {
       return Status.Pending;
     },
     remap: () => Status.Done,
+    cover: () => Status.Done,
     release: () => undefined,
     wake: () => undefined,
     deny: () => expect.unreachable('nothing is denied here'),

@@ -3,7 +3,7 @@
  * still; copy moves runs; finalize makes each run visible at its new place, and only then forgets the old one. A run that
  * fails is left where it was. Every step is an entry point of its own, since any of them may have to wait for a device.
  */
-import { add, addRun, clear, has, isEmpty, type Mask, next, removeRun, WORDS } from './mask.js';
+import { add, addRun, clear, has, isEmpty, type Mask, next, remove, removeRun, size, WORDS } from './mask.js';
 import {
   classify,
   endToken,
@@ -32,7 +32,7 @@ import {
   SOURCE_ZERO,
   Status,
 } from './types.js';
-import { type Block, type Operation, type OperationKind, rareMask, type Task } from './va-block.js';
+import { type Block, isProvided, type Operation, type OperationKind, rareMask, type Task } from './va-block.js';
 
 /** Failed copies in a row before an access is denied, or a block is no victim any more. */
 export const ATTEMPTS = 8;
@@ -84,7 +84,7 @@ export function begin(state: State, block: Block, plan: OperationPlan, mask: Mas
   }
   // The count is held up by one while revocations are handed out, so that none of them ends the phase early.
   operation.outstanding = 1;
-  if (block.range.watchers > 0) announce(state, block, operation);
+  if (block.range.watchers > 0 && operation.kind !== 'cover') announce(state, block, operation);
   if (operation.kind === 'migrate') revokeOthers(state, block, operation);
   else if (operation.kind === 'evict') revokeWriters(state, block, operation);
   else if (operation.kind === 'zero' || operation.kind === 'drop') revokeAll(state, block, operation, Access.None);
@@ -92,6 +92,7 @@ export function begin(state: State, block: Block, plan: OperationPlan, mask: Mas
   else if (operation.kind === 'protect') revokeAll(state, block, operation, operation.access);
   else if (operation.kind === 'guard') revokeAll(state, block, operation, Access.Read);
   else if (operation.kind === 'attach' || operation.kind === 'separate') switchNode(state, block, operation);
+  else if (operation.kind === 'cover') cover(state, block, operation);
   operation.outstanding--;
   if (operation.outstanding === 0) startTransfers(state, block, operation);
 }
@@ -159,7 +160,46 @@ function finishSwitch(state: State, block: Block, { kind, processor }: Operation
   if (kind === 'separate') {
     block.remote &= ~(1 << processor);
     if (owner !== undefined) owner.remoteBlocks--;
+    const covered = block.residences[processor]?.scratch;
+    if (covered !== undefined) {
+      if (owner !== undefined) owner.coveredPages -= size(covered);
+      clear(covered);
+    }
   } else if (owner?.state !== 'dead') block.remote |= 1 << processor;
+}
+
+/** A page of the processor's own appears where it reaches host memory in place. */
+function cover(state: State, block: Block, operation: Operation): void {
+  const { processor, urgentPage } = operation;
+  if (state.processors[processor]?.state === 'dead') return;
+  const token = newToken(state, 'revoke', block, processor, 0, urgentPage, 1);
+  operation.outstanding++;
+  const status = state.commands.cover(token.id, processor, block.index * PAGES_PER_BLOCK + urgentPage);
+  if (status === Status.Pending) return;
+  endToken(state, token);
+  operation.outstanding--;
+  if (status !== Status.Done) operation.failure = status;
+}
+
+function finishCover(state: State, block: Block, operation: Operation): void {
+  const { processor, urgentPage, failure } = operation;
+  const owner = state.processors[processor];
+  if (owner === undefined || owner.state === 'dead') return;
+  const page = block.index * PAGES_PER_BLOCK + urgentPage;
+  const mapping = mappingOf(block, processor);
+  remove(mapping.waitingRead, urgentPage);
+  remove(mapping.waitingWrite, urgentPage);
+  mapping.waiting = !(isEmpty(mapping.waitingRead) && isEmpty(mapping.waitingWrite));
+  if (failure !== Status.Done) {
+    operation.failure = Status.Done;
+    state.commands.deny(processor, page, true, mapping.urgentThread, 'COPY_FAILED', true);
+    return;
+  }
+  owner.coveredPages++;
+  add(residenceOf(state, block, processor).scratch, urgentPage);
+  add(mapping.mapped, urgentPage);
+  add(mapping.writable, urgentPage);
+  state.commands.wake(processor, page, 1);
 }
 
 /**
@@ -391,11 +431,6 @@ function sourceOf(state: State, block: Block, operation: Operation, target: numb
   return provided ? SOURCE_PROVIDER : SOURCE_ZERO;
 }
 
-/** Whether a page that no node holds comes from its range's provider; otherwise it is zero. */
-export function isProvided(block: Block, page: number): boolean {
-  return block.range.provided && !has(block.blank, page) && !has(block.freed, page);
-}
-
 /** A transfer that was pending is through, well or not. */
 export function transferDone(state: State, token: Token, status: Status): void {
   const { block, source, first, count, processor } = token;
@@ -522,6 +557,7 @@ function finish(state: State, block: Block, operation: Operation): void {
   } else if (operation.kind === 'protect') finishProtect(block, operation);
   else if (operation.kind === 'guard') finishGuard(block, operation);
   else if (operation.kind === 'attach' || operation.kind === 'separate') finishSwitch(state, block, operation);
+  else if (operation.kind === 'cover') finishCover(state, block, operation);
   if (operation.announcedCount > 0) {
     const { announcedPage, announcedCount } = operation;
     operation.announcedCount = 0;

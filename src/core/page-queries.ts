@@ -1,10 +1,11 @@
 /** What is known of pages, for those who drive the manager: nothing here changes anything, and nothing faults. */
+
+import { firstLost, lossOf, sourceOf } from './absence.js';
 import { clear, createMask, has, next, nextAbsent } from './mask.js';
-import { isProvided } from './operation.js';
 import { isRemote, type State } from './state.js';
 import { Access, type DenyReason, HOST, PAGES_PER_BLOCK, PageState, type ProcessorId } from './types.js';
 import { dirtyRuns, type UsedPages, youngRuns } from './usage.js';
-import { changedPages } from './va-block.js';
+import { changedPages, isInherited, isProvided } from './va-block.js';
 
 export class PageQueries {
   constructor(private readonly state: State) {}
@@ -14,8 +15,19 @@ export class PageQueries {
     const block = this.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
     const range = this.state.va.rangeOfPage(page);
     if (block === undefined || range === undefined) return range?.provided === true;
-    const inBlock = page % PAGES_PER_BLOCK;
-    return isProvided(block, inBlock) && !has(block.dirty, inBlock) && !has(block.lost, inBlock);
+    return isInherited(block, page % PAGES_PER_BLOCK);
+  }
+
+  /** The page whose provider, or whose writer, gave the content of this one: another one's where it was cloned. */
+  originOf(page: number): number {
+    let origin = page;
+    for (let at = page; at !== -1; at = sourceOf(this.state, at)) origin = at;
+    return origin;
+  }
+
+  /** Why nobody can have the content of the page any more, wherever it would come from; null: as far as is known it can be had. */
+  lossOf(page: number): DenyReason | null {
+    return lossOf(this.state, page);
   }
 
   /** Whether something is under way in the page's block. */
@@ -103,17 +115,9 @@ export class PageQueries {
     return begin === -1 ? null : { first: begin, count: end - begin };
   }
 
-  /** The first page in [first, end) whose only copy was on a device that died, or -1. */
+  /** The first page in [first, end) whose content nobody can have any more, or -1. */
   firstLost(first: number, end: number): number {
-    for (let page = first; page < end; ) {
-      const index = Math.floor(page / PAGES_PER_BLOCK);
-      const base = index * PAGES_PER_BLOCK;
-      const block = this.state.va.blocks.get(index);
-      const found = block === undefined ? PAGES_PER_BLOCK : next(block.lost, page - base);
-      if (found < PAGES_PER_BLOCK) return base + found < end ? base + found : -1;
-      page = base + PAGES_PER_BLOCK;
-    }
-    return -1;
+    return firstLost(this.state, first, end);
   }
 
   /**
@@ -132,6 +136,7 @@ export class PageQueries {
         if (right === Access.None) flags[at] = PageState.NoAccess | PageState.ReadOnly;
         else if (right === Access.Read) flags[at] = PageState.ReadOnly;
       }
+      if (range?.derived === true && lossOf(state, page) !== null) flags[at] |= PageState.Lost;
       if (block === undefined) {
         if (range?.provided === true) flags[at] |= PageState.Provided;
         continue;

@@ -117,8 +117,8 @@ export class Requests {
     const atOnce = (request.hold ? 1 : BLOCKS_AT_ONCE) + guards;
     while (request.cursor < request.end && request.outstanding < atOnce) {
       if (request.kind === 'present' && state.processors[request.processor]?.state !== 'alive')
-        request.failure ??= 'LOST';
-      if (request.failure === 'LOST' || (request.hold && request.failure !== null)) {
+        request.failure ??= 'DEVICE_LOST';
+      if (request.failure === 'DEVICE_LOST' || (request.hold && request.failure !== null)) {
         request.cursor = request.end;
         break;
       }

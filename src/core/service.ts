@@ -1,12 +1,13 @@
 /** What a block does next: the tasks that were asked for, then the faults that wait, each as one operation at a time. */
 
+import { lose, reasonOf } from './absence.js';
 import { serviceFaults } from './faults.js';
 import { clear, isEmpty, WORDS } from './mask.js';
-import { givesUp, reasonOf } from './moves.js';
+import { givesUp } from './moves.js';
 import { ATTEMPTS } from './operation.js';
 import { relieve } from './reclaim.js';
 import { classify, onlyOn, type Processor, releaseBacking, residenceOf, type State } from './state.js';
-import { absence, doTask, own, pagesDone, protection, remoteness } from './tasks.js';
+import { absence, doTask, loss, own, pagesDone, protection, remoteness } from './tasks.js';
 import { Access, type DenyReason, HOST, Status } from './types.js';
 import type { Block, Operation, Task } from './va-block.js';
 
@@ -58,7 +59,7 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
       block.attempts = 0;
       failure = Status.Done;
     } else if (task.kind === 'present' && state.processors[task.processor]?.state !== 'alive') {
-      reason = 'LOST';
+      reason = 'DEVICE_LOST';
     } else {
       // Whoever holds pages uses them without faulting, and would find nothing where there is none.
       if (task.hold) reason = absence(block, task) ?? remoteness(block, task);
@@ -72,11 +73,13 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
         continue;
       }
       if (outcome === 'stuck') reason = 'OUT_OF_MEMORY';
+      else reason ??= loss(block, task);
     }
     block.tasks.splice(at, 1);
     // Now, while nothing is under way in the block.
     if (task.kind === 'own') own(state, block, task.mask, reason);
-    taskDone(task, reason === null ? pagesDone(state, block, task) : 0, reason);
+    const kept = reason === null || (task.kind === 'present' && !task.hold && reason !== 'DEVICE_LOST');
+    taskDone(task, kept ? pagesDone(state, block, task) : 0, reason);
   }
   serviceFaults(state, block, failure);
 }
@@ -95,7 +98,8 @@ export function loseNode(state: State, block: Block, processor: Processor): void
   if (residence === undefined || residence.backedCount === 0) return;
   const only = state.maskA;
   onlyOn(state, block, processor.id, residence.resident, only);
-  for (let word = 0; word < WORDS; word++) block.lost[word] |= only[word] & block.dirty[word] & ~block.freed[word];
+  for (let word = 0; word < WORDS; word++) only[word] &= block.dirty[word] & ~block.freed[word];
+  lose(block, only, 'LOST');
   releaseBacking(state, block, processor, residence.backed.slice());
   classify(state, block);
 }

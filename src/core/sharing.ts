@@ -74,13 +74,16 @@ export function serviceSharing(
   processor: Processor,
   page: number,
   write: boolean,
+  narrow: boolean,
 ): Outcome {
   const { resident } = residenceOf(state, block, HOST);
   const alone = holderOf(state, block, page, HOST) === -1;
   if (!has(resident, page) || (write && !alone)) {
     const { allowed } = state;
     clear(allowed);
-    addRun(allowed, page - (page % PAGES_PER_GROUP), PAGES_PER_GROUP);
+    // A page that came along may have been what failed.
+    if (narrow) add(allowed, page);
+    else addRun(allowed, page - (page % PAGES_PER_GROUP), PAGES_PER_GROUP);
     for (let word = 0; word < WORDS; word++) {
       allowed[word] &= present(block, word);
       if (write) allowed[word] &= ~(block.unwritable[word] | block.guarded[word]);

@@ -75,6 +75,8 @@ export interface Processor {
   aheadBlocks: number;
   /** Blocks in which it reaches host memory in place, and those that are being made so. */
   remoteBlocks: number;
+  /** Pages that stand in for denied ones in such blocks. */
+  coveredPages: number;
   readonly intents: Intent[];
   readonly scratchBlocks: Set<Block>;
   readonly slotThread: Int32Array;
@@ -215,6 +217,7 @@ export function createProcessor(state: State, id: ProcessorId, description: Proc
     pump: false,
     aheadBlocks: 0,
     remoteBlocks: 0,
+    coveredPages: 0,
     intents: [],
     scratchBlocks: new Set(),
     slotThread: new Int32Array(description.units).fill(-1),
@@ -448,9 +451,12 @@ export function releaseBacking(state: State, block: Block, processor: Processor,
   for (let id = 0; id < block.mappings.length; id++) {
     const mapping = block.mappings[id];
     if (mapping === undefined || nodeOf(block, id) !== processor.id) continue;
+    // What stands in for a page that is reached in place is not of this memory.
+    const covered = id === processor.id ? undefined : block.residences[id]?.scratch;
     for (let word = 0; word < WORDS; word++) {
-      mapping.mapped[word] &= ~going[word];
-      mapping.writable[word] &= ~going[word];
+      const kept = ~going[word] | (covered?.[word] ?? 0);
+      mapping.mapped[word] &= kept;
+      mapping.writable[word] &= kept;
     }
   }
   residence.backedCount -= count;

@@ -1,7 +1,18 @@
 /** What is asked of a block besides faults, each kind of task as the next operation that brings it nearer to its end. */
-import { add, has, isEmpty, type Mask, next, size, WORDS } from './mask.js';
-import { excludeScratch, immediate, isDone, migrate, type Outcome, plan, present, save, sendHome } from './moves.js';
-import { isProvided } from './operation.js';
+import { lose, lossIn, lossOf } from './absence.js';
+import { add, clear, createMask, isEmpty, type Mask, next, size, WORDS } from './mask.js';
+import {
+  absentPages,
+  excludeScratch,
+  immediate,
+  isDone,
+  migrate,
+  type Outcome,
+  plan,
+  present,
+  save,
+  sendHome,
+} from './moves.js';
 import { bringToShare, switchMemory } from './sharing.js';
 import {
   conflictsWithHold,
@@ -14,7 +25,7 @@ import {
   type State,
 } from './state.js';
 import { Access, type DenyReason, HOST, PAGES_PER_BLOCK } from './types.js';
-import { type Block, changedPages, type Operation, type Task } from './va-block.js';
+import { type Block, changedPages, isInherited, type Operation, type Task } from './va-block.js';
 
 /** No processor has this number: everybody's holds count. */
 const NOBODY_AT_ALL = -1;
@@ -31,6 +42,7 @@ export function doTask(state: State, block: Block, task: Task): Outcome {
   if (task.kind === 'attach' || task.kind === 'separate') return switchMemory(state, block, task);
   if (task.kind === 'protect' || task.kind === 'guard') return restrict(state, block, task);
   if (task.kind !== 'present' && task.kind !== 'own') return empty(state, block, task);
+  if (task.kind === 'own' && block.range.derived === true) loseInherited(state, block, task.mask);
   const outcome = bringPages(state, block, task);
   const request = state.requests.get(task.request);
   if (outcome === 'done' && task.hold && request !== undefined) {
@@ -47,12 +59,35 @@ export function doTask(state: State, block: Block, task: Task): Outcome {
 
 /** A single page that could not be filled is lost; of several nobody knows which one failed, and they are tried again. */
 export function own(state: State, block: Block, mask: Mask, failure: DenyReason | null): void {
-  const alone = failure !== null && size(mask) === 1;
   for (let page = next(mask, 0); page < PAGES_PER_BLOCK; page = next(mask, page + 1)) {
-    if (!isProvided(block, page) || has(block.dirty, page)) continue;
-    if (holderOf(state, block, page, -1) !== -1) add(block.dirty, page);
-    else if (alone) add(block.lost, page);
+    if (isInherited(block, page) && holderOf(state, block, page, -1) !== -1) add(block.dirty, page);
   }
+  if (failure === null || size(mask) > 1) return;
+  const page = next(mask, 0);
+  if (isInherited(block, page)) lose(block, mask, failure);
+}
+
+/** What a clone's source has lost, the clone that would have it for its own has lost, too. */
+function loseInherited(state: State, block: Block, mask: Mask): void {
+  const lost = createMask();
+  const base = block.index * PAGES_PER_BLOCK;
+  for (let page = next(mask, 0); page < PAGES_PER_BLOCK; page = next(mask, page + 1)) {
+    const reason = isInherited(block, page) ? lossOf(state, base + page) : null;
+    if (reason === null) continue;
+    clear(lost);
+    add(lost, page);
+    lose(block, lost, reason);
+  }
+}
+
+/** Why pages of the task are not there though it is through: lost ones keep no task from its end. */
+export function loss(block: Block, { kind, mask }: Task): DenyReason | null {
+  if (kind !== 'present') return null;
+  for (let word = 0; word < WORDS; word++) {
+    const bits = mask[word] & block.lost[word];
+    if (bits !== 0) return lossIn(block, word * 32 + 31 - Math.clz32(bits & -bits));
+  }
+  return null;
 }
 
 /** Pages of the task that are as it asked; lost and freed ones are not, though they keep no task but a hold from its end. */
@@ -79,6 +114,8 @@ function bringPages(state: State, block: Block, task: Task): Outcome {
     }
     excludeScratch(block, processor.id, allowed);
     if (!isEmpty(guarded)) {
+      absentPages(state, block, guarded, allowed);
+      if (!isEmpty(allowed)) return migrate(state, block, processor, Access.Read, task.map, allowed, -1, task);
       save(state, block, guarded);
       return 'blocked';
     }
@@ -102,14 +139,15 @@ function bringPages(state: State, block: Block, task: Task): Outcome {
 }
 
 export function absence(block: Block, { mask, access, processor }: Task): DenyReason | null {
-  let lost = 0;
+  let lost = -1;
   let pinned = 0;
   for (let word = 0; word < WORDS; word++) {
     if ((mask[word] & block.freed[word]) !== 0) return 'FREED';
-    lost |= mask[word] & block.lost[word];
+    const bits = mask[word] & block.lost[word];
+    if (bits !== 0 && lost === -1) lost = word * 32 + 31 - Math.clz32(bits & -bits);
     pinned |= mask[word] & block.pinned[word];
   }
-  if (lost !== 0) return 'LOST';
+  if (lost !== -1) return lossIn(block, lost);
   // To wait until the program unpins them could be for ever.
   if (pinned !== 0 && access === Access.Write && processor !== HOST) return 'PINNED';
   return protection(block, mask, access);
@@ -117,7 +155,7 @@ export function absence(block: Block, { mask, access, processor }: Task): DenyRe
 
 /** Whoever reaches host memory in place has no memory of its own to hold pages in, nor has one where something stands in for them. */
 export function remoteness(block: Block, { processor, mask }: Task): DenyReason | null {
-  if (isRemote(block, processor)) return 'OUT_OF_MEMORY';
+  if (isRemote(block, processor)) return 'IN_PLACE';
   const scratch = block.residences[processor]?.scratch;
   for (let word = 0; scratch !== undefined && word < WORDS; word++)
     if ((scratch[word] & mask[word]) !== 0) return 'OUT_OF_MEMORY';

@@ -25,7 +25,7 @@ export type InvalidationReason = 'unmap' | 'protect' | 'migrate' | 'discard' | '
 
 /**
  * The outcome of a command. Pending means that its token comes back later in an event. From SourceChanged on, trying again at
- * once would give the same.
+ * once would give the same: the content cannot be had where it comes from.
  */
 export const Status = {
   Done: 0,
@@ -38,6 +38,7 @@ export const Status = {
   Refused: 7,
   SourceLost: 8,
   SourceStarved: 9,
+  SourceFailed: 10,
 } as const;
 export type Status = (typeof Status)[keyof typeof Status];
 
@@ -55,7 +56,12 @@ export const HOST = 0;
 /** Why an access was denied. */
 export type DenyReason =
   | 'FREED'
+  /** The only copy was on a device that died. */
   | 'LOST'
+  /** The processor that the pages should go to has died, or leaves. */
+  | 'DEVICE_LOST'
+  /** The processor reaches host memory in place there, and has none of its own that could be held. */
+  | 'IN_PLACE'
   | 'READ_ONLY'
   /** Protected against all access. */
   | 'NO_ACCESS'
@@ -118,12 +124,27 @@ export interface Commands {
   ): Status;
   /** Has the processor, no thread of which runs, reach host memory at a block's addresses (`on`), or its own memory again. */
   remap(token: number, processor: ProcessorId, page: number, on: boolean): Status;
+  /**
+   * Where the processor reaches host memory in place: has it find a page of its own instead, that nobody else sees, until the block is
+   * remapped. Failed: it cannot.
+   */
+  cover(token: number, processor: ProcessorId, page: number): Status;
   /** Gives the memory of pages back, and with it every mapping of them. Never called before its content is safe elsewhere. */
   release(node: NodeId, page: number, count: number, frame: number): void;
   /** Wakes threads that may still wait for pages which are mapped by now. */
   wake(processor: ProcessorId, page: number, count: number): void;
-  /** An access that cannot be allowed. On a device the thread goes on with a scratch page and its launch must fail. */
-  deny(processor: ProcessorId, page: number, write: boolean, thread: number, reason: DenyReason): void;
+  /**
+   * An access that cannot be allowed. On a device the thread goes on with a page that stands in, and its launch must fail; if it is
+   * `stranded`, nothing can be moved for the device any more, not even that page: its threads wait for ever, and it must be ended.
+   */
+  deny(
+    processor: ProcessorId,
+    page: number,
+    write: boolean,
+    thread: number,
+    reason: DenyReason,
+    stranded: boolean,
+  ): void;
   /**
    * Copies of these pages are to be made for those who cloned them, since somebody wants to write them. The event `saved` follows;
    * until then they stay as they are. Nobody asks twice for the same page.

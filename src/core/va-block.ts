@@ -1,6 +1,6 @@
 /** The logical page table: what the manager knows about the 512 pages of one block. It is the one truth; drivers shadow it. */
-import { addRun, createMask, type Mask } from './mask.js';
-import { Access, type Advice, NO_ADVICE, PAGES_PER_BLOCK } from './types.js';
+import { addRun, createMask, has, type Mask } from './mask.js';
+import { Access, type Advice, type DenyReason, NO_ADVICE, PAGES_PER_BLOCK } from './types.js';
 import type { Range } from './va-space.js';
 
 /** One memory node's share of a block. */
@@ -9,7 +9,10 @@ export interface Residence {
   readonly resident: Mask;
   /** The node has memory for the page, perhaps stale. */
   readonly backed: Mask;
-  /** Backed as scratch after a denied access: the content is nobody's. */
+  /**
+   * What stands in for pages after a denied access: backed pages whose content is nobody's, or, where the processor reaches host memory in
+   * place, pages that its driver keeps for itself.
+   */
   readonly scratch: Mask;
   backedCount: number;
   /** Frame of each page on a pooled node, -1 where there is none; null on an identity node. */
@@ -90,7 +93,8 @@ export type OperationKind =
   | 'protect'
   | 'guard'
   | 'attach'
-  | 'separate';
+  | 'separate'
+  | 'cover';
 
 /** The three-phase change that a block is going through. A block has one at a time; faults meanwhile are kept waiting. */
 export interface Operation {
@@ -129,8 +133,10 @@ export interface Block {
   readonly inside: Mask;
   /** The content differs from what the provider, or zero, would give. */
   readonly dirty: Mask;
-  /** The only copy was on a device that died. */
+  /** Nobody has the content any more: the only copy was on a device that died, or a clone's source could not be had when it was overwritten. */
   readonly lost: Mask;
+  /** Why, where it was for another reason than a device's death; null: nowhere. */
+  losses: Map<number, DenyReason> | null;
   readonly freed: Mask;
   /** Protected: nobody may read, or nobody may write. What may not be read may not be written either. */
   unreadable: Mask;
@@ -202,6 +208,25 @@ export function createBlock(index: number, range: Range): Block {
   return block;
 }
 
+/**
+ * The same addresses as another range's. Which memory processors find there only a remap changes: those that reach host memory in place
+ * do so until then, and find what stands in for pages that they were denied.
+ */
+export function createBlockAfter({ index, remote, residences }: Block, range: Range): Block {
+  const block = createBlock(index, range);
+  block.remote = remote;
+  for (let id = 0; remote >>> id !== 0; id++) {
+    const covered = residences[id]?.scratch;
+    if (((remote >>> id) & 1) === 0 || covered === undefined) continue;
+    const residence = createResidence(false);
+    const mapping = createMapping();
+    for (const mask of [residence.scratch, mapping.mapped, mapping.writable]) mask.set(covered);
+    block.residences[id] = residence;
+    block.mappings[id] = mapping;
+  }
+  return block;
+}
+
 function emptyBlock(index: number, range: Range, inside: Mask): Block {
   return {
     index,
@@ -209,6 +234,7 @@ function emptyBlock(index: number, range: Range, inside: Mask): Block {
     inside,
     dirty: createMask(),
     lost: createMask(),
+    losses: null,
     freed: createMask(),
     unreadable: NO_PAGES,
     unwritable: NO_PAGES,
@@ -251,6 +277,16 @@ function emptyBlock(index: number, range: Range, inside: Mask): Block {
     evictFailures: 0,
     evictEffort: 0,
   };
+}
+
+/** Whether a page that no node holds comes from its range's provider; otherwise it is zero. */
+export function isProvided(block: Block, page: number): boolean {
+  return block.range.provided && !has(block.blank, page) && !has(block.freed, page);
+}
+
+/** Whether the page's content is what its provider gives: nobody has written, emptied, freed or lost it. */
+export function isInherited(block: Block, page: number): boolean {
+  return isProvided(block, page) && !has(block.dirty, page) && !has(block.lost, page);
 }
 
 /** Writes into `result` the pages of `mask` that differ from what their provider would give, and can be had. */

@@ -5,7 +5,7 @@
 
 import { Intervals } from './intervals.js';
 import { Access, type Advice, NO_ADVICE, PAGES_PER_BLOCK } from './types.js';
-import { type Block, createBlock } from './va-block.js';
+import { type Block, createBlock, createBlockAfter } from './va-block.js';
 
 /** What fills pages that no node holds. */
 export interface RangeOptions {
@@ -31,6 +31,8 @@ export interface Range extends RangeOptions {
   readonly protection: Intervals<Access>;
   /** Pages of the range that were cloned before they were touched. */
   readonly guards: Intervals<boolean>;
+  /** The range that each page is cloned from, at the same place of it; null: from none. */
+  readonly sources: Intervals<Range | null>;
   /** What was said about the use of its pages; the same for all pages of a block. */
   readonly advice: Intervals<Advice>;
   /** Processors whose launches used the pages since that was last asked, a bit each. */
@@ -74,13 +76,18 @@ export class VaSpace {
       reserved,
       protection: new Intervals<Access>(options.writable ? Access.Write : Access.Read),
       guards: new Intervals<boolean>(false),
+      sources: new Intervals<Range | null>(null),
       advice: new Intervals<Advice>(NO_ADVICE),
       users: new Intervals<number>(0),
       watchers: 0,
       freedPages: 0,
     };
     this.ranges.set(range.id, range);
-    for (let each = block; each < block + blocks; each++) this.owners.set(each, range);
+    for (let each = block; each < block + blocks; each++) {
+      this.owners.set(each, range);
+      const left = this.blocks.get(each);
+      if (left !== undefined) this.blocks.set(each, createBlockAfter(left, range));
+    }
     return range;
   }
 
@@ -91,7 +98,8 @@ export class VaSpace {
     const blocks = Math.ceil(range.reserved / PAGES_PER_BLOCK);
     for (let each = first; each < first + blocks; each++) {
       this.owners.delete(each);
-      this.blocks.delete(each);
+      // Which memory a processor finds at these addresses outlives the range.
+      if (this.blocks.get(each)?.remote === 0) this.blocks.delete(each);
     }
     this.returned.push({ first, blocks });
   }

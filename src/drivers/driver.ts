@@ -98,6 +98,12 @@ export interface Driver {
    * nothing of the block is in its own memory. Only where the description says `coherent`; `revoked` tells when it is done.
    */
   remap?(token: number, page: number, on: boolean): Status;
+  /**
+   * Has one page of such a block be the device's own, zeros that nobody else sees, until the block is remapped: an access to it was
+   * denied, and the thread that waits for it goes on there. Threads run meanwhile. `revoked` tells when it is done. Without this a device
+   * is lost that is denied what it reaches in place.
+   */
+  cover?(token: number, page: number): Status;
   release(page: number, count: number, frame: number): void;
   wake(page: number, count: number): void;
   /**

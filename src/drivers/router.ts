@@ -24,7 +24,14 @@ export interface ProviderPort {
 
 /** What the core tells the owner of the loop. */
 export interface Notices {
-  deny(processor: ProcessorId, page: number, write: boolean, thread: number, reason: DenyReason): void;
+  deny(
+    processor: ProcessorId,
+    page: number,
+    write: boolean,
+    thread: number,
+    reason: DenyReason,
+    stranded: boolean,
+  ): void;
   requestDone(request: number, pages: number, failure: DenyReason | null): void;
   drained(processor: ProcessorId): void;
   save(page: number, count: number): void;
@@ -86,6 +93,10 @@ export class Router implements Commands {
     return this.driver(processor).remap?.(token, page, on) ?? Status.Failed;
   }
 
+  cover(token: number, processor: ProcessorId, page: number): Status {
+    return this.driver(processor).cover?.(token, page) ?? Status.Failed;
+  }
+
   release(node: number, page: number, count: number, frame: number): void {
     this.driver(node).release(page, count, frame);
   }
@@ -94,8 +105,15 @@ export class Router implements Commands {
     this.driver(processor).wake(page, count);
   }
 
-  deny(processor: ProcessorId, page: number, write: boolean, thread: number, reason: DenyReason): void {
-    this.notices.deny(processor, page, write, thread, reason);
+  deny(
+    processor: ProcessorId,
+    page: number,
+    write: boolean,
+    thread: number,
+    reason: DenyReason,
+    stranded: boolean,
+  ): void {
+    this.notices.deny(processor, page, write, thread, reason, stranded);
   }
 
   requestDone(request: number, pages: number, failure: DenyReason | null): void {

@@ -85,9 +85,12 @@ export class Arrays {
     const record = this.usable(id, name, 'clone');
     const { range: source, pages, bytes, elementBytes } = record;
     const { first } = source;
-    const denial = this.hasFreed(record) ? 'FREED' : this.manager.pages.denial(first, pages, Access.Read, HOST);
+    const known = this.hasFreed(record) ? 'FREED' : this.manager.pages.denial(first, pages, Access.Read, HOST);
+    // A clone of what nobody has any more could never be read.
+    const lost = known === null ? this.manager.pages.firstLost(first, first + pages) : -1;
+    const denial = lost === -1 ? known : this.manager.pages.lossOf(lost);
     if (denial !== null) {
-      const { text, details } = this.placeOf(this.pageWith(denial, first, pages));
+      const { text, details } = this.placeOf(lost === -1 ? this.pageWith(denial, first, pages) : lost);
       const message = `cannot clone array ${name}: it contains ${text}, ${explainDenial(denial)}`;
       throw new RequestError(codeOfDenial(denial), message, details);
     }
@@ -260,17 +263,24 @@ export class Arrays {
 
   /** The first of these pages that a failure is about; simply the first where that cannot be told. */
   pageWith(failure: DenyReason, first: number, count: number): number {
+    const found = this.findDenied(failure, first, count);
+    return found === -1 ? first : found;
+  }
+
+  /** The first of these pages that a failure is about, as far as that can be told without asking for them; otherwise -1. */
+  findDenied(failure: DenyReason, first: number, count: number): number {
+    const { pages } = this.manager;
+    for (let lost = first; lost !== -1; ) {
+      lost = pages.firstLost(lost, first + count);
+      if (lost !== -1 && pages.lossOf(lost) === failure) return lost;
+      if (lost !== -1) lost++;
+    }
     const flag = flagOfDenial(failure);
-    if (flag === 0) return first;
+    if (flag === 0) return -1;
     const flags = new Uint8Array(count);
-    this.manager.pages.snapshot(first, new Uint32Array(count), new Uint32Array(count), flags);
-    return (
-      first +
-      Math.max(
-        flags.findIndex((each) => (each & flag) !== 0),
-        0,
-      )
-    );
+    pages.snapshot(first, new Uint32Array(count), new Uint32Array(count), flags);
+    const found = flags.findIndex((each) => (each & flag) !== 0);
+    return found === -1 ? -1 : first + found;
   }
 
   /** Whether an array ends at this byte of the space: what follows in its last page is nobody's. */
@@ -321,7 +331,11 @@ export class Arrays {
   }
 
   private providerFailure(reason: DenyReason, page: number): ReturnType<Providers['failureOf']> {
-    return reason === 'PROVIDER_FAILED' || reason === 'ACCESS_REFUSED' ? this.providers.failureOf(page) : null;
+    if (reason !== 'PROVIDER_FAILED' && reason !== 'ACCESS_REFUSED') return null;
+    // What a clone could not have its source's provider did not give.
+    const origin = this.manager.pages.originOf(page);
+    const failure = this.providers.failureOf(origin);
+    return failure === null ? null : { ...failure, page: failure.page - origin + page };
   }
 
   /** What has been freed cannot be freed again; a part of which something is left can. */
@@ -399,12 +413,10 @@ export class Arrays {
 }
 
 /** The bit of PageState that tells on which pages a denial was about; 0 where none does. */
-export function flagOfDenial(reason: DenyReason): number {
+function flagOfDenial(reason: DenyReason): number {
   switch (reason) {
     case 'FREED':
       return PageState.Freed;
-    case 'LOST':
-      return PageState.Lost;
     case 'NO_ACCESS':
       return PageState.NoAccess;
     case 'READ_ONLY':

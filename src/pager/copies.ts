@@ -175,7 +175,7 @@ export class Copies {
     const { source } = this;
     if (source.has(page, PageState.Freed)) return 'FREED';
     if (source.has(page, PageState.NoAccess)) return 'NO_ACCESS';
-    return source.has(page, PageState.Lost) ? 'LOST' : null;
+    return source.has(page, PageState.Lost) ? this.manager.pages.lossOf(page) : null;
   }
 
   /** The same for writing. What is lost can be written, as long as all of it is. */
@@ -191,7 +191,8 @@ export class Copies {
     const { at } = copy.order;
     if (this.refusalOfTarget(copy, page) !== null) return ABSENT;
     if (copy.viaHost) return HOST;
-    if (at !== null) return this.canAddress(at) ? at : HOST;
+    // Where the device reaches host memory in place, that is where it works.
+    if (at !== null) return this.canAddress(at) && !this.manager.pages.isRemote(at, page) ? at : HOST;
     return this.nodeAmong(this.target.nodesOf(page));
   }
 
@@ -352,7 +353,8 @@ export class Copies {
     this.release(copy);
     const gone = this.manager.state.processors[node] !== owner || owner?.state !== 'alive';
     const crowded = node !== HOST && copy.order.at === null && !copy.viaHost;
-    if (!(why === 'LOST' && gone) && !(crowded && (why === 'OUT_OF_MEMORY' || why === 'COPY_FAILED'))) {
+    const elsewhere = why === 'IN_PLACE' || (why === 'DEVICE_LOST' && gone);
+    if (!elsewhere && !(crowded && (why === 'OUT_OF_MEMORY' || why === 'COPY_FAILED'))) {
       const page = this.arrays.pageWith(why, first, count);
       this.end(copy, this.arrays.denialError(why, page, WHO, access === Access.Write));
       return;

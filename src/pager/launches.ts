@@ -7,7 +7,7 @@ import { Access, type DenyReason, PAGE_BYTES } from '../core/types.js';
 import type { Range } from '../core/va-space.js';
 import type { DriverLaunch, LaunchFailure } from '../drivers/driver.js';
 import { compileKernel, type KernelFunction, loadKernel } from '../drivers/kernel-loader.js';
-import { type Arrays, flagOfDenial } from './arrays.js';
+import type { Arrays } from './arrays.js';
 import type { CoreRequests } from './core-requests.js';
 import type { Device } from './devices.js';
 import type { StreamOperation, WireError } from './protocol.js';
@@ -289,7 +289,8 @@ export class Launches {
       return;
     }
     this.requests.expect(record.id, (_pages, failure) => {
-      if (failure !== null) {
+      if (failure === 'DEVICE_LOST') record.failure ??= lostError(device, record, device.reason);
+      else if (failure !== null) {
         const who = `kernel ${record.operation.kernelName}`;
         record.failure ??= this.arrays().denialError(failure, this.pageOf(args, failure), who);
       } else for (const { first, count, use } of args) if (use === 'out') this.restore(first, count);
@@ -365,13 +366,10 @@ export class Launches {
 
   /** A page of the arguments that the failure is about. */
   private pageOf(args: readonly NamedArgument[], failure: DenyReason): number {
-    const flag = flagOfDenial(failure);
-    for (const { first, count, use } of flag === 0 ? [] : args) {
+    for (const { first, count, use } of args) {
       if (use === 'in' && (failure === 'READ_ONLY' || failure === 'PINNED')) continue;
-      const flags = new Uint8Array(count);
-      this.manager.pages.snapshot(first, new Uint32Array(count), new Uint32Array(count), flags);
-      const at = flags.findIndex((each) => (each & flag) !== 0);
-      if (at !== -1) return first + at;
+      const page = this.arrays().findDenied(failure, first, count);
+      if (page !== -1) return page;
     }
     const first = args.map((each) => each.first);
     return this.arrays().failedLast(failure, first) ?? first[0] ?? 0;

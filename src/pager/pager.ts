@@ -189,6 +189,7 @@ export class Pager {
       () => this.manager,
       this.requests,
       {
+        pageBytes: PAGE_BYTES,
         copy: (page, count, target) => copyMemory(target, memory + page * PAGE_BYTES, count * PAGE_BYTES),
         zero: (count, target) => fillMemory(target, 0, count * PAGE_BYTES),
       },
@@ -718,8 +719,12 @@ export class Pager {
     this.requests.start(
       (request) => this.manager.acquire(request, id, firstPage, count, access, true, false, { exclusive }),
       (pages, failure) => {
-        const error = failure === null ? null : this.arrays.denialError(failure, firstPage, who);
-        done(error, pages * PAGE_BYTES, count);
+        if (failure === 'DEVICE_LOST') done(wireError(failure, `${who} was given up: ${this.devices.explainLoss(id)}`));
+        else {
+          const page = failure === null ? firstPage : this.arrays.pageWith(failure, firstPage, count);
+          const error = failure === null ? null : this.arrays.denialError(failure, page, who);
+          done(error, pages * PAGE_BYTES, count);
+        }
       },
     );
   }
@@ -731,7 +736,14 @@ export class Pager {
     return driver !== undefined && driver.description.frames === 'identity' ? driver.memory : 0;
   }
 
-  private denied(processor: number, page: number, write: boolean, thread: number, reason: DenyReason): void {
+  private denied(
+    processor: number,
+    page: number,
+    write: boolean,
+    thread: number,
+    reason: DenyReason,
+    stranded: boolean,
+  ): void {
     if (processor === HOST) {
       this.deniedHost(page, write, thread, reason);
       return;
@@ -739,10 +751,8 @@ export class Pager {
     const device = this.devices.get(processor);
     if (device === undefined) return;
     this.launches.denied(device, page, write, reason);
-    // Its pages cannot be moved any more, and its thread waits: the device is as good as dead, and must say so.
-    const hopeless =
-      reason === 'OUT_OF_MEMORY' || reason === 'COPY_FAILED' || this.manager.pages.isRemote(processor, page);
-    if (hopeless) this.devices.kill(processor, `a page that a kernel waited for cannot be had (${reason})`);
+    // Its thread waits for ever: the device is as good as dead, and must say so.
+    if (stranded) this.devices.kill(processor, `a page that a kernel waited for cannot be had (${reason})`);
   }
 
   private deniedHost(page: number, write: boolean, thread: number, reason: DenyReason): void {

@@ -50,10 +50,12 @@ export class Resizing {
     }
     record.resizing = true;
     record.wasResized = true;
+    // The page that is cleared behind the last element is the only one whose content matters.
+    const tail = range.first + Math.floor(Math.min(bytes, record.bytes) / PAGE_BYTES);
     const end = (to: ArrayRecord, failure: DenyReason | null): void => {
       record.resizing = false;
       if (failure === null) done({ id: to.range.id, firstPage: to.range.first, pages: to.pages }, null);
-      else done(null, this.arrays.denialError(failure, range.first, `a change of length of array ${name}`));
+      else done(null, this.arrays.denialError(failure, tail, `a change of length of array ${name}`));
     };
     try {
       if (bytes < record.bytes) this.shrink(record, bytes, (failure) => end(record, failure));

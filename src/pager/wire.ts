@@ -74,6 +74,10 @@ export function explainDenial(reason: DenyReason): string {
       return 'whose file has become shorter or cannot be read any more';
     case 'OUT_OF_MEMORY':
       return 'for which no memory is left: everything is pinned, held by launches, or not to be had again';
+    case 'DEVICE_LOST':
+      return 'which was on its way to a device that is gone';
+    case 'IN_PLACE':
+      return 'which the device reaches in place and cannot have in its own memory';
     case 'COPY_FAILED':
       return 'whose content could not be copied after several attempts';
   }

@@ -91,6 +91,9 @@ export class ModelDevice implements Driver {
   /** Blocks in which it reaches the host's memory, and switches that are under way. */
   readonly remote = new Set<number>();
   readonly remaps: { token: number; block: number; on: boolean }[] = [];
+  /** Pages of such blocks that are its own all the same, and those that are about to be. */
+  readonly covered = new Set<number>();
+  readonly covers: { token: number; page: number }[] = [];
   /** Its memory has died with it. */
   gone = false;
 
@@ -124,7 +127,7 @@ export class ModelDevice implements Driver {
 
   /** Whose memory a page of this device's addresses is in. */
   homeOf(page: number): ModelDevice {
-    return this.remote.has(Math.floor(page / PAGES_PER_BLOCK)) ? this.around.host : this;
+    return this.remote.has(Math.floor(page / PAGES_PER_BLOCK)) && !this.covered.has(page) ? this.around.host : this;
   }
 
   remap(token: number, page: number, on: boolean): Status {
@@ -144,7 +147,27 @@ export class ModelDevice implements Driver {
     return Status.Done;
   }
 
+  cover(token: number, page: number): Status {
+    this.around.trace(() => `  ${this.description.name}: page ${page} is covered`);
+    if (this.dead) return Status.Done;
+    if (!this.remote.has(Math.floor(page / PAGES_PER_BLOCK))) throw new Error(`page ${page} is not reached in place`);
+    if (this.around.random.chance(this.around.weather.later)) {
+      this.covers.push({ token, page });
+      return Status.Pending;
+    }
+    this.coverPage(page);
+    return Status.Done;
+  }
+
+  coverPage(page: number): void {
+    this.covered.add(page);
+    this.store(page, 0);
+    setBit(this.readable, page);
+    setBit(this.writable, page);
+  }
+
   switchBlock(block: number, on: boolean): void {
+    for (const page of this.covered) if (Math.floor(page / PAGES_PER_BLOCK) === block) this.covered.delete(page);
     if (on) this.remote.add(block);
     else this.remote.delete(block);
     this.readable.fill(0, block * (PAGES_PER_BLOCK / 32), (block + 1) * (PAGES_PER_BLOCK / 32));

@@ -198,7 +198,8 @@ export class World implements Surroundings {
     this.pieces = random.pick([1, 4, 12]);
     this.router = new Router(
       {
-        deny: (processor, page, write, _thread, reason) => this.deny(processor, page, write, reason),
+        deny: (processor, page, write, _thread, reason, stranded) =>
+          this.deny(processor, page, write, reason, stranded),
         requestDone: (request, pages, failure) => this.requestDone(request, pages, failure),
         drained: (processor) => this.drained(processor),
         save: (page, count) => {
@@ -225,6 +226,7 @@ export class World implements Surroundings {
       () => this.manager,
       this.cloneRequests,
       {
+        pageBytes: PAGE_BYTES,
         copy: (page, count, target) => this.copyHost(page, count, target),
         zero: (count, target) => this.zeroPages(count, target),
       },
@@ -269,6 +271,7 @@ export class World implements Surroundings {
     { name: 'zero', weight: 1, can: () => !this.closing && this.memories.length > 0, act: () => this.zero() },
     { name: 'prefetch', weight: 3, can: () => !this.closing && this.memories.length > 0, act: () => this.prefetch() },
     { name: 'advise', weight: 1, can: () => !this.closing && this.memories.length > 0, act: () => this.advise() },
+    { name: 'cover', weight: 6, can: () => this.modelWith('covers') !== null, act: () => this.endCover() },
     { name: 'remap', weight: 6, can: () => this.modelWith('remaps') !== null, act: () => this.endRemap() },
     { name: 'protect', weight: 1, can: () => !this.closing && this.memories.length > 0, act: () => this.protect() },
     {
@@ -404,7 +407,7 @@ export class World implements Surroundings {
       for (const thread of device.threads) {
         if (thread.page !== -1) list.push(`thread ${thread.id} of ${device.description.name} for page ${thread.page}`);
       }
-      if (device.revokes.length + device.pendingCopies.length + device.remaps.length > 0)
+      if (device.revokes.length + device.pendingCopies.length + device.remaps.length + device.covers.length > 0)
         list.push(`${device.description.name} has work left`);
     }
     if (this.manager.state.saves > 0) list.push(`${this.manager.state.saves} copies for clones`);
@@ -577,6 +580,7 @@ export class World implements Surroundings {
       device.die();
       for (const { token } of device.revokes.splice(0)) this.manager.revoked(token);
       for (const { token } of device.remaps.splice(0)) this.manager.revoked(token);
+      for (const { token } of device.covers.splice(0)) this.manager.revoked(token);
       for (const copy of device.pendingCopies.splice(0)) {
         device.abandon(copy);
         this.router.completed(copy.token, Status.Lost);
@@ -776,6 +780,14 @@ export class World implements Surroundings {
     this.manager.revoked(token);
   }
 
+  private endCover(): void {
+    const device = this.modelWith('covers') as ModelDevice;
+    const [{ token, page }] = device.covers.splice(this.random.below(device.covers.length), 1);
+    device.coverPage(page);
+    this.trace(() => `  page ${page} of ${device.description.name} is covered`);
+    this.manager.revoked(token);
+  }
+
   *models(): Iterable<ModelDevice> {
     for (const device of this.devices) if (device instanceof ModelDevice) yield device;
   }
@@ -835,8 +847,9 @@ export class World implements Surroundings {
 
   /** Where the content of a page of a clone comes from, or -1. */
   sourceOf(page: number): number {
-    const memory = this.memories.find(({ range }) => page >= range.first && page < range.first + range.pages);
-    return memory?.source == null ? -1 : page - memory.range.first + memory.source.range.first;
+    const range = this.manager.state.va.rangeOfPage(page);
+    const source = range?.sources.at(page - range.first) ?? null;
+    return range === undefined || source === null ? -1 : source.first + page - range.first;
   }
 
   private hasLostSource(page: number): boolean {
@@ -1089,7 +1102,7 @@ export class World implements Surroundings {
       if (there) this.manager.launchBegin(id, processor, args);
       else {
         this.requests.delete(id);
-        this.startLaunch(launch, 'LOST');
+        this.startLaunch(launch, 'DEVICE_LOST');
       }
     });
     this.manager.arrange(request, processor, args);
@@ -1320,16 +1333,13 @@ export class World implements Surroundings {
     this.manager.fault(id, page, write, thread.id);
   }
 
-  private deny(id: ProcessorId, page: number, write: boolean, reason: DenyReason): void {
-    this.trace(() => `  denied to ${id}: page ${page}, ${reason}`);
+  private deny(id: ProcessorId, page: number, write: boolean, reason: DenyReason, stranded: boolean): void {
+    this.trace(() => `  denied to ${id}: page ${page}, ${reason}${stranded ? ', for ever' : ''}`);
     const device = this.devices[id] as ModelDevice;
     const late = id === HOST && reason === 'FREED' && !write;
     this.checkReason(reason, page, id);
     if (late) return;
-    if (
-      id !== HOST &&
-      (reason === 'OUT_OF_MEMORY' || reason === 'COPY_FAILED' || this.manager.pages.isRemote(id, page))
-    ) {
+    if (stranded) {
       this.condemned.add(id);
       return;
     }
@@ -1373,7 +1383,7 @@ export class World implements Surroundings {
 
   // --- what takes time -------------------------------------------------------------------------------------------
 
-  private modelWith(list: 'revokes' | 'pendingCopies' | 'remaps'): ModelDevice | null {
+  private modelWith(list: 'revokes' | 'pendingCopies' | 'remaps' | 'covers'): ModelDevice | null {
     for (const device of this.devices) if (device instanceof ModelDevice && device[list].length > 0) return device;
     return null;
   }

@@ -1,7 +1,16 @@
 /** The control thread of a device's process. It answers the manager at once, since it touches no managed memory. */
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { BLOCK_BYTES, PAGE_BYTES } from '../../core/types.js';
-import { MADV_DONTNEED, MAP_FIXED, MAP_NORESERVE, MAP_SHARED, PROT_READ, PROT_WRITE } from '../../linux/constants.js';
+import {
+  MADV_DONTNEED,
+  MAP_ANONYMOUS,
+  MAP_FIXED,
+  MAP_NORESERVE,
+  MAP_PRIVATE,
+  MAP_SHARED,
+  PROT_READ,
+  PROT_WRITE,
+} from '../../linux/constants.js';
 import { madvise, mmap } from '../../linux/memory.js';
 import { threadId } from '../../linux/process.js';
 import { MessageSocket } from '../../linux/socket.js';
@@ -75,6 +84,15 @@ function remap(page: number, file: number): void {
   faults.register(address, BLOCK_BYTES, FAULT_MODES);
 }
 
+/** Units run meanwhile, and find the old page or the new one, whose content means nothing. */
+function cover(page: number): void {
+  mmap(PAGE_BYTES, {
+    address: base + page * PAGE_BYTES,
+    protection: PROT_READ | PROT_WRITE,
+    flags: MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+  });
+}
+
 for (;;) {
   const message = socket.receive(true);
   if (message === null) continue;
@@ -85,6 +103,9 @@ for (;;) {
     socket.send(numberPacket(Packet.Zapped, readNumber(bytes, 0)), [], true);
   } else if (bytes[0] === Packet.Remap) {
     remap(readNumber(bytes, 1), readNumber(bytes, 2) === 1 ? hostMemory : memory);
+    socket.send(numberPacket(Packet.Zapped, readNumber(bytes, 0)), [], true);
+  } else if (bytes[0] === Packet.Cover) {
+    cover(readNumber(bytes, 1));
     socket.send(numberPacket(Packet.Zapped, readNumber(bytes, 0)), [], true);
   } else if (bytes[0] === Packet.Launch) {
     const launch = readJson<DriverLaunch>(bytes);

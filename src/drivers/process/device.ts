@@ -340,6 +340,10 @@ export class ProcessDevice implements Driver {
     return this.dead ? Status.Done : this.ask(token, numberPacket(Packet.Remap, token, page, on ? 1 : 0));
   }
 
+  cover(token: number, page: number): Status {
+    return this.dead ? Status.Done : this.ask(token, numberPacket(Packet.Cover, token, page));
+  }
+
   release(page: number, count: number): void {
     this.node.release(page, count);
   }

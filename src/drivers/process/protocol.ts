@@ -33,6 +33,8 @@ export const Packet = {
   Abort: 11,
   /** Device to manager: JSON of UnitEnd. */
   UnitEnded: 12,
+  /** Manager to device: have a page of its own where it reaches host memory. token, page. Zapped is the answer. */
+  Cover: 13,
 } as const;
 
 export interface Hello {

@@ -1,0 +1,118 @@
+/** Devices that reach host memory in place (accessedBy): pages that cannot be had there end a launch, not the device. */
+import assert from 'node:assert/strict';
+import { rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { type AddressSpace, kernel, type ManagedArray, openSpace, u32 } from '../../src/index.js';
+import { failsWith, runTests, sameData, test } from '../harness/suite.js';
+
+const PAGE = 1024;
+const LENGTH = 256 * PAGE;
+const READABLE = LENGTH / 4;
+const path = `${tmpdir()}/onemem-in-place-${process.pid}.bin`;
+const device = { kind: 'process', memory: '64MiB' } as const;
+
+const increment = kernel({ x: u32.inout }, ({ x }, { begin, end }) => {
+  for (let i = begin; i < end; i++) x[i]++;
+});
+const read = kernel({ x: u32.in, result: u32.inout, at: u32 }, ({ x, result, at }) => {
+  result[0] = x[at];
+});
+/** Says that it only reads. */
+const overwrite = kernel({ x: u32.in, at: u32 }, ({ x, at }) => {
+  x[at] = 9;
+});
+
+function provided(space: AddressSpace, then: string): Promise<ManagedArray<Uint32Array>> {
+  const text = `export default ({ refuse, begin, values }) => { values.fill(5); if (begin >= ${READABLE}) { ${then} } }`;
+  return space.providedArray(Uint32Array, LENGTH, {
+    module: `data:text/javascript,${encodeURIComponent(text)}`,
+    name: 'x',
+  });
+}
+
+const unreadable: Record<string, (space: AddressSpace) => Promise<ManagedArray<Uint32Array>>> = {
+  ACCESS_REFUSED: (space) => provided(space, "refuse('no')"),
+  PROVIDER_FAILED: (space) => provided(space, "throw new Error('bad')"),
+  FILE_CHANGED: async (space) => {
+    writeFileSync(path, new Uint32Array(LENGTH).fill(5));
+    const x = space.fileArray(Uint32Array, path, { name: 'x' });
+    truncateSync(path, READABLE * 4);
+    return x;
+  },
+};
+
+for (const [code, make] of Object.entries(unreadable)) {
+  test(`a launch that touches what cannot be had in place fails with ${code}, and the device goes on`, async () => {
+    await using space = await openSpace({ devices: [device], checkInvariants: true });
+    const [gpu] = space.devices;
+    const result = space.array(Uint32Array, 1);
+    const x = await make(space);
+    x.advise({ accessedBy: gpu });
+    await gpu.run(read, { x, result, at: 0 }, { size: 1 });
+    assert.equal(x.attributes().runs[0].accessedBy[gpu.name], 'in place');
+    for (let round = 0; round < 3; round++) {
+      await failsWith(code, () => gpu.run(read, { x, result, at: LENGTH - 1 - round }, { size: 1 }));
+      await gpu.run(read, { x, result, at: round * PAGE }, { size: 1 });
+      assert.equal(result.data[0], 5);
+    }
+    assert.equal(x.attributes().runs[0].accessedBy[gpu.name], 'in place');
+    rmSync(path, { force: true });
+  });
+}
+
+test('a launch that writes in place what may only be read fails, and the device goes on', async () => {
+  await using space = await openSpace({ devices: [device], checkInvariants: true });
+  const [gpu] = space.devices;
+  writeFileSync(path, new Uint32Array(LENGTH).fill(5));
+  const x = space.fileArray(Uint32Array, path, { name: 'x' });
+  const result = space.array(Uint32Array, 1);
+  x.advise({ accessedBy: gpu });
+  await failsWith('ACCESS_DENIED', () => gpu.run(overwrite, { x, at: 7 }, { size: 1 }));
+  assert.ok(gpu.stats().alive, 'the device has died');
+  // What the kernel wrote where it must not is nowhere.
+  sameData(x.data, () => 5);
+  await gpu.run(read, { x, result, at: 7 }, { size: 1 });
+  assert.equal(result.data[0], 5);
+  rmSync(path, { force: true });
+});
+
+test('a device that dies takes nobody along who was to reach its pages in place', async () => {
+  for (const first of ['launch', 'kill']) {
+    await using space = await openSpace({ devices: [{ ...device, lossy: true }, device], checkInvariants: true });
+    const [lossy, healthy] = space.devices;
+    const x = space.array(Uint32Array, 1_000_000, { name: 'x' });
+    x.data.fill(1);
+    await lossy.run(increment, { x }, { size: x.length });
+    x.advise({ accessedBy: healthy });
+    if (first === 'kill') lossy.kill();
+    const launch = healthy.run(increment, { x }, { size: x.length });
+    if (first === 'launch') lossy.kill();
+    await failsWith('DATA_LOST', () => launch);
+    assert.ok(healthy.stats().alive, `${first} first: the healthy device is dead, too`);
+    const y = space.array(Uint32Array, PAGE);
+    await healthy.run(increment, { x: y }, { size: PAGE });
+    sameData(y.data, () => 1);
+  }
+}, 40);
+
+test('a copy made at a device that reaches an end of it in place works there', async () => {
+  await using space = await openSpace({ devices: [device], checkInvariants: true });
+  const [gpu] = space.devices;
+  const x = space.array(Uint32Array, 4096, { name: 'x' });
+  const y = space.array(Uint32Array, 4096, { name: 'y' });
+  x.data.forEach((_value, i, data) => {
+    data[i] = i;
+  });
+  y.data.fill(5);
+  x.advise({ accessedBy: gpu });
+  await gpu.run(increment, { x }, { size: x.length });
+  const stream = gpu.stream();
+  await stream.copy(x.range(0, 10), x.range(2000, 2010), { at: gpu }).synchronize();
+  sameData(x.data, (i) => (i < 10 ? 2001 + i : i + 1));
+  await stream.copy(y, x, { at: gpu }).synchronize();
+  sameData(y.data, (i) => (i < 10 ? 2001 + i : i + 1));
+  await stream.copy(x, new Uint32Array(4096).fill(8), { at: gpu }).synchronize();
+  sameData(x.data, () => 8);
+});
+
+await runTests();

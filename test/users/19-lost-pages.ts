@@ -1,0 +1,103 @@
+/** Pages that were lost with a device: every call that needs their content says so, and no call says so of pages that are there. */
+import assert from 'node:assert/strict';
+import { closeSync, openSync } from 'node:fs';
+import { type AddressSpace, kernel, type ManagedArray, openSpace, u32 } from '../../src/index.js';
+import { failsWith, runTests, sameData, sleep, test } from '../harness/suite.js';
+
+const LENGTH = 200_000;
+
+const increment = kernel({ x: u32.inout }, ({ x }, { begin, end }) => {
+  for (let i = begin; i < end; i++) x[i]++;
+});
+
+async function killed(space: AddressSpace): Promise<void> {
+  space.devices[0].kill();
+  while (space.devices[0].stats().alive) await sleep(1);
+}
+
+/** An array that only the first device had, which is gone, and a clone that was made before. */
+async function withLost(
+  action: (space: AddressSpace, x: ManagedArray<Uint32Array>, clone: ManagedArray<Uint32Array>) => Promise<void>,
+): Promise<void> {
+  const device = { kind: 'process', memory: '8MiB' } as const;
+  await using space = await openSpace({ devices: [{ ...device, lossy: true }, device], checkInvariants: true });
+  const x = space.array(Uint32Array, LENGTH, { name: 'x' });
+  x.data.fill(1);
+  await space.devices[0].run(increment, { x }, { size: LENGTH });
+  const clone = await x.clone({ name: 'clone' });
+  await killed(space);
+  await action(space, x, clone);
+}
+
+test('every call that needs the content of lost pages says DATA_LOST, of an array and of its clone', () =>
+  withLost(async (space, x, clone) => {
+    const [, device] = space.devices;
+    const stream = device.stream();
+    const nowhere = openSync('/dev/null', 'w');
+    for (const array of [x, clone]) {
+      for (const begin of [
+        () => stream.prefetch(array.range(), device),
+        () => stream.prefetch(array.range(), 'host'),
+        () => stream.exclusive(array.range()),
+        () => stream.copy(new Uint32Array(LENGTH), array),
+      ]) {
+        await failsWith('DATA_LOST', () => begin().synchronize());
+        await stream.synchronize().catch(() => undefined);
+      }
+      await failsWith('DATA_LOST', () => array.pin());
+      await failsWith('DATA_LOST', () => array.clone());
+      await failsWith('DATA_LOST', () => array.writeTo(nowhere));
+      await failsWith('DATA_LOST', () => device.run(increment, { x: array }, { size: LENGTH }));
+    }
+    closeSync(nowhere);
+  }));
+
+test('residency() and pointerAttributes() know what a clone has lost with its source', () =>
+  withLost(async (space, _x, clone) => {
+    assert.deepEqual(
+      clone.residency().runs.map(({ begin, end, state }) => [begin, end, state]),
+      [[0, LENGTH, 'lost']],
+    );
+    assert.equal(space.pointerAttributes(clone.address)?.state, 'lost');
+  }));
+
+test('what needs no content goes through: rights, a new length, a discard, which heals', () =>
+  withLost(async (_space, x, clone) => {
+    await x.protect('read');
+    await x.protect('readwrite');
+    await x.resize(2 * LENGTH);
+    assert.equal(x.residency().runs[0].state, 'lost');
+    for (const array of [x, clone]) {
+      await array.discard();
+      sameData(array.data, () => 0);
+    }
+  }));
+
+for (const lossy of [false, true]) {
+  for (const what of ['prefetch', 'exclusive'] as const) {
+    test(`${what} to a ${lossy ? 'lossy ' : ''}device that is killed meanwhile says DEVICE_LOST, and nothing is lost`, async () => {
+      for (let round = 0; round < 4; round++) {
+        await using space = await openSpace({ devices: [{ kind: 'process', memory: '96MiB', lossy }] });
+        const [device] = space.devices;
+        const x = space.array(Uint32Array, 64 * 262_144, { name: 'x' });
+        x.data.fill(7);
+        const stream = device.stream();
+        const event = what === 'prefetch' ? stream.prefetch(x.range(), device) : stream.exclusive(x.range());
+        const ended = event.synchronize().then(
+          () => 'ok',
+          (error: { code: string }) => error.code,
+        );
+        await sleep(1 + 2 * round);
+        await killed(space);
+        const code = await ended;
+        assert.ok(code === 'DEVICE_LOST' || code === 'ok', `it says ${code}`);
+        // Exclusive pages that a lossy device had got by then are gone with it.
+        if (lossy && what === 'exclusive') continue;
+        assert.ok(x.residency().runs.every(({ state }) => state !== 'lost'));
+        sameData(x.data, () => 7);
+      }
+    }, 60);
+  }
+}
+
+await runTests();
