@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type AddressSpace, type Device, i32, kernel, type ManagedArray, openSpace } from '../../src/index.js';
-import { runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, runTests, sameData, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const BLOCK_ELEMENTS = (2 * MIB) / 4;
@@ -170,7 +170,7 @@ test('what is protected is denied to a device that was in place, by name, and it
   same(x.data, plusOne(plusOne(expected)));
 });
 
-test('a device in place that writes what may only be read fails its launch, and ends', async () => {
+test('a device in place that writes what may only be read fails its launch, and goes on', async () => {
   const path = join(mkdtempSync(join(tmpdir(), 'onemem-advice-')), 'words');
   const expected = pattern(BLOCK_ELEMENTS, 5);
   writeFileSync(path, expected);
@@ -181,12 +181,11 @@ test('a device in place that writes what may only be read fails its launch, and 
   const write = kernel({ x: i32.in }, ({ x }) => {
     (x as unknown as Int32Array)[7] = 1;
   });
-  await assert.rejects(device.run(write, { x }, { size: 1 }), (error: { code?: string; message: string }) => {
-    assert.equal(error.code, 'ACCESS_DENIED');
+  for (let round = 0; round < 2; round++) {
+    const error = await failsWith('ACCESS_DENIED', () => device.run(write, { x }, { size: 1 }));
     assert.match(error.message, /elements 0 to 1023/);
-    return true;
-  });
-  await assert.rejects(device.run(write, { x }, { size: 1 }), { code: 'DEVICE_LOST' });
+  }
+  // What it wrote there is nowhere.
   same(x.data, expected);
   rmSync(dirname(path), { recursive: true });
 });
