@@ -14,6 +14,7 @@ export {
 export type { Advice, AttributeRun, Attributes } from './api/advice.js';
 export type { ArrayPart, ArrayRange } from './api/array-part.js';
 export type { CopyOptions, CopyPlace } from './api/copy.js';
+export type { ArrayDescription } from './api/description.js';
 export { Device, type DeviceCapabilities, type DeviceMemory } from './api/device.js';
 export { OnememError } from './api/errors.js';
 export type { FileArrayOptions, FileUse } from './api/file-array.js';
@@ -42,6 +43,7 @@ export {
   u32,
   u64,
 } from './api/kernel.js';
+export type { LaunchArguments } from './api/launch-arguments.js';
 export {
   type ArrayHandle,
   addressView,
@@ -62,14 +64,15 @@ export {
 } from './api/notifier.js';
 export type { NpyArray, NumpyType, OpenNpyOptions, SaveNpyOptions } from './api/npy.js';
 export { Pin, type PinOptions } from './api/pin.js';
+export type { ManagedElements } from './api/place.js';
 export type { PointerAttributes } from './api/pointer.js';
 export type { ProvidedArrayOptions } from './api/provided-array.js';
 export type { Residency, ResidencyRun } from './api/residency.js';
-export { type LaunchArguments, type LaunchOptions, Stream, type StreamOptions } from './api/stream.js';
+export { type LaunchOptions, Stream, type StreamOptions } from './api/stream.js';
 export { StreamEvent } from './api/stream-event.js';
 export type { WaitResult } from './api/wait.js';
 export type { AddressView, WordOf, WordType } from './core/address-view.js';
-export type { ElementType, NumericArray } from './core/elements.js';
+export type { ElementType, NumericArray, ReadonlyView, WritableView } from './core/elements.js';
 export type {
   CreateNotifier,
   Invalidation,

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { isMainThread, Worker } from 'node:worker_threads';
-import { bytesOf, type ElementType, isElementType, type NumericArray } from '../core/elements.js';
+import { bytesOf, type ElementType, isElementType, type NumericArray, type ReadonlyView } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import { BLOCK_BYTES, PAGE_BYTES } from '../core/types.js';
 import { bundledMessage, sentinelFile } from '../linux/bundle.js';
@@ -278,14 +278,20 @@ export class AddressSpace {
   fileArray<T extends NumericArray>(
     type: ArrayType<T>,
     file: FilePath,
-    options: FileArrayOptions = {},
-  ): ManagedArray<T> {
+    options: FileArrayOptions & ({ readonly writable: true } | { readonly shared: true }),
+  ): ManagedArray<T>;
+  fileArray<T extends NumericArray>(
+    type: ArrayType<T>,
+    file: FilePath,
+    options?: FileArrayOptions,
+  ): ManagedArray<ReadonlyView<T>>;
+  fileArray(type: ArrayType<NumericArray>, file: FilePath, options: FileArrayOptions = {}): ManagedArray {
     const element = elementOf(type);
     const path = pathOf(file);
     const use = checkUse('fileArray()', path, options, FILE_ARRAY_OPTIONS);
     return withFile(path, use.shared, (fd, size) => {
       const { source, length } = partOfFile({ fd, path, size }, element, use, options);
-      return this.allocate(element, length, use.name, use.writable, source) as ManagedArray<T>;
+      return this.allocate(element, length, use.name, use.writable, source);
     });
   }
 
@@ -316,11 +322,21 @@ export class AddressSpace {
    * and must then give the same. Rejects when the module cannot be loaded. What the function throws later comes out of whatever
    * touched the pages: a launch fails, readFrom, writeTo and prefetch reject, and a CPU that touches them is denied the access.
    */
-  async providedArray<T extends NumericArray, D = unknown>(
+  providedArray<T extends NumericArray, D = unknown>(
+    type: ArrayType<T>,
+    length: number,
+    options: ProvidedArrayOptions<D> & { readonly writable: true },
+  ): Promise<ManagedArray<T>>;
+  providedArray<T extends NumericArray, D = unknown>(
     type: ArrayType<T>,
     length: number,
     options: ProvidedArrayOptions<D>,
-  ): Promise<ManagedArray<T>> {
+  ): Promise<ManagedArray<ReadonlyView<T>>>;
+  async providedArray(
+    type: ArrayType<NumericArray>,
+    length: number,
+    options: ProvidedArrayOptions,
+  ): Promise<ManagedArray> {
     const element = elementOf(type);
     checkOptions('providedArray()', options, PROVIDED_ARRAY_OPTIONS);
     const { name = `#${++this.names}`, writable = false } = options;
@@ -334,11 +350,12 @@ export class AddressSpace {
     const wanted = { bytes, name, writable, file: null, provider, elementBytes };
     const { id, firstPage, pages } = await this.client.request('allocate', wanted);
     const placement = { space: this.spaceHandle, range: id, firstPage, pages, length, type: element, name };
-    return new ManagedArray(this, placement) as ManagedArray<T>;
+    return new ManagedArray(this, placement);
   }
 
   /** An array that another thread made, from its handle. */
-  attachArray(handle: ArrayHandle): ManagedArray {
+  // biome-ignore lint/suspicious/noExplicitAny: what came as a message has no type, and then neither has the array.
+  attachArray<T extends NumericArray = any>(handle: ArrayHandle<T>): ManagedArray<T> {
     checkArrayHandle(handle);
     if (handle.space.name !== this.spaceHandle.name) {
       throw typeError(
@@ -349,7 +366,7 @@ export class AddressSpace {
     const { range, firstPage, pages, length, type, name } = handle;
     const elementBytes = bytesOf(type);
     this.client.call('attachArray', { range, firstPage, pages, bytes: length * elementBytes, elementBytes, name });
-    return new ManagedArray(this, { space: this.spaceHandle, range, firstPage, pages, length, type, name }, true);
+    return new ManagedArray<T>(this, { space: this.spaceHandle, range, firstPage, pages, length, type, name }, true);
   }
 
   /**
@@ -841,7 +858,8 @@ export function attachSpace(handle: SpaceHandle): AddressSpace {
 }
 
 /** Sees an array that another thread of this process made, from its handle. */
-export function attachArray(handle: ArrayHandle): ManagedArray {
+// biome-ignore lint/suspicious/noExplicitAny: what came as a message has no type, and then neither has the array.
+export function attachArray<T extends NumericArray = any>(handle: ArrayHandle<T>): ManagedArray<T> {
   checkArrayHandle(handle);
   return attachSpace(handle.space).attachArray(handle);
 }

@@ -5,14 +5,14 @@ import type { OptionNames } from '../core/option-names.js';
 import type { BytePlace } from '../pager/protocol.js';
 import type { AddressSpace } from './address-space.js';
 import { arrayTypeName, show } from './arguments.js';
-import { type ArrayRange, checkRange } from './array-part.js';
 import type { Device } from './device.js';
 import { argumentError, typeError } from './errors.js';
-import { ManagedArray, typeName } from './managed-array.js';
+import type { ManagedArray } from './managed-array.js';
+import { type ManagedElements, type Place, placeOf } from './place.js';
 import type { Staging } from './staging.js';
 
-/** Where a copy goes to or comes from: a managed array, a part of one, or a plain typed array. */
-export type CopyPlace = ManagedArray | ArrayRange | NumericArray;
+/** Where a copy goes to or comes from: elements of a managed array, or a typed array of the program's own. */
+export type CopyPlace = ManagedElements | NumericArray;
 
 export interface CopyOptions {
   /** Whose memory the copied elements are to be in afterwards; where the destination is unless said otherwise. */
@@ -25,23 +25,26 @@ export const COPY_OPTIONS: OptionNames<CopyOptions> = { at: true, signal: true }
 
 /** A place of a copy that has been looked at. */
 export interface CopyEnd {
-  readonly array: ManagedArray | null;
+  /** Null: it is `plain`. */
+  readonly place: Place | null;
   readonly plain: NumericArray | null;
-  readonly begin: number;
-  readonly end: number;
   readonly type: ElementType;
   readonly bytes: number;
   readonly text: string;
 }
 
-export function copyEnd(space: AddressSpace, which: 'to' | 'from', place: CopyPlace): CopyEnd {
-  if (place instanceof ManagedArray) return managedEnd(space, which, { array: place, begin: 0, end: place.length });
-  if (ArrayBuffer.isView(place) && !types.isDataView(place)) return plainEnd(which, place);
-  const range = place as Partial<ArrayRange> | null | undefined;
-  if (range?.array instanceof ManagedArray) return managedEnd(space, which, range as ArrayRange);
+export function copyEnd(space: AddressSpace, which: 'to' | 'from', given: CopyPlace): CopyEnd {
+  const place = placeOf(space, `copy ${which}`, given);
+  if (place !== null) {
+    const { array, bytes, text } = place;
+    // Bytes over elements of another kind are raw bytes.
+    const type = place.type === 'u8' && bytesOf(array.type) > 1 ? 'bytes' : place.type;
+    return { place, plain: null, type, bytes, text };
+  }
+  if (ArrayBuffer.isView(given) && !types.isDataView(given)) return plainEnd(which, given);
   throw typeError(
     'COPY_PLACE',
-    `cannot copy ${which} ${show(place)}: a copy takes managed arrays, parts of them such as x.range(0, 100), and typed arrays`,
+    `cannot copy ${which} ${show(given)}: a copy takes managed arrays, parts of them such as x.range(0, 100), and typed arrays`,
   );
 }
 
@@ -63,25 +66,16 @@ export function checkCopy(to: CopyEnd, from: CopyEnd): void {
 
 /** The bytes of both ends in the space; plain arrays are staged there. */
 export function stageEnds(to: CopyEnd, from: CopyEnd, staging: Staging): { to: BytePlace; from: BytePlace } {
-  const source = placeOf(from, (bytes) => staging.stage(bytes, 'bytes', 'a copy', { in: true, back: false }));
-  const target = placeOf(to, (bytes) => staging.stage(bytes, 'bytes', 'a copy', { in: false, back: true }));
+  const source = bytePlaceOf(from, (bytes) => staging.stage(bytes, 'bytes', 'a copy', { in: true, back: false }));
+  const target = bytePlaceOf(to, (bytes) => staging.stage(bytes, 'bytes', 'a copy', { in: false, back: true }));
   return { to: target, from: source };
 }
 
-function placeOf({ array, plain, begin }: CopyEnd, stage: (bytes: Uint8Array) => ManagedArray): BytePlace {
-  if (array !== null)
-    return { range: array.rangeId, name: array.name, offset: array.offset + begin * bytesOf(array.type) };
+function bytePlaceOf({ place, plain }: CopyEnd, stage: (bytes: Uint8Array) => ManagedArray): BytePlace {
+  if (place !== null) return { range: place.array.rangeId, name: place.array.name, offset: place.offset };
   const { buffer, byteOffset, byteLength } = plain as NumericArray;
   const staged = stage(new Uint8Array(buffer, byteOffset, byteLength));
   return { range: staged.rangeId, name: staged.name, offset: staged.offset };
-}
-
-function managedEnd(space: AddressSpace, which: string, { array, begin, end }: ArrayRange): CopyEnd {
-  array.assertUsable(`copy ${which}`);
-  if (array.space !== space) throw typeError('FOREIGN_ARRAY', `copy ${which} array ${array.name} of another space`);
-  checkRange(array, begin, end);
-  const text = `array ${array.name} (${typeName(array)}), elements ${begin} to ${end}`;
-  return { array, plain: null, begin, end, type: array.type, bytes: (end - begin) * bytesOf(array.type), text };
 }
 
 function plainEnd(which: string, plain: NumericArray): CopyEnd {
@@ -94,5 +88,5 @@ function plainEnd(which: string, plain: NumericArray): CopyEnd {
     throw argumentError('ARRAY_LENGTH', `cannot copy ${which} an empty ${name}; a copy needs at least one element`);
   }
   const text = `a ${name} of ${plain.length} elements`;
-  return { array: null, plain, begin: 0, end: plain.length, type, bytes: plain.byteLength, text };
+  return { place: null, plain, type, bytes: plain.byteLength, text };
 }

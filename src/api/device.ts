@@ -8,7 +8,8 @@ import { checkSignal, checkTimeout } from './cancellation.js';
 import { DISPOSE } from './disposal.js';
 import { OnememError } from './errors.js';
 import type { Kernel, KernelParameters } from './kernel.js';
-import { type LaunchArguments, type LaunchOptions, STREAM_OPTIONS, Stream, type StreamOptions } from './stream.js';
+import type { LaunchArguments } from './launch-arguments.js';
+import { type LaunchOptions, STREAM_OPTIONS, Stream, type StreamOptions } from './stream.js';
 
 export interface DeviceCapabilities {
   /** Whether its page faults are served: a launch may then use more than its memory. */

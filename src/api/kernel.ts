@@ -24,7 +24,10 @@ export interface TypedArrays {
   bytes: Uint8Array;
 }
 
-/** A parameter that is an array: read, written from nothing (what is not written reads 0), or read and written. */
+/**
+ * A parameter that is an array: read, written from nothing (what is not written reads 0), or read and written. An argument that is written
+ * overlaps no other one.
+ */
 export interface ArrayParameter<T extends ElementType, U extends 'in' | 'out' | 'inout'> {
   readonly kind: 'array';
   readonly type: T;

@@ -2,7 +2,7 @@
 
 import { AddressView } from '../core/address-view.js';
 import type { ElementType } from '../core/elements.js';
-import { bytesOf, constructorName, type NumericArray } from '../core/elements.js';
+import { bytesOf, constructorName, type NumericArray, type WritableView } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import { PAGE_BYTES } from '../core/types.js';
 import { MAX_VIEW_BYTES } from '../linux/memory.js';
@@ -11,11 +11,13 @@ import type { AddressSpace } from './address-space.js';
 import { type Advice, type Attributes, adviceChange, attributeRuns, blocksAround } from './advice.js';
 import { checkFlag, checkName, checkOptions, isWhole, show } from './arguments.js';
 import { type ArrayPart, type ArrayRange, checkRange, partOf } from './array-part.js';
+import { type ArrayDescription, describe, INSPECT, inspectArray, UNSENDABLE } from './description.js';
 import { DISPOSE } from './disposal.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 import { type Notifier, WATCH_OPTIONS, type WatchOptions, watchArray } from './notifier.js';
 import { PIN_OPTIONS, Pin, type PinOptions } from './pin.js';
 import { namesOf, type Residency, reportResidency } from './residency.js';
+import { noteView } from './view-owners.js';
 
 /** Elements that were used, and the names of the processors that did. */
 export interface YoungRun {
@@ -24,8 +26,12 @@ export interface YoungRun {
   readonly processors: readonly string[];
 }
 
-/** What another thread needs to see the array; send it by postMessage. */
-export interface ArrayHandle {
+declare const ELEMENTS: unique symbol;
+
+/** What another thread needs to see the array; send it by postMessage. The type of its elements goes along, for the compiler. */
+export interface ArrayHandle<T extends NumericArray = NumericArray> {
+  /** Never there: it only says what `data` is. */
+  readonly [ELEMENTS]?: T;
   readonly space: SpaceHandle;
   readonly range: number;
   readonly firstPage: number;
@@ -61,6 +67,9 @@ export interface FlushOptions {
 const MAX_DESCRIPTOR = 2 ** 31 - 1;
 
 export class ManagedArray<T extends NumericArray = NumericArray> {
+  /** @internal Comes before what cannot be cloned either, so that postMessage(array) says what to do. */
+  readonly unsendable = UNSENDABLE;
+  readonly space: AddressSpace;
   readonly type: ElementType;
   readonly name: string;
   private cached: T | null = null;
@@ -72,12 +81,13 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
 
   /** @internal */
   constructor(
-    readonly space: AddressSpace,
-    private placement: ArrayHandle,
+    space: AddressSpace,
+    private placement: ArrayHandle<T>,
     /** Whether it was made from a handle: whoever made it may have resized or freed it since. */
     private readonly attached = false,
   ) {
     Object.freeze(placement);
+    this.space = space;
     this.type = placement.type;
     this.name = placement.name;
   }
@@ -128,7 +138,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
   }
 
   /** For postMessage to another thread, which makes an array of it by `attachArray`. */
-  get handle(): ArrayHandle {
+  get handle(): ArrayHandle<T> {
     this.assertUsable('share');
     return this.placement;
   }
@@ -343,7 +353,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
    * It takes its share of the host's budget at once. Elements that are written while `clone` runs may be in it or not; what a file or a
    * provider gives is asked for when it is needed.
    */
-  async clone(options: { readonly name?: string } = {}): Promise<ManagedArray<T>> {
+  async clone(options: { readonly name?: string } = {}): Promise<ManagedArray<WritableView<T>>> {
     this.assertUsable('clone');
     checkOptions(`the clone of array ${this.name}`, options, { name: true });
     checkName(`the clone of array ${this.name}`, options.name);
@@ -351,7 +361,15 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     const { range, space, length, type } = this.placement;
     const made = await this.space.client.request('clone', { range, name: this.name, cloneName: name });
     const { id, firstPage, pages } = made;
-    const clone = new ManagedArray<T>(this.space, { space, range: id, firstPage, pages, length, type, name });
+    const clone = new ManagedArray<WritableView<T>>(this.space, {
+      space,
+      range: id,
+      firstPage,
+      pages,
+      length,
+      type,
+      name,
+    });
     clone.indeterminate = this.indeterminate;
     return clone;
   }
@@ -387,6 +405,16 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
 
   [DISPOSE](): void {
     this.free();
+  }
+
+  /** What the array is, without its elements, which may be more than a text can hold: those are in `data`. */
+  toJSON(): ArrayDescription {
+    return describe(this);
+  }
+
+  /** @internal For console.log. */
+  [INSPECT](_depth: number, options: object, inspect: (value: unknown, options: object) => string): string {
+    return inspectArray(this, (value) => inspect(value, options));
   }
 
   /** @internal */
@@ -426,6 +454,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     const place = { range, name, address: Number(this.address), bytes: this.byteLength };
     const made = views.make(this.type, place, sure ? this : null) as T;
     this.cached = made;
+    noteView(made, this);
     if (sure) this.sure = made;
     return made;
   }

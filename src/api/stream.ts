@@ -1,15 +1,10 @@
 /** Streams: launches, copies and prefetches in order, concurrent across streams. */
-import { types } from 'node:util';
-import { addressName } from '../core/address-view.js';
-import { bytesOf, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
-import { type OptionNames, refuseUnknown } from '../core/option-names.js';
+import type { OptionNames } from '../core/option-names.js';
 import { HOST } from '../core/types.js';
-import type { LaunchParameter } from '../drivers/driver.js';
 import { threadId } from '../linux/process.js';
 import type { StreamOperation } from '../pager/protocol.js';
 import type { AddressSpace } from './address-space.js';
-import { arrayTypeName, checkObject, checkOptions, checkSize, show } from './arguments.js';
-import { type ArrayRange, checkRange } from './array-part.js';
+import { checkOptions, checkSize, show } from './arguments.js';
 import {
   cancelOperationOn,
   cancelStreamOn,
@@ -22,29 +17,12 @@ import { COPY_OPTIONS, type CopyOptions, type CopyPlace, checkCopy, copyEnd, sta
 import type { Device } from './device.js';
 import { DISPOSE } from './disposal.js';
 import { argumentError, OnememError, typeError } from './errors.js';
-import {
-  type ArrayParameter,
-  checkKernel,
-  type Kernel,
-  type KernelParameters,
-  type ScalarParameter,
-  type TypedArrays,
-} from './kernel.js';
-import { ManagedArray, typeName } from './managed-array.js';
+import { checkKernel, type Kernel, type KernelParameters } from './kernel.js';
+import { checkArguments, type LaunchArguments, parametersOf } from './launch-arguments.js';
+import { type ManagedElements, pagesAround, placeOf } from './place.js';
 import { Staging } from './staging.js';
 import { prepareCall, refuseDeadlock } from './stream-call.js';
 import { checkEvent, StreamEvent } from './stream-event.js';
-
-/** What a launch takes for each parameter of a kernel: managed arrays, plain typed arrays (copied there and back), numbers. */
-export type LaunchArguments<P extends KernelParameters> = {
-  readonly [K in keyof P]: P[K] extends ArrayParameter<infer T, infer _U>
-    ? ManagedArray<TypedArrays[T]> | TypedArrays[T]
-    : P[K] extends ScalarParameter<infer T>
-      ? T extends 'i64' | 'u64'
-        ? bigint
-        : number
-      : never;
-};
 
 export interface LaunchOptions {
   /** How many work items there are: the kernel is called for parts of [0, size). */
@@ -137,7 +115,7 @@ export class Stream {
         `begin ${show(begin)} and end ${show(end)} must be whole numbers with 0 <= begin < end <= size (${size})`,
       );
     }
-    this.checkArguments(kernel, args);
+    const given = checkArguments(this.space, kernel, args);
     const { signal, timeoutMs } = options;
     checkSignal(signal);
     checkTimeout(timeoutMs, this.device);
@@ -145,7 +123,7 @@ export class Stream {
     if (signal?.aborted === true) return this.add({ kind: 'cancelled', reason: reasonOf(signal) }, signal);
     const staging = new Staging(this.space, `kernel ${kernel.name}`);
     const whole = begin === 0 && end === size;
-    const parameters = staging.attempt(() => this.parametersOf(kernel, args, whole, staging));
+    const parameters = staging.attempt(() => parametersOf(kernel, given, whole, staging));
     const operation = {
       kind: 'launch',
       device: this.device.id,
@@ -158,11 +136,10 @@ export class Stream {
       timeoutMs: timeoutMs ?? this.timeoutMs,
     } as const;
     const event = this.add(operation, signal);
-    const arrays = Object.entries(kernel.parameters).flatMap(([name, parameter]) => {
-      const value = args[name];
-      return parameter.kind === 'array' && parameter.use !== 'in' && value instanceof ManagedArray
-        ? [{ array: value, emptied: whole && parameter.use === 'out' }]
-        : [];
+    const arrays = given.flatMap((each) => {
+      if (each.kind === 'scalar' || each.use === 'in' || each.place === null) return [];
+      const { array, bytes } = each.place;
+      return [{ array, emptied: whole && each.use === 'out' && bytes === array.byteLength }];
     });
     event.onEnd = (ended) => {
       for (const { array, emptied } of arrays) {
@@ -177,29 +154,32 @@ export class Stream {
   }
 
   /**
-   * Brings a part of an array to the device (or to 'host'), before anybody touches it: whole pages, rounded outwards. When it has
+   * Brings an array or a part of it to the device (or to 'host'), before anybody touches it: whole pages, rounded outwards. When it has
    * ended, `event.elements` tells which elements that are, and `event.bytes` how much of them is there.
    */
-  prefetch(part: ArrayRange, to: Device | 'host' = this.device): StreamEvent {
+  prefetch(part: ManagedElements, to: Device | 'host' = this.device): StreamEvent {
     return this.bring('prefetch', part, this.processorOf(to), false);
   }
 
   /**
-   * Makes a part of an array exclusive to the device, for atomic operations there: its pages come to the device, and nobody else has
+   * Makes an array or a part of it exclusive to the device, for atomic operations there: its pages come to the device, and nobody else has
    * them or may write them until somebody touches them, which ends it. Updates by Atomics are never lost either way: a page that is
    * written is in one place. It only saves the device's first faults, and tells subscribers why ('exclusive').
    */
-  exclusive(part: ArrayRange): StreamEvent {
+  exclusive(part: ManagedElements): StreamEvent {
     return this.bring('make exclusive', part, this.device.id, true);
   }
 
-  private bring(verb: string, part: ArrayRange, processor: number, exclusive: boolean): StreamEvent {
+  private bring(verb: string, part: ManagedElements, processor: number, exclusive: boolean): StreamEvent {
     this.assertOpen();
-    const { array, begin, end } = checkPart(part);
-    this.assertOwn(array, verb);
-    checkRange(array, begin, end);
+    const place = placeOf(this.space, verb, part);
+    if (place === null) {
+      const message = `cannot ${verb} ${show(part)}: elements of a managed array of this space are wanted, such as x.range(0, 100)`;
+      throw typeError('ARRAY_RANGE', message);
+    }
     if (exclusive) this.device.assertUsable();
-    const { firstPage, count } = array.pagesOf(begin, end);
+    const { array } = place;
+    const { firstPage, count } = pagesAround(place);
     const event = this.add({ kind: 'prefetch', processor, firstPage, count, exclusive });
     event.onEnd = (ended) => {
       if (ended.result === 'done') event.cover(array.elementsOf(firstPage, ended.pages));
@@ -234,7 +214,7 @@ export class Stream {
   }
 
   /**
-   * Copies elements between any two places, in the stream's order: managed arrays, parts of them, and plain typed arrays, whose
+   * Copies elements between any two places, in the stream's order: managed arrays, parts and views of them, and other typed arrays, whose
    * elements are taken now and put back at the end. Both ends must have as many bytes, and the same element type unless one is raw
    * bytes. Parts of one array may overlap. Pages are read where they are and written where the destination is, or where `at` says;
    * `event.bytes` tells how many were copied. Until the copy has ended, and if it fails, whoever reads its destination finds old
@@ -254,10 +234,10 @@ export class Stream {
     const places = staging.attempt(() => stageEnds(target, source, staging));
     const event = this.add({ kind: 'copy', ...places, bytes: target.bytes, at }, signal);
     event.onEnd = (ended) => {
-      const { array, begin, end } = target;
-      if (ended.result === 'done' && array !== null) {
-        const unsure = source.array?.indeterminate === true;
-        if (unsure || (begin === 0 && end === array.length)) array.indeterminate = unsure;
+      const array = target.place?.array;
+      if (ended.result === 'done' && array !== undefined) {
+        const unsure = source.place?.array.indeterminate === true;
+        if (unsure || target.bytes === array.byteLength) array.indeterminate = unsure;
       }
       return staging.end(ended);
     };
@@ -318,12 +298,6 @@ export class Stream {
       throw new OnememError('STREAM_CLOSED', 'the stream has been disposed; make another by device.stream()');
   }
 
-  private assertOwn(array: ManagedArray, verb: string): void {
-    array.assertUsable(verb);
-    if (array.space === this.space) return;
-    throw typeError('FOREIGN_ARRAY', `cannot ${verb} array ${array.name}: it belongs to another space than the stream`);
-  }
-
   private processorOf(place: Device | 'host'): number {
     if (place === 'host') return HOST;
     if (!(place instanceof this.device.constructor)) {
@@ -352,74 +326,6 @@ export class Stream {
     client.tell('enqueue', { ...operation, stream: this.id, sequence } as StreamOperation);
     return event;
   }
-
-  private checkArguments(kernel: Kernel, args: Readonly<Record<string, unknown>>): void {
-    checkObject(`the second argument of a launch names the arguments of kernel ${kernel.name}: it`, args);
-    const known = Object.keys(kernel.parameters);
-    refuseUnknown('KERNEL_ARGUMENT', `kernel ${kernel.name} has no parameter`, Object.keys(args), known);
-    for (const [name, parameter] of Object.entries(kernel.parameters))
-      this.checkArgument(kernel, name, parameter, args[name]);
-  }
-
-  private parametersOf(
-    kernel: Kernel,
-    args: Readonly<Record<string, unknown>>,
-    whole: boolean,
-    staging: Staging,
-  ): LaunchParameter[] {
-    // Whether a module's kernel asks for its memory is not known here.
-    const addressed = kernel.kernel === null || kernel.kernel.length > 2;
-    return Object.entries(kernel.parameters).flatMap(([name, parameter]): LaunchParameter[] => {
-      const value = args[name];
-      if (parameter.kind === 'scalar') return [{ name, kind: 'scalar', value: value as number | bigint }];
-      let array = value as ManagedArray;
-      if (!(value instanceof ManagedArray)) {
-        const plain = value as NumericArray;
-        const use = { in: parameter.use !== 'out' || !whole, back: parameter.use !== 'in' };
-        array = staging.stage(plain, parameter.type, name, use);
-      }
-      const { type } = parameter;
-      // A launch over a part leaves what other parts wrote: only a whole one begins with zeros.
-      const use = parameter.use === 'out' && !whole ? 'inout' : parameter.use;
-      const given: LaunchParameter = { name, kind: 'array', type, use, offset: array.offset, length: array.length };
-      return addressed
-        ? [given, { name: addressName(name, parameter.use), kind: 'scalar', value: Number(array.address) }]
-        : [given];
-    });
-  }
-
-  private checkArgument(kernel: Kernel, name: string, parameter: KernelParameters[string], value: unknown): void {
-    const where = `kernel ${kernel.name}, parameter ${name}`;
-    if (value === undefined) throw typeError('KERNEL_ARGUMENT', `${where}: no argument was given`);
-    if (parameter.kind === 'scalar') {
-      const wanted = parameter.type === 'i64' || parameter.type === 'u64' ? 'bigint' : 'number';
-      if (typeof value !== wanted)
-        throw typeError('KERNEL_ARGUMENT', `${where} is a ${parameter.type}: it takes a ${wanted}, not ${show(value)}`);
-      return;
-    }
-    if (value instanceof ManagedArray) {
-      value.assertUsable(`pass to ${where}`);
-      if (value.space !== this.space) {
-        throw typeError('FOREIGN_ARRAY', `${where}: array ${value.name} belongs to another space`);
-      }
-      if (!sameElements(value.type, parameter.type)) {
-        throw typeError(
-          'KERNEL_ARGUMENT',
-          `${where} is ${parameter.type}, but array ${value.name} is ${typeName(value)}`,
-        );
-      }
-      return;
-    }
-    if (!ArrayBuffer.isView(value) || types.isDataView(value)) {
-      throw typeError('KERNEL_ARGUMENT', `${where} takes a managed array or a typed array, not ${show(value)}`);
-    }
-    const type = elementTypeOf(arrayTypeName(value) ?? '');
-    if (type === undefined || !sameElements(type, parameter.type)) {
-      throw typeError('KERNEL_ARGUMENT', `${where} is ${parameter.type}, not ${show(value)}`);
-    }
-    if (value.byteLength === 0)
-      throw argumentError('ARRAY_LENGTH', `${where}: the typed array is empty; a launch needs at least one element`);
-  }
 }
 
 type OperationBody = StreamOperation extends infer O
@@ -427,15 +333,3 @@ type OperationBody = StreamOperation extends infer O
     ? Omit<O, 'stream' | 'sequence'>
     : never
   : never;
-
-/** Raw bytes and u8 are the same to a kernel. */
-function sameElements(a: ElementType, b: ElementType): boolean {
-  return a === b || (bytesOf(a) === 1 && (a === 'bytes' || b === 'bytes') && a !== 'i8' && b !== 'i8');
-}
-
-function checkPart(part: unknown): ArrayRange {
-  const { array } = (part ?? {}) as Partial<ArrayRange>;
-  if (array instanceof ManagedArray) return part as ArrayRange;
-  const what = array === undefined ? show(part) : `an object with ${show(array)} as its array`;
-  throw typeError('ARRAY_RANGE', `a part of a managed array is wanted, such as array.range(0, 100), not ${what}`);
-}

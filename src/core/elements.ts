@@ -16,6 +16,19 @@ export type NumericArray =
   | Float32Array
   | Float64Array;
 
+type Mutator = 'fill' | 'set' | 'copyWithin' | 'reverse' | 'sort';
+
+/** A typed array that may only be read: the compiler refuses assignments to its elements, and the methods that change them. */
+export type ReadonlyView<T extends NumericArray> = Extract<
+  Readonly<T> & { readonly [K in Mutator]: never },
+  NumericArray
+>;
+
+/** The typed array that may be written, of one that may only be read. */
+export type WritableView<T extends NumericArray> = [T['fill']] extends [never]
+  ? Extract<NumericArray, { readonly [Symbol.toStringTag]: T[typeof Symbol.toStringTag] }>
+  : T;
+
 const CONSTRUCTORS = {
   i8: Int8Array,
   u8: Uint8Array,

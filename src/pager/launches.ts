@@ -1,7 +1,5 @@
 /** Launches: what must be true before one runs, in which order they run, and what becomes of one that fails. */
-import { bytesOf } from '../core/elements.js';
 import { kernelError } from '../core/kernel-error.js';
-import type { LaunchArgument } from '../core/launches.js';
 import type { MemoryManager } from '../core/memory-manager.js';
 import { Access, type DenyReason, PAGE_BYTES } from '../core/types.js';
 import type { Range } from '../core/va-space.js';
@@ -10,6 +8,7 @@ import { compileKernel, type KernelFunction, loadKernel } from '../drivers/kerne
 import type { Arrays } from './arrays.js';
 import type { CoreRequests } from './core-requests.js';
 import type { Device } from './devices.js';
+import { argumentsOf, type EdgeClearing, type NamedArgument } from './launch-arguments.js';
 import type { StreamOperation, WireError } from './protocol.js';
 import { abortError, type OperationDone } from './streams.js';
 import { wireError } from './wire.js';
@@ -55,10 +54,6 @@ interface Queue {
   readonly onIdle: (() => void)[];
 }
 
-interface NamedArgument extends LaunchArgument {
-  readonly name: string;
-}
-
 export class Launches {
   private readonly queues = new Map<Device, Queue>();
   private readonly modules = new Map<string, KernelFunction>();
@@ -74,6 +69,7 @@ export class Launches {
     private readonly manager: MemoryManager,
     private readonly requests: CoreRequests,
     private readonly arrays: () => Arrays,
+    private readonly edges: EdgeClearing,
     /** Runs something when the current event has been handled. */
     private readonly later: (action: () => void) => void,
     /** Pages that the host's threads were denied have content again. */
@@ -279,7 +275,7 @@ export class Launches {
       record.doomed = true;
       return;
     }
-    const args = argumentsOf(record.operation);
+    const args = argumentsOf(record.operation.parameters, this.arrays());
     const problem = device.alive
       ? this.problemOf(device, record.operation, args)
       : lostError(device, record, device.reason);
@@ -302,21 +298,37 @@ export class Launches {
     this.requests.start(
       (request) => this.manager.arrange(request, device.info.id, args),
       () => {
-        if (queue.records[0] !== record) return;
-        if (!device.alive) record.failure ??= lostError(device, record, device.reason);
-        if (record.failure !== null || record.ending !== null) {
-          this.finish(queue, record);
+        if (queue.records[0] !== record || !device.alive || record.ending !== null) {
+          this.enter(queue, record, args);
           return;
         }
-        record.begun = true;
-        this.manager.launchBegin(record.id, device.info.id, args);
+        this.edges.clear(device.info.id, record.operation.parameters, (failure, page) => {
+          if (failure !== null) {
+            const who = `kernel ${record.operation.kernelName}`;
+            record.failure ??= this.arrays().denialError(failure, page, who);
+          }
+          this.enter(queue, record, args);
+        });
       },
     );
   }
 
+  /** Everything is as the launch needs it, unless it has failed meanwhile. */
+  private enter(queue: Queue, record: LaunchRecord, args: readonly NamedArgument[]): void {
+    const { device } = queue;
+    if (queue.records[0] !== record) return;
+    if (!device.alive) record.failure ??= lostError(device, record, device.reason);
+    if (record.failure !== null || record.ending !== null) {
+      this.finish(queue, record);
+      return;
+    }
+    record.begun = true;
+    this.manager.launchBegin(record.id, device.info.id, args);
+  }
+
   private problemOf(device: Device, operation: LaunchOperation, args: readonly NamedArgument[]): WireError | null {
     const { kernelName } = operation;
-    for (const { first, use, name } of args) {
+    for (const { first, use, name, declared } of args) {
       const range = this.manager.state.va.rangeOfPage(first);
       if (range === undefined || range.freedPages === range.pages) {
         return wireError('USE_AFTER_FREE', `kernel ${kernelName}: array ${name} has been freed`, { parameter: name });
@@ -324,7 +336,7 @@ export class Launches {
       if (use !== 'in' && !range.writable) {
         return wireError(
           'ACCESS_DENIED',
-          `kernel ${kernelName}: parameter ${name} is declared ${use}, but array ${range.name} may only be read; ` +
+          `kernel ${kernelName}: parameter ${name} is declared ${declared}, but array ${range.name} may only be read; ` +
             'map its file with writable: true',
           { parameter: name, array: range.name },
         );
@@ -467,14 +479,4 @@ function writtenBy({ operation, begun }: LaunchRecord): { parameter: string; off
       ? [{ parameter: each.name, offset: each.offset, length: each.length }]
       : [],
   );
-}
-
-function argumentsOf(operation: LaunchOperation): NamedArgument[] {
-  return operation.parameters.flatMap((each) => {
-    if (each.kind !== 'array') return [];
-    const bytes = each.length * bytesOf(each.type);
-    const first = Math.floor(each.offset / PAGE_BYTES);
-    const count = Math.ceil((each.offset + bytes) / PAGE_BYTES) - first;
-    return [{ name: each.name, first, count, use: each.use }];
-  });
 }

@@ -37,6 +37,7 @@ import { Devices, pollerSlots } from './devices.js';
 import { FileProvider } from './file-provider.js';
 import { FileTransfers } from './file-transfers.js';
 import { IoEngine } from './io-ring.js';
+import { EdgeClearing } from './launch-arguments.js';
 import { Launches } from './launches.js';
 import { Notifiers, type Subscriber } from './notifiers.js';
 import { Pins } from './pins.js';
@@ -160,10 +161,12 @@ export class Pager {
       this.later.push(action);
     };
     const restore = (firstPage: number, count: number): void => this.hostDriver.restore(firstPage, count);
+    const arraysLater = (): Arrays => this.arrays;
     this.launches = new Launches(
       this.manager,
       this.requests,
-      () => this.arrays,
+      arraysLater,
+      new EdgeClearing(this.manager, this.requests, arraysLater, this.hostDriver.memory),
       later,
       restore,
       (device, why) => this.devices.kill(device.info.id, why),

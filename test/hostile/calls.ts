@@ -148,6 +148,7 @@ export const CALLS: readonly Call[] = [
   method('ManagedArray.free', prey, [values.part], 4),
   method('ManagedArray.[Symbol.dispose]', prey, [], 2),
   method('ManagedArray.watch', readable, [values.watchOptions], 5),
+  method('ManagedArray.toJSON', readable, [], 1),
   getter('ManagedArray.length', readable),
   getter('ManagedArray.byteLength', readable),
   method('ManagedArray.resize', prey, [values.length], 6),

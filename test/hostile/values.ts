@@ -448,7 +448,9 @@ const launched: fc.Arbitrary<[Value, Value]> = fc.nat(KERNELS.length - 1).chain(
       continue;
     }
     const { type, use } = parameter;
-    const any = fc.oneof(from(use === 'in' ? 'readable' : 'prey'), plain);
+    const pool = use === 'in' ? 'readable' : 'prey';
+    const part = record({ array: from(pool), begin: whole(0, 300), end: whole(301, 700) }, ALL());
+    const any = fc.oneof(from(pool), part, plain);
     const fitting = type === 'f32' || type === 'u8' ? from(use === 'in' ? `${type} to read` : type) : plain;
     fields[key] = mostly(fc.oneof({ weight: 2, arbitrary: fitting }, { weight: 1, arbitrary: any }), 12);
   }

@@ -178,9 +178,11 @@ class World {
   async repair(device: Device): Promise<void> {
     for (const model of this.models) {
       if (!model.array.residency().runs.some(({ state }) => state === 'lost')) continue;
+      const zeros = this.space.array(Int32Array, N);
       const error = await failsWith('DATA_LOST', () =>
-        device.run(mix, { x: model.array, y: model.array, salt: 0 }, { size: N }),
+        device.run(mix, { x: zeros, y: model.array, salt: 0 }, { size: N }),
       );
+      zeros.free();
       assert.match(error.message, new RegExp(`array ${model.name}, .*whose only copy was on a device that died`));
       await this.renew(device, model);
       assert.ok(!model.array.residency().runs.some(({ state }) => state === 'lost'));

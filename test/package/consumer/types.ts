@@ -95,6 +95,22 @@ await stream.synchronize().catch((error: unknown) => {
 });
 const handle: ArrayHandle = singles.handle;
 const attached: ManagedArray = attachArray(handle);
+const sameSingles: ManagedArray<Float32Array> = attachArray(singles.handle);
+// @ts-expect-error the handle's elements have 64 bits
+const otherSingles: ManagedArray<Float32Array> = attachArray(doubles.handle);
+const file = space.fileArray(Float32Array, 'data.bin');
+// @ts-expect-error a file's array may only be read, unless it is writable
+file.data.fill(1);
+space.fileArray(Float32Array, 'data.bin', { writable: true }).data.fill(1);
+await device.run(sum, { x: doubles.range(0, 50), y: doubles.data.subarray(50), factor: 2, count: 3n }, { size: 50 });
 const report: Readonly<Record<string, number>> = attached.residency().bytes;
 
-export const used: unknown[] = [view, report, lru(), tree({ thresholdPercent: 60 }), device satisfies Device];
+export const used: unknown[] = [
+  view,
+  report,
+  sameSingles,
+  otherSingles,
+  lru(),
+  tree({ thresholdPercent: 60 }),
+  device satisfies Device,
+];

@@ -1,0 +1,41 @@
+/** What an array says of itself where a program prints it, or sends it where it cannot go. */
+import type { ManagedArray } from './managed-array.js';
+import { typeName } from './managed-array.js';
+
+/** An array in words, as JSON.stringify gives it. */
+export interface ArrayDescription {
+  readonly name: string;
+  readonly type: string;
+  readonly length: number;
+  readonly byteLength: number;
+  /** As a hexadecimal number, since JSON has no bigint. */
+  readonly address: string;
+  readonly state: 'allocated' | 'freed' | 'closed';
+  /** Where to look for what is not here. */
+  readonly note: string;
+}
+
+const NOTE = 'elements: array.data; for another thread: array.handle and attachArray(handle)';
+
+/** What `console.log` and `util.inspect` call. */
+export const INSPECT: unique symbol = Symbol.for('nodejs.util.inspect.custom') as never;
+
+/** The error of structured cloning shows this text: it names what could not be cloned. */
+export const UNSENDABLE: unique symbol = Symbol(
+  'a ManagedArray, which is sent by its handle: postMessage(array.handle), and attachArray(handle) over there',
+) as never;
+
+export function describe(array: ManagedArray): ArrayDescription {
+  const { name, length, byteLength } = array;
+  const state = array.isFreed ? 'freed' : array.space.isClosed ? 'closed' : 'allocated';
+  const address = `0x${array.address.toString(16)}`;
+  return { name, type: typeName(array), length, byteLength, address, state, note: NOTE };
+}
+
+/** One line; elements are not shown, since a look at them would bring their pages. */
+export function inspectArray(array: ManagedArray, inspect: (value: unknown) => string): string {
+  const { name, type, length, address, state } = describe(array);
+  const where =
+    state === 'allocated' ? `at ${address}` : state === 'freed' ? 'freed' : 'of a space that has been closed';
+  return `ManagedArray(${length}) ${inspect(name)} of ${type}, ${where} (${NOTE})`;
+}

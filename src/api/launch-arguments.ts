@@ -1,0 +1,172 @@
+/** What a launch is handed for the parameters of its kernel. */
+import { types } from 'node:util';
+import { addressName } from '../core/address-view.js';
+import { bytesOf, constructorName, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
+import { refuseUnknown } from '../core/option-names.js';
+import type { LaunchParameter } from '../drivers/driver.js';
+import type { AddressSpace } from './address-space.js';
+import { arrayTypeName, checkObject, show } from './arguments.js';
+import { argumentError, typeError } from './errors.js';
+import type { ArrayParameter, Kernel, KernelParameters, ScalarParameter, TypedArrays } from './kernel.js';
+import { type ManagedElements, type Place, placeOf } from './place.js';
+import { checkScalar } from './scalars.js';
+import type { Staging } from './staging.js';
+
+/**
+ * What a launch takes for each parameter of a kernel: managed arrays, `x.range(a, b)` of them and views of them, which are used where
+ * they are; other typed arrays, which are copied there and back; numbers. The kernel sees element `a` of the array as the first one of the
+ * range. No two arguments may overlap if one of them is written.
+ */
+export type LaunchArguments<P extends KernelParameters> = {
+  readonly [K in keyof P]: P[K] extends ArrayParameter<infer T, infer _U>
+    ? ManagedElements<TypedArrays[T]>
+    : P[K] extends ScalarParameter<infer T>
+      ? T extends 'i64' | 'u64'
+        ? bigint
+        : number
+      : never;
+};
+
+type ArrayUse = 'in' | 'out' | 'inout';
+
+interface ScalarArgument {
+  readonly name: string;
+  readonly kind: 'scalar';
+  readonly value: number | bigint;
+}
+
+/** An argument of managed memory (`place`), or of the program's own (`plain`). */
+interface ArrayArgument {
+  readonly name: string;
+  readonly kind: 'array';
+  readonly type: ElementType;
+  readonly use: ArrayUse;
+  readonly place: Place | null;
+  readonly plain: NumericArray | null;
+}
+
+export type LaunchArgument = ScalarArgument | ArrayArgument;
+
+/** Refuses arguments that the kernel cannot be called with, by name. */
+export function checkArguments(
+  space: AddressSpace,
+  kernel: Kernel,
+  args: Readonly<Record<string, unknown>>,
+): LaunchArgument[] {
+  checkObject(`the second argument of a launch names the arguments of kernel ${kernel.name}: it`, args);
+  const known = Object.keys(kernel.parameters);
+  refuseUnknown('KERNEL_ARGUMENT', `kernel ${kernel.name} has no parameter`, Object.keys(args), known);
+  const given = Object.entries(kernel.parameters).map(([name, parameter]) =>
+    argumentOf(space, kernel, name, parameter, args[name]),
+  );
+  refuseOverlaps(kernel, given);
+  return given;
+}
+
+/** The arguments in the words of drivers. Typed arrays of the program's own are staged. */
+export function parametersOf(
+  kernel: Kernel,
+  given: readonly LaunchArgument[],
+  whole: boolean,
+  staging: Staging,
+): LaunchParameter[] {
+  // Whether a module's kernel asks for its memory is not known here.
+  const addressed = kernel.kernel === null || kernel.kernel.length > 2;
+  return given.flatMap((each): LaunchParameter[] => {
+    if (each.kind === 'scalar') return [each];
+    const { name, type, use: declared } = each;
+    const { offset, length, address } = managedPlace(each, whole, staging);
+    // A launch over a part leaves what other parts wrote: only a whole one begins with zeros.
+    const use = declared === 'out' && !whole ? 'inout' : declared;
+    const parameter: LaunchParameter = { name, kind: 'array', type, use, offset, length };
+    return addressed ? [parameter, { name: addressName(name, declared), kind: 'scalar', value: address }] : [parameter];
+  });
+}
+
+function managedPlace(
+  { name, type, use, place, plain }: ArrayArgument,
+  whole: boolean,
+  staging: Staging,
+): { offset: number; length: number; address: number } {
+  if (place !== null) {
+    const { array, offset, length } = place;
+    return { offset, length, address: Number(array.address) + offset - array.offset };
+  }
+  const staged = staging.stage(plain as NumericArray, type, name, { in: use !== 'out' || !whole, back: use !== 'in' });
+  return { offset: staged.offset, length: staged.length, address: Number(staged.address) };
+}
+
+function argumentOf(
+  space: AddressSpace,
+  kernel: Kernel,
+  name: string,
+  parameter: KernelParameters[string],
+  value: unknown,
+): LaunchArgument {
+  const where = `kernel ${kernel.name}, parameter ${name}`;
+  if (value === undefined) throw typeError('KERNEL_ARGUMENT', `${where}: no argument was given`);
+  const { type } = parameter;
+  if (parameter.kind === 'scalar') {
+    checkScalar(where, type, value);
+    return { name, kind: 'scalar', value };
+  }
+  const { use } = parameter;
+  const place = placeOf(space, `pass to ${where}`, value);
+  if (place !== null) {
+    if (!sameElements(place.type, type)) {
+      const shown = place.type === 'bytes' ? 'bytes' : constructorName(place.type);
+      throw typeError('KERNEL_ARGUMENT', `${where} is ${type}, but array ${place.array.name} is ${shown}`);
+    }
+    return { name, kind: 'array', type, use, place, plain: null };
+  }
+  if (!ArrayBuffer.isView(value) || types.isDataView(value)) {
+    throw typeError(
+      'KERNEL_ARGUMENT',
+      `${where} takes a managed array, a part of one such as x.range(0, 100), or a typed array, not ${show(value)}`,
+    );
+  }
+  const element = elementTypeOf(arrayTypeName(value) ?? '');
+  if (element === undefined || !sameElements(element, type)) {
+    throw typeError('KERNEL_ARGUMENT', `${where} is ${type}, not ${show(value)}`);
+  }
+  if (value.byteLength === 0)
+    throw argumentError('ARRAY_LENGTH', `${where}: the typed array is empty; a launch needs at least one element`);
+  return { name, kind: 'array', type, use, place: null, plain: value as NumericArray };
+}
+
+/** An `out` argument is emptied first, and parts run in any order: what overlaps it would not be what a plain loop finds there. */
+function refuseOverlaps({ name: kernel }: Kernel, given: readonly LaunchArgument[]): void {
+  const arrays = given.filter((each): each is ArrayArgument => each.kind === 'array');
+  for (const [at, one] of arrays.entries()) {
+    for (const other of arrays.slice(at + 1)) {
+      if ((one.use === 'in' && other.use === 'in') || !overlap(one, other)) continue;
+      const written = one.use === 'in' ? other : one;
+      throw argumentError(
+        'OVERLAPPING_ARGUMENTS',
+        `kernel ${kernel}: parameters ${one.name} (${textOf(one)}) and ${other.name} (${textOf(other)}) overlap, and ${written.name} is ` +
+          `written (${written.use}), while what one part of a launch writes no other part may see. To change elements where they are, give ` +
+          'the kernel one inout parameter for both; otherwise hand in parts that do not overlap, or a copy (array.clone(), slice())',
+      );
+    }
+  }
+}
+
+function overlap(one: ArrayArgument, other: ArrayArgument): boolean {
+  if (one.place !== null && other.place !== null) {
+    const { offset, bytes } = one.place;
+    return offset < other.place.offset + other.place.bytes && other.place.offset < offset + bytes;
+  }
+  const { plain } = one;
+  if (plain === null || other.plain === null || plain.buffer !== other.plain.buffer) return false;
+  const { byteOffset, byteLength } = other.plain;
+  return plain.byteOffset < byteOffset + byteLength && byteOffset < plain.byteOffset + plain.byteLength;
+}
+
+function textOf({ place, plain }: ArrayArgument): string {
+  return place !== null ? place.text : `a ${arrayTypeName(plain) ?? 'typed array'}`;
+}
+
+/** Raw bytes and u8 are the same to a kernel. */
+function sameElements(a: ElementType, b: ElementType): boolean {
+  return a === b || (bytesOf(a) === 1 && (a === 'bytes' || b === 'bytes') && a !== 'i8' && b !== 'i8');
+}
