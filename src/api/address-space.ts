@@ -23,6 +23,7 @@ import type { ManagerReady } from '../pager/manager.js';
 import {
   CONTROL_WORDS,
   Control,
+  type DeviceInfo,
   type DeviceOptions,
   type FileSource,
   type Injection,
@@ -224,6 +225,7 @@ async function collectViews(slot: number): Promise<void> {
 }
 
 export class AddressSpace {
+  /** In the order in which they came; also those that have died or were detached, which `restart()` starts again. */
   readonly devices: readonly Device[];
   /** @internal */
   readonly client: Client;
@@ -239,7 +241,10 @@ export class AddressSpace {
     private readonly onClosed: () => void,
   ) {
     this.client = new Client(spaceHandle, sentinel === null);
-    this.devices = spaceHandle.devices.map((info) => new Device(this, info));
+    this.client.onDevice = (info, instead) => this.takeDevice(info, instead);
+    // The handle knows those that were there when the space was opened.
+    const infos = sentinel === null ? this.client.call('devices', null) : spaceHandle.devices;
+    this.devices = infos.map((info) => new Device(this, info));
     this.views = new Views(spaceHandle, this.client, sentinel !== null);
   }
 
@@ -404,6 +409,30 @@ export class AddressSpace {
     return pointerAttributes(this, address);
   }
 
+  /**
+   * Adds a device, at any time, with the options that `openSpace` takes; every thread of the space has it in `space.devices` then. Rejects
+   * with DEVICE_START when it does not come up, and with a RangeError (DEVICES, DEVICE_NAME) when there are 15 already, or one of its name.
+   */
+  async addDevice(specification: DeviceSpecification): Promise<Device> {
+    this.client.assertOpen('cannot add a device');
+    const [options] = deviceOptions([specification], this.devices.length);
+    const info = await this.client.request('addDevice', { options });
+    return this.takeDevice(info, null);
+  }
+
+  /** @internal A device that was added, or started again in the place of another one. */
+  takeDevice(info: DeviceInfo, instead: number | null): Device {
+    const devices = this.devices as Device[];
+    const known = devices.find(({ number }) => number === info.number || number === instead);
+    if (known === undefined) {
+      const added = new Device(this, info);
+      devices.push(added);
+      return added;
+    }
+    if (known.number !== info.number) known.renew(info);
+    return known;
+  }
+
   /** Faults, bytes moved and memory of every processor. */
   stats(): SpaceStats {
     return this.client.call('stats', null);
@@ -447,7 +476,8 @@ export class AddressSpace {
   /** @internal */
   processorNames(): (string | undefined)[] {
     const names: (string | undefined)[] = ['host'];
-    for (const info of this.spaceHandle.devices) names[info.id] = info.name;
+    // Of several that had the number, one after the other, the last one counts.
+    for (const { id, name } of [...this.devices].sort((a, b) => a.number - b.number)) names[id] = name;
     return names;
   }
 
@@ -559,7 +589,7 @@ function internalOptions({ prefetch, crash, heartbeatLimitMs }: SpaceOptions): P
   };
 }
 
-function deviceOptions(devices: readonly DeviceSpecification[]): DeviceOptions[] {
+function deviceOptions(devices: readonly DeviceSpecification[], before = 0): DeviceOptions[] {
   if (!Array.isArray(devices)) {
     throw typeError(
       'DEVICES',
@@ -571,7 +601,7 @@ function deviceOptions(devices: readonly DeviceSpecification[]): DeviceOptions[]
   const names = new Set<string>(['host']);
   return devices.map((device, index) => {
     checkObject(`device ${index}`, device);
-    const { kind, units = 1, name = `${kind}${index}`, inject } = device;
+    const { kind, units = 1, name = `${kind}${before + index}`, inject } = device;
     if (kind !== 'process' && kind !== 'simulated' && kind !== 'custom') {
       throw typeError(
         'DEVICE_KIND',

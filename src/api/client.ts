@@ -8,6 +8,7 @@ import {
   type ClientHello,
   Control,
   clientChannel,
+  type DeviceInfo,
   type FromManager,
   helloChannel,
   type Requests,
@@ -41,6 +42,8 @@ export class Client {
   private readonly notices = new Map<number, (notice: Notice) => void>();
   /** Called with a range that some thread has freed, if this one has views of it; null: the space has been closed. */
   onFreed: (range: number | null) => void = () => undefined;
+  /** Hears of devices that any thread has added, or started again. */
+  onDevice: (info: DeviceInfo, instead: number | null) => void = () => undefined;
   private nextId = 1;
   private refs = 0;
   private closed = false;
@@ -243,7 +246,8 @@ export class Client {
     } else if ('notice' in message) {
       const { notice } = message;
       setImmediate(() => this.notices.get(notice.subscription)?.(notice));
-    } else if ('event' in message) {
+    } else if ('device' in message) this.onDevice(message.device, message.instead);
+    else if ('event' in message) {
       const key = `${message.event.stream} ${message.event.sequence}`;
       this.calls.delete(key);
       const listener = this.events.get(key);

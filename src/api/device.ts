@@ -35,11 +35,12 @@ export interface DeviceMemory {
 
 export class Device {
   private detaching: Promise<void> | null = null;
+  private restarting: Promise<void> | null = null;
 
   /** @internal */
   constructor(
     readonly space: AddressSpace,
-    private readonly info: DeviceInfo,
+    private info: DeviceInfo,
   ) {}
 
   get name(): string {
@@ -94,6 +95,17 @@ export class Device {
     return this.detaching === null;
   }
 
+  /** @internal Another one each time that it is started. */
+  get number(): number {
+    return this.info.number;
+  }
+
+  /** @internal It has been started again: whatever is asked from now on is asked of the new one. */
+  renew(info: DeviceInfo): void {
+    this.info = info;
+    this.detaching = null;
+  }
+
   /** @internal */
   get id(): number {
     return this.info.id;
@@ -123,13 +135,30 @@ export class Device {
 
   /** Brings every page of the device home, then ends the device. Launches that wait are lost, the one that runs may end. */
   async detach(): Promise<void> {
-    this.detaching ??= this.space.client.request('detach', { device: this.info.id }).then(() => undefined);
+    this.detaching ??= this.space.client.request('detach', { device: this.info.number }).then(() => undefined);
     await this.detaching;
+  }
+
+  /**
+   * Starts the device again, after its death or after `detach()`, with the options that it had; the same object goes on as the new one, in
+   * every thread. One that lives is ended first, as by `kill()`. What its memory held comes home if that survives; advice that named the
+   * device is gone. Rejects with DEVICE_START when it does not come up.
+   */
+  async restart(): Promise<void> {
+    this.space.client.assertOpen(`device ${this.info.name}`);
+    const { number } = this.info;
+    this.restarting ??= this.space.client
+      .request('restart', { device: number })
+      .then((info) => void this.space.takeDevice(info, number))
+      .finally(() => {
+        this.restarting = null;
+      });
+    await this.restarting;
   }
 
   /** Ends the device's process at once, as kill -9 does: for tests of what happens then. */
   kill(): void {
-    this.space.client.call('kill', { device: this.info.id });
+    this.space.client.call('kill', { device: this.info.number });
   }
 
   stats(): ProcessorStats {

@@ -126,7 +126,7 @@ export class Stream {
     const parameters = staging.attempt(() => parametersOf(kernel, given, whole, staging));
     const operation = {
       kind: 'launch',
-      device: this.device.id,
+      device: this.device.number,
       kernelName: kernel.name,
       code: kernel.code,
       parameters,
@@ -158,7 +158,7 @@ export class Stream {
    * ended, `event.elements` tells which elements that are, and `event.bytes` how much of them is there.
    */
   prefetch(part: ManagedElements, to: Device | 'host' = this.device): StreamEvent {
-    return this.bring('prefetch', part, this.processorOf(to), false);
+    return this.bring('prefetch', part, this.numberOf(to), false);
   }
 
   /**
@@ -167,10 +167,10 @@ export class Stream {
    * written is in one place. It only saves the device's first faults, and tells subscribers why ('exclusive').
    */
   exclusive(part: ManagedElements): StreamEvent {
-    return this.bring('make exclusive', part, this.device.id, true);
+    return this.bring('make exclusive', part, this.device.number, true);
   }
 
-  private bring(verb: string, part: ManagedElements, processor: number, exclusive: boolean): StreamEvent {
+  private bring(verb: string, part: ManagedElements, device: number, exclusive: boolean): StreamEvent {
     this.assertOpen();
     const place = placeOf(this.space, verb, part);
     if (place === null) {
@@ -180,7 +180,7 @@ export class Stream {
     if (exclusive) this.device.assertUsable();
     const { array } = place;
     const { firstPage, count } = pagesAround(place);
-    const event = this.add({ kind: 'prefetch', processor, firstPage, count, exclusive });
+    const event = this.add({ kind: 'prefetch', device, firstPage, count, exclusive });
     event.onEnd = (ended) => {
       if (ended.result === 'done') event.cover(array.elementsOf(firstPage, ended.pages));
       return undefined;
@@ -226,7 +226,7 @@ export class Stream {
     const target = copyEnd(this.space, 'to', to);
     const source = copyEnd(this.space, 'from', from);
     checkCopy(target, source);
-    const at = options.at === undefined ? null : this.processorOf(options.at);
+    const at = options.at === undefined ? null : this.numberOf(options.at);
     const { signal } = options;
     checkSignal(signal);
     if (signal?.aborted === true) return this.add({ kind: 'cancelled', reason: reasonOf(signal) }, signal);
@@ -298,7 +298,8 @@ export class Stream {
       throw new OnememError('STREAM_CLOSED', 'the stream has been disposed; make another by device.stream()');
   }
 
-  private processorOf(place: Device | 'host'): number {
+  /** By which the manager knows a place. */
+  private numberOf(place: Device | 'host'): number {
     if (place === 'host') return HOST;
     if (!(place instanceof this.device.constructor)) {
       throw typeError('DEVICE', `a place is a device of the space, or 'host', not ${show(place)}`);
@@ -307,7 +308,7 @@ export class Stream {
       throw typeError('FOREIGN_DEVICE', `device ${place.name} belongs to another space`);
     }
     place.assertUsable();
-    return place.id;
+    return place.number;
   }
 
   private add(operation: OperationBody, signal?: AbortSignal): StreamEvent {

@@ -1,4 +1,6 @@
 /** Processors that leave, or die: what only they hold comes home or is lost, and nobody waits for them. */
+
+import { forgetAdvised } from './advice.js';
 import type { Launches } from './launches.js';
 import { clear, createMask, has, next } from './mask.js';
 import type { Requests } from './requests.js';
@@ -110,6 +112,7 @@ export class Departures {
     this.lastFigures.set(id, this.figures(id));
     state.processors[id] = undefined;
     forgetUser(state, id);
+    forgetAdvised(state, id);
     for (let index = processor.waiters.head; index !== -1; index = processor.waiters.after(index))
       state.ready.append(index);
     state.commands.drained(id);

@@ -14,6 +14,7 @@ export function checkInvariants(state: State): void {
     checkContents(block);
     checkRights(state, block);
     checkFlight(block);
+    checkAdvice(state, block);
     for (let node = 0; node < block.residences.length; node++) {
       const residence = block.residences[node];
       if (residence === undefined) continue;
@@ -31,6 +32,17 @@ export function checkInvariants(state: State): void {
 
 function fail(block: Block, page: number, what: string): never {
   throw new Error(`invariant broken in block ${block.index}, page ${page} of it: ${what}`);
+}
+
+/** Advice is about processors that are there: a number comes again, and then means another one. */
+function checkAdvice({ processors }: State, block: Block): void {
+  const { preferred, accessedBy } = block.advice;
+  if (preferred !== -1 && processors[preferred] === undefined)
+    fail(block, 0, `advice prefers node ${preferred}, which has gone`);
+  for (let id = 0; accessedBy >>> id !== 0; id++) {
+    if (((accessedBy >>> id) & 1) !== 0 && processors[id] === undefined)
+      fail(block, 0, `advice names processor ${id}, which has gone`);
+  }
 }
 
 /** These bits must not be there: the page of the lowest one is named. */

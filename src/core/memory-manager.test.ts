@@ -608,6 +608,30 @@ describe('MemoryManager', () => {
       expect(manager.addProcessor(faulting)).toBe(1);
     });
 
+    it('takes along what was advised about it, and its number is given to the next one', () => {
+      start({ coherent: true }, { coherent: true });
+      const range = manager.allocate(3 * BLOCK, { name: 'a', provided: false, writable: true }) as Range;
+      manager.advise(range, 0, 2 * BLOCK, { accessedBy: 6, preferred: 1, readMostly: true });
+      fault(HOST, range.first, true);
+      event(() => manager.processorLost(1));
+      expect(manager.addProcessor({ ...faulting, coherent: true })).toBe(1);
+      expect(range.advice.at(0)).toMatchObject({ accessedBy: 4, preferred: -1, readMostly: true });
+      expect(manager.state.va.blocks.get(0)?.advice).toMatchObject({ accessedBy: 4, preferred: -1 });
+      event(() => manager.arrange(1, 1, [{ first: range.first, count: BLOCK }]));
+      expect(manager.pages.remoteness(1, range.first, range.first + BLOCK)).toBe('migrates');
+      // Advice that was on its way is about nobody any more.
+      event(() => manager.detach(2));
+      event(() => manager.advise(range, 0, 1, { accessedBy: 6, preferred: 2 }));
+      expect(range.advice.at(0)).toMatchObject({ accessedBy: 2, preferred: -1 });
+    });
+
+    it('is the last of sixteen processors', () => {
+      for (let id = 2; id < 16; id++) expect(manager.addProcessor(faulting)).toBe(id);
+      expect(() => manager.addProcessor(faulting)).toThrow(/16 processors already/);
+      event(() => manager.detach(7));
+      expect(manager.addProcessor(faulting)).toBe(7);
+    });
+
     it('waits with what the host has no room for, and goes when there is room', () => {
       startWith(none, { budgetPages: 2 * BLOCK }, {});
       const first = allocate(3 * BLOCK);

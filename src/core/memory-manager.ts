@@ -3,6 +3,7 @@
  * It knows no clock, no file and no thread; whoever drives it hands in what happened and carries out what it asks for, so
  * that the pager and the simulator run the same code.
  */
+import { aboutKnown, changeAdvice } from './advice.js';
 import { Departures, type ProcessorFigures } from './departures.js';
 import { type LaunchArgument, Launches } from './launches.js';
 import { add, addRun, clear, createMask, has, remove, removeRun, size } from './mask.js';
@@ -28,6 +29,7 @@ import {
   type Advice,
   type Commands,
   HOST,
+  MAX_PROCESSORS,
   PAGES_PER_BLOCK,
   type ProcessorDescription,
   type ProcessorId,
@@ -63,7 +65,7 @@ export class MemoryManager {
     this.departures = new Departures(state, this.requests, this.launches, run);
   }
 
-  /** Adds a processor with its node; the first is the host. */
+  /** Adds a processor with its node; the first is the host. It gets the lowest number that no other has. */
   addProcessor(description: ProcessorDescription): ProcessorId {
     const { processors } = this.state;
     const least = (description.units + 1) * PAGES_PER_BLOCK;
@@ -75,6 +77,10 @@ export class MemoryManager {
     }
     let id = 0;
     while (processors[id] !== undefined) id++;
+    if (id === MAX_PROCESSORS) {
+      const message = `${description.name}: there are ${MAX_PROCESSORS} processors already, the host among them; detach one before another is added`;
+      throw new RangeError(message);
+    }
     processors[id] = createProcessor(this.state, id, description);
     return id;
   }
@@ -253,17 +259,8 @@ export class MemoryManager {
 
   /** Notes what the program says about its use of whole blocks. It moves nothing and takes nothing from anybody. */
   advise(range: Range, first: number, end: number, change: Partial<Advice>): void {
-    const runs: [number, number, Advice][] = [];
-    range.advice.each(first, end, (from, to, advice) => runs.push([from, to, { ...advice, ...change }]));
-    for (const [from, to, advice] of runs) {
-      range.advice.set(from, to, advice);
-      if (advice.preferred !== -1) this.state.preferences = true;
-      if (advice.accessedBy !== 0) this.state.inPlace = true;
-      for (let page = from; page < to; page += PAGES_PER_BLOCK) {
-        const block = this.state.va.blocks.get(Math.floor((range.first + page) / PAGES_PER_BLOCK));
-        if (block !== undefined) block.advice = advice;
-      }
-    }
+    const known = aboutKnown(this.state, change);
+    changeAdvice(this.state, range, first, end, (advice) => ({ ...advice, ...known }));
   }
 
   /** Pages that are present on the host stay there, and no device gets them for writing. */

@@ -12,6 +12,8 @@ export const BLOCK_BYTES = PAGE_BYTES * PAGES_PER_BLOCK;
 export const PAGES_PER_TRANSFER = 64;
 /** 64 KiB, the unit in which a fault is widened and in which medium chunks are cut. */
 export const PAGES_PER_GROUP = 16;
+/** Rights of processors to a page are reported as two bits each, of a word of 32. */
+export const MAX_PROCESSORS = 16;
 
 /** What a processor may do to a page, ordered: a stronger right includes the weaker. */
 export const Access = { None: 0, Read: 1, Write: 2 } as const;

@@ -1,6 +1,6 @@
 /** The devices of a space: how they are started, watched, taken away, and what they report about themselves. */
 import type { MemoryManager } from '../core/memory-manager.js';
-import { HOST, PAGE_BYTES } from '../core/types.js';
+import { HOST, MAX_PROCESSORS, PAGE_BYTES } from '../core/types.js';
 import type { ByteAccess, Driver, DriverContext, DriverEvents, DriverLaunch } from '../drivers/driver.js';
 import { DriverGuard } from '../drivers/guard.js';
 import type { KernelFunction } from '../drivers/kernel-loader.js';
@@ -10,7 +10,8 @@ import { SimulatedDevice } from '../drivers/simulated/simulated-device.js';
 import { POLLIN, POLLOUT } from '../linux/constants.js';
 import { readMemory, writeMemory } from '../linux/memory.js';
 import type { Poller } from '../linux/poll.js';
-import type { DeviceInfo, DeviceOptions, ProcessorStats } from './protocol.js';
+import type { DeviceInfo, DeviceOptions, ProcessorStats, WireError } from './protocol.js';
+import { wireError } from './wire.js';
 
 /** How long a driver's module may take to be loaded and to make its driver. */
 const LOADING_LIMIT_MS = 30_000;
@@ -18,7 +19,6 @@ const LOADING_LIMIT_MS = 30_000;
 const SENDING_MS = 20;
 /** Between two looks for answers that are overdue. */
 const LOOK_MS = 1000;
-const MAX_DEVICES = 16;
 /** The program of a device's process. Its address is relative to this module, which the build makes part of the manager's. */
 const CHILD = new URL('../drivers/process/child.js', import.meta.url);
 const SLOTS_PER_DEVICE = 3;
@@ -38,6 +38,10 @@ export interface Device {
   wantsRoom: boolean;
   launched: number;
   alive: boolean;
+  /** It has died; what it has is on its way home. */
+  lost: boolean;
+  /** It did not start, or another one has taken its place: its last figures are no news. */
+  forgotten: boolean;
   /** It was killed, and is gone as soon as that is seen. */
   ending: boolean;
   /** Why it died. */
@@ -62,14 +66,33 @@ export interface DeviceSurroundings {
   warn(message: string): void;
 }
 
+/** A device as the program knows it: started again, it is another device of the same name. */
+interface Entry {
+  readonly options: DeviceOptions;
+  /** Of the one that came last. */
+  info: DeviceInfo;
+  /** Numbers of those before it. */
+  readonly before: Set<number>;
+  /** Those who wait for it to be started again; null: nobody does. */
+  restart: DeviceDone[] | null;
+  /** It is being started. */
+  starting: boolean;
+}
+
+/** What becomes of a device that is to be started. */
+type DeviceDone = (failure: WireError | null, info: DeviceInfo | null) => void;
+
 /** A device whose driver is there, and whose number in the core is not. */
 interface Prepared {
   readonly guard: DriverGuard;
   id: number;
 }
 
+/** Why they are not all up, if so, and those that were begun with. */
+type Started = (failure: string | null, started: readonly Device[]) => void;
+
 export function pollerSlots(firstSlot: number): number {
-  return firstSlot + MAX_DEVICES * SLOTS_PER_DEVICE;
+  return firstSlot + MAX_PROCESSORS * SLOTS_PER_DEVICE;
 }
 
 export class Devices {
@@ -82,6 +105,12 @@ export class Devices {
   private readonly gone: ProcessorStats[] = [];
   /** Why devices are not there any more, by number. */
   private readonly losses = new Map<number, string>();
+  /** In the order in which they came. */
+  private readonly entries: Entry[] = [];
+  /** Names of devices that are being added. */
+  private readonly starting = new Set<string>();
+  private lastNumber = 0;
+  private closed = false;
   /** Modules of drivers that are being loaded; they need turns of the event loop. */
   private loading = 0;
   private hasCustom = false;
@@ -93,12 +122,119 @@ export class Devices {
     return this.byId.get(id);
   }
 
+  byNumber(number: number): Device | undefined {
+    for (const device of this.byId.values()) if (device.info.number === number) return device;
+    return undefined;
+  }
+
+  /** The processor of a device, or of the host (0); -1 if it has gone. */
+  processorOf(number: number): number {
+    return number === 0 ? HOST : (this.byNumber(number)?.info.id ?? -1);
+  }
+
+  /** Devices as the program knows them, also those that have gone. */
+  get infos(): DeviceInfo[] {
+    return this.entries.map(({ info }) => info);
+  }
+
   get all(): Iterable<Device> {
     return this.byId.values();
   }
 
+  /** Starts the devices of a new space; `ready` is called when all are up, or with why they are not. */
+  open(all: readonly DeviceOptions[], ready: (failure: string | null) => void): void {
+    this.start(all, (failure, started) => {
+      for (const [index, { info }] of started.entries())
+        this.entries.push({ options: all[index], info, before: new Set(), restart: null, starting: false });
+      ready(failure);
+    });
+  }
+
+  /** Starts one more. */
+  addDevice(options: DeviceOptions, done: DeviceDone): void {
+    const { name } = options;
+    if (this.starting.has(name) || this.entries.some((entry) => entry.options.name === name)) {
+      const message = `there is a device ${name}; give the new one another name, or start that one again by restart()`;
+      done({ ...wireError('DEVICE_NAME', message), name: 'RangeError' }, null);
+      return;
+    }
+    this.starting.add(name);
+    this.startOne(options, (failure, info) => {
+      this.starting.delete(name);
+      if (info !== null) this.entries.push({ options, info, before: new Set(), restart: null, starting: false });
+      done(failure, info);
+    });
+  }
+
+  /** Starts a device again. One that lives is ended first: what it has comes home, as far as it survives. */
+  restart(number: number, done: DeviceDone): void {
+    const entry = this.entries.find(({ info, before }) => info.number === number || before.has(number));
+    if (entry === undefined) throw new Error(`there is no device ${number}`);
+    if (entry.restart !== null) {
+      entry.restart.push(done);
+      return;
+    }
+    const device = this.byNumber(entry.info.number);
+    if (entry.info.number !== number && device?.alive === true) {
+      // Another thread was first.
+      done(null, entry.info);
+      return;
+    }
+    entry.restart = [done];
+    if (device === undefined || device.lost) this.startAgain(entry);
+    else this.kill(device.info.id, 'it is being started again');
+  }
+
+  /** The device has gone: if somebody waits for that, it is started again. */
+  private goneFor(number: number): void {
+    const entry = this.entries.find(({ info }) => info.number === number);
+    if (entry !== undefined && entry.restart !== null && !entry.starting) this.startAgain(entry);
+  }
+
+  private startAgain(entry: Entry): void {
+    const { options, info } = entry;
+    const before = this.byNumber(info.number);
+    entry.starting = true;
+    this.startOne(options, (failure, started) => {
+      const waiting = entry.restart ?? [];
+      entry.restart = null;
+      entry.starting = false;
+      if (started !== null) {
+        // Whatever is left of it goes home without a word.
+        if (before !== undefined) before.forgotten = true;
+        const last = this.gone.findIndex(({ name }) => name === options.name);
+        if (last !== -1) this.gone.splice(last, 1);
+        entry.before.add(info.number);
+        entry.info = started;
+      }
+      for (const done of waiting) done(failure, started);
+    });
+  }
+
+  private startOne(options: DeviceOptions, done: DeviceDone): void {
+    if (this.closed) {
+      done(wireError('SPACE_CLOSED', `device ${options.name} was not started: the space is being closed`), null);
+      return;
+    }
+    if (this.byId.size + this.loading >= MAX_PROCESSORS - 1) {
+      const message = `a space has at most ${MAX_PROCESSORS - 1} devices, those included whose pages are still on their way home; detach one`;
+      done({ ...wireError('DEVICES', message, {}), name: 'RangeError' }, null);
+      return;
+    }
+    this.start([options], (failure, started) => {
+      if (failure === null) done(null, started[0].info);
+      else {
+        for (const device of started) {
+          device.forgotten = true;
+          this.kill(device.info.id, 'it did not start');
+        }
+        done(wireError('DEVICE_START', failure, { device: options.name }), null);
+      }
+    });
+  }
+
   /** Starts devices; `ready` is called when all are up, or with why they are not. The loop must run for them to come up. */
-  start(all: readonly DeviceOptions[], ready: (failure: string | null) => void): void {
+  private start(all: readonly DeviceOptions[], ready: Started): void {
     const custom = all.filter(({ kind }) => kind === 'custom');
     if (custom.length === 0) {
       this.addAll(all, new Map(), ready);
@@ -114,32 +250,30 @@ export class Devices {
         if (result.status === 'fulfilled') prepared.set(custom[index], result.value);
         else failures.push(`device ${custom[index].name} did not start: ${reasonOf(result.reason)}`);
       }
+      if (this.closed) failures.push('the space is being closed');
       if (failures.length === 0) this.addAll(all, prepared, ready);
       else {
         for (const { guard } of prepared.values()) guard.close();
-        ready(failures.join('; '));
+        ready(failures.join('; '), []);
       }
     });
   }
 
-  private addAll(
-    all: readonly DeviceOptions[],
-    prepared: ReadonlyMap<DeviceOptions, Prepared>,
-    ready: (failure: string | null) => void,
-  ): void {
+  private addAll(all: readonly DeviceOptions[], prepared: ReadonlyMap<DeviceOptions, Prepared>, ready: Started): void {
     let waiting = all.length + 1;
+    const started: Device[] = [];
     let failed: string | null = null;
     const up = (failure: string | null): void => {
       failed ??= failure;
       if (--waiting > 0) return;
       // One that is up may have died while others were starting.
-      const [loss = null] = this.losses.values();
-      ready(failed ?? loss);
+      const lost = started.find((device) => device.lost);
+      ready(failed ?? (lost === undefined ? null : this.explainLoss(lost.info.number)), started);
     };
     for (const options of all) {
       const made = prepared.get(options) ?? null;
       try {
-        this.add(options, made, up);
+        started.push(this.add(options, made, up));
       } catch (error) {
         made?.guard.close();
         up(`device ${options.name} did not start: ${reasonOf(error)}`);
@@ -148,7 +282,7 @@ export class Devices {
     up(null);
   }
 
-  private add(options: DeviceOptions, prepared: Prepared | null, ready: (failure: string | null) => void): void {
+  private add(options: DeviceOptions, prepared: Prepared | null, ready: (failure: string | null) => void): Device {
     const { manager, router, poller, base, bytes } = this.around;
     let id = -1;
     const budgetPages = Math.floor(options.memoryBytes / PAGE_BYTES);
@@ -169,6 +303,7 @@ export class Devices {
     router.attach(id, driver);
     const info: DeviceInfo = {
       id,
+      number: ++this.lastNumber,
       kind: driver.kind,
       name,
       memoryBytes: driver.description.budgetPages * PAGE_BYTES,
@@ -190,6 +325,8 @@ export class Devices {
       wantsRoom: false,
       launched: 0,
       alive: true,
+      lost: false,
+      forgotten: false,
       ending: false,
       reason: 'it is gone',
       onDrained: null,
@@ -200,7 +337,7 @@ export class Devices {
     this.places[place] = device;
     if (process === null) {
       ready(null);
-      return;
+      return device;
     }
     poller.set(this.slot(place, PACKETS), process.socket.fd);
     poller.set(this.slot(place, LIFE), process.pidfd);
@@ -209,6 +346,7 @@ export class Devices {
       if (!told) ready(failure);
       told = true;
     };
+    return device;
   }
 
   /** Devices that have a process, and with it a descriptor to read faults from. */
@@ -299,7 +437,7 @@ export class Devices {
   /** Ends a device as if it had fallen off its bus. */
   kill(id: number, why = 'it was ended on purpose'): void {
     const device = this.byId.get(id);
-    if (device?.alive !== true) return;
+    if (device === undefined || device.lost || device.ending) return;
     // Nothing begins on it any more, though its end is heard of a little later.
     device.ending = true;
     device.reason = why;
@@ -309,17 +447,23 @@ export class Devices {
 
   died(device: Device, reason: string): void {
     device.reason = reason;
-    this.losses.set(device.info.id, `device ${device.info.name} is gone: ${reason}`);
+    device.lost = true;
+    this.losses.set(device.info.number, `device ${device.info.name} is gone: ${reason}`);
+  }
+
+  /** What there is to do when everybody knows of a device's death. */
+  buried(device: Device): void {
+    this.goneFor(device.info.number);
   }
 
   /** As the rest of a sentence, for whoever still asks something of the device. */
-  explainLoss(id: number): string {
-    return this.losses.get(id) ?? 'the device is gone';
+  explainLoss(number: number): string {
+    return this.losses.get(number) ?? 'the device is gone';
   }
 
   /** The device's last page has left. */
   remove(device: Device): void {
-    this.gone.push(this.statsOf(device));
+    if (!device.forgotten) this.gone.push(this.statsOf(device));
     this.byId.delete(device.info.id);
     this.around.router.detach(device.info.id);
     const place = this.places.indexOf(device);
@@ -327,15 +471,21 @@ export class Devices {
     this.places[place] = undefined;
     device.driver.close();
     if (device.process !== null) this.ended.push(device.process);
+    this.goneFor(device.info.number);
   }
 
   close(): void {
+    this.closed = true;
     for (const device of [...this.byId.values()]) this.remove(device);
   }
 
   stats(): ProcessorStats[] {
     const host = this.figuresOf(HOST, 'host', 'host', 0, true);
-    return [host, ...[...this.byId.values()].map((device) => this.statsOf(device)), ...this.gone];
+    return [
+      host,
+      ...[...this.byId.values()].filter(({ forgotten }) => !forgotten).map((device) => this.statsOf(device)),
+      ...this.gone,
+    ];
   }
 
   private simulated(options: DeviceOptions): Prepared {

@@ -113,7 +113,7 @@ export class Launches {
   cancel({ device: number, stream, sequence }: LaunchOperation, reason: string): boolean {
     for (const queue of this.queues.values()) {
       const { device, records } = queue;
-      if (device.info.id !== number) continue;
+      if (device.info.number !== number) continue;
       const index = records.findIndex(
         ({ operation }) => operation.stream === stream && operation.sequence === sequence,
       );

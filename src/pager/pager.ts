@@ -62,7 +62,7 @@ import { Share } from './share.js';
 import { Spin } from './spin.js';
 import { type OperationDone, Streams } from './streams.js';
 import { Uses } from './uses.js';
-import { toWire, wireError } from './wire.js';
+import { RequestError, toWire, wireError } from './wire.js';
 import { WriteBack } from './write-back.js';
 
 /** How long the manager sleeps at most, so that its heartbeat goes on. */
@@ -232,7 +232,10 @@ export class Pager {
       this.requests,
       this.arrays,
       (node) => this.memoryOf(node),
-      (processor, firstPage, count, done) => this.prefetch(processor, firstPage, count, false, done),
+      (processor, firstPage, count, done) => {
+        const number = processor === HOST ? 0 : (this.devices.get(processor)?.info.number ?? -1);
+        this.prefetch(number, firstPage, count, false, done);
+      },
       later,
       restore,
     );
@@ -290,11 +293,11 @@ export class Pager {
 
   /** Starts the devices; the loop must run for them to come up. */
   addDevices(ready: (failure: string | null) => void): void {
-    this.devices.start(this.options.devices, ready);
+    this.devices.open(this.options.devices, ready);
   }
 
   get deviceInfos(): DeviceInfo[] {
-    return [...this.devices.all].map((device) => device.info);
+    return this.devices.infos;
   }
 
   get faultsBy(): string {
@@ -566,11 +569,29 @@ export class Pager {
       case 'transferFile':
         this.fileTransfers.start(value as FileTransfer, answer);
         return undefined;
+      case 'addDevice':
+        if (this.closing !== null) throw closingError();
+        this.devices.addDevice((value as Requests['addDevice']['in']).options, (failure, info) => {
+          if (info !== null) this.clients.broadcast({ device: info, instead: null });
+          answer(info, failure);
+        });
+        return undefined;
+      case 'restart': {
+        if (this.closing !== null) throw closingError();
+        const { device } = value as Requests['restart']['in'];
+        this.devices.restart(device, (failure, info) => {
+          if (info !== null) this.clients.broadcast({ device: info, instead: device });
+          answer(info, failure);
+        });
+        return undefined;
+      }
+      case 'devices':
+        return this.devices.infos;
       case 'detach':
         this.detach((value as Requests['detach']['in']).device, () => answer(null, null));
         return undefined;
       case 'kill':
-        this.devices.kill((value as Requests['kill']['in']).device);
+        this.devices.kill(this.devices.processorOf((value as Requests['kill']['in']).device));
         return null;
       case 'check':
         checkInvariants(this.manager.state);
@@ -683,11 +704,14 @@ export class Pager {
     try {
       if (operation.kind === 'launch') {
         const { device } = operation;
-        this.launches.add(this.devices.get(device), operation, this.devices.explainLoss(device), done);
+        this.launches.add(this.devices.byNumber(device), operation, this.devices.explainLoss(device), done);
       } else if (operation.kind === 'prefetch') {
-        const { processor, firstPage, count, exclusive } = operation;
-        this.prefetch(processor, firstPage, count, exclusive, done);
-      } else if (operation.kind === 'copy') this.copies.start(operation, done);
+        const { device, firstPage, count, exclusive } = operation;
+        this.prefetch(device, firstPage, count, exclusive, done);
+      } else if (operation.kind === 'copy') {
+        const at = operation.at === null ? null : this.devices.processorOf(operation.at);
+        this.copies.start({ ...operation, at }, done);
+      }
     } catch (error) {
       if (error instanceof NodeError) throw error;
       // Nobody waits for an answer to what a stream is given: the operation itself must say that it failed.
@@ -695,10 +719,11 @@ export class Pager {
     }
   }
 
-  private prefetch(id: number, firstPage: number, wanted: number, exclusive: boolean, done: OperationDone): void {
+  private prefetch(device: number, firstPage: number, wanted: number, exclusive: boolean, done: OperationDone): void {
+    const id = this.devices.processorOf(device);
     const processor = this.manager.state.processors[id];
     if (processor === undefined || processor.state !== 'alive') {
-      done(wireError('DEVICE_LOST', `cannot prefetch: ${this.devices.explainLoss(id)}`));
+      done(wireError('DEVICE_LOST', `cannot prefetch: ${this.devices.explainLoss(device)}`));
       return;
     }
     // More than the node holds would push out what the same prefetch brought.
@@ -794,10 +819,12 @@ export class Pager {
     this.devices.died(device, reason);
     this.manager.processorLost(id);
     this.launches.lost(device);
+    // Its launches, and whoever still asks something of it, hear of its end first.
+    this.later.push(() => this.devices.buried(device));
   }
 
-  private detach(id: number, done: () => void): void {
-    const device = this.devices.get(id);
+  private detach(number: number, done: () => void): void {
+    const device = this.devices.byNumber(number);
     if (device === undefined || !device.alive) {
       done();
       return;
@@ -806,7 +833,7 @@ export class Pager {
     device.onDrained = done;
     // The launch that runs may end; those that wait are told that the device is gone. It may die before, which drains it, too.
     this.launches.whenIdle(device, () => {
-      if (this.devices.get(id) === device) this.manager.detach(id);
+      if (this.devices.get(device.info.id) === device) this.manager.detach(device.info.id);
     });
   }
 
@@ -875,6 +902,10 @@ export class Pager {
     this.finished = true;
     Atomics.store(this.control, Control.State, SpaceState.Closed);
   }
+}
+
+function closingError(): Error {
+  return new RequestError('SPACE_CLOSED', 'the space is being closed; open a new one');
 }
 
 /** Written at once: a worker's own stream goes through the main thread, which may sit in the very fault that this is about. */

@@ -76,8 +76,10 @@ export interface DeviceOptions {
 }
 
 export interface DeviceInfo {
-  /** Number of the processor in the core. */
+  /** Number of the processor in the core, which another device may get when this one has gone. */
   readonly id: number;
+  /** Another one for each device of the space that was ever started. Requests name a device by it; 0 is the host. */
+  readonly number: number;
   readonly kind: string;
   readonly name: string;
   readonly memoryBytes: number;
@@ -218,6 +220,12 @@ export interface Requests {
   forgive: { in: { stream: number }; out: null };
   endStream: { in: { stream: number }; out: null };
   transferFile: { in: FileTransfer; out: { bytes: number } };
+  /** Starts a device; the answer comes when it is up. */
+  addDevice: { in: { options: DeviceOptions }; out: DeviceInfo };
+  /** Starts a device again that has gone, and ends it first if it has not; another one of that name takes its place. */
+  restart: { in: { device: number }; out: DeviceInfo };
+  /** All devices that the space has, and those that have gone, in the order in which they came. */
+  devices: { in: null; out: readonly DeviceInfo[] };
   detach: { in: { device: number }; out: null };
   kill: { in: { device: number }; out: null };
   check: { in: null; out: null };
@@ -300,7 +308,7 @@ export interface CopyOrder {
   readonly to: BytePlace;
   readonly from: BytePlace;
   readonly bytes: number;
-  /** The processor on whose memory the bytes are to be; null: wherever the destination is. */
+  /** Number of the device on whose memory the bytes are to be, 0 for the host; null: wherever the destination is. */
   readonly at: number | null;
 }
 
@@ -313,7 +321,8 @@ export type StreamOperation = { readonly stream: number; readonly sequence: numb
       })
   | {
       readonly kind: 'prefetch';
-      readonly processor: number;
+      /** Number of the device; 0: the host. */
+      readonly device: number;
       readonly firstPage: number;
       readonly count: number;
       /** For the processor alone, with the right to write. */
@@ -385,6 +394,8 @@ export type FromManager =
   | { readonly id: number; readonly value: unknown; readonly error: WireError | null }
   | { readonly event: StreamEvent }
   | { readonly notice: Notice }
+  /** A device has been added, or has taken the place of one that has gone (its number). */
+  | { readonly device: DeviceInfo; readonly instead: number | null }
   /** A range of which the thread has views has been freed; null: the space has been closed. */
   | { readonly freed: number | null }
   /** The turn of a `call` has come. */

@@ -31,7 +31,7 @@ class World {
   launch(stream: number, sequence: number): void {
     this.streams.enqueue({
       kind: 'prefetch',
-      processor: 0,
+      device: 0,
       firstPage: 0,
       count: 1,
       exclusive: false,

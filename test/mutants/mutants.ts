@@ -203,4 +203,11 @@ export const mutants: readonly Mutant[] = [
     replace: ';',
     why: 'A mirror of the page tables goes on using pages that are elsewhere.',
   },
+  {
+    name: 'keep advice of a processor that has gone',
+    file: 'src/core/departures.js',
+    find: 'forgetAdvised(state, id);',
+    replace: ';',
+    why: "The next processor of that number reaches host memory in place, or keeps pages, by advice that was another one's.",
+  },
 ];

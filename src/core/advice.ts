@@ -1,0 +1,53 @@
+/** What programs have said about their use of memory, block by block. */
+import type { State } from './state.js';
+import { type Advice, PAGES_PER_BLOCK, type ProcessorId } from './types.js';
+import type { Range } from './va-space.js';
+
+/** Changes the advice for whole blocks of a range. It moves nothing and takes nothing from anybody. */
+export function changeAdvice(
+  state: State,
+  range: Range,
+  first: number,
+  end: number,
+  change: (advice: Advice) => Advice,
+): void {
+  const runs: [number, number, Advice][] = [];
+  range.advice.each(first, end, (from, to, advice) => {
+    const changed = change(advice);
+    if (changed !== advice) runs.push([from, to, changed]);
+  });
+  for (const [from, to, advice] of runs) {
+    range.advice.set(from, to, advice);
+    if (advice.preferred !== -1) state.preferences = true;
+    if (advice.accessedBy !== 0) state.inPlace = true;
+    for (let page = from; page < to; page += PAGES_PER_BLOCK) {
+      const block = state.va.blocks.get(Math.floor((range.first + page) / PAGES_PER_BLOCK));
+      if (block !== undefined) block.advice = advice;
+    }
+  }
+}
+
+/** The same advice, without what it says of processors that have left meanwhile. */
+export function aboutKnown({ processors }: State, change: Partial<Advice>): Partial<Advice> {
+  const { preferred, accessedBy } = change;
+  let known = accessedBy ?? 0;
+  for (let id = 0; known >>> id !== 0; id++) if (processors[id] === undefined) known &= ~(1 << id);
+  return {
+    ...change,
+    ...(preferred !== undefined && preferred !== -1 && processors[preferred] === undefined ? { preferred: -1 } : {}),
+    ...(accessedBy === undefined ? {} : { accessedBy: known }),
+  };
+}
+
+/** The number belongs to no processor any more: what was said of the one that had it must not be taken for the next one's. */
+export function forgetAdvised(state: State, processor: ProcessorId): void {
+  if (!state.preferences && !state.inPlace) return;
+  for (const range of state.va.allRanges()) {
+    changeAdvice(state, range, 0, range.reserved, (advice) => {
+      const { preferred, accessedBy } = advice;
+      if (preferred !== processor && ((accessedBy >>> processor) & 1) === 0) return advice;
+      const bit = 1 << processor;
+      return { ...advice, preferred: preferred === processor ? -1 : preferred, accessedBy: accessedBy & ~bit };
+    });
+  }
+}
