@@ -119,6 +119,8 @@ export interface SpaceOptions {
    * `space.handle.bytes` tells how many there are.
    */
   readonly addressSpace?: number | string;
+  /** For debugging: `verify` for every launch of this thread that does not say otherwise. */
+  readonly verify?: boolean;
   /** Asks for the kind of page fault that needs no privilege, also where more is allowed. */
   readonly userModeOnly?: boolean;
   /** @internal What a fault brings along; for measurements of single faults. */
@@ -147,6 +149,7 @@ export interface ArrayOptions {
 }
 
 const SPACE_OPTIONS: OptionNames<SpaceOptions> = {
+  verify: true,
   devices: true,
   hostMemory: true,
   addressSpace: true,
@@ -231,6 +234,8 @@ export class AddressSpace {
   readonly client: Client;
   /** @internal */
   readonly views: Views;
+  /** @internal Whether launches are verified that do not say otherwise. */
+  verifies = false;
   private closing: Promise<void> | null = null;
   private names = 0;
 
@@ -719,6 +724,7 @@ async function open(options: SpaceOptions): Promise<AddressSpace> {
     throw new OnememError('PAGE_SIZE', `this kernel has pages of ${PAGE_SIZE} bytes; onemem works with ${PAGE_BYTES}`);
   }
   checkOptions('openSpace()', options, SPACE_OPTIONS);
+  checkFlag('verify', options.verify);
   checkFlag('userModeOnly', options.userModeOnly);
   checkFlag('checkInvariants', options.checkInvariants);
   const injection = injectionOf(options.inject);
@@ -795,7 +801,9 @@ async function open(options: SpaceOptions): Promise<AddressSpace> {
   });
   signHandle(handle);
   hasOpened = true;
-  return new AddressSpace(handle, sentinel, forget);
+  const space = new AddressSpace(handle, sentinel, forget);
+  space.verifies = options.verify ?? false;
+  return space;
 }
 
 /** Whether a space has been opened in this thread. */

@@ -1,12 +1,12 @@
 /** Kernels: functions that run on a device, with the types of their parameters. */
-import { parseExpressionAt } from 'acorn';
-import { analyze } from 'eslint-scope';
 import type { AddressView } from '../core/address-view.js';
 import type { ElementType } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import type { KernelCode } from '../drivers/driver.js';
-import { checkOptions, isObject, show } from './arguments.js';
+import { checkName, checkOptions, isObject, show } from './arguments.js';
 import { typeError } from './errors.js';
+import { assignedName, noteDefinition } from './kernel-place.js';
+import { ambiguities, kernelSource } from './kernel-source.js';
 
 /** The typed array of each element type. */
 export interface TypedArrays {
@@ -85,6 +85,18 @@ export interface KernelModule {
 
 const KERNEL_MODULE: OptionNames<KernelModule> = { module: true, export: true };
 
+export interface KernelOptions {
+  /** What errors and reports call it: the variable that it is assigned to, where that can be told, unless said otherwise. */
+  readonly name?: string;
+  /**
+   * Globals that the kernel uses and means: of setTimeout, fetch, process and others for which programs often have something else by the
+   * same name it is warned otherwise (ONEMEM_KERNEL_GLOBAL).
+   */
+  readonly globals?: readonly string[];
+}
+
+const KERNEL_OPTIONS: OptionNames<KernelOptions> = { name: true, globals: true };
+
 export interface Kernel<P extends KernelParameters = KernelParameters> {
   readonly name: string;
   readonly parameters: P;
@@ -146,21 +158,25 @@ export function parseParameter(text: string): KernelParameters[string] {
   return use === undefined ? element : element[use as 'in' | 'out' | 'inout'];
 }
 
-/** Names that every process has. Read once, before programs add globals of their own. */
-const BUILT_IN = new Set([...Object.getOwnPropertyNames(globalThis), 'undefined', 'arguments', '__name']);
-
 /**
  * Defines a kernel. An inline function is sent as text and compiled on the device, so that it may use nothing but its parameters
  * and JavaScript's own globals; it is checked here, when it is defined. What kernels print goes to standard error, on every device.
+ * A name that the program declares or imports and JavaScript has, too, is JavaScript's on the device, which the text cannot show: the
+ * option `verify` of a launch compares.
  */
 export function kernel<const P extends KernelParameters>(
   parameters: P,
   body: KernelFunction<P> | KernelModule,
+  options: KernelOptions = {},
 ): Kernel<P> {
   checkParameters(parameters);
+  checkKernelOptions(options);
   if (typeof body === 'function') {
-    const source = expressionOf(body);
-    return { name: nameOf(body), parameters, code: { kind: 'inline', source }, kernel: body };
+    noteDefinition(body, kernel);
+    const name = options.name ?? nameOf(body);
+    const { text, globals } = kernelSource(body, name);
+    warnOfGlobals(name, globals, options.globals ?? []);
+    return { name, parameters, code: { kind: 'inline', source: text }, kernel: body };
   }
   if (typeof body !== 'object' || body === null || !('module' in body)) {
     throw typeError(
@@ -172,11 +188,29 @@ export function kernel<const P extends KernelParameters>(
   const url = moduleUrl('KERNEL_MODULE', body.module);
   const exportName = exportOf('KERNEL_MODULE', body.export);
   return {
-    name: exportName === 'default' ? url : exportName,
+    name: options.name ?? (exportName === 'default' ? url : exportName),
     parameters,
     code: { kind: 'module', url, exportName },
     kernel: null,
   };
+}
+
+function checkKernelOptions(options: KernelOptions): void {
+  checkOptions('kernel()', options, KERNEL_OPTIONS);
+  const { name, globals } = options;
+  checkName('a kernel', name);
+  if (globals === undefined || (Array.isArray(globals) && globals.every((each) => typeof each === 'string'))) return;
+  throw typeError('OPTIONS', `globals of a kernel is an array of names, such as ['setTimeout'], not ${show(globals)}`);
+}
+
+function warnOfGlobals(name: string, used: readonly string[], meant: readonly string[]): void {
+  const unsure = ambiguities(used.filter((each) => !meant.includes(each)));
+  if (unsure.length === 0) return;
+  process.emitWarning(
+    `kernel ${name} uses ${unsure.join(', ')}: on a device that is JavaScript's own global, also where your module imports or declares another; ` +
+      'if you mean it, say so by kernel(..., ..., { globals: [...] })',
+    { type: 'OnememWarning', code: 'ONEMEM_KERNEL_GLOBAL' },
+  );
 }
 
 /** The name of a module's export; 'default' unless said otherwise. */
@@ -253,56 +287,6 @@ function isCode(code: unknown): boolean {
 }
 
 /** A static member of a class may stand where a function has its name. */
-function nameOf(body: { readonly name: unknown }): string {
-  return typeof body.name === 'string' && body.name !== '' ? body.name : 'kernel';
-}
-
-/** The function as an expression, after making sure that it needs nothing from where it was written. */
-function expressionOf(body: (...args: never[]) => unknown): string {
-  const text = Function.prototype.toString.call(body);
-  const name = nameOf(body);
-  if (text.includes('[native code]')) {
-    throw typeError('KERNEL_SOURCE', `kernel ${name} has no source (it is native or bound); write the function itself`);
-  }
-  let failure: unknown;
-  for (const source of [text, methodAsFunction(text)]) {
-    try {
-      refuseOutsideNames(source, name);
-      return source;
-    } catch (error) {
-      if ((error as { code?: string }).code === 'KERNEL_CLOSURE') throw error;
-      failure ??= error;
-    }
-  }
-  throw typeError(
-    'KERNEL_SOURCE',
-    `kernel ${name} cannot be parsed: ${failure instanceof Error ? failure.message : failure}`,
-  );
-}
-
-/** A method's text is no expression; with `function` before it, it is. */
-function methodAsFunction(text: string): string {
-  return text.startsWith('async ') ? `async function ${text.slice(6)}` : `function ${text}`;
-}
-
-function refuseOutsideNames(source: string, name: string): void {
-  const expression = parseExpressionAt(`(${source})`, 0, { ecmaVersion: 'latest', sourceType: 'script', ranges: true });
-  const program = {
-    type: 'Program',
-    sourceType: 'script',
-    body: [{ type: 'ExpressionStatement', expression, range: expression.range }],
-    range: expression.range,
-  };
-  const scopes = analyze(program as never, { ecmaVersion: 2022, sourceType: 'script' });
-  const outside = new Set<string>();
-  for (const reference of scopes.globalScope?.through ?? []) {
-    if (!BUILT_IN.has(reference.identifier.name)) outside.add(reference.identifier.name);
-  }
-  if (outside.size === 0) return;
-  const names = [...outside].join(', ');
-  throw typeError(
-    'KERNEL_CLOSURE',
-    `kernel ${name} uses ${names} from outside; a kernel runs in another process and sees only its parameters and JavaScript's ` +
-      'own globals: hand values in as scalar parameters, or put the kernel and what it needs into a module',
-  );
+function nameOf(body: ((...args: never[]) => unknown) & { readonly name: unknown }): string {
+  return typeof body.name === 'string' && body.name !== '' ? body.name : (assignedName(body) ?? 'kernel');
 }

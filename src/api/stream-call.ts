@@ -12,6 +12,9 @@ interface Call {
   running: boolean;
 }
 
+/** What a verification fails with. */
+const OWN = new Set(['KERNEL_DIFFERS', 'VERIFY_SIZE']);
+
 const calls = new AsyncLocalStorage<Call>();
 
 /** Prepares a function for its call, in the asynchronous context of whoever handed it in. The result tells how it ended. */
@@ -25,6 +28,11 @@ export function prepareCall(event: StreamEvent, callback: () => unknown): () => 
     } catch (thrown) {
       event.thrown = { value: thrown };
       const stack = stackOf(thrown);
+      // What we call ourselves in a stream fails by its own name.
+      if (thrown instanceof OnememError && OWN.has(thrown.code)) {
+        const { code, message, details } = thrown;
+        return { name: 'OnememError', code, message, details };
+      }
       const wire = { name: 'OnememError', code: 'CALLBACK_ERROR', details: {} } as const;
       return {
         ...wire,

@@ -2,9 +2,9 @@
 import type { OptionNames } from '../core/option-names.js';
 import { HOST } from '../core/types.js';
 import { threadId } from '../linux/process.js';
-import type { StreamOperation } from '../pager/protocol.js';
+import type { StreamOperation, StreamEvent as WireEvent } from '../pager/protocol.js';
 import type { AddressSpace } from './address-space.js';
-import { checkOptions, checkSize, show } from './arguments.js';
+import { checkFlag, checkOptions, checkSize, show } from './arguments.js';
 import {
   cancelOperationOn,
   cancelStreamOn,
@@ -18,11 +18,13 @@ import type { Device } from './device.js';
 import { DISPOSE } from './disposal.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 import { checkKernel, type Kernel, type KernelParameters } from './kernel.js';
+import { explainStack, type Trace, traceTo } from './kernel-place.js';
 import { checkArguments, type LaunchArguments, parametersOf } from './launch-arguments.js';
 import { type ManagedElements, pagesAround, placeOf } from './place.js';
 import { Staging } from './staging.js';
 import { prepareCall, refuseDeadlock } from './stream-call.js';
 import { checkEvent, StreamEvent } from './stream-event.js';
+import { canVerify, verifyLaunch } from './verify.js';
 
 export interface LaunchOptions {
   /** How many work items there are: the kernel is called for parts of [0, size). */
@@ -44,6 +46,12 @@ export interface LaunchOptions {
    * an aborted one. That of the stream unless said otherwise. Refused for a device that cannot end a kernel.
    */
   readonly timeoutMs?: number;
+  /**
+   * For debugging: runs the first part of the launch twice before it begins, on the device and here by the function itself, on two copies
+   * of all arguments, and fails with KERNEL_DIFFERS where they do not do the same. Kernels from modules, and those that use `memory`, are
+   * not compared. That of the space unless said otherwise.
+   */
+  readonly verify?: boolean;
 }
 
 const LAUNCH_OPTIONS: OptionNames<LaunchOptions> = {
@@ -52,6 +60,7 @@ const LAUNCH_OPTIONS: OptionNames<LaunchOptions> = {
   end: true,
   signal: true,
   timeoutMs: true,
+  verify: true,
 };
 
 export interface StreamOptions {
@@ -119,8 +128,14 @@ export class Stream {
     const { signal, timeoutMs } = options;
     checkSignal(signal);
     checkTimeout(timeoutMs, this.device);
+    checkFlag('verify of a launch', options.verify);
+    const launched = traceTo(this.launch);
     // Nothing is staged for what will not run.
     if (signal?.aborted === true) return this.add({ kind: 'cancelled', reason: reasonOf(signal) }, signal);
+    const verified =
+      (options.verify ?? this.space.verifies) && canVerify(kernel as Kernel)
+        ? this.call(() => verifyLaunch(this.device, kernel as Kernel, args, { begin, end, size }))
+        : null;
     const staging = new Staging(this.space, `kernel ${kernel.name}`);
     const whole = begin === 0 && end === size;
     const parameters = staging.attempt(() => parametersOf(kernel, given, whole, staging));
@@ -148,7 +163,10 @@ export class Stream {
         if (unsure.length > 0) array.indeterminate = true;
         else if (ended.result === 'done' && emptied) array.indeterminate = false;
       }
-      return staging.end(ended);
+      const failure = verified?.failure ?? null;
+      if (ended.result === 'cancelled' && failure !== null) ended = { ...ended, result: 'failed', error: failure };
+      const shown = explained(ended, kernel as Kernel, launched);
+      return staging.end(shown) ?? shown;
     };
     return event;
   }
@@ -334,3 +352,10 @@ type OperationBody = StreamOperation extends infer O
     ? Omit<O, 'stream' | 'sequence'>
     : never
   : never;
+
+/** The event of a launch, in which an error of the kernel shows the author's own files. */
+function explained(ended: WireEvent, { name, kernel }: Kernel, launched: Trace): WireEvent {
+  const { error } = ended;
+  if (error?.code !== 'KERNEL_ERROR' || error.stack === undefined) return ended;
+  return { ...ended, error: { ...error, stack: explainStack(name, kernel, error.stack, launched) } };
+}

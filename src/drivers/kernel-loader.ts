@@ -1,5 +1,6 @@
 /** Turns the code of a kernel into a function, once. */
 
+import { Script } from 'node:vm';
 import { type AddressView, launchedMemory } from '../core/address-view.js';
 import type { CallableKernel, KernelCode } from './driver.js';
 
@@ -7,11 +8,19 @@ export type KernelFunction = CallableKernel;
 
 const inline = new Map<string, KernelFunction>();
 
+const PREFIX = '(function (__name) { "use strict"; return (';
+
+/** In a script of its own, whose name and places the author's stack traces are made of. */
+function compile(source: string): (name: (value: unknown) => unknown) => unknown {
+  const script = new Script(`${PREFIX}${source});})`, { filename: 'onemem:kernel', columnOffset: -PREFIX.length });
+  return script.runInThisContext();
+}
+
 /** Compiles a kernel's own text. `__name` is what some TypeScript runners put around functions. */
 export function compileKernel(source: string): KernelFunction {
   let known = inline.get(source);
   if (known === undefined) {
-    const made = new Function('__name', `"use strict"; return (${source});`)((value: unknown) => value);
+    const made = compile(source)((value: unknown) => value);
     if (typeof made !== 'function') throw new TypeError('the source of the kernel is no function');
     known = withMemory(made as KernelFunction);
     inline.set(source, known);

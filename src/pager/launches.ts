@@ -188,10 +188,11 @@ export class Launches {
     const record = queue.records[0];
     if (record === undefined || record.id !== id) return;
     if (failure !== null) {
+      const { kernelName } = record.operation;
       record.failure ??=
         failure.code === 'DEVICE_LOST'
           ? lostError(device, record, failure.message)
-          : wireError(failure.code, failure.message, { kernel: record.operation.kernelName }, failure.stack);
+          : wireError(failure.code, messageOf(failure, kernelName), { kernel: kernelName }, failure.stack);
     } else record.completed = true;
     this.finish(queue, record);
   }
@@ -435,6 +436,12 @@ export class Launches {
     if (next !== undefined) this.begin(queue, next);
     else if (queue.records.length === 0) for (const action of queue.onIdle.splice(0)) this.later(action);
   }
+}
+
+/** Drivers hand on what a kernel threw; that of the process device says already whose it is. */
+function messageOf({ code, message }: LaunchFailure, kernelName: string): string {
+  const told = code !== 'KERNEL_ERROR' || message.startsWith(`kernel ${kernelName} `);
+  return told ? message : `kernel ${kernelName} failed: ${message}`;
 }
 
 function moduleKey(code: Extract<DriverLaunch['code'], { kind: 'module' }>): string {

@@ -1,0 +1,184 @@
+/**
+ * Where a kernel was defined and launched: its device knows only its text. What a launch costs is a stack that nobody looks at; it is
+ * made readable when the kernel fails.
+ */
+import { readFileSync } from 'node:fs';
+import { createRequire, findSourceMap } from 'node:module';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { runInThisContext } from 'node:vm';
+
+/** A place in a file that a person can open; lines and columns count from 1. */
+interface Place {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** A stack that is put into words when somebody asks. */
+export interface Trace {
+  readonly stack?: string;
+}
+
+type Body = (...args: never[]) => unknown;
+
+/** The stack of a caller: what lies above `hidden`. */
+export function traceTo(hidden: (...args: never[]) => unknown): Trace {
+  const trace: Trace = {};
+  Error.captureStackTrace(trace, hidden);
+  return trace;
+}
+
+const definitions = new WeakMap<Body, { readonly shown: Trace; readonly raw: Trace }>();
+
+/** Notes that a function became a kernel here. `hidden` is the function of ours that was called for it. */
+export function noteDefinition(body: Body, hidden: (...args: never[]) => unknown): void {
+  definitions.set(body, { shown: traceTo(hidden), raw: traceTo(hidden) });
+}
+
+const FRAME = /^\s+at (?:.*\()?((?:file:\/\/)?\/.*?):(\d+):(\d+)\)?$/;
+
+function placeOf(frame: string | undefined): Place | null {
+  const [, file, line, column] = FRAME.exec(frame ?? '') ?? [];
+  if (file === undefined) return null;
+  return { file: file.startsWith('file:') ? fileURLToPath(file) : file, line: Number(line), column: Number(column) };
+}
+
+function framesOf(stack: string | undefined): string[] {
+  return (stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
+}
+
+/** Where the function became a kernel, as the tool that runs the program shows it. */
+function definedAt(body: Body): Place | null {
+  return placeOf(framesOf(definitions.get(body)?.shown.stack)[0]);
+}
+
+/** The variable or property that a call of kernel() is assigned to, by the text before the call; null when there is none. */
+export function assignedName(body: Body): string | null {
+  const place = definedAt(body);
+  if (place === null) return null;
+  try {
+    const lines = readFileSync(place.file, 'utf8').split('\n').slice(0, place.line);
+    lines[lines.length - 1] = lines[lines.length - 1].slice(0, place.column - 1);
+    const before = lines.slice(-3).join('\n');
+    const [, name] =
+      /([\p{ID_Start}$_][\p{ID_Continue}$]*)\s*(?::[^=;,(){}]*)?[=:]\s*(?:[\w$]+\.)*$/u.exec(before) ?? [];
+    return name ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** The script in which a kernel was defined, by the name that the engine knows it by. */
+function scriptOf(body: Body): string | null {
+  const trace = definitions.get(body)?.raw;
+  const prepare = Error.prepareStackTrace;
+  try {
+    Error.prepareStackTrace = (_error, sites) => sites;
+    const sites = trace?.stack as unknown as NodeJS.CallSite[] | undefined;
+    return sites?.[0]?.getFileName?.() ?? null;
+  } catch {
+    return null;
+  } finally {
+    Error.prepareStackTrace = prepare;
+  }
+}
+
+const KEY = '__onemem_kernel';
+
+/** Where a function begins in its script, from 0: the engine's inspector knows. */
+function startOf(body: Body): { line: number; column: number } | null {
+  const globals = runInThisContext('globalThis') as Record<string, unknown>;
+  try {
+    const { Session } = createRequire(import.meta.url)('node:inspector') as typeof import('node:inspector');
+    const session = new Session();
+    session.connect();
+    globals[KEY] = body;
+    try {
+      let start: { line: number; column: number } | null = null;
+      session.post('Runtime.evaluate', { expression: `globalThis.${KEY}` }, (_error, found) => {
+        const { objectId } = found.result;
+        if (objectId === undefined) return;
+        session.post('Runtime.getProperties', { objectId, ownProperties: true }, (_failure, { internalProperties }) => {
+          const location = internalProperties?.find(({ name }) => name === '[[FunctionLocation]]')?.value?.value;
+          if (location !== undefined) start = { line: location.lineNumber, column: location.columnNumber };
+        });
+      });
+      return start;
+    } finally {
+      session.disconnect();
+    }
+  } catch {
+    // This Node.js has no inspector.
+    return null;
+  } finally {
+    delete globals[KEY];
+  }
+}
+
+/** How places in a kernel's text become places in the author's file; null when that cannot be told for sure. */
+function mapperOf(body: Body): ((line: number, column: number) => Place | null) | null {
+  const script = scriptOf(body);
+  const start = startOf(body);
+  if (script === null || start === null) return null;
+  const file = script.startsWith('file:') ? fileURLToPath(script) : script;
+  const map = findSourceMap(script) ?? findSourceMap(file) ?? findSourceMap(pathToFileURL(file).href);
+  if (map === undefined && !beginsThere(body, file, start)) return null;
+  return (line, column) => {
+    // The function's text begins in the middle of its first line.
+    const at = { line: start.line + line - 1, column: line === 1 ? start.column + column - 1 : column - 1 };
+    if (map === undefined) return { file, line: at.line + 1, column: at.column + 1 };
+    const entry = map.findEntry(at.line, at.column);
+    if (!('originalSource' in entry)) return null;
+    const { originalSource, originalLine, originalColumn } = entry;
+    const original = originalSource.startsWith('file:') ? fileURLToPath(originalSource) : originalSource;
+    return { file: original.startsWith('/') ? original : file, line: originalLine + 1, column: originalColumn + 1 };
+  };
+}
+
+/** Whether the file on disk has the function where the engine has it: what a tool has changed without a map cannot be told of. */
+function beginsThere(body: Body, file: string, start: { line: number; column: number }): boolean {
+  try {
+    const text = readFileSync(file, 'utf8').split('\n')[start.line]?.slice(start.column) ?? '';
+    // Types that were blanked out leave the beginning and the length.
+    const [first] = Function.prototype.toString.call(body).split('\n');
+    return text.length >= first.length && text.slice(0, 3) === first.slice(0, 3);
+  } catch {
+    return false;
+  }
+}
+
+/** Folders of this package, compiled and not, whose frames no author of a kernel looks for. */
+const OWN = ((): string[] => {
+  const folder = fileURLToPath(new URL('..', import.meta.url));
+  const sources = folder.replace(/\/(?:dist|\.build\/src)\/$/, '/src/');
+  return [folder, sources].flatMap((each) => ['drivers/', 'pager/', 'core/'].map((part) => each + part));
+})();
+
+function isOurs(frame: string): boolean {
+  return /node:(?:internal|vm)/.test(frame) || OWN.some((folder) => frame.includes(folder));
+}
+
+/**
+ * The stack of a kernel's error for its author: places in the file where it was written, then the frames of whoever launched it.
+ * @param stack as the device tells it, with places in the kernel's text as `onemem:kernel:LINE:COLUMN`
+ */
+export function explainStack(name: string, body: Body | null, stack: string, launched: Trace): string {
+  const [head] = stack.split(/\n\s+at /);
+  const callers = framesOf(launched.stack).filter((line) => !/ Device\.run \(/.test(line));
+  const frames = framesOf(stack).filter((line) => !isOurs(line));
+  if (body === null) return [head, ...frames, ...callers].join('\n');
+  const map = mapperOf(body);
+  const defined = definedAt(body);
+  const shown = frames.map((frame) => {
+    const [, line, column] = /onemem:kernel:(\d+):(\d+)/.exec(frame) ?? [];
+    if (line === undefined) return frame;
+    const place = map?.(Number(line), Number(column)) ?? null;
+    const text =
+      place !== null
+        ? `${place.file}:${place.line}:${place.column}`
+        : `line ${line} of the kernel${defined === null ? '' : ` defined at ${defined.file}:${defined.line}:${defined.column}`}`;
+    const [, inner] = /at (?:async )?([^ (]+) \(/.exec(frame) ?? [];
+    return `    at ${inner ?? name} (${text})`;
+  });
+  return [head, ...shown, ...callers].join('\n');
+}

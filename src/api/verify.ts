@@ -1,0 +1,114 @@
+/**
+ * Runs the first part of a launch twice before it begins, on copies of its arguments: on the device, and here by the function itself.
+ * A name that means something else here than on the device shows in a difference.
+ */
+import { bytesOf, type ElementType, type NumericArray, viewOf } from '../core/elements.js';
+import { isObject, textOf } from './arguments.js';
+import type { Device } from './device.js';
+import { DISPOSE } from './disposal.js';
+import { OnememError } from './errors.js';
+import type { Kernel, KernelRange } from './kernel.js';
+import { kernelSource } from './kernel-source.js';
+import { ManagedArray } from './managed-array.js';
+
+/** Work items of the first part. */
+const ITEMS = 1024;
+const MOST_BYTES = 2 ** 30;
+
+interface Launch {
+  readonly begin: number;
+  readonly end: number;
+  readonly size: number;
+}
+
+/** Whether there is a function here whose values need no addresses. */
+export function canVerify(kernel: Kernel): boolean {
+  return kernel.kernel !== null && kernel.kernel.length <= 2;
+}
+
+/** Rejects with KERNEL_DIFFERS where the device does something else than the function. */
+export async function verifyLaunch(
+  device: Device,
+  kernel: Kernel,
+  args: Readonly<Record<string, unknown>>,
+  { begin, end, size }: Launch,
+): Promise<void> {
+  const last = Math.min(end, begin + ITEMS);
+  const whole = begin === 0 && end === size;
+  checkBytes(kernel, args);
+  const here = copiesOf(kernel, args, whole);
+  const there = copiesOf(kernel, args, whole);
+  const range: KernelRange = { begin, end: last, size, unit: 0, units: 1 };
+  const ownFailure = await failureOf(() => kernel.kernel?.(here as never, range));
+  const stream = device.stream();
+  const failure = await failureOf(() =>
+    stream.launch(kernel, there as never, { size, begin, end: last, verify: false }).synchronize(),
+  );
+  stream[DISPOSE]();
+  if (ownFailure !== null && failure !== null) return;
+  if (failure !== null) throw differs(kernel, `it fails there (${failure.text}), but not here`, {});
+  if (ownFailure !== null) throw differs(kernel, `its function fails here (${ownFailure.text}), but not there`, {});
+  for (const [name, parameter] of Object.entries(kernel.parameters)) {
+    if (parameter.kind !== 'array') continue;
+    const [mine, theirs] = [here[name], there[name]] as [NumericArray, NumericArray];
+    for (let index = 0; index < mine.length; index++) {
+      if (Object.is(mine[index], theirs[index])) continue;
+      const what = `${name}[${index}] becomes ${theirs[index]} there and ${mine[index]} here`;
+      throw differs(kernel, what, { parameter: name, index, device: theirs[index], host: mine[index] });
+    }
+  }
+}
+
+async function failureOf(action: () => unknown): Promise<{ text: string } | null> {
+  try {
+    await action();
+    return null;
+  } catch (error) {
+    return { text: textOf(error) };
+  }
+}
+
+/** The elements of an argument: of a managed array, of a part of one, or of a plain one. */
+function elementsOf(value: unknown): NumericArray {
+  if (value instanceof ManagedArray) return value.data;
+  const part = value as { array?: unknown; begin?: number; end?: number };
+  if (isObject(value) && part.array instanceof ManagedArray) return part.array.data.subarray(part.begin, part.end);
+  return value as NumericArray;
+}
+
+function checkBytes(kernel: Kernel, args: Readonly<Record<string, unknown>>): void {
+  let bytes = 0;
+  for (const [name, { kind }] of Object.entries(kernel.parameters)) {
+    if (kind === 'array') bytes += elementsOf(args[name]).byteLength;
+  }
+  if (bytes <= MOST_BYTES) return;
+  throw new OnememError(
+    'VERIFY_SIZE',
+    `kernel ${kernel.name} cannot be verified: its arguments have ${bytes} bytes, of which \`verify\` makes two copies; at most ${MOST_BYTES} are ` +
+      'possible, so try it on less data',
+  );
+}
+
+function copiesOf(kernel: Kernel, args: Readonly<Record<string, unknown>>, whole: boolean): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(kernel.parameters).map(([name, parameter]) => {
+      if (parameter.kind === 'scalar') return [name, args[name]];
+      const elements = elementsOf(args[name]);
+      const copy = viewOf(parameter.type as ElementType, new ArrayBuffer(elements.length * bytesOf(parameter.type)));
+      if (!whole || parameter.use !== 'out') (copy as Float32Array).set(elements as Float32Array);
+      return [name, copy];
+    }),
+  );
+}
+
+function differs(kernel: Kernel, what: string, details: Record<string, unknown>): OnememError {
+  const { globals } = kernelSource(kernel.kernel as never, kernel.name);
+  const names = globals.length === 0 ? 'none' : globals.join(', ');
+  return new OnememError(
+    'KERNEL_DIFFERS',
+    `kernel ${kernel.name} does something else on the device than its function does here: ${what}. On a device all names from outside are ` +
+      `JavaScript's own globals (it uses ${names}): one that your module declares or imports is another there. It differs, too, if it uses ` +
+      'random numbers, time, its unit, or what other parts write',
+    { kernel: kernel.name, globals, ...details },
+  );
+}
