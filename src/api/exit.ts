@@ -8,6 +8,7 @@ import { inspect } from 'node:util';
 import { isMainThread } from 'node:worker_threads';
 import { notifyEventfd } from '../linux/eventfd.js';
 import { exitImmediately } from '../linux/process.js';
+import { awaitMessages } from '../pager/messages.js';
 import { Control } from '../pager/protocol.js';
 
 interface Open {
@@ -27,6 +28,9 @@ let installed = false;
 let fatal: { readonly error: unknown } | null = null;
 /** What Node gives a process whose handler of uncaught errors throws. */
 const HANDLER_FAILED = 7;
+
+/** How long the end of the process waits for messages of the manager to be written. */
+const MESSAGES_MS = 2000;
 
 /** From now on the end of the process tells the manager to stop. */
 export function watchExit(space: Open): () => void {
@@ -107,6 +111,8 @@ function endNow(code: number, failure: { readonly error: unknown } | null): neve
 
 function stopManagers(): void {
   for (const { control, wakeFd } of open) {
+    // What the manager has said is written by a thread, which ends with the process.
+    awaitMessages(control, MESSAGES_MS);
     Atomics.store(control, Control.Stop, 1);
     notifyEventfd(wakeFd);
   }

@@ -3,6 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { FAILING_CALLS, failCalls } from '../linux/failing-calls.js';
 import { munmap } from '../linux/memory.js';
 import { threadId } from '../linux/process.js';
+import { count, type Said } from './messages.js';
 import { Pager } from './pager.js';
 import { Control, type DeviceInfo, type ManagerOptions, SpaceState } from './protocol.js';
 import { warmUp } from './warm-up.js';
@@ -26,7 +27,11 @@ if (failing !== undefined) failCalls(failing, control, Control.FailingCalls);
 let pager: Pager | null = null;
 let isUp = false;
 try {
-  pager = new Pager(options);
+  pager = new Pager(options, (text) => {
+    const ticket = count(control);
+    parentPort?.postMessage({ say: text } satisfies Said);
+    return ticket;
+  });
 } catch (error) {
   Atomics.store(control, Control.State, SpaceState.Closed);
   tell({ error: toWire(error) });

@@ -2,7 +2,6 @@
  * The manager: it waits for faults, requests and devices, tells the core what happened, and has the drivers do what the core
  * says. It never waits for a thread of the application, nor for a copy that is not from memory to memory.
  */
-import { writeSync } from 'node:fs';
 import { checkInvariants } from '../core/invariants.js';
 import { has } from '../core/mask.js';
 import { MemoryManager } from '../core/memory-manager.js';
@@ -37,8 +36,10 @@ import { Devices, pollerSlots } from './devices.js';
 import { FileProvider } from './file-provider.js';
 import { FileTransfers } from './file-transfers.js';
 import { IoEngine } from './io-ring.js';
+import { LastWords } from './last-words.js';
 import { EdgeClearing } from './launch-arguments.js';
 import { Launches } from './launches.js';
+import { awaitMessages } from './messages.js';
 import { Notifiers, type Subscriber } from './notifiers.js';
 import { Pins } from './pins.js';
 import {
@@ -76,6 +77,8 @@ const DEVICE_STEP = 16;
 /** Turns of the event loop in which it reaps a process that has ended. */
 const REAPING_TURNS = 20;
 const SIGKILL = 9;
+/** How long a process that ends anyway waits for its last line. */
+const LAST_LINE_MS = 1000;
 
 const WAKE_SLOT = 0;
 const HOST_SLOT = 1;
@@ -116,10 +119,15 @@ export class Pager {
   private readonly streamShare = new Share(() => performance.now());
   /** There was more to do than is done in a row. */
   private more = false;
+  private readonly lastWords: LastWords;
   private closing: (() => void) | null = null;
   private finished = false;
 
-  constructor(private readonly options: ManagerOptions) {
+  /** @param say has a message written on standard error; `isWritten` takes what it returns */
+  constructor(
+    private readonly options: ManagerOptions,
+    private readonly say: (text: string) => number,
+  ) {
     this.control = new Int32Array(options.control);
     this.router = new Router(
       {
@@ -143,6 +151,11 @@ export class Pager {
       },
       Math.floor(options.bytes / (PAGE_BYTES * PAGES_PER_BLOCK)),
     );
+    this.lastWords = new LastWords(this.control, (page, write, inCall) => {
+      // Another array may lie there by now.
+      if (this.isAllowed(page, write)) this.hostDriver.wake(page, 1);
+      else this.poison(page, inCall);
+    });
     this.engine = new IoEngine(options.wakeFd, options.control, () => performance.now());
     this.pipes = new IoEngine(options.wakeFd, options.control, () => performance.now());
     this.files = new FileProvider(this.engine, (token, status) => this.router.completed(token, status));
@@ -160,7 +173,7 @@ export class Pager {
     const later = (action: () => void): void => {
       this.later.push(action);
     };
-    const restore = (firstPage: number, count: number): void => this.hostDriver.restore(firstPage, count);
+    const restore = (firstPage: number, count: number): void => this.restore(firstPage, count);
     const arraysLater = (): Arrays => this.arrays;
     this.launches = new Launches(
       this.manager,
@@ -202,7 +215,7 @@ export class Pager {
         // Of thousands of pages one line says enough.
         if (!first) return;
         const place = this.arrays.placeOf(page).text;
-        writeError(
+        this.say(
           `onemem: warning: pages of a clone could not be copied (${reason}) and are lost, the first in ${place}\n`,
         );
       },
@@ -212,7 +225,7 @@ export class Pager {
       rangeOfPage: (page) => this.manager.state.va.rangeOfPage(page),
       nameOf: (id) => (id === HOST ? 'host' : (this.devices.get(id)?.info.name ?? `processor ${id}`)),
       load: (url) => import(url) as Promise<Record<string, unknown>>,
-      warn: (message) => writeError(`onemem: ${message}\n`),
+      warn: (message) => this.say(`onemem: ${message}\n`),
       now: () => performance.now(),
     });
     this.fileTransfers = new FileTransfers(
@@ -281,7 +294,7 @@ export class Pager {
       hostMemory: this.hostDriver.node.fd,
       eventsOf: (id) => this.eventsOf(id),
       kernelOf: (code) => this.launches.kernelOf(code),
-      warn: (message) => writeError(`onemem: ${message}\n`),
+      warn: (message) => this.say(`onemem: ${message}\n`),
     });
     this.poller.set(WAKE_SLOT, options.wakeFd);
     this.poller.set(HOST_SLOT, this.hostDriver.faults.fd);
@@ -359,6 +372,7 @@ export class Pager {
     this.settle();
     this.devices.look(now);
     this.devices.sendRest();
+    this.lastWords.look(now);
     this.launches.look(now);
     this.streams.look(threadExists);
     this.notifiers.look(threadExists);
@@ -374,7 +388,7 @@ export class Pager {
       this.loopTurns > 0 ||
       this.launches.loading + this.notifiers.loading > 0;
     const longest = this.launches.sleepMs(now, this.providers.active ? SHORT_SLEEP_MS : SLEEP_MS);
-    const sleep = this.engine.sleepMs(this.pipes.sleepMs(this.devices.sleepMs(longest)));
+    const sleep = this.engine.sleepMs(this.pipes.sleepMs(this.devices.sleepMs(this.lastWords.sleepMs(longest))));
     if (this.poller.wait(working ? 0 : sleep) === 0 && !this.clients.more && !this.streams.more) return false;
     if (!working && this.poller.readyAt(WAKE_SLOT) === 0) this.spin.slept(performance.now() - now);
     if (this.devices.poll()) this.loopTurns = REAPING_TURNS;
@@ -497,7 +511,7 @@ export class Pager {
         const { firstPage, count } = value as Requests['reload']['in'];
         this.pins.check(firstPage, count, 'reload');
         this.writeBack.reload(value as Requests['reload']['in'], (failure) => {
-          if (failure === null) this.hostDriver.restore(firstPage, count);
+          if (failure === null) this.restore(firstPage, count);
           answer(null, failure);
         });
         return undefined;
@@ -670,7 +684,7 @@ export class Pager {
     }
     this.writeBack.flush({ firstPage, count, durable: false }, (_bytes, failure) => {
       if (failure === null) this.arrays.free(freed);
-      else writeError(`onemem: warning: a freed array is kept, and close() will try again: ${failure.message}\n`);
+      else this.say(`onemem: warning: a freed array is kept, and close() will try again: ${failure.message}\n`);
     });
   }
 
@@ -686,6 +700,11 @@ export class Pager {
     const flags = new Uint8Array(1);
     this.manager.pages.snapshot(page, nodes, new Uint32Array(1), flags);
     return nodes[0] === 0 && (flags[0] & ~PageState.ReadOnly) === PageState.Provided;
+  }
+
+  private isAllowed(page: number, write: boolean): boolean {
+    const mapping = this.manager.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK))?.mappings[HOST];
+    return mapping !== undefined && has(write ? mapping.writable : mapping.mapped, page % PAGES_PER_BLOCK);
   }
 
   private isAwaited(page: number): boolean {
@@ -787,29 +806,45 @@ export class Pager {
     const why = this.arrays.explain(reason, page);
     if (reason === 'FREED' && !write) {
       const place = `${this.arrays.placeOf(page).text}, ${why}`;
-      if (this.arrays.mayWarn(page)) writeError(`onemem: warning: the program read ${place}; it reads as zero\n`);
+      if (this.arrays.mayWarn(page)) this.say(`onemem: warning: the program read ${place}; it reads as zero\n`);
       return;
     }
     this.endAccess(page, write, thread, why);
   }
 
   private endAccess(page: number, write: boolean, thread: number, why: string): void {
+    // The kernel may tell of one fault several times.
+    if (this.lastWords.has(page)) return;
+    const inCall = systemCallOf(thread) !== null;
+    if (this.hostDriver.isPoisoned(page)) {
+      this.poison(page, inCall);
+      return;
+    }
     const what = write ? 'wrote' : 'read';
     const { text } = this.arrays.placeOf(page);
-    // The kernel may tell of one fault several times.
-    const told = this.hostDriver.isPoisoned(page);
-    const inCall = systemCallOf(thread) !== null;
     const end = inCall ? 'The system call fails with EFAULT' : 'The process ends';
-    // Before the page is poisoned: the process may not live to see the end of that.
-    if (!told) writeError(`onemem: denied access: thread ${thread} ${what} ${text}, ${why}. ${end}.\n`);
+    const ticket = this.say(`onemem: denied access: thread ${thread} ${what} ${text}, ${why}. ${end}.\n`);
+    this.lastWords.add(page, write, inCall, ticket, performance.now());
+  }
+
+  private poison(page: number, inCall: boolean): void {
     this.notifiers.begin(page, 1, 'protect', HOST);
     if (this.hostDriver.poison(page)) {
       this.manager.unmapped(page);
       this.notifiers.through(page, 1, 'protect', HOST);
       return;
     }
-    if (inCall) writeError('onemem: this kernel (before 6.6) cannot make a system call fail: the process ends.\n');
+    if (inCall) {
+      this.say('onemem: this kernel (before 6.6) cannot make a system call fail: the process ends.\n');
+      awaitMessages(this.control, LAST_LINE_MS);
+    }
     kill(process.pid, SIGKILL);
+  }
+
+  /** Pages whose every access failed, or was about to, are used as others are. */
+  private restore(firstPage: number, count: number): void {
+    this.hostDriver.restore(firstPage, count);
+    for (const page of this.lastWords.forget(firstPage, count)) this.hostDriver.wake(page, 1);
   }
 
   private died(id: number, reason: string): void {
@@ -906,15 +941,6 @@ export class Pager {
 
 function closingError(): Error {
   return new RequestError('SPACE_CLOSED', 'the space is being closed; open a new one');
-}
-
-/** Written at once: a worker's own stream goes through the main thread, which may sit in the very fault that this is about. */
-function writeError(message: string): void {
-  try {
-    writeSync(2, message);
-  } catch {
-    // A closed stderr is no reason to fail.
-  }
 }
 
 function prefetchPolicy(wanted: ManagerOptions['prefetch'] = 'tree'): PrefetchPolicy {

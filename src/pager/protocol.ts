@@ -40,6 +40,9 @@ export const Control = {
   TakenViews: 15,
   /** Bit 0 has system calls fail that a test named, the rest counts those that did. */
   FailingCalls: 16,
+  /** Messages for standard error, and of these the ones that have been written or dropped. */
+  MessagesSaid: 17,
+  MessagesWritten: 18,
   /** From here on, the kernel's ids of threads that attached; an id may be of a thread that has ended. */
   Threads: 24,
 } as const;
