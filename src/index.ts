@@ -19,6 +19,7 @@ export { Device, type DeviceCapabilities, type DeviceMemory } from './api/device
 export { OnememError } from './api/errors.js';
 export type { FileArrayOptions, FileUse } from './api/file-array.js';
 export type { FilePath } from './api/file-path.js';
+export { Hold, type HoldOptions } from './api/hold.js';
 export {
   type ArrayParameter,
   bytes,

@@ -1,5 +1,7 @@
 /** Arrays that live in a space: ordinary typed arrays, whose pages come when they are touched. */
 
+import type { Readable } from 'node:stream';
+import type { ReadableStream } from 'node:stream/web';
 import { AddressView } from '../core/address-view.js';
 import type { ElementType } from '../core/elements.js';
 import { bytesOf, constructorName, type NumericArray, type WritableView } from '../core/elements.js';
@@ -11,9 +13,11 @@ import type { AddressSpace } from './address-space.js';
 import { type Advice, type Attributes, adviceChange, attributeRuns, blocksAround } from './advice.js';
 import { checkFlag, checkName, checkOptions, isWhole, show } from './arguments.js';
 import { type ArrayPart, type ArrayRange, checkRange, partOf } from './array-part.js';
+import { bufferOf, readStreamOf, webStreamOf } from './byte-streams.js';
 import { type ArrayDescription, describe, INSPECT, inspectArray, UNSENDABLE } from './description.js';
 import { DISPOSE } from './disposal.js';
 import { argumentError, OnememError, typeError } from './errors.js';
+import { HOLD_OPTIONS, Hold, type HoldOptions } from './hold.js';
 import { type Notifier, WATCH_OPTIONS, type WatchOptions, watchArray } from './notifier.js';
 import { PIN_OPTIONS, Pin, type PinOptions } from './pin.js';
 import { namesOf, type Residency, reportResidency } from './residency.js';
@@ -343,8 +347,51 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     const { client } = this.space;
     const pin = client.newPin();
     const pages = { range: this.rangeId, name: this.name, ...this.pagesOf(begin, end) };
-    const report = await client.request('pin', { ...pages, pin, lock });
+    const report = await client.request('pin', { ...pages, pin, lock, writable: false });
     return new Pin(client, pin, pages.count * PAGE_BYTES, report);
+  }
+
+  /**
+   * Brings the array, or a part, home and keeps it there, mapped, so that system calls find it, also where they must not fault: hand
+   * `hold.bytes` to a socket, to fs.write, to a native addon, and end the hold when they are through. It is a pin, with what that
+   * forbids meanwhile. Reading always works. Held `writable` the elements may be written as well, until their pages are shared
+   * again: by a device that reads them, a clone, `flush` or `protect`. Rejects with ACCESS_DENIED where the elements may not be written.
+   */
+  async hold(options: HoldOptions = {}): Promise<Hold> {
+    this.assertUsable('hold a part of');
+    const { begin, end } = partOf(this, options, HOLD_OPTIONS);
+    const { writable = false } = options;
+    checkFlag('writable', writable);
+    const { client } = this.space;
+    const pin = client.newPin();
+    const pages = { range: this.rangeId, name: this.name, ...this.pagesOf(begin, end) };
+    const report = await client.request('pin', { ...pages, pin, lock: true, writable });
+    return new Hold(new Pin(client, pin, pages.count * PAGE_BYTES, report), this, begin, end);
+  }
+
+  /**
+   * The elements as bytes, in order, for `pipe` and `pipeline`: read as the other end takes them, into ordinary memory, without a
+   * fault of this thread. The stream fails where elements cannot be had (DATA_LOST, ACCESS_DENIED, FILE_CHANGED, ...), or when the
+   * array is freed. What is written meanwhile may be in it.
+   */
+  createReadStream(part: ArrayPart = {}): Readable {
+    this.assertUsable('read');
+    const { begin, end } = partOf(this, part);
+    return readStreamOf(this, begin, end);
+  }
+
+  /** The same as a stream of the web, such as the body of a Response: `new Response(array.toReadableStream())`. */
+  toReadableStream(part: ArrayPart = {}): ReadableStream<Uint8Array> {
+    this.assertUsable('read');
+    const { begin, end } = partOf(this, part);
+    return webStreamOf(this, begin, end);
+  }
+
+  /** A copy of the elements' bytes in ordinary memory, which every system call takes. Brings pages as a loop over the elements does. */
+  toBuffer(part: ArrayPart = {}): Buffer {
+    this.assertUsable('read');
+    const { begin, end } = partOf(this, part);
+    return bufferOf(this, begin, end);
   }
 
   /**

@@ -305,7 +305,8 @@ export function probeFeatures(): Feature[] {
       served.length > 0
         ? 'serves all faults'
         : usable > 0
-          ? 'serves faults of user code; system calls on pages that are not resident fail with EFAULT'
+          ? 'serves faults of user code; system calls into pages that are not there fail with EFAULT: use createReadStream(), writeTo(), ' +
+            'toBuffer() or hold() of arrays'
           : `cannot be opened in any way (${refused.join(', ')}); without it onemem cannot work, and has no other way yet`,
       usable > 0 ? null : 'one of these, by where the program runs',
       true,

@@ -27,6 +27,7 @@ import { kill, systemCallOf, threadExists } from '../linux/process.js';
 import { lru } from '../policy/eviction/lru.js';
 import { none, tree } from '../policy/prefetch/tree.js';
 import { Arrays } from './arrays.js';
+import { ByteReads } from './byte-reads.js';
 import { type Answer, Clients } from './clients.js';
 import { Clones } from './clones.js';
 import { Copies } from './copies.js';
@@ -92,6 +93,7 @@ export class Pager {
   private readonly pipes: IoEngine;
   private readonly files: FileProvider;
   private readonly providers: Providers;
+  private readonly byteReads: ByteReads;
   private readonly fileTransfers: FileTransfers;
   private readonly writeBack: WriteBack;
   private readonly copies: Copies;
@@ -228,6 +230,7 @@ export class Pager {
       warn: (message) => this.say(`onemem: ${message}\n`),
       now: () => performance.now(),
     });
+    this.byteReads = new ByteReads(this.manager, this.requests, this.arrays, memory);
     this.fileTransfers = new FileTransfers(
       this.manager,
       this.requests,
@@ -580,6 +583,9 @@ export class Pager {
       case 'endStream':
         this.streams.end((value as Requests['endStream']['in']).stream);
         return null;
+      case 'readBytes':
+        this.byteReads.start(value as Requests['readBytes']['in'], answer);
+        return undefined;
       case 'transferFile':
         this.fileTransfers.start(value as FileTransfer, answer);
         return undefined;

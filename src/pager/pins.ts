@@ -61,7 +61,7 @@ export class Pins {
   }
 
   pin(wanted: Requests['pin']['in'], done: Pin['done']): void {
-    const { pin: id, range: rangeId, name, firstPage: first, count, lock } = wanted;
+    const { pin: id, range: rangeId, name, firstPage: first, count, lock, writable } = wanted;
     const { range } = this.arrays.usable(rangeId, name, 'pin a part of');
     // What may only be read is not in the budget: it could be dropped, and pinned it cannot.
     const reserved = range.writable ? 0 : count;
@@ -70,7 +70,8 @@ export class Pins {
     const pin: Pin = { id, range, first, end, lock, done, reserved, held: false, lockedEnd: first, dropped: false };
     this.pins.set(id, pin);
     // A program that pins wants no faults; what files and sources gave stays theirs as long as nobody writes it.
-    const mayWrite = !range.provided && this.manager.pages.denial(first, count, Access.Write, HOST) === null;
+    const allowed = this.manager.pages.denial(first, count, Access.Write, HOST) === null;
+    const mayWrite = writable || (!range.provided && allowed);
     const access = mayWrite ? Access.Write : Access.Read;
     this.requests.start(
       (request) => this.manager.acquire(request, HOST, first, count, access, true, true),

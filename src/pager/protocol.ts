@@ -132,6 +132,9 @@ export interface FileSource {
   readonly shared: boolean;
 }
 
+/** How many bytes one request reads at most: a copy that takes no longer than a fault may wait. */
+export const READ_BYTES = 256 * 1024;
+
 /** Requests, by name: what is handed in and what comes back. */
 export interface Requests {
   allocate: {
@@ -168,8 +171,8 @@ export interface Requests {
   attributes: { in: { range: number; first: number; end: number }; out: AdviceRun[] };
   /** Forgets the content of whole pages: they read as zero. */
   discard: { in: ArrayPages; out: null };
-  /** Keeps pages in host memory until `unpin` with the same number. */
-  pin: { in: ArrayPages & { pin: number; lock: boolean | 'require' }; out: PinReport };
+  /** Keeps pages in host memory until `unpin` with the same number; `writable`: the host may write them at once, whatever they are. */
+  pin: { in: ArrayPages & { pin: number; lock: boolean | 'require'; writable: boolean }; out: PinReport };
   unpin: { in: { pin: number }; out: null };
   /** Has pages read from the file again. */
   reload: { in: { firstPage: number; count: number; discard: boolean }; out: null };
@@ -222,6 +225,8 @@ export interface Requests {
   called: { in: { stream: number; sequence: number; error: WireError | null }; out: null };
   forgive: { in: { stream: number }; out: null };
   endStream: { in: { stream: number }; out: null };
+  /** A copy of bytes that no thread faults for, READ_BYTES of them at most. */
+  readBytes: { in: BytePlace & { bytes: number }; out: { data: Uint8Array } };
   transferFile: { in: FileTransfer; out: { bytes: number } };
   /** Starts a device; the answer comes when it is up. */
   addDevice: { in: { options: DeviceOptions }; out: DeviceInfo };

@@ -80,6 +80,7 @@ const stream = values.from('stream');
 const notifier = values.from('notifier');
 const reader = values.from('reader');
 const pin = values.from('pin');
+const hold = values.from('hold');
 const addressView = values.from('address view');
 const event = values.from('event');
 
@@ -149,6 +150,10 @@ export const CALLS: readonly Call[] = [
   method('ManagedArray.[Symbol.dispose]', prey, [], 2),
   method('ManagedArray.watch', readable, [values.watchOptions], 5),
   method('ManagedArray.toJSON', readable, [], 1),
+  method('ManagedArray.hold', readable, [values.holdOptions], 4),
+  method('ManagedArray.createReadStream', readable, [values.part], 1),
+  method('ManagedArray.toReadableStream', readable, [values.part], 1),
+  method('ManagedArray.toBuffer', readable, [values.part], 1),
   getter('ManagedArray.length', readable),
   getter('ManagedArray.byteLength', readable),
   method('ManagedArray.resize', prey, [values.length], 6),
@@ -178,6 +183,10 @@ export const CALLS: readonly Call[] = [
 
   method('Pin.unpin', pin, []),
   method('Pin.[Symbol.dispose]', pin, [], 1),
+
+  method('Hold.release', hold, []),
+  method('Hold.[Symbol.dispose]', hold, [], 1),
+  method('Hold.[Symbol.asyncDispose]', hold, [], 1),
 
   method('Stream.launch', stream, launch, 10),
   method('Stream.prefetch', stream, [values.arrayRange, values.prefetchTarget], 6),

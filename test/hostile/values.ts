@@ -393,6 +393,7 @@ export const pinOptions = mostly(
   record({ begin, end, lock: mostly(choice({ true: true, false: false, "'require'": 'require' }), 8) }),
   8,
 );
+export const holdOptions = mostly(record({ begin, end, writable: mostly(choice({ true: true, false: false }), 8) }), 8);
 const watchers = new URL('./watchers.js', import.meta.url).href;
 export const watchOptions = mostly(
   fc.oneof(

@@ -8,6 +8,7 @@ import {
   AddressSpace,
   addressView,
   attachNotifier,
+  Hold,
   ManagedArray,
   Notifier,
   type NpyArray,
@@ -45,6 +46,7 @@ export type Pool =
   | 'notifier'
   | 'reader'
   | 'pin'
+  | 'hold'
   | 'space handle'
   | 'array handle';
 
@@ -153,6 +155,7 @@ interface Homes {
   /** An array that shares a file; nobody frees it. */
   readonly shared: ManagedArray;
   readonly pins: readonly Pin[];
+  readonly hold: Hold;
   readonly victims: readonly Victims[];
   /** Bytes of the two spaces when only the victims are in them. */
   readonly allocated: readonly number[];
@@ -227,6 +230,8 @@ export class Field {
     const pin = await counters.pin();
     pin.unpin();
     const pins = [pin];
+    const hold = await counters.hold();
+    hold.release();
     const victims = [new Victims(both, 1), new Victims(simulated, 2)];
     // The thread for files is started by the first of them.
     for (const { arrays } of victims) await arrays[0].writeTo(this.fd('both'), { position: 0 });
@@ -249,6 +254,7 @@ export class Field {
       reader,
       shared,
       pins,
+      hold,
       victims,
       allocated,
     };
@@ -321,6 +327,7 @@ export class World {
       notifier: [...homes.notifiers],
       reader: [homes.reader, ...homes.notifiers],
       pin: [...homes.pins],
+      hold: [homes.hold],
       'address view': [addressView(words), addressView()],
       'space handle': [both.handle, simulated.handle, wreck.handle, homes.closedHandles.space],
       'array handle': [...prey.map(({ handle }) => handle), freedHandle, homes.closedHandles.array],
@@ -399,6 +406,7 @@ export class World {
       this.pools.notifier.push(result);
       this.pools.reader.push(result);
     } else if (isPin(result)) this.pools.pin.push(result);
+    else if (result instanceof Hold) this.pools.hold.push(result);
     else if (result instanceof SequenceReader) this.pools.reader.push(result);
     else if (result instanceof StreamEvent) this.pools.event.push(result);
   }
@@ -420,6 +428,7 @@ export class World {
       this.ownVictims?.check();
     }
     for (const pin of this.pools.pin as Pin[]) pin.unpin();
+    for (const hold of this.pools.hold as Hold[]) hold.release();
     for (const notifier of this.pools.notifier as Notifier[]) notifier.close();
     for (const stream of this.pools.stream as Stream[]) stream[Symbol.dispose]();
     for (const array of this.pools.prey as ManagedArray[]) freeLast(array);

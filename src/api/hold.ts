@@ -1,0 +1,47 @@
+/** Elements that system calls find where they are. */
+import { bytesOf } from '../core/elements.js';
+import type { OptionNames } from '../core/option-names.js';
+import { ASYNC_DISPOSE, DISPOSE } from './disposal.js';
+import type { ManagedArray } from './managed-array.js';
+import type { Pin } from './pin.js';
+
+export interface HoldOptions {
+  /** Elements; all unless said otherwise. Pages that they share with others are held as a whole. */
+  readonly begin?: number;
+  readonly end?: number;
+  /** Whether system calls are to write the elements, too; they may only read them unless said otherwise. */
+  readonly writable?: boolean;
+}
+
+export const HOLD_OPTIONS: OptionNames<HoldOptions> = { begin: true, end: true, writable: true };
+
+/** A pin whose bytes are handed to others: to a socket, to fs.write, to a native addon. */
+export class Hold {
+  /** The elements as bytes: the array's own memory, not a copy. */
+  readonly bytes: Buffer;
+
+  /** @internal */
+  constructor(
+    private readonly pin: Pin,
+    array: ManagedArray,
+    begin: number,
+    end: number,
+  ) {
+    const size = bytesOf(array.type);
+    const { buffer, byteOffset } = array.data;
+    this.bytes = Buffer.from(buffer as ArrayBuffer, byteOffset + begin * size, (end - begin) * size);
+  }
+
+  /** Lets the pages move again, unless another hold or pin keeps them. Not before whoever was handed `bytes` is through with them. */
+  release(): void {
+    this.pin.unpin();
+  }
+
+  [DISPOSE](): void {
+    this.release();
+  }
+
+  async [ASYNC_DISPOSE](): Promise<void> {
+    this.release();
+  }
+}
