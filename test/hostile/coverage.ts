@@ -18,9 +18,10 @@ function declared(): Set<string> {
     if (top !== null) {
       inside = top[1] === 'class' ? top[2] : '';
     } else if (line === '}') inside = '';
-    // Methods and accessors; what a field holds is an object of its own.
+    // Methods and accessors; what a field holds is an object of its own. Symbols stand there by the names that the library gives them.
+    const named = line.replace('[DISPOSE]', '[Symbol.dispose]').replace('[ASYNC_DISPOSE]', '[Symbol.asyncDispose]');
     const member =
-      /^ {4}(?:get |set |static )?(\[Symbol\.\w+\]|\w+)(?:<.*)?\(/.exec(line) ?? /^ {4}get (\w+)/.exec(line);
+      /^ {4}(?:get |set |static )?(\[Symbol\.\w+\]|\w+)(?:<.*)?\(/.exec(named) ?? /^ {4}get (\w+)/.exec(named);
     if (inside !== '' && member !== null && member[1] !== 'constructor') found.add(`${inside}.${member[1]}`);
   }
   return found;

@@ -36,6 +36,10 @@ if (!setParentDeathSignal(SIGKILL, process.ppid)) process.exit(1);
 const strays: unknown[] = [];
 process.on('unhandledRejection', (reason) => strays.push(reason));
 process.on('uncaughtException', (error) => strays.push(error));
+// One that ends the work must be seen.
+process.on('exit', () => {
+  for (const stray of strays) console.log(stray);
+});
 
 const field = new Field();
 const first = Number(path === '' ? 0 : path.split(':')[0]);
