@@ -16,6 +16,7 @@ import {
   onlyOn,
   type Processor,
   processorOf,
+  releaseBacking,
   residenceOf,
   type State,
 } from './state.js';
@@ -263,13 +264,17 @@ function deny(
   if (isHeldAgainst(mapping, Access.Write, mask)) return 'blocked';
   const residence = residenceOf(state, block, processor.id);
   const alone = holderOf(state, block, page, processor.id) === -1;
-  if (has(residence.resident, page) && alone && has(block.dirty, page)) {
+  // What may not even be read must not show through what stands in for it; what may, the device has read before.
+  const hidden = reason !== 'READ_ONLY' && reason !== 'PINNED';
+  if (has(residence.resident, page) && (hidden || (alone && has(block.dirty, page)))) {
     // The whole block goes home, and with it what copies may hold of other pages.
     if (isHeld(block, processor.id)) return 'blocked';
     if (!evictBlock(state, block, processor)) return waitForMemory(state, block, processorOf(state, HOST));
     if (block.operation === null) makeReady(state, block);
     return 'started';
   }
+  // Memory that was kept has the content of an earlier time.
+  if (!has(residence.resident, page) && !has(residence.scratch, page)) releaseBacking(state, block, processor, mask);
   if (!has(residence.backed, page) && !reclaim(state, processor, 1, block)) {
     return waitForMemory(state, block, processor);
   }

@@ -210,4 +210,19 @@ export const mutants: readonly Mutant[] = [
     replace: ';',
     why: "The next processor of that number reaches host memory in place, or keeps pages, by advice that was another one's.",
   },
+  {
+    name: 'stand in for a denied page with what was in the memory before',
+    file: 'src/core/faults.js',
+    find: 'releaseBacking(state, block, processor, mask);',
+    replace: ';',
+    why: 'A kernel reads what a page that it may not read held at an earlier time.',
+    firstSeed: 1400,
+  },
+  {
+    name: 'stand in for a page that may not be read with the page itself',
+    file: 'src/core/faults.js',
+    find: "const hidden = reason !== 'READ_ONLY' && reason !== 'PINNED';",
+    replace: 'const hidden = false;',
+    why: 'A kernel reads a page that is protected against it; only its launch fails.',
+  },
 ];

@@ -87,6 +87,8 @@ export class ModelDevice implements Driver {
   threads: Thread[] = [];
   /** Denied pages: what stands in for them is nobody's content. */
   readonly scratch = new Set<number>();
+  /** Those of them whose own content must not be seen. */
+  readonly hidden = new Set<number>();
   dead = false;
   /** Blocks in which it reaches the host's memory, and switches that are under way. */
   readonly remote = new Set<number>();

@@ -1185,6 +1185,7 @@ export class World implements Surroundings {
     const { device } = launch;
     if (device instanceof ModelDevice) {
       device.scratch.clear();
+      device.hidden.clear();
       device.threads = [];
     }
     for (const { memory } of launch.args) memory.users--;
@@ -1265,7 +1266,10 @@ export class World implements Surroundings {
     // A denial may have been overtaken by new rights before anything could stand in for the page: then this is the page itself.
     const right = device.access(page);
     const isPage = right !== Access.None && device.scratch.has(page) && !this.audit.isScratch(device.node, page);
-    if (isPage) device.scratch.delete(page);
+    if (isPage) {
+      device.scratch.delete(page);
+      device.hidden.delete(page);
+    }
     if (right < (write ? Access.Write : Access.Read)) {
       thread.state = 'falling';
       this.messages.push({ device, thread, launch, page, write });
@@ -1282,6 +1286,10 @@ export class World implements Surroundings {
       throw new Error(`thread ${thread.id} of ${device.description.name} uses page ${page}, which is protected`);
     if (device.scratch.has(page)) {
       if (write) device.store(page, GARBAGE_OF_A_DENIED_WRITER);
+      else if (device.hidden.has(page) && ![0, GARBAGE_OF_A_DENIED_WRITER].includes(device.value(page)))
+        throw new Error(
+          `thread ${thread.id} of ${device.description.name} sees something of page ${page}, which it may not read`,
+        );
     } else if (write) this.write(device, page);
     else this.check(page, device.value(page), `thread ${thread.id} of ${device.description.name}`);
     this.endAccess(thread);
@@ -1344,6 +1352,7 @@ export class World implements Surroundings {
       return;
     }
     if (id !== HOST) {
+      if (reason !== 'READ_ONLY' && reason !== 'PINNED' && !device.scratch.has(page)) device.hidden.add(page);
       device.scratch.add(page);
       return;
     }
