@@ -36,7 +36,7 @@ await runStages(
     [
       {
         name: 'simulation',
-        run: built('simulation', '--schedules', '10000', '--first-seed', '1'),
+        run: built('simulation', '--schedules', '2000', '--first-seed', '1'),
         seconds: 600,
       },
     ],
