@@ -70,6 +70,7 @@ export const libc = {
   recvmsg: declare<Call<3>>('int64_t recvmsg(int fd, uint64_t message, int flags)'),
   prctl: declare<Call<5>>('int prctl(int option, uint64_t a, uint64_t b, uint64_t c, uint64_t d)'),
   kill: declare<Call<2>>('int kill(int pid, int signal)'),
+  sigaction: declare<Call<3>>('int sigaction(int signal, uint64_t action, uint64_t previous)'),
   schedSetaffinity: declare<Call<3>>('int sched_setaffinity(int thread, uint64_t size, uint64_t mask)'),
   schedGetaffinity: declare<Call<3>>('int sched_getaffinity(int thread, uint64_t size, uint64_t mask)'),
   clockGettime: declare<Call<2>>('int clock_gettime(int clock, uint64_t time)'),
