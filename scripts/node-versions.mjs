@@ -9,10 +9,11 @@
 // already, as a stage of its own. A version that cannot be fetched is a failure: a check that quietly does not run is worse
 // than none.
 
-import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { fetchNode } from './fetch-node.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
@@ -22,26 +23,6 @@ const long = process.argv.includes('--all');
 const asked = process.argv.slice(2).filter((word) => word !== '--all');
 const versions = asked.length > 0 ? asked : [`${oldest}.0`, '22', ...(long ? ['24'] : [])];
 const runningMajor = process.versions.node.split('.')[0];
-
-/** The program of a version, fetched if it is not there yet. */
-function fetchNode(version) {
-  const name = `node-linux-${process.arch}`;
-  const folder = join(root, 'node_modules/.cache/node-versions', version);
-  const program = join(folder, 'node_modules', name, 'bin/node');
-  if (!existsSync(program)) {
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
-    const { status, stderr } = spawnSync(
-      'npm',
-      ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline', '--silent', `${name}@${version}`],
-      { cwd: folder, encoding: 'utf8', timeout: 120_000 },
-    );
-    if (status !== 0 || !existsSync(program)) throw new Error(`npm could not install ${name}@${version}\n${stderr}`);
-  }
-  const { status, stdout, stderr } = spawnSync(program, ['--version'], { encoding: 'utf8' });
-  if (status !== 0) throw new Error(`${program} does not run here: ${stderr}`);
-  return { program, version: stdout.trim() };
-}
 
 let passed = 0;
 let failed = 0;

@@ -32,6 +32,7 @@ await runStages(
     [{ name: 'hostile calls', run: built('hostile', '--seed', '1', '--runs', '5000'), seconds: 600 }],
     [{ name: 'conformance', run: built('conformance'), seconds: 600 }],
     [{ name: 'suite', run: built('suite'), seconds: 700 }],
+    [{ name: 'tools', run: built('tools'), seconds: 900 }],
     [{ name: 'node versions', run: ['node', 'scripts/node-versions.mjs'], seconds: 600 }],
     [
       {
