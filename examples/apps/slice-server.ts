@@ -1,6 +1,7 @@
 /**
  * An HTTP server of slices of a file: range requests (RFC 9110) for an array that the device has changed, and the file has not. Only
- * pages that somebody asks for are read from the file or brought back from the device.
+ * pages that somebody asks for are read from the file or brought back from the device; the stream has them there when the socket's system
+ * call wants them.
  *
  *   node .build/examples/apps/slice-server.js FILE [PORT]     serves a file
  *   node .build/examples/apps/slice-server.js                 serves one that it makes, and checks what it serves
@@ -10,11 +11,8 @@ import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { kernel, type ManagedArray, openSpace, u8 } from 'onemem';
-
-const PIECE = 65_536;
 
 const invert = kernel({ bytes: u8.inout }, ({ bytes }, { begin, end }) => {
   for (let i = begin; i < end; i++) bytes[i] = ~bytes[i];
@@ -29,11 +27,6 @@ function partOf(header: string | undefined, size: number): { begin: number; end:
   const end = first === '' || last === '' ? size : Math.min(Number(last) + 1, size);
   if (first !== '' && last !== '' && Number(first) > Number(last)) return 'all';
   return begin < end ? { begin, end } : 'nothing';
-}
-
-/** Copies of the bytes: what a socket is handed must be there, and a page of an array may not be, which a system call does not forgive. */
-function* piecesOf(array: ManagedArray<Uint8Array>, begin: number, end: number): Generator<Uint8Array> {
-  for (let at = begin; at < end; at += PIECE) yield array.data.slice(at, Math.min(at + PIECE, end));
 }
 
 function serve(array: ManagedArray<Uint8Array>): Server {
@@ -56,7 +49,7 @@ function serve(array: ManagedArray<Uint8Array>): Server {
     else response.writeHead(206, { 'Content-Range': `bytes ${begin}-${end - 1}/${size}` });
     if (method === 'HEAD') response.end();
     // A client that goes away ends its own answer, and nothing else.
-    else await pipeline(Readable.from(piecesOf(array, begin, end)), response).catch(() => response.destroy());
+    else await pipeline(array.createReadStream({ begin, end }), response).catch(() => response.destroy());
   });
 }
 
@@ -127,13 +120,16 @@ try {
   await space.devices[0].run(invert, { bytes: array }, { size: array.length });
   const server = serve(array);
   const url = await listen(server, Number(port ?? 0));
-  if (file === undefined) {
-    console.log(`${(array.length / 2 ** 20).toFixed(1)} MiB that a device of 4 MiB has inverted`);
-    await check(url, Buffer.from(bytes.map((byte) => ~byte)));
-    server.close();
-  } else {
-    console.log(`${array.length} bytes at ${url}; Ctrl-C ends it`);
-    await new Promise((resolve) => process.once('SIGINT', resolve));
+  try {
+    if (file === undefined) {
+      console.log(`${(array.length / 2 ** 20).toFixed(1)} MiB that a device of 4 MiB has inverted`);
+      await check(url, Buffer.from(bytes.map((byte) => ~byte)));
+    } else {
+      console.log(`${array.length} bytes at ${url}; Ctrl-C ends it`);
+      await new Promise((resolve) => process.once('SIGINT', resolve));
+    }
+  } finally {
+    // Before the space is closed: nobody asks for its array any more.
     server.close();
     server.closeAllConnections();
   }
