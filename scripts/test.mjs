@@ -30,6 +30,7 @@ await runStages(
     [{ name: 'users', run: built('users'), seconds: 900 }],
     [{ name: 'model', run: built('model', '--seed', '1', '--minutes', '1'), seconds: 600 }],
     [{ name: 'hostile calls', run: built('hostile', '--seed', '1', '--runs', '5000'), seconds: 600 }],
+    [{ name: 'system faults', run: built('system-faults'), seconds: 600 }],
     [{ name: 'conformance', run: built('conformance'), seconds: 600 }],
     [{ name: 'suite', run: built('suite'), seconds: 700 }],
     [{ name: 'tools', run: built('tools'), seconds: 900 }],

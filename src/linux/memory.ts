@@ -74,8 +74,11 @@ export function mlock(address: number, length: number): number {
   return libc.mlock(address, length) < 0 ? errno() : 0;
 }
 
+/** Lets go of them. The kernel may want memory of its own for that, and have none just then. */
 export function munlock(address: number, length: number): void {
-  check(libc.munlock(address, length), 'munlock', { address, length });
+  let result = libc.munlock(address, length);
+  for (let tries = 0; result < 0 && tries < 100; tries++) result = libc.munlock(address, length);
+  check(result, 'munlock', { address, length });
 }
 
 /** A file that lives in memory only, of the given size and without any page yet. */

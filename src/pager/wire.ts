@@ -1,5 +1,6 @@
 /** Errors as values that can be posted to another thread. */
 import type { DenyReason } from '../core/types.js';
+import { SystemCallError } from '../linux/errors.js';
 import type { WireError } from './protocol.js';
 
 export function wireError(
@@ -27,6 +28,8 @@ export function toWire(error: unknown): WireError {
   if (error instanceof RequestError) {
     return { name: error.kind, code: error.code, message: error.message, details: error.details };
   }
+  if (error instanceof SystemCallError)
+    return wireError('SYSTEM_CALL', error.message, { errno: error.code }, error.stack);
   const message = error instanceof Error ? error.message : String(error);
   const stack = error instanceof Error ? error.stack : undefined;
   return wireError('INTERNAL', message, {}, stack);
