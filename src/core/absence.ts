@@ -89,7 +89,7 @@ export function lossOf(state: State, page: number): DenyReason | null {
 
 /** The first page in [first, end) for which `lossOf` has a reason, or -1. */
 export function firstLost(state: State, first: number, end: number): number {
-  const range = state.va.rangeOfPage(first);
+  const range = first < end ? state.va.rangeOfPage(first) : undefined;
   for (let page = first; page < end; ) {
     const index = Math.floor(page / PAGES_PER_BLOCK);
     const limit = Math.min(end, (index + 1) * PAGES_PER_BLOCK);

@@ -106,7 +106,8 @@ export function evictedByCopy(state: State, block: Block, node: number, mask: Ma
   }
   onlyOn(state, block, node, mask, result);
   for (let word = 0; word < WORDS; word++) {
-    result[word] &= residence.resident[word] & block.dirty[word] & ~block.lost[word];
+    // What is being saved for clones should not have to be had again: perhaps it cannot be.
+    result[word] &= residence.resident[word] & (block.dirty[word] | block.saving[word]) & ~block.lost[word];
   }
 }
 

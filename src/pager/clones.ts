@@ -173,8 +173,10 @@ export class Clones {
           this.later(() => this.saveRun(first, half, () => this.saveRun(first + half, count - half, done)));
           return;
         }
-        const lost = manager.pages.firstLost(first, first + count);
-        if (lost !== -1) this.tellLoss(lost, manager.pages.lossOf(lost) ?? 'LOST');
+        const end = first + count;
+        const { pages } = manager;
+        for (let lost = pages.firstLost(first, end); lost !== -1; lost = pages.firstLost(lost + 1, end))
+          this.tellLoss(lost, pages.lossOf(lost) ?? 'LOST');
         this.later(done);
       },
     );

@@ -225,4 +225,79 @@ export const mutants: readonly Mutant[] = [
     replace: 'const hidden = false;',
     why: 'A kernel reads a page that is protected against it; only its launch fails.',
   },
+  {
+    name: 'tell a clone less than its source said',
+    file: 'src/core/absence.js',
+    find: `case 'ACCESS_REFUSED':
+            return Status.Refused;`,
+    replace: `case 'ACCESS_REFUSED':
+            return Status.Failed;`,
+    why: 'Launches on a clone of pages that a provider refuses fail for another reason, and take a healthy device with them.',
+  },
+  {
+    name: 'serve others before the page that failed',
+    file: 'src/core/faults.js',
+    find: `if (failure !== Status.Done)
+        putFirst(block, block.spareOperation.urgentPage);`,
+    replace: '',
+    why: 'Two processors that want pages of one block which cannot be had go round for ever.',
+  },
+  {
+    name: 'ask for a group again that failed where it is reached in place',
+    file: 'src/core/sharing.js',
+    find: 'if (narrow)',
+    replace: 'if (false)',
+    why: 'A launch that touches in place what cannot be had never ends.',
+  },
+  {
+    name: 'end a device that is denied what it reaches in place',
+    file: 'src/core/faults.js',
+    find: 'const stranded = processor.coveredPages >= COVERED_PAGES;',
+    replace: 'const stranded = true;',
+    why: 'The death of one device takes those along that were to reach its pages in place.',
+  },
+  {
+    name: 'call lost what was on its way to a device that died',
+    file: 'src/core/service.js',
+    find: "reason = 'DEVICE_LOST';",
+    replace: "reason = 'LOST';",
+    why: 'A program is told to overwrite an array of which nothing is lost.',
+  },
+  {
+    name: 'say nothing of lost pages to who asks for them',
+    file: 'src/core/service.js',
+    find: 'reason ??= loss(block, task);',
+    replace: ';',
+    why: 'A prefetch of lost pages says that all is well.',
+  },
+  {
+    name: 'know nothing of what a clone has lost with its source',
+    file: 'src/core/absence.js',
+    find: `for (let at = page; at !== -1; at = sourceOf(state, at)) {
+        const block`,
+    replace: `for (let at = page; at === page; at = -1) {
+        const block`,
+    why: 'residency() calls a page there that ends the process which touches it.',
+  },
+  {
+    name: 'save a page for clones before the writer has it',
+    file: 'src/core/faults.js',
+    find: 'if (has(absent, page))',
+    replace: 'if (false)',
+    why: 'A write that fails takes pages from clones for good that could be had again.',
+  },
+  {
+    name: 'forget which memory a device finds at addresses that are used again',
+    file: 'src/core/va-space.js',
+    find: 'this.blocks.set(each, createBlockAfter(left, range));',
+    replace: 'this.blocks.delete(each);',
+    why: 'A device reads and writes host memory that belongs to nobody, and its own is filled for nothing.',
+  },
+  {
+    name: 'take what stands in for a page away with the memory of the page',
+    file: 'src/core/state.js',
+    find: 'const kept = ~going[word] | (covered?.[word] ?? 0);',
+    replace: 'const kept = ~going[word];',
+    why: 'The core believes a page to be unmapped that a device goes on using.',
+  },
 ];

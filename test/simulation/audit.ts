@@ -99,6 +99,7 @@ export class Audit {
         while (fresh !== 0) {
           const page = at * 32 + 31 - Math.clz32(fresh & -fresh);
           fresh &= fresh - 1;
+          world.everLost.add(page);
           const source = world.sourceOf(page);
           if (!world.mayBeLost.has(page) && !world.gaveUp && !(source !== -1 && this.isLost(source)))
             throw new Error(`page ${page} is reported lost, but there was another copy`);
@@ -125,8 +126,7 @@ export class Audit {
           if (device instanceof ModelDevice && !device.gone)
             world.check(base + page, device.value(base + page), `the copy on node ${node}`);
         }
-        const source = world.sourceOf(base + page);
-        if (copies > 0 || (source !== -1 && this.isLost(source))) continue;
+        if (copies > 0 || world.manager.pages.lossOf(base + page) !== null) continue;
         world.check(base + page, this.initial(block, page), 'the first touch');
       }
     }
@@ -180,7 +180,7 @@ export class Audit {
     // A page of a clone that nobody has touched is its source's, which cannot have been written since.
     const source = this.world.sourceOf(block.index * PAGES_PER_BLOCK + page);
     if (source !== -1) return this.world.shadow[source];
-    return this.world.file[block.index * PAGES_PER_BLOCK + page];
+    return this.world.sources.file[block.index * PAGES_PER_BLOCK + page];
   }
 
   private nodeAt(id: number, block: number): number {

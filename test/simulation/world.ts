@@ -35,6 +35,8 @@ import {
   type Weather,
 } from './model-device.js';
 import { Random } from './random.js';
+import { Reasons } from './reasons.js';
+import { Sources } from './sources.js';
 import { WatchedDevice } from './watched-device.js';
 
 const DEVICE_GOES_ON = 'device goes on';
@@ -99,13 +101,6 @@ interface Message {
   readonly write: boolean;
 }
 
-interface Provision {
-  readonly token: number;
-  readonly page: number;
-  readonly count: number;
-  readonly target: number;
-}
-
 /** What becomes of a request when it is through. */
 type Ending = (pages: number, failure: DenyReason | null) => void;
 
@@ -122,8 +117,6 @@ export class World implements Surroundings {
   readonly memories: Memory[] = [];
   /** The value that each page must have. */
   readonly shadow = new Uint32Array(PAGES);
-  /** What the provider gives for each page: what was written back, or else what was there from the beginning. */
-  readonly file = new Uint32Array(PAGES);
   /** Counts what makes a page's value uncertain for now: emptying, freeing, a launch that failed half way. */
   readonly fuzzy = new Uint8Array(PAGES);
   readonly freed = new Uint8Array(PAGES);
@@ -132,7 +125,7 @@ export class World implements Surroundings {
   readonly audit: Audit;
   /** What everybody may do with a page, and how many requests to change that are under way. */
   readonly rights = new Uint8Array(PAGES).fill(Access.Write);
-  private readonly changing = new Uint8Array(PAGES);
+  readonly changing = new Uint8Array(PAGES);
   readonly clones: Clones;
   private readonly cloneRequests = new CoreRequests();
   /** What the core told while it was at work. */
@@ -141,8 +134,10 @@ export class World implements Surroundings {
   readonly invalidations: { page: number; count: number; open: boolean }[] = [];
   /** Pages whose only copy was on a device when it was lost, or could not be brought home: these may be reported lost. */
   readonly mayBeLost = new Set<number>();
+  /** All that were ever reported so, and when pages were overwritten last without a look at them. */
+  readonly everLost = new Set<number>();
+  private readonly healed = new Uint32Array(PAGES);
   private readonly messages: Message[] = [];
-  private readonly provisions: Provision[] = [];
   private readonly requests = new Map<number, Ending>();
   private readonly mayNotFit = new Set<number>();
   private readonly launches: Launch[] = [];
@@ -151,18 +146,30 @@ export class World implements Surroundings {
   private readonly condemned = new Set<ProcessorId>();
   private readonly leaving = new Set<ProcessorId>();
   /** More is allocated than the host can hold. */
-  private readonly tight: boolean;
+  readonly tight: boolean;
   /** Large memories move as a whole. */
   private readonly heavy: boolean;
   private walks = false;
   /** Queued pieces that are carried out between two other events, at most. */
   private readonly pieces: number;
   private readonly lossy: boolean;
-  private providerFailure: number;
-  private readonly sourceChanges: number;
+  readonly sources: Sources;
+  private readonly reasons: Reasons;
+  /** Some pages of files and providers are not given, for good or for a while. */
+  private readonly spoils: boolean;
+  /** Clones of clones, which are emptied, moved and given back: many of them. */
+  private readonly breeds: boolean;
+  /** Devices reach each other's pages in host memory, and die. */
+  private readonly perils: boolean;
+  /** Something may make copies fail, or has until now. */
+  readonly mayFailCopies: boolean;
+  /** What each range was cloned from. */
+  private readonly parents = new Map<Range, Range>();
+  /** Requests under way that have pages come from their provider again. */
+  drops = 0;
   private version = 0;
   private nextRequest = FIRST_REQUEST;
-  private closing = false;
+  closing = false;
   /** The simulated devices had nothing to do when they were last looked at. */
   private resting = false;
   private drainedAny = false;
@@ -188,9 +195,16 @@ export class World implements Surroundings {
       later: random.pick([0, 0.2, 0.5, 0.9]),
     };
     this.mayGiveUp = this.weather.copyFailure > 0;
-    this.providerFailure = calm ? 0 : random.pick([0, 0.05]);
-    this.sourceChanges = calm ? 0 : random.pick([0, 0, 0.01]);
-    this.lossy = random.chance(0.5);
+    this.sources = new Sources(this, random, () => this.clones);
+    this.reasons = new Reasons(this, this.sources);
+    this.sources.failure = calm ? 0 : random.pick([0, 0.05]);
+    this.sources.changes = calm ? 0 : random.pick([0, 0, 0.01]);
+    this.mayFailCopies = this.weather.copyFailure + this.weather.noMemory + this.sources.failure > 0;
+    // Drawn elsewhere, so that all other schedules stay as they were.
+    this.breeds = this.whims.chance(0.25);
+    this.spoils = this.whims.chance(this.breeds ? 0.6 : 0.25);
+    this.perils = this.whims.chance(0.1);
+    this.lossy = random.chance(0.5) || this.perils;
     this.tight = random.chance(0.25);
     this.heavy = random.chance(0.4);
     // Some schedules are about devices that walk through long ranges: what is brought ahead of them is to be seen.
@@ -212,7 +226,7 @@ export class World implements Surroundings {
         },
         invalidated: (page, count) => this.invalidated(page, count),
       },
-      { provide: (token, page, count, target) => this.provide(token, page, count, target) },
+      { provide: (token, page, count, target) => this.sources.provide(token, page, count, target) },
       (token, status) => this.manager.transferred(token, status),
       PAGE_BYTES,
     );
@@ -227,13 +241,14 @@ export class World implements Surroundings {
       this.cloneRequests,
       {
         pageBytes: PAGE_BYTES,
-        copy: (page, count, target) => this.copyHost(page, count, target),
-        zero: (count, target) => this.zeroPages(count, target),
+        copy: (page, count, target) => this.sources.copyHost(page, count, target),
+        zero: (count, target) => this.sources.zero(count, target),
       },
       (token, status) => this.router.completed(token, status),
       (action) => this.later.push(action),
       (page, reason) => {
-        this.checkReason(reason, 0, 0);
+        this.reasons.ofLoss(reason, page);
+        this.sources.remember(reason, page);
         this.mayBeLost.add(page);
       },
     );
@@ -245,8 +260,8 @@ export class World implements Surroundings {
       memorySurvives: true,
     });
     for (let id = 0; id < 2; id++) this.host.threads.push(newThread(id, this.host));
-    this.addDevice(random.chance(0.5));
-    if (random.chance(0.7)) this.addDevice(random.chance(0.5));
+    this.addDevice(random.chance(0.5) || this.perils);
+    if (random.chance(0.7) || this.perils) this.addDevice(random.chance(0.5) || this.perils);
   }
 
   trace(text: () => string): void {
@@ -326,7 +341,43 @@ export class World implements Surroundings {
       can: () => !this.resting && this.simulated() !== null,
       act: () => this.progress(),
     },
-    { name: 'provide', weight: 5, can: () => this.provisions.length > 0, act: () => this.endProvision() },
+    { name: 'provide', weight: 5, can: () => this.sources.provisions.length > 0, act: () => this.sources.endOne() },
+    {
+      name: 'spoil',
+      weight: 4,
+      can: () => this.spoils && !this.closing && this.memories.some(isProvided),
+      act: () => this.spoil(),
+    },
+    {
+      name: 'clone more',
+      weight: 8,
+      can: () => this.breeds && !this.closing && this.memories.length > 0 && this.memories.length < 7,
+      act: () => this.clone(),
+    },
+    {
+      name: 'empty more',
+      weight: 4,
+      can: () => this.breeds && !this.closing && this.memories.length > 0,
+      act: () => this.zero(),
+    },
+    {
+      name: 'move',
+      weight: 5,
+      can: () => this.breeds && !this.closing && this.memories.length > 0 && this.memories.length < 7,
+      act: () => this.move(),
+    },
+    {
+      name: 'advise more',
+      weight: 3,
+      can: () => this.perils && !this.closing && this.memories.length > 0,
+      act: () => this.advise(),
+    },
+    {
+      name: 'kill more',
+      weight: 0.6,
+      can: () => this.perils && !this.closing && this.anyDevice() !== -1,
+      act: () => this.kill(this.anyDevice()),
+    },
   ];
 
   private event(): boolean {
@@ -375,7 +426,7 @@ export class World implements Surroundings {
     this.closing = true;
     this.weather.noMemory = 0;
     this.weather.copyFailure = 0;
-    this.providerFailure = 0;
+    this.sources.failure = 0;
     this.fairWeather();
     for (let guard = 0; this.busy(); guard++) {
       if (!this.event()) break;
@@ -396,7 +447,7 @@ export class World implements Surroundings {
   }
 
   private busy(): boolean {
-    return this.waiting() !== '' || this.messages.length > 0 || this.router.busy || this.provisions.length > 0;
+    return this.waiting() !== '' || this.messages.length > 0 || this.router.busy || this.sources.provisions.length > 0;
   }
 
   /** Who has not got what it asked for. */
@@ -636,14 +687,15 @@ export class World implements Surroundings {
 
   private allocate(): void {
     const { random } = this;
+    const sizes = this.breeds ? [1, 7, 40, 100] : null;
     let pages = this.walks
       ? 2048
-      : random.pick(this.heavy ? [300, 512, 700, 1024, 1024, 1536, 1536] : [1, 7, 40, 300, 512, 700]);
+      : random.pick(sizes ?? (this.heavy ? [300, 512, 700, 1024, 1024, 1536, 1536] : [1, 7, 40, 300, 512, 700]));
     const used = this.memories.reduce((sum, memory) => sum + memory.range.pages, 0);
     // Unless the schedule is about want of memory, the host can hold everything, so that want must not be heard of.
     if (!this.tight) pages = Math.min(pages, this.host.description.budgetPages - used);
     if (pages <= 0) return;
-    const provided = random.chance(0.3);
+    const provided = random.chance(this.spoils ? 0.7 : 0.3);
     const writable = !provided || random.chance(0.8);
     // Some are to grow later; with little memory they are promised nothing.
     const reserved = random.chance(0.3) ? pages + random.between(1, 600) : pages;
@@ -652,8 +704,8 @@ export class World implements Surroundings {
     range.watchers = random.chance(0.4) ? 1 : 0;
     this.trace(() => `  range ${range.first}+${pages}${provided ? ' provided' : ''}${writable ? '' : ' read-only'}`);
     for (let page = range.first; page < range.first + pages; page++) {
-      this.file[page] = providedValue(page);
-      this.shadow[page] = provided ? this.file[page] : 0;
+      this.sources.file[page] = providedValue(page);
+      this.shadow[page] = provided ? this.sources.file[page] : 0;
     }
     this.begin(range, writable);
     this.memories.push(newMemory(range, null));
@@ -663,6 +715,7 @@ export class World implements Surroundings {
   private begin(range: Range, writable: boolean): void {
     const end = range.first + range.reserved;
     for (const marks of [this.fuzzy, this.freed, this.perhapsEmpty, this.changing]) marks.fill(0, range.first, end);
+    this.sources.begin(range.first, end);
     this.rights.fill(writable ? Access.Write : Access.Read, range.first, end);
     for (let page = range.first; page < end; page++) this.mayBeLost.delete(page);
   }
@@ -695,7 +748,7 @@ export class World implements Surroundings {
     const ending = this.requests.get(id);
     if (ending === undefined) throw new Error(`request ${id} is done twice, or was never made`);
     this.requests.delete(id);
-    if (failure !== null && !(failure === 'OUT_OF_MEMORY' && this.mayNotFit.has(id))) this.checkReason(failure, 0, 0);
+    if (failure !== null && !(failure === 'OUT_OF_MEMORY' && this.mayNotFit.has(id))) this.reasons.ofRequest(failure);
     ending(pages, failure);
   }
 
@@ -753,6 +806,7 @@ export class World implements Surroundings {
       this.fuzzy[page]--;
       this.perhapsEmpty[page] = 0;
       this.shadow[page] = 0;
+      this.healed[page] = this.step;
     }
   }
 
@@ -761,13 +815,15 @@ export class World implements Surroundings {
     const { random } = this;
     const first = PAGES_PER_BLOCK * random.below(Math.ceil(range.pages / PAGES_PER_BLOCK));
     const end = Math.max(first + 1, Math.min(range.reserved, first + PAGES_PER_BLOCK * random.between(1, 3)));
-    const change = random.pick<Partial<Advice>>([
-      { readMostly: random.chance(0.5) },
-      { preferred: random.between(-1, 2) },
-      { accessedBy: random.pick([0, 2, 6, 6]) },
-      { accessedBy: random.pick([0, 2, 6, 6]) },
-      { pattern: random.pick(['normal', 'sequential', 'random'] as const) },
-    ]);
+    const change = this.perils
+      ? { accessedBy: 6 }
+      : random.pick<Partial<Advice>>([
+          { readMostly: random.chance(0.5) },
+          { preferred: random.between(-1, 2) },
+          { accessedBy: random.pick([0, 2, 6, 6]) },
+          { accessedBy: random.pick([0, 2, 6, 6]) },
+          { pattern: random.pick(['normal', 'sequential', 'random'] as const) },
+        ]);
     this.trace(() => `  advise ${range.first + first} to ${range.first + end}: ${JSON.stringify(change)}`);
     this.manager.advise(range, first, end, change);
   }
@@ -834,15 +890,63 @@ export class World implements Surroundings {
     this.trace(() => `  range ${made.first}+${made.pages} is a clone of ${range.first}+${range.pages}`);
     this.begin(made, true);
     memory.exclusive = true;
+    this.parents.set(made, range);
     this.clones.add(range, made, (failure) => {
       if (failure !== null) throw new Error(`cloning failed: ${failure}`);
       memory.exclusive = false;
-      for (let at = 0; at < made.pages; at++) {
-        this.shadow[made.first + at] = this.shadow[range.first + at];
-        this.perhapsEmpty[made.first + at] = this.perhapsEmpty[range.first + at];
-      }
-      this.memories.push(newMemory(made, memory));
+      this.inherit(memory, made);
     });
+  }
+
+  private inherit(memory: Memory, made: Range): void {
+    const { first } = memory.range;
+    for (let at = 0; at < memory.range.pages; at++) {
+      this.shadow[made.first + at] = this.shadow[first + at];
+      this.perhapsEmpty[made.first + at] = this.perhapsEmpty[first + at];
+    }
+    this.shadow.fill(0, made.first + memory.range.pages, made.first + made.pages);
+    this.memories.push(newMemory(made, memory));
+  }
+
+  /** What a resize does that has no addresses left: the new place is a clone of the old one, which is given back. */
+  private move(): void {
+    const memory = this.usable();
+    if (memory === null || memory.users > 0 || memory.frees > 0 || memory.pinned !== null) return;
+    const { range } = memory;
+    const pages = range.pages + this.random.between(0, 20);
+    const used = this.memories.reduce((sum, each) => sum + each.range.pages, 0);
+    if (!this.tight && pages + used > this.host.description.budgetPages) return;
+    for (let page = range.first; page < range.first + range.pages; page++)
+      if (this.rights[page] === Access.None || this.changing[page] + this.fuzzy[page] > 0) return;
+    const made = this.manager.allocate(pages, { name: 'moved', provided: true, writable: true, derived: true });
+    if (made === null) return;
+    this.trace(() => `  ${range.first}+${range.pages} moves to ${made.first}+${pages}`);
+    this.begin(made, true);
+    this.manager.blank(made.first + range.pages, pages - range.pages);
+    memory.exclusive = true;
+    this.parents.set(made, range);
+    this.clones.add(range, made, () => {
+      memory.exclusive = false;
+      this.inherit(memory, made);
+      this.freePages(memory, range.first, range.pages);
+    });
+  }
+
+  private spoil(): void {
+    const memory = this.random.pick(this.memories.filter(isProvided));
+    this.sources.spoil(...this.pages(memory));
+  }
+
+  /** The page, then those that it was cloned from at any time, the nearest first. */
+  *lineage(page: number): Iterable<number> {
+    const range = this.manager.state.va.rangeOfPage(page);
+    if (range === undefined) yield page;
+    const within = page - (range?.first ?? 0);
+    for (let at = range; at !== undefined && within < at.pages; at = this.parents.get(at)) yield at.first + within;
+  }
+
+  isPinned(page: number): boolean {
+    return this.memories.some(({ pinned }) => pinned !== null && covers(pinned, page));
   }
 
   /** Where the content of a page of a clone comes from, or -1. */
@@ -850,11 +954,6 @@ export class World implements Surroundings {
     const range = this.manager.state.va.rangeOfPage(page);
     const source = range?.sources.at(page - range.first) ?? null;
     return range === undefined || source === null ? -1 : source.first + page - range.first;
-  }
-
-  private hasLostSource(page: number): boolean {
-    const source = this.sourceOf(page);
-    return source !== -1 && (this.audit.isLost(source) || this.hasLostSource(source));
   }
 
   private pin(): void {
@@ -928,8 +1027,20 @@ export class World implements Surroundings {
     const ids = [...this.devices.keys()].filter((id) => this.devices[id] !== undefined);
     const processor = this.random.pick(ids);
     const [first, count] = this.pages(memory);
+    const end = first + count;
+    const lost = this.manager.pages.firstLost(first, end);
+    const known = lost !== -1 && this.audit.isLost(lost);
+    const asked = this.step;
     // A block may be larger than what a device without faults has at all.
-    const request = this.ask(() => {}, this.devices[processor] instanceof SimulatedDevice);
+    const request = this.ask(
+      (_, failure) => {
+        if (failure === 'LOST') this.reasons.ofLostRequest(first, end);
+        // Lost before and after, and not overwritten in between.
+        if (failure === null && known && this.audit.isLost(lost) && this.healed[lost] < asked)
+          throw new Error(`page ${lost} is lost, and whoever asked for it was told that it has come`);
+      },
+      this.devices[processor] instanceof SimulatedDevice,
+    );
     const access = this.random.chance(this.heavy ? 0.7 : 0.3) ? Access.Write : Access.Read;
     this.trace(() => `  request ${request}: prefetch ${first}+${count} to ${processor} with ${access}`);
     const exclusive = access === Access.Write && this.whims.chance(0.3);
@@ -1009,7 +1120,7 @@ export class World implements Surroundings {
       this.manager.clean(request, first, count);
     } else if (run.stage === 'standing') {
       run.stage = 'written';
-      for (let page = first; page < first + count; page++) this.file[page] = this.host.value(page);
+      for (let page = first; page < first + count; page++) this.sources.file[page] = this.host.value(page);
     } else {
       const written = !this.random.chance(0.2);
       this.trace(() => `  ${first}+${count} ${written ? 'has been' : 'could not be'} written back`);
@@ -1030,14 +1141,17 @@ export class World implements Surroundings {
       memory.exclusive = true;
       for (let page = first; page < first + count; page++) this.fuzzy[page]++;
     }
+    this.drops++;
     const request = this.ask((_, failure) => {
+      this.drops--;
       if (failure !== null) throw new Error(`dropping failed: ${failure}`);
       if (!all) return;
       memory.exclusive = false;
       for (let page = first; page < first + count; page++) {
         this.fuzzy[page]--;
         this.perhapsEmpty[page] = 0;
-        this.shadow[page] = this.file[page];
+        this.shadow[page] = this.sources.file[page];
+        this.healed[page] = this.step;
       }
     });
     this.trace(() => `  request ${request}: drop ${first}+${count}${all ? ' with what was changed' : ''}`);
@@ -1118,6 +1232,7 @@ export class World implements Surroundings {
         for (let page = first; page < first + count; page++) {
           this.fuzzy[page]--;
           this.perhapsEmpty[page] = 1;
+          this.healed[page] = this.step;
         }
       }
     }
@@ -1345,9 +1460,10 @@ export class World implements Surroundings {
     this.trace(() => `  denied to ${id}: page ${page}, ${reason}${stranded ? ', for ever' : ''}`);
     const device = this.devices[id] as ModelDevice;
     const late = id === HOST && reason === 'FREED' && !write;
-    this.checkReason(reason, page, id);
+    this.reasons.ofPage(reason, page, id);
     if (late) return;
     if (stranded) {
+      this.reasons.ofEnd(reason, page);
       this.condemned.add(id);
       return;
     }
@@ -1361,33 +1477,6 @@ export class World implements Surroundings {
       thread.state = 'running';
       this.endAccess(thread);
     }
-  }
-
-  private checkReason(reason: DenyReason, page: number, id: ProcessorId): void {
-    const failures = this.weather.copyFailure + this.weather.noMemory + this.providerFailure;
-    const bad = this.closing || failures > 0;
-    const { copyFailure } = this.weather;
-    if (reason === 'OUT_OF_MEMORY' && !this.tight && !bad)
-      throw new Error(`page ${page} finds no memory on ${id}, where there is enough`);
-    const process = this.devices[id];
-    const died = process instanceof ModelDevice && process.dead;
-    if (reason === 'COPY_FAILED' && copyFailure === 0 && !bad && !died)
-      throw new Error(`a copy of page ${page} failed, and none did`);
-    if (reason === 'SOURCE_CHANGED' && this.sourceChanges === 0)
-      throw new Error(`the source of page ${page} has not changed`);
-    if (page === 0 && id === 0) return;
-    if (reason === 'LOST' && !this.audit.isLost(page) && !this.hasLostSource(page))
-      throw new Error(`page ${page} is denied as lost, which it is not`);
-    if (reason === 'FREED' && this.freed[page] === 0 && this.fuzzy[page] === 0)
-      throw new Error(`page ${page} is not freed`);
-    if (reason === 'READ_ONLY' && this.rights[page] === Access.Write && this.changing[page] === 0)
-      throw new Error(`page ${page} may be written`);
-    if (reason === 'NO_ACCESS' && this.rights[page] !== Access.None && this.changing[page] === 0)
-      throw new Error(`page ${page} may be read`);
-    if (reason === 'PINNED' && !this.memories.some(({ pinned }) => pinned !== null && covers(pinned, page)))
-      throw new Error(`page ${page} is not pinned`);
-    if (reason === 'OUTSIDE' && this.manager.state.va.rangeOfPage(page) !== undefined)
-      throw new Error(`page ${page} is not outside`);
   }
 
   // --- what takes time -------------------------------------------------------------------------------------------
@@ -1411,56 +1500,6 @@ export class World implements Surroundings {
     const status = device.copy(copy);
     this.trace(() => `  copy ${copy.token} ended with ${status}`);
     this.router.completed(copy.token, status);
-  }
-
-  private provide(token: number, page: number, count: number, target: number): Status {
-    const range = this.manager.state.va.rangeOfPage(page);
-    if (range !== undefined && this.clones.has(range)) return this.clones.provide(range, token, page, count, target);
-    if (this.sourceChanges > 0 && this.random.chance(this.sourceChanges)) return Status.SourceChanged;
-    if (this.random.chance(this.providerFailure)) return Status.Failed;
-    if (this.random.chance(this.weather.later)) {
-      this.provisions.push({ token, page, count, target });
-      return Status.Pending;
-    }
-    this.fillProvided(page, count, target);
-    return Status.Done;
-  }
-
-  private endProvision(): void {
-    const [{ token, page, count, target }] = this.provisions.splice(this.random.below(this.provisions.length), 1);
-    if (this.random.chance(this.providerFailure)) {
-      this.router.completed(token, Status.Failed);
-      return;
-    }
-    this.fillProvided(page, count, target);
-    this.router.completed(token, Status.Done);
-  }
-
-  /** What clones are made of: pages of the host, written where the router says. */
-  private copyHost(page: number, count: number, target: number): void {
-    const node = Math.floor(target / NODE_BYTES) - 1;
-    const device = this.devices[node];
-    if (!(device instanceof ModelDevice) || device.gone) return;
-    const first = (target - device.memory) / PAGE_BYTES;
-    device.fill(first, count);
-    for (let at = 0; at < count; at++) device.store(first + at, this.host.value(page + at));
-  }
-
-  private zeroPages(count: number, target: number): void {
-    const node = Math.floor(target / NODE_BYTES) - 1;
-    const device = this.devices[node];
-    if (!(device instanceof ModelDevice) || device.gone) return;
-    const first = (target - device.memory) / PAGE_BYTES;
-    device.fill(first, count);
-    for (let at = 0; at < count; at++) device.store(first + at, 0);
-  }
-
-  private fillProvided(page: number, count: number, target: number): void {
-    const node = Math.floor(target / NODE_BYTES) - 1;
-    const device = this.devices[node] as ModelDevice;
-    if (device.gone) return;
-    device.fill(page, count);
-    for (let at = page; at < page + count; at++) device.store(at, this.file[at]);
   }
 
   // --- memory ----------------------------------------------------------------------------------------------------

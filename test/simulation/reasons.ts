@@ -1,0 +1,75 @@
+/** What somebody is told who does not get a page must be so. */
+import { Access, type DenyReason, type ProcessorId } from '../../src/core/types.js';
+import { ModelDevice } from './model-device.js';
+import type { Sources } from './sources.js';
+import type { World } from './world.js';
+
+export class Reasons {
+  constructor(
+    private readonly world: World,
+    private readonly sources: Sources,
+  ) {}
+
+  /** For a request, whose failure may be about any of its pages. */
+  ofRequest(reason: DenyReason): void {
+    this.weather(reason, 'a page', undefined);
+  }
+
+  /** Some of the pages are lost, or were when it was told. */
+  ofLostRequest(first: number, end: number): void {
+    if (this.world.manager.pages.firstLost(first, end) !== -1) return;
+    for (let page = first; page < end; page++) {
+      for (const at of this.world.lineage(page)) if (this.world.everLost.has(at)) return;
+    }
+    throw new Error(`whoever asked for pages ${first} to ${end - 1} is told that some are lost, and none is`);
+  }
+
+  /** For an access to one page. */
+  ofPage(reason: DenyReason, page: number, id: ProcessorId): void {
+    const { world } = this;
+    this.weather(reason, `page ${page}`, id);
+    if (this.sources.isRefusal(reason) && !this.sources.hasSaid(reason, page))
+      throw new Error(`page ${page} is denied with ${reason}, which its source never said`);
+    if (reason === 'LOST' && world.manager.pages.lossOf(page) === null)
+      throw new Error(`page ${page} is denied as lost, and reported as if it were not`);
+    if (reason === 'FREED' && world.freed[page] === 0 && world.fuzzy[page] === 0)
+      throw new Error(`page ${page} is not freed`);
+    if (reason === 'READ_ONLY' && world.rights[page] === Access.Write && world.changing[page] === 0)
+      throw new Error(`page ${page} may be written`);
+    if (reason === 'NO_ACCESS' && world.rights[page] !== Access.None && world.changing[page] === 0)
+      throw new Error(`page ${page} may be read`);
+    if (reason === 'PINNED' && !world.isPinned(page)) throw new Error(`page ${page} is not pinned`);
+    if (reason === 'OUTSIDE' && world.manager.state.va.rangeOfPage(page) !== undefined)
+      throw new Error(`page ${page} is not outside`);
+    if (reason === 'DEVICE_LOST' || reason === 'IN_PLACE') throw new Error(`an access is denied with ${reason}`);
+  }
+
+  /** A device is ended only when nothing can be moved for it any more: what one page is denied for is no reason. */
+  ofEnd(reason: DenyReason, page: number): void {
+    if (reason !== 'OUT_OF_MEMORY' && reason !== 'COPY_FAILED')
+      throw new Error(`a device must end because page ${page} is denied with ${reason}`);
+  }
+
+  /** A clone loses what cannot be had only when its source is overwritten without a look at it. */
+  ofLoss(reason: DenyReason, page: number): void {
+    const { world } = this;
+    this.weather(reason, `page ${page}`, undefined);
+    if (!this.sources.isRefusal(reason) || world.drops > 0) return;
+    if (!this.sources.hasSaid(reason, page)) throw new Error(`page ${page} is lost with ${reason}, which nobody said`);
+    for (const at of world.lineage(page))
+      if (at !== page && world.fuzzy[at] + world.freed[at] + world.changing[at] > 0) return;
+    throw new Error(`page ${page} of a clone is lost though nobody overwrites what it comes from`);
+  }
+
+  private weather(reason: DenyReason, what: string, id: ProcessorId | undefined): void {
+    const { world, sources } = this;
+    const { copyFailure, noMemory } = world.weather;
+    const bad = world.closing || copyFailure + noMemory + sources.failure > 0;
+    if (reason === 'OUT_OF_MEMORY' && !world.tight && !bad)
+      throw new Error(`${what} finds no memory, where there is enough`);
+    const process = id === undefined ? undefined : world.devices[id];
+    const died = process instanceof ModelDevice && process.dead;
+    if (reason === 'COPY_FAILED' && !world.mayFailCopies && !died)
+      throw new Error(`a copy of ${what} failed, and none did`);
+  }
+}
