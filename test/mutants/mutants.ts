@@ -257,13 +257,6 @@ export const mutants: readonly Mutant[] = [
     why: 'The death of one device takes those along that were to reach its pages in place.',
   },
   {
-    name: 'call lost what was on its way to a device that died',
-    file: 'src/core/service.js',
-    find: "reason = 'DEVICE_LOST';",
-    replace: "reason = 'LOST';",
-    why: 'A program is told to overwrite an array of which nothing is lost.',
-  },
-  {
     name: 'say nothing of lost pages to who asks for them',
     file: 'src/core/service.js',
     find: 'reason ??= loss(block, task);',
@@ -271,27 +264,11 @@ export const mutants: readonly Mutant[] = [
     why: 'A prefetch of lost pages says that all is well.',
   },
   {
-    name: 'know nothing of what a clone has lost with its source',
-    file: 'src/core/absence.js',
-    find: `for (let at = page; at !== -1; at = sourceOf(state, at)) {
-        const block`,
-    replace: `for (let at = page; at === page; at = -1) {
-        const block`,
-    why: 'residency() calls a page there that ends the process which touches it.',
-  },
-  {
     name: 'save a page for clones before the writer has it',
     file: 'src/core/faults.js',
     find: 'if (has(absent, page))',
     replace: 'if (false)',
     why: 'A write that fails takes pages from clones for good that could be had again.',
-  },
-  {
-    name: 'forget which memory a device finds at addresses that are used again',
-    file: 'src/core/va-space.js',
-    find: 'this.blocks.set(each, createBlockAfter(left, range));',
-    replace: 'this.blocks.delete(each);',
-    why: 'A device reads and writes host memory that belongs to nobody, and its own is filled for nothing.',
   },
   {
     name: 'take what stands in for a page away with the memory of the page',
