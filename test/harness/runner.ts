@@ -3,6 +3,7 @@
  *
  *   node .build/test/integration/main.js                 all files of test/integration/
  *   node .build/test/integration/main.js exits paging    only these files
+ *   node .build/test/integration/main.js --jobs 2        so many files at once; what each says is shown when it has ended
  *
  * Each file runs in a process of its own. A test that takes longer than it said is ended with its process and counts as failed;
  * the tests after it run in a new process.
@@ -10,6 +11,7 @@
 import { spawn } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import type { Report } from './suite.js';
 
 /** A file's process must end by itself after its last test: what keeps it alive would keep a program alive, too. */
@@ -19,7 +21,7 @@ let passed = 0;
 let failed = 0;
 
 /** Runs the tests of a file from one on. Returns where to go on, or null when it is through. */
-function runFrom(folder: URL, file: string, from: number): Promise<number | null> {
+function runFrom(folder: URL, file: string, from: number, say: (text: string) => void): Promise<number | null> {
   return new Promise((resolve) => {
     const path = fileURLToPath(new URL(`./${file}.js`, folder));
     const child = spawn(process.execPath, ['--enable-source-maps', path, '--from', String(from)], {
@@ -44,15 +46,13 @@ function runFrom(folder: URL, file: string, from: number): Promise<number | null
       if (report.kind === 'begin') {
         current = report;
         watch(report.seconds, 'it was still running');
-      } else if (report.kind === 'note') console.log(`     ${report.text}`);
+      } else if (report.kind === 'note') say(`     ${report.text}`);
       else if (report.kind === 'end') {
-        console.log(
-          `${report.failure === null ? 'ok  ' : 'FAIL'} ${file}: ${current?.name} (${Math.round(report.ms)} ms)`,
-        );
+        say(`${report.failure === null ? 'ok  ' : 'FAIL'} ${file}: ${current?.name} (${Math.round(report.ms)} ms)`);
         if (report.failure === null) passed++;
         else {
           failed++;
-          console.log(indent(report.failure));
+          say(indent(report.failure));
         }
         next = report.index + 1;
         current = null;
@@ -76,17 +76,17 @@ function runFrom(folder: URL, file: string, from: number): Promise<number | null
     });
     child.on('close', (code, signal) => {
       clearTimeout(watchdog);
-      if (output !== '') console.log(indent(output));
+      if (output !== '') say(indent(output));
       const end = reason !== '' ? reason : signal === null ? `exit code ${code}` : `ended by ${signal}`;
       if (current !== null) {
         failed++;
-        console.log(`FAIL ${file}: ${current.name} (${end})`);
+        say(`FAIL ${file}: ${current.name} (${end})`);
         resolve(current.index + 1);
         return;
       }
       if (!complete || signal !== null) {
         failed++;
-        console.log(`FAIL ${file}: the process between and after the tests (${end})`);
+        say(`FAIL ${file}: the process between and after the tests (${end})`);
       }
       resolve(complete || next === from ? null : next);
     });
@@ -104,7 +104,11 @@ export async function runFolder(main: string): Promise<void> {
     .filter((name) => name.endsWith('.js') && name !== 'main.js')
     .map((name) => name.slice(0, -'.js'.length))
     .sort();
-  const wanted = process.argv.slice(2);
+  const { values, positionals: wanted } = parseArgs({
+    options: { jobs: { type: 'string', default: '1' } },
+    allowPositionals: true,
+  });
+  const jobs = Number(values.jobs);
   for (const name of wanted) {
     if (files.includes(name)) continue;
     console.error(`no test file '${name}'; there are: ${files.join(', ')}`);
@@ -113,10 +117,16 @@ export async function runFolder(main: string): Promise<void> {
   // One seed for all processes of a run, so that it can be repeated.
   process.env.ONEMEM_SEED ??= String(Math.floor(Math.random() * 2 ** 31));
   const started = performance.now();
-  for (const file of files) {
-    if (wanted.length > 0 && !wanted.includes(file)) continue;
-    for (let from: number | null = 0; from !== null; ) from = await runFrom(folder, file, from);
-  }
+  const waiting = files.filter((file) => wanted.length === 0 || wanted.includes(file));
+  const work = async (): Promise<void> => {
+    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
+      const lines: string[] = [];
+      const say = jobs > 1 ? (text: string) => void lines.push(text) : console.log;
+      for (let from: number | null = 0; from !== null; ) from = await runFrom(folder, file, from, say);
+      if (lines.length > 0) console.log(lines.join('\n'));
+    }
+  };
+  await Promise.all(Array.from({ length: jobs }, work));
   console.log(`${((performance.now() - started) / 1000).toFixed(1)} s`);
   console.log(`${passed} passed, ${failed} failed`);
   process.exitCode = failed > 0 ? 1 : 0;
