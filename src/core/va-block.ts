@@ -129,6 +129,8 @@ export interface Operation {
 export interface Block {
   readonly index: number;
   readonly range: Range;
+  /** Its range has been recycled: all that counts of it is which memory processors find at its addresses. */
+  gone: boolean;
   /** Pages of the block that belong to the range. */
   readonly inside: Mask;
   /** The content differs from what the provider, or zero, would give. */
@@ -231,6 +233,7 @@ function emptyBlock(index: number, range: Range, inside: Mask): Block {
   return {
     index,
     range,
+    gone: false,
     inside,
     dirty: createMask(),
     lost: createMask(),

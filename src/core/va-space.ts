@@ -99,7 +99,9 @@ export class VaSpace {
     for (let each = first; each < first + blocks; each++) {
       this.owners.delete(each);
       // Which memory a processor finds at these addresses outlives the range.
-      if (this.blocks.get(each)?.remote === 0) this.blocks.delete(each);
+      const block = this.blocks.get(each);
+      if (block?.remote === 0) this.blocks.delete(each);
+      else if (block !== undefined) block.gone = true;
     }
     this.returned.push({ first, blocks });
   }
@@ -120,7 +122,7 @@ export class VaSpace {
   /** The block's state, made on first use. Undefined where no range lies. */
   block(index: number): Block | undefined {
     const known = this.blocks.get(index);
-    if (known !== undefined) return known;
+    if (known !== undefined) return known.gone ? undefined : known;
     const range = this.owners.get(index);
     if (range === undefined) return undefined;
     const block = createBlock(index, range);

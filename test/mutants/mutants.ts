@@ -127,8 +127,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'forget what died with its device',
     file: 'src/core/service.js',
-    find: 'block.lost[word] |= only[word] & block.dirty[word] & ~block.freed[word];',
-    replace: 'block.dirty[word] &= ~only[word];',
+    find: "lose(block, only, 'LOST');",
+    replace: 'for (let word = 0; word < WORDS; word++) block.dirty[word] &= ~only[word];',
     why: 'A lost page reads as zero, and nobody is told.',
   },
   {
@@ -169,9 +169,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'fill a page of a clone again after its source has changed',
     file: 'src/core/tasks.js',
-    find: `if (holderOf(state, block, page, -1) !== -1)
+    find: `if (isInherited(block, page) && holderOf(state, block, page, -1) !== -1)
             add(block.dirty, page);`,
-    replace: `if (holderOf(state, block, page, -1) !== -1)
+    replace: `if (isInherited(block, page) && holderOf(state, block, page, -1) !== -1)
             add(block.blank, page);`,
     why: 'The copy that was made for a clone counts as one that can be made again, and is dropped (invariant 9).',
   },

@@ -19,7 +19,10 @@ export class Reasons {
   ofLostRequest(first: number, end: number): void {
     if (this.world.manager.pages.firstLost(first, end) !== -1) return;
     for (let page = first; page < end; page++) {
-      for (const at of this.world.lineage(page)) if (this.world.everLost.has(at)) return;
+      for (const at of this.world.lineage(page)) {
+        const { everLost, mayBeLost, fuzzy, freed } = this.world;
+        if (everLost.has(at) || mayBeLost.has(at) || fuzzy[at] + freed[at] > 0) return;
+      }
     }
     throw new Error(`whoever asked for pages ${first} to ${end - 1} is told that some are lost, and none is`);
   }

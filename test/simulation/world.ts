@@ -816,7 +816,7 @@ export class World implements Surroundings {
     const first = PAGES_PER_BLOCK * random.below(Math.ceil(range.pages / PAGES_PER_BLOCK));
     const end = Math.max(first + 1, Math.min(range.reserved, first + PAGES_PER_BLOCK * random.between(1, 3)));
     const change = this.perils
-      ? { accessedBy: 6 }
+      ? { accessedBy: this.living() }
       : random.pick<Partial<Advice>>([
           { readMostly: random.chance(0.5) },
           { preferred: random.between(-1, 2) },
@@ -826,6 +826,14 @@ export class World implements Surroundings {
         ]);
     this.trace(() => `  advise ${range.first + first} to ${range.first + end}: ${JSON.stringify(change)}`);
     this.manager.advise(range, first, end, change);
+  }
+
+  /** A bit for each device that is there. */
+  private living(): number {
+    let bits = 0;
+    for (let id = 1; id < this.devices.length; id++)
+      if (this.manager.state.processors[id]?.state === 'alive') bits |= 1 << id;
+    return bits;
   }
 
   private endRemap(): void {
