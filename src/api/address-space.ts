@@ -53,6 +53,7 @@ import { watchExit } from './exit.js';
 import { checkUse, FILE_ARRAY_OPTIONS, type FileArrayOptions, partOfFile, withFile } from './file-array.js';
 import { type FilePath, pathOf } from './file-path.js';
 import { exportOf, moduleUrl } from './kernel.js';
+import * as lateUses from './late-uses.js';
 import { type ArrayHandle, checkLength, ManagedArray } from './managed-array.js';
 import { moduleOptions } from './node-options.js';
 import { type NpyArray, type OpenNpyOptions, openNpy, type SaveNpyOptions, saveNpy } from './npy.js';
@@ -173,6 +174,8 @@ interface Leftover {
   readonly control: Int32Array;
   readonly wakeFd: number;
   readonly bytes: number;
+  /** Whether its manager's thread still answers who uses views that are left. */
+  answers: boolean;
 }
 
 const leftovers = new Set<Leftover>();
@@ -182,6 +185,7 @@ function reclaim(): void {
   for (const leftover of leftovers) {
     const { views, control, wakeFd } = leftover;
     views.unmapAfterThreads();
+    if (leftover.answers) continue;
     if (Atomics.load(control, Control.AttachedThreads) === 0 || listedThreads(control) === 0)
       closeWakeFd(control, wakeFd);
     if (views.isUnmapped && Atomics.load(control, Control.WakeFdClosed) === 1) leftovers.delete(leftover);
@@ -450,7 +454,7 @@ export class AddressSpace {
 
   /**
    * Waits for launches that run, cancels the others, writes shared arrays to their files, and ends the space with its devices. Views
-   * that are left read zeros. With `timeoutMs`, launches that still run after so many milliseconds are ended (ABORTED), with their device
+   * that are left read zeros, and a store through one ends the process with a message. With `timeoutMs`, launches that still run after so many milliseconds are ended (ABORTED), with their device
    * where it cannot end a kernel; it may be called again with one. Rejects with FLUSH_FAILED when a file cannot be written, and leaves the space open then: nothing is lost,
    * and it can be closed again when there is room.
    */
@@ -464,7 +468,7 @@ export class AddressSpace {
       );
     }
     if (this.closing !== null && this.sentinel !== null && timeoutMs !== undefined)
-      this.client.tell('close', { timeoutMs });
+      this.client.tell('close', { timeoutMs, closed: [] });
     this.closing ??= this.end(timeoutMs ?? null);
     try {
       await this.closing;
@@ -528,23 +532,39 @@ export class AddressSpace {
       this.onClosed();
       return;
     }
+    const { wakeFd, bytes } = this.spaceHandle;
+    const control = new Int32Array(this.spaceHandle.control);
+    const leftover: Leftover = { views: this.views, control, wakeFd, bytes, answers: false };
+    let answers = false;
     if (!this.client.isClosed) {
       const gone = new Promise<void>((resolve) => this.sentinel?.once('exit', () => resolve()));
       this.sentinel.ref();
       // A manager that fails on its way out does not answer.
-      await Promise.race([this.client.request('close', { timeoutMs }), gone]).catch((error: unknown) => {
-        this.sentinel?.unref();
-        throw error;
-      });
-      await gone;
+      const closed = lateUses.spaces();
+      const answer = await Promise.race([this.client.request('close', { timeoutMs, closed }), gone]).catch(
+        (error: unknown) => {
+          this.sentinel?.unref();
+          throw error;
+        },
+      );
+      // As long as views are left, the thread answers who uses them.
+      if (Array.isArray(answer) && answer.length > 0) {
+        answers = true;
+        lateUses.answeredBy(this.sentinel, this.spaceHandle, answer);
+        void gone.then(() => {
+          this.onClosed();
+          leftover.answers = false;
+          reclaim();
+        });
+        this.sentinel.unref();
+      } else await gone;
     }
     this.client.close();
-    this.onClosed();
+    if (!answers) this.onClosed();
     this.views.freed(null);
     this.views.tryUnmap();
-    const { wakeFd, bytes } = this.spaceHandle;
-    const control = new Int32Array(this.spaceHandle.control);
-    leftovers.add({ views: this.views, control, wakeFd, bytes });
+    leftover.answers = answers;
+    leftovers.add(leftover);
     reclaim();
   }
 }

@@ -227,8 +227,9 @@ export class PagedMemory {
     return result === ENOMEM || result === ENOSPC ? Status.NoMemory : Status.Failed;
   }
 
-  close(): void {
-    this.faults?.close();
+  /** @param faults whether the descriptor of the faults is closed, too */
+  close(faults = true): void {
+    if (faults) this.faults?.close();
     munmap(this.alias, this.bytes);
     closeDescriptor(this.fd);
   }

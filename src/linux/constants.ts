@@ -81,6 +81,7 @@ export const UFFDIO_UNREGISTER = 0x8010aa01;
 export const UFFDIO_WAKE = 0x8010aa02;
 export const UFFDIO_COPY = 0xc028aa03;
 export const UFFDIO_ZEROPAGE = 0xc020aa04;
+export const UFFDIO_ZEROPAGE_MODE_DONTWAKE = 1;
 export const UFFDIO_WRITEPROTECT = 0xc018aa06;
 export const UFFDIO_CONTINUE = 0xc020aa07;
 export const UFFDIO_POISON = 0xc020aa08;

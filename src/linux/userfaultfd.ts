@@ -25,6 +25,7 @@ import {
   UFFDIO_WRITEPROTECT_MODE_DONTWAKE,
   UFFDIO_WRITEPROTECT_MODE_WP,
   UFFDIO_ZEROPAGE,
+  UFFDIO_ZEROPAGE_MODE_DONTWAKE,
   USERFAULTFD_IOC_NEW,
 } from './constants.js';
 import { check, errnoName, SystemCallError } from './errors.js';
@@ -210,9 +211,9 @@ export class Userfaultfd {
     return result;
   }
 
-  /** Fills pages that are not there with zeros, as `copy` does. */
-  zeropage(address: number, length: number): number {
-    return this.inSteps(UFFDIO_ZEROPAGE, address, length, 0);
+  /** Fills pages that are not there with zeros, as `copy` does; nobody is woken if `quiet`. */
+  zeropage(address: number, length: number, quiet = false): number {
+    return this.inSteps(UFFDIO_ZEROPAGE, address, length, quiet ? UFFDIO_ZEROPAGE_MODE_DONTWAKE : 0);
   }
 
   /**

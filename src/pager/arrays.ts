@@ -5,6 +5,7 @@ import type { Range, RangeOptions } from '../core/va-space.js';
 import { closeDescriptor } from '../linux/libc.js';
 import type { CoreRequests } from './core-requests.js';
 import type { FileProvider } from './file-provider.js';
+import type { ClosedArray } from './late-uses.js';
 import type { AdviceRun, Requests, WireError } from './protocol.js';
 import type { Providers } from './providers.js';
 import { codeOfDenial, explainDenial, RequestError, wireError } from './wire.js';
@@ -224,6 +225,14 @@ export class Arrays {
       runs.push({ first: from, end: to, advice, remote });
     });
     return runs;
+  }
+
+  /** What is known of them when the space has been closed. */
+  closed(): ClosedArray[] {
+    return [...this.records.values()].map(({ range, bytes, elementBytes }) => {
+      const { name, first, reserved } = range;
+      return { name, firstPage: first, pages: reserved, bytes, elementBytes };
+    });
   }
 
   /** Gives back the addresses of freed arrays that a launch kept in use until now. */

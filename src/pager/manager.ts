@@ -3,6 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { FAILING_CALLS, failCalls } from '../linux/failing-calls.js';
 import { munmap } from '../linux/memory.js';
 import { threadId } from '../linux/process.js';
+import { answerLateUses, forsake } from './late-uses.js';
 import { count, type Said } from './messages.js';
 import { Pager } from './pager.js';
 import { Control, type DeviceInfo, type ManagerOptions, SpaceState } from './protocol.js';
@@ -21,17 +22,19 @@ function tell(message: ManagerReady): void {
   parentPort?.postMessage(message);
 }
 
+function say(text: string): number {
+  const ticket = count(control);
+  parentPort?.postMessage({ say: text } satisfies Said);
+  return ticket;
+}
+
 Atomics.store(control, Control.ManagerThread, threadId());
 const failing = process.env[FAILING_CALLS];
 if (failing !== undefined) failCalls(failing, control, Control.FailingCalls);
 let pager: Pager | null = null;
 let isUp = false;
 try {
-  pager = new Pager(options, (text) => {
-    const ticket = count(control);
-    parentPort?.postMessage({ say: text } satisfies Said);
-    return ticket;
-  });
+  pager = new Pager(options, say);
 } catch (error) {
   Atomics.store(control, Control.State, SpaceState.Closed);
   tell({ error: toWire(error) });
@@ -62,5 +65,12 @@ if (pager !== null) {
     running.abandon();
     munmap(running.base, options.bytes);
     tell({ error: toWire(error) });
+  }
+  const { closedSpaces } = running;
+  try {
+    if (closedSpaces.length > 0) answerLateUses(closedSpaces, control, options.wakeFd, say);
+  } catch (error) {
+    forsake(closedSpaces);
+    throw error;
   }
 }

@@ -38,6 +38,7 @@ import { FileProvider } from './file-provider.js';
 import { FileTransfers } from './file-transfers.js';
 import { IoEngine } from './io-ring.js';
 import { LastWords } from './last-words.js';
+import type { ClosedSpace } from './late-uses.js';
 import { EdgeClearing } from './launch-arguments.js';
 import { Launches } from './launches.js';
 import { awaitMessages } from './messages.js';
@@ -124,6 +125,9 @@ export class Pager {
   private readonly lastWords: LastWords;
   private closing: (() => void) | null = null;
   private finished = false;
+  /** Spaces of which views are left and whose late uses this thread answers when its own has been closed. */
+  readonly closedSpaces: ClosedSpace[] = [];
+  private closedBefore: readonly ClosedSpace[] = [];
 
   /** @param say has a message written on standard error; `isWritten` takes what it returns */
   constructor(
@@ -617,7 +621,11 @@ export class Pager {
         checkInvariants(this.manager.state);
         return null;
       case 'close':
-        this.close((value as Requests['close']['in']).timeoutMs, (failure) => answer(null, failure));
+        {
+          const { timeoutMs, closed } = value as Requests['close']['in'];
+          if (this.closing === null) this.closedBefore = closed;
+          this.close(timeoutMs, (failure) => answer(failure === null ? this.closedSpaces : null, failure));
+        }
         return undefined;
     }
   }
@@ -931,7 +939,19 @@ export class Pager {
     for (const { source } of this.files.all) closeDescriptor(source.fd);
     this.engine.close();
     this.pipes.close();
-    this.hostDriver.close();
+    // Where no view is left there is nobody to answer.
+    const faults = this.hostDriver.close(Atomics.load(this.control, Control.Views) > 0);
+    if (faults !== null) {
+      const { base, options } = this;
+      this.closedSpaces.push({
+        base,
+        bytes: options.bytes,
+        faults,
+        control: options.control,
+        arrays: this.arrays.closed(),
+      });
+      this.closedSpaces.push(...this.closedBefore);
+    }
     Atomics.store(this.control, Control.State, SpaceState.Closed);
     this.clients.tellFreed(null);
     this.finished = true;

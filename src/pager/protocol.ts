@@ -5,6 +5,7 @@
  */
 import type { Advice } from '../core/types.js';
 import type { DriverLaunch, Injection, LaunchParameter } from '../drivers/driver.js';
+import type { ClosedSpace } from './late-uses.js';
 import type { Notice, NotifierSource } from './notifier-protocol.js';
 import type { ProviderSource } from './provider-protocol.js';
 
@@ -238,7 +239,8 @@ export interface Requests {
   kill: { in: { device: number }; out: null };
   check: { in: null; out: null };
   /** `timeoutMs`: how long launches that run may take; null: as long as they like. */
-  close: { in: { timeoutMs: number | null }; out: null };
+  /** `closed`: spaces of which views are left; the answer names those whose late uses the manager's thread answers from then on. */
+  close: { in: { timeoutMs: number | null; closed: readonly ClosedSpace[] }; out: readonly ClosedSpace[] };
 }
 
 export interface PinReport {

@@ -9,11 +9,8 @@ import {
 } from '../../core/types.js';
 import {
   MADV_DONTNEED,
-  MAP_ANONYMOUS,
-  MAP_FIXED,
   MAP_FIXED_NOREPLACE,
   MAP_NORESERVE,
-  MAP_PRIVATE,
   MAP_SHARED,
   PROT_READ,
   PROT_WRITE,
@@ -30,6 +27,7 @@ import {
   releaseZeroArea,
   settleMapping,
 } from '../paged-memory.js';
+import { watchClosed } from './closed-space.js';
 
 /** Threads of the application whose last page is kept until they fault again. */
 const THREADS = 64;
@@ -171,16 +169,15 @@ export class HostDriver implements Driver {
   }
 
   /**
-   * Ends the service of faults. Views that are left read zeros from then on, and writing through one ends the process: the
-   * addresses stay taken until their owner unmaps them.
+   * Gives all memory back. The addresses stay taken until their owner unmaps them, for views that are left: if `watched`, their faults
+   * still come by the descriptor that is returned; otherwise, or where that is not possible, they read zeros, and a store through one
+   * ends the process.
    */
-  close(): void {
-    mmap(this.node.bytes, {
-      address: this.node.base,
-      protection: PROT_READ,
-      flags: MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
-    });
-    this.node.close();
+  close(watched = false): number | null {
+    const { base, bytes } = this.node;
+    const isWatched = watchClosed(base, bytes, watched ? this.faults : null);
+    this.node.close(!isWatched);
     releaseZeroArea();
+    return isWatched ? this.faults.fd : null;
   }
 }
