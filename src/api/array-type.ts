@@ -1,7 +1,8 @@
 /** Constructors of typed arrays, as programs name types of elements. */
-import { type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
+import { constructorName, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
 import { show } from './arguments.js';
 import { typeError } from './errors.js';
+import type { ManagedArray } from './managed-array.js';
 
 export type ArrayType<T extends NumericArray> = {
   new (length: number): T;
@@ -17,4 +18,9 @@ export function elementOf(type: unknown): ElementType {
     'ARRAY_TYPE',
     `${typeof name === 'string' && name !== '' ? name : show(type)} is no typed array that a space can hold; pass for example Float32Array`,
   );
+}
+
+/** As messages name the type of an array's elements. */
+export function typeName(array: ManagedArray): string {
+  return array.type === 'bytes' ? 'bytes' : constructorName(array.type);
 }

@@ -1,6 +1,6 @@
 /** What an array says of itself where a program prints it, or sends it where it cannot go. */
+import { typeName } from './array-type.js';
 import type { ManagedArray } from './managed-array.js';
-import { typeName } from './managed-array.js';
 
 /** An array in words, as JSON.stringify gives it. */
 export interface ArrayDescription {

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import { AddressView } from '../core/address-view.js';
 import type { ElementType } from '../core/elements.js';
-import { bytesOf, constructorName, type NumericArray, type WritableView } from '../core/elements.js';
+import { bytesOf, type NumericArray, type WritableView } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import { PAGE_BYTES } from '../core/types.js';
 import { MAX_VIEW_BYTES } from '../linux/memory.js';
@@ -611,8 +611,4 @@ export function addressView(...arrays: readonly ManagedArray[]): AddressView {
   return new AddressView(
     arrays.map((array) => ({ name: array.name, address: Number(array.address), data: array.data })),
   );
-}
-
-export function typeName(array: ManagedArray): string {
-  return array.type === 'bytes' ? 'bytes' : constructorName(array.type);
 }

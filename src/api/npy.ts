@@ -8,11 +8,11 @@ import { tryLockFile } from '../linux/file-io.js';
 import type { AddressSpace } from './address-space.js';
 import { checkFlag, checkOptions, isObject, isWhole, show } from './arguments.js';
 import { type ArrayRange, checkRange } from './array-part.js';
-import { type ArrayType, elementOf } from './array-type.js';
+import { type ArrayType, elementOf, typeName } from './array-type.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 import { checkUse, FILE_USE, type FileUse, partOfFile, withFile } from './file-array.js';
 import { type FilePath, pathOf } from './file-path.js';
-import { ManagedArray, typeName } from './managed-array.js';
+import { ManagedArray } from './managed-array.js';
 
 export type { NumpyType };
 

@@ -4,8 +4,9 @@
  */
 import { futexWait, futexWake } from '../linux/futex.js';
 import { show } from './arguments.js';
+import { typeName } from './array-type.js';
 import { argumentError, typeError } from './errors.js';
-import { ManagedArray, typeName } from './managed-array.js';
+import { ManagedArray } from './managed-array.js';
 
 /** 'ok': notified, changed, or woken for no reason. 'not-equal': the element had another value from the beginning. */
 export type WaitResult = 'ok' | 'not-equal' | 'timed-out';

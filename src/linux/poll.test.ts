@@ -61,12 +61,14 @@ describe('Poller', () => {
     drainEventfd(fd);
     const listener = (): void => {};
     process.on('SIGUSR2', listener);
-    const child = spawn('sh', ['-c', `sleep 0.1; kill -USR2 ${process.pid}`]);
+    // More than once: the first may come before this thread waits.
+    const child = spawn('sh', ['-c', `while sleep 0.1; do kill -USR2 ${process.pid}; done`]);
     const exited = new Promise((resolve) => child.once('exit', resolve));
     const start = performance.now();
     expect(poller.wait(10_000)).toBe(0);
     expect(performance.now() - start).toBeLessThan(9000);
     expect(poller.readyAt(0)).toBe(0);
+    child.kill('SIGKILL');
     await exited;
     process.off('SIGUSR2', listener);
   });

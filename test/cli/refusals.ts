@@ -20,7 +20,7 @@ test('files that are none, or not what the kernel declares', async () => {
   const before = folder.read('y.npy');
   const refuse = (message: RegExp, y: string) => folder.fail(1, message, ...run, ...x, '--inout', `y=${y}`);
   await refuse(/nope\.npy: there is no such file/, 'nope.npy');
-  await refuse(/saxpy\.js: not a \.npy file.*pass a raw file and state its type/, 'saxpy.js');
+  await refuse(/saxpy\.js: not a \.npy file.*state the type of a file without a header/, 'saxpy.js');
   await refuse(/y\.npy is a \.npy file and states its type itself; leave out ':f32'/, 'y.npy:f32');
   folder.npy('double.npy', 'f64', new Float64Array(COUNT), [COUNT]);
   await refuse(/double\.npy holds f64, and the kernel declares y as f32; save the array as f32/, 'double.npy');

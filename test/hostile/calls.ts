@@ -121,6 +121,7 @@ export const CALLS: readonly Call[] = [
   method('AddressSpace.pointerAttributes', space, [values.anyAddress]),
   method('AddressSpace.stats', space, [], 1),
   method('AddressSpace.checkInvariants', space, [], 1),
+  method('AddressSpace.addDevice', mortalSpace, [values.deviceSpecification], 1),
   method('AddressSpace.close', mortalSpace, [], 2),
   method('AddressSpace.[Symbol.asyncDispose]', mortalSpace, [], 1),
 
@@ -136,6 +137,7 @@ export const CALLS: readonly Call[] = [
   method('Device.run', device, launch, 5),
   method('Device.detach', mortalDevice, [], 2),
   method('Device.kill', mortalDevice, [], 2),
+  method('Device.restart', mortalDevice, [], 1),
   method('Device.stats', device, [], 1),
 
   getter('ManagedArray.address', readable),

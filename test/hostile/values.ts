@@ -622,7 +622,7 @@ export const providedOptions = mostly(
 );
 
 const injection = mostly(record({ refuseLargerThanPages: mostly(whole(1, 64)) }));
-const specification = mostly(
+export const deviceSpecification = mostly(
   record(
     {
       kind: mostly(choice({ "'simulated'": 'simulated', "'process'": 'process', "'custom'": 'custom' }), 6),
@@ -642,7 +642,7 @@ const specification = mostly(
 );
 export const spaceOptions = mostly(
   record({
-    devices: mostly(list(specification, 3)),
+    devices: mostly(list(deviceSpecification, 3)),
     hostMemory: mostly(choice({ "'256MiB'": '256MiB', "'1KiB'": '1KiB' })),
     addressSpace: mostly(choice({ "'1TiB'": '1TiB', "'1GiB'": '1GiB', "'1PiB'": '1PiB' })),
     userModeOnly: mostly(choice({ true: true, false: false })),
