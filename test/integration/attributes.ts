@@ -86,13 +86,21 @@ test('what devices can do', async () => {
     ],
   });
   const common = { pageBytes: PAGE };
-  const process = { ...common, remoteAccess: true, pageFaults: true, atomics: true };
+  const process = { ...common, remoteAccess: true, pageFaults: true, atomics: true, cancellation: true };
   assert.deepEqual(
     space.devices.map(({ capabilities }) => capabilities),
     [
       { ...process, memorySurvives: true, units: 3 },
       { ...process, memorySurvives: false, units: 1 },
-      { ...common, remoteAccess: false, pageFaults: false, atomics: false, memorySurvives: false, units: 1 },
+      {
+        ...common,
+        remoteAccess: false,
+        pageFaults: false,
+        atomics: false,
+        cancellation: false,
+        memorySurvives: false,
+        units: 1,
+      },
     ],
   );
 });

@@ -317,7 +317,7 @@ test('who hears that a killed device is lost finds its pages lost, too', async (
     const [first] = await Promise.all(launches);
     assert.match(
       first.message,
-      /it had not begun, and its arrays are as they were|cannot launch kernel: device process\d is gone/,
+      /it had not begun, and its arrays are as they were|cannot launch fill: device process\d is gone/,
     );
     assert.deepEqual(
       pages(x).map(({ state }) => state),

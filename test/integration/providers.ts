@@ -174,7 +174,7 @@ async function failsEverywhere(
   const launch = (await failsWith(code, () => device.run(sum, { x: array, result }, { size }))) as OnememError;
   assert.match(
     launch.message,
-    /^kernel kernel read array by \w+, elements 0 to 1023 \(address 0x6[0-9a-f]+\), which its provider/,
+    /^kernel sum read array by \w+, elements 0 to 1023 \(address 0x6[0-9a-f]+\), which its provider/,
   );
   assert.match(launch.message, why);
   assert.doesNotMatch(launch.message, /\n/);
@@ -228,7 +228,7 @@ test('a function that refuses a part', () =>
     )) as OnememError;
     assert.match(
       error.message,
-      /^kernel kernel read array by refuseSome, elements 26\d+ to .* refused: the second MiB is not for you$/,
+      /^kernel sum read array by refuseSome, elements 26\d+ to .* refused: the second MiB is not for you$/,
     );
     const transfer = await failsWith('ACCESS_REFUSED', () => array.writeTo(1));
     assert.match(transfer.message, /the second MiB is not for you$/);
@@ -254,7 +254,7 @@ test('a simulated device, whose pages go over the host, fails its launch and nam
       );
       assert.match(
         error.message,
-        /^kernel kernel touched array by throwError, elements .*threw RangeError: no such part/,
+        /^kernel both touched array by throwError, elements .*threw RangeError: no such part/,
       );
       await space.devices[0].run(both, { a: good, b: good, result }, { size: 1 });
       assert.equal(result.data[0], 2 * elementAt(0));
