@@ -150,12 +150,12 @@ export interface ArrayOptions {
 }
 
 const SPACE_OPTIONS: OptionNames<SpaceOptions> = {
-  verify: true,
   devices: true,
   hostMemory: true,
   addressSpace: true,
   userModeOnly: true,
   prefetch: true,
+  verify: true,
   checkInvariants: true,
   inject: true,
   crash: true,
