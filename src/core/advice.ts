@@ -42,7 +42,10 @@ export function aboutKnown({ processors }: State, change: Partial<Advice>): Part
 /** The number belongs to no processor any more: what was said of the one that had it must not be taken for the next one's. */
 export function forgetAdvised(state: State, processor: ProcessorId): void {
   if (!state.preferences && !state.inPlace) return;
-  for (const range of state.va.allRanges()) {
+  // Blocks of a range that has gone are there until what is under way in them has ended.
+  const ranges = new Set(state.va.allRanges());
+  for (const block of state.va.blocks.values()) ranges.add(block.range);
+  for (const range of ranges) {
     changeAdvice(state, range, 0, range.reserved, (advice) => {
       const { preferred, accessedBy } = advice;
       if (preferred !== processor && ((accessedBy >>> processor) & 1) === 0) return advice;

@@ -113,7 +113,7 @@ export const CALLS: readonly Call[] = [
   method('AddressSpace.bytes', space, [values.length, values.arrayOptions]),
   method('AddressSpace.fileArray', space, [values.arrayType, values.path, values.fileOptions], 6),
   method('AddressSpace.openNpy', space, [values.npyPath, values.npyOptions], 3),
-  method('AddressSpace.saveNpy', space, [values.savePath, values.savedPart, values.saveOptions], 1),
+  method('AddressSpace.saveNpy', space, [values.savePath, values.savedPart, values.saveOptions], 3),
   method('AddressSpace.providedArray', space, [values.arrayType, values.length, values.providedOptions], 2),
   method('AddressSpace.attachArray', space, [values.arrayHandle]),
   method('AddressSpace.wait', space, values.waiting),
@@ -121,7 +121,7 @@ export const CALLS: readonly Call[] = [
   method('AddressSpace.pointerAttributes', space, [values.anyAddress]),
   method('AddressSpace.stats', space, [], 1),
   method('AddressSpace.checkInvariants', space, [], 1),
-  method('AddressSpace.addDevice', mortalSpace, [values.deviceSpecification], 1),
+  method('AddressSpace.addDevice', mortalSpace, [values.addedDevice], 2),
   method('AddressSpace.close', mortalSpace, [], 2),
   method('AddressSpace.[Symbol.asyncDispose]', mortalSpace, [], 1),
 

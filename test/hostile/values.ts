@@ -594,10 +594,13 @@ export const savePath = fc.constantFrom(
 );
 export const savedPart = mostly(fc.oneof(from('readable'), record({ array: mostly(from('readable')), begin, end })), 4);
 export const saveOptions = mostly(
-  record({
-    shape: mostly(choice({ '[3000]': [3000], '[10, 300]': [10, 300], '[2 ** 53]': [2 ** 53], '[-1]': [-1] })),
-    dtype: mostly(choice({ float32: 'float32', uint8: 'uint8', bool: 'bool' })),
-  }),
+  fc.oneof(
+    record({}),
+    record({
+      shape: mostly(choice({ '[3000]': [3000], '[10, 300]': [10, 300], '[2 ** 53]': [2 ** 53], '[-1]': [-1] })),
+      dtype: mostly(choice({ float32: 'float32', uint8: 'uint8', bool: 'bool' })),
+    }),
+  ),
   4,
 );
 
@@ -639,6 +642,11 @@ export const deviceSpecification = mostly(
     ['kind', 'memory'],
   ),
   6,
+);
+/** Of a device that a space may have at any time. */
+export const addedDevice = fc.oneof(
+  deviceSpecification,
+  record({ kind: choice({ "'simulated'": 'simulated' }), memory: choice({ "'8MiB'": '8MiB' }) }, ['kind', 'memory']),
 );
 export const spaceOptions = mostly(
   record({
