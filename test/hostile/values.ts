@@ -625,7 +625,7 @@ export const providedOptions = mostly(
 );
 
 const injection = mostly(record({ refuseLargerThanPages: mostly(whole(1, 64)) }));
-export const deviceSpecification = mostly(
+const deviceSpecification = mostly(
   record(
     {
       kind: mostly(choice({ "'simulated'": 'simulated', "'process'": 'process', "'custom'": 'custom' }), 6),
