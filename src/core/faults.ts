@@ -279,17 +279,7 @@ function deny(
     return waitForMemory(state, block, processor);
   }
   state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason, false);
-  clear(mask);
-  add(mask, page);
-  plan.kind = 'scratch';
-  plan.processor = processor.id;
-  plan.access = Access.Write;
-  plan.map = true;
-  plan.urgentPage = page;
-  plan.exclusive = false;
-  plan.task = null;
-  begin(state, block, plan, mask);
-  return 'started';
+  return standIn(state, block, processor, page, 'scratch');
 }
 
 /**
@@ -310,10 +300,15 @@ function coverInPlace(
   const at = block.index * PAGES_PER_BLOCK + page;
   state.commands.deny(processor.id, at, write, mapping.urgentThread, reason, stranded);
   if (stranded) return dismiss(mapping, page);
+  return standIn(state, block, processor, page, 'cover');
+}
+
+/** Has a page that nobody else ever sees stand in for one that the processor was denied. */
+function standIn(state: State, block: Block, processor: Processor, page: number, kind: 'scratch' | 'cover'): Outcome {
   const mask = state.needed;
   clear(mask);
   add(mask, page);
-  plan.kind = 'cover';
+  plan.kind = kind;
   plan.processor = processor.id;
   plan.access = Access.Write;
   plan.map = true;
