@@ -53,7 +53,7 @@ import { watchExit } from './exit.js';
 import { checkUse, FILE_ARRAY_OPTIONS, type FileArrayOptions, partOfFile, withFile } from './file-array.js';
 import { type FilePath, pathOf } from './file-path.js';
 import { exportOf, moduleUrl } from './kernel.js';
-import * as lateUses from './late-uses.js';
+import { Takeover } from './late-uses.js';
 import { type ArrayHandle, checkLength, ManagedArray } from './managed-array.js';
 import { moduleOptions } from './node-options.js';
 import { type NpyArray, type OpenNpyOptions, openNpy, type SaveNpyOptions, saveNpy } from './npy.js';
@@ -540,24 +540,27 @@ export class AddressSpace {
       const gone = new Promise<void>((resolve) => this.sentinel?.once('exit', () => resolve()));
       this.sentinel.ref();
       // A manager that fails on its way out does not answer.
-      const closed = lateUses.spaces();
-      const answer = await Promise.race([this.client.request('close', { timeoutMs, closed }), gone]).catch(
-        (error: unknown) => {
-          this.sentinel?.unref();
-          throw error;
-        },
-      );
+      const takeover = new Takeover();
+      const request = this.client.request('close', { timeoutMs, closed: takeover.spaces });
+      const closed = await Promise.race([request, gone]).catch((error: unknown) => {
+        takeover.cancel();
+        this.sentinel?.unref();
+        throw error;
+      });
       // As long as views are left, the thread answers who uses them.
-      if (Array.isArray(answer) && answer.length > 0) {
+      if (closed) {
         answers = true;
-        lateUses.answeredBy(this.sentinel, this.spaceHandle, answer);
+        takeover.complete(this.sentinel, this.spaceHandle, closed);
         void gone.then(() => {
           this.onClosed();
           leftover.answers = false;
           reclaim();
         });
         this.sentinel.unref();
-      } else await gone;
+      } else {
+        takeover.cancel();
+        await gone;
+      }
     }
     this.client.close();
     if (!answers) this.onClosed();

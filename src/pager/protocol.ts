@@ -239,8 +239,11 @@ export interface Requests {
   kill: { in: { device: number }; out: null };
   check: { in: null; out: null };
   /** `timeoutMs`: how long launches that run may take; null: as long as they like. */
-  /** `closed`: spaces of which views are left; the answer names those whose late uses the manager's thread answers from then on. */
-  close: { in: { timeoutMs: number | null; closed: readonly ClosedSpace[] }; out: readonly ClosedSpace[] };
+  /**
+   * `closed`: spaces of which views are left. The answer is this space, if views of it are left, too: the manager's thread answers late
+   * uses of all of them from then on.
+   */
+  close: { in: { timeoutMs: number | null; closed: readonly ClosedSpace[] }; out: ClosedSpace | null };
 }
 
 export interface PinReport {
