@@ -2,7 +2,8 @@
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import { bytesOf, constructorName, type ElementType } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
-import { tryLockFile } from '../linux/file-io.js';
+import { duplicateDescriptor, tryLockFile } from '../linux/file-io.js';
+import { closeDescriptor } from '../linux/libc.js';
 import type { FileSource } from '../pager/protocol.js';
 import { checkFlag, checkName, checkOptions, checkSize } from './arguments.js';
 import { argumentError, OnememError, typeError } from './errors.js';
@@ -52,7 +53,14 @@ export function checkUse<T extends FileUse>(what: string, path: string, options:
 /** Opens the file, has `use` make something of it, and closes it again if that fails. */
 export function withFile<R>(path: string, shared: boolean, use: (fd: number, size: number) => R): R {
   // A pipe that nobody writes must not stop the program before it can be refused.
-  const fd = shared ? openShared(path) : openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const opened = shared ? openShared(path) : openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  let fd: number;
+  try {
+    // The manager closes it, in another thread. Node would close the number of what it opened once more when this thread ends.
+    fd = duplicateDescriptor(opened);
+  } finally {
+    closeSync(opened);
+  }
   try {
     const stats = fstatSync(fd);
     if (!stats.isFile()) {
@@ -63,7 +71,7 @@ export function withFile<R>(path: string, shared: boolean, use: (fd: number, siz
     }
     return use(fd, stats.size);
   } catch (error) {
-    closeSync(fd);
+    closeDescriptor(fd);
     throw error;
   }
 }

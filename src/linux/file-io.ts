@@ -1,6 +1,6 @@
 /** Reading files into memory at an address, and writing them from there, without a buffer of JavaScript in between. */
-import { EAGAIN, EINTR, LOCK_EX, LOCK_NB, RWF_NOWAIT } from './constants.js';
-import { SystemCallError } from './errors.js';
+import { EAGAIN, EINTR, F_DUPFD_CLOEXEC, LOCK_EX, LOCK_NB, RWF_NOWAIT } from './constants.js';
+import { check, SystemCallError } from './errors.js';
 import { errno, libc } from './libc.js';
 import { scratch } from './native-buffer.js';
 
@@ -57,4 +57,9 @@ export function tryLockFile(fd: number): boolean {
     if (number === EAGAIN) return false;
     if (number !== EINTR) throw new SystemCallError('flock', { fd }, number);
   }
+}
+
+/** Another number for the same open file, with its locks. It is to be closed by `closeDescriptor`. */
+export function duplicateDescriptor(fd: number): number {
+  return check(libc.fcntl(fd, F_DUPFD_CLOEXEC, 0), 'fcntl', { fd });
 }

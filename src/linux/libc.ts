@@ -61,6 +61,8 @@ export const libc = {
   preadv2: declare<Call<5>>('int64_t preadv2(int fd, uint64_t vectors, int count, int64_t offset, int flags)'),
   close: declare<Call<1>>('int close(int fd)'),
   fdatasync: declare<Call<1>>('int fdatasync(int fd)'),
+  // As syscall below: declared without the ellipsis.
+  fcntl: declare<Call<3>>('int fcntl(int fd, int command, int64_t argument)'),
   flock: declare<Call<2>>('int flock(int fd, int operation)'),
   poll: declare<Call<3>>('int poll(uint64_t fds, uint64_t count, int timeout)'),
   ppoll: declare<Call<4>>('int ppoll(uint64_t fds, uint64_t count, uint64_t timeout, uint64_t signals)'),

@@ -624,7 +624,9 @@ export class Pager {
         {
           const { timeoutMs, closed } = value as Requests['close']['in'];
           if (this.closing === null) this.closedBefore = closed;
-          this.close(timeoutMs, (failure) => answer(failure === null ? (this.closedSpaces.at(0) ?? null) : null, failure));
+          this.close(timeoutMs, (failure) =>
+            answer(failure === null ? (this.closedSpaces.at(0) ?? null) : null, failure),
+          );
         }
         return undefined;
     }

@@ -1,7 +1,9 @@
 /** Arrays that come from files, files that change below them, and moving bytes between arrays and files. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import {
   closeSync,
+  fstatSync,
   ftruncateSync,
   mkdtempSync,
   openSync,
@@ -12,6 +14,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import { type AddressSpace, f64, i32, kernel, type OnememError, openSpace } from '../../src/index.js';
 import { runProgram } from '../harness/processes.js';
 import { failsWith, runTests, sameData, test } from '../harness/suite.js';
@@ -225,5 +228,22 @@ test(
     }),
   30,
 );
+
+test('a thread that ends closes no file but its own', () =>
+  withSpace(async (space) => {
+    const path = join(folder, 'by-thread');
+    writeFileSync(path, Uint8Array.of(42));
+    const worker = new Worker(new URL('./programs/file-thread.js', import.meta.url), {
+      workerData: { handle: space.handle, path },
+    });
+    const ended = once(worker, 'exit');
+    assert.deepEqual(await once(worker, 'message'), [42]);
+    // These get the numbers of what the thread and the manager have closed.
+    const fds = Array.from({ length: 20 }, () => openSync(path, 'r'));
+    worker.postMessage('end');
+    assert.deepEqual(await ended, [0]);
+    for (const fd of fds) assert.equal(fstatSync(fd).size, 1);
+    for (const fd of fds) closeSync(fd);
+  }));
 
 await runTests();

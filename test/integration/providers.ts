@@ -460,8 +460,8 @@ test('devices die, arrays are freed and functions fail while parts are being fil
 
 test('arrays that are freed take their threads along', () =>
   withSpace(async (space) => {
-    const threads = () => readFileSync('/proc/self/status', 'latin1').match(/^Threads:\s+(\d+)/m)?.[1];
-    let before: string | undefined;
+    const threads = () => Number(readFileSync('/proc/self/status', 'latin1').match(/^Threads:\s+(\d+)/m)?.[1]);
+    let before = 0;
     for (let round = 0; round < 5; round++) {
       const { array } = await provided(space, 'fillLater', { length: 5000 });
       const sink = openSync('/dev/null', 'w');
@@ -474,8 +474,9 @@ test('arrays that are freed take their threads along', () =>
         before = threads();
       } else array.free();
     }
-    for (let tries = 0; threads() !== before && tries < 200; tries++) await sleep(10);
-    assert.equal(threads(), before);
+    // Threads of the spaces before may have ended meanwhile, too.
+    for (let tries = 0; threads() > before && tries < 200; tries++) await sleep(10);
+    assert.ok(threads() <= before, `${threads()} threads, where there were ${before}`);
     assert.equal(space.stats().ranges, 0);
   }));
 
