@@ -766,7 +766,7 @@ export class Pager {
     const count = Math.min(wanted, room);
     const access = exclusive ? Access.Write : Access.Read;
     const who = exclusive ? 'exclusive access' : 'a prefetch';
-    const denied = exclusive ? this.manager.pages.denial(firstPage, count, access, id) : null;
+    const denied = this.manager.pages.denial(firstPage, count, access, id);
     if (denied !== null) {
       done(this.arrays.denialError(denied, firstPage, who));
       return;

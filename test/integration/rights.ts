@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { type AddressSpace, i32, kernel, type ManagedArray, openSpace } from '../../src/index.js';
+import { type AddressSpace, i32, kernel, type ManagedArray, openSpace, type StreamEvent } from '../../src/index.js';
 import { runProgram } from '../harness/processes.js';
 import { failsWith, runTests, sameData, test } from '../harness/suite.js';
 
@@ -106,6 +106,31 @@ test('transfers and copies keep to the rights of arrays', () =>
       closeSync(fd);
       rmSync(path);
     }
+  }));
+
+test('a prefetch and exclusive access of what may not be used say so', () =>
+  withSpace('process', async (space) => {
+    const [device] = space.devices;
+    const x = counting(space, 64 * PAGE, 'ledger');
+    using stream = device.stream();
+    const ended = async (event: StreamEvent): Promise<void> => {
+      await event.synchronize();
+      await stream.synchronize();
+    };
+    await x.protect('read', { begin: 32 * PAGE });
+    await ended(stream.prefetch(x));
+    await x.protect('none', { begin: 32 * PAGE });
+    for (const begin of [
+      () => stream.prefetch(x),
+      () => stream.prefetch(x.range(40 * PAGE, 41 * PAGE), 'host'),
+      () => stream.exclusive(x),
+    ]) {
+      const error = await failsWith('ACCESS_DENIED', () => begin().synchronize());
+      assert.match(error.message, /array ledger, elements .*protected against all access/);
+      await stream.synchronize().catch(() => undefined);
+    }
+    await ended(stream.prefetch(x.range(0, 32 * PAGE)));
+    await ended(stream.exclusive(x.range(0, 32 * PAGE)));
   }));
 
 test('rights that cannot be had are refused', () =>

@@ -5,6 +5,7 @@
  *   npm run -s model -- --minutes 20                 programs of fresh seeds; a third of a minute unless said otherwise
  *   npm run -s model -- --seed 17 --minutes 1        those of seeds 17, 18, ...
  *   npm run -s model -- --seed 17 --steps 3,9,12     these steps of one program, again
+ *   npm run -s model -- --logs FOLDER                keeps there all that programs did which failed
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,6 +25,8 @@ const SHRINK_MS = 120_000;
 /** A failure may depend on time: a smaller program gets so many chances to fail, too. */
 const ATTEMPTS = 2;
 const LOG_LINES = 60;
+/** What the library says of what it had to give up, which a program may see to. */
+const WARNINGS = /^onemem: warning: pages of a clone could not be copied .*\n/gm;
 const FLAGS = ['--enable-source-maps', '--unhandled-rejections=strict'];
 
 interface Outcome {
@@ -38,6 +41,7 @@ const { values } = parseArgs({
     minutes: { type: 'string' },
     steps: { type: 'string' },
     jobs: { type: 'string' },
+    logs: { type: 'string' },
     shrink: { type: 'boolean', default: true },
   },
   allowNegative: true,
@@ -47,7 +51,9 @@ const minutes = Number(values.minutes ?? 1 / 3);
 const jobs = Number(values.jobs ?? availableParallelism());
 const chosen = values.steps?.split(',').map(Number) ?? null;
 if (!Number.isSafeInteger(first) || !(minutes > 0) || !(jobs >= 1) || chosen?.some((step) => !Number.isInteger(step))) {
-  console.error('usage: npm run -s model -- [--seed S] [--minutes M] [--jobs J] [--no-shrink] [--steps A,B,C]');
+  console.error(
+    'usage: npm run -s model -- [--seed S] [--minutes M] [--jobs J] [--no-shrink] [--logs FOLDER] [--steps A,B,C]',
+  );
   process.exit(2);
 }
 
@@ -75,7 +81,7 @@ function play(seed: number, steps: readonly number[], silenceSeconds: number): P
     });
     child.on('close', (code, signal) => {
       watchdog.stop();
-      const good = code === 0 && output.endsWith('\nthe program is done\n') && errors === '';
+      const good = code === 0 && output.endsWith('\nthe program is done\n') && errors.replace(WARNINGS, '') === '';
       const end = watchdog.reason || (signal === null ? `exit code ${code}` : `ended by ${signal}`);
       const text = readFileSync(log, 'utf8');
       rmSync(log);
@@ -113,6 +119,8 @@ async function shrink(
 }
 
 function show(seed: number, steps: readonly number[] | null, { failure, log }: Outcome): void {
+  if (values.logs !== undefined)
+    writeFileSync(join(values.logs, `seed-${seed}${steps === null ? '' : '-smaller'}.log`), `${failure}\n${log}`);
   const lines = log.trimEnd().split('\n');
   const left = lines.length - LOG_LINES;
   console.log(`FAIL seed ${seed}: ${failure?.trimEnd()}`);

@@ -26,7 +26,16 @@ import { ELEMENT_TYPES, KERNELS, runHere } from './kernels.js';
 import { KNOWN } from './known.js';
 import { fillPlain, type ProviderData } from './provider.js';
 import { playStreams } from './streams.js';
-import { bytesOf, CONSTRUCTORS, PAGE_BYTES, type Part, type PlainType, plainArray, Tracked } from './tracked.js';
+import {
+  bytesOf,
+  CONSTRUCTORS,
+  isLost,
+  PAGE_BYTES,
+  type Part,
+  type PlainType,
+  plainArray,
+  Tracked,
+} from './tracked.js';
 import type { Visit } from './visitor.js';
 
 const MIB = 2 ** 20;
@@ -345,14 +354,9 @@ export class Player {
   /** Pages that the manager calls lost must have been where they could be lost. */
   private noteLosses(tracked: Tracked): void {
     for (const { begin, end, state } of tracked.array.residency().runs) {
+      if (state !== 'lost') continue;
       const [first, last] = tracked.pagesOf({ begin, end });
-      for (let page = first; page < last; page++) {
-        const inherited = KNOWN.residencyOfClones && state === 'clone' && tracked.source?.gone[page] === 'lost';
-        if ((state !== 'lost' && !inherited) || tracked.gone[page] === 'lost') continue;
-        const could = (tracked.onlyOn[page] & this.lossyDeaths) !== 0;
-        assert.ok(could, `page ${page} of ${tracked.name} is lost, and no device that died had the only copy`);
-        tracked.gone[page] = 'lost';
-      }
+      for (let page = first; page < last; page++) tracked.lose(page, (tracked.onlyOn[page] & this.lossyDeaths) !== 0);
     }
   }
 
@@ -431,14 +435,13 @@ export class Player {
   }
 
   private async clone(): Promise<void> {
-    const source = this.pickArray(
-      ({ gone }) => !gone.includes('freed') && !(KNOWN.clonesOfGone && gone.some((each) => each !== null)),
-    );
+    const source = this.pickArray(() => true);
     if (source === null) return;
+    this.noteLosses(source);
     const name = this.nextName();
     this.log(`${name} = await ${source.name}.clone()`);
-    // What nobody may read cannot be had by the clone either.
-    const must = source.rights.includes('none') ? ['ACCESS_DENIED'] : [];
+    // What nobody may read, or has any more, cannot be had by the clone either. What a provider does not give is asked for later.
+    const must = source.refusals(source.whole, 'read', (gone) => gone === 'freed' || isLost(gone));
     let array: ManagedArray | undefined;
     const call = source.array.clone({ name }).then((made) => {
       array = made;
@@ -717,7 +720,7 @@ export class Player {
   }
 
   private async discard(): Promise<void> {
-    const tracked = this.pickArray((each) => !(KNOWN.clonesOfGone && each.gone.some((gone) => gone !== null)));
+    const tracked = this.pickArray((each) => !(KNOWN.freedByParts && each.gone.includes('freed')));
     if (tracked === null) return;
     const part = this.part(tracked.length);
     const [first, end] = tracked.wholePagesOf(part);
@@ -735,7 +738,7 @@ export class Player {
   }
 
   private async resize(): Promise<void> {
-    const tracked = this.pickArray((each) => each.gone.every((gone) => gone === null));
+    const tracked = this.pickArray(({ gone }) => !gone.includes('freed'));
     if (tracked === null) return;
     const { random } = this;
     const { plain, array } = tracked;
@@ -747,7 +750,10 @@ export class Player {
     const must: string[] = [];
     if (['file', 'shared', 'provided'].includes(tracked.kind)) must.push('NOT_RESIZABLE');
     else if (tracked.pins.some((pins) => pins > 0)) must.push('PINNED');
-    const good = await this.judge(array.resize(length), must, [], `resize() of ${tracked.name}`);
+    // What lies behind the last element, in its page, is cleared, and the page has to be had for that.
+    const last = Math.floor(Math.min(length, plain.length) / tracked.pageElements);
+    const may = last < tracked.pages ? tracked.refusals(tracked.elementsOf(last, last + 1), 'read') : [];
+    const good = await this.judge(array.resize(length), must, may, `resize() of ${tracked.name}`);
     if (!good) {
       assert.equal(array.length, plain.length);
       return;
@@ -814,9 +820,6 @@ export class Player {
     ];
     const advice = random.pick(choices);
     const inPlace = advice.accessedBy !== undefined && advice.accessedBy !== null;
-    if (inPlace && KNOWN.inPlaceOfGone && (tracked.gone.some((each) => each !== null) || tracked.kind === 'provided'))
-      return;
-    if (inPlace && KNOWN.deathInPlace && this.devices.some(({ specification }) => specification.lossy)) return;
     if (inPlace) tracked.advisedInPlace = true;
     const shown = JSON.stringify(advice, (_, value) =>
       value instanceof Object && 'pid' in value ? value.name : value,
@@ -1010,6 +1013,7 @@ export class Player {
   /** What the manager says of an array's pages is what the model knows of them. */
   private checkReport(tracked: Tracked): void {
     this.log(`${tracked.name}.residency(), dirty(), young(), attributes()`);
+    this.noteLosses(tracked);
     const { array } = tracked;
     const { runs } = array.residency();
     let at = 0;
@@ -1020,8 +1024,7 @@ export class Player {
       for (let page = first; page < last; page++) {
         const where = `page ${page} of ${tracked.name}`;
         const gone = tracked.gone[page];
-        const clone = KNOWN.residencyOfClones && gone === 'lost' && state === 'clone';
-        assert.equal(state === 'lost' || clone, gone === 'lost', `${where} is ${state}, in the model ${gone}`);
+        assert.equal(state === 'lost', isLost(gone), `${where} is ${state}, in the model ${gone}`);
         assert.equal(state === 'freed', gone === 'freed', `${where} is ${state}, in the model ${gone}`);
         assert.equal(rights, tracked.rights[page], `rights of ${where}`);
         if (gone !== 'freed') assert.equal(pinned, tracked.pins[page] > 0, `${where} is pinned`);
@@ -1053,14 +1056,6 @@ export class Player {
     const device = this.pickDevice();
     if (device === null) return;
     const { lossy } = device.specification;
-    const cloned = (tracked: Tracked): boolean => tracked.clones.size > 0 || tracked.kind === 'clone';
-    if (
-      KNOWN.clonesOfGone &&
-      lossy &&
-      this.arrays.some((each) => cloned(each) && each.onlyOn.some((bits) => (bits & device.bit) !== 0))
-    ) {
-      return;
-    }
     // A thread that works on the device would have to tell of its loss, and one that reads an array would end the process.
     await Promise.all(this.visits);
     const signal = device.device.pid !== null && this.random.chance(0.5);

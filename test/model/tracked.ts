@@ -42,9 +42,27 @@ export interface SharedFile {
 
 export type Access = 'read' | 'write';
 
-/** What a page is that cannot be used, and the code by which that is told. */
-const CODES = { freed: 'USE_AFTER_FREE', lost: 'DATA_LOST', refuses: 'ACCESS_REFUSED', throws: 'PROVIDER_FAILED' };
+/**
+ * What a page is that cannot be used, and the code by which that is told. A clone's page is `refused` for good when its source, which
+ * refuses it, has been overwritten or freed; the same goes for one whose provider threw.
+ */
+const CODES = {
+  freed: 'USE_AFTER_FREE',
+  lost: 'DATA_LOST',
+  refuses: 'ACCESS_REFUSED',
+  refused: 'ACCESS_REFUSED',
+  throws: 'PROVIDER_FAILED',
+  threw: 'PROVIDER_FAILED',
+};
 type Gone = keyof typeof CODES;
+
+/** What a clone's page becomes that it can have from its source no more. */
+const FOR_GOOD = { refuses: 'refused', throws: 'threw' } as const;
+
+/** Whether nobody has the page any more, so that residency() says `lost`. */
+export function isLost(gone: Gone | null): boolean {
+  return gone === 'lost' || gone === 'refused' || gone === 'threw';
+}
 
 export class Tracked {
   readonly pageElements: number;
@@ -119,13 +137,13 @@ export class Tracked {
     return { begin: 0, end: this.length };
   }
 
-  /** Codes of which one must be told when a part is used by a device or by a call. */
-  refusals(part: Part, access: Access): Set<string> {
+  /** Codes of which one must be told when a part is used by a device or by a call that `minds` what pages are. */
+  refusals(part: Part, access: Access, minds = (_gone: Gone): boolean => true): Set<string> {
     const codes = new Set<string>();
     const [first, end] = this.pagesOf(part);
     for (let page = first; page < end; page++) {
       const gone = this.gone[page];
-      if (gone !== null) codes.add(CODES[gone]);
+      if (gone !== null && minds(gone)) codes.add(CODES[gone]);
       if (this.rights[page] === 'none' || (access === 'write' && this.rights[page] === 'read'))
         codes.add('ACCESS_DENIED');
       if (access === 'write' && this.pins[page] > 0) codes.add('PINNED');
@@ -180,6 +198,28 @@ export class Tracked {
   /** Whole pages have new content, whatever was the matter with them. */
   healed(first: number, end: number): void {
     for (let page = first; page < end; page++) if (this.gone[page] !== 'freed') this.gone[page] = null;
+  }
+
+  /**
+   * The manager says that a page is lost: either its device took it along, which `could` be, or its source, which does not give it, has
+   * been overwritten.
+   */
+  lose(page: number, could: boolean): void {
+    const gone = this.gone[page];
+    if (isLost(gone)) return;
+    if (gone === 'refuses' || gone === 'throws') {
+      assert.ok(this.hasNoSource(page), `page ${page} of ${this.name} is lost, and its source is as it was`);
+      this.gone[page] = FOR_GOOD[gone];
+    } else {
+      assert.ok(could, `page ${page} of ${this.name} is lost, and no device that died had the only copy`);
+      this.gone[page] = 'lost';
+    }
+  }
+
+  /** Whether a page of a clone, which cannot be had, was overwritten where it would come from. */
+  private hasNoSource(page: number): boolean {
+    if (this.kind !== 'clone') return false;
+    return this.source === null || this.source.gone[page] !== this.gone[page] || this.source.hasNoSource(page);
   }
 
   /** Compares a part that can be read. */
