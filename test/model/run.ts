@@ -4,6 +4,7 @@ import { inspect } from 'node:util';
 import { setParentDeathSignal } from '../../src/linux/process.js';
 import { Random } from '../simulation/random.js';
 import { Player } from './player.js';
+import { close, step } from './steps.js';
 
 const SIGKILL = 9;
 // Whoever ends main.ts, for instance because it takes too long, ends this, too.
@@ -32,11 +33,11 @@ process.on('unhandledRejection', fail);
 process.on('uncaughtException', fail);
 
 const player = await Player.open('a space', randomOf(-1), log);
-for (const step of steps) {
+for (const number of steps) {
   // Whoever watches hears that something happens.
   process.stdout.write('.');
-  log(`step ${step}`);
-  await player.step(randomOf(step));
+  log(`step ${number}`);
+  await step(player, randomOf(number));
 }
-await player.close();
+await close(player);
 process.stdout.write('\nthe program is done\n');

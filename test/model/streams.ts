@@ -6,8 +6,8 @@ import assert from 'node:assert/strict';
 import type { CopyOptions, NumericArray, OnememError, Stream, StreamEvent } from '../../src/index.js';
 import { KERNELS, runHere } from './kernels.js';
 import { KNOWN } from './known.js';
-import { CURABLE, type Player, type TrackedDevice } from './player.js';
-import { bytesOf, type Part, plainArray, type Tracked } from './tracked.js';
+import type { Player, TrackedDevice } from './player.js';
+import { bytesOf, CURABLE, type Part, plainArray, type Tracked } from './tracked.js';
 
 const MOST_OPERATIONS = 6;
 

@@ -4,6 +4,9 @@ import type { ElementType, ManagedArray, NumericArray, Rights } from '../../src/
 
 export const PAGE_BYTES = 4096;
 
+/** What is told of pages that need not be had to be overwritten as a whole. */
+export const CURABLE = ['DATA_LOST', 'ACCESS_REFUSED', 'PROVIDER_FAILED', 'FILE_CHANGED'];
+
 export const CONSTRUCTORS = {
   i8: Int8Array,
   u8: Uint8Array,

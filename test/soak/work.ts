@@ -7,6 +7,8 @@ import { openSync, writeSync } from 'node:fs';
 import { openSpace } from '../../src/index.js';
 import { setParentDeathSignal } from '../../src/linux/process.js';
 import { Player } from '../model/player.js';
+import { clear, close, step } from '../model/steps.js';
+import { meet } from '../model/threads.js';
 import { Random } from '../simulation/random.js';
 import { collect, describeChildren, type Holdings, holdings, privateBytes } from './measure.js';
 
@@ -74,23 +76,26 @@ async function failToOpen(): Promise<void> {
 
 async function playRound(home: Player, round: number): Promise<void> {
   let others: Player[] = [];
-  for (let step = 0; step < STEPS_PER_ROUND; step++) {
+  for (let count = 0; count < STEPS_PER_ROUND; count++) {
     if (others.length < 2 && random.chance(0.02)) others.push(await open(`round ${round}, space ${spaces}`));
-    if (others.length > 0 && random.chance(0.01)) await others.shift()?.close();
+    if (others.length > 0 && random.chance(0.01)) {
+      const oldest = others.shift();
+      if (oldest !== undefined) await close(oldest);
+    }
     if (random.chance(0.002)) await failToOpen();
-    await random.pick([home, ...others]).step();
+    await step(random.pick([home, ...others]));
     steps++;
   }
-  for (const play of others) await play.close();
+  for (const play of others) await close(play);
   others = [];
-  await home.clear();
+  await clear(home);
 }
 
 /** What the process holds when nothing is under way and nobody uses anything any more. */
 async function measure(home: Player): Promise<{ held: Holdings; inDevices: number }> {
   await collect();
   // A thread that comes, and a space that opens, are when the manager and the library look after what others have left.
-  await home.meet();
+  await meet(home);
   spaces++;
   await (await openSpace()).close();
   await collect();
@@ -144,7 +149,7 @@ for (let round = 1; Date.now() < end || base === null || checks === 0; round++) 
     `a device's process grew from ${shown('Bytes', base.inDevices)} to ${shown('Bytes', inDevices)}`,
   );
 }
-await home.close();
+await close(home);
 await collect();
 let last = holdings();
 // The collector decides when a view is gone, and its finalizer when its addresses are: they are given a few seconds.

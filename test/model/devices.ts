@@ -1,0 +1,90 @@
+/** What becomes of devices, and launches that say little about managed arrays. */
+import assert from 'node:assert/strict';
+import type { NumericArray } from '../../src/index.js';
+import { ELEMENT_TYPES, KERNELS, runHere } from './kernels.js';
+import { codeOf, type Player, type TrackedDevice } from './player.js';
+import { bytesOf, plainArray } from './tracked.js';
+
+/** How long a device that was killed may take to be known as dead. */
+const DEATH_MS = 20_000;
+
+export async function launchOnPlainArrays(player: Player): Promise<void> {
+  const device = player.pickDevice();
+  if (device === null) return;
+  const type = player.random.pick(ELEMENT_TYPES);
+  const plain = player.randomize(plainArray(type, player.random.between(1, 50_000)));
+  const expected = plain.slice();
+  const by = typeof plain[0] === 'bigint' ? 3n : 3;
+  const range = { begin: 0, end: plain.length, size: plain.length };
+  runHere(KERNELS[type].add, { x: expected as NumericArray, by }, range);
+  player.log(`${device.name}.run(add, { x: a plain ${type} array of ${plain.length} })`);
+  await device.device.run(KERNELS[type].add, { x: plain, by } as never, range);
+  assert.ok(Buffer.from(bytesOf(plain)).equals(bytesOf(expected as NumericArray)), 'a plain array came back wrong');
+}
+
+export async function failingLaunch(player: Player): Promise<void> {
+  const device = player.pickDevice();
+  const tracked = player.pickArray((each) => each.refusals(each.whole, 'write').size === 0);
+  if (device === null || tracked === null) return;
+  player.log(`${device.name}: a launch for ${tracked.name} whose kernel throws, and one after it`);
+  using stream = device.device.stream();
+  const { fail, add } = KERNELS[tracked.array.type];
+  const options = { size: tracked.length };
+  tracked.holdOnly(tracked.whole, device.bit);
+  tracked.usedBy |= device.bit;
+  tracked.wrote = true;
+  stream.launch(fail, { x: tracked.array } as never, options);
+  const after = stream.launch(add, { x: tracked.array, by: player.item(tracked, 1) } as never, options);
+  await player.judge(stream.synchronize(), ['KERNEL_ERROR'], ['DEVICE_MEMORY'], 'a launch whose kernel throws');
+  assert.equal(after.result, 'cancelled');
+}
+
+export async function detach(player: Player): Promise<void> {
+  const device = player.pickDevice();
+  if (device === null) return;
+  await Promise.all(player.visits);
+  player.log(`await ${device.name}.detach()`);
+  device.alive = false;
+  await device.device.detach();
+  // Launches that waited are lost with it, and nothing else.
+  await player.rest();
+  for (const { onlyOn } of player.arrays) for (let page = 0; page < onlyOn.length; page++) onlyOn[page] &= ~device.bit;
+}
+
+export async function kill(player: Player): Promise<void> {
+  const device = player.pickDevice();
+  if (device === null) return;
+  const { lossy } = device.specification;
+  // A thread that works on the device would have to tell of its loss, and one that reads an array would end the process.
+  await Promise.all(player.visits);
+  const signal = device.device.pid !== null && player.random.chance(0.5);
+  player.log(`${signal ? 'SIGKILL' : 'kill()'} for ${device.name}, ${lossy ? 'lossy' : 'whose memory survives'}`);
+  device.alive = false;
+  if (lossy) player.lossyDeaths |= device.bit;
+  player.death = dies(device);
+  if (signal) process.kill(device.device.pid as number, 'SIGKILL');
+  else device.device.kill();
+  await player.death;
+  // Launches and transfers that were under way have to end; only then is it known what was lost.
+  await player.rest();
+}
+
+async function dies({ device, name }: TrackedDevice): Promise<void> {
+  const end = Date.now() + DEATH_MS;
+  do await new Promise((resolve) => setTimeout(resolve, 1));
+  while (device.stats().alive && Date.now() < end);
+  assert.ok(Date.now() < end, `${name} was killed ${DEATH_MS} ms ago and lives`);
+}
+
+/** Gives a device something to do that the close of the space will find; returns the codes by which it ends. */
+export function workInVain(player: Player): Promise<string>[] {
+  const device = player.pickDevice();
+  const tracked = player.pickArray((each) => each.kind !== 'shared' && each.refusals(each.whole, 'write').size === 0);
+  if (device === null || tracked === null) return [];
+  const stream = device.device.stream();
+  const { add } = KERNELS[tracked.array.type];
+  const events = [1, 2, 3].map((by) =>
+    stream.launch(add, { x: tracked.array, by: player.item(tracked, by) } as never, { size: tracked.length }),
+  );
+  return events.map((event) => event.synchronize().then(() => '', codeOf));
+}

@@ -1,0 +1,54 @@
+/** What the manager says of arrays, and what it refuses. */
+import assert from 'node:assert/strict';
+import { codeOf, MIB, type Player } from './player.js';
+import { isLost, type Tracked } from './tracked.js';
+
+export async function report(player: Player): Promise<void> {
+  const tracked = player.pickArray(() => true);
+  const { processors } = player.space.stats();
+  for (const { name, backedBytes, budgetBytes } of processors) assert.ok(backedBytes <= budgetBytes, name);
+  if (tracked !== null) checkReport(player, tracked);
+}
+
+/** What the manager says of an array's pages is what the model knows of them. */
+export function checkReport(player: Player, tracked: Tracked): void {
+  player.log(`${tracked.name}.residency(), dirty(), young(), attributes()`);
+  player.noteLosses(tracked);
+  const { array } = tracked;
+  const { runs } = array.residency();
+  let at = 0;
+  for (const { begin, end, state, rights, pinned } of runs) {
+    assert.equal(begin, at, `residency() of ${tracked.name} leaves out elements`);
+    at = end;
+    const [first, last] = tracked.pagesOf({ begin, end });
+    for (let page = first; page < last; page++) {
+      const where = `page ${page} of ${tracked.name}`;
+      const gone = tracked.gone[page];
+      assert.equal(state === 'lost', isLost(gone), `${where} is ${state}, in the model ${gone}`);
+      assert.equal(state === 'freed', gone === 'freed', `${where} is ${state}, in the model ${gone}`);
+      assert.equal(rights, tracked.rights[page], `rights of ${where}`);
+      if (gone !== 'freed') assert.equal(pinned, tracked.pins[page] > 0, `${where} is pinned`);
+    }
+  }
+  assert.equal(at, tracked.length);
+  for (const { begin, end } of array.dirty()) assert.ok(begin < end && end <= tracked.length);
+  for (const { begin, end } of array.young()) assert.ok(begin < end && end <= tracked.length);
+  array.attributes();
+  const index = player.random.below(tracked.length);
+  const attributes = player.space.pointerAttributes(array.addressOf(index));
+  const [page] = tracked.pagesOf({ begin: index, end: index + 1 });
+  if (tracked.gone[page] !== 'freed') assert.equal(attributes?.element, index);
+}
+
+/** What cannot be had is refused, and nothing is left of it. */
+export async function refused(player: Player): Promise<void> {
+  player.log('an array that is too large');
+  assert.throws(
+    () => player.space.array(Float64Array, 64 * MIB),
+    (error) => codeOf(error) === 'HOST_BUDGET',
+  );
+  assert.throws(
+    () => player.space.fileArray(Float64Array, '/proc/self/exe', { byteOffset: 2 ** 40 }),
+    (error) => error instanceof RangeError,
+  );
+}

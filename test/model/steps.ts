@@ -1,0 +1,110 @@
+/** What a program does next, by chance, and how it ends. */
+import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
+import type { Worker } from 'node:worker_threads';
+import type { Random } from '../simulation/random.js';
+import { allocate, allocateFromFile, allocateProvided, clone, free, freePart, release, resize } from './arrays.js';
+import { detach, failingLaunch, kill, launchOnPlainArrays, workInVain } from './devices.js';
+import { checkFile, flush, reload } from './files.js';
+import { advise, discard, pin, protect, unpin, unpinAll, watch } from './pages.js';
+import { MAX_ARRAYS, type Player } from './player.js';
+import { checkReport, refused, report } from './reports.js';
+import { playStreams } from './streams.js';
+import { visit } from './threads.js';
+import { read, verifyAll, write } from './touches.js';
+import { readFrom, writeTo } from './transfers.js';
+
+/** Does one thing. */
+export async function step(player: Player, random: Random = player.random): Promise<void> {
+  if (player.failure !== null) throw player.failure;
+  player.random = random;
+  const mortal = player.options.lasting !== true && player.devices.some(({ alive }) => alive);
+  const many = player.arrays.length;
+  const kinds: readonly [number, () => Promise<void>][] = [
+    [many < MAX_ARRAYS ? 10 : 0, () => allocate(player)],
+    [many < MAX_ARRAYS ? 3 : 0, () => allocateFromFile(player)],
+    [many < MAX_ARRAYS ? 1.5 : 0, () => allocateProvided(player)],
+    [many < MAX_ARRAYS ? 5 : 0, () => clone(player)],
+    [12, () => write(player)],
+    [12, () => read(player)],
+    [26, () => playStreams(player)],
+    [2, () => launchOnPlainArrays(player)],
+    [2, () => failingLaunch(player)],
+    [5, () => readFrom(player)],
+    [5, () => writeTo(player)],
+    [3, () => protect(player)],
+    [3, () => discard(player)],
+    [3, () => resize(player)],
+    [2, () => pin(player)],
+    [player.pins.length > 0 ? 3 : 0, () => unpin(player)],
+    [3, () => advise(player)],
+    [3, () => flush(player)],
+    [2, () => reload(player)],
+    [1, () => watch(player)],
+    [many > 4 ? 6 : 1, () => free(player)],
+    [1, () => freePart(player)],
+    [1.5, () => visit(player)],
+    [1, () => refused(player)],
+    [3, () => report(player)],
+    [mortal ? 0.7 : 0, () => detach(player)],
+    [mortal ? 1.2 : 0, () => kill(player)],
+  ];
+  let weight = (random.next() / 2 ** 32) * kinds.reduce((sum, [each]) => sum + each, 0);
+  for (const [each, run] of kinds) {
+    weight -= each;
+    if (weight < 0) {
+      await run();
+      return;
+    }
+  }
+}
+
+/** Frees every array and waits for whatever is under way: what is left then, nobody uses. */
+export async function clear(player: Player): Promise<void> {
+  await player.rest();
+  await unpinAll(player);
+  for (const { notifier } of player.notifiers.splice(0)) notifier.close();
+  for (const tracked of [...player.arrays]) {
+    verifyAll(player, tracked);
+    release(player, tracked);
+  }
+  for (const worker of player.staying.splice(0)) await worker.terminate();
+  player.space.checkInvariants();
+}
+
+export async function close(player: Player): Promise<void> {
+  await player.rest();
+  for (const tracked of player.arrays) {
+    verifyAll(player, tracked);
+    checkReport(player, tracked);
+  }
+  player.space.checkInvariants();
+  const { random } = player;
+  // Some threads end before the space does, some after it, some of their own accord and some by force.
+  const after: Worker[] = [];
+  for (const worker of player.staying.splice(0)) {
+    if (random.chance(0.5)) after.push(worker);
+    else await worker.terminate();
+  }
+  player.log(`${player.name}: close(), with ${after.length} threads attached`);
+  const shared = player.arrays.filter(({ kind, gone }) => kind === 'shared' && gone.every((each) => each === null));
+  const lostShared = player.arrays.some(({ kind, gone }) => kind === 'shared' && gone.includes('lost'));
+  const working = lostShared || random.chance(0.7) ? [] : workInVain(player);
+  await player.judge(player.space.close(), [], lostShared ? ['FLUSH_FAILED'] : [], 'close()');
+  for (const code of await Promise.all(working))
+    assert.ok(['', 'CANCELLED', 'SPACE_CLOSED', 'DEVICE_MEMORY'].includes(code), code);
+  if (!player.space.isClosed) {
+    for (const tracked of player.arrays)
+      if (tracked.gone.includes('lost')) await tracked.array.reload({ discard: true });
+    await player.space.close();
+  } else for (const tracked of shared) checkFile(player, tracked, tracked.whole);
+  for (const worker of after) {
+    if (random.chance(0.5)) await worker.terminate();
+    else {
+      const gone = new Promise((resolve) => worker.once('exit', resolve));
+      worker.postMessage('end');
+      await gone;
+    }
+  }
+  rmSync(player.folder, { recursive: true });
+}

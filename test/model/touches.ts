@@ -1,0 +1,68 @@
+/** What the CPU does by plain loads and stores. */
+import type { NumericArray } from '../../src/index.js';
+import type { Player } from './player.js';
+import type { Part, Tracked } from './tracked.js';
+
+export async function write(player: Player): Promise<void> {
+  const tracked = player.pickArray(({ writable }) => writable);
+  if (tracked === null) return;
+  const part = player.part(tracked.length);
+  if (tracked.allows(part, 'write')) writePart(player, tracked, part);
+}
+
+/** The CPU writes; the same goes into the plain array. */
+export function writePart(player: Player, tracked: Tracked, part: Part): void {
+  const { random } = player;
+  const { begin, end } = part;
+  const { plain, array } = tracked;
+  const item = player.item(tracked, random.below(100)) as never;
+  const how = random.pick(['fill', 'stores', 'set', 'copyWithin'] as const);
+  player.log(`${tracked.name}.data: ${how} ${begin} to ${end}, ${item}`);
+  tracked.wrote = true;
+  const { data } = array;
+  if (how === 'fill') {
+    data.fill(item, begin, end);
+    plain.fill(item, begin, end);
+  } else if (how === 'stores') {
+    const step = random.between(1, 5000);
+    for (let i = begin; i < end; i += step) {
+      data[i] = item;
+      plain[i] = item;
+      tracked.cameHome({ begin: i, end: i + 1 });
+    }
+    return;
+  } else if (how === 'set') {
+    const values = player.randomize(plain.slice(begin, end) as NumericArray);
+    (data as Float64Array).set(values as Float64Array, begin);
+    (plain as Float64Array).set(values as Float64Array, begin);
+  } else {
+    const length = Math.floor((end - begin) / 2);
+    if (length === 0) return;
+    (data as Float64Array).copyWithin(begin, end - length, end);
+    (plain as Float64Array).copyWithin(begin, end - length, end);
+    tracked.cameHome({ begin, end: begin + length });
+    return;
+  }
+  tracked.cameHome(part);
+}
+
+export async function read(player: Player): Promise<void> {
+  const tracked = player.pickArray(() => true);
+  if (tracked === null) return;
+  const part = player.part(tracked.length);
+  if (!tracked.allows(part, 'read')) return;
+  player.log(`read ${tracked.name} ${part.begin} to ${part.end}`);
+  tracked.verify(part);
+}
+
+/** Reads what can be read of an array, page by page. */
+export function verifyAll(player: Player, tracked: Tracked): void {
+  player.log(`read what can be read of ${tracked.name}`);
+  for (let first = 0; first < tracked.pages; ) {
+    let end = first + 1;
+    const readable = tracked.allows(tracked.elementsOf(first, end), 'read');
+    while (end < tracked.pages && tracked.allows(tracked.elementsOf(end, end + 1), 'read') === readable) end++;
+    if (readable) tracked.verify(tracked.elementsOf(first, end));
+    first = end;
+  }
+}
