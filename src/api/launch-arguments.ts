@@ -4,11 +4,12 @@ import { addressName } from '../core/address-view.js';
 import { bytesOf, constructorName, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
 import { refuseUnknown } from '../core/option-names.js';
 import type { LaunchParameter } from '../drivers/driver.js';
+import type { ArrayPages } from '../pager/protocol.js';
 import type { AddressSpace } from './address-space.js';
 import { arrayTypeName, checkObject, show } from './arguments.js';
 import { argumentError, typeError } from './errors.js';
 import type { ArrayParameter, Kernel, KernelParameters, ScalarParameter, TypedArrays } from './kernel.js';
-import { type ManagedElements, type Place, placeOf } from './place.js';
+import { type ManagedElements, type Place, pagesAround, placeOf } from './place.js';
 import { checkScalar } from './scalars.js';
 import type { Staging } from './staging.js';
 
@@ -63,37 +64,41 @@ export function checkArguments(
   return given;
 }
 
-/** The arguments in the words of drivers. Typed arrays of the program's own are staged. */
-export function parametersOf(
+/** The arguments in the words of drivers, and which pages they are. Typed arrays of the program's own are staged. */
+export function handOver(
   kernel: Kernel,
   given: readonly LaunchArgument[],
   whole: boolean,
   staging: Staging,
-): LaunchParameter[] {
+): { parameters: LaunchParameter[]; arrays: ArrayPages[] } {
+  const arrays: ArrayPages[] = [];
   // Whether a module's kernel asks for its memory is not known here.
   const addressed = kernel.kernel === null || kernel.kernel.length > 2;
-  return given.flatMap((each): LaunchParameter[] => {
+  const parameters = given.flatMap((each): LaunchParameter[] => {
     if (each.kind === 'scalar') return [each];
     const { name, type, use: declared } = each;
-    const { offset, length, address } = managedPlace(each, whole, staging);
+    const { offset, length, address, pages } = managedPlace(each, whole, staging);
+    arrays.push(pages);
     // A launch over a part leaves what other parts wrote: only a whole one begins with zeros.
     const use = declared === 'out' && !whole ? 'inout' : declared;
     const parameter: LaunchParameter = { name, kind: 'array', type, use, offset, length };
     return addressed ? [parameter, { name: addressName(name, declared), kind: 'scalar', value: address }] : [parameter];
   });
+  return { parameters, arrays };
 }
 
 function managedPlace(
   { name, type, use, place, plain }: ArrayArgument,
   whole: boolean,
   staging: Staging,
-): { offset: number; length: number; address: number } {
+): { offset: number; length: number; address: number; pages: ArrayPages } {
   if (place !== null) {
     const { array, offset, length } = place;
-    return { offset, length, address: Number(array.address) + offset - array.offset };
+    return { offset, length, address: Number(array.address) + offset - array.offset, pages: pagesAround(place) };
   }
   const staged = staging.stage(plain as NumericArray, type, name, { in: use !== 'out' || !whole, back: use !== 'in' });
-  return { offset: staged.offset, length: staged.length, address: Number(staged.address) };
+  const { offset, length } = staged;
+  return { offset, length, address: Number(staged.address), pages: staged.pagesOf(0, length) };
 }
 
 function argumentOf(

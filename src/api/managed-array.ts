@@ -157,8 +157,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
   residency(part: ArrayPart = {}): Residency {
     this.assertUsable('report on');
     const { begin, end } = partOf(this, part);
-    const { firstPage, count } = this.pagesOf(begin, end);
-    const report = this.space.client.call('residency', { firstPage, count });
+    const report = this.space.client.call('residency', this.pagesOf(begin, end));
     return reportResidency(report, this.space.processorNames(), begin, end, bytesOf(this.type), this.indeterminate);
   }
 
@@ -210,17 +209,13 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
   /**
    * Gives the array's memory back, or that of a part: the whole pages inside it, since the others hold elements of what is kept.
    * Returns the elements that were freed, and refuses a part without a whole page (NO_WHOLE_PAGE), as well as one that has been
-   * freed. What is freed must not be used any more.
+   * freed. What is freed must not be used any more: calls that would are refused (USE_AFTER_FREE), those of an array of which nothing is left as
+   * those of one that was freed as a whole.
    */
   free(part?: ArrayPart): { begin: number; end: number } {
     if (part === undefined) {
       if (!this.freed && !this.space.isClosed) {
-        this.space.client.call('free', {
-          range: this.placement.range,
-          firstPage: this.placement.firstPage,
-          count: this.placement.pages,
-          whole: true,
-        });
+        this.space.client.call('free', { ...this.pagesOf(0, this.length), whole: true });
       }
       this.freed = true;
       this.forgetView();
@@ -230,7 +225,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     const { begin, end } = partOf(this, part);
     const pages = this.wholePages(begin, end);
     if (pages.count <= 0) throw noWholePage(this, begin, end, 'freed');
-    this.space.client.call('free', { range: pages.range, firstPage: pages.firstPage, count: pages.count });
+    this.space.client.call('free', pages);
     return this.elementsOf(pages.firstPage, pages.count);
   }
 
@@ -256,8 +251,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     const { begin, end } = partOf(this, options, FLUSH_OPTIONS);
     const { durable = false } = options;
     checkFlag('durable', durable);
-    const { firstPage, count } = this.pagesOf(begin, end);
-    return (await this.space.client.request('flush', { firstPage, count, durable })).bytes;
+    return (await this.space.client.request('flush', { ...this.pagesOf(begin, end), durable })).bytes;
   }
 
   /**
@@ -269,8 +263,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     checkOptions('reload()', options, { discard: true });
     const { discard = false } = options;
     checkFlag('discard', discard);
-    const { firstPage, pages: count } = this.placement;
-    await this.space.client.request('reload', { firstPage, count, discard });
+    await this.space.client.request('reload', { ...this.pagesOf(0, this.length), discard });
     if (discard) this.indeterminate = false;
   }
 
@@ -317,8 +310,8 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
    * Up to the `maxLength` that it was made with the array stays at its address; beyond that it moves, with rights and advice, and for
    * that the host's budget must have room for both. Take `data` anew: an older view shows what it covered while the array stays, and
    * counts as that of a freed array when it moves. A move makes handles stale, and so does any change for those who attach later
-   * (STALE_HANDLE). Refused for pinned arrays, for those of files and providers, and while a launch, a copy or a prefetch that was
-   * given before has not ended. If it fails, the array is as it was. Nobody else should use the array meanwhile.
+   * (STALE_HANDLE). Refused for pinned arrays, for those of files and providers, and while a launch, a copy or another call that was
+   * made before has not ended. If it fails, the array is as it was. Nobody else should use the array meanwhile.
    */
   async resize(length: number): Promise<void> {
     this.assertUsable('resize');
@@ -346,7 +339,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     }
     const { client } = this.space;
     const pin = client.newPin();
-    const pages = { range: this.rangeId, name: this.name, ...this.pagesOf(begin, end) };
+    const pages = this.pagesOf(begin, end);
     const report = await client.request('pin', { ...pages, pin, lock, writable: false });
     return new Pin(client, pin, pages.count * PAGE_BYTES, report);
   }
@@ -364,7 +357,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     checkFlag('writable', writable);
     const { client } = this.space;
     const pin = client.newPin();
-    const pages = { range: this.rangeId, name: this.name, ...this.pagesOf(begin, end) };
+    const pages = this.pagesOf(begin, end);
     const report = await client.request('pin', { ...pages, pin, lock: true, writable });
     return new Hold(new Pin(client, pin, pages.count * PAGE_BYTES, report), this, begin, end);
   }
@@ -429,10 +422,9 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     this.assertUsable('advise on');
     const change = adviceChange(this, advice);
     const { begin, end } = partOf(this, part);
-    const { range, pages, firstPage } = this.placement;
-    const { first, end: last } = blocksAround(begin, end, bytesOf(this.type), pages);
-    this.space.client.call('advise', { range, first, end: last, change });
-    return this.elementsOf(firstPage + first, last - first);
+    const pages = this.blocksOf(begin, end);
+    this.space.client.call('advise', { ...pages, change });
+    return this.elementsOf(pages.firstPage, pages.count);
   }
 
   /** What was advised for the array, or a part of it, and where its pages really are. Faults nothing in. */
@@ -440,9 +432,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     this.assertUsable('report on');
     const { begin, end } = partOf(this, part);
     const size = bytesOf(this.type);
-    const { range, pages } = this.placement;
-    const blocks = blocksAround(begin, end, size, pages);
-    const runs = this.space.client.call('attributes', { range, first: blocks.first, end: blocks.end });
+    const runs = this.space.client.call('attributes', this.blocksOf(begin, end));
     const names = this.space.processorNames();
     return {
       runs: attributeRuns(runs, names, begin, end, PAGE_BYTES / size),
@@ -513,11 +503,19 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
   }
 
   /** @internal Whole pages that touch the elements. */
-  pagesOf(begin: number, end: number): { firstPage: number; count: number } {
+  pagesOf(begin: number, end: number): ArrayPages {
     const size = bytesOf(this.type);
     const first = Math.floor((begin * size) / PAGE_BYTES);
     const last = Math.ceil((end * size) / PAGE_BYTES);
-    return { firstPage: this.placement.firstPage + first, count: last - first };
+    const { range, name, firstPage } = this.placement;
+    return { range, name, firstPage: firstPage + first, count: last - first };
+  }
+
+  /** Pages of the blocks around the elements. */
+  private blocksOf(begin: number, end: number): ArrayPages {
+    const { range, name, pages, firstPage } = this.placement;
+    const { first, end: last } = blocksAround(begin, end, bytesOf(this.type), pages);
+    return { range, name, firstPage: firstPage + first, count: last - first };
   }
 
   /** @internal Whole pages that belong to the elements alone; none: a count of 0 or less. */
@@ -558,6 +556,8 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     const { bytes } = await this.space.client.request('transferFile', {
       direction,
       fd,
+      range: this.rangeId,
+      name: this.name,
       offset: this.offset + begin * size,
       bytes: (end - begin) * size,
       position: position ?? null,

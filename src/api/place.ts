@@ -4,6 +4,7 @@
  */
 import { bytesOf, constructorName, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
 import { PAGE_BYTES } from '../core/types.js';
+import type { ArrayPages } from '../pager/protocol.js';
 import type { AddressSpace } from './address-space.js';
 import { arrayTypeName } from './arguments.js';
 import { type ArrayRange, checkRange } from './array-part.js';
@@ -38,9 +39,10 @@ export function placeOf(space: AddressSpace, verb: string, value: unknown): Plac
 }
 
 /** Whole pages that touch the elements. */
-export function pagesAround({ offset, bytes }: Place): { firstPage: number; count: number } {
+export function pagesAround({ array, offset, bytes }: Pick<Place, 'array' | 'offset' | 'bytes'>): ArrayPages {
+  const { rangeId: range, name } = array;
   const firstPage = Math.floor(offset / PAGE_BYTES);
-  return { firstPage, count: Math.ceil((offset + bytes) / PAGE_BYTES) - firstPage };
+  return { range, name, firstPage, count: Math.ceil((offset + bytes) / PAGE_BYTES) - firstPage };
 }
 
 function partPlace(space: AddressSpace, verb: string, array: ManagedArray, begin: unknown, end: unknown): Place {

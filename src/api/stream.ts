@@ -19,7 +19,7 @@ import { DISPOSE } from './disposal.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 import { checkKernel, type Kernel, type KernelParameters } from './kernel.js';
 import { explainStack, type Trace, traceTo } from './kernel-place.js';
-import { checkArguments, type LaunchArguments, parametersOf } from './launch-arguments.js';
+import { checkArguments, handOver, type LaunchArguments } from './launch-arguments.js';
 import { type ManagedElements, pagesAround, placeOf } from './place.js';
 import { Staging } from './staging.js';
 import { prepareCall, refuseDeadlock } from './stream-call.js';
@@ -138,13 +138,13 @@ export class Stream {
         : null;
     const staging = new Staging(this.space, `kernel ${kernel.name}`);
     const whole = begin === 0 && end === size;
-    const parameters = staging.attempt(() => parametersOf(kernel, given, whole, staging));
+    const handed = staging.attempt(() => handOver(kernel, given, whole, staging));
     const operation = {
       kind: 'launch',
       device: this.device.number,
       kernelName: kernel.name,
       code: kernel.code,
-      parameters,
+      ...handed,
       begin,
       end,
       size,
@@ -197,10 +197,10 @@ export class Stream {
     }
     if (exclusive) this.device.assertUsable();
     const { array } = place;
-    const { firstPage, count } = pagesAround(place);
-    const event = this.add({ kind: 'prefetch', device, firstPage, count, exclusive });
+    const pages = pagesAround(place);
+    const event = this.add({ kind: 'prefetch', device, ...pages, exclusive });
     event.onEnd = (ended) => {
-      if (ended.result === 'done') event.cover(array.elementsOf(firstPage, ended.pages));
+      if (ended.result === 'done') event.cover(array.elementsOf(pages.firstPage, ended.pages));
       return undefined;
     };
     return event;

@@ -60,7 +60,7 @@ export class Views {
     const known = this.shown.get(range) ?? [];
     for (const each of known) if (isTaken(each)) this.taken(each);
     let shown = known.find(({ buffer }) => buffer.byteLength === bytes);
-    if (shown === undefined) shown = this.show(range, address, bytes);
+    if (shown === undefined) shown = this.show(range, name, address, bytes);
     else this.client.call('usable', { range, name, verb: 'use' });
     const made = viewOf(type, shown.buffer);
     shown.arrays++;
@@ -123,13 +123,13 @@ export class Views {
     return this.control[Control.State] !== SpaceState.Closed && !this.left;
   }
 
-  private show(range: number, address: number, bytes: number): Shown {
+  private show(range: number, name: string, address: number, bytes: number): Shown {
     const { client, control } = this;
     // Before the view is made, and before the look whether the space is open: whoever closes it sees one of the two.
     this.own++;
     Atomics.add(control, Control.Views, 1);
     try {
-      client.call('viewed', { range });
+      client.call('viewed', { range, name });
     } catch (error) {
       client.tell('unviewed', { range });
       this.gone();

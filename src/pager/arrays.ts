@@ -3,10 +3,11 @@ import type { MemoryManager } from '../core/memory-manager.js';
 import { Access, type DenyReason, HOST, PAGE_BYTES, PageState } from '../core/types.js';
 import type { Range, RangeOptions } from '../core/va-space.js';
 import { closeDescriptor } from '../linux/libc.js';
+import type { Wanted } from './array-pages.js';
 import type { CoreRequests } from './core-requests.js';
 import type { FileProvider } from './file-provider.js';
 import type { ClosedArray } from './late-uses.js';
-import type { AdviceRun, Requests, WireError } from './protocol.js';
+import type { AdviceRun, ArrayPages, Requests, WireError } from './protocol.js';
 import type { Providers } from './providers.js';
 import { codeOfDenial, explainDenial, RequestError, wireError } from './wire.js';
 
@@ -66,6 +67,20 @@ export class Arrays {
     if (record !== undefined && record.range.freedPages < record.range.pages) return record;
     if (this.movedRanges.has(id)) throw staleError(name);
     throw new RequestError('USE_AFTER_FREE', `cannot ${verb} array ${name}: it has been freed`, { array: name });
+  }
+
+  /** Refuses pages of an array that has gone, and pages that have been freed, unless those may be among them. */
+  checkPages({ pages: { range: id, name, firstPage, count }, verb, freedToo = false }: Wanted): void {
+    const { range } = this.usable(id, name, verb);
+    const freed = freedToo || range.freedPages === 0 ? -1 : this.findDenied('FREED', firstPage, count);
+    if (freed === -1) return;
+    const { text, details } = this.placeOf(freed);
+    throw new RequestError('USE_AFTER_FREE', `cannot ${verb} array ${name}: ${text}, has been freed`, details);
+  }
+
+  /** The array that a request has been checked for. */
+  rangeOf(id: number): Range {
+    return (this.records.get(id) as ArrayRecord).range;
   }
 
   /** Whether so many pages from its first on are all that an array has. */
@@ -145,14 +160,17 @@ export class Arrays {
     return record;
   }
 
-  /** The pages to free: who frees all of an array need not know how long it is by now. */
-  partToFree(wanted: Requests['free']['in']): Requests['free']['in'] {
-    const record = this.records.get(wanted.range);
-    if (this.movedRanges.has(wanted.range)) throw staleError(record?.range.name ?? `with number ${wanted.range}`);
-    return wanted.whole === true && record !== undefined ? { ...wanted, count: record.pages } : wanted;
+  /** The pages to free: who frees all of an array need not know how long it is by now. Null: nothing of it is left. */
+  partToFree(wanted: Requests['free']['in']): ArrayPages | null {
+    const { range, name, whole = false } = wanted;
+    if (this.movedRanges.has(range)) throw staleError(name);
+    const record = this.records.get(range);
+    if (whole) return record === undefined ? null : { ...wanted, count: record.pages };
+    this.usable(range, name, 'free a part of');
+    return wanted;
   }
 
-  free({ range: id, firstPage, count }: Requests['free']['in']): void {
+  free({ range: id, firstPage, count }: Omit<ArrayPages, 'name'>): void {
     const record = this.records.get(id);
     if (record === undefined) return;
     if (record.resizing) throw resizingError('free', record.range.name);
@@ -179,13 +197,12 @@ export class Arrays {
   }
 
   /** A thread is about to make a view. It counts even when it is refused: the thread says that it is gone, as of any view. */
-  viewed(id: number): void {
+  viewed({ range: id, name }: Requests['viewed']['in']): void {
     this.countView(id, 1);
     const record = this.records.get(id);
-    if (this.movedRanges.has(id)) throw staleError(record?.range.name ?? `with number ${id}`);
+    if (this.movedRanges.has(id)) throw staleError(name);
     // Another thread may have freed the array, and its addresses may be those of another one by now.
-    if (record === undefined) throw freedError(`with number ${id}`);
-    if (record.range.freedPages === record.range.pages) throw freedError(record.range.name);
+    if (record === undefined || record.range.freedPages === record.range.pages) throw freedError(name);
   }
 
   /** A thread has made a view of the array, or the last users of some are gone. */
@@ -204,23 +221,20 @@ export class Arrays {
     if (record.uses === 0) this.recycle(record);
   }
 
-  advise({ range: id, first, end, change }: Requests['advise']['in']): void {
-    const record = this.records.get(id);
-    if (record !== undefined) this.manager.advise(record.range, first, end, change);
+  advise({ range: id, firstPage, count, change }: Requests['advise']['in']): void {
+    const range = this.rangeOf(id);
+    this.manager.advise(range, firstPage - range.first, firstPage + count - range.first, change);
   }
 
-  attributes({ range: id, first, end }: Requests['attributes']['in']): AdviceRun[] {
-    const record = this.records.get(id);
+  attributes({ range: id, firstPage, count }: Requests['attributes']['in']): AdviceRun[] {
+    const range = this.rangeOf(id);
     const runs: AdviceRun[] = [];
-    record?.range.advice.each(first, end, (from, to, advice) => {
+    const first = firstPage - range.first;
+    range.advice.each(first, first + count, (from, to, advice) => {
       const remote: AdviceRun['remote'][number][] = [];
       for (let processor = 1; advice.accessedBy >>> processor !== 0; processor++) {
         if (((advice.accessedBy >>> processor) & 1) === 0) continue;
-        remote[processor] = this.manager.pages.remoteness(
-          processor,
-          record.range.first + from,
-          record.range.first + to,
-        );
+        remote[processor] = this.manager.pages.remoteness(processor, range.first + from, range.first + to);
       }
       runs.push({ first: from, end: to, advice, remote });
     });

@@ -18,8 +18,7 @@ export class ByteReads {
   ) {}
 
   /** At most READ_BYTES: no more is copied between two looks at the faults. */
-  start({ range, name, offset, bytes }: Requests['readBytes']['in'], answer: Answer): void {
-    this.arrays.usable(range, name, 'read');
+  start({ offset, bytes }: Requests['readBytes']['in'], answer: Answer): void {
     const first = Math.floor(offset / PAGE_BYTES);
     const count = Math.ceil((offset + bytes) / PAGE_BYTES) - first;
     this.requests.start(

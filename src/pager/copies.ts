@@ -10,7 +10,7 @@ import { fillMemory, moveMemory } from '../linux/memory.js';
 import type { Arrays } from './arrays.js';
 import { leadingPage, nextPart, PART_BYTES, type Part, runsBackwards, uniformPart } from './copy-parts.js';
 import type { CoreRequests } from './core-requests.js';
-import type { BytePlace, CopyOrder, WireError } from './protocol.js';
+import type { CopyOrder, WireError } from './protocol.js';
 import type { OperationDone } from './streams.js';
 import { wireError } from './wire.js';
 
@@ -412,9 +412,7 @@ export class Copies {
     if (this.active === 0) for (const action of this.onIdle.splice(0)) this.later(action);
   }
 
-  private problemOf({ to, from, at }: CopyOrder): WireError | null {
-    const gone = this.goneError(from, 'from') ?? this.goneError(to, 'to');
-    if (gone !== null) return gone;
+  private problemOf({ to, at }: CopyOrder): WireError | null {
     const range = this.manager.state.va.range(to.range);
     if (range?.writable === false) {
       const message = `${WHO} to array ${range.name}, which may only be read; map its file with writable: true`;
@@ -437,12 +435,6 @@ export class Copies {
       return this.arrays.denialError(reason, this.arrays.pageWith(reason, first, count), WHO, access === Access.Write);
     }
     return null;
-  }
-
-  private goneError({ range: id, name }: BytePlace, which: 'to' | 'from'): WireError | null {
-    const range = this.manager.state.va.range(id);
-    if (range !== undefined && range.freedPages < range.pages) return null;
-    return wireError('USE_AFTER_FREE', `${WHO} ${which} array ${name}, which has been freed`, { array: name });
   }
 }
 

@@ -3,7 +3,6 @@
  * says. It never waits for a thread of the application, nor for a copy that is not from memory to memory.
  */
 import { checkInvariants } from '../core/invariants.js';
-import { has } from '../core/mask.js';
 import { MemoryManager } from '../core/memory-manager.js';
 import {
   Access,
@@ -11,7 +10,6 @@ import {
   HOST,
   PAGE_BYTES,
   PAGES_PER_BLOCK,
-  PageState,
   type PrefetchPolicy,
   type Status,
 } from '../core/types.js';
@@ -43,6 +41,7 @@ import { EdgeClearing } from './launch-arguments.js';
 import { Launches } from './launches.js';
 import { awaitMessages } from './messages.js';
 import { Notifiers, type Subscriber } from './notifiers.js';
+import { PageReports } from './page-reports.js';
 import { Pins } from './pins.js';
 import {
   type Cancellation,
@@ -51,7 +50,6 @@ import {
   type FileTransfer,
   type ManagerOptions,
   type PageReport,
-  type PointerReport,
   type Requests,
   SpaceState,
   type StreamOperation,
@@ -99,6 +97,8 @@ export class Pager {
   private readonly writeBack: WriteBack;
   private readonly copies: Copies;
   private readonly streams: Streams;
+  private readonly uses: Uses;
+  private readonly reports: PageReports;
   private readonly requests = new CoreRequests();
   private readonly arrays: Arrays;
   private readonly rights: Rights;
@@ -157,9 +157,14 @@ export class Pager {
       },
       Math.floor(options.bytes / (PAGE_BYTES * PAGES_PER_BLOCK)),
     );
+    this.reports = new PageReports(
+      this.manager,
+      () => this.arrays,
+      (page) => this.providedBy(page),
+    );
     this.lastWords = new LastWords(this.control, (page, write, inCall) => {
       // Another array may lie there by now.
-      if (this.isAllowed(page, write)) this.hostDriver.wake(page, 1);
+      if (this.reports.isAllowed(page, write)) this.hostDriver.wake(page, 1);
       else this.poison(page, inCall);
     });
     this.engine = new IoEngine(options.wakeFd, options.control, () => performance.now());
@@ -169,8 +174,8 @@ export class Pager {
       options.wakeFd,
       this.control,
       (token, status) => this.router.completed(token, status),
-      (page) => this.isAbsent(page),
-      (page) => this.isAwaited(page),
+      (page) => this.reports.isAbsent(page),
+      (page) => this.reports.isAwaited(page),
       () => performance.now(),
     );
     this.hostDriver = this.openHost();
@@ -266,10 +271,8 @@ export class Pager {
       (range, count) => this.arrays.countView(range, -count),
       (pin) => this.pins.unpin(pin),
     );
-    const uses = new Uses(
-      (page) => this.manager.state.va.rangeOfPage(page)?.id ?? null,
-      (range, by) => this.arrays.countUse(range, by),
-    );
+    const uses = new Uses(this.arrays);
+    this.uses = uses;
     this.streams = new Streams({
       given: (operation) => uses.begin(operation),
       over: (operation) => uses.end(operation),
@@ -462,12 +465,14 @@ export class Pager {
   }
 
   private handle({ name, value }: ToManager, answer: Answer, sender: Subscriber): void {
+    let reply = answer;
     try {
-      const result = this.carryOut(name, value, answer, sender);
-      if (result !== undefined) answer(result, null);
+      reply = this.uses.request(name, value, answer);
+      const result = this.carryOut(name, value, reply, sender);
+      if (result !== undefined) reply(result, null);
     } catch (error) {
       if (error instanceof NodeError) throw error;
-      answer(null, toWire(error));
+      reply(null, toWire(error));
     }
   }
 
@@ -527,7 +532,7 @@ export class Pager {
         this.arrays.check(value as Requests['attachArray']['in']);
         return null;
       case 'viewed':
-        this.arrays.viewed((value as Requests['viewed']['in']).range);
+        this.arrays.viewed(value as Requests['viewed']['in']);
         return null;
       case 'unviewed':
         this.arrays.countView((value as Requests['unviewed']['in']).range, -1);
@@ -567,9 +572,9 @@ export class Pager {
           faultsBy: this.faultsBy,
         } satisfies Requests['stats']['out'];
       case 'residency':
-        return this.residency(value as Requests['residency']['in']);
+        return this.reports.residency(value as Requests['residency']['in']);
       case 'pointer':
-        return { report: this.pointer((value as Requests['pointer']['in']).offset) };
+        return { report: this.reports.pointer((value as Requests['pointer']['in']).offset) };
       case 'enqueue':
         this.streams.enqueue(value as StreamOperation);
         return null;
@@ -639,17 +644,6 @@ export class Pager {
     return this.files.provide(token, page, count, target);
   }
 
-  private residency({ firstPage, count }: Requests['residency']['in']): PageReport {
-    const report = {
-      nodes: new Uint32Array(count),
-      access: new Uint32Array(count),
-      flags: new Uint8Array(count),
-      providedBy: this.providedBy(firstPage),
-    };
-    this.manager.pages.snapshot(firstPage, report.nodes, report.access, report.flags);
-    return report;
-  }
-
   private providedBy(page: number): PageReport['providedBy'] {
     const range = this.manager.state.va.rangeOfPage(page);
     if (range !== undefined && this.clones.has(range)) return 'clone';
@@ -689,6 +683,7 @@ export class Pager {
   /** What was written to a shared file array reaches the file before its memory is given back. */
   private free(wanted: Requests['free']['in']): void {
     const freed = this.arrays.partToFree(wanted);
+    if (freed === null) return;
     const { firstPage, count } = freed;
     this.pins.check(firstPage, count, 'free');
     const range = this.manager.state.va.range(freed.range);
@@ -711,32 +706,9 @@ export class Pager {
     );
   }
 
-  private isAbsent(page: number): boolean {
-    const nodes = new Uint32Array(1);
-    const flags = new Uint8Array(1);
-    this.manager.pages.snapshot(page, nodes, new Uint32Array(1), flags);
-    return nodes[0] === 0 && (flags[0] & ~PageState.ReadOnly) === PageState.Provided;
-  }
-
-  private isAllowed(page: number, write: boolean): boolean {
-    const mapping = this.manager.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK))?.mappings[HOST];
-    return mapping !== undefined && has(write ? mapping.writable : mapping.mapped, page % PAGES_PER_BLOCK);
-  }
-
-  private isAwaited(page: number): boolean {
-    const mapping = this.manager.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK))?.mappings[HOST];
-    const inBlock = page % PAGES_PER_BLOCK;
-    return mapping !== undefined && (has(mapping.waitingRead, inBlock) || has(mapping.waitingWrite, inBlock));
-  }
-
-  private pointer(offset: number): PointerReport | null {
-    const found = this.arrays.elementAt(offset);
-    if (found === null) return null;
-    return { ...found, page: this.residency({ firstPage: Math.floor(offset / PAGE_BYTES), count: 1 }) };
-  }
-
   private execute(operation: StreamOperation, done: OperationDone): void {
     try {
+      this.uses.check(operation);
       if (operation.kind === 'launch') {
         const { device } = operation;
         this.launches.add(this.devices.byNumber(device), operation, this.devices.explainLoss(device), done);

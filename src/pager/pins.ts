@@ -62,7 +62,7 @@ export class Pins {
 
   pin(wanted: Requests['pin']['in'], done: Pin['done']): void {
     const { pin: id, range: rangeId, name, firstPage: first, count, lock, writable } = wanted;
-    const { range } = this.arrays.usable(rangeId, name, 'pin a part of');
+    const range = this.arrays.rangeOf(rangeId);
     // What may only be read is not in the budget: it could be dropped, and pinned it cannot.
     const reserved = range.writable ? 0 : count;
     this.arrays.reserve(`cannot pin ${count * PAGE_BYTES} bytes of array ${name}`, count * PAGE_BYTES, reserved);
@@ -87,8 +87,10 @@ export class Pins {
         pin.held = true;
         this.manager.pin(first, count, true);
         this.manager.release(HOST, first, count, access);
-        if (pin.dropped) this.end(pin);
-        else if (lock === false) done({ locked: false }, null);
+        if (pin.dropped) {
+          this.end(pin);
+          done(null, givenUp(pin));
+        } else if (lock === false) done({ locked: false }, null);
         else this.locking.push(pin);
       },
     );
@@ -159,8 +161,7 @@ export class Pins {
       this.manager.pin(first, end - first, false);
     }
     this.arrays.unreserve(pin.reserved);
-    const message = `a pin of array ${pin.range.name} was given up before it was there`;
-    if (at !== -1) pin.done(null, wireError('UNPINNED', message, { array: pin.range.name }));
+    if (at !== -1) pin.done(null, givenUp(pin));
   }
 
   private unlock(pin: Pin): void {
@@ -185,6 +186,10 @@ export class Pins {
     if (at < end) runs.push({ first: at, end });
     return runs;
   }
+}
+
+function givenUp({ range: { name } }: Pin): WireError {
+  return wireError('UNPINNED', `a pin of array ${name} was given up before it was there`, { array: name });
 }
 
 function heldPart({ first, end, held }: Pin): Run {

@@ -161,41 +161,41 @@ export interface Requests {
     in: { range: number; name: string; cloneName: string };
     out: { id: number; firstPage: number; pages: number };
   };
-  /** `whole`: all that the array has by now. */
-  free: { in: { range: number; firstPage: number; count: number; whole?: boolean }; out: null };
+  /** `whole`: all that the array has by now, which may be nothing. */
+  free: { in: ArrayPages & { whole?: boolean }; out: null };
   /** Writes changed pages to the file that the array shares. */
-  flush: { in: { firstPage: number; count: number; durable: boolean }; out: { bytes: number } };
+  flush: { in: ArrayPages & { durable: boolean }; out: { bytes: number } };
   /** Lets everybody do no more than `access` (0: nothing, 1: read, 2: read and write) to whole pages of an array. */
   protect: { in: ArrayPages & { access: 0 | 1 | 2 }; out: null };
-  /** Pages of the range, whole blocks of it. */
-  advise: { in: { range: number; first: number; end: number; change: AdviceChange }; out: null };
-  attributes: { in: { range: number; first: number; end: number }; out: AdviceRun[] };
+  /** Of whole blocks. */
+  advise: { in: ArrayPages & { change: AdviceChange }; out: null };
+  attributes: { in: ArrayPages; out: AdviceRun[] };
   /** Forgets the content of whole pages: they read as zero. */
   discard: { in: ArrayPages; out: null };
   /** Keeps pages in host memory until `unpin` with the same number; `writable`: the host may write them at once, whatever they are. */
   pin: { in: ArrayPages & { pin: number; lock: boolean | 'require'; writable: boolean }; out: PinReport };
   unpin: { in: { pin: number }; out: null };
   /** Has pages read from the file again. */
-  reload: { in: { firstPage: number; count: number; discard: boolean }; out: null };
+  reload: { in: ArrayPages & { discard: boolean }; out: null };
   /** Whether an array is what its handle says. */
   attachArray: {
     in: { range: number; firstPage: number; pages: number; bytes: number; elementBytes: number; name: string };
     out: null;
   };
-  viewed: { in: { range: number }; out: null };
+  viewed: { in: { range: number; name: string }; out: null };
   unviewed: { in: { range: number }; out: null };
   /** Somebody has taken the memory of a view, and keeps it for as long as he likes. */
   taken: { in: { range: number }; out: null };
   /** Nothing more will come. `ended`: the thread ends, and its views with it. */
   leave: { in: { ended: boolean }; out: null };
   stats: { in: null; out: SpaceStats };
-  residency: { in: { firstPage: number; count: number }; out: PageReport };
+  residency: { in: ArrayPages; out: PageReport };
   /** What lies at a byte of the space; null where no element of an array does. */
   pointer: { in: { offset: number }; out: { report: PointerReport | null } };
   /** Pairs of first page and count. */
-  dirty: { in: { firstPage: number; count: number }; out: { runs: readonly number[] } };
+  dirty: { in: ArrayPages; out: { runs: readonly number[] } };
   /** Triples of first page, count and bits of processors. */
-  young: { in: { firstPage: number; count: number; clear: boolean }; out: { runs: readonly number[] } };
+  young: { in: ArrayPages & { clear: boolean }; out: { runs: readonly number[] } };
   /** Subscribes to invalidations; the answer comes when the module, if there is one, has been loaded. */
   watch: {
     in: {
@@ -262,7 +262,7 @@ export interface AdviceRun {
   readonly remote: readonly ('in place' | 'partly' | 'migrates' | undefined)[];
 }
 
-/** Whole pages of an array. It is named, since its addresses may be another one's by now. */
+/** Pages of an array. It is named, since its addresses may be another one's by now. */
 export interface ArrayPages {
   readonly range: number;
   readonly name: string;
@@ -279,11 +279,9 @@ export interface Cancellation {
   readonly reason: string;
 }
 
-export interface FileTransfer {
+export interface FileTransfer extends BytePlace {
   readonly direction: 'read' | 'write';
   readonly fd: number;
-  /** First byte in the space, and how many. */
-  readonly offset: number;
   readonly bytes: number;
   /** Where in the file; null: at the file's own position, as for a pipe. */
   readonly position: number | null;
@@ -309,7 +307,7 @@ export interface PageReport {
   readonly providedBy: 'file' | 'provider' | 'clone';
 }
 
-/** Some bytes of an array. The array is named, since its addresses may be another one's when the copy's turn comes. */
+/** Where bytes of an array begin. The array is named, since its addresses may be another one's by now. */
 export interface BytePlace {
   readonly range: number;
   readonly name: string;
@@ -329,18 +327,18 @@ export interface CopyOrder {
 export type StreamOperation = { readonly stream: number; readonly sequence: number } & (
   | ({ readonly kind: 'launch'; readonly device: number } & Omit<DriverLaunch, 'id' | 'parameters'> & {
         readonly parameters: readonly LaunchParameter[];
+        /** The pages of its arguments. */
+        readonly arrays: readonly ArrayPages[];
         /** How long it may run; null: as long as it likes. */
         readonly timeoutMs: number | null;
       })
-  | {
+  | (ArrayPages & {
       readonly kind: 'prefetch';
       /** Number of the device; 0: the host. */
       readonly device: number;
-      readonly firstPage: number;
-      readonly count: number;
       /** For the processor alone, with the right to write. */
       readonly exclusive: boolean;
-    }
+    })
   | ({ readonly kind: 'copy' } & CopyOrder)
   /** A function of the program's: the thread with this id runs it and says when it is through. */
   | { readonly kind: 'call'; readonly thread: number }

@@ -45,7 +45,7 @@ export class Resizing {
     }
     this.pins.check(range.first, range.pages, 'resize');
     if (record.uses > 0 || this.isInUse(range)) {
-      const message = `${what}: a launch, a copy or a prefetch that was given before uses it; await that first`;
+      const message = `${what}: a launch, a copy, a prefetch or another call that was made before uses it; await that first`;
       throw new RequestError('ARRAY_IN_USE', message, { array: name });
     }
     record.resizing = true;

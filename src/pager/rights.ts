@@ -23,7 +23,7 @@ export class Rights {
   ) {}
 
   protect({ range: id, name, firstPage, count, access }: Requests['protect']['in'], done: Done): void {
-    const { range } = this.arrays.usable(id, name, 'protect');
+    const range = this.arrays.rangeOf(id);
     if (access === Access.Write && !range.writable) {
       const message = `cannot protect array ${name} as 'readwrite': it was made for reading only; make it with writable: true`;
       throw new RequestError('ACCESS_DENIED', message, { array: name });
@@ -44,8 +44,7 @@ export class Rights {
     );
   }
 
-  discard({ range: id, name, firstPage, count }: ArrayPages, done: Done): void {
-    this.arrays.usable(id, name, 'discard a part of');
+  discard({ firstPage, count }: ArrayPages, done: Done): void {
     // Nothing is forgotten when not all of it may be.
     const denial = this.manager.pages.denial(firstPage, count, Access.Write, DEVICE);
     const refuse = (reason: NonNullable<typeof denial>): void => {

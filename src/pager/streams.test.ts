@@ -31,6 +31,8 @@ class World {
   launch(stream: number, sequence: number): void {
     this.streams.enqueue({
       kind: 'prefetch',
+      range: 1,
+      name: 'x',
       device: 0,
       firstPage: 0,
       count: 1,

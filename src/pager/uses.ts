@@ -1,21 +1,41 @@
-/** Which arrays were given to operations that have not ended: their addresses must not be another array's when the turn comes. */
-import { PAGE_BYTES } from '../core/types.js';
-import type { StreamOperation } from './protocol.js';
+/**
+ * Which arrays were given to requests and operations of streams that have not ended: an array that has gone is refused, and as long as one
+ * that is there is in use, its addresses do not become another array's.
+ */
+
+import { wantedBy, wantedByOperation } from './array-pages.js';
+import type { Arrays } from './arrays.js';
+import type { Answer } from './clients.js';
+import type { Requests, StreamOperation } from './protocol.js';
 
 export class Uses {
   private readonly ranges = new WeakMap<StreamOperation, readonly number[]>();
 
-  constructor(
-    private readonly rangeOf: (page: number) => number | null,
-    /** Called with a range and whether it has one use more, or one less. */
-    private readonly count: (range: number, by: number) => void,
-  ) {}
+  constructor(private readonly arrays: Arrays) {}
 
+  /** A request begins: throws where it may not have its pages; otherwise its answer ends the use. */
+  request(name: keyof Requests, value: unknown, answer: Answer): Answer {
+    const wanted = wantedBy(name, value);
+    if (wanted === null) return answer;
+    this.arrays.checkPages(wanted);
+    const { range } = wanted.pages;
+    this.arrays.countUse(range, 1);
+    return (result, failure) => {
+      this.arrays.countUse(range, -1);
+      answer(result, failure);
+    };
+  }
+
+  /** A stream is given an operation. Whether it may have its pages is asked when its turn comes (`check`). */
   begin(operation: StreamOperation): void {
-    const ranges = this.rangesOf(operation);
+    const ranges = wantedByOperation(operation).map(({ pages }) => pages.range);
     if (ranges.length === 0) return;
     this.ranges.set(operation, ranges);
-    for (const range of ranges) this.count(range, 1);
+    for (const range of ranges) this.arrays.countUse(range, 1);
+  }
+
+  check(operation: StreamOperation): void {
+    for (const wanted of wantedByOperation(operation)) this.arrays.checkPages(wanted);
   }
 
   /** The operation has ended, whether it ever began or not. */
@@ -23,17 +43,6 @@ export class Uses {
     const ranges = this.ranges.get(operation);
     if (ranges === undefined) return;
     this.ranges.delete(operation);
-    for (const range of ranges) this.count(range, -1);
-  }
-
-  private rangesOf(operation: StreamOperation): number[] {
-    if (operation.kind === 'copy') return [operation.to.range, operation.from.range];
-    const pages: number[] = [];
-    if (operation.kind === 'prefetch') pages.push(operation.firstPage);
-    else if (operation.kind === 'launch') {
-      for (const each of operation.parameters)
-        if (each.kind === 'array') pages.push(Math.floor(each.offset / PAGE_BYTES));
-    }
-    return pages.flatMap((page) => this.rangeOf(page) ?? []);
+    for (const range of ranges) this.arrays.countUse(range, -1);
   }
 }

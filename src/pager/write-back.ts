@@ -11,7 +11,7 @@ import type { CoreRequests } from './core-requests.js';
 import type { FileProvider, FileRange } from './file-provider.js';
 import type { IoEngine } from './io-ring.js';
 import { type PageRun, PageRuns } from './page-runs.js';
-import type { Requests, WireError } from './protocol.js';
+import type { ArrayPages, WireError } from './protocol.js';
 import { wireError } from './wire.js';
 
 /** 8 MiB: large enough for a disk, small enough not to hold much. */
@@ -19,6 +19,7 @@ const RUN_PAGES = 2048;
 /** Runs on their way at once. Each is held and released by itself, so that none keeps what another one waits for. */
 const RUNS = 4;
 
+type Part = Pick<ArrayPages, 'firstPage' | 'count'>;
 type Flushed = (bytes: number, failure: WireError | null) => void;
 
 /**
@@ -72,7 +73,7 @@ export class WriteBack {
   }
 
   /** Writes changed pages of a part of an array to its file; `done` gets the bytes, and what went wrong. */
-  flush({ firstPage, count, durable }: Requests['flush']['in'], done: Flushed): void {
+  flush({ firstPage, count, durable }: Part & { durable: boolean }, done: Flushed): void {
     const file = this.files.rangeOf(firstPage);
     if (file === null || !file.source.shared) {
       const { text, details } = this.arrays.placeOf(firstPage);
@@ -141,7 +142,7 @@ export class WriteBack {
   }
 
   /** Has pages read again. Refused while some are changed, unless that is to be forgotten. */
-  reload({ firstPage, count, discard }: Requests['reload']['in'], done: (failure: WireError | null) => void): void {
+  reload({ firstPage, count, discard }: Part & { discard: boolean }, done: (failure: WireError | null) => void): void {
     const file = this.files.rangeOf(firstPage);
     const { details } = this.arrays.placeOf(firstPage);
     if (file === null) {
