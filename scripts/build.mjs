@@ -24,6 +24,7 @@ const threads = [
   'drivers/process/control',
   'drivers/process/unit',
 ];
+const entries = ['index', 'drivers/index', 'policy/index', 'testing/index', 'testing/broken-driver', 'cli/main'];
 const configs = { dist: 'tsconfig.json', '.build': 'tsconfig.test.json' };
 const target = process.argv[2] ?? 'dist';
 if (!Object.hasOwn(configs, target)) {
@@ -52,19 +53,46 @@ if (stderr) process.stderr.write(stderr);
 // The output of a failed compilation may be half there: keep what is there and say no.
 if (status !== 0) process.exit(status ?? 1);
 
+const compiled = join(out, target === 'dist' ? '' : 'src');
+// Packages stay outside, and so does what a program hands in by its address.
+// They are made of what the compiler wrote, in words that the least Node.js knows, and lead back to the sources all the same.
+const common = {
+  platform: 'node',
+  external: (id) => !/^[./]/.test(id),
+  plugins: [
+    {
+      name: 'source maps of the compiler',
+      load: (id) => ({ code: readFileSync(id, 'utf8'), map: JSON.parse(readFileSync(`${id}.map`, 'utf8')) }),
+    },
+  ],
+};
+// The sources themselves are in the package.
+const written = { format: 'esm', sourcemap: true, sourcemapExcludeSources: true };
+
 await Promise.all(
   threads.map(async (thread) => {
-    const file = join(out, target === 'dist' ? '' : 'src', `${thread}.js`);
-    // Packages stay outside, and so does what a program hands in by its address.
-    const bundle = await rolldown({
-      input: join(root, 'src', `${thread}.ts`),
-      platform: 'node',
-      external: (id) => !/^[./]/.test(id),
-    });
-    // The sources themselves are in the package.
-    await bundle.write({ file, format: 'esm', sourcemap: true, sourcemapExcludeSources: true });
+    const bundle = await rolldown({ ...common, input: join(compiled, `${thread}.js`) });
+    await bundle.write({ ...written, file: join(compiled, `${thread}.js`) });
   }),
 );
+// What programs import shares its modules, so that a class is the same one by whichever way it came. They lie one folder deep as
+// their sources do: some name other files beside their own folder.
+const input = Object.fromEntries(entries.map((entry) => [entry, join(compiled, `${entry}.js`)]));
+const bundle = await rolldown({ ...common, input });
+const { output } = await bundle.write({
+  ...written,
+  dir: compiled,
+  entryFileNames: '[name].js',
+  chunkFileNames: 'chunks/[name].js',
+  codeSplitting: {
+    groups: [
+      { name: 'library', test: (id) => !/\/(cli|testing)\//.test(id), priority: 2 },
+      { name: 'cli', test: /\/cli\// },
+      { name: 'testing', test: /\/testing\// },
+    ],
+  },
+});
+for (const { fileName } of output) emitted.add(join(compiled, fileName));
 
 mkdirSync(out, { recursive: true });
 const { name, version, type } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
@@ -83,25 +111,25 @@ if (target === '.build') {
   emitted.add(manifest);
 }
 
-/** Of the files that the compiler wrote, those that an entry of the package reaches; all others are inside the threads' modules. */
-function reachable(entries, ending) {
+/** Of the declarations that the compiler wrote, those that an entry of the package reaches. */
+function reachableTypes() {
   const reached = new Set();
   const visit = (file) => {
     if (reached.has(file)) return;
     reached.add(file);
-    const text = readFileSync(file.replace(/\.js$/, ending), 'utf8');
-    for (const [, path] of text.matchAll(/(?:from|import\()\s*['"](\.[^'"]+\.js)['"]/g))
-      visit(resolve(file, '..', path));
+    const text = readFileSync(file, 'utf8');
+    for (const [, path] of text.matchAll(/(?:from|import\()\s*['"](\.[^'"]+)\.js['"]/g))
+      visit(resolve(file, '..', `${path}.d.ts`));
   };
-  for (const entry of entries) visit(join(out, `${entry}.js`));
-  return [...reached].flatMap((file) => [file.replace(/\.js$/, ending), `${file.replace(/\.js$/, ending)}.map`]);
+  for (const entry of entries) visit(join(out, `${entry}.d.ts`));
+  return [...reached].flatMap((file) => [file, `${file}.map`]);
 }
 
 if (target === 'dist') {
-  const entries = ['index', 'drivers/index', 'policy/index', 'testing/index', 'testing/broken-driver', 'cli/main'];
   emitted.clear();
-  for (const file of reachable([...entries, ...threads], '.js')) emitted.add(file);
-  for (const file of reachable(entries, '.d.ts')) emitted.add(file);
+  for (const thread of threads) emitted.add(join(out, `${thread}.js`)).add(join(out, `${thread}.js.map`));
+  for (const { fileName } of output) emitted.add(join(out, fileName));
+  for (const file of reachableTypes()) emitted.add(file);
 }
 
 function removeStale(folder) {

@@ -29,59 +29,71 @@ function declare<F extends (...args: never[]) => unknown>(prototype: string): F 
   return library.func(prototype) as unknown as F;
 }
 
+/** Declared with its first call: most threads use few of them, and all together take longer to declare than a thread to start. */
+function onUse<F extends (...args: never[]) => unknown>(prototype: string): F {
+  type Any = (...args: unknown[]) => unknown;
+  let call: Any | null = null;
+  // Arguments that the function does not have are left alone.
+  const declared: Any = (a, b, c, d, e, f, g) => {
+    call ??= declare(prototype) as Any;
+    return call(a, b, c, d, e, f, g);
+  };
+  return declared as unknown as F;
+}
+
 type Numbers<N extends number, A extends number[] = []> = A['length'] extends N ? A : Numbers<N, [...A, number]>;
 type Call<N extends number> = (...args: Numbers<N>) => number;
 
 export const libc = {
-  mmap: declare<Call<6>>(
+  mmap: onUse<Call<6>>(
     'int64_t mmap(uint64_t address, uint64_t length, int protection, int flags, int fd, int64_t offset)',
   ),
-  munmap: declare<Call<2>>('int munmap(uint64_t address, uint64_t length)'),
-  mprotect: declare<Call<3>>('int mprotect(uint64_t address, uint64_t length, int protection)'),
+  munmap: onUse<Call<2>>('int munmap(uint64_t address, uint64_t length)'),
+  mprotect: onUse<Call<3>>('int mprotect(uint64_t address, uint64_t length, int protection)'),
   madvise: declare<Call<3>>('int madvise(uint64_t address, uint64_t length, int advice)'),
-  mlock: declare<Call<2>>('int mlock(uint64_t address, uint64_t length)'),
-  munlock: declare<Call<2>>('int munlock(uint64_t address, uint64_t length)'),
+  mlock: onUse<Call<2>>('int mlock(uint64_t address, uint64_t length)'),
+  munlock: onUse<Call<2>>('int munlock(uint64_t address, uint64_t length)'),
   memcpy: declare<Call<3>>('uint64_t memcpy(uint64_t destination, uint64_t source, uint64_t length)'),
-  memmove: declare<Call<3>>('uint64_t memmove(uint64_t destination, uint64_t source, uint64_t length)'),
-  memcpyToArray: declare<(target: Uint8Array, source: number, length: number) => number>(
+  memmove: onUse<Call<3>>('uint64_t memmove(uint64_t destination, uint64_t source, uint64_t length)'),
+  memcpyToArray: onUse<(target: Uint8Array, source: number, length: number) => number>(
     'uint64_t memcpy(void *destination, uint64_t source, uint64_t length)',
   ),
-  memcpyFromArray: declare<(target: number, source: Uint8Array, length: number) => number>(
+  memcpyFromArray: onUse<(target: number, source: Uint8Array, length: number) => number>(
     'uint64_t memcpy(uint64_t destination, const void *source, uint64_t length)',
   ),
   memset: declare<Call<3>>('uint64_t memset(uint64_t address, int value, uint64_t length)'),
-  memfdCreate: declare<(name: string, flags: number) => number>('int memfd_create(const char *name, uint32_t flags)'),
-  ftruncate: declare<Call<2>>('int ftruncate(int fd, int64_t length)'),
+  memfdCreate: onUse<(name: string, flags: number) => number>('int memfd_create(const char *name, uint32_t flags)'),
+  ftruncate: onUse<Call<2>>('int ftruncate(int fd, int64_t length)'),
   fallocate: declare<Call<4>>('int fallocate(int fd, int mode, int64_t offset, int64_t length)'),
   ioctl: declare<Call<3>>('int ioctl(int fd, uint64_t request, uint64_t argument)'),
   read: declare<Call<3>>('int64_t read(int fd, uint64_t address, uint64_t length)'),
-  write: declare<Call<3>>('int64_t write(int fd, uint64_t address, uint64_t length)'),
-  pread: declare<Call<4>>('int64_t pread(int fd, uint64_t address, uint64_t length, int64_t offset)'),
-  pwrite: declare<Call<4>>('int64_t pwrite(int fd, uint64_t address, uint64_t length, int64_t offset)'),
-  preadv2: declare<Call<5>>('int64_t preadv2(int fd, uint64_t vectors, int count, int64_t offset, int flags)'),
-  close: declare<Call<1>>('int close(int fd)'),
-  fdatasync: declare<Call<1>>('int fdatasync(int fd)'),
+  write: onUse<Call<3>>('int64_t write(int fd, uint64_t address, uint64_t length)'),
+  pread: onUse<Call<4>>('int64_t pread(int fd, uint64_t address, uint64_t length, int64_t offset)'),
+  pwrite: onUse<Call<4>>('int64_t pwrite(int fd, uint64_t address, uint64_t length, int64_t offset)'),
+  preadv2: onUse<Call<5>>('int64_t preadv2(int fd, uint64_t vectors, int count, int64_t offset, int flags)'),
+  close: onUse<Call<1>>('int close(int fd)'),
+  fdatasync: onUse<Call<1>>('int fdatasync(int fd)'),
   // As syscall below: declared without the ellipsis.
-  fcntl: declare<Call<3>>('int fcntl(int fd, int command, int64_t argument)'),
-  flock: declare<Call<2>>('int flock(int fd, int operation)'),
+  fcntl: onUse<Call<3>>('int fcntl(int fd, int command, int64_t argument)'),
+  flock: onUse<Call<2>>('int flock(int fd, int operation)'),
   poll: declare<Call<3>>('int poll(uint64_t fds, uint64_t count, int timeout)'),
   ppoll: declare<Call<4>>('int ppoll(uint64_t fds, uint64_t count, uint64_t timeout, uint64_t signals)'),
-  eventfd: declare<Call<2>>('int eventfd(uint32_t initial, int flags)'),
-  socketpair: declare<Call<4>>('int socketpair(int domain, int type, int protocol, uint64_t fds)'),
-  sendmsg: declare<Call<3>>('int64_t sendmsg(int fd, uint64_t message, int flags)'),
-  recvmsg: declare<Call<3>>('int64_t recvmsg(int fd, uint64_t message, int flags)'),
-  prctl: declare<Call<5>>('int prctl(int option, uint64_t a, uint64_t b, uint64_t c, uint64_t d)'),
-  kill: declare<Call<2>>('int kill(int pid, int signal)'),
-  sigaction: declare<Call<3>>('int sigaction(int signal, uint64_t action, uint64_t previous)'),
-  schedSetaffinity: declare<Call<3>>('int sched_setaffinity(int thread, uint64_t size, uint64_t mask)'),
-  schedGetaffinity: declare<Call<3>>('int sched_getaffinity(int thread, uint64_t size, uint64_t mask)'),
-  clockGettime: declare<Call<2>>('int clock_gettime(int clock, uint64_t time)'),
-  getrusage: declare<Call<2>>('int getrusage(int who, uint64_t usage)'),
-  getrlimit: declare<Call<2>>('int getrlimit(int resource, uint64_t limits)'),
-  sysconf: declare<Call<1>>('int64_t sysconf(int name)'),
-  exit: declare<(code: number) => never>('void _exit(int code)'),
+  eventfd: onUse<Call<2>>('int eventfd(uint32_t initial, int flags)'),
+  socketpair: onUse<Call<4>>('int socketpair(int domain, int type, int protocol, uint64_t fds)'),
+  sendmsg: onUse<Call<3>>('int64_t sendmsg(int fd, uint64_t message, int flags)'),
+  recvmsg: onUse<Call<3>>('int64_t recvmsg(int fd, uint64_t message, int flags)'),
+  prctl: onUse<Call<5>>('int prctl(int option, uint64_t a, uint64_t b, uint64_t c, uint64_t d)'),
+  kill: onUse<Call<2>>('int kill(int pid, int signal)'),
+  sigaction: onUse<Call<3>>('int sigaction(int signal, uint64_t action, uint64_t previous)'),
+  schedSetaffinity: onUse<Call<3>>('int sched_setaffinity(int thread, uint64_t size, uint64_t mask)'),
+  schedGetaffinity: onUse<Call<3>>('int sched_getaffinity(int thread, uint64_t size, uint64_t mask)'),
+  clockGettime: onUse<Call<2>>('int clock_gettime(int clock, uint64_t time)'),
+  getrusage: onUse<Call<2>>('int getrusage(int who, uint64_t usage)'),
+  getrlimit: onUse<Call<2>>('int getrlimit(int resource, uint64_t limits)'),
+  sysconf: onUse<Call<1>>('int64_t sysconf(int name)'),
+  exit: onUse<(code: number) => never>('void _exit(int code)'),
   // Declared without the ellipsis: on both processors variadic integer arguments travel in the same registers as named ones.
-  systemCall: declare<Call<7>>(
+  systemCall: onUse<Call<7>>(
     'int64_t syscall(int64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)',
   ),
 } as const;

@@ -37,7 +37,7 @@ const SILENT = [
 
 /** A kind of device that has these mistakes, and must fail. It takes part only where it is asked for by name. */
 export function brokenKind(name: string, faults: readonly DriverFault[]): DeviceKind {
-  const module = new URL('./broken-driver.js', import.meta.url);
+  const module = new URL('../testing/broken-driver.js', import.meta.url);
   const about = { options: { faults }, refusesMemory: true };
   return { ...driverKind(name, { module, export: 'create' }, about), onlyByName: true };
 }

@@ -120,7 +120,7 @@ test('a kernel that throws: its own stack, and the files as before', async () =>
   assert.equal(error.code, 'KERNEL_ERROR');
   assert.match(error.message, /value 50000/);
   // Those who look into the command itself get its stack, too.
-  assert.match(await folder.fail(1, /value 50000/, ...run, '--debug'), /CommandError[\s\S]*main\.js/);
+  assert.match(await folder.fail(1, /value 50000/, ...run, '--debug'), /CommandError[\s\S]*cli\.js/);
 });
 
 test('limits are named with the option that raises them', async () => {

@@ -2,17 +2,21 @@
  * Proves that the simulation finds mistakes: each mutant is made in a copy of the compiled core, and some schedule must fail
  * there; without a mutant all must pass.
  *
- *   npm run -s mutants -- [--schedules N] [--only PART OF A NAME]
+ *   npm run -s mutants -- [--schedules N] [--only PART OF A NAME] [--update]
+ *
+ * For each mutant, seeds.json has the schedule that found it last, with which the search begins; `--update` looks for the first ones
+ * anew, which another change of the simulation may ask for.
  */
 import { spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { type Mutant, mutants } from './mutants.js';
 
 const compiled = fileURLToPath(new URL('../..', import.meta.url));
+const seedsFile = join(fileURLToPath(new URL('../../..', import.meta.url)), 'test/mutants/seeds.json');
 const FIRST_SEED = 1;
 /** A mistake may make the core go round for ever. */
 const SECONDS = 120;
@@ -46,8 +50,7 @@ function prepare(mutant: Mutant | undefined): string {
   return folder;
 }
 
-function simulate(folder: string, first: number, schedules: number): Promise<Outcome> {
-  const args = ['--schedules', `${schedules}`, '--first-seed', `${first}`, '--jobs', '1', '--stop-after', '1'];
+function simulate(folder: string, args: readonly string[]): Promise<Outcome> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [join(folder, 'test/simulation/main.js'), ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -65,45 +68,78 @@ function simulate(folder: string, first: number, schedules: number): Promise<Out
     child.on('close', (code, signal) => {
       const failure = /^seed (\d+) failed (.*)$/m.exec(output);
       if (failure !== null) resolve({ seed: Number(failure[1]), text: failure[2] });
-      else if (signal === 'SIGKILL')
-        resolve({ seed: first + schedules - 1, text: `by not ending within ${SECONDS} s` });
+      else if (signal === 'SIGKILL') resolve({ seed: Number(args.at(-1)), text: `by not ending within ${SECONDS} s` });
       else if (code === 0) resolve({ seed: null, text: '' });
       else reject(new Error(`the simulation ended with ${code} and named no schedule:\n${output}`));
     });
   });
 }
 
-async function attempt(mutant: Mutant | undefined, schedules: number): Promise<Outcome> {
+async function attempt(mutant: Mutant | undefined, args: readonly string[]): Promise<Outcome> {
   const folder = prepare(mutant);
   try {
-    return await simulate(folder, mutant?.firstSeed ?? FIRST_SEED, schedules);
+    return await simulate(folder, args);
   } finally {
     rmSync(folder, { recursive: true });
   }
 }
 
 const { values } = parseArgs({
-  options: { schedules: { type: 'string', default: '1000' }, only: { type: 'string', default: '' } },
+  options: {
+    schedules: { type: 'string', default: '1000' },
+    only: { type: 'string', default: '' },
+    update: { type: 'boolean', default: false },
+  },
 });
 const schedules = Number(values.schedules);
+const known = JSON.parse(readFileSync(seedsFile, 'utf8')) as Record<string, number>;
+const found = new Map<string, number>();
 let passed = 0;
 let failed = 0;
-const sound = await attempt(undefined, schedules);
-if (sound.seed === null) passed++;
-else {
-  failed++;
-  console.log(`without a mutant: seed ${sound.seed} failed ${sound.text}`);
+
+/** Without a mutant the schedules that find them must pass. */
+async function checkSound(): Promise<void> {
+  const { seed, text } = await attempt(undefined, ['--seed', [FIRST_SEED, ...Object.values(known)].join(',')]);
+  if (seed === null) passed++;
+  else {
+    failed++;
+    console.log(`without a mutant: seed ${seed} failed ${text}`);
+  }
 }
-for (const mutant of mutants) {
-  if (!mutant.name.includes(values.only)) continue;
-  const { seed, text } = await attempt(mutant, schedules);
+
+async function check(mutant: Mutant): Promise<void> {
+  const last = known[mutant.name] ?? FIRST_SEED;
+  const from = (first: number): Promise<Outcome> =>
+    attempt(mutant, ['--schedules', `${schedules}`, '--jobs', '1', '--stop-after', '1', '--first-seed', `${first}`]);
+  let first = values.update ? FIRST_SEED : last;
+  let { seed, text } = await from(first);
+  if (seed === null && first !== last) {
+    first = last;
+    ({ seed, text } = await from(first));
+  }
   if (seed === null) {
     failed++;
     console.log(`NOT CAUGHT  ${mutant.name}: ${schedules} schedules passed. ${mutant.why}`);
   } else {
     passed++;
-    console.log(`caught  ${mutant.name}: after ${seed - (mutant.firstSeed ?? FIRST_SEED) + 1} schedules, ${text}`);
+    found.set(mutant.name, seed);
+    console.log(`caught  ${mutant.name}: after ${seed - first + 1} schedules, ${text}`);
   }
+}
+
+const waiting = mutants.filter(({ name }) => name.includes(values.only)).map((mutant) => () => check(mutant));
+if (!values.update) waiting.unshift(checkSound);
+const work = async (): Promise<void> => {
+  for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await next();
+};
+await Promise.all(Array.from({ length: availableParallelism() }, work));
+if (values.update) {
+  // In the order of the mutants, without those that have gone.
+  const kept = mutants.flatMap(({ name }) => {
+    const seed = found.get(name) ?? known[name];
+    return seed === undefined ? [] : [[name, seed]];
+  });
+  writeFileSync(seedsFile, `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`);
 }
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed > 0 ? 1 : 0;

@@ -3,7 +3,7 @@
  *
  *   npm run -s simulation -- --schedules 20000 --first-seed 1 [--jobs N]
  *   npm run -s simulation -- --minutes 10 --first-seed 1             as many as that allows
- *   npm run -s simulation -- --seed 17 [--verbose]
+ *   npm run -s simulation -- --seed 17 [--verbose]                   or several: --seed 17,42
  */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -86,10 +86,14 @@ async function main(): Promise<void> {
     },
   });
   if (values.seed !== undefined) {
-    const failure = runSchedule(Number(values.seed), values.verbose ? (text) => console.log(text) : null);
-    console.log(failure === null ? `seed ${values.seed} passed` : failure.text);
-    console.log(failure === null ? '1 passed, 0 failed' : '0 passed, 1 failed');
-    process.exitCode = failure === null ? 0 : 1;
+    const seeds = values.seed.split(',').map(Number);
+    const failures = seeds.flatMap((seed) => {
+      const failure = runSchedule(seed, values.verbose ? (text) => console.log(text) : null);
+      console.log(failure === null ? `seed ${seed} passed` : failure.text);
+      return failure ?? [];
+    });
+    console.log(`${seeds.length - failures.length} passed, ${failures.length} failed`);
+    process.exitCode = failures.length === 0 ? 0 : 1;
     return;
   }
   const limited = values.minutes !== undefined;
