@@ -316,7 +316,15 @@ export class AddressSpace {
    * OnememError that says what NumPy converts it by: UNSUPPORTED_ARRAY_FILE (big endian, Fortran order, records, strings, ...),
    * NOT_AN_ARRAY_FILE, TRUNCATED_ARRAY_FILE, TRAILING_BYTES, and EMPTY_FILE for an array of no elements.
    */
-  openNpy<T extends NumericArray = NumericArray>(file: FilePath, options: OpenNpyOptions<T> = {}): NpyArray<T> {
+  openNpy<T extends NumericArray = NumericArray>(
+    file: FilePath,
+    options: OpenNpyOptions<T> & ({ readonly writable: true } | { readonly shared: true }),
+  ): NpyArray<T>;
+  openNpy<T extends NumericArray = NumericArray>(
+    file: FilePath,
+    options?: OpenNpyOptions<T>,
+  ): NpyArray<ReadonlyView<T>>;
+  openNpy(file: FilePath, options: OpenNpyOptions = {}): NpyArray {
     return openNpy(this, file, options);
   }
 
