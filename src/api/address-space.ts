@@ -324,7 +324,7 @@ export class AddressSpace {
     file: FilePath,
     options?: OpenNpyOptions<T>,
   ): NpyArray<ReadonlyView<T>>;
-  openNpy(file: FilePath, options: OpenNpyOptions = {}): NpyArray {
+  openNpy(file: FilePath, options: OpenNpyOptions = {}): unknown {
     return openNpy(this, file, options);
   }
 

@@ -1,6 +1,9 @@
 /** What the compiler knows of arrays: handles carry the type of the elements, and what may only be read has no methods that write. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { type ArrayHandle, attachArray, f32, kernel, type ManagedArray, openSpace } from '../../src/index.js';
 import { runTests, sameData, test } from '../harness/suite.js';
@@ -20,6 +23,28 @@ test('an array that is attached has the type that its handle says, or none', asy
   assert.deepEqual(await once(worker, 'message'), ['done']);
   sameData(x.data, () => 5);
   await worker.terminate();
+});
+
+test('arrays over NumPy files may only be read unless that was said', async () => {
+  const path = join(mkdtempSync(join(tmpdir(), 'onemem-types-')), 'x.npy');
+  await using space = await openSpace({ hostMemory: '160MiB' });
+  await space.saveNpy(path, space.array(Float32Array, 8));
+  const { array } = space.openNpy(path, { type: Float32Array });
+  const untyped = space.openNpy(path).array;
+  const refused = (): void => {
+    // @ts-expect-error an element of an array that may only be read
+    array.data[0] = 1;
+    // @ts-expect-error a method that changes elements
+    array.data.fill(1);
+    // @ts-expect-error the same, of elements of any type
+    untyped.data.reverse();
+  };
+  assert.equal(typeof refused, 'function');
+  space.openNpy(path, { type: Float32Array, writable: true }).array.data[0] = 1;
+  const shared: ManagedArray<Float32Array> = space.openNpy(path, { type: Float32Array, shared: true }).array;
+  shared.data[0] = 2;
+  await shared.flush();
+  assert.deepEqual([array.data[0], array.data.length], [2, 8]);
 });
 
 test('arrays that may only be read', async () => {

@@ -97,7 +97,9 @@ test('pages that were freed by part are refused by every call that uses them; ot
     x.free({ begin: HALF });
     for (const [name, call] of Object.entries(uses(space, x))) {
       // A launch and a copy write what they may until they come to what has been freed; freeing leaves out what has been.
-      const parts = ['launch', 'copy to', 'free'].includes(name) ? [{ begin: HALF }] : [{ begin: HALF }, { begin: HALF - 4096 }];
+      const parts = ['launch', 'copy to', 'free'].includes(name)
+        ? [{ begin: HALF }]
+        : [{ begin: HALF }, { begin: HALF - 4096 }];
       for (const part of parts) {
         const error = await failsWith('USE_AFTER_FREE', () => call(part)).catch((wrong: Error) => wrong);
         assert.equal((error as { code?: string }).code, 'USE_AFTER_FREE', `${name}: ${error.stack}`);
