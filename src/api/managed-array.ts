@@ -256,7 +256,8 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
 
   /**
    * Has the array show what its file holds now: pages are read again when they are touched. Rejects with UNFLUSHED_CHANGES when the
-   * array has been written and not flushed, unless `discard` says that this may be forgotten. Nothing should use it meanwhile.
+   * array has been written and not flushed, and with DATA_LOST when changes were lost with a device, unless `discard` says that this may be
+   * forgotten. Nothing should use it meanwhile.
    */
   async reload(options: { readonly discard?: boolean } = {}): Promise<void> {
     this.assertUsable('reload');

@@ -163,13 +163,23 @@ export class WriteBack {
 
   private unflushed(file: FileRange, firstPage: number, count: number): WireError | null {
     const changed = this.manager.pages.changedRun(firstPage, firstPage + count, count);
-    if (changed === null) return null;
+    if (changed === null) return this.lostChanges(firstPage, count);
     const { text, details } = this.arrays.placeOf(changed.first);
     const remedy = file.source.shared
       ? 'await flush() first, or'
       : 'what is written to a private file array stays there:';
     const message = `cannot reload ${text}: it has been written since it was read; ${remedy} reload({ discard: true }) forgets it`;
     return wireError('UNFLUSHED_CHANGES', message, details);
+  }
+
+  /** What was lost with a device had been written, and is forgotten as other changes are: when that is said. */
+  private lostChanges(firstPage: number, count: number): WireError | null {
+    const lost = this.manager.pages.firstLost(firstPage, firstPage + count);
+    if (lost === -1) return null;
+    const { text, details } = this.arrays.placeOf(lost);
+    const why =
+      'whose changes were lost with a device that died; reload({ discard: true }) gives them up and reads the file again';
+    return wireError('DATA_LOST', `cannot reload ${text}, ${why}`, { ...details, reason: 'LOST' });
   }
 
   /** A file that was cut must not grow again, with a hole in it, by what is written behind its end. */

@@ -1,6 +1,8 @@
 /** Pages that were lost with a device: every call that needs their content says so, and no call says so of pages that are there. */
 import assert from 'node:assert/strict';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type AddressSpace, kernel, type ManagedArray, openSpace, u32 } from '../../src/index.js';
 import { failsWith, runTests, sameData, sleep, test } from '../harness/suite.js';
 
@@ -72,6 +74,25 @@ test('what needs no content goes through: rights, a new length, a discard, which
       sameData(array.data, () => 0);
     }
   }));
+
+test('changes of a file array that were lost: reload() says so, and with `discard` the file is there again', async () => {
+  const path = join(mkdtempSync(join(tmpdir(), 'onemem-lost-')), 'x.bin');
+  writeFileSync(path, new Uint8Array(LENGTH * 4).fill(5));
+  await using space = await openSpace({
+    devices: [{ kind: 'process', memory: '8MiB', lossy: true }],
+    checkInvariants: true,
+  });
+  const x = space.fileArray(Uint32Array, path, { writable: true, name: 'x' });
+  await x.reload();
+  await space.devices[0].run(increment, { x }, { size: LENGTH });
+  await killed(space);
+  const error = await failsWith('DATA_LOST', () => x.reload());
+  assert.match(error.message, /^cannot reload array x from .*, elements 0 to 1023 .* reload\(\{ discard: true \}\)/);
+  assert.equal(x.residency().runs[0].state, 'lost');
+  await x.reload({ discard: true });
+  sameData(x.data, () => 0x05050505);
+  assert.equal(x.indeterminate, false);
+});
 
 for (const lossy of [false, true]) {
   for (const what of ['prefetch', 'exclusive'] as const) {
