@@ -24,7 +24,7 @@ import { type ManagedElements, pagesAround, placeOf } from './place.js';
 import { Staging } from './staging.js';
 import { prepareCall, refuseDeadlock } from './stream-call.js';
 import { checkEvent, StreamEvent } from './stream-event.js';
-import { canVerify, verifyLaunch } from './verify.js';
+import { verifyLaunch } from './verify.js';
 
 export interface LaunchOptions {
   /** How many work items there are: the kernel is called for parts of [0, size). */
@@ -48,8 +48,8 @@ export interface LaunchOptions {
   readonly timeoutMs?: number;
   /**
    * For debugging: runs the first part of the launch twice before it begins, on the device and here by the function itself, on two copies
-   * of all arguments, and fails with KERNEL_DIFFERS where they do not do the same. Kernels from modules, and those that use `memory`, are
-   * not compared. That of the space unless said otherwise.
+   * of all arguments, and fails with KERNEL_DIFFERS where they do not do the same. The module of a kernel from a module is imported here, too. A
+   * kernel that cannot be compared, as one that uses `memory`, is warned of (ONEMEM_NOT_VERIFIED). That of the space unless said otherwise.
    */
   readonly verify?: boolean;
 }
@@ -133,7 +133,7 @@ export class Stream {
     // Nothing is staged for what will not run.
     if (signal?.aborted === true) return this.add({ kind: 'cancelled', reason: reasonOf(signal) }, signal);
     const verified =
-      (options.verify ?? this.space.verifies) && canVerify(kernel as Kernel)
+      (options.verify ?? this.space.verifies)
         ? this.call(() => verifyLaunch(this.device, kernel as Kernel, args, { begin, end, size }))
         : null;
     const staging = new Staging(this.space, `kernel ${kernel.name}`);

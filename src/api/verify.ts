@@ -3,6 +3,8 @@
  * A name that means something else here than on the device shows in a difference.
  */
 import { bytesOf, type ElementType, type NumericArray, viewOf } from '../core/elements.js';
+import type { CallableKernel } from '../drivers/driver.js';
+import { importKernel } from '../drivers/kernel-loader.js';
 import { isObject, textOf } from './arguments.js';
 import type { Device } from './device.js';
 import { DISPOSE } from './disposal.js';
@@ -21,9 +23,29 @@ interface Launch {
   readonly size: number;
 }
 
-/** Whether there is a function here whose values need no addresses. */
-export function canVerify(kernel: Kernel): boolean {
-  return kernel.kernel !== null && kernel.kernel.length <= 2;
+/** Kernels of which it was said that they cannot be compared. */
+const warned = new WeakSet<Kernel>();
+
+/** The function of a kernel, from its module if it is in one; null, with a warning, if it cannot be called here. */
+async function functionOf(kernel: Kernel): Promise<CallableKernel | null> {
+  try {
+    const { code } = kernel;
+    const found = code.kind === 'inline' ? (kernel.kernel as CallableKernel) : await importKernel(code);
+    if (found.length <= 2) return found;
+    warn(kernel, 'it uses memory by address, and copies lie at other addresses');
+  } catch (error) {
+    warn(kernel, `its module cannot be loaded in this thread: ${textOf(error)}`);
+  }
+  return null;
+}
+
+function warn(kernel: Kernel, why: string): void {
+  if (warned.has(kernel)) return;
+  warned.add(kernel);
+  process.emitWarning(`kernel ${kernel.name} is not verified: ${why}`, {
+    type: 'OnememWarning',
+    code: 'ONEMEM_NOT_VERIFIED',
+  });
 }
 
 /** Rejects with KERNEL_DIFFERS where the device does something else than the function. */
@@ -33,13 +55,15 @@ export async function verifyLaunch(
   args: Readonly<Record<string, unknown>>,
   { begin, end, size }: Launch,
 ): Promise<void> {
+  const called = await functionOf(kernel);
+  if (called === null) return;
   const last = Math.min(end, begin + ITEMS);
   const whole = begin === 0 && end === size;
   checkBytes(kernel, args);
   const here = copiesOf(kernel, args, whole);
   const there = copiesOf(kernel, args, whole);
   const range: KernelRange = { begin, end: last, size, unit: 0, units: 1 };
-  const ownFailure = await failureOf(() => kernel.kernel?.(here as never, range));
+  const ownFailure = await failureOf(() => called(here as Parameters<CallableKernel>[0], range));
   const stream = device.stream();
   const failure = await failureOf(() =>
     stream.launch(kernel, there as never, { size, begin, end: last, verify: false }).synchronize(),
@@ -102,12 +126,16 @@ function copiesOf(kernel: Kernel, args: Readonly<Record<string, unknown>>, whole
 }
 
 function differs(kernel: Kernel, what: string, details: Record<string, unknown>): OnememError {
-  const { globals } = kernelSource(kernel.kernel as never, kernel.name);
+  const globals = kernel.kernel === null ? [] : kernelSource(kernel.kernel as never, kernel.name).globals;
   const names = globals.length === 0 ? 'none' : globals.join(', ');
+  const likely =
+    kernel.kernel === null
+      ? 'Its module is loaded here and on the device, each by itself, and keeps what it remembers apart.'
+      : `On a device all names from outside are JavaScript's own globals (it uses ${names}): one that your module declares or imports is ` +
+        'another there.';
   return new OnememError(
     'KERNEL_DIFFERS',
-    `kernel ${kernel.name} does something else on the device than its function does here: ${what}. On a device all names from outside are ` +
-      `JavaScript's own globals (it uses ${names}): one that your module declares or imports is another there. It differs, too, if it uses ` +
+    `kernel ${kernel.name} does something else on the device than its function does here: ${what}. ${likely} It differs, too, if it uses ` +
       'random numbers, time, its unit, or what other parts write',
     { kernel: kernel.name, globals, ...details },
   );

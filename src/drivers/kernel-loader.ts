@@ -29,7 +29,11 @@ export function compileKernel(source: string): KernelFunction {
 }
 
 export async function loadKernel(code: KernelCode): Promise<KernelFunction> {
-  if (code.kind === 'inline') return compileKernel(code.source);
+  return code.kind === 'inline' ? compileKernel(code.source) : withMemory(await importKernel(code));
+}
+
+/** The function as its module has it. */
+export async function importKernel(code: Extract<KernelCode, { kind: 'module' }>): Promise<KernelFunction> {
   const module = await importModule(code.url);
   let value = module[code.exportName];
   // A kernel file may export what `kernel()` returned, or a plain description with the function inside.
@@ -40,7 +44,7 @@ export async function loadKernel(code: KernelCode): Promise<KernelFunction> {
       `module ${code.url} has no kernel function as export '${code.exportName}'; it exports ${names}`,
     );
   }
-  return withMemory(value as KernelFunction);
+  return value as KernelFunction;
 }
 
 async function importModule(url: string): Promise<Record<string, unknown>> {

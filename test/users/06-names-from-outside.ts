@@ -1,7 +1,7 @@
 /** A kernel's text cannot show that a name is the module's own and not JavaScript's: what can be told is told, and the rest compared. */
 import assert from 'node:assert/strict';
 import { setTimeout } from 'node:timers/promises';
-import { type AddressSpace, f32, kernel, type OnememError, openSpace, u8 } from '../../src/index.js';
+import { type AddressSpace, f32, kernel, type OnememError, openSpace, u8, u64 } from '../../src/index.js';
 import { failsWith, runTests, sameData, test } from '../harness/suite.js';
 
 // biome-ignore lint/suspicious/noShadowRestrictedNames: that is what this file is about
@@ -17,7 +17,7 @@ async function warningsOf(action: () => unknown): Promise<(Error & { code?: stri
   const warnings: (Error & { code?: string })[] = [];
   const listen = (warning: Error): number => warnings.push(warning);
   process.on('warning', listen);
-  action();
+  await action();
   await new Promise(setImmediate);
   process.off('warning', listen);
   return warnings;
@@ -101,6 +101,41 @@ test('a space that verifies lets right kernels through: parts, plain arrays, wha
       throw new Error('on purpose');
     });
     await failsWith('KERNEL_ERROR', () => device.run(bad, { x }, { size: 10 }));
+  }, true);
+});
+
+test('verify compares the kernel of a module, too, which keeps in each thread what it remembers', async () => {
+  await withSpace(async (space) => {
+    const module = new URL('./programs/module-kernels.js', import.meta.url);
+    const good = kernel({ x: f32.inout }, { module, export: 'addOne' });
+    const bad = kernel({ x: f32.inout }, { module, export: 'addWhereItRuns' });
+    const x = space.array(Float32Array, 5000);
+    const [device] = space.devices;
+    await device.run(good, { x }, { size: 5000 });
+    sameData(x.data, () => 1);
+    const error = await failsWith('KERNEL_DIFFERS', () => device.run(bad, { x }, { size: 5000 }));
+    assert.match(
+      error.message,
+      /addWhereItRuns does something else .*: x\[0\] becomes 2 there and 3 here.* Its module/,
+    );
+    sameData(x.data, () => 1);
+  }, true);
+});
+
+test('a kernel that verify cannot compare is warned of, once', async () => {
+  await withSpace(async (space) => {
+    const [device] = space.devices;
+    const x = space.array(Float32Array, 8);
+    const byAddress = kernel({ x: f32.inout, at: u64 }, ({ at }, _range, memory) => void memory.load('f32', at));
+    const warnings = await warningsOf(async () => {
+      await device.run(byAddress, { x, at: x.address }, { size: 8 });
+      await device.run(byAddress, { x, at: x.address }, { size: 8 });
+    });
+    assert.deepEqual(
+      warnings.map(({ code }) => code),
+      ['ONEMEM_NOT_VERIFIED'],
+    );
+    assert.match(warnings[0].message, /^kernel byAddress is not verified: it uses memory by address/);
   }, true);
 });
 
