@@ -1,6 +1,7 @@
 /** A space: one range of addresses that the CPU and the devices share. */
 
 import { randomUUID } from 'node:crypto';
+import { resolve } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { isMainThread, Worker } from 'node:worker_threads';
@@ -796,6 +797,7 @@ async function open(options: SpaceOptions): Promise<AddressSpace> {
     userModeOnly: options.userModeOnly ?? false,
     devices,
     checkInvariants: options.checkInvariants ?? false,
+    ...recordingOf(process.env.ONEMEM_RECORD),
     nodeOptions: moduleOptions(process.execArgv),
     ...injection,
     ...internal,
@@ -835,6 +837,15 @@ async function open(options: SpaceOptions): Promise<AddressSpace> {
   const space = new AddressSpace(handle, sentinel, forget);
   space.verifies = options.verify ?? false;
   return space;
+}
+
+let recordings = 0;
+
+/** Where the run of a space is written down: the first one in the file that was named, others beside it. */
+function recordingOf(path: string | undefined): Pick<ManagerOptions, 'record'> {
+  if (path === undefined || path === '') return {};
+  recordings++;
+  return { record: resolve(recordings === 1 ? path : `${path}.${recordings}`) };
 }
 
 /** Whether a space has been opened in this thread. */

@@ -6,6 +6,7 @@ import { DEMO_HELP, DEMO_SUMMARY, demo } from './demo.js';
 import { DOCTOR_HELP, DOCTOR_SUMMARY, doctor } from './doctor.js';
 import { CommandError, codeOf, explain, UsageError } from './failure.js';
 import { keepStandardOutput, print } from './output.js';
+import { REPLAY_HELP, REPLAY_SUMMARY, replay } from './replay.js';
 import { RUN_HELP, RUN_SUMMARY, run } from './run.js';
 
 interface Command {
@@ -18,6 +19,7 @@ interface Command {
 const COMMANDS: Readonly<Record<string, Command>> = {
   run: { summary: RUN_SUMMARY, help: RUN_HELP, main: run },
   demo: { summary: DEMO_SUMMARY, help: DEMO_HELP, main: demo },
+  replay: { summary: REPLAY_SUMMARY, help: REPLAY_HELP, main: replay },
   doctor: { summary: DOCTOR_SUMMARY, help: DOCTOR_HELP, main: doctor },
 };
 

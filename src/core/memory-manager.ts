@@ -35,6 +35,7 @@ import {
   type ProcessorId,
   type Status,
 } from './types.js';
+import { forgetUse } from './usage.js';
 import { rareMask } from './va-block.js';
 import type { Range, RangeOptions } from './va-space.js';
 
@@ -280,6 +281,26 @@ export class MemoryManager {
     }
     processorOf(state, HOST).pump = true;
     this.run();
+  }
+
+  /** Somebody wants to know of invalidations of the range from now on (`by` 1), or no more (-1). */
+  watch(range: Range, by: 1 | -1): void {
+    range.watchers += by;
+  }
+
+  /** From now on these pages of a range, by page of it, are what the same pages of another range are; null: of no other one. */
+  derive(range: Range, begin: number, end: number, source: Range | null): void {
+    range.sources.set(begin, end, source);
+  }
+
+  /** Begins anew to note who uses these pages (`pages.young`). */
+  forgetUse(first: number, count: number): void {
+    forgetUse(this.state, first, count);
+  }
+
+  /** The range of this number, as long as its addresses are its own. */
+  range(id: number): Range | undefined {
+    return this.state.va.range(id);
   }
 
   /** The host has lost its mapping of a page by other means than a command: it was poisoned. */

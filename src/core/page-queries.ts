@@ -169,8 +169,8 @@ export class PageQueries {
     return dirtyRuns(this.state, first, first + count);
   }
 
-  /** The blocks that hold some of these pages and were used since that was last asked, and by whom. */
-  young(first: number, count: number, clear: boolean): UsedPages[] {
-    return youngRuns(this.state, first, count, clear);
+  /** The blocks that hold some of these pages and were used since `forgetUse`, and by whom. */
+  young(first: number, count: number): UsedPages[] {
+    return youngRuns(this.state, first, count);
   }
 }

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { add, addRun } from './mask.js';
 import { createState, type State } from './state.js';
 import { type Commands, PAGES_PER_BLOCK } from './types.js';
-import { dirtyRuns, forgetUser, noteUse, youngRuns } from './usage.js';
+import { dirtyRuns, forgetUse, forgetUser, noteUse, youngRuns } from './usage.js';
 import type { Block } from './va-block.js';
 import type { Range } from './va-space.js';
 
@@ -63,10 +63,12 @@ describe('young runs', () => {
       { first: 3 * PAGES_PER_BLOCK, count: 7, processors: 1 },
     ];
     const pages = 3 * PAGES_PER_BLOCK + 7;
-    expect(youngRuns(state, 0, pages, false)).toEqual(all);
-    expect(youngRuns(state, PAGES_PER_BLOCK + 1, 1, true)).toEqual([all[0]]);
-    expect(youngRuns(state, 0, pages, true)).toEqual(all.slice(1));
-    expect(youngRuns(state, 0, pages, true)).toEqual([]);
+    expect(youngRuns(state, 0, pages)).toEqual(all);
+    expect(youngRuns(state, PAGES_PER_BLOCK + 1, 1)).toEqual([all[0]]);
+    forgetUse(state, PAGES_PER_BLOCK + 1, 1);
+    expect(youngRuns(state, 0, pages)).toEqual(all.slice(1));
+    forgetUse(state, 0, pages);
+    expect(youngRuns(state, 0, pages)).toEqual([]);
   });
 
   it('know nothing of a processor that is no more', () => {
@@ -75,7 +77,8 @@ describe('young runs', () => {
     noteUse(state, 2, [{ first: 0, count: 1 }]);
     block(0).young = 6;
     forgetUser(state, 1);
-    expect(youngRuns(state, 0, range.pages, true)).toEqual([{ first: 0, count: PAGES_PER_BLOCK, processors: 4 }]);
+    expect(youngRuns(state, 0, range.pages)).toEqual([{ first: 0, count: PAGES_PER_BLOCK, processors: 4 }]);
+    forgetUse(state, 0, range.pages);
     expect(range.users.isUniform).toBe(true);
   });
 });

@@ -64,11 +64,8 @@ export function forgetUser(state: State, processor: ProcessorId): void {
   for (const range of state.va.allRanges()) change(range, 0, range.reserved, (users) => users & ~(1 << processor));
 }
 
-/**
- * Runs of whole blocks, cut off where the range ends, that processors have used and that hold some of these pages. With `clear` they
- * count as old from now on.
- */
-export function youngRuns(state: State, first: number, count: number, clear: boolean): UsedPages[] {
+/** Runs of whole blocks, cut off where the range ends, that processors have used and that hold some of these pages. */
+export function youngRuns(state: State, first: number, count: number): UsedPages[] {
   const runs: { first: number; count: number; processors: number }[] = [];
   const range = state.va.rangeOfPage(first);
   if (range === undefined || count === 0) return runs;
@@ -77,7 +74,6 @@ export function youngRuns(state: State, first: number, count: number, clear: boo
     const base = index * PAGES_PER_BLOCK;
     const block = state.va.blocks.get(index);
     const processors = range.users.at(base - range.first) | (block?.young ?? 0);
-    if (clear && block !== undefined) block.young = 0;
     const pages = Math.min(PAGES_PER_BLOCK, range.first + range.pages - base);
     if (processors === 0 || pages <= 0) continue;
     const before = runs.at(-1);
@@ -85,11 +81,20 @@ export function youngRuns(state: State, first: number, count: number, clear: boo
       before.count += pages;
     } else runs.push({ first: base, count: pages, processors });
   }
-  if (clear) {
-    const begin = Math.floor((first - range.first) / PAGES_PER_BLOCK) * PAGES_PER_BLOCK;
-    range.users.set(begin, (last + 1) * PAGES_PER_BLOCK - range.first, 0);
-  }
   return runs;
+}
+
+/** The blocks that hold some of these pages count as old from now on. */
+export function forgetUse(state: State, first: number, count: number): void {
+  const range = state.va.rangeOfPage(first);
+  if (range === undefined || count === 0) return;
+  const begin = Math.floor(first / PAGES_PER_BLOCK);
+  const end = Math.ceil((first + count) / PAGES_PER_BLOCK);
+  for (let index = begin; index < end; index++) {
+    const block = state.va.blocks.get(index);
+    if (block !== undefined) block.young = 0;
+  }
+  range.users.set(begin * PAGES_PER_BLOCK - range.first, end * PAGES_PER_BLOCK - range.first, 0);
 }
 
 function change(range: Range, begin: number, end: number, to: (users: number) => number): void {

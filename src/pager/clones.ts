@@ -41,7 +41,7 @@ export class Clones {
   /** Makes `range`, which must be untouched, a clone of `source`. `done` is called when the source is guarded. */
   add(source: Range, range: Range, done: (failure: DenyReason | null) => void): void {
     const pages = Math.min(source.pages, range.pages);
-    range.sources.set(0, pages, source);
+    this.manager().derive(range, 0, pages, source);
     this.clones.set(range.id, { range, told: false });
     this.requests.start(
       (request) => this.manager().guard(request, source.first, pages),
@@ -148,7 +148,7 @@ export class Clones {
   /** The clone of a clone has a page, that neither has of its own, from where the first has it: nothing has to be copied. */
   private passOn(source: Range, range: Range, at: number): boolean {
     const parent = this.parentOf(source, at);
-    if (parent !== null) range.sources.set(at, at + 1, parent);
+    if (parent !== null) this.manager().derive(range, at, at + 1, parent);
     return parent !== null;
   }
 

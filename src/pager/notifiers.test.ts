@@ -32,6 +32,9 @@ beforeEach(() => {
   let ms = 0;
   notifiers = new Notifiers({
     range: (id) => va.range(id),
+    watch: (watched, by) => {
+      watched.watchers += by;
+    },
     rangeOfPage: (page) => va.rangeOfPage(page),
     nameOf: (id) => (id === HOST ? 'host' : `device ${id}`),
     load: async (url) => modules[url],

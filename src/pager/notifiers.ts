@@ -85,6 +85,8 @@ interface Subscription extends NotifierWishes {
 export interface NotifierSurroundings {
   range(id: number): Range | undefined;
   rangeOfPage(page: number): Range | undefined;
+  /** The core is to announce invalidations of the range from now on (`by` 1), for one subscriber less (-1). */
+  watch(range: Range, by: 1 | -1): void;
   nameOf(processor: ProcessorId): string;
   load(url: string): Promise<Record<string, unknown>>;
   warn(message: string): void;
@@ -305,7 +307,7 @@ export class Notifiers {
     if (others === undefined) this.byRange.set(range.id, [subscription]);
     else others.push(subscription);
     this.byId.set(wishes.id, subscription);
-    range.watchers++;
+    this.around.watch(range, 1);
     return memory;
   }
 
@@ -318,7 +320,7 @@ export class Notifiers {
     subscription.open.length = 0;
     if (!this.byId.delete(id)) return;
     this.news.delete(subscription);
-    range.watchers--;
+    this.around.watch(range, -1);
     const others = (this.byRange.get(range.id) ?? []).filter((each) => each !== subscription);
     // Not changed in place: it may be gone through at this moment.
     if (others.length === 0) this.byRange.delete(range.id);

@@ -4,26 +4,19 @@
  */
 import { checkInvariants } from '../core/invariants.js';
 import { MemoryManager } from '../core/memory-manager.js';
-import {
-  Access,
-  type DenyReason,
-  HOST,
-  PAGE_BYTES,
-  PAGES_PER_BLOCK,
-  type PrefetchPolicy,
-  type Status,
-} from '../core/types.js';
+import { Recorder } from '../core/recording.js';
+import { Access, type DenyReason, HOST, PAGE_BYTES, PAGES_PER_BLOCK, type Status } from '../core/types.js';
 import type { DriverEvents } from '../drivers/driver.js';
 import { HostDriver } from '../drivers/host-linux/host.js';
 import { NodeError } from '../drivers/paged-memory.js';
 import { Router } from '../drivers/router.js';
+import { RecordingFile } from '../files/recording-file.js';
 import { drainEventfd } from '../linux/eventfd.js';
 import { closeDescriptor } from '../linux/libc.js';
 import { copyMemory, fillMemory } from '../linux/memory.js';
 import { Poller } from '../linux/poll.js';
 import { kill, systemCallOf, threadExists } from '../linux/process.js';
-import { lru } from '../policy/eviction/lru.js';
-import { none, tree } from '../policy/prefetch/tree.js';
+import { policiesOf } from '../policy/named.js';
 import { Arrays } from './arrays.js';
 import { ByteReads } from './byte-reads.js';
 import { type Answer, Clients } from './clients.js';
@@ -128,6 +121,7 @@ export class Pager {
   /** Spaces of which views are left and whose late uses this thread answers when its own has been closed. */
   readonly closedSpaces: ClosedSpace[] = [];
   private closedBefore: readonly ClosedSpace[] = [];
+  private readonly recording: RecordingFile | null;
 
   /** @param say has a message written on standard error; `isWritten` takes what it returns */
   constructor(
@@ -147,16 +141,16 @@ export class Pager {
       { provide: (...wanted) => this.provide(...wanted) },
       (token, status) => this.manager.transferred(token, status),
     );
+    const blocks = Math.floor(options.bytes / (PAGE_BYTES * PAGES_PER_BLOCK));
+    const { record, prefetch = 'tree' } = options;
+    this.recording = record === undefined ? null : new RecordingFile(record, { blocks, prefetch });
+    const recorder = this.recording === null ? null : new Recorder((entries) => this.recording?.write(entries));
     this.manager = new MemoryManager(
-      this.router,
-      {
-        eviction: lru,
-        prefetch: () => prefetchPolicy(options.prefetch),
-        // Who asks for single pages does not want blocks ahead of them either.
-        ...(options.prefetch === 'none' ? { readAheadShare: Number.POSITIVE_INFINITY } : {}),
-      },
-      Math.floor(options.bytes / (PAGE_BYTES * PAGES_PER_BLOCK)),
+      recorder?.commands(this.router) ?? this.router,
+      policiesOf(options.prefetch),
+      blocks,
     );
+    recorder?.events(this.manager);
     this.reports = new PageReports(
       this.manager,
       () => this.arrays,
@@ -234,6 +228,7 @@ export class Pager {
     this.notifiers = new Notifiers({
       range: (id) => this.manager.state.va.range(id),
       rangeOfPage: (page) => this.manager.state.va.rangeOfPage(page),
+      watch: (range, by) => this.manager.watch(range, by),
       nameOf: (id) => (id === HOST ? 'host' : (this.devices.get(id)?.info.name ?? `processor ${id}`)),
       load: (url) => import(url) as Promise<Record<string, unknown>>,
       warn: (message) => this.say(`onemem: ${message}\n`),
@@ -327,8 +322,16 @@ export class Pager {
     return this.hostDriver.faults.via;
   }
 
-  /** Goes round until the space is closed, or the process ends. */
+  /** Serves the space until it is closed, or the process ends. */
   async run(): Promise<void> {
+    try {
+      await this.goRound();
+    } finally {
+      this.recording?.close();
+    }
+  }
+
+  private async goRound(): Promise<void> {
     while (!this.finished) {
       this.serveFaults();
       // The last launch may have ended just now, and with it a space that was only waiting for it.
@@ -399,6 +402,7 @@ export class Pager {
       this.launches.loading + this.notifiers.loading > 0;
     const longest = this.launches.sleepMs(now, this.providers.active ? SHORT_SLEEP_MS : SLEEP_MS);
     const sleep = this.engine.sleepMs(this.pipes.sleepMs(this.devices.sleepMs(this.lastWords.sleepMs(longest))));
+    if (!working) this.recording?.flush();
     if (this.poller.wait(working ? 0 : sleep) === 0 && !this.clients.more && !this.streams.more) return false;
     if (!working && this.poller.readyAt(WAKE_SLOT) === 0) this.spin.slept(performance.now() - now);
     if (this.devices.poll()) this.loopTurns = REAPING_TURNS;
@@ -548,7 +552,8 @@ export class Pager {
       }
       case 'young': {
         const { firstPage, count, clear } = value as Requests['young']['in'];
-        const runs = this.manager.pages.young(firstPage, count, clear);
+        const runs = this.manager.pages.young(firstPage, count);
+        if (clear) this.manager.forgetUse(firstPage, count);
         return { runs: runs.flatMap((run) => [run.first, run.count, run.processors]) };
       }
       case 'watch':
@@ -941,9 +946,4 @@ export class Pager {
 
 function closingError(): Error {
   return new RequestError('SPACE_CLOSED', 'the space is being closed; open a new one');
-}
-
-function prefetchPolicy(wanted: ManagerOptions['prefetch'] = 'tree'): PrefetchPolicy {
-  if (wanted === 'none') return none;
-  return tree(wanted === 'tree' ? {} : wanted);
 }

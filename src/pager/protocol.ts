@@ -5,6 +5,7 @@
  */
 import type { Advice } from '../core/types.js';
 import type { DriverLaunch, Injection, LaunchParameter } from '../drivers/driver.js';
+import type { PrefetchName } from '../policy/named.js';
 import type { ClosedSpace } from './late-uses.js';
 import type { Notice, NotifierSource } from './notifier-protocol.js';
 import type { ProviderSource } from './provider-protocol.js';
@@ -110,8 +111,9 @@ export interface ManagerOptions {
   readonly hostBudgetBytes: number;
   readonly userModeOnly: boolean;
   readonly devices: readonly DeviceOptions[];
-  /** What a fault brings along: 'tree' unless said otherwise, 'none' the touched page alone, or a tree of another density. */
-  readonly prefetch?: 'tree' | 'none' | { readonly thresholdPercent: number };
+  readonly prefetch?: PrefetchName;
+  /** Where what the core is told, and what it commands, is written down; see `onemem replay`. */
+  readonly record?: string;
   readonly checkInvariants: boolean;
   /** Options of the node command with which the threads that load modules of the program are started. */
   readonly nodeOptions: readonly string[];

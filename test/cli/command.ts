@@ -21,6 +21,9 @@ export interface Ended {
 export class Folder {
   readonly path = mkdtempSync(join(tmpdir(), 'onemem-cli-'));
 
+  /** @param env of the commands, beside that of this process */
+  constructor(private readonly env: NodeJS.ProcessEnv = {}) {}
+
   file(name: string): string {
     return join(this.path, name);
   }
@@ -48,7 +51,7 @@ export class Folder {
   }
 
   start(...args: string[]): Running {
-    return new Running(this.path, args);
+    return new Running(this.path, args, this.env);
   }
 
   run(...args: string[]): Promise<Ended> {
@@ -83,8 +86,12 @@ export class Running {
   readonly ended: Promise<Ended>;
   private readonly child: ChildProcess;
 
-  constructor(cwd: string, args: readonly string[]) {
-    const child = spawn(process.execPath, [MAIN, ...args], { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+  constructor(cwd: string, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+    const child = spawn(process.execPath, [MAIN, ...args], {
+      cwd,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...env },
+    });
     this.child = child;
     let stdout = '';
     let stderr = '';

@@ -1,4 +1,4 @@
-/** Help, versions, doctor and demo. */
+/** Help, versions, doctor, demo and replay. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { Folder } from './command.js';
@@ -8,11 +8,11 @@ test('help of the command and of each of its commands, with examples', async () 
   using folder = new Folder();
   for (const args of [['--help'], ['-h'], ['help'], []]) {
     const { stdout, stderr } = await folder.succeed(...args);
-    for (const command of ['run', 'demo', 'doctor']) assert.match(stdout, new RegExp(`onemem ${command} `));
+    for (const command of ['run', 'demo', 'replay', 'doctor']) assert.match(stdout, new RegExp(`onemem ${command} `));
     assert.match(stdout, /Examples/);
     assert.equal(stderr, '');
   }
-  for (const command of ['run', 'demo', 'doctor']) {
+  for (const command of ['run', 'demo', 'replay', 'doctor']) {
     const { stdout } = await folder.succeed(command, '--help');
     assert.match(stdout, /^Examples\n {2}onemem /m);
     assert.equal((await folder.succeed('help', command)).stdout, stdout);
@@ -31,9 +31,9 @@ test('the version is that of the package', async () => {
 test('a command line that cannot be understood ends with 2', async () => {
   using folder = new Folder();
   folder.write('k.js', 'export default { params: {}, kernel() {} };');
-  await folder.fail(2, /no command 'frob'; commands are run, demo, doctor/, 'frob');
+  await folder.fail(2, /no command 'frob'; commands are run, demo, replay, doctor/, 'frob');
   await folder.fail(2, /no option '--frob'/, '--frob');
-  for (const command of ['run', 'demo', 'doctor']) {
+  for (const command of ['run', 'demo', 'replay', 'doctor']) {
     await folder.fail(2, new RegExp(`'--frob'; see: onemem ${command} --help`), command, '--frob');
   }
   await folder.fail(2, /takes no arguments/, 'demo', 'x');
@@ -94,6 +94,15 @@ test('demo runs the flights on a small device and finds every bit right', async 
     report.findings.directions.reduce((sum, each) => sum + each.flights, 0),
     3_000_000,
   );
+});
+
+test('demo, written down, is played again command by command', async () => {
+  using folder = new Folder({ ONEMEM_RECORD: 'demo.rec' });
+  await folder.succeed('demo', '--device-memory', '24MiB');
+  const { stdout } = await folder.succeed('replay', 'demo.rec');
+  assert.match(stdout, /^\d{3,} events \(most of them: .*\b\d+ fault.*\) and \d{3,} commands: the same as recorded\n$/);
+  await folder.fail(2, /takes one file/, 'replay');
+  await folder.fail(1, /none\.rec: there is no such file/, 'replay', 'none.rec');
 });
 
 test('a reader that stops reading is no failure', async () => {

@@ -1,0 +1,65 @@
+/** `onemem replay`: plays a recorded run of the memory manager again, event by event. */
+import { checkInvariants } from '../core/invariants.js';
+import { type Entry, EVENTS } from '../core/recording.js';
+import { replay as play, ReplayError } from '../core/replay.js';
+import { readRecording } from '../files/recording-file.js';
+import { policiesOf } from '../policy/named.js';
+import { CommandError, UsageError } from './failure.js';
+import { parseOptions } from './options.js';
+import { print } from './output.js';
+
+export const REPLAY_SUMMARY = 'play a recorded run of the memory manager again, for a bug report';
+
+export const REPLAY_HELP = `onemem replay FILE [--events] [--json]: ${REPLAY_SUMMARY}
+
+A program that runs with ONEMEM_RECORD=FILE writes down every fault, request and answer that its first space's manager was told, and
+every command that it gave; a second space goes to FILE.2, and so on. No content of arrays is in it, only page numbers, and names of
+arrays and devices. The replay tells a fresh manager the same, without a device and without page faults: it must command the same.
+
+  --events     print each entry: ! an event, > a command and its answer, = an answer to an event
+  --json       what was played as JSON, for programs
+  -h, --help
+
+Ends with 1 where the run goes another way than it was recorded, which is a mistake of onemem's: please report it with the file.
+
+Examples
+  onemem replay flights.rec          after: ONEMEM_RECORD=flights.rec onemem demo
+  onemem replay flights.rec --events | grep '"fault"' | head`;
+
+export function replay(args: readonly string[]): number {
+  const { values, positionals } = parseOptions('replay', args, {
+    events: { type: 'boolean' },
+    json: { type: 'boolean' },
+  });
+  const [path, ...more] = positionals;
+  if (path === undefined || more.length > 0) {
+    throw new UsageError(
+      'onemem replay takes one file, which a program with ONEMEM_RECORD=FILE made; see: onemem replay --help',
+    );
+  }
+  const { header, entries } = readRecording(path);
+  const show = values.events ? (entry: Entry) => print(JSON.stringify(entry)) : undefined;
+  const counts = new Map<string, number>();
+  try {
+    const { events, commands, manager } = play(entries, policiesOf(header.prefetch), header.blocks, (entry) => {
+      if (entry[0] === '!') counts.set(entry[1], (counts.get(entry[1]) ?? 0) + 1);
+      show?.(entry);
+    });
+    checkInvariants(manager.state);
+    const kinds = EVENTS.flatMap((name) => (counts.has(name) ? [[name, counts.get(name) as number] as const] : []));
+    if (values.json) print(JSON.stringify({ events, commands, kinds: Object.fromEntries(kinds) }));
+    else {
+      const most = kinds.sort((a, b) => b[1] - a[1]).slice(0, 5);
+      const shown = most.map(([name, count]) => `${count} ${name}`).join(', ');
+      print(`${events} events (most of them: ${shown}) and ${commands} commands: the same as recorded`);
+    }
+    return 0;
+  } catch (error) {
+    if (error instanceof ReplayError) {
+      throw new CommandError('REPLAY_DIFFERS', `${path}, line ${error.entry + 2}: ${error.message}`, [], {
+        cause: error,
+      });
+    }
+    throw error;
+  }
+}

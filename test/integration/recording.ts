@@ -1,0 +1,91 @@
+/** Runs of the memory manager that are written down, and played again. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { runTests, test } from '../harness/suite.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'onemem-recording-'));
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
+const program = fileURLToPath(new URL('./programs/recorded.js', import.meta.url));
+const path = join(folder, 'recording');
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function run(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, args, { env: { ...process.env, ...env }, timeout: 60_000 }, (error, stdout, stderr) =>
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
+    );
+  });
+}
+
+function replay(file: string, ...options: string[]): Promise<Ended> {
+  return run([command, 'replay', file, ...options]);
+}
+
+test('what a space did with all kinds of calls is played again, command by command, and so is a second space', async () => {
+  const { code, stderr } = await run([program, folder], { ONEMEM_RECORD: path });
+  assert.equal(code, 0, stderr);
+  for (const file of [path, `${path}.2`]) {
+    const played = await replay(file, '--json');
+    assert.equal(played.code, 0, played.stderr);
+    const { events, commands, kinds } = JSON.parse(played.stdout);
+    assert.ok(events > 50 && commands > 50, played.stdout);
+    for (const kind of ['fault', 'guard', 'launchBegin', 'watch', 'processorLost', 'grow', 'protect'])
+      assert.ok(kinds[kind] > 0, kind);
+  }
+});
+
+test('a recording that was changed is told by its line', async () => {
+  const lines = readFileSync(path, 'utf8').split('\n');
+  const at = lines.findIndex((line) => line.startsWith('[">","map"'));
+  const changed = join(folder, 'changed');
+  writeFileSync(
+    changed,
+    lines
+      .with(
+        at,
+        lines[at].replace(/\d+/, (page) => `${Number(page) + 1}`),
+      )
+      .join('\n'),
+  );
+  const { code, stderr } = await replay(changed);
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    new RegExp(
+      `^onemem: .*changed, line ${at + 1}: entry ${at - 1}, while \\[.* was handled: the core commands \\["map"`,
+    ),
+  );
+});
+
+test('a recording that was cut off, as by a kill, is played as far as it goes', async () => {
+  const text = readFileSync(path, 'utf8');
+  const cut = join(folder, 'cut');
+  for (const end of [text.length / 3, text.length / 2]) {
+    const event = text.indexOf('\n["!"', end);
+    writeFileSync(cut, text.slice(0, event + 4));
+    const { code, stdout, stderr } = await replay(cut);
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^\d+ events .* the same as recorded$/m);
+  }
+});
+
+test('what is no recording is refused, and so is a folder that is not there', async () => {
+  const { code, stderr } = await replay(program);
+  assert.equal(code, 1);
+  assert.match(stderr, /recorded\.js is no recording; make one by ONEMEM_RECORD=/);
+  const open = await run([program, folder], { ONEMEM_RECORD: join(folder, 'none', 'x') });
+  assert.match(open.stderr, /ENOENT.*none\/x/);
+  assert.notEqual(open.code, 0);
+});
+
+await runTests();
