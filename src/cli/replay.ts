@@ -12,9 +12,10 @@ export const REPLAY_SUMMARY = 'play a recorded run of the memory manager again, 
 
 export const REPLAY_HELP = `onemem replay FILE [--events] [--json]: ${REPLAY_SUMMARY}
 
-A program that runs with ONEMEM_RECORD=FILE writes down all that its first space's manager was told (faults, requests, answers) and
-every command that it gave; a second space goes to FILE.2, and so on. No content of arrays is in it, only page numbers and names
-of arrays and devices. The replay tells a fresh manager the same, without a device and without page faults: it must command the same.
+A program that runs with ONEMEM_RECORD=FILE writes down all that its first space's manager was told (faults, requests, answers)
+and every command that it gave; a second space goes to FILE.2, and so on. No content of arrays is in it, only page numbers and
+names of arrays and devices. The replay tells a fresh manager the same, without a device and without page faults: it must
+command the same.
 
   --events     print each entry: ! an event, > a command and its answer, = an answer to an event
   --json       what was played as JSON, for programs

@@ -44,6 +44,16 @@ const CALLS: readonly (readonly [call: string, ...errors: string[]])[] = [
   ['pidfdOpen', 'EMFILE'],
   ['pidfdSendSignal', 'EPERM'],
 ];
+/** These are made when a space opens or a device starts, and not again under load. */
+const ONLY_OPENING = new Set([
+  'UFFDIO_REGISTER',
+  'UFFDIO_API',
+  'userfaultfd',
+  'memfdCreate',
+  'ftruncate',
+  'socketpair',
+  'pidfdOpen',
+]);
 /** The same from outside: these are made often enough that one of them is hit in any run. */
 const OUTSIDE: readonly (readonly [call: string, error: string])[] = [
   ['ioctl', 'ENOMEM'],
@@ -140,8 +150,9 @@ for (const [place, [call, ...errors]] of CALLS.entries()) {
   if (named.length > 0 && !named.includes(call)) continue;
   for (const [which, error] of errors.entries()) {
     for (const [index, when] of WHENS.entries()) {
-      const chosen = index === (place + which) % WHENS.length || (index === 1 && which === 0);
-      // A call that is made a few times has no tenth use to fail; its first says all.
+      const chosen = ONLY_OPENING.has(call)
+        ? when === 'opening'
+        : index === (place + which) % WHENS.length || index === 1;
       if (all || named.length > 0 || (chosen && which === 0)) cases.push({ call, error, when, by: 'injection' });
     }
   }
