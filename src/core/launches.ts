@@ -14,7 +14,7 @@ import {
   unprotectAll,
 } from './state.js';
 import { Access, type DenyReason, PAGES_PER_BLOCK, type ProcessorId } from './types.js';
-import { noteUse } from './usage.js';
+import { noteArguments, noteUse } from './usage.js';
 import type { Block, TaskKind } from './va-block.js';
 import type { Range } from './va-space.js';
 
@@ -207,6 +207,7 @@ export class Launches {
         owner.intents.push({ launch: launch.id, first, end: first + count, write: use !== 'in' });
       }
       noteUse(this.state, launch.processor, launch.arguments);
+      noteArguments(this.state, owner, launch.arguments);
       if (!owner.description.faults) launch.blocks = blocksOf(launch.arguments);
     }
     while (launch.failure === null && launch.blocks.length > 0) {

@@ -152,6 +152,38 @@ describe('MemoryManager', () => {
     expect(manager.addProcessor({ ...faulting, units: 3, budgetPages: 4 * BLOCK })).toBe(2);
   });
 
+  describe('a node that is full', () => {
+    /** Launches that each read the whole table and one block of data, which is larger than the node; returns what they evict. */
+    const evictedBy = (table: number, blocks: number): Set<number> => {
+      startWith(({ allowed, result }) => result.set(allowed), {}, { budgetPages: 6 * BLOCK });
+      const first = allocate(table * BLOCK);
+      const data = allocate(16 * BLOCK);
+      const evicted = new Set<number>();
+      for (let block = 0; block < 16; block++) {
+        const part = { first: data + block * BLOCK, count: BLOCK, use: 'in' as const };
+        manager.launchBegin(block, 1, [{ first, count: blocks * BLOCK, use: 'in' }, part]);
+        const faults = block === 0 ? Array.from({ length: blocks }, (_, index) => first + index * BLOCK) : [];
+        for (const page of [...faults, part.first]) manager.fault(1, page, false, 0);
+        manager.launchEnd(block);
+        for (const line of event(() => undefined)) {
+          const [, at] = /^dev release (\d+)/.exec(line) ?? [];
+          if (at !== undefined) evicted.add(Math.floor(Number(at) / BLOCK));
+        }
+      }
+      return evicted;
+    };
+
+    it('keeps what every launch has as an argument, though it faults no more', () => {
+      const evicted = evictedBy(2, 2);
+      expect(evicted.size).toBeGreaterThan(8);
+      expect(evicted.has(0) || evicted.has(1)).toBe(false);
+    });
+
+    it('lets go of an argument that would take most of it', () => {
+      expect(evictedBy(4, 4).has(0)).toBe(true);
+    });
+  });
+
   describe('a fault', () => {
     it('on a page that nobody has touched gives a page of zeros, and the next group with the tree', () => {
       allocate(100);

@@ -3,7 +3,7 @@
  * blocks are young when somebody faulted on them, or launched a kernel over them, since that was last asked.
  */
 import { createMask, next, nextAbsent, WORDS } from './mask.js';
-import type { State } from './state.js';
+import type { Processor, State } from './state.js';
 import { PAGES_PER_BLOCK, type ProcessorId } from './types.js';
 import type { Range } from './va-space.js';
 
@@ -55,6 +55,28 @@ export function noteUse(
     const begin = from - (from % PAGES_PER_BLOCK);
     const end = Math.ceil((from + count) / PAGES_PER_BLOCK) * PAGES_PER_BLOCK;
     change(range, begin, end, (users) => users | (1 << processor));
+  }
+}
+
+/**
+ * An argument that is wholly on the node, and takes no more than half of it, is used as a whole by the launch that begins, though no fault
+ * tells so: without this a table that every launch reads would age as if nobody did. Of larger arguments, or those of which only a part
+ * is there, faults tell which part is needed.
+ */
+export function noteArguments(
+  state: State,
+  processor: Processor,
+  args: readonly { readonly first: number; readonly count: number }[],
+): void {
+  for (const { first, count } of args) {
+    if (count === 0 || count > processor.budgetPages / 2) continue;
+    const begin = Math.floor(first / PAGES_PER_BLOCK);
+    const end = Math.ceil((first + count) / PAGES_PER_BLOCK);
+    const isThere = (index: number): boolean =>
+      (state.va.blocks.get(index)?.residences[processor.id]?.backedCount ?? 0) > 0;
+    let index = begin;
+    while (index < end && isThere(index)) index++;
+    if (index === end) for (index = begin; index < end; index++) processor.eviction.used(index);
   }
 }
 
