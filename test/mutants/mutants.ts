@@ -252,6 +252,36 @@ export const mutants: readonly Mutant[] = [
     why: 'The death of one device takes those along that were to reach its pages in place.',
   },
   {
+    name: 'call lost what was on its way to a device that died',
+    file: 'src/core/service.js',
+    find: "reason = 'DEVICE_LOST';",
+    replace: "reason = 'LOST';",
+    why: 'A program is told to overwrite an array of which nothing is lost.',
+  },
+  {
+    name: 'know nothing of what a clone has lost with its source',
+    file: 'src/core/absence.js',
+    find: `for (let at = page; at !== -1; at = sourceOf(state, at)) {
+        const block`,
+    replace: `for (let at = page; at === page; at = -1) {
+        const block`,
+    why: 'residency() calls a page there that ends the process which touches it.',
+  },
+  {
+    name: 'fill a page of a clone from where it had been',
+    file: 'src/pager/clones.js',
+    find: 'const same = runFrom(range, page, run, source) === run;',
+    replace: 'const same = true;',
+    why: 'A clone reads what was written to its source afterwards.',
+  },
+  {
+    name: 'forget which memory a device finds at addresses that are used again',
+    file: 'src/core/va-space.js',
+    find: 'this.blocks.set(each, createBlockAfter(left, range));',
+    replace: 'this.blocks.delete(each);',
+    why: 'A device reads and writes host memory that belongs to nobody, and its own is filled for nothing.',
+  },
+  {
     name: 'say nothing of lost pages to who asks for them',
     file: 'src/core/service.js',
     find: 'reason ??= loss(block, task);',

@@ -41,6 +41,7 @@ export class Audit {
         if (device.dead) continue;
         this.rights[id] = device;
         this.checkTables(device, id);
+        this.checkRemote(device, id);
       } else if (device instanceof WatchedDevice && manager.state.processors[id]?.state !== 'dead') {
         this.rights[id] = this.checkSimulated(device, id);
       }
@@ -130,6 +131,28 @@ export class Audit {
         world.check(base + page, this.initial(block, page), 'the first touch');
       }
     }
+  }
+
+  /** A page of a clone that comes from a lost one is lost, and known to be, without a look at it. */
+  inheritedLosses(): void {
+    const { world } = this;
+    if (world.everLost.size === 0) return;
+    const { pages } = world.manager;
+    for (const { range, source } of world.memories) {
+      if (source === null) continue;
+      for (let page = range.first; page < range.first + range.pages; page++) {
+        let at = page;
+        while (at !== -1 && !this.isLost(at) && this.isNowhere(at))
+          at = pages.isInherited(at) ? world.sourceOf(at) : -1;
+        if (at === -1 || !this.isLost(at) || pages.lossOf(page) !== null) continue;
+        throw new Error(`page ${page} of a clone comes from page ${at}, which is lost, and is not reported so`);
+      }
+    }
+  }
+
+  private isNowhere(page: number): boolean {
+    const block = this.world.manager.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
+    return block?.residences.every((each) => each === undefined || !has(each.resident, page % PAGES_PER_BLOCK)) ?? true;
   }
 
   isLost(page: number): boolean {
@@ -231,6 +254,18 @@ export class Audit {
           'writable',
         );
       }
+    }
+  }
+
+  /** Which memory the device finds at the addresses of each block. */
+  private checkRemote(device: ModelDevice, id: number): void {
+    const { blocks } = this.world.manager.state.va;
+    for (let index = 0; index < PAGES / PAGES_PER_BLOCK; index++) {
+      const believed = (((blocks.get(index)?.remote ?? 0) >>> id) & 1) === 1;
+      if (believed === device.remote.has(index) || device.remaps.some(({ block }) => block === index)) continue;
+      throw new Error(
+        `${device.description.name} reaches block ${index} ${believed ? 'not ' : ''}in place, the core believes the opposite`,
+      );
     }
   }
 

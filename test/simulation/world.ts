@@ -34,6 +34,7 @@ import {
   type Thread,
   type Weather,
 } from './model-device.js';
+import { Plots } from './plots.js';
 import { Random } from './random.js';
 import { Reasons } from './reasons.js';
 import { Sources } from './sources.js';
@@ -155,6 +156,7 @@ export class World implements Surroundings {
   private readonly lossy: boolean;
   readonly sources: Sources;
   private readonly reasons: Reasons;
+  private readonly plots: Plots;
   /** Some pages of files and providers are not given, for good or for a while. */
   private readonly spoils: boolean;
   /** Clones of clones, which are emptied, moved and given back: many of them. */
@@ -201,10 +203,11 @@ export class World implements Surroundings {
     this.sources.changes = calm ? 0 : random.pick([0, 0, 0.01]);
     this.mayFailCopies = this.weather.copyFailure + this.weather.noMemory + this.sources.failure > 0;
     // Drawn elsewhere, so that all other schedules stay as they were.
-    this.breeds = this.whims.chance(0.25);
+    this.plots = new Plots(this, seed);
+    this.breeds = this.whims.chance(0.25) || this.plots.clones;
     this.spoils = this.whims.chance(this.breeds ? 0.6 : 0.25);
     this.perils = this.whims.chance(0.1);
-    this.lossy = random.chance(0.5) || this.perils;
+    this.lossy = random.chance(0.5) || this.perils || this.plots.orphans;
     this.tight = random.chance(0.25);
     this.heavy = random.chance(0.4);
     // Some schedules are about devices that walk through long ranges: what is brought ahead of them is to be seen.
@@ -260,8 +263,9 @@ export class World implements Surroundings {
       memorySurvives: true,
     });
     for (let id = 0; id < 2; id++) this.host.threads.push(newThread(id, this.host));
-    this.addDevice(random.chance(0.5) || this.perils);
-    if (random.chance(0.7) || this.perils) this.addDevice(random.chance(0.5) || this.perils);
+    const process = this.perils || this.plots.orphans || this.plots.returns;
+    this.addDevice(random.chance(0.5) || process);
+    if (random.chance(0.7) || process) this.addDevice(random.chance(0.5) || process);
   }
 
   trace(text: () => string): void {
@@ -270,7 +274,7 @@ export class World implements Surroundings {
 
   /** Runs the whole schedule; throws at the first thing that is wrong. */
   run(): void {
-    const steps = this.walks ? 400 : this.random.between(40, 120);
+    const steps = this.walks || this.plots.returns ? 400 : this.random.between(40, 120);
     while (this.step < steps) this.event();
     this.settle();
     this.audit.contents();
@@ -375,8 +379,42 @@ export class World implements Surroundings {
     {
       name: 'kill more',
       weight: 0.6,
-      can: () => this.perils && !this.closing && this.anyDevice() !== -1,
+      can: () => (this.perils || this.plots.orphans) && !this.closing && this.anyDevice() !== -1,
       act: () => this.kill(this.anyDevice()),
+    },
+    {
+      name: 'weave',
+      weight: 6,
+      can: () => this.plots.weaves && !this.closing && this.plots.line() !== null,
+      act: () =>
+        this.plots.weave(
+          (_memory, first, count) => this.bring(first, count, HOST, Access.Read),
+          (memory, first, count) => this.holdPages({ memory, first, count, access: Access.Write, device: this.host }),
+        ),
+    },
+    {
+      name: 'launch more',
+      weight: 8,
+      can: () => this.plots.returns && !this.closing && this.idleDevice() !== -1,
+      act: () => this.launch(),
+    },
+    {
+      name: 'give back',
+      weight: 3,
+      can: () => this.plots.returns && !this.closing && this.plots.idle() !== null,
+      act: () => this.giveBack(this.plots.idle() as Memory),
+    },
+    {
+      name: 'take to a device',
+      weight: 4,
+      can: () => this.plots.orphans && !this.closing && this.memories.length > 0 && this.anyDevice() !== -1,
+      act: () => this.take(),
+    },
+    {
+      name: 'add another device',
+      weight: 2,
+      can: () => this.plots.orphans && !this.closing && this.deviceCount() < 2,
+      act: () => this.addDevice(true),
     },
   ];
 
@@ -416,7 +454,10 @@ export class World implements Surroundings {
     this.audit.invalidations();
     this.endInvalidations();
     this.audit.lost();
-    if (this.step % 16 === 0) this.audit.contents();
+    if (this.step % 16 === 0) {
+      this.audit.contents();
+      this.audit.inheritedLosses();
+    }
     if (this.drainedAny && this.leaving.size === 0) this.mayBeLost.clear();
     this.drainedAny = false;
   }
@@ -489,12 +530,12 @@ export class World implements Surroundings {
     for (const memory of this.memories) {
       if (memory.pinned !== null) this.unpinMemory(memory);
       if (memory.frees > 0) continue;
-      this.perform('free all', () => this.freePages(memory, memory.range.first, memory.range.pages));
+      this.perform('free all', () => this.giveBack(memory));
     }
     this.settle();
     for (const memory of [...this.memories]) {
       if (memory.range.freedPages < memory.range.pages) {
-        this.perform('free the rest', () => this.freePages(memory, memory.range.first, memory.range.pages));
+        this.perform('free the rest', () => this.giveBack(memory));
       }
     }
     this.settle();
@@ -687,7 +728,7 @@ export class World implements Surroundings {
 
   private allocate(): void {
     const { random } = this;
-    const sizes = this.breeds ? [1, 7, 40, 100] : null;
+    const sizes = this.plots.returns ? [300, 512, 700] : this.breeds ? [1, 7, 40, 100] : null;
     let pages = this.walks
       ? 2048
       : random.pick(sizes ?? (this.heavy ? [300, 512, 700, 1024, 1024, 1536, 1536] : [1, 7, 40, 300, 512, 700]));
@@ -709,6 +750,7 @@ export class World implements Surroundings {
     }
     this.begin(range, writable);
     this.memories.push(newMemory(range, null));
+    if (this.plots.returns) this.manager.advise(range, 0, pages, { accessedBy: this.living() });
   }
 
   /** Forgets what was known of these addresses. */
@@ -755,8 +797,12 @@ export class World implements Surroundings {
   private free(): void {
     const memory = this.random.pick(this.memories);
     if (memory.exclusive || memory.pinned !== null) return;
-    if (this.random.chance(0.4)) this.freePages(memory, memory.range.first, memory.range.pages);
+    if (this.random.chance(0.4)) this.giveBack(memory);
     else this.freePages(memory, ...this.pages(memory));
+  }
+
+  private giveBack(memory: Memory): void {
+    this.freePages(memory, memory.range.first, memory.range.pages);
   }
 
   private freePages(memory: Memory, first: number, count: number): void {
@@ -1035,6 +1081,19 @@ export class World implements Surroundings {
     const ids = [...this.devices.keys()].filter((id) => this.devices[id] !== undefined);
     const processor = this.random.pick(ids);
     const [first, count] = this.pages(memory);
+    const access = this.random.chance(this.heavy ? 0.7 : 0.3) ? Access.Write : Access.Read;
+    this.bring(first, count, processor, access);
+  }
+
+  /** Pages that a device has alone, and that were written there. */
+  private take(): void {
+    const memory = this.usable();
+    if (memory?.range.writable !== true) return;
+    const [first, count] = this.pages(memory);
+    this.bring(first, count, this.anyDevice(), Access.Write);
+  }
+
+  private bring(first: number, count: number, processor: ProcessorId, access: Access): void {
     const end = first + count;
     const lost = this.manager.pages.firstLost(first, end);
     const known = lost !== -1 && this.audit.isLost(lost);
@@ -1049,7 +1108,6 @@ export class World implements Surroundings {
       },
       this.devices[processor] instanceof SimulatedDevice,
     );
-    const access = this.random.chance(this.heavy ? 0.7 : 0.3) ? Access.Write : Access.Read;
     this.trace(() => `  request ${request}: prefetch ${first}+${count} to ${processor} with ${access}`);
     const exclusive = access === Access.Write && this.whims.chance(0.3);
     this.manager.acquire(request, processor, first, count, access, true, false, { exclusive });
@@ -1068,8 +1126,12 @@ export class World implements Surroundings {
       count = Math.min(count, 64, PAGES_PER_BLOCK - (first % PAGES_PER_BLOCK));
       first = Math.max(first, memory.range.first);
     }
+    this.holdPages({ memory, first, count, access, device });
+  }
+
+  private holdPages(hold: Hold): void {
+    const { memory, first, count, access, device } = hold;
     memory.users++;
-    const hold: Hold = { memory, first, count, access, device };
     const request = this.ask((_, failure) => {
       if (failure !== null) {
         memory.users--;

@@ -1,0 +1,73 @@
+/**
+ * Situations that steps drawn one by one seldom lead to. Some schedules are given one of these plots, whose steps come often there. A plot
+ * is drawn apart from everything else, so that all other schedules stay as they were.
+ */
+import { Random } from './random.js';
+import type { Memory, World } from './world.js';
+
+/** A clone, and a clone of it that has pages from where the first has them. */
+interface Line {
+  readonly clone: Memory;
+  readonly grandchild: Memory;
+}
+
+export class Plots {
+  /** A clone is written while its own clone is being filled with what both have from elsewhere. */
+  readonly weaves: boolean;
+  /** Devices die that have the only copy of what has been cloned. */
+  readonly orphans: boolean;
+  /** Arrays come and go at the same addresses, where devices reach host memory in place. */
+  readonly returns: boolean;
+  private readonly random: Random;
+
+  constructor(
+    private readonly world: World,
+    seed: number,
+  ) {
+    this.random = new Random(seed ^ 0x2545f491);
+    const plot = this.random.below(20);
+    this.weaves = plot < 2;
+    this.orphans = plot === 2 || plot === 3;
+    this.returns = plot === 4 || plot === 5;
+  }
+
+  /** Whether lines of clones are wanted, by whichever plot. */
+  get clones(): boolean {
+    return this.weaves || this.orphans;
+  }
+
+  line(): Line | null {
+    for (const grandchild of this.world.memories) {
+      const clone = grandchild.source;
+      if (clone?.source == null || !this.world.memories.includes(clone)) continue;
+      if (!clone.exclusive && !grandchild.exclusive && clone.frees + grandchild.frees === 0)
+        return { clone, grandchild };
+    }
+    return null;
+  }
+
+  /** An array that nobody uses and that nothing was cloned from: all of it can be given back. */
+  idle(): Memory | null {
+    const { memories } = this.world;
+    const idle = memories.find(
+      (memory) =>
+        !memory.exclusive &&
+        memory.users + memory.frees === 0 &&
+        memory.pinned === null &&
+        !memories.some(({ source }) => source === memory),
+    );
+    return idle ?? null;
+  }
+
+  /** Both at once, in either order: one asks for pages of the clone's clone, and another one writes the clone there. */
+  weave(read: (memory: Memory, first: number, count: number) => void, write: typeof read): void {
+    const { clone, grandchild } = this.line() as Line;
+    const most = Math.min(clone.range.pages, grandchild.range.pages);
+    const at = this.random.below(most);
+    const count = this.random.between(1, Math.min(8, most - at));
+    const reads = (): void => read(grandchild, grandchild.range.first + at, count);
+    const writes = (): void => write(clone, clone.range.first + at, count);
+    const order = this.random.chance(0.5) ? [reads, writes] : [writes, reads];
+    for (const act of order) act();
+  }
+}
