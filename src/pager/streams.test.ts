@@ -106,6 +106,15 @@ describe('streams', () => {
     expect(world.results).toHaveLength(3);
   });
 
+  it('fail who waits for a launch that was ended by its signal, as for any other failure', () => {
+    const world = new World();
+    world.launch(1, 1);
+    world.streams.enqueue({ kind: 'wait', other: 1, otherSequence: 1, failure: null, stream: 2, sequence: 1 });
+    world.begun[0].done(wireError('ABORTED', 'it was ended'));
+    expect(world.results).toEqual(['1.1 failed ABORTED', '2.1 failed ABORTED']);
+    expect(world.events[1].error?.code).toBe('CANCELLED');
+  });
+
   it('cancel one operation in its turn', () => {
     const world = new World();
     for (const sequence of [1, 2, 3]) world.launch(1, sequence);
