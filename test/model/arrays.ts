@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import type { ManagedArray, NumericArray } from '../../src/index.js';
 import { ELEMENT_TYPES } from './kernels.js';
-import { KNOWN } from './known.js';
 import { MAX_BYTES, Player } from './player.js';
 import { fillPlain, type ProviderData } from './provider.js';
 import { verifyAll } from './touches.js';
@@ -139,13 +138,14 @@ export async function free(player: Player): Promise<void> {
 }
 
 export async function freePart(player: Player): Promise<void> {
-  const tracked = player.pickArray((each) => each.pages > 4 && each.pins.every((pins) => pins === 0));
+  // What is lost of a shared array is given up by a reload, which is about all of it.
+  const tracked = player.pickArray(
+    ({ kind, pages, pins }) => kind !== 'shared' && pages > 4 && pins.every((each) => each === 0),
+  );
   if (tracked === null || tracked.clones.size > 0) return;
   const part = player.part(tracked.length);
   const [first, end] = tracked.wholePagesOf(part);
   const taken = tracked.gone.slice(first, end);
-  const others = tracked.gone.some((gone, page) => gone !== 'freed' && (page < first || page >= end));
-  if (KNOWN.freedByParts && !others) return;
   player.log(`${tracked.name}.free(${JSON.stringify(part)})`);
   const must = first >= end ? ['NO_WHOLE_PAGE'] : taken.every((each) => each === 'freed') ? ['USE_AFTER_FREE'] : [];
   const may = taken.includes('freed') ? ['USE_AFTER_FREE'] : [];
@@ -159,8 +159,11 @@ export async function freePart(player: Player): Promise<void> {
 export function release(player: Player, tracked: Tracked): void {
   player.arrays.splice(player.arrays.indexOf(tracked), 1);
   tracked.source?.clones.delete(tracked);
-  // A clone takes over what it does not have yet.
-  for (const clone of tracked.clones) clone.source = null;
+  // A clone takes over what it does not have yet; what was not the array's own, from where that had it.
+  for (const clone of tracked.clones) {
+    clone.source = tracked.source;
+    tracked.source?.clones.add(clone);
+  }
   if (player.random.chance(0.5)) tracked.array[Symbol.dispose]();
   else tracked.array.free();
   assert.ok(tracked.array.isFreed);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { NumericArray } from '../../src/index.js';
 import { ELEMENT_TYPES, KERNELS, runHere } from './kernels.js';
-import { codeOf, type Player, type TrackedDevice } from './player.js';
+import { codeOf, type Player, someDevice, type TrackedDevice } from './player.js';
 import { bytesOf, plainArray } from './tracked.js';
 
 /** How long a device that was killed may take to be known as dead. */
@@ -67,6 +67,31 @@ export async function kill(player: Player): Promise<void> {
   await player.death;
   // Launches and transfers that were under way have to end; only then is it known what was lost.
   await player.rest();
+}
+
+/** Starts a device again: mostly one that has died or was detached, at times one that lives, which that ends. */
+export async function restart(player: Player): Promise<void> {
+  const dead = player.devices.filter(({ alive }) => !alive);
+  const device = player.random.pick(dead.length > 0 && player.random.chance(0.8) ? dead : player.devices);
+  await Promise.all(player.visits);
+  player.log(`await ${device.name}.restart(), which ${device.alive ? 'lives' : 'does not live'}`);
+  if (device.alive && device.specification.lossy) {
+    player.lossyDeaths |= device.bit;
+    player.restarted |= device.bit;
+  }
+  device.alive = false;
+  player.death = device.device.restart();
+  await player.death;
+  await player.rest();
+  device.alive = true;
+}
+
+export async function addDevice(player: Player): Promise<void> {
+  const { devices, random } = player;
+  const specification = someDevice(random, `d${devices.length}`);
+  player.log(`await space.addDevice(${JSON.stringify(specification)})`);
+  const device = await player.space.addDevice(specification);
+  devices.push({ device, specification, name: device.name, bit: 1 << devices.length, alive: true });
 }
 
 async function dies({ device, name }: TrackedDevice): Promise<void> {

@@ -1,11 +1,14 @@
 /** The kernels of the soak: the same function runs on the device and, for comparison, on a plain array. */
 import {
+  type AddressView,
   type ElementType,
   type Kernel,
   type KernelRange,
   kernel,
   type NumericArray,
   parseParameter,
+  u64,
+  type WordType,
 } from '../../src/index.js';
 
 /** What the values of these kernels come down to, whatever the element type: the code is the same for numbers and big integers. */
@@ -35,6 +38,8 @@ export interface TypeKernels {
   readonly fill: Kernel;
   /** y[i] += x[i] */
   readonly accumulate: Kernel;
+  /** The word at an address is made more by so much. */
+  readonly addAt: Kernel;
   /** Throws before it writes anything. */
   readonly fail: Kernel;
 }
@@ -56,6 +61,7 @@ function kernelsOf(type: ElementType): TypeKernels {
       const { x, y } = values as unknown as { x: Numbers; y: Numbers };
       for (let i = begin; i < end; i++) y[i] += x[i];
     }),
+    addAt: kernel({ x: inout, by, address: u64 }, { module: new URL(import.meta.url), export: 'addToWord' }),
     fail: kernel({ x: inout }, () => {
       throw new RangeError('on purpose');
     }),
@@ -69,6 +75,29 @@ export const KERNELS = Object.fromEntries(ELEMENT_TYPES.map((type) => [type, ker
 
 export function addTo({ x, by }: { x: Numbers; by: number }, { begin, end }: KernelRange): void {
   for (let i = begin; i < end; i++) x[i] += by;
+}
+
+const WORDS: Readonly<Record<string, WordType>> = {
+  Int8Array: 'i8',
+  Uint8Array: 'u8',
+  Uint8ClampedArray: 'u8',
+  Int16Array: 'i16',
+  Uint16Array: 'u16',
+  Int32Array: 'i32',
+  Uint32Array: 'u32',
+  BigInt64Array: 'i64',
+  BigUint64Array: 'u64',
+  Float32Array: 'f32',
+  Float64Array: 'f64',
+};
+
+export function addToWord(
+  { x, by, address }: { x: NumericArray; by: number; address: bigint },
+  _range: KernelRange,
+  memory: AddressView,
+): void {
+  const type = WORDS[x.constructor.name] as 'f64';
+  memory.store(type, address, memory.load(type, address) + by);
 }
 
 /** Does what a launch does, on plain arrays of this thread. */

@@ -1,11 +1,10 @@
 /** What is said of pages: rights, pins, advice, that their content is forgotten, that somebody watches them. */
 import type { Advice, Pin, Rights } from '../../src/index.js';
-import { KNOWN } from './known.js';
 import type { Player } from './player.js';
 import { CURABLE, type Part, type Tracked } from './tracked.js';
 
 export async function protect(player: Player): Promise<void> {
-  const tracked = player.pickArray((each) => !each.gone.includes('freed'));
+  const tracked = player.pickArray(() => true);
   if (tracked === null) return;
   const part = pagesPart(player, tracked);
   const lowered = tracked.rights.some((each) => each !== 'readwrite');
@@ -13,12 +12,9 @@ export async function protect(player: Player): Promise<void> {
     lowered ? (['none', 'read', 'readwrite', 'readwrite', 'readwrite'] as const) : (['none', 'read'] as const),
   );
   player.log(`await ${tracked.name}.protect('${rights}', ${JSON.stringify(part)})`);
-  const must =
-    rights === 'readwrite' && !tracked.writable
-      ? ['ACCESS_DENIED']
-      : rights === 'none' && tracked.kind === 'shared'
-        ? ['SHARED_NO_ACCESS']
-        : [];
+  const must = tracked.freedIn(part);
+  if (rights === 'readwrite' && !tracked.writable) must.push('ACCESS_DENIED');
+  if (rights === 'none' && tracked.kind === 'shared') must.push('SHARED_NO_ACCESS');
   const good = await player.judge(tracked.array.protect(rights, part), must, [], `protect('${rights}')`);
   const [first, end] = tracked.pagesOf(part);
   const most = tracked.writable ? rights : rights === 'readwrite' ? 'read' : rights;
@@ -26,7 +22,7 @@ export async function protect(player: Player): Promise<void> {
 }
 
 export async function discard(player: Player): Promise<void> {
-  const tracked = player.pickArray((each) => !(KNOWN.freedByParts && each.gone.includes('freed')));
+  const tracked = player.pickArray(() => true);
   if (tracked === null) return;
   const part = player.part(tracked.length);
   const [first, end] = tracked.wholePagesOf(part);
@@ -105,10 +101,11 @@ export async function advise(player: Player): Promise<void> {
   ];
   const advice = random.pick(choices);
   const inPlace = advice.accessedBy !== undefined && advice.accessedBy !== null;
-  if (inPlace) tracked.advisedInPlace = true;
   const shown = JSON.stringify(advice, (_, value) => (value instanceof Object && 'pid' in value ? value.name : value));
   player.log(`${tracked.name}.advise(${shown}, ${JSON.stringify(part)})`);
-  tracked.array.advise(advice, part);
+  const call = async (): Promise<unknown> => tracked.array.advise(advice, part);
+  const good = await player.judge(call(), tracked.isFreed ? ['USE_AFTER_FREE'] : [], [], `advise() of ${tracked.name}`);
+  if (good && inPlace) tracked.advisedInPlace = true;
 }
 
 export async function watch(player: Player): Promise<void> {
@@ -118,9 +115,11 @@ export async function watch(player: Player): Promise<void> {
     notifier.close();
     return;
   }
-  const tracked = player.pickArray((each) => !each.gone.includes('freed'));
+  const tracked = player.pickArray(() => true);
   if (tracked === null) return;
   player.log(`await ${tracked.name}.watch()`);
   const onInvalidate = player.random.chance(0.5) ? { onInvalidate: () => undefined } : {};
-  player.notifiers.push({ tracked, notifier: await tracked.array.watch(onInvalidate) });
+  const call = tracked.array.watch(onInvalidate).then((notifier) => void player.notifiers.push({ tracked, notifier }));
+  const must = tracked.isFreed ? ['USE_AFTER_FREE'] : [];
+  await player.judge(call, must, tracked.freedIn(tracked.whole), `watch() of ${tracked.name}`);
 }

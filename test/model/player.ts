@@ -4,7 +4,7 @@
  * before, by name; what a device that dies may take along is known, too.
  */
 import assert from 'node:assert/strict';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
@@ -19,7 +19,7 @@ import {
   type Pin,
 } from '../../src/index.js';
 import type { Random } from '../simulation/random.js';
-import { CURABLE, type Part, type Tracked } from './tracked.js';
+import { bytesOf, CURABLE, type Part, plainArray, type Tracked } from './tracked.js';
 
 export const MIB = 2 ** 20;
 export const MAX_ARRAYS = 10;
@@ -37,8 +37,16 @@ export interface TrackedDevice {
   alive: boolean;
 }
 
+export function someDevice(random: Random, name: string): BuiltInDeviceSpecification {
+  const kind = random.pick(['process', 'process', 'process', 'simulated'] as const);
+  const units = kind === 'process' ? random.between(1, 2) : 1;
+  const memory = kind === 'process' ? random.between(units + 2, 8) * 2 * MIB : random.between(4, 8) * 2 * MIB;
+  const inject = random.chance(0.1) ? { inject: { refuseLargerThanPages: 1 << random.between(0, 6) } } : {};
+  return { kind, units, memory, name, lossy: kind === 'simulated' || random.chance(0.5), ...inject };
+}
+
 export interface PlayOptions {
-  /** Devices of this space are neither killed nor detached. */
+  /** The devices of this space stay as they are: none is killed, detached, started again or added. */
   readonly lasting?: boolean;
 }
 
@@ -49,6 +57,8 @@ export class Player {
   readonly devices: TrackedDevice[];
   /** Devices that have died with their memory, by their bits, since it was last looked up what was lost. */
   lossyDeaths = 0;
+  /** Those of them that have been started again since, with what their streams still had to do. */
+  restarted = 0;
   readonly visits = new Set<Promise<void>>();
   /** Threads that have done their work and stay, to be ended before or after the space. */
   readonly staying: Worker[] = [];
@@ -85,20 +95,7 @@ export class Player {
   ): Promise<Player> {
     const specifications: BuiltInDeviceSpecification[] = [];
     const count = options.lasting === true ? 2 : random.between(0, 3);
-    for (let index = 0; index < count; index++) {
-      const kind = random.pick(['process', 'process', 'process', 'simulated'] as const);
-      const units = kind === 'process' ? random.between(1, 2) : 1;
-      const memory = kind === 'process' ? random.between(units + 2, 8) * 2 * MIB : random.between(4, 8) * 2 * MIB;
-      const inject = random.chance(0.1) ? { inject: { refuseLargerThanPages: 1 << random.between(0, 6) } } : {};
-      specifications.push({
-        kind,
-        units,
-        memory,
-        name: `d${index}`,
-        lossy: kind === 'simulated' || random.chance(0.5),
-        ...inject,
-      });
-    }
+    for (let index = 0; index < count; index++) specifications.push(someDevice(random, `d${index}`));
     const spaceOptions = {
       devices: specifications,
       hostMemory: `${random.pick([132, 160, 256])}MiB`,
@@ -114,10 +111,11 @@ export class Player {
     await Promise.all([...this.arrays.map(({ busy }) => busy), ...this.visits]);
     if (this.failure !== null) throw this.failure;
     await this.death;
+    for (const tracked of this.arrays) tracked.checkLosses();
     if (this.lossyDeaths === 0) return;
     for (const tracked of this.arrays) this.noteLosses(tracked);
-    const deaths = this.lossyDeaths;
-    this.lossyDeaths = 0;
+    const deaths = this.lossyDeaths & ~this.restarted;
+    this.lossyDeaths = this.restarted = 0;
     for (const { onlyOn } of this.arrays) for (let page = 0; page < onlyOn.length; page++) onlyOn[page] &= ~deaths;
   }
 
@@ -177,6 +175,8 @@ export class Player {
     }
     const code = codeOf(error);
     const allowed = [...needed, ...(typeof may === 'function' ? may() : may)];
+    // What is in memory of a file that became shorter nobody knows.
+    if (this.arrays.some(({ gone }) => gone.includes('cut'))) allowed.push('FILE_CHANGED');
     if (!allowed.includes(code)) {
       throw new Error(`${what} failed: ${code}; allowed are ${allowed.join(', ') || 'none'}`, { cause: error });
     }
@@ -198,13 +198,15 @@ export class Player {
     const { array, plain } = tracked;
     const [first, end] = tracked.pagesOf(part);
     for (let page = first; page < end; page++) {
-      if (tracked.gone[page] !== null || tracked.rights[page] === 'none') continue;
+      const gone = tracked.gone[page];
+      if ((gone !== null && gone !== 'cut') || tracked.rights[page] === 'none') continue;
       const whole = tracked.elementsOf(page, page + 1);
       const begin = Math.max(whole.begin, part.begin);
       const last = Math.min(whole.end, part.end);
-      const { data } = array;
+      const data = gone === null ? array.data.subarray(begin, last) : await this.ask(tracked, { begin, end: last });
+      if (data === null) continue;
       for (let i = begin; i < last; i++) {
-        const found = data[i];
+        const found: number | bigint = data[i - begin];
         if (found !== plain[i] && candidates.every((each) => each[i] !== found)) {
           const wanted = [plain[i], ...candidates.map((each) => each[i])].join(', ');
           assert.fail(`${what} left ${found} in ${tracked.name}[${i}] (page ${page}); possible are ${wanted}`);
@@ -214,9 +216,23 @@ export class Player {
     }
   }
 
+  /** Elements that may be in memory or not, by a call that may fail; null: they are not. */
+  private async ask(tracked: Tracked, part: Part): Promise<NumericArray | null> {
+    const found = plainArray(tracked.array.type, part.end - part.begin);
+    const fd = openSync(this.newFile(new Uint8Array(0)), 'w+');
+    try {
+      const call = tracked.array.writeTo(fd, part);
+      if (!(await this.judge(call, [], [], `writeTo() of ${tracked.name}`))) return null;
+      readSync(fd, bytesOf(found), 0, found.byteLength, 0);
+      return found;
+    } finally {
+      closeSync(fd);
+    }
+  }
+
   /** Pages that the manager calls lost must have been where they could be lost. */
-  noteLosses(tracked: Tracked): void {
-    for (const { begin, end, state } of tracked.array.residency().runs) {
+  noteLosses(tracked: Tracked, runs = tracked.isFreed ? [] : tracked.array.residency().runs): void {
+    for (const { begin, end, state } of runs) {
       if (state !== 'lost') continue;
       const [first, last] = tracked.pagesOf({ begin, end });
       for (let page = first; page < last; page++) tracked.lose(page, (tracked.onlyOn[page] & this.lossyDeaths) !== 0);
@@ -249,12 +265,13 @@ export class Player {
   /** Pages of a part that could not be had and can be now were emptied, on the way to being overwritten. */
   refreshGone(tracked: Tracked, part: Part): void {
     const [first, end] = tracked.pagesOf(part);
-    if (tracked.gone.slice(first, end).every((each) => each === null)) return;
+    if (tracked.isFreed || tracked.gone.slice(first, end).every((each) => each === null)) return;
     for (const run of tracked.array.residency().runs) {
       if (run.state !== 'zero' && run.state !== 'resident') continue;
       const [from, to] = tracked.pagesOf(run);
       for (let page = Math.max(first, from); page < Math.min(end, to); page++) {
-        if (tracked.gone[page] === null) continue;
+        // What was in memory all the time has not been emptied.
+        if (tracked.gone[page] === null || (tracked.gone[page] === 'cut' && run.state === 'resident')) continue;
         tracked.gone[page] = null;
         const { begin, end: last } = tracked.elementsOf(page, page + 1);
         tracked.plain.fill(this.item(tracked, 0) as never, begin, last);

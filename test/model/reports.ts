@@ -1,5 +1,6 @@
 /** What the manager says of arrays, and what it refuses. */
 import assert from 'node:assert/strict';
+import { KERNELS } from './kernels.js';
 import { codeOf, MIB, type Player } from './player.js';
 import { isLost, type Tracked } from './tracked.js';
 
@@ -13,9 +14,15 @@ export async function report(player: Player): Promise<void> {
 /** What the manager says of an array's pages is what the model knows of them. */
 export function checkReport(player: Player, tracked: Tracked): void {
   player.log(`${tracked.name}.residency(), dirty(), young(), attributes()`);
-  player.noteLosses(tracked);
   const { array } = tracked;
+  if (tracked.isFreed) {
+    for (const ask of [() => array.residency(), () => array.dirty(), () => array.young(), () => array.attributes()])
+      assert.throws(ask, (error) => codeOf(error) === 'USE_AFTER_FREE');
+    return;
+  }
   const { runs } = array.residency();
+  // What was freed some time ago may be given to its clones just now, or be lost to them.
+  player.noteLosses(tracked, runs);
   let at = 0;
   for (const { begin, end, state, rights, pinned } of runs) {
     assert.equal(begin, at, `residency() of ${tracked.name} leaves out elements`);
@@ -50,5 +57,16 @@ export async function refused(player: Player): Promise<void> {
   assert.throws(
     () => player.space.fileArray(Float64Array, '/proc/self/exe', { byteOffset: 2 ** 40 }),
     (error) => error instanceof RangeError,
+  );
+  const device = player.pickDevice();
+  const tracked = player.pickArray(({ writable, isFreed }) => writable && !isFreed);
+  if (device === null || tracked === null) return;
+  const { array } = tracked;
+  player.log(`a launch for ${tracked.name} and a part of it that overlap`);
+  const { begin, end } = player.part(tracked.length);
+  const overlapping = { x: array, y: array.range(begin, end) } as never;
+  await assert.rejects(
+    async () => device.device.run(KERNELS[array.type].accumulate, overlapping, { size: end - begin }),
+    (error) => codeOf(error) === 'OVERLAPPING_ARGUMENTS',
   );
 }

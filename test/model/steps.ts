@@ -4,21 +4,25 @@ import { rmSync } from 'node:fs';
 import type { Worker } from 'node:worker_threads';
 import type { Random } from '../simulation/random.js';
 import { allocate, allocateFromFile, allocateProvided, clone, free, freePart, release, resize } from './arrays.js';
-import { detach, failingLaunch, kill, launchOnPlainArrays, workInVain } from './devices.js';
-import { checkFile, flush, reload } from './files.js';
+import { addDevice, detach, failingLaunch, kill, launchOnPlainArrays, restart, workInVain } from './devices.js';
+import { checkFile, cut, flush, reload, saveAsNumPy } from './files.js';
 import { advise, discard, pin, protect, unpin, unpinAll, watch } from './pages.js';
 import { MAX_ARRAYS, type Player } from './player.js';
 import { checkReport, refused, report } from './reports.js';
 import { playStreams } from './streams.js';
 import { visit } from './threads.js';
-import { read, verifyAll, write } from './touches.js';
-import { readFrom, writeTo } from './transfers.js';
+import { byAddress, read, verifyAll, write } from './touches.js';
+import { hold, readFrom, streamOut, writeTo } from './transfers.js';
+
+const MAX_DEVICES = 5;
 
 /** Does one thing. */
 export async function step(player: Player, random: Random = player.random): Promise<void> {
   if (player.failure !== null) throw player.failure;
   player.random = random;
-  const mortal = player.options.lasting !== true && player.devices.some(({ alive }) => alive);
+  const changes = player.options.lasting !== true;
+  const mortal = changes && player.devices.some(({ alive }) => alive);
+  const restarts = !changes || player.devices.length === 0 ? 0 : player.devices.every(({ alive }) => alive) ? 0.2 : 2;
   const many = player.arrays.length;
   const kinds: readonly [number, () => Promise<void>][] = [
     [many < MAX_ARRAYS ? 10 : 0, () => allocate(player)],
@@ -46,6 +50,13 @@ export async function step(player: Player, random: Random = player.random): Prom
     [1.5, () => visit(player)],
     [1, () => refused(player)],
     [3, () => report(player)],
+    [2, () => streamOut(player)],
+    [2, () => hold(player)],
+    [1.5, () => byAddress(player)],
+    [1.5, () => saveAsNumPy(player)],
+    [1.5, () => cut(player)],
+    [restarts, () => restart(player)],
+    [changes && player.devices.length < MAX_DEVICES ? 0.4 : 0, () => addDevice(player)],
     [mortal ? 0.7 : 0, () => detach(player)],
     [mortal ? 1.2 : 0, () => kill(player)],
   ];
@@ -92,12 +103,12 @@ export async function close(player: Player): Promise<void> {
   const working = lostShared || random.chance(0.7) ? [] : workInVain(player);
   await player.judge(player.space.close(), [], lostShared ? ['FLUSH_FAILED'] : [], 'close()');
   for (const code of await Promise.all(working))
-    assert.ok(['', 'CANCELLED', 'SPACE_CLOSED', 'DEVICE_MEMORY'].includes(code), code);
+    assert.ok(['', 'CANCELLED', 'SPACE_CLOSED', 'DEVICE_MEMORY', 'FILE_CHANGED'].includes(code), code);
   if (!player.space.isClosed) {
     for (const tracked of player.arrays)
       if (tracked.gone.includes('lost')) await tracked.array.reload({ discard: true });
     await player.space.close();
-  } else for (const tracked of shared) checkFile(player, tracked, tracked.whole);
+  } else for (const tracked of shared) checkFile(tracked, tracked.whole);
   for (const worker of after) {
     if (random.chance(0.5)) await worker.terminate();
     else {

@@ -5,7 +5,6 @@
 import assert from 'node:assert/strict';
 import type { CopyOptions, NumericArray, OnememError, Stream, StreamEvent } from '../../src/index.js';
 import { KERNELS, runHere } from './kernels.js';
-import { KNOWN } from './known.js';
 import type { Player, TrackedDevice } from './player.js';
 import { bytesOf, CURABLE, type Part, plainArray, type Tracked } from './tracked.js';
 
@@ -21,6 +20,8 @@ interface Given {
   readonly text: string;
   readonly lane: Lane;
   readonly event: StreamEvent;
+  /** Whether a signal may have taken it back. */
+  readonly mayBeCancelled?: boolean;
   /** Codes of which one must come, and others that may; asked when everything before has been done on the plain arrays. */
   readonly must: () => Iterable<string>;
   readonly may: () => Iterable<string>;
@@ -88,7 +89,8 @@ async function settle(player: Player, given: readonly Given[]): Promise<void> {
     const { text, lane, event } = each;
     const what = `${text} on ${lane.device.name}`;
     if (event.result === 'cancelled') {
-      assert.ok(lane.failed, `${what} was cancelled: ${event.error}`);
+      assert.ok(lane.failed || each.mayBeCancelled === true, `${what} was cancelled: ${event.error}`);
+      lane.failed = true;
       continue;
     }
     const allowed = [...each.may(), ...(lane.device.alive ? [] : ['DEVICE_LOST'])];
@@ -119,33 +121,39 @@ function giveLaunch(player: Player, lane: Lane, give: Give): void {
   if (y === null) return;
   const { type } = y.array;
   const { begin, end } = player.part(y.length);
-  const part: Part = { begin, end };
-  const range = { size: y.length, begin, end };
   const whole = begin === 0 && end === y.length;
   const by = player.item(y, random.below(20));
   const x = random.chance(0.5)
     ? pick(player, (each) => each !== y && each.array.type === type && each.length >= end)
     : null;
-  const name = x !== null ? 'accumulate' : random.pick(['add', 'addFromModule', 'fill'] as const);
-  const kernel = KERNELS[type][name];
+  const name = x !== null ? 'accumulate' : random.pick(['add', 'addFromModule', 'fill', 'addAt'] as const);
+  // By its address one element is changed, wherever it is.
+  const byAddress = name === 'addAt' && type !== 'u8c';
+  const part: Part = byAddress ? { begin, end: begin + 1 } : { begin, end };
+  const range = byAddress ? { size: 1 } : { size: y.length, begin, end };
+  const kernel = KERNELS[type][name === 'addAt' && !byAddress ? 'add' : name];
+  const { text: ending, ...limit } = endingOf(player, device);
   const emptied = name === 'fill' && whole;
   const simulated = device.specification.kind === 'simulated';
-  const text = `launch ${name} for ${x === null ? '' : `${x.name} and `}${y.name}, ${begin} to ${end}`;
+  const text = `launch ${name} for ${x === null ? '' : `${x.name} and `}${y.name}, ${begin} to ${end}${ending}`;
   const used = x === null ? [y] : [x, y];
   give(lane, used, () => {
     y.wrote = true;
     y.usedBy |= device.bit;
     y.holdOnly(y.whole, device.bit);
     x?.readBy(x.whole, device.bit);
-    const args = x === null ? { x: y.array, by } : { x: x.array, y: y.array };
+    const address = byAddress ? { address: y.array.addressOf(begin) } : {};
+    const args = x === null ? { x: y.array, by, ...address } : { x: x.array, y: y.array };
     const compute = (target: NumericArray, source: NumericArray | null): NumericArray => {
       if (emptied) target.fill(player.item(y, 0) as never);
-      runHere(kernel, source === null ? { x: target, by } : { x: source, y: target }, range);
+      const code = byAddress ? KERNELS[type].add : kernel;
+      runHere(code, source === null ? { x: target, by } : { x: source, y: target }, { ...part, size: y.length });
       return target;
     };
     return {
       text,
-      event: lane.stream.launch(kernel, args as never, range),
+      event: lane.stream.launch(kernel, args as never, { ...range, ...limit }),
+      mayBeCancelled: limit.signal !== undefined,
       must: () => {
         const codes = y.refusals(emptied ? y.whole : part, 'write');
         if (emptied) for (const code of CURABLE) codes.delete(code);
@@ -161,6 +169,8 @@ function giveLaunch(player: Player, lane: Lane, give: Give): void {
         ...player.lossOf(y, y.whole),
         ...(x === null ? [] : player.lossOf(x, x.whole)),
         ...(simulated ? ['DEVICE_MEMORY'] : []),
+        ...(limit.signal === undefined ? [] : ['ABORTED']),
+        ...(limit.timeoutMs === undefined ? [] : ['TIMEOUT']),
       ],
       done: (calm) => {
         if (emptied) y.healed(0, y.pages);
@@ -169,7 +179,7 @@ function giveLaunch(player: Player, lane: Lane, give: Give): void {
         if (emptied && calm) assert.equal(y.array.indeterminate, false, `${y.name} is indeterminate after ${text}`);
       },
       failed: async (error) => {
-        const begun = error.code === 'DEVICE_LOST' && error.ranges.length > 0;
+        const begun = ['DEVICE_LOST', 'ABORTED', 'TIMEOUT'].includes(error.code) && error.ranges.length > 0;
         if (begun) assert.ok(y.array.indeterminate, `${y.name} should be indeterminate after ${text}`);
         const candidates = [compute(y.plain.slice() as NumericArray, x?.plain ?? null)];
         if (x !== null) candidates.push(compute(y.plain.slice() as NumericArray, plainArray(type, x.length)));
@@ -179,6 +189,18 @@ function giveLaunch(player: Player, lane: Lane, give: Give): void {
       },
     };
   });
+}
+
+/** At times a launch is to end before its time: by a signal, or where that can be by a limit of time. */
+function endingOf(
+  { random }: Player,
+  { device }: TrackedDevice,
+): { text: string; signal?: AbortSignal; timeoutMs?: number } {
+  if (!random.chance(0.12)) return { text: '' };
+  const milliseconds = random.between(1, 20);
+  if (device.capabilities.cancellation && random.chance(0.5))
+    return { text: `, of at most ${milliseconds} ms`, timeoutMs: milliseconds };
+  return { text: `, aborted after ${milliseconds} ms`, signal: AbortSignal.timeout(milliseconds) };
 }
 
 function giveCopy(player: Player, lane: Lane, give: Give): void {
@@ -276,7 +298,7 @@ function givePrefetch(player: Player, lane: Lane, give: Give): void {
     const event = lane.stream.prefetch(array.array.range(part.begin, part.end), device?.device ?? 'host');
     return {
       ...nothing(`prefetch ${array.name} ${part.begin} to ${part.end} to ${device?.name ?? 'host'}`, event),
-      must: () => array.refusals(part, 'read', (gone) => !(KNOWN.freedByParts && gone === 'freed')),
+      must: () => array.refusals(part, 'read'),
       may: () => [
         ...array.refusals(part, 'read'),
         ...player.lossOf(array, part),
@@ -298,7 +320,7 @@ function giveExclusive(player: Player, lane: Lane, give: Give): void {
     const event = lane.stream.exclusive(array.array.range(part.begin, part.end));
     return {
       ...nothing(`exclusive ${array.name} ${part.begin} to ${part.end}`, event),
-      must: () => array.refusals(part, 'write', (gone) => !(KNOWN.freedByParts && gone === 'freed')),
+      must: () => array.refusals(part, 'write'),
       may: () => [...array.refusals(part, 'write'), ...player.lossOf(array, part)],
     };
   });

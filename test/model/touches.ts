@@ -1,7 +1,8 @@
 /** What the CPU does by plain loads and stores. */
-import type { NumericArray } from '../../src/index.js';
+import assert from 'node:assert/strict';
+import { addressView, type NumericArray, type WordType } from '../../src/index.js';
 import type { Player } from './player.js';
-import type { Part, Tracked } from './tracked.js';
+import { bytesOf, type Part, plainArray, type Tracked } from './tracked.js';
 
 export async function write(player: Player): Promise<void> {
   const tracked = player.pickArray(({ writable }) => writable);
@@ -51,8 +52,41 @@ export async function read(player: Player): Promise<void> {
   if (tracked === null) return;
   const part = player.part(tracked.length);
   if (!tracked.allows(part, 'read')) return;
-  player.log(`read ${tracked.name} ${part.begin} to ${part.end}`);
-  tracked.verify(part);
+  const copies = player.random.chance(0.2);
+  player.log(`${copies ? 'toBuffer() of' : 'read'} ${tracked.name} ${part.begin} to ${part.end}`);
+  if (!copies) tracked.verify(part);
+  else {
+    const found = plainArray(tracked.array.type, part.end - part.begin);
+    bytesOf(found).set(tracked.array.toBuffer(part));
+    tracked.compare(found, part, 'toBuffer() of');
+  }
+}
+
+/** Loads and stores by address, over two arrays at once. */
+export async function byAddress(player: Player): Promise<void> {
+  const known = ({ array, isFreed }: Tracked): boolean => array.type !== 'u8c' && array.type !== 'bytes' && !isFreed;
+  const first = player.pickArray(known);
+  const second = player.pickArray((each) => each !== first && known(each));
+  if (first === null) return;
+  const arrays = second === null ? [first] : [first, second];
+  player.log(`words by address of ${arrays.map(({ name }) => name).join(' and ')}`);
+  const memory = addressView(...arrays.map(({ array }) => array));
+  for (const tracked of [...arrays, ...arrays]) {
+    const { array, plain } = tracked;
+    const type = array.type as WordType;
+    const index = player.random.below(tracked.length);
+    const part = { begin: index, end: index + 1 };
+    const address = array.addressOf(index);
+    assert.equal(array.indexAt(address), index);
+    if (tracked.allows(part, 'read'))
+      assert.equal(memory.load(type, address), plain[index], `element ${index} of ${tracked.name}, by address`);
+    if (!tracked.allows(part, 'write')) continue;
+    const item = player.item(tracked, player.random.below(100));
+    memory.store(type, address, item as never);
+    plain[index] = item as never;
+    tracked.wrote = true;
+    tracked.cameHome(part);
+  }
 }
 
 /** Reads what can be read of an array, page by page. */

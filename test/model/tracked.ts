@@ -47,24 +47,27 @@ export type Access = 'read' | 'write';
 
 /**
  * What a page is that cannot be used, and the code by which that is told. A clone's page is `refused` for good when its source, which
- * refuses it, has been overwritten or freed; the same goes for one whose provider threw.
+ * refuses it, has been overwritten or freed; the same goes for one whose provider threw. A page whose file became shorter is `cut`:
+ * it may be in memory or not, and is `severed` when it is known to be lost, with a device or with what its source had.
  */
 const CODES = {
-  freed: 'USE_AFTER_FREE',
-  lost: 'DATA_LOST',
-  refuses: 'ACCESS_REFUSED',
-  refused: 'ACCESS_REFUSED',
-  throws: 'PROVIDER_FAILED',
-  threw: 'PROVIDER_FAILED',
+  freed: ['USE_AFTER_FREE'],
+  lost: ['DATA_LOST'],
+  refuses: ['ACCESS_REFUSED'],
+  refused: ['ACCESS_REFUSED'],
+  throws: ['PROVIDER_FAILED'],
+  threw: ['PROVIDER_FAILED'],
+  cut: ['FILE_CHANGED'],
+  severed: ['FILE_CHANGED', 'DATA_LOST'],
 };
 type Gone = keyof typeof CODES;
 
 /** What a clone's page becomes that it can have from its source no more. */
-const FOR_GOOD = { refuses: 'refused', throws: 'threw' } as const;
+const FOR_GOOD = { refuses: 'refused', throws: 'threw', cut: 'severed' } as const;
 
 /** Whether nobody has the page any more, so that residency() says `lost`. */
 export function isLost(gone: Gone | null): boolean {
-  return gone === 'lost' || gone === 'refused' || gone === 'threw';
+  return gone === 'lost' || gone === 'refused' || gone === 'threw' || gone === 'severed';
 }
 
 export class Tracked {
@@ -83,6 +86,10 @@ export class Tracked {
   advisedInPlace = false;
   /** Whether it may differ from its file. */
   wrote = false;
+  /** Pages that were lost with their source since that was last checked, and what they were before. */
+  private readonly lostBySource = new Map<number, keyof typeof FOR_GOOD>();
+  /** Its file has become shorter. */
+  isCut = false;
 
   constructor(
     public name: string,
@@ -140,13 +147,23 @@ export class Tracked {
     return { begin: 0, end: this.length };
   }
 
-  /** Codes of which one must be told when a part is used by a device or by a call that `minds` what pages are. */
+  /** All of it has been freed, by parts. */
+  get isFreed(): boolean {
+    return this.gone.every((each) => each === 'freed');
+  }
+
+  /** The code that must be told, whatever is done, when pages of the part have been freed. */
+  freedIn(part: Part): string[] {
+    return this.some(part, (page) => this.gone[page] === 'freed') ? [...CODES.freed] : [];
+  }
+
+  /** Codes of which one must be told when a part is used by a device or by a call that `minds` what pages are; of what is cut none need be. */
   refusals(part: Part, access: Access, minds = (_gone: Gone): boolean => true): Set<string> {
     const codes = new Set<string>();
     const [first, end] = this.pagesOf(part);
     for (let page = first; page < end; page++) {
       const gone = this.gone[page];
-      if (gone !== null && minds(gone)) codes.add(CODES[gone]);
+      if (gone !== null && gone !== 'cut' && minds(gone)) for (const code of CODES[gone]) codes.add(code);
       if (this.rights[page] === 'none' || (access === 'write' && this.rights[page] === 'read'))
         codes.add('ACCESS_DENIED');
       if (access === 'write' && this.pins[page] > 0) codes.add('PINNED');
@@ -171,6 +188,11 @@ export class Tracked {
     const [first, end] = this.pagesOf(part);
     for (let page = first; page < end; page++) if (wanted(page)) return true;
     return false;
+  }
+
+  /** The array and all that may have pages from it. */
+  get family(): Tracked[] {
+    return [this, ...[...this.clones].flatMap(({ family }) => family)];
   }
 
   /** A device may have the only copy of pages from now on, also for those that were cloned from them. */
@@ -210,8 +232,8 @@ export class Tracked {
   lose(page: number, could: boolean): void {
     const gone = this.gone[page];
     if (isLost(gone)) return;
-    if (gone === 'refuses' || gone === 'throws') {
-      assert.ok(this.hasNoSource(page), `page ${page} of ${this.name} is lost, and its source is as it was`);
+    if (gone === 'refuses' || gone === 'throws' || gone === 'cut') {
+      if (!(gone === 'cut' && could)) this.lostBySource.set(page, gone);
       this.gone[page] = FOR_GOOD[gone];
     } else {
       assert.ok(could, `page ${page} of ${this.name} is lost, and no device that died had the only copy`);
@@ -219,10 +241,17 @@ export class Tracked {
     }
   }
 
-  /** Whether a page of a clone, which cannot be had, was overwritten where it would come from. */
-  private hasNoSource(page: number): boolean {
+  /** When nothing is under way it is known of what was lost with its source whether that has been overwritten. */
+  checkLosses(): void {
+    for (const [page, gone] of this.lostBySource)
+      assert.ok(this.hasNoSource(page, gone), `page ${page} of ${this.name} is lost, and its source is as it was`);
+    this.lostBySource.clear();
+  }
+
+  /** Whether a page of a clone, which could not be had, was overwritten where it would come from. */
+  private hasNoSource(page: number, gone: Gone | null): boolean {
     if (this.kind !== 'clone') return false;
-    return this.source === null || this.source.gone[page] !== this.gone[page] || this.source.hasNoSource(page);
+    return this.source === null || this.source.gone[page] !== gone || this.source.hasNoSource(page, gone);
   }
 
   /** Compares a part that can be read. */
