@@ -9,6 +9,7 @@ import {
   type Commands,
   HOST,
   PAGES_PER_BLOCK,
+  PageState,
   type PrefetchPolicy,
   type ProcessorDescription,
   Status,
@@ -150,6 +151,31 @@ describe('MemoryManager', () => {
       /at least 2048 pages/,
     );
     expect(manager.addProcessor({ ...faulting, units: 3, budgetPages: 4 * BLOCK })).toBe(2);
+  });
+
+  it('finds the first page of a kind as a look at each page does', () => {
+    const first = allocate(5 * BLOCK);
+    const end = first + 5 * BLOCK;
+    manager.free(1, first + BLOCK - 3, 2 * BLOCK);
+    manager.protect(2, first + 3 * BLOCK + 7, 9, Access.None);
+    manager.pin(first + 4 * BLOCK + 1, 2, true);
+    const flags = new Uint8Array(end - first);
+    manager.pages.snapshot(first, new Uint32Array(flags.length), new Uint32Array(flags.length), flags);
+    const { pages } = manager;
+    const kinds: [flag: number, wanted: boolean, find: (from: number) => number][] = [
+      [PageState.Freed, true, (from) => pages.firstFreed(from, end)],
+      [PageState.Freed, false, (from) => pages.firstKept(from, end)],
+      [PageState.NoAccess, true, (from) => pages.firstDenied('NO_ACCESS', from, end)],
+      [PageState.ReadOnly, true, (from) => pages.firstDenied('READ_ONLY', from, end)],
+      [PageState.Pinned, true, (from) => pages.firstDenied('PINNED', from, end)],
+    ];
+    for (const [flag, wanted, find] of kinds) {
+      for (let from = first; from < end; from++) {
+        const at = flags.findIndex((each, index) => index >= from - first && ((each & flag) !== 0) === wanted);
+        expect(find(from), `${flag} from ${from}`).toBe(at === -1 ? -1 : first + at);
+      }
+    }
+    expect(pages.firstFreed(first, first + BLOCK - 3)).toBe(-1);
   });
 
   describe('a node that is full', () => {

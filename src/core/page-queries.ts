@@ -5,7 +5,7 @@ import { clear, createMask, has, next, nextAbsent } from './mask.js';
 import { isRemote, type State } from './state.js';
 import { Access, type DenyReason, HOST, PAGES_PER_BLOCK, PageState, type ProcessorId } from './types.js';
 import { dirtyRuns, type UsedPages, youngRuns } from './usage.js';
-import { changedPages, isInherited, isProvided } from './va-block.js';
+import { type Block, changedPages, isInherited, isProvided } from './va-block.js';
 
 export class PageQueries {
   constructor(private readonly state: State) {}
@@ -79,11 +79,62 @@ export class PageQueries {
       else if (allowed < access) reason ??= 'READ_ONLY';
     });
     if (reason !== null || access !== Access.Write || processor === HOST) return reason;
-    for (let page = first; page < first + count; page++) {
-      const block = state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
-      if (block !== undefined && has(block.pinned, page % PAGES_PER_BLOCK)) return 'PINNED';
+    return this.firstPinned(first, first + count) === -1 ? null : 'PINNED';
+  }
+
+  /** The first page in [first, end) that has been freed, or -1. */
+  firstFreed(first: number, end: number): number {
+    return this.firstIn(first, end, (block, from) => next(block.freed, from));
+  }
+
+  /** The first page in [first, end) that has not been freed, or -1. */
+  firstKept(first: number, end: number): number {
+    return this.firstIn(first, end, (block, from) => nextAbsent(block.freed, from), true);
+  }
+
+  /** The first page in [first, end) that is pinned, or -1. */
+  firstPinned(first: number, end: number): number {
+    return this.firstIn(first, end, (block, from) => next(block.pinned, from));
+  }
+
+  /** The first page in [first, end), which are one range's, that is denied for this reason, if that can be told by its state; or -1. */
+  firstDenied(reason: DenyReason, first: number, end: number): number {
+    switch (reason) {
+      case 'FREED':
+        return this.firstFreed(first, end);
+      case 'PINNED':
+        return this.firstPinned(first, end);
+      case 'NO_ACCESS':
+        return this.firstOfRight(Access.None, first, end);
+      case 'READ_ONLY':
+        return this.firstOfRight(Access.Read, first, end);
+      default:
+        return -1;
     }
-    return null;
+  }
+
+  /** The first page that may be used for no more than that. */
+  private firstOfRight(most: Access, first: number, end: number): number {
+    const range = this.state.va.rangeOfPage(first);
+    let found = -1;
+    range?.protection.each(first - range.first, end - range.first, (from, _to, allowed) => {
+      if (found === -1 && allowed <= most) found = range.first + from;
+    });
+    return found;
+  }
+
+  /** The first page that `find` finds in its block, from a place on. `absent`: whether a page that nobody has touched is one. */
+  private firstIn(first: number, end: number, find: (block: Block, from: number) => number, absent = false): number {
+    for (let page = first; page < end; ) {
+      const index = Math.floor(page / PAGES_PER_BLOCK);
+      const base = index * PAGES_PER_BLOCK;
+      const block = this.state.va.blocks.get(index);
+      if (block === undefined && absent) return page;
+      const found = block === undefined ? PAGES_PER_BLOCK : find(block, page - base);
+      if (found < PAGES_PER_BLOCK) return base + found < end ? base + found : -1;
+      page = base + PAGES_PER_BLOCK;
+    }
+    return -1;
   }
 
   /**

@@ -1,6 +1,6 @@
 /** The arrays of a space as the manager sees them: ranges with names, files, views, and words for what went wrong with them. */
 import type { MemoryManager } from '../core/memory-manager.js';
-import { Access, type DenyReason, HOST, PAGE_BYTES, PageState } from '../core/types.js';
+import { Access, type DenyReason, HOST, PAGE_BYTES } from '../core/types.js';
 import type { Range, RangeOptions } from '../core/va-space.js';
 import { closeDescriptor } from '../linux/libc.js';
 import type { Wanted } from './array-pages.js';
@@ -115,10 +115,7 @@ export class Arrays {
   }
 
   private hasFreed({ range: { first, freedPages }, pages }: ArrayRecord): boolean {
-    if (freedPages === 0) return false;
-    const flags = new Uint8Array(pages);
-    this.manager.pages.snapshot(first, new Uint32Array(pages), new Uint32Array(pages), flags);
-    return flags.some((each) => (each & PageState.Freed) !== 0);
+    return freedPages > 0 && this.manager.pages.firstFreed(first, first + pages) !== -1;
   }
 
   /** @param what what is not possible when it cannot be made */
@@ -298,12 +295,7 @@ export class Arrays {
       if (lost !== -1 && pages.lossOf(lost) === failure) return lost;
       if (lost !== -1) lost++;
     }
-    const flag = flagOfDenial(failure);
-    if (flag === 0) return -1;
-    const flags = new Uint8Array(count);
-    pages.snapshot(first, new Uint32Array(count), new Uint32Array(count), flags);
-    const found = flags.findIndex((each) => (each & flag) !== 0);
-    return found === -1 ? -1 : first + found;
+    return pages.firstDenied(failure, first, first + count);
   }
 
   /** Whether an array ends at this byte of the space: what follows in its last page is nobody's. */
@@ -363,9 +355,7 @@ export class Arrays {
 
   /** What has been freed cannot be freed again; a part of which something is left can. */
   private refuseFreed(range: Range, firstPage: number, count: number): void {
-    const flags = new Uint8Array(count);
-    this.manager.pages.snapshot(firstPage, new Uint32Array(count), new Uint32Array(count), flags);
-    if (flags.some((each) => (each & PageState.Freed) === 0)) return;
+    if (this.manager.pages.firstKept(firstPage, firstPage + count) !== -1) return;
     const { text, details } = this.placeOf(firstPage);
     throw new RequestError(
       'USE_AFTER_FREE',
@@ -436,20 +426,6 @@ export class Arrays {
 }
 
 /** The bit of PageState that tells on which pages a denial was about; 0 where none does. */
-function flagOfDenial(reason: DenyReason): number {
-  switch (reason) {
-    case 'FREED':
-      return PageState.Freed;
-    case 'NO_ACCESS':
-      return PageState.NoAccess;
-    case 'READ_ONLY':
-      return PageState.ReadOnly;
-    case 'PINNED':
-      return PageState.Pinned;
-    default:
-      return 0;
-  }
-}
 
 function freedError(name: string): RequestError {
   return new RequestError('USE_AFTER_FREE', `array ${name} has been freed`);

@@ -4,7 +4,7 @@
  * does not have yet. What is new reads as zero, and so does what was given back before.
  */
 import type { MemoryManager } from '../core/memory-manager.js';
-import { Access, type DenyReason, HOST, PAGE_BYTES, PageState } from '../core/types.js';
+import { Access, type DenyReason, HOST, PAGE_BYTES } from '../core/types.js';
 import type { Range } from '../core/va-space.js';
 import { fillMemory } from '../linux/memory.js';
 import type { ArrayRecord, Arrays } from './arrays.js';
@@ -150,9 +150,8 @@ export class Resizing {
   private clearTail(range: Range, bytes: number, next: Next): void {
     const within = bytes % PAGE_BYTES;
     const page = range.first + Math.floor(bytes / PAGE_BYTES);
-    const flags = new Uint8Array(1);
-    if (within !== 0) this.manager.pages.snapshot(page, new Uint32Array(1), new Uint32Array(1), flags);
-    if (within === 0 || this.manager.pages.isZero(page) || (flags[0] & (PageState.Freed | PageState.Lost)) !== 0) {
+    const { pages } = this.manager;
+    if (within === 0 || pages.isZero(page) || pages.firstFreed(page, page + 1) !== -1 || pages.lossOf(page) !== null) {
       next(null);
       return;
     }
@@ -207,15 +206,15 @@ export class Resizing {
   /** Parts that were freed. */
   private holesOf(range: Range, pages: number): Run[] {
     if (range.freedPages === 0) return [];
-    const flags = new Uint8Array(pages);
-    this.manager.pages.snapshot(range.first, new Uint32Array(pages), new Uint32Array(pages), flags);
+    const { manager } = this;
+    const { first } = range;
+    const last = first + pages;
     const holes: Run[] = [];
-    for (let page = 0; page < pages; page++) {
-      if ((flags[page] & PageState.Freed) === 0) continue;
-      let end = page + 1;
-      while (end < pages && (flags[end] & PageState.Freed) !== 0) end++;
-      holes.push([page, end, Access.None]);
-      page = end;
+    for (let hole = manager.pages.firstFreed(first, last); hole !== -1; ) {
+      const kept = manager.pages.firstKept(hole, last);
+      const end = kept === -1 ? last : kept;
+      holes.push([hole - first, end - first, Access.None]);
+      hole = manager.pages.firstFreed(end, last);
     }
     return holes;
   }
