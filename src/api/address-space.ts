@@ -721,7 +721,7 @@ function addressesFor(wanted: number | string | undefined, devices: number): num
   );
 }
 
-/** Budgets that the machine cannot keep end in the kernel's choice of a process to kill: whoever asked for them should know. */
+/** Budgets that the machine cannot keep end in the kernel's choice of a process to kill: the program that asked for them should know. */
 function warnOfMemory(hostBytes: number, chosen: boolean, devices: readonly DeviceOptions[]): void {
   const most = memoryLimit();
   const warn = (what: string): void =>

@@ -1,5 +1,5 @@
 /**
- * Bytes of arrays for whoever makes system calls: in ordinary memory, since a system call into a page of an array that is not there fails
+ * Bytes of arrays for code that makes system calls: in ordinary memory, since a system call into a page of an array that is not there fails
  * where faults of system calls are not served (`onemem doctor` says where).
  */
 import { Readable } from 'node:stream';
@@ -60,7 +60,7 @@ export function webStreamOf(array: ManagedArray, begin: number, end: number): Re
       const data = await reader.next();
       if (data === null) {
         controller.close();
-        // Whoever brings memory of his own to read into waits for this.
+        // A reader that brings memory of its own to read into waits for this.
         controller.byobRequest?.respond(0);
       } else controller.enqueue(data);
     },

@@ -184,7 +184,7 @@ export class Client {
     this.abandonCalls({ name: 'OnememError', code: error.code, message: error.message, details: {} });
     if (this.attached) this.tell('leave', { ended });
     this.closed = true;
-    // What the manager said last may not have been heard: a launch that somebody waits for must end, one way or the other.
+    // What the manager said last may not have been heard: a launch that the program waits for must end, one way or the other.
     for (let message = this.receive(); message !== undefined; message = this.receive()) this.handle_(message);
     for (const { reject } of this.pending.values()) reject(error);
     this.pending.clear();

@@ -43,8 +43,8 @@ export function watchExit(space: Open): () => void {
 }
 
 /**
- * An exit listener would not do: one that throws keeps those behind it from being called, whoever adds one in the tick in which the
- * process exits comes after ours, and `process.reallyExit()`, as some packages call it, asks none. Whoever else wraps the two
+ * An exit listener would not do: one that throws keeps those behind it from being called, one that is added in the tick in which the
+ * process exits comes after ours, and `process.reallyExit()`, as some packages call it, asks none. Another module that wraps the two
  * functions, as the package signal-exit does, calls ours, or is called by it.
  */
 function install(target: Ending): void {

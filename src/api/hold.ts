@@ -32,7 +32,7 @@ export class Hold {
     this.bytes = Buffer.from(buffer as ArrayBuffer, byteOffset + begin * size, (end - begin) * size);
   }
 
-  /** Lets the pages move again, unless another hold or pin keeps them. Not before whoever was handed `bytes` is through with them. */
+  /** Lets the pages move again, unless another hold or pin keeps them. Not before the code that was handed `bytes` is through with them. */
   release(): void {
     this.pin.unpin();
   }

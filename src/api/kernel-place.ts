@@ -14,7 +14,7 @@ interface Place {
   readonly column: number;
 }
 
-/** A stack that is put into words when somebody asks. */
+/** A stack that is put into words when the program asks. */
 export interface Trace {
   readonly stack?: string;
 }
@@ -159,7 +159,7 @@ function isOurs(frame: string): boolean {
 }
 
 /**
- * The stack of a kernel's error for its author: places in the file where it was written, then the frames of whoever launched it.
+ * The stack of a kernel's error for its author: places in the file where it was written, then the frames of the code that launched it.
  * @param stack as the device tells it, with places in the kernel's text as `onemem:kernel:LINE:COLUMN`
  */
 export function explainStack(name: string, body: Body | null, stack: string, launched: Trace): string {

@@ -65,7 +65,7 @@ test('a descriptor is closed once, also when its last view goes while another sp
   second.close(takeover);
   second.unmap().exit();
   expect(isOpen(first)).toBe(false);
-  // Whoever has the number now keeps it.
+  // The file that has the number now keeps it.
   const third = new Space().close();
   third.unmap();
   new Takeover().cancel();

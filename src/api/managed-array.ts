@@ -87,7 +87,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
   constructor(
     space: AddressSpace,
     private placement: ArrayHandle<T>,
-    /** Whether it was made from a handle: whoever made it may have resized or freed it since. */
+    /** Whether it was made from a handle: the thread that made it may have resized or freed it since. */
     private readonly attached = false,
   ) {
     Object.freeze(placement);
@@ -132,7 +132,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
 
   /**
    * The array itself, the same object at every use. A view keeps the array's addresses taken; once the array is freed, or the space is
-   * closed, reading a view that is left gives zeros, and writing it ends the process with a message. Whoever takes a view's buffer, by
+   * closed, reading a view that is left gives zeros, and writing it ends the process with a message. Code that takes a view's buffer, by
    * `transfer()` or as a stream does that reads into it, leaves the view empty: `data` is another view of the same elements from then
    * on, and the addresses stay taken when the array is freed.
    */
@@ -180,7 +180,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
   /**
    * Which processors have used the part since that was last asked, in whole blocks of 2 MiB: those that faulted there, and devices
    * whose launches had it as an argument. Plain use of pages that are there already is not to be seen. With `clear: false` it stays
-   * as it is for whoever asks next.
+   * as it is for the next caller.
    */
   young(options: ArrayPart & { readonly clear?: boolean } = {}): YoungRun[] {
     this.assertUsable('report on');
@@ -196,7 +196,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
   }
 
   /**
-   * Subscribes to invalidations: whoever keeps tables of his own about the array's pages is told before somebody loses what he had of
+   * Subscribes to invalidations: a subscriber that keeps tables of its own about the array's pages is told before a processor loses what it had of
    * them, by a module in the manager's thread or by a sequence number, and afterwards by an event. Resolves when the subscription
    * is in force; rejects with NOTIFIER_MODULE when its module cannot be loaded.
    */
@@ -389,7 +389,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
   }
 
   /**
-   * Another array with the same elements, which may be written whatever this one allows. Nothing is copied before somebody writes one
+   * Another array with the same elements, which may be written whatever this one allows. Nothing is copied before one is written
    * of the two, or touches the clone: then pages are, one by one. What each of them is written is its own, from the CPU and devices.
    * It takes its share of the host's budget at once. Elements that are written while `clone` runs may be in it or not; what a file or a
    * provider gives is asked for when it is needed.

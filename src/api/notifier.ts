@@ -74,7 +74,7 @@ export interface NotifierHandle {
 }
 
 /**
- * A number that is odd while pages change: whoever reads between two looks at the same even number has seen one state of them.
+ * A number that is odd while pages change: a reader that sees the same even number before and after has seen one state of them.
  *
  *   do { begun = reader.readBegin(); ...read... } while (reader.readRetry(begun));
  */

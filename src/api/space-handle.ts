@@ -1,4 +1,4 @@
-/** Handles of spaces: how one that was changed on its way, or put together by somebody else, is told from a good one. */
+/** Handles of spaces: how one that was changed on its way, or put together by hand, is told from a good one. */
 
 import { createHash } from 'node:crypto';
 import { types } from 'node:util';

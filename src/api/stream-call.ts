@@ -17,7 +17,7 @@ const OWN = new Set(['KERNEL_DIFFERS', 'VERIFY_SIZE']);
 
 const calls = new AsyncLocalStorage<Call>();
 
-/** Prepares a function for its call, in the asynchronous context of whoever handed it in. The result tells how it ended. */
+/** Prepares a function for its call, in the asynchronous context of the caller. The result tells how it ended. */
 export function prepareCall(event: StreamEvent, callback: () => unknown): () => Promise<WireError | null> {
   const resource = new AsyncResource('OnememStreamCall');
   return async () => {

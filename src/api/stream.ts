@@ -181,7 +181,7 @@ export class Stream {
 
   /**
    * Makes an array or a part of it exclusive to the device, for atomic operations there: its pages come to the device, and nobody else has
-   * them or may write them until somebody touches them, which ends it. Updates by Atomics are never lost either way: a page that is
+   * them or may write them until the CPU or another device touches them, which ends it. Updates by Atomics are never lost either way: a page that is
    * written is in one place. It only saves the device's first faults, and tells subscribers why ('exclusive').
    */
   exclusive(part: ManagedElements): StreamEvent {
@@ -235,7 +235,7 @@ export class Stream {
    * Copies elements between any two places, in the stream's order: managed arrays, parts and views of them, and other typed arrays, whose
    * elements are taken now and put back at the end. Both ends must have as many bytes, and the same element type unless one is raw
    * bytes. Parts of one array may overlap. Pages are read where they are and written where the destination is, or where `at` says;
-   * `event.bytes` tells how many were copied. Until the copy has ended, and if it fails, whoever reads its destination finds old
+   * `event.bytes` tells how many were copied. Until the copy has ended, and if it fails, a reader of its destination finds old
    * elements, new ones or zeros there.
    */
   copy(to: CopyPlace, from: CopyPlace, options: CopyOptions = {}): StreamEvent {
@@ -304,7 +304,7 @@ export class Stream {
     if (this.pending === 0) this.end();
   }
 
-  /** Everything that was given has ended, and the program knows how: whoever waits for one of its events needs no manager for that. */
+  /** Everything that was given has ended, and the program knows how: code that waits for one of its events needs no manager for that. */
   private end(): void {
     this.ignoreSignal();
     this.space.client.tell('endStream', { stream: this.id });

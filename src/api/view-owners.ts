@@ -10,7 +10,7 @@ interface Owner {
 
 /** By the buffer, which views of a view share. Buffers may be kept for long, and must not keep their arrays. */
 const owners = new WeakMap<ArrayBufferLike, { readonly array: WeakRef<ManagedArray>; readonly range: number }>();
-/** Whoever has the view need not have the array, too. */
+/** Code that has the view need not have the array, too. */
 const kept = new WeakMap<NumericArray, ManagedArray>();
 
 export function noteView(view: NumericArray, array: ManagedArray): void {

@@ -14,7 +14,7 @@ const UNMAPPED = -(2 ** 30);
 
 /**
  * A buffer on the addresses of an array, and the typed arrays of ours on it that are alive. The buffer is kept when they have gone, since
- * the program may have made others on it, or handed the memory to somebody by `transfer()` or a stream. Which of the two can only be
+ * the program may have made others on it, or handed the memory on by `transfer()` or to a stream. Which of the two can only be
  * seen while the buffer is at hand.
  */
 interface Shown {
@@ -125,7 +125,7 @@ export class Views {
 
   private show(range: number, name: string, address: number, bytes: number): Shown {
     const { client, control } = this;
-    // Before the view is made, and before the look whether the space is open: whoever closes it sees one of the two.
+    // Before the view is made, and before the look whether the space is open: the thread that closes it sees one of the two.
     this.own++;
     Atomics.add(control, Control.Views, 1);
     try {
@@ -153,7 +153,7 @@ export class Views {
     }
   }
 
-  /** Somebody has the memory under another buffer, and nobody hears when that goes: its addresses stay taken for good. */
+  /** The memory lies under another buffer, and nothing tells when that goes: its addresses stay taken for good. */
   private taken(shown: Shown): void {
     if (!this.forget(shown)) return;
     this.own--;

@@ -80,7 +80,7 @@ test('the kernel computes what another formula gives', async () => {
     if (Math.abs(args.difference[i] - (distance[i] - miles)) > 0.001) throw new Error(`flight ${i}`);
     if (!(args.bearing[i] >= 0 && args.bearing[i] <= 360)) throw new Error(`flight ${i}: ${args.bearing[i]} degrees`);
     if (args.cell[i] >= 192) throw new Error(`flight ${i}: cell ${args.cell[i]}`);
-    // Whoever flies to a place further north within the same longitudes flies north.
+    // A flight to a place further north within the same longitudes goes north.
     if (
       Math.abs(lon2[i] - lon1[i]) < 1 &&
       lat2[i] > lat1[i] + 4 &&

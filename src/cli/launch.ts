@@ -1,4 +1,4 @@
-/** Runs a kernel part by part, so that somebody can watch how far it is. */
+/** Runs a kernel part by part, so that the command can show how far it is. */
 
 import type { Device, Kernel, KernelParameters, LaunchArguments } from '../index.js';
 

@@ -77,7 +77,7 @@ function report(error: unknown): void {
   process.exitCode = error instanceof UsageError ? 2 : 1;
 }
 
-// Whoever reads our output may stop reading, as `head` does.
+// The program that reads our output may stop reading, as `head` does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(process.exitCode ?? 0);
   throw error;

@@ -1,4 +1,4 @@
-// How far a long command is: a bar where somebody watches, lines where the output goes to a file or a pipe, and nothing
+// How far a long command is: a bar on a terminal, lines where the output goes to a file or a pipe, and nothing
 // where a program reads it.
 
 import cliProgress from 'cli-progress';

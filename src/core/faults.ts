@@ -100,7 +100,7 @@ function serviceFault(
     write = false;
   }
   if (isRemote(block, processor.id)) return serviceSharing(state, block, processor, page, write, narrow);
-  // Of what is mostly read others keep their copies until somebody really writes.
+  // Of what is mostly read others keep their copies until a processor really writes.
   const { readMostly, pattern } = block.advice;
   const intent = !readMostly && declaredWrite(processor, base + page) && mayWrite(block, processor.id, page);
   const owned = !readMostly && ownsAlone(state, block, processor.id, page);

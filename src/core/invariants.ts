@@ -172,7 +172,7 @@ function checkBudget(processor: Processor, backed: number): void {
   }
 }
 
-/** With nothing under way, whoever waits must wait for a launch's hold; anybody else would wait for ever (invariant 6). */
+/** With nothing under way, a thread that waits must wait for a launch's hold; anybody else would wait for ever (invariant 6). */
 function checkNobodyForgotten(state: State): void {
   if (state.holds > 0 || state.saves > 0) return;
   for (const block of state.va.blocks.values()) {

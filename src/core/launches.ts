@@ -145,7 +145,7 @@ export class Launches {
     this.state.effort++;
     this.endHolds(launch);
     if (processor.state === 'dead') return;
-    // Until now it was used, whoever asked meanwhile.
+    // Until now it was used, whatever was asked meanwhile.
     if (launch.stage === 'running' && launch.failure === null) noteUse(this.state, launch.processor, launch.arguments);
     const { intents } = processor;
     for (let index = intents.length - 1; index >= 0; index--)
@@ -221,7 +221,7 @@ export class Launches {
   }
 
   /**
-   * Asks for all that the launch uses of one block, what it writes first: whoever holds a block for reading and then wants
+   * Asks for all that the launch uses of one block, what it writes first: a launch that holds a block for reading and then wants
    * to write it would wait for another one that does the same.
    */
   private gather(launch: Launch, block: number): void {

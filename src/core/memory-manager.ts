@@ -1,6 +1,6 @@
 /**
  * The memory manager: events in, commands out. It owns the logical page table of one space and decides every movement in it.
- * It knows no clock, no file and no thread; whoever drives it hands in what happened and carries out what it asks for, so
+ * It knows no clock, no file and no thread; its driver hands in what happened and carries out what it asks for, so
  * that the pager and the simulator run the same code.
  */
 import { aboutKnown, changeAdvice } from './advice.js';
@@ -200,7 +200,7 @@ export class MemoryManager {
     this.requests.ask({ id: request, kind: 'guard', first, count, access: Access.Read });
   }
 
-  /** Whoever cloned these pages has their content: those who want to write them may go on. */
+  /** The clones of these pages have their content: processors that want to write them may go on. */
   saved(first: number, count: number): void {
     const { state } = this;
     const index = Math.floor(first / PAGES_PER_BLOCK);
@@ -283,7 +283,7 @@ export class MemoryManager {
     this.run();
   }
 
-  /** Somebody wants to know of invalidations of the range from now on (`by` 1), or no more (-1). */
+  /** A subscriber wants to know of invalidations of the range from now on (`by` 1), or no more (-1). */
   watch(range: Range, by: 1 | -1): void {
     range.watchers += by;
   }
@@ -319,7 +319,7 @@ export class MemoryManager {
 
   /**
    * Begins to write back changed pages, which the caller holds on the host: when it is through, they stand still, and `cleaned`
-   * tells what became of it. Whoever writes one meanwhile leaves it changed.
+   * tells what became of it. A processor that writes one meanwhile leaves it changed.
    */
   clean(request: number, first: number, count: number): void {
     this.requests.ask({ id: request, kind: 'clean', first, count });
@@ -394,7 +394,7 @@ export class MemoryManager {
     return this.launches.pagesOf(args);
   }
 
-  /** Somebody was seen using the block of this page, without a fault. */
+  /** A processor was seen using the block of this page, without a fault. */
   used(id: ProcessorId, page: number): void {
     processorOf(this.state, id).eviction.used(Math.floor(page / PAGES_PER_BLOCK));
   }

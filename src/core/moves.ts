@@ -140,13 +140,13 @@ export function excludeScratch(block: Block, node: number, mask: Mask): void {
   for (let word = 0; word < WORDS; word++) mask[word] &= ~residence.scratch[word];
 }
 
-/** Pages of the block that have, or could have, content that somebody may see. */
+/** Pages of the block that have, or could have, content that a processor may see. */
 export function present(block: Block, word: number): number {
   return block.inside[word] & ~(block.freed[word] | block.lost[word] | block.unreadable[word]);
 }
 
 /**
- * Pages of the mask that have to come from their provider first. Whoever wants to write cloned pages has them fetched before they are saved
+ * Pages of the mask that have to come from their provider first. A processor that wants to write cloned pages has them fetched before they are saved
  * for the clones: if they cannot be had he fails, and the clones have lost nothing.
  */
 export function absentPages(state: State, block: Block, mask: Mask, result: Mask): void {
@@ -160,7 +160,7 @@ export function absentPages(state: State, block: Block, mask: Mask, result: Mask
   }
 }
 
-/** Asks for copies of cloned pages that somebody is about to write. The block goes on when they have been made. */
+/** Asks for copies of cloned pages that a processor is about to write. The block goes on when they have been made. */
 export function save(state: State, block: Block, mask: Mask): void {
   const base = block.index * PAGES_PER_BLOCK;
   for (let first = next(mask, 0); first < PAGES_PER_BLOCK; ) {

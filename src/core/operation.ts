@@ -320,7 +320,7 @@ function issueTransfers(state: State, block: Block, operation: Operation): void 
   for (let word = 0; word < WORDS; word++) wanted[word] &= ~operation.settled[word];
   const target = processorOf(state, operation.kind === 'evict' ? HOST : operation.processor);
   operation.outstanding++;
-  // The chunk that somebody waits for goes first, then the ones after it, since most programs walk upwards.
+  // The chunk that a thread waits for goes first, then the ones after it, since most programs walk upwards.
   const chunks = PAGES_PER_BLOCK / PAGES_PER_TRANSFER;
   const start = operation.urgentPage === -1 ? 0 : Math.floor(operation.urgentPage / PAGES_PER_TRANSFER);
   for (let step = 0; step < chunks; step++) {

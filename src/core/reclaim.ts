@@ -1,6 +1,6 @@
 /**
  * Making room on a node. Stale memory goes first, since nobody misses it; then the policy names victims. A victim whose pages
- * have copies elsewhere is dropped at once, others are copied home first, and whoever needs the room waits for that.
+ * have copies elsewhere is dropped at once, others are copied home first, and the block that needs the room waits for that.
  */
 import { isEmpty, size, WORDS } from './mask.js';
 import { ATTEMPTS, begin, evictedByCopy, type OperationPlan } from './operation.js';
@@ -38,7 +38,7 @@ export function reclaim(state: State, processor: Processor, pages: number, forBl
 
 /**
  * Takes back what stands in for denied pages of another block. A launch that goes on over more of them than its device has memory
- * for would otherwise leave no room even for the next one; whoever touches such a page again is denied again.
+ * for would otherwise leave no room even for the next one; a thread that touches such a page again is denied again.
  */
 function dropScratch(state: State, processor: Processor, forBlock: Block): boolean {
   for (const block of processor.scratchBlocks) {

@@ -61,7 +61,7 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
     } else if (task.kind === 'present' && state.processors[task.processor]?.state !== 'alive') {
       reason = 'DEVICE_LOST';
     } else {
-      // Whoever holds pages uses them without faulting, and would find nothing where there is none.
+      // The holder of pages uses them without faulting, and would find nothing where there is none.
       if (task.hold) reason = absence(block, task) ?? remoteness(block, task);
       else if (task.kind === 'zero') reason = protection(block, task.mask, Access.Write);
       const outcome = reason === null ? doTask(state, block, task) : 'done';

@@ -323,7 +323,7 @@ export function onlyOn(state: State, block: Block, node: NodeId, mask: Mask, res
 
 /**
  * The node to copy a page from, or -1 when none holds it. The host comes first: its copies cost the devices nothing. Memory
- * that is gone comes last: whoever gets it as an answer knows that the page is lost.
+ * that is gone comes last: a caller that gets it as an answer knows that the page is lost.
  */
 export function holderOf(state: State, block: Block, page: number, except: NodeId): NodeId {
   let gone = -1;
@@ -343,7 +343,7 @@ export function isHeld(block: Block, processor: ProcessorId): boolean {
 
 /**
  * Whether another processor's hold forbids giving `processor` this access to these pages. A processor that has died keeps nothing:
- * whoever held its pages looks whether it lives before he uses them.
+ * a holder of its pages looks whether it lives before using them.
  */
 export function conflictsWithHold(
   state: State,
@@ -361,7 +361,7 @@ export function conflictsWithHold(
   return false;
 }
 
-/** Whether the processor holds some of these pages in a way that does not go with the access of somebody else. */
+/** Whether the processor holds some of these pages in a way that does not go with the access of another one. */
 export function isHeldAgainst(mapping: Mapping, access: Access, pages: Mask): boolean {
   for (const hold of mapping.holds) {
     if (hold.access !== 2 && access !== 2) continue;
@@ -415,7 +415,7 @@ function allocateFrames(allocator: FrameAllocator, mask: Mask, frames: Int32Arra
 
 /**
  * Gives back the memory that the node has for these pages, with every mapping of them. The content is gone from the node
- * after this, so whoever calls it has made sure that it is elsewhere, or that nobody wants it.
+ * after this, so the caller has made sure that it is elsewhere, or that nobody wants it.
  */
 export function releaseBacking(state: State, block: Block, processor: Processor, mask: Mask): void {
   const residence = block.residences[processor.id];
@@ -447,7 +447,7 @@ export function releaseBacking(state: State, block: Block, processor: Processor,
     residence.resident[word] &= bits;
     residence.scratch[word] &= bits;
   }
-  // With the memory goes every mapping of it, whoever had it.
+  // With the memory goes every mapping of it, whichever processor had it.
   for (let id = 0; id < block.mappings.length; id++) {
     const mapping = block.mappings[id];
     if (mapping === undefined || nodeOf(block, id) !== processor.id) continue;

@@ -49,7 +49,7 @@ export function doTask(state: State, block: Block, task: Task): Outcome {
     const mapping = mappingOf(block, task.processor);
     mapping.holds.push({ mask: task.mask, access: task.access });
     if (task.access === Access.Write) {
-      // Whoever holds pages writes them without a fault.
+      // The holder of pages writes them without a fault.
       for (let word = 0; word < WORDS; word++) block.cleaning[word] &= ~task.mask[word];
     }
     request.held++;
@@ -125,7 +125,7 @@ function bringPages(state: State, block: Block, task: Task): Outcome {
     // Not asked for again: while the rest comes, others may push this out, and two that want more than there is would do so for ever.
     task.written = !task.hold;
   }
-  // What may not be written comes for reading at least. A clone's pages become its own whoever may read them.
+  // What may not be written comes for reading at least. A clone's pages become its own whatever the rights to read them.
   for (let word = 0; word < WORDS; word++) {
     allowed[word] = task.mask[word] & present(block, word);
     if (task.kind === 'own') allowed[word] |= task.mask[word] & block.unreadable[word] & ~block.lost[word];
@@ -153,7 +153,7 @@ export function absence(block: Block, { mask, access, processor }: Task): DenyRe
   return protection(block, mask, access);
 }
 
-/** Whoever reaches host memory in place has no memory of its own to hold pages in, nor has one where something stands in for them. */
+/** A processor that reaches host memory in place has no memory of its own to hold pages in, nor has one where something stands in for them. */
 export function remoteness(block: Block, { processor, mask }: Task): DenyReason | null {
   if (isRemote(block, processor)) return 'IN_PLACE';
   const scratch = block.residences[processor]?.scratch;
@@ -193,8 +193,8 @@ function empty(state: State, block: Block, task: Task): Outcome {
 }
 
 /**
- * Takes the right to write from everybody, the host included, so that whoever writes meanwhile is noticed. Pages that are pinned, or
- * that somebody holds to write them, can be written all the same: they stay changed, since to wait could be to wait in a circle.
+ * Takes the right to write from everybody, the host included, so that a write meanwhile is noticed. Pages that are pinned, or
+ * that are held to be written, can be written all the same: they stay changed, since to wait could be to wait in a circle.
  */
 function beginCleaning(state: State, block: Block, task: Task): Outcome {
   const mask = state.needed;

@@ -20,8 +20,8 @@ export const Access = { None: 0, Read: 1, Write: 2 } as const;
 export type Access = (typeof Access)[keyof typeof Access];
 
 /**
- * Why processors lose what they had of pages, as subscribers are told. The core knows no 'resize' and no 'release': whoever frees
- * pages for such a reason says so.
+ * Why processors lose what they had of pages, as subscribers are told. The core knows no 'resize' and no 'release': the part of the
+ * pager that frees pages for such a reason says so.
  */
 export type InvalidationReason = 'unmap' | 'protect' | 'migrate' | 'discard' | 'exclusive' | 'resize' | 'release';
 
@@ -148,7 +148,7 @@ export interface Commands {
     stranded: boolean,
   ): void;
   /**
-   * Copies of these pages are to be made for those who cloned them, since somebody wants to write them. The event `saved` follows;
+   * Copies of these pages are to be made for those who cloned them, since a processor wants to write them. The event `saved` follows;
    * until then they stay as they are. Nobody asks twice for the same page.
    */
   save(page: number, count: number): void;
@@ -181,7 +181,7 @@ export const NO_ADVICE: Advice = { readMostly: false, preferred: -1, accessedBy:
 export interface EvictionPolicy {
   /** The node got memory for the block. */
   activate(block: number): void;
-  /** Somebody was seen using the block (a fault, a launch argument, a sample). */
+  /** A processor was seen using the block (a fault, a launch argument, a sample). */
   used(block: number): void;
   /** The block to evict next among those that `evictable` allows, or -1. Does not forget it. */
   evict(evictable: (block: number) => boolean): number;

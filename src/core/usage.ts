@@ -1,6 +1,6 @@
 /**
- * What has been written and used. The hardware says neither: pages are dirty when somebody was given the right to write them, and
- * blocks are young when somebody faulted on them, or launched a kernel over them, since that was last asked.
+ * What has been written and used. The hardware says neither: pages are dirty when a processor was given the right to write them, and
+ * blocks are young when a processor faulted on them, or launched a kernel over them, since that was last asked.
  */
 import { createMask, next, nextAbsent, WORDS } from './mask.js';
 import type { Processor, State } from './state.js';

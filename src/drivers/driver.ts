@@ -1,6 +1,6 @@
 /**
- * The contract between the manager and a device. A driver creates mappings, moves bytes, runs kernels, and says when somebody
- * faulted; it decides nothing about where pages belong. Frame n of a node is its n-th 4 KiB; on an identity node the frame of
+ * The contract between the manager and a device. A driver creates mappings, moves bytes, runs kernels, and says when one of its
+ * threads faulted; it decides nothing about where pages belong. Frame n of a node is its n-th 4 KiB; on an identity node the frame of
  * a page is the page's own number.
  */
 import type { ElementType, NumericArray } from '../core/elements.js';

@@ -1,7 +1,7 @@
 /**
  * Stands between the manager and a driver that it does not know. What such a driver may do wrong ends with its device: it throws, says
  * what cannot be, answers what nobody asked, or never answers. The device then counts as dead, its memory as lost, and everything
- * that waits for it is answered; the manager, and whoever waits in a fault, go on.
+ * that waits for it is answered; the manager, and threads that wait in a fault, go on.
  */
 import { type Access, Status } from '../core/types.js';
 import { describeDriver, type GuardedDescription } from './description.js';

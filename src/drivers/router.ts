@@ -1,5 +1,5 @@
 /**
- * Carries the core's commands to the drivers and joins two of them for a copy. A run that somebody waits for is copied at once
+ * Carries the core's commands to the drivers and joins two of them for a copy. A run that a thread waits for is copied at once
  * when both ends are memory; everything else is queued, and the owner of the loop takes one piece between two looks at the
  * faults, so that a large copy delays nobody by more than a piece.
  */

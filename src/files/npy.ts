@@ -1,6 +1,6 @@
 // NumPy's array files: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 //
-// Only the header is read here. The elements are left where they are: their pages come in when somebody touches them.
+// Only the header is read here. The elements are left where they are: their pages come in when they are touched.
 
 import { fstatSync, readSync } from 'node:fs';
 

@@ -14,7 +14,7 @@ export function sentinelFile(): URL | null {
   return existsSync(file) ? file : null;
 }
 
-/** What whoever bundled the package can do about it. */
+/** What the author of a bundle can do about it. */
 export function bundledMessage(): string {
   const here = import.meta.url as string | undefined;
   const bundle = here?.startsWith('file:') ? fileURLToPath(here) : (process.argv[1] ?? 'another file');

@@ -1,6 +1,6 @@
 /**
  * A little memory outside the JavaScript heap that never moves, through which structures go to the kernel. It is made once;
- * afterwards filling in a structure allocates nothing. Whoever uses the address keeps the buffer, too.
+ * afterwards filling in a structure allocates nothing. Code that uses the address keeps the buffer, too.
  */
 import { addressOf } from './libc.js';
 

@@ -1,6 +1,6 @@
 /**
  * A worker thread touches registered memory and this thread serves its faults. A thread that waits in a fault can neither time
- * out nor be terminated, so every wait here has a limit, and closing the userfaultfd afterwards lets whoever still waits go on.
+ * out nor be terminated, so every wait here has a limit, and closing the userfaultfd afterwards lets a thread that still waits go on.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';

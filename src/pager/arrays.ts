@@ -336,7 +336,7 @@ export class Arrays {
     return { name: range.name, element: Math.floor(byteOffset / record.elementBytes), byteOffset };
   }
 
-  /** True once for each array: whoever reads freed memory in a loop is told once. */
+  /** True once for each array: a program that reads freed memory in a loop is told once. */
   mayWarn(page: number): boolean {
     const range = this.manager.state.va.rangeOfPage(page);
     const record = range === undefined ? undefined : this.records.get(range.id);

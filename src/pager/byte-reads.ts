@@ -24,7 +24,7 @@ export class ByteReads {
     this.requests.start(
       (request) => this.manager.acquire(request, HOST, first, count, Access.Read, false, true),
       (_pages, failure) => {
-        // What failed holds nothing: a release would end the hold of somebody else.
+        // What failed holds nothing: a release would end the hold of another request.
         if (failure !== null) {
           const page = this.arrays.pageWith(failure, first, count);
           answer(null, this.arrays.denialError(failure, page, 'a read'));

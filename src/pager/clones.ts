@@ -1,6 +1,6 @@
 /**
  * Copy-on-write clones. A clone is a range whose provider is another range: a page of it that nobody has touched is filled from its
- * source. A page of the source that somebody wants to write is first given to every clone that does not have it yet; the core
+ * source. A page of the source that a processor wants to write is first given to every clone that does not have it yet; the core
  * asks for that (`save`) and lets the writer go on when it is told (`saved`). A page that the source has from elsewhere itself, and that
  * nobody has written, is not copied: the clone has it from there as well from then on.
  */
@@ -12,7 +12,7 @@ import type { CoreRequests } from './core-requests.js';
 
 interface Clone {
   readonly range: Range;
-  /** Whether somebody was told that it lost pages. */
+  /** Whether the program was told that it lost pages. */
   told: boolean;
 }
 

@@ -62,7 +62,7 @@ export interface DeviceSurroundings {
   readonly hostMemory: number;
   eventsOf(id: () => number): DriverEvents;
   kernelOf(code: DriverLaunch['code']): KernelFunction;
-  /** A message for whoever reads the program's errors. */
+  /** A message for the program's standard error. */
   warn(message: string): void;
 }
 
@@ -185,7 +185,7 @@ export class Devices {
     else this.kill(device.info.id, 'it is being started again');
   }
 
-  /** The device has gone: if somebody waits for that, it is started again. */
+  /** The device has gone: if a restart waits for that, it is started again. */
   private goneFor(number: number): void {
     const entry = this.entries.find(({ info }) => info.number === number);
     if (entry !== undefined && entry.restart !== null && !entry.starting) this.startAgain(entry);
@@ -456,7 +456,7 @@ export class Devices {
     this.goneFor(device.info.number);
   }
 
-  /** As the rest of a sentence, for whoever still asks something of the device. */
+  /** As the rest of a sentence, for a request that still asks something of the device. */
   explainLoss(number: number): string {
     return this.losses.get(number) ?? 'the device is gone';
   }

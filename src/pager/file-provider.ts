@@ -61,7 +61,7 @@ export class FileProvider {
     }
     const done = Math.max(got, 0);
     this.engine.read(source.fd, target + done, bytes - done, source.offset + within + done, (result) => {
-      // Fewer bytes than the file had when it was opened: somebody has cut it.
+      // Fewer bytes than the file had when it was opened: a program has cut it.
       if (result !== bytes - done) this.completed(token, Status.SourceChanged);
       else {
         clearRest(target, bytes, count);

@@ -18,7 +18,7 @@ export class FileTransfers {
     private readonly requests: CoreRequests,
     private readonly arrays: Arrays,
     private readonly engine: IoEngine,
-    /** For what is read or written where it stands: a pipe may keep its thread waiting for somebody else. */
+    /** For what is read or written where it stands: a pipe may keep its thread waiting for its other end. */
     private readonly pipes: IoEngine,
     /** The manager's address of page 0 of the host's memory. */
     private readonly memory: number,
@@ -69,7 +69,7 @@ export class FileTransfers {
     this.requests.start(
       (request) => this.manager.acquire(request, HOST, first, count, access, false, true),
       (_pages, failure) => {
-        // What failed holds nothing: a release would end the hold of somebody else.
+        // What failed holds nothing: a release would end the hold of another request.
         if (failure !== null) {
           const page = this.arrays.pageWith(failure, first, count);
           answer(null, this.arrays.denialError(failure, page, 'a file transfer'));

@@ -157,7 +157,7 @@ export class IoEngine {
     if (wasUp) {
       this.failingSince = 0;
       this.pause = FIRST_PAUSE_MS;
-      // What it was at may have been done, or done in part: whoever asked for it must know.
+      // What it was at may have been done, or done in part: the request that asked for it must know.
       const done = Atomics.load(this.signal, Signal.Done);
       while (this.finished !== done) this.answer(this.words[(this.finished % PLACES) * JOB_WORDS + Job.Result]);
       if (this.running.length > 0) {

@@ -1,6 +1,6 @@
 /**
  * Accesses of the host that are denied. A load or store ends the process, so that the line that says why has to be written before; but
- * whoever reads standard error may not read now, and for that nobody is kept waiting for long.
+ * the reader of standard error may not read now, and for that nobody is kept waiting for long.
  */
 import { isWritten } from './messages.js';
 
@@ -36,7 +36,7 @@ export class LastWords {
     this.denied.push({ page, write, ticket, inCall, end: nowMs + (inCall ? CALL_MS : ACCESS_MS) });
   }
 
-  /** The pages may be used after all. Returns those that somebody waits for. */
+  /** The pages may be used after all. Returns those that a thread waits for. */
   forget(firstPage: number, count: number): number[] {
     const pages: number[] = [];
     for (let index = this.denied.length - 1; index >= 0; index--) {

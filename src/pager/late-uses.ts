@@ -64,7 +64,7 @@ export function isUnmapped(control: SharedArrayBuffer): boolean {
   return Atomics.load(new Int32Array(control), Control.Views) < 0;
 }
 
-/** Answers until no view is left, or the thread is told to stop; then somebody else answers, or the process ends. */
+/** Answers until no view is left, or the thread is told to stop; then another thread answers, or the process ends. */
 export function answerLateUses(
   spaces: readonly ClosedSpace[],
   control: Int32Array,

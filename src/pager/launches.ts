@@ -162,7 +162,7 @@ export class Launches {
       if (stood > STANDSTILL_MS) record.endBy += stood;
       if (now >= record.endBy) {
         record.endBy = now + ENDING_LIMIT_MS;
-        // What has not begun on the device waits for somebody else.
+        // What has not begun on the device waits for something else.
         if (record.inDriver || device.process?.owesAnswers === true)
           this.endDevice(device, `it did not end a launch within ${ENDING_LIMIT_MS / 1000} s`);
       }
@@ -272,7 +272,7 @@ export class Launches {
       this.nextLimit = Math.min(this.nextLimit, record.timeoutAt);
     }
     if (device.alive && device.ending) {
-      // Whoever hears that a device is lost finds its pages lost, too: the news waits until the core has it.
+      // A program that hears that a device is lost finds its pages lost, too: the news waits until the core has it.
       record.doomed = true;
       return;
     }

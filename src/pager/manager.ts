@@ -59,7 +59,7 @@ if (pager !== null) {
     if (options.devices.length > 0) warmUp();
     await running.run();
   } catch (error) {
-    // As long as nobody has the space, whoever opens it can be told; afterwards a thread may wait in a fault.
+    // As long as nobody has the space, the thread that opens it can be told; afterwards a thread may wait in a fault.
     if (isUp) throw error;
     Atomics.store(control, Control.State, SpaceState.Closed);
     running.abandon();

@@ -3,7 +3,7 @@ import type { InvalidationReason } from '../core/types.js';
 
 export type { InvalidationReason };
 
-/** A change of pages that a subscription watches: somebody loses what he had of them. */
+/** A change of pages that a subscription watches: a processor loses what it had of them. */
 export interface Invalidation {
   /** Name of the array. */
   readonly array: string;

@@ -1,5 +1,5 @@
 /**
- * Subscriptions to invalidations, as Linux's mmu_interval_notifier: whoever shadows a page table is told before pages are taken
+ * Subscriptions to invalidations, as Linux's mmu_interval_notifier: a module that shadows a page table is told before pages are taken
  * from anybody. Modules are called at once, and a sequence number in shared memory is odd, while pages change; events follow.
  * Nothing that a subscriber does holds a change up for longer than one call that takes too long.
  */

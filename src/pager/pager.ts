@@ -847,7 +847,7 @@ export class Pager {
     this.devices.died(device, reason);
     this.manager.processorLost(id);
     this.launches.lost(device);
-    // Its launches, and whoever still asks something of it, hear of its end first.
+    // Its launches, and requests that still ask something of it, hear of its end first.
     this.later.push(() => this.devices.buried(device));
   }
 

@@ -28,7 +28,7 @@ interface Pin extends Run {
   held: boolean;
   /** Locked from the first page up to this one. */
   lockedEnd: number;
-  /** Whoever asked for it does not want it any more. */
+  /** The program does not want it any more. */
   dropped: boolean;
 }
 

@@ -26,7 +26,7 @@ export const Control = {
   Streams: 4,
   /** Views of the space's arrays in all threads. */
   Views: 5,
-  /** Set by whoever closes the descriptor that wakes the manager, once the space is closed and no other thread is attached. */
+  /** Set by the thread that closes the descriptor that wakes the manager, once the space is closed and no other thread is attached. */
   WakeFdClosed: 6,
   /** Threads that attached and found no place in the list of threads. */
   UnlistedThreads: 7,
@@ -38,7 +38,7 @@ export const Control = {
   ManagerThread: 13,
   /** Numbers of pins that have been given. */
   Pins: 14,
-  /** Of the views those whose memory somebody has taken, so that they count for good. */
+  /** Of the views those whose memory has been taken, so that they count for good. */
   TakenViews: 15,
   /** Bit 0 has system calls fail that a test named, the rest counts those that did. */
   FailingCalls: 16,
@@ -186,7 +186,7 @@ export interface Requests {
   };
   viewed: { in: { range: number; name: string }; out: null };
   unviewed: { in: { range: number }; out: null };
-  /** Somebody has taken the memory of a view, and keeps it for as long as he likes. */
+  /** The memory of a view has been taken, and is kept for as long as its new buffer lives. */
   taken: { in: { range: number }; out: null };
   /** Nothing more will come. `ended`: the thread ends, and its views with it. */
   leave: { in: { ended: boolean }; out: null };

@@ -25,7 +25,7 @@ export interface FillRequest<D = unknown> {
   /** What the array was made with. */
   readonly data: D;
   readonly array: ProvidedArrayFacts;
-  /** Denies the access, with a reason that whoever touched the array is told. */
+  /** Denies the access, with a reason that the program is told. */
   refuse(reason: string): never;
 }
 

@@ -83,7 +83,7 @@ function contentOf(given: unknown, bytes: Uint8Array, byteLength: number): Uint8
 }
 
 function end(answer: FromProvider): void {
-  // Counted before the message is on its way: whoever sees this thread in a fault knows whether it went there afterwards.
+  // Counted before the message is on its way: the manager, which sees this thread in a fault, knows whether it went there afterwards.
   Atomics.add(marks, ENDED, 1);
   tell(answer);
 }

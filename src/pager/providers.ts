@@ -1,7 +1,7 @@
 /**
  * Arrays that modules of the user's fill. Each has a thread of its own, which calls the module's function and puts what it gave into
  * staging memory; the manager copies that to where it belongs, so that no code of the user's ever writes the memory of a node. Parts
- * that are wanted meanwhile stand in a line, those that somebody waits for first.
+ * that are wanted meanwhile stand in a line, those that a thread waits for first.
  *
  * A part whose function threw, refused, or gave something else than the bytes that were asked for is asked for again at the next
  * access. A provider that exceeded its time limit, or whose thread ended, is asked no more: every later part of it fails at once.
@@ -398,13 +398,13 @@ export class Providers {
     }
   }
 
-  /** It is asked no more, and whoever waits for it waits no longer. */
+  /** It is asked no more, and calls that wait for it wait no longer. */
   private breakDown(provider: Provider, failure: ProviderFailure): void {
     if (provider.broken !== null) return;
     provider.broken = failure;
     this.ready(provider, failure);
     if (this.threads.has(provider)) this.terminate(provider);
-    // Whoever waits while the space closes is let go on by the close.
+    // A thread that waits while the space closes is let go on by the close.
     if (this.closing !== null) return;
     const answered = this.answers.filter((answer) => answer.provider === provider).map(({ part }) => part);
     const parts = provider.places.filter((part): part is Part => part !== null && !answered.includes(part));

@@ -1,5 +1,5 @@
 /**
- * How much the manager does of one kind before it looks at everything else again: faults and its heartbeat come first, and whoever asks
+ * How much the manager does of one kind before it looks at everything else again: faults and its heartbeat come first, and a thread that asks
  * for much must not keep the others waiting.
  */
 

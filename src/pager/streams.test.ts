@@ -83,7 +83,7 @@ describe('streams', () => {
     world.streams.forgive(1);
     world.launch(1, 3);
     expect(world.begun).toHaveLength(1);
-    // Whoever waited for what was cancelled has failed for that reason.
+    // An operation that waited for what was cancelled has failed for that reason.
     expect(world.results).toEqual([
       '1.1 done',
       '1.2 cancelled ABORTED',

@@ -1,6 +1,6 @@
 /**
  * Shared file arrays: what has been written to them is written to their files, and what others wrote to the files is read again. Runs of
- * changed pages are held on the host while they are written; whoever writes one meanwhile leaves it changed.
+ * changed pages are held on the host while they are written; a processor that writes one meanwhile leaves it changed.
  */
 import { fstatSync } from 'node:fs';
 import type { MemoryManager } from '../core/memory-manager.js';

@@ -115,7 +115,7 @@ class BrokenDevice implements Driver {
     this.inner.close();
   }
 
-  /** Does what it has been too late with, once somebody has seen that. */
+  /** Does what it has been too late with, once the suite has seen that. */
   private catchUp(): void {
     for (const action of this.late.splice(0)) action();
   }

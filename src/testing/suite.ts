@@ -16,7 +16,7 @@ export interface DeviceKind {
   readonly name: string;
   /** Whether what a device holds can be had after the device has died. */
   readonly memorySurvives: boolean;
-  /** Left out unless somebody asks for it by its name. */
+  /** Left out unless it is asked for by its name. */
   readonly onlyByName?: boolean;
   /** The options of a space with such devices, or why they cannot do what is wanted: the scenario is skipped then. */
   open(wanted: Wanted): SpaceOptions | { readonly skip: string };

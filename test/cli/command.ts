@@ -113,7 +113,7 @@ export class Running {
         resolve({ code, signal, stdout, stderr });
       });
     });
-    // Whoever kills it on purpose may not wait for it at once.
+    // A test that kills it on purpose may not wait for it at once.
     this.ended.catch(() => undefined);
   }
 

@@ -69,7 +69,7 @@ test('the result of an inout elsewhere, and figures for programs', async () => {
   assert.equal(device.budgetBytes, 8 * MIB);
   assert.ok(device.peakBytes > 0 && device.peakBytes <= device.budgetBytes, 'within its budget');
   assert.ok(device.faults > 0 && device.evictions > 0);
-  // Every page of both files was read once, by whoever read it; every page of the result went home.
+  // Every page of both files was read once, by the CPU or the device; every page of the result went home.
   assert.equal(host.bytesFromFiles + device.bytesFromFiles, 32 * MIB);
   assert.equal(host.bytesIn, 16 * MIB);
 });

@@ -71,7 +71,7 @@ export class Program {
         resolve({ code, signal, stdout: this.stdout, stderr: this.stderr, endedAt });
       });
     });
-    // Whoever waits for a line instead hears of the failure there.
+    // A test that waits for a line instead hears of the failure there.
     this.outcome.catch(() => this.changed());
   }
 

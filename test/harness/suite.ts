@@ -1,6 +1,6 @@
 /**
  * Tests of one file, run one after the other in a process of its own. The process says on descriptor 3 which test it has begun and
- * how it ended, so that whoever started it (main.ts) can end a process that hangs and name the test that hung. Started by hand,
+ * how it ended, so that main.ts, which started it, can end a process that hangs and name the test that hung. Started by hand,
  * `node .build/test/integration/FILE.js`, it prints the same and has no watchdog.
  */
 import assert from 'node:assert/strict';

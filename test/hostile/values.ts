@@ -272,7 +272,7 @@ export const fd = fc.oneof(
 );
 export const transferOptions = mostly(record({ begin, end, position: mostly(whole(0, 9000)) }), 5);
 
-/** A handle, or what is left of one after somebody had it in hand. */
+/** A handle, or what is left of one after a program has changed it. */
 function damaged(handles: Values, fields: readonly string[]): Values {
   const change = fc.tuple(handles, fc.constantFrom(...fields), fc.oneof(whole(0, 70), junk), fc.boolean());
   const changed = change.map(([handle, field, value, remove]) => ({

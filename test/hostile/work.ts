@@ -31,7 +31,7 @@ const log = openSync(logPath, 'w');
 const PROGRESS = 3;
 const SIGKILL = 9;
 
-// Whoever ends main.ts, for instance because it takes too long, ends this, too.
+// The end of main.ts, for instance because it takes too long, ends this, too.
 if (!setParentDeathSignal(SIGKILL, process.ppid)) process.exit(1);
 
 /** Errors that nobody caught. */

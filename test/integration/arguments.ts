@@ -304,7 +304,7 @@ test('handles that were changed on their way', () =>
     const old = x.handle;
     const again = attachArray(old);
     x.free();
-    // Whoever made the object before has no view of it yet: the addresses could be those of another array by now.
+    // An object that was made before has no view yet: the addresses could be those of another array by now.
     await failsWith('USE_AFTER_FREE', () => again.data);
     await failsWith('USE_AFTER_FREE', () => attachArray(old));
   }));

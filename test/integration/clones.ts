@@ -1,4 +1,4 @@
-/** Clones of arrays: each has what it was written, and nothing is copied before somebody writes or touches. */
+/** Clones of arrays: each has what it was written, and nothing is copied before one is written or touched. */
 import assert from 'node:assert/strict';
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';

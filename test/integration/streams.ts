@@ -28,7 +28,7 @@ async function withSpace(devices: number, action: (space: AddressSpace) => Promi
 const mix = kernel({ x: i32.inout, add: i32 }, ({ x, add }, { begin, end }) => {
   for (let i = begin; i < end; i++) x[i] = Math.imul(x[i], 3) + add;
 });
-/** Waits before it writes, so that whoever does not wait for it comes too early. */
+/** Waits before it writes, so that a reader that does not wait for it comes too early. */
 const slowMix = kernel({ x: i32.inout, add: i32, ms: i32 }, async ({ x, add, ms }, { begin, end }) => {
   await new Promise((resolve) => setTimeout(resolve, ms));
   for (let i = begin; i < end; i++) x[i] = Math.imul(x[i], 3) + add;

@@ -30,7 +30,7 @@ const folder = mkdtempSync(join(tmpdir(), 'onemem-package-'));
 const project = join(folder, 'project');
 const installed = join(project, 'node_modules/onemem');
 
-/** Above these somebody has put something into the package that does not belong there. */
+/** Above these something has got into the package that does not belong there. */
 const PACKED_LIMIT = 1024 * 1024;
 const UNPACKED_LIMIT = 5 * 1024 * 1024;
 

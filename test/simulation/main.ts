@@ -25,7 +25,7 @@ interface Share {
   readonly stopAfter: number;
   /** When no more schedules begin, by Date.now(). */
   readonly end: number;
-  /** The seed that is played now, for whoever watches. */
+  /** The seed that is played now, for the thread that watches. */
   readonly playing: Int32Array;
 }
 

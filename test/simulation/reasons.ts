@@ -1,4 +1,4 @@
-/** What somebody is told who does not get a page must be so. */
+/** What a thread or a request is told that does not get a page must be so. */
 import { Access, type DenyReason, type ProcessorId } from '../../src/core/types.js';
 import { ModelDevice } from './model-device.js';
 import type { Sources } from './sources.js';

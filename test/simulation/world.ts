@@ -90,7 +90,7 @@ interface WriteBack {
   readonly memory: Memory;
   readonly first: number;
   readonly count: number;
-  /** They are held; whoever writes them is about to be noticed, and is; the file has them. */
+  /** They are held; a write is about to be noticed, and is; the file has them. */
   stage: 'held' | 'settling' | 'standing' | 'written';
 }
 

@@ -40,7 +40,7 @@ const LEFT_BY_A_THREAD = { mappings: 3, privateBytes: 80 * 1024 };
 const THREADS_OF_A_SPACE = 2;
 
 const SIGKILL = 9;
-// Whoever ends main.ts, for instance because it takes too long, ends this, too.
+// The end of main.ts, for instance because it takes too long, ends this, too.
 if (!setParentDeathSignal(SIGKILL, process.ppid)) process.exit(1);
 
 const seed = Number(process.argv[2]);

@@ -1,4 +1,4 @@
-/** Views whose buffer somebody takes: a stream that reads into it, `transfer()`, `structuredClone()`. No other array is ever seen by it. */
+/** Views whose buffer is taken: a stream that reads into it, `transfer()`, `structuredClone()`. No other array is ever seen by it. */
 import assert from 'node:assert/strict';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -65,7 +65,7 @@ async function seesNothing(space: AddressSpace, taken: Uint8Array): Promise<void
   for (const [i, other] of others.entries()) sameData(other.data.subarray(0, 4096), () => 100 + i);
 }
 
-/** An array that has gone, and what somebody has of it. */
+/** An array that has gone, and what is left of it. */
 async function takeAndFree(space: AddressSpace, take: (view: Uint8Array) => unknown): Promise<Uint8Array> {
   const x = space.array(Uint8Array, BYTES);
   const taken = (await take(x.data)) as Uint8Array;

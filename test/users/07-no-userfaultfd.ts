@@ -1,4 +1,4 @@
-/** A container that forbids userfaultfd: whoever opens a space is told what to do about it, in full, and the program ends well. */
+/** A container that forbids userfaultfd: a program that opens a space is told what to do about it, in full, and the program ends well. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

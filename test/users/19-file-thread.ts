@@ -1,4 +1,4 @@
-/** The thread that reads and writes files cannot start for a while: whoever waits for it waits, and goes on. */
+/** The thread that reads and writes files cannot start for a while: a call that waits for it waits, and goes on. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { closeSync, openSync, unlinkSync, writeSync } from 'node:fs';

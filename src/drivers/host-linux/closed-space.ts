@@ -1,4 +1,4 @@
-/** What lies at the addresses of a space that has been closed, as long as somebody has views of it. */
+/** What lies at the addresses of a space that has been closed, as long as there are views of it. */
 import {
   MAP_ANONYMOUS,
   MAP_FIXED,
@@ -28,7 +28,7 @@ export function watchClosed(base: number, bytes: number, faults: Userfaultfd | n
     mmap(bytes, { address: base, protection: PROT_READ, flags });
     return false;
   }
-  // Whoever waited for a page of the space finds that it has gone.
+  // A thread that waited for a page of the space finds that it has gone.
   faults.wake(base, bytes);
   return true;
 }

@@ -41,7 +41,7 @@ export class HostDriver implements Driver {
   readonly memory: number;
   readonly node: PagedMemory;
   private readonly report: DriverEvents['fault'];
-  /** Pages whose every access fails, until somebody maps them again or gives their rights back. */
+  /** Pages whose every access fails, until they are mapped again or their rights are given back. */
   private readonly poisoned = new Set<number>();
 
   /**
@@ -130,7 +130,7 @@ export class HostDriver implements Driver {
   }
 
   /**
-   * Makes every later access to the page fail: SIGBUS for a load or store, EFAULT for a system call. Whoever waits for it goes on to
+   * Makes every later access to the page fail: SIGBUS for a load or store, EFAULT for a system call. A thread that waits for it goes on to
    * that end. False: this kernel cannot.
    */
   poison(page: number): boolean {

@@ -1,6 +1,6 @@
 /**
  * Which launch a unit works on: words that three threads of a device share. The control thread gives a launch, the unit begins and ends it,
- * and the main thread may end the unit meanwhile. Whoever changes the state first has decided. So a unit is never ended for a launch that it
+ * and the main thread may end the unit meanwhile. The thread that changes the state first has decided. So a unit is never ended for a launch that it
  * has ended itself, no launch is given to a unit that is gone, and a unit is ended in the middle of a kernel only: in a call of the foreign
  * function interface, which prepares a kernel's arguments and reports its end, that would end the process.
  */

@@ -1,4 +1,4 @@
-/** Pages that are a device's alone, for atomic operations there, until somebody else touches them. */
+/** Pages that are a device's alone, for atomic operations there, until another processor touches them. */
 import type { Device } from '../../index.js';
 import { BUFFER_BYTES, BUFFER_WORDS, equal, holds, refused, same, WORDS_PER_PAGE } from '../context.js';
 import { increment, pattern } from '../kernels.js';

@@ -17,7 +17,7 @@ export function sayEnding(): void {
   say(`ending ${Date.now()}`);
 }
 
-/** Keeps the process alive until somebody ends it. */
+/** Keeps the process alive until the test ends it. */
 export function wait(): void {
   setInterval(() => undefined, 1000);
 }

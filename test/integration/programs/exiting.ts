@@ -9,7 +9,7 @@ const hangs = way === 'thread in a fault' || way === 'signal with a thread in a 
 
 const space = await openSpace({
   devices: [{ kind: 'process', memory: '8MiB' }],
-  // A manager that has stopped answers no fault: whoever touches a page sits there for good.
+  // A manager that has stopped answers no fault: a thread that touches a page sits there for good.
   ...(hangs ? { crash: 'hang', heartbeatLimitMs: 3_600_000 } : {}),
 });
 const [device] = space.devices;
@@ -38,7 +38,7 @@ async function startThread(what: string): Promise<Worker> {
 }
 
 /**
- * What a thread that throws ends with. Nothing of it is awaited before somebody listens for its error: the error can overtake the
+ * What a thread that throws ends with. Nothing of it is awaited before a listener waits for its error: the error can overtake the
  * message that was posted before it, and an error that nobody listens for ends the program.
  */
 function failureOfThread(): Promise<Error> {

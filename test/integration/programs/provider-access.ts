@@ -11,7 +11,7 @@ const space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] }
 const words = new Int32Array(new SharedArrayBuffer(20));
 const timeoutMs = way === 'hang' ? 300 : 5000;
 
-/** Sends a handle to whoever asks for it on the channel. */
+/** Sends a handle to the thread that asks for it on the channel. */
 function handOut(name: string, handle: ArrayHandle): void {
   const channel = new BroadcastChannel(name);
   channel.onmessage = (event) => {

@@ -6,7 +6,7 @@ const space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] }
 const x = space.bytes(4096);
 const printAndEnd = kernel({ x: u8.inout }, async () => {
   console.error('x'.repeat(1 << 20));
-  // The main thread of the device has the text by now, and waits for somebody to read it.
+  // The main thread of the device has the text by now, and waits for it to be read.
   await new Promise((resolve) => setTimeout(resolve, 300));
   process.exit(3);
 });
