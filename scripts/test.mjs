@@ -39,7 +39,7 @@ await runStages(
     ],
     [{ name: 'system faults', run: built('system-faults'), seconds: 600 }],
     [{ name: 'suite', run: built('suite'), seconds: 700 }],
-    [{ name: 'model', run: built('model', '--seed', '1', '--minutes', '0.3'), seconds: 600 }],
+    [{ name: 'model', run: built('model', '--seed', '1', '--minutes', '1'), seconds: 600 }],
     [{ name: 'simulation', run: built('simulation', '--schedules', '1000', '--first-seed', '1'), seconds: 600 }],
     [
       { name: 'mutants', run: built('mutants'), seconds: 900 },

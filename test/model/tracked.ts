@@ -88,6 +88,8 @@ export class Tracked {
   wrote = false;
   /** Pages that were lost with their source since that was last checked, and what they were before. */
   private readonly lostBySource = new Map<number, keyof typeof FOR_GOOD>();
+  /** It was protected against all access at some time: its clones were given what could be had, and lost the rest. */
+  wasHidden = false;
   /** Its file has become shorter. */
   isCut = false;
 
@@ -251,7 +253,8 @@ export class Tracked {
   /** Whether a page of a clone, which could not be had, was overwritten where it would come from. */
   private hasNoSource(page: number, gone: Gone | null): boolean {
     if (this.kind !== 'clone') return false;
-    return this.source === null || this.source.gone[page] !== gone || this.source.hasNoSource(page, gone);
+    const { source } = this;
+    return source === null || source.wasHidden || source.gone[page] !== gone || source.hasNoSource(page, gone);
   }
 
   /** Compares a part that can be read. */
