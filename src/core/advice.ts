@@ -3,7 +3,10 @@ import type { State } from './state.js';
 import { type Advice, PAGES_PER_BLOCK, type ProcessorId } from './types.js';
 import type { Range } from './va-space.js';
 
-/** Changes the advice for whole blocks of a range. It moves nothing and takes nothing from anybody. */
+/**
+ * Changes the advice for whole blocks of a range, those around the pages: also behind the last page, by which the range may grow. It
+ * moves nothing and takes nothing from anybody.
+ */
 export function changeAdvice(
   state: State,
   range: Range,
@@ -12,7 +15,9 @@ export function changeAdvice(
   change: (advice: Advice) => Advice,
 ): void {
   const runs: [number, number, Advice][] = [];
-  range.advice.each(first, end, (from, to, advice) => {
+  const begin = first - (first % PAGES_PER_BLOCK);
+  const limit = Math.ceil(end / PAGES_PER_BLOCK) * PAGES_PER_BLOCK;
+  range.advice.each(begin, limit, (from, to, advice) => {
     const changed = change(advice);
     if (changed !== advice) runs.push([from, to, changed]);
   });

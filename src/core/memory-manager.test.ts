@@ -363,6 +363,17 @@ describe('MemoryManager', () => {
       expect(fault(HOST, 4, true)).toEqual(['host map 4+1 none>write']);
     });
 
+    it('is advised block by block, also where the range grows within a block', () => {
+      start({ coherent: true });
+      const range = manager.allocate(300, { name: 'a', provided: false, writable: true }, 632) as Range;
+      manager.advise(range, 0, 300, { accessedBy: 2 });
+      manager.grow(range, 300, 600);
+      fault(HOST, BLOCK, true);
+      manager.advise(range, 0, 600, { pattern: 'random' });
+      expect([...manager.state.va.blocks.values()].map(({ advice }) => advice.pattern)).toEqual(['random']);
+      expect(range.advice.at(400)).toEqual({ ...range.advice.at(0) });
+    });
+
     it('loses them when another node writes', () => {
       start({ coherent: true }, { name: 'far' });
       const range = manager.allocate(BLOCK, { name: 'a', provided: false, writable: true }) as Range;
