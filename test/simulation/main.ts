@@ -61,14 +61,14 @@ function runShare(
 }
 
 /** Calls `stuck` when one seed is played for too long. */
-function watch(playing: Int32Array, stuck: (seed: number) => void): () => void {
+function watch(playing: Int32Array, limitSeconds: number, stuck: (seed: number) => void): () => void {
   let last = 0;
   let seconds = 0;
   const timer = setInterval(() => {
     const seed = Atomics.load(playing, 0);
     seconds = seed === last ? seconds + 1 : 0;
     last = seed;
-    if (seed !== 0 && seconds === LIMIT_SECONDS) stuck(seed);
+    if (seed !== 0 && seconds === limitSeconds) stuck(seed);
   }, 1000);
   return () => clearInterval(timer);
 }
@@ -83,6 +83,8 @@ async function main(): Promise<void> {
       seed: { type: 'string' },
       verbose: { type: 'boolean', default: false },
       'stop-after': { type: 'string', default: '10' },
+      /** Seconds that a schedule may take. */
+      limit: { type: 'string', default: String(LIMIT_SECONDS) },
     },
   });
   if (values.seed !== undefined) {
@@ -96,6 +98,7 @@ async function main(): Promise<void> {
     process.exitCode = failures.length === 0 ? 0 : 1;
     return;
   }
+  const limit = Number(values.limit);
   const limited = values.minutes !== undefined;
   const schedules = Number(values.schedules ?? (limited ? Number.MAX_SAFE_INTEGER : 1000));
   const first = Number(values['first-seed']);
@@ -131,8 +134,8 @@ async function main(): Promise<void> {
       new Promise((resolve, reject) => {
         const worker = new Worker(new URL(import.meta.url), { workerData: share });
         worker.on('message', ({ count, failures }: { count: number; failures: Failure[] }) => note(count, failures));
-        const unwatch = watch(share.playing, (seed) => {
-          note(1, [{ seed, text: `seed ${seed} failed by not ending within ${LIMIT_SECONDS} s` }]);
+        const unwatch = watch(share.playing, limit, (seed) => {
+          note(1, [{ seed, text: `seed ${seed} failed by not ending within ${limit} s` }]);
           void worker.terminate();
         });
         worker.on('error', reject);
