@@ -41,7 +41,7 @@ export async function discard(player: Player): Promise<void> {
 }
 
 /** A part whose ends are those of pages. */
-export function pagesPart(player: Player, tracked: Tracked): Part {
+function pagesPart(player: Player, tracked: Tracked): Part {
   const { random } = player;
   if (random.chance(0.3)) return tracked.whole;
   const first = random.below(tracked.pages);
@@ -71,7 +71,7 @@ export async function unpin(player: Player): Promise<void> {
   if (player.pins[index].tracked.busy === null) unpinAt(player, index);
 }
 
-export function unpinAt(player: Player, index: number): void {
+function unpinAt(player: Player, index: number): void {
   const [{ pin, tracked, first, end }] = player.pins.splice(index, 1);
   player.log(`unpin ${tracked.name}, pages ${first} to ${end}`);
   pin.unpin();

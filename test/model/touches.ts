@@ -12,7 +12,7 @@ export async function write(player: Player): Promise<void> {
 }
 
 /** The CPU writes; the same goes into the plain array. */
-export function writePart(player: Player, tracked: Tracked, part: Part): void {
+function writePart(player: Player, tracked: Tracked, part: Part): void {
   const { random } = player;
   const { begin, end } = part;
   const { plain, array } = tracked;
