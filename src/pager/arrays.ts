@@ -2,7 +2,6 @@
 import type { MemoryManager } from '../core/memory-manager.js';
 import { Access, type DenyReason, HOST, PAGE_BYTES } from '../core/types.js';
 import type { Range, RangeOptions } from '../core/va-space.js';
-import { closeDescriptor } from '../linux/libc.js';
 import type { Wanted } from './array-pages.js';
 import type { CoreRequests } from './core-requests.js';
 import type { FileProvider } from './file-provider.js';
@@ -408,8 +407,7 @@ export class Arrays {
     this.committedPages -= record.committedPages - left;
     record.committedPages = left;
     if (range.freedPages < range.pages) return;
-    const file = this.files.remove(range.first);
-    if (file !== null) closeDescriptor(file.fd);
+    this.files.remove(range.first);
     this.providers.remove(range.first);
     this.gone(range);
     this.recycle(record);

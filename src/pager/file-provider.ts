@@ -26,10 +26,10 @@ export class FileProvider {
     this.ranges.push({ firstPage, pages, source });
   }
 
-  /** Forgets the range and returns its file, for the caller to close. */
-  remove(firstPage: number): FileSource | null {
+  /** Forgets the range, if it is one of a file, and closes that after its last write. */
+  remove(firstPage: number): void {
     const index = this.ranges.findIndex((range) => range.firstPage === firstPage);
-    return index === -1 ? null : this.ranges.splice(index, 1)[0].source;
+    if (index !== -1) this.engine.closeFile(this.ranges.splice(index, 1)[0].source.fd);
   }
 
   sourceOf(page: number): FileSource | null {

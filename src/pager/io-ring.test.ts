@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events';
+import { existsSync, openSync } from 'node:fs';
 import { constants as os } from 'node:os';
 import type { Worker } from 'node:worker_threads';
 import { expect, it } from 'vitest';
@@ -103,4 +104,22 @@ it('fails what a thread was at when it ended, and has another one do the rest', 
   world.threads[1].work();
   world.engine.poll();
   expect(world.results).toEqual([1, -os.errno.EIO, 3]);
+});
+
+it('closes a file after its last job, be it handed in or not', () => {
+  const world = new World();
+  const [fd, idle] = [openSync('/dev/null', 'r'), openSync('/dev/null', 'r')];
+  const isOpen = (each: number): boolean => existsSync(`/proc/self/fd/${each}`);
+  for (let count = 0; count < 300; count++) world.engine.sync(fd, (result) => world.results.push(result));
+  world.engine.closeFile(fd);
+  world.engine.closeFile(idle);
+  expect([isOpen(fd), isOpen(idle)]).toEqual([true, false]);
+  for (let count = 0; count < 299; count++) {
+    world.threads[0].work();
+    world.engine.poll();
+  }
+  expect([world.results.length, isOpen(fd)]).toEqual([299, true]);
+  world.threads[0].work();
+  world.engine.poll();
+  expect([world.results.length, isOpen(fd)]).toEqual([300, false]);
 });

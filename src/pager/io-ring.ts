@@ -4,6 +4,7 @@
  */
 import { constants as os } from 'node:os';
 import { Worker } from 'node:worker_threads';
+import { closeDescriptor } from '../linux/libc.js';
 
 /** Places of a job's numbers, and the kinds. */
 export const Job = { Kind: 0, Fd: 1, Address: 2, Length: 3, Offset: 4, Result: 5, Read: 1, Write: 2, Sync: 3 } as const;
@@ -49,6 +50,8 @@ export class IoEngine {
   private finished = 0;
   private readonly running: Waiting[] = [];
   private readonly waiting: Waiting[] = [];
+  /** Files that are to be closed after their last job. */
+  private readonly leaving = new Set<number>();
   private closed = false;
   /** When the thread is to be started again, and since when that is tried; 0 while nothing is wrong. */
   private retryAt = 0;
@@ -82,6 +85,16 @@ export class IoEngine {
   /** Has what was written to a file survive a crash of the machine. `done` gets 0 or the negative error number. */
   sync(fd: number, done: (result: number) => void): void {
     this.add({ kind: Job.Sync, fd, address: 0, length: 0, offset: 0, done });
+  }
+
+  /** Closes a file when its jobs have ended: by then its number could be another file's. */
+  closeFile(fd: number): void {
+    if (this.isUsed(fd)) this.leaving.add(fd);
+    else closeDescriptor(fd);
+  }
+
+  private isUsed(fd: number): boolean {
+    return this.running.some((job) => job.fd === fd) || this.waiting.some((job) => job.fd === fd);
   }
 
   /** Answers the jobs that have ended, and starts the thread again if it must be. */
@@ -191,6 +204,10 @@ export class IoEngine {
     const next = this.waiting.shift();
     if (next !== undefined) this.handIn(next);
     job.done(result);
+    if (this.leaving.has(job.fd) && !this.isUsed(job.fd)) {
+      this.leaving.delete(job.fd);
+      closeDescriptor(job.fd);
+    }
   }
 
   private handIn(job: Waiting): void {

@@ -12,7 +12,6 @@ import { NodeError } from '../drivers/paged-memory.js';
 import { Router } from '../drivers/router.js';
 import { RecordingFile } from '../files/recording-file.js';
 import { drainEventfd } from '../linux/eventfd.js';
-import { closeDescriptor } from '../linux/libc.js';
 import { copyMemory, fillMemory } from '../linux/memory.js';
 import { Poller } from '../linux/poll.js';
 import { kill, systemCallOf, threadExists } from '../linux/process.js';
@@ -915,7 +914,7 @@ export class Pager {
     this.clients.forgetEnded();
     this.notifiers.releaseAll();
     this.devices.close();
-    for (const { source } of this.files.all) closeDescriptor(source.fd);
+    for (const { source } of this.files.all) this.engine.closeFile(source.fd);
     this.engine.close();
     this.pipes.close();
     // Where no view is left there is nobody to answer.
