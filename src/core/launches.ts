@@ -162,8 +162,12 @@ export class Launches {
   pagesOf(args: readonly LaunchArgument[]): number {
     let pages = 0;
     for (const index of blocksOf(args)) {
-      const block = this.state.va.block(index);
-      if (block !== undefined) pages += size(block.inside);
+      const block = this.state.va.blocks.get(index);
+      const first = index * PAGES_PER_BLOCK;
+      const range = this.state.va.rangeOfPage(first);
+      // A question makes no block: another time it may not be asked.
+      if (block?.gone === false) pages += size(block.inside);
+      else if (range !== undefined) pages += Math.max(0, Math.min(PAGES_PER_BLOCK, range.first + range.pages - first));
     }
     return pages;
   }

@@ -5,6 +5,9 @@
 import { checkInvariants } from '../../src/core/invariants.js';
 import type { LaunchArgument } from '../../src/core/launches.js';
 import { MemoryManager } from '../../src/core/memory-manager.js';
+import { type Entry, Recorder } from '../../src/core/recording.js';
+import { replay } from '../../src/core/replay.js';
+import type { Policies } from '../../src/core/state.js';
 import {
   Access,
   type Advice,
@@ -105,12 +108,18 @@ interface Message {
 /** What becomes of a request when it is through. */
 type Ending = (pages: number, failure: DenyReason | null) => void;
 
+/** One schedule of so many is played again from what was written down of it. */
+const RECORDED_SHARE = 10;
+
 export class World implements Surroundings {
   readonly random: Random;
   /** For what does not change how a schedule goes on. */
   private readonly whims: Random;
   readonly weather: Weather;
   readonly manager: MemoryManager;
+  private readonly policies: Policies;
+  /** What the core was told and what it commanded, in one schedule of so many. */
+  private readonly recorded: Entry[] = [];
   readonly router: Router;
   readonly host: ModelDevice;
   /** Drivers by processor. */
@@ -233,12 +242,11 @@ export class World implements Surroundings {
       (token, status) => this.manager.transferred(token, status),
       PAGE_BYTES,
     );
-    const prefetch = random.chance(0.8) ? tree() : none;
-    this.manager = new MemoryManager(
-      this.router,
-      { eviction: lru, prefetch: () => prefetch, readAheadShare: random.below(2) === 0 ? 1 : 2 },
-      BLOCKS,
-    );
+    const prefetch = random.chance(0.8) ? tree : () => none;
+    this.policies = { eviction: lru, prefetch: () => prefetch(), readAheadShare: random.below(2) === 0 ? 1 : 2 };
+    const recorder = seed % RECORDED_SHARE === 0 ? new Recorder((entries) => this.recorded.push(...entries)) : null;
+    this.manager = new MemoryManager(recorder?.commands(this.router) ?? this.router, this.policies, BLOCKS);
+    recorder?.events(this.manager);
     this.clones = new Clones(
       () => this.manager,
       this.cloneRequests,
@@ -279,6 +287,14 @@ export class World implements Surroundings {
     this.settle();
     this.audit.contents();
     this.freeAll();
+    this.replay();
+  }
+
+  /** What was written down of this schedule must be played again as it was, in the words of a file. */
+  private replay(): void {
+    if (this.recorded.length === 0) return;
+    const entries = this.recorded.map((entry) => JSON.parse(JSON.stringify(entry)) as Entry);
+    replay(entries, this.policies, BLOCKS);
   }
 
   // --- what can happen -------------------------------------------------------------------------------------------
@@ -742,7 +758,7 @@ export class World implements Surroundings {
     const reserved = random.chance(0.3) ? pages + random.between(1, 600) : pages;
     const range = this.manager.allocate(pages, { name: 'a', provided, writable }, reserved);
     if (range === null) return;
-    range.watchers = random.chance(0.4) ? 1 : 0;
+    if (random.chance(0.4)) this.manager.watch(range, 1);
     this.trace(() => `  range ${range.first}+${pages}${provided ? ' provided' : ''}${writable ? '' : ' read-only'}`);
     for (let page = range.first; page < range.first + pages; page++) {
       this.sources.file[page] = providedValue(page);
