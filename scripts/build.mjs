@@ -55,7 +55,7 @@ if (status !== 0) process.exit(status ?? 1);
 
 const compiled = join(out, target === 'dist' ? '' : 'src');
 // Packages stay outside, and so does what a program hands in by its address.
-// They are made of what the compiler wrote, in words that the least Node.js knows, and lead back to the sources all the same.
+// Modules are bundled as the compiler wrote them, in words that the least Node.js knows; their maps lead back to the sources.
 const common = {
   platform: 'node',
   external: (id) => !/^[./]/.test(id),
