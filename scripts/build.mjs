@@ -16,10 +16,10 @@ import { rolldown } from 'rolldown';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const threads = [
-  'pager/sentinel',
-  'pager/manager',
-  'pager/io-engine',
-  'pager/provider-thread',
+  'pager/manager/sentinel',
+  'pager/manager/manager',
+  'pager/sources/io-engine',
+  'pager/sources/provider-thread',
   'drivers/process/child',
   'drivers/process/control',
   'drivers/process/unit',

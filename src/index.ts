@@ -80,6 +80,6 @@ export type {
   InvalidationReason,
   NotifierFacts,
   NotifierFunctions,
-} from './pager/notifier-protocol.js';
-export type { Injection, ProcessorStats, SpaceHandle, SpaceStats } from './pager/protocol.js';
-export type { FillFunction, FillRequest, ProvidedArrayFacts } from './pager/provider-protocol.js';
+} from './pager/protocol/notifiers.js';
+export type { FillFunction, FillRequest, ProvidedArrayFacts } from './pager/protocol/providers.js';
+export type { Injection, ProcessorStats, SpaceHandle, SpaceStats } from './pager/protocol/requests.js';

@@ -20,7 +20,7 @@ import {
   threadExists,
   threadId,
 } from '../linux/process.js';
-import type { ManagerReady } from '../pager/manager.js';
+import type { ManagerReady } from '../pager/manager/manager.js';
 import {
   CONTROL_WORDS,
   Control,
@@ -32,7 +32,7 @@ import {
   type ManagerOptions,
   type SpaceHandle,
   type SpaceStats,
-} from '../pager/protocol.js';
+} from '../pager/protocol/requests.js';
 import {
   checkFlag,
   checkName,

@@ -2,7 +2,7 @@
 
 import { type OptionNames, refuseUnknown } from '../core/option-names.js';
 import { BLOCK_BYTES, PAGES_PER_BLOCK } from '../core/types.js';
-import type { AdviceChange, AdviceRun } from '../pager/protocol.js';
+import type { AdviceChange, AdviceRun } from '../pager/protocol/requests.js';
 import { isObject, show } from './arguments.js';
 import type { Device } from './device.js';
 import { argumentError, typeError } from './errors.js';

@@ -5,7 +5,7 @@
 import { Readable } from 'node:stream';
 import { ReadableStream } from 'node:stream/web';
 import { bytesOf } from '../core/elements.js';
-import { READ_BYTES } from '../pager/protocol.js';
+import { READ_BYTES } from '../pager/protocol/requests.js';
 import { checkRange } from './array-part.js';
 import type { ManagedArray } from './managed-array.js';
 

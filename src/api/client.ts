@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { BroadcastChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import { notifyEventfd } from '../linux/eventfd.js';
 import { threadId } from '../linux/process.js';
-import type { Notice } from '../pager/notifier-protocol.js';
+import type { Notice } from '../pager/protocol/notifiers.js';
 import {
   type ClientHello,
   Control,
@@ -17,7 +17,7 @@ import {
   type StreamEvent,
   type ToManager,
   type WireError,
-} from '../pager/protocol.js';
+} from '../pager/protocol/requests.js';
 import { fromWire, OnememError } from './errors.js';
 
 /** How often a thread that waits for an answer looks whether the space is still there. */

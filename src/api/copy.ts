@@ -2,7 +2,7 @@
 import { types } from 'node:util';
 import { bytesOf, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
-import type { BytePlace } from '../pager/protocol.js';
+import type { BytePlace } from '../pager/protocol/requests.js';
 import type { AddressSpace } from './address-space.js';
 import { arrayTypeName, show } from './arguments.js';
 import type { Device } from './device.js';

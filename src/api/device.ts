@@ -1,7 +1,7 @@
 /** Devices of a space. */
 
 import { PAGE_BYTES } from '../core/types.js';
-import type { DeviceInfo, ProcessorStats } from '../pager/protocol.js';
+import type { DeviceInfo, ProcessorStats } from '../pager/protocol/requests.js';
 import type { AddressSpace } from './address-space.js';
 import { checkOptions } from './arguments.js';
 import { checkSignal, checkTimeout } from './cancellation.js';

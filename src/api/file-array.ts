@@ -4,7 +4,7 @@ import { bytesOf, constructorName, type ElementType } from '../core/elements.js'
 import type { OptionNames } from '../core/option-names.js';
 import { duplicateDescriptor, tryLockFile } from '../linux/file-io.js';
 import { closeDescriptor } from '../linux/libc.js';
-import type { FileSource } from '../pager/protocol.js';
+import type { FileSource } from '../pager/protocol/requests.js';
 import { checkFlag, checkName, checkOptions, checkSize } from './arguments.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 import { checkLength } from './managed-array.js';

@@ -5,8 +5,8 @@
 import { isMainThread, type Worker } from 'node:worker_threads';
 import { notifyEventfd } from '../linux/eventfd.js';
 import { closeDescriptor } from '../linux/libc.js';
-import { type ClosedSpace, forsake, isUnmapped } from '../pager/late-uses.js';
-import { Control, type SpaceHandle } from '../pager/protocol.js';
+import { type ClosedSpace, forsake, isUnmapped } from '../pager/manager/late-uses.js';
+import { Control, type SpaceHandle } from '../pager/protocol/requests.js';
 
 interface Answerer {
   readonly handle: SpaceHandle;

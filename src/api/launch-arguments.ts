@@ -4,7 +4,7 @@ import { addressName } from '../core/address-view.js';
 import { bytesOf, constructorName, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
 import { refuseUnknown } from '../core/option-names.js';
 import type { LaunchParameter } from '../drivers/driver.js';
-import type { ArrayPages } from '../pager/protocol.js';
+import type { ArrayPages } from '../pager/protocol/requests.js';
 import type { AddressSpace } from './address-space.js';
 import { arrayTypeName, checkObject, show } from './arguments.js';
 import { argumentError, typeError } from './errors.js';

@@ -8,7 +8,7 @@ import { bytesOf, type NumericArray, type WritableView } from '../core/elements.
 import type { OptionNames } from '../core/option-names.js';
 import { PAGE_BYTES } from '../core/types.js';
 import { MAX_VIEW_BYTES } from '../linux/memory.js';
-import type { ArrayPages, SpaceHandle } from '../pager/protocol.js';
+import type { ArrayPages, SpaceHandle } from '../pager/protocol/requests.js';
 import type { AddressSpace } from './address-space.js';
 import { type Advice, type Attributes, adviceChange, attributeRuns, blocksAround } from './advice.js';
 import { checkFlag, checkName, checkOptions, isWhole, show } from './arguments.js';

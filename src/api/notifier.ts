@@ -3,7 +3,7 @@ import { types } from 'node:util';
 import { bytesOf } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import { HOST, PAGE_BYTES } from '../core/types.js';
-import { type InvalidationReason, type Notice, SEQUENCE_ENDED } from '../pager/notifier-protocol.js';
+import { type InvalidationReason, type Notice, SEQUENCE_ENDED } from '../pager/protocol/notifiers.js';
 import { isObject, show, textOf } from './arguments.js';
 import type { Device } from './device.js';
 import { DISPOSE } from './disposal.js';

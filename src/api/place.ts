@@ -4,7 +4,7 @@
  */
 import { bytesOf, constructorName, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
 import { PAGE_BYTES } from '../core/types.js';
-import type { ArrayPages } from '../pager/protocol.js';
+import type { ArrayPages } from '../pager/protocol/requests.js';
 import type { AddressSpace } from './address-space.js';
 import { arrayTypeName } from './arguments.js';
 import { type ArrayRange, checkRange } from './array-part.js';

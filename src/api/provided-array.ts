@@ -1,7 +1,7 @@
 /** Arrays that a module of the user's fills. */
 import type { ElementType } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
-import type { ProviderSource } from '../pager/provider-protocol.js';
+import type { ProviderSource } from '../pager/protocol/providers.js';
 import { show, textOf } from './arguments.js';
 import { argumentError, typeError } from './errors.js';
 import { exportOf, moduleUrl } from './kernel.js';

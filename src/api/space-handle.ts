@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { types } from 'node:util';
-import { CONTROL_WORDS, Control, DIGEST_WORDS, type SpaceHandle } from '../pager/protocol.js';
+import { CONTROL_WORDS, Control, DIGEST_WORDS, type SpaceHandle } from '../pager/protocol/requests.js';
 import { isObject, isWhole } from './arguments.js';
 import { typeError } from './errors.js';
 

@@ -1,6 +1,6 @@
 /** Plain typed arrays as arguments: copied into the space for one operation, and back when it is through. */
 import type { ElementType, NumericArray } from '../core/elements.js';
-import type { StreamEvent as WireEvent } from '../pager/protocol.js';
+import type { StreamEvent as WireEvent } from '../pager/protocol/requests.js';
 import type { AddressSpace } from './address-space.js';
 import type { ManagedArray } from './managed-array.js';
 

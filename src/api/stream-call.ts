@@ -1,7 +1,7 @@
 /** Functions of the program's that streams call in their order. */
 
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
-import type { WireError } from '../pager/protocol.js';
+import type { WireError } from '../pager/protocol/requests.js';
 import { isError, textOf } from './arguments.js';
 import { OnememError } from './errors.js';
 import type { StreamEvent } from './stream-event.js';

@@ -1,5 +1,5 @@
 /** Events: places in a stream. */
-import type { WireError, StreamEvent as WireEvent } from '../pager/protocol.js';
+import type { WireError, StreamEvent as WireEvent } from '../pager/protocol/requests.js';
 import { show } from './arguments.js';
 import { fromWire, OnememError, typeError } from './errors.js';
 import type { Stream } from './stream.js';

@@ -2,7 +2,7 @@
 import type { OptionNames } from '../core/option-names.js';
 import { HOST } from '../core/types.js';
 import { threadId } from '../linux/process.js';
-import type { StreamOperation, StreamEvent as WireEvent } from '../pager/protocol.js';
+import type { StreamOperation, StreamEvent as WireEvent } from '../pager/protocol/requests.js';
 import type { AddressSpace } from './address-space.js';
 import { checkFlag, checkOptions, checkSize, show } from './arguments.js';
 import {

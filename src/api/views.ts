@@ -5,7 +5,7 @@
 import { type ElementType, type NumericArray, viewOf } from '../core/elements.js';
 import { munmap, view } from '../linux/memory.js';
 import { threadExists } from '../linux/process.js';
-import { Control, LISTED_THREADS, type SpaceHandle, SpaceState } from '../pager/protocol.js';
+import { Control, LISTED_THREADS, type SpaceHandle, SpaceState } from '../pager/protocol/requests.js';
 import type { Client } from './client.js';
 import type { ManagedArray } from './managed-array.js';
 

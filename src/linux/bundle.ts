@@ -10,7 +10,7 @@ export function sentinelFile(): URL | null {
   // Bundlers to CommonJS leave nothing of `import.meta`.
   const here = import.meta.url as string | undefined;
   if (here === undefined) return null;
-  const file = new URL('../pager/sentinel.js', here);
+  const file = new URL('../pager/manager/sentinel.js', here);
   return existsSync(file) ? file : null;
 }
 

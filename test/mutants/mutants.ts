@@ -269,7 +269,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'fill a page of a clone from where it had been',
-    file: 'src/pager/clones.js',
+    file: 'src/pager/arrays/clones.js',
     find: 'const same = runFrom(range, page, run, source) === run;',
     replace: 'const same = true;',
     why: 'A clone reads what was written to its source afterwards.',

@@ -152,7 +152,7 @@ check('is loaded by require, too', () => {
 });
 
 check('offers its exports and nothing else', () => {
-  const program = `import('onemem/dist/pager/pager.js').then(() => console.log('found'), (error) => console.log(error.code))`;
+  const program = `import('onemem/dist/pager/manager/pager.js').then(() => console.log('found'), (error) => console.log(error.code))`;
   assert.equal(run(process.execPath, ['-e', program]).trim(), 'ERR_PACKAGE_PATH_NOT_EXPORTED');
 });
 

@@ -1,0 +1,76 @@
+/**
+ * Which pages of which arrays requests and operations of streams are about. All of them name the array, since its addresses may be another
+ * one's by now, and pass one check (Arrays.checkPages) before anything is done with the pages.
+ */
+import { PAGE_BYTES } from '../../core/types.js';
+import type { ArrayPages, BytePlace, Requests, StreamOperation } from '../protocol/requests.js';
+
+/** Requests that are about pages, by their names. */
+type OfPages = {
+  [K in keyof Requests]: Requests[K]['in'] extends ArrayPages | (BytePlace & { bytes: number }) ? K : never;
+}[keyof Requests];
+
+interface Purpose {
+  /** What is done to the array, as messages say it. */
+  readonly verb: string;
+  /** Pages that were freed may be among them: what only reports says that they were, and advice is about blocks. */
+  readonly freedToo?: boolean;
+}
+
+/** A `free` of all is no use of pages, and has a way of its own. */
+const PURPOSES: { readonly [K in Exclude<OfPages, 'free'>]: Purpose } = {
+  flush: { verb: 'flush' },
+  protect: { verb: 'protect' },
+  advise: { verb: 'advise on', freedToo: true },
+  attributes: { verb: 'report on', freedToo: true },
+  discard: { verb: 'discard a part of' },
+  pin: { verb: 'pin a part of' },
+  reload: { verb: 'reload' },
+  residency: { verb: 'report on', freedToo: true },
+  dirty: { verb: 'report on', freedToo: true },
+  young: { verb: 'report on', freedToo: true },
+  readBytes: { verb: 'read' },
+  transferFile: { verb: 'read or write' },
+};
+
+export interface Wanted extends Purpose {
+  readonly pages: ArrayPages;
+}
+
+/** What a request wants of an array's pages; null: it is not about pages. */
+export function wantedBy(name: keyof Requests, value: unknown): Wanted | null {
+  if (!(name in PURPOSES)) return null;
+  const purpose = PURPOSES[name as keyof typeof PURPOSES];
+  return { ...purpose, pages: pagesOf(value as ArrayPages | (BytePlace & { bytes: number })) };
+}
+
+/**
+ * The same for an operation of a stream. A launch may be handed pages that were freed, as long as it does not touch them; a copy copies
+ * what comes before them.
+ */
+export function wantedByOperation(operation: StreamOperation): Wanted[] {
+  switch (operation.kind) {
+    case 'launch': {
+      const verb = `launch ${operation.kernelName} with`;
+      return operation.arrays.map((pages) => ({ pages, verb, freedToo: true }));
+    }
+    case 'prefetch':
+      return [{ pages: operation, verb: operation.exclusive ? 'make exclusive' : 'prefetch' }];
+    case 'copy': {
+      const { to, from, bytes } = operation;
+      return [
+        { pages: pagesOf({ ...from, bytes }), verb: 'copy from', freedToo: true },
+        { pages: pagesOf({ ...to, bytes }), verb: 'copy to', freedToo: true },
+      ];
+    }
+    default:
+      return [];
+  }
+}
+
+function pagesOf(place: ArrayPages | (BytePlace & { bytes: number })): ArrayPages {
+  if ('firstPage' in place) return place;
+  const { range, name, offset, bytes } = place;
+  const firstPage = Math.floor(offset / PAGE_BYTES);
+  return { range, name, firstPage, count: Math.ceil((offset + bytes) / PAGE_BYTES) - firstPage };
+}

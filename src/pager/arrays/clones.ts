@@ -1,0 +1,197 @@
+/**
+ * Copy-on-write clones. A clone is a range whose provider is another range: a page of it that nobody has touched is filled from its
+ * source. A page of the source that a processor wants to write is first given to every clone that does not have it yet; the core
+ * asks for that (`save`) and lets the writer go on when it is told (`saved`). A page that the source has from elsewhere itself, and that
+ * nobody has written, is not copied: the clone has it from there as well from then on.
+ */
+import { statusOf } from '../../core/absence.js';
+import type { MemoryManager } from '../../core/memory-manager.js';
+import { Access, type DenyReason, HOST, Status } from '../../core/types.js';
+import type { Range } from '../../core/va-space.js';
+import type { CoreRequests } from '../core/core-requests.js';
+
+interface Clone {
+  readonly range: Range;
+  /** Whether the program was told that it lost pages. */
+  told: boolean;
+}
+
+/** What carries the bytes: the manager's view of host memory. */
+export interface CloneMemory {
+  readonly pageBytes: number;
+  /** Copies pages of the host's node to where the manager can write. */
+  copy(page: number, count: number, target: number): void;
+  zero(count: number, target: number): void;
+}
+
+export class Clones {
+  private readonly clones = new Map<number, Clone>();
+
+  constructor(
+    private readonly manager: () => MemoryManager,
+    private readonly requests: CoreRequests,
+    private readonly memory: CloneMemory,
+    private readonly completed: (token: number, status: Status) => void,
+    /** Runs something when the current event has been handled: from within a command the core cannot be called. */
+    private readonly later: (action: () => void) => void,
+    /** A page of a clone is lost, since it could not be copied before its source was written; whether it is the clone's first. */
+    private readonly onLoss: (page: number, reason: DenyReason, first: boolean) => void,
+  ) {}
+
+  /** Makes `range`, which must be untouched, a clone of `source`. `done` is called when the source is guarded. */
+  add(source: Range, range: Range, done: (failure: DenyReason | null) => void): void {
+    const pages = Math.min(source.pages, range.pages);
+    this.manager().derive(range, 0, pages, source);
+    this.clones.set(range.id, { range, told: false });
+    this.requests.start(
+      (request) => this.manager().guard(request, source.first, pages),
+      (_pages, failure) => done(failure),
+    );
+  }
+
+  /** The range has been freed: its source needs to keep nothing for it any more. */
+  remove(range: Range): void {
+    this.clones.delete(range.id);
+  }
+
+  /** Whether there are clones at all, which is asked for each page of a file. */
+  get any(): boolean {
+    return this.clones.size > 0;
+  }
+
+  has(range: Range): boolean {
+    return this.clones.has(range.id);
+  }
+
+  /** Fills pages of a clone from where it has them. */
+  provide(range: Range, token: number, page: number, count: number, target: number): Status {
+    let zero = true;
+    for (let at = page - range.first; at < page - range.first + count && zero; at++) {
+      const source = range.sources.at(at);
+      if (source === null) return Status.SourceFailed;
+      zero = this.manager().pages.isZero(source.first + at);
+    }
+    if (zero) {
+      this.memory.zero(count, target);
+      return Status.Done;
+    }
+    this.later(() => this.fill(range, token, page, count, target));
+    return Status.Pending;
+  }
+
+  /** Gives the content of pages of a source to all clones that need it. */
+  save(page: number, count: number): void {
+    this.later(() => this.saveNow(page, count));
+  }
+
+  /** Fills one run after the other that come from one source each. */
+  private fill(range: Range, token: number, page: number, count: number, target: number): void {
+    const manager = this.manager();
+    const source = range.sources.at(page - range.first) as Range;
+    const from = source.first + page - range.first;
+    const run = runFrom(range, page, count, source);
+    this.requests.start(
+      (request) => manager.acquire(request, HOST, from, run, Access.Read, false, true, { ahead: true }),
+      (_pages, failure) => {
+        // What the source was given while its pages were on their way is not the clone's, which has them from elsewhere by now.
+        const same = runFrom(range, page, run, source) === run;
+        if (failure === null) {
+          if (same) this.memory.copy(from, run, target);
+          manager.release(HOST, from, run, Access.Read);
+        }
+        if (!same) this.later(() => this.fill(range, token, page, count, target));
+        else if (failure !== null || run === count) this.completed(token, statusOf(failure));
+        else {
+          const rest = target + run * this.memory.pageBytes;
+          this.later(() => this.fill(range, token, page + run, count - run, rest));
+        }
+      },
+    );
+  }
+
+  private saveNow(first: number, count: number): void {
+    const manager = this.manager();
+    const source = manager.state.va.rangeOfPage(first);
+    if (source !== undefined) {
+      for (const { range } of this.clones.values()) {
+        for (let page = first; page < first + count; page++) {
+          const at = page - source.first;
+          if (!this.inherits(range, at, source)) continue;
+          const own = range.first + at;
+          // A page of zeros needs no copy: the clone only has to know. Nor does one that the source has from elsewhere itself.
+          if (this.isQuietZero(own, page)) manager.blank(own, 1);
+          else if (!this.passOn(source, range, at)) {
+            let run = 1;
+            while (page + run < first + count && this.mustCopy(source, range, at + run)) run++;
+            this.saveRun(own, run, () => this.saveNow(first, count));
+            return;
+          }
+        }
+      }
+    }
+    // Looked at from the beginning after each copy: another clone may have been made meanwhile.
+    manager.saved(first, count);
+  }
+
+  /** Whether the clone still has its page at this place from the source. */
+  private inherits(range: Range, at: number, source: Range): boolean {
+    return at < range.pages && range.sources.at(at) === source && this.manager().pages.isInherited(range.first + at);
+  }
+
+  /** Where a page of the source comes from that is no copy of its own, and can be had as far as is known; null: nowhere. */
+  private parentOf(source: Range, at: number): Range | null {
+    const { pages } = this.manager();
+    const parent = source.derived === true && pages.isInherited(source.first + at) ? source.sources.at(at) : null;
+    return parent === null || pages.lossOf(parent.first + at) !== null ? null : parent;
+  }
+
+  /** The clone of a clone has a page, that neither has of its own, from where the first has it: nothing has to be copied. */
+  private passOn(source: Range, range: Range, at: number): boolean {
+    const parent = this.parentOf(source, at);
+    if (parent !== null) this.manager().derive(range, at, at + 1, parent);
+    return parent !== null;
+  }
+
+  private mustCopy(source: Range, range: Range, at: number): boolean {
+    if (!this.inherits(range, at, source) || this.isQuietZero(range.first + at, source.first + at)) return false;
+    return this.parentOf(source, at) === null;
+  }
+
+  /** A page that is being filled just now could still be filled from what is written next. */
+  private isQuietZero(page: number, source: number): boolean {
+    return this.manager().pages.isZero(source) && !this.manager().pages.isMoving(page);
+  }
+
+  /** Where one of several pages cannot be had nobody knows which: they are tried by halves. */
+  private saveRun(first: number, count: number, done: () => void): void {
+    const manager = this.manager();
+    const half = Math.ceil(count / 2);
+    this.requests.start(
+      (request) => manager.own(request, first, count),
+      (_pages, failure) => {
+        if (failure !== null && count > 1) {
+          this.later(() => this.saveRun(first, half, () => this.saveRun(first + half, count - half, done)));
+          return;
+        }
+        const end = first + count;
+        const { pages } = manager;
+        for (let lost = pages.firstLost(first, end); lost !== -1; lost = pages.firstLost(lost + 1, end))
+          this.tellLoss(lost, pages.lossOf(lost) ?? 'LOST');
+        this.later(done);
+      },
+    );
+  }
+
+  private tellLoss(page: number, reason: DenyReason): void {
+    const clone = this.clones.get(this.manager().state.va.rangeOfPage(page)?.id ?? -1);
+    this.onLoss(page, reason, clone?.told !== true);
+    if (clone !== undefined) clone.told = true;
+  }
+}
+
+/** How many of these pages of a clone come from the source, up to the first that does not. */
+function runFrom(range: Range, page: number, count: number, source: Range): number {
+  let run = 0;
+  while (run < count && range.sources.at(page + run - range.first) === source) run++;
+  return run;
+}

@@ -1,0 +1,485 @@
+/**
+ * Subscriptions to invalidations, as Linux's mmu_interval_notifier: a module that shadows a page table is told before pages are taken
+ * from anybody. Modules are called at once, and a sequence number in shared memory is odd, while pages change; events follow.
+ * Nothing that a subscriber does holds a change up for longer than one call that takes too long.
+ */
+import { types } from 'node:util';
+import { HOST, type InvalidationReason, PAGE_BYTES, type ProcessorId } from '../../core/types.js';
+import type { Range } from '../../core/va-space.js';
+import { threadRunningNs, threadWaits } from '../../linux/thread-usage.js';
+import {
+  type CreateNotifier,
+  type Invalidation,
+  type Notice,
+  type NotifierFunctions,
+  type NotifierSource,
+  SEQUENCE_ENDED,
+  SEQUENCE_MASK,
+} from '../protocol/notifiers.js';
+import { RequestError } from '../protocol/wire.js';
+
+/** How long a function of a module may take. */
+const LIMIT_MS = 1;
+/**
+ * Longer than this it never takes by an accident of the engine, such as a collection of garbage that falls into the call: computing,
+ * and waiting.
+ */
+const RUNNING_LIMIT_MS = 10;
+const WAITING_LIMIT_MS = 250;
+/** So often it may take longer than it should, and one such call is forgotten after so many good ones. */
+const ACCIDENTS = 2;
+const GOOD_CALLS = 32;
+/** How long a module may take until its functions are there. */
+const LOADING_MS = 10_000;
+/** How often subscribers whose threads have ended without a word are looked for. */
+const LOOK_MS = 1000;
+
+/** The thread that subscribed. */
+export interface Subscriber {
+  readonly thread: number;
+  notice(notice: Notice): void;
+}
+
+export interface NotifierWishes {
+  /** A number that no other subscription of the space has. */
+  readonly id: number;
+  /** First page of the space, and how many; all that the range has or will have when `count` is null. */
+  readonly firstPage: number;
+  readonly count: number | null;
+  readonly elementBytes: number;
+  readonly length: number;
+  readonly source: NotifierSource | null;
+  /** Changes on behalf of this processor are no news. */
+  readonly owner: ProcessorId | null;
+  /** How many changes may wait for the subscriber; null: it wants no events. */
+  readonly queue: number | null;
+}
+
+/** Changes that the subscriber has not been told of yet. */
+interface Events {
+  readonly limit: number;
+  readonly waiting: { reason: InvalidationReason; first: number; end: number }[];
+  lost: number;
+  detached: string | null;
+  ended: boolean;
+  /** Something of this has not been told. */
+  fresh: boolean;
+  /** It has been told of some, and has not said that it is through with them. */
+  busy: boolean;
+}
+
+interface Subscription extends NotifierWishes {
+  readonly range: Range;
+  readonly subscriber: Subscriber;
+  readonly sequence: Int32Array;
+  /** First pages of the changes that it was told of and that are not through. */
+  readonly open: number[];
+  functions: NotifierFunctions | null;
+  /** Calls that took too long, less what good ones have made up for. */
+  accidents: number;
+  owner: ProcessorId | null;
+  readonly events: Events;
+}
+
+/** What the notifiers know of the rest of the manager. */
+export interface NotifierSurroundings {
+  range(id: number): Range | undefined;
+  rangeOfPage(page: number): Range | undefined;
+  /** The core is to announce invalidations of the range from now on (`by` 1), for one subscriber less (-1). */
+  watch(range: Range, by: 1 | -1): void;
+  nameOf(processor: ProcessorId): string;
+  load(url: string): Promise<Record<string, unknown>>;
+  warn(message: string): void;
+  now(): number;
+}
+
+/** What is wrong with a module, as the rest of a sentence that names it. */
+class Unfit extends Error {}
+
+export class Notifiers {
+  private readonly byRange = new Map<number, Subscription[]>();
+  private readonly byId = new Map<number, Subscription>();
+  /** Subscriptions with something to tell. */
+  private readonly news = new Set<Subscription>();
+  /** Pages that are being freed because their array gets smaller. */
+  private readonly resized: { readonly first: number; readonly end: number }[] = [];
+  private lastLook = 0;
+  /** Modules that are being loaded; they need turns of the event loop. */
+  loading = 0;
+
+  constructor(private readonly around: NotifierSurroundings) {}
+
+  get count(): number {
+    return this.byId.size;
+  }
+
+  /** Adds a subscription, at once or when its module has been loaded. */
+  add(
+    rangeId: number,
+    wishes: NotifierWishes,
+    subscriber: Subscriber,
+    done: (sequence: SharedArrayBuffer | null, failure: unknown) => void,
+  ): void {
+    const { source } = wishes;
+    const insert = (functions: NotifierFunctions | null): void => {
+      const range = this.around.range(rangeId);
+      if (range === undefined || range.freedPages === range.pages) {
+        done(null, new RequestError('USE_AFTER_FREE', 'cannot watch the array: it has been freed'));
+      } else done(this.insert(range, wishes, subscriber, functions), null);
+    };
+    const range = this.around.range(rangeId);
+    if (source === null || range === undefined) {
+      insert(null);
+      return;
+    }
+    this.loading++;
+    this.functionsOf(source, range, wishes).then(
+      (functions) => {
+        this.loading--;
+        insert(functions);
+      },
+      (error: unknown) => {
+        this.loading--;
+        const message = `cannot watch array ${range.name}: export '${source.exportName}' of ${source.url} ${error instanceof Unfit ? error.message : `threw ${textOf(error)}`}`;
+        done(null, new RequestError('NOTIFIER_MODULE', message, { array: range.name }));
+      },
+    );
+  }
+
+  remove(id: number): void {
+    const subscription = this.byId.get(id);
+    if (subscription !== undefined) this.end(subscription);
+  }
+
+  /** The thread has left, or ended. */
+  forget(subscriber: Subscriber): void {
+    for (const subscription of [...this.byId.values()])
+      if (subscription.subscriber === subscriber) this.end(subscription);
+  }
+
+  /** The number belongs to no processor any more, and may be given to another one. */
+  forgetProcessor(processor: ProcessorId): void {
+    for (const subscription of this.byId.values()) if (subscription.owner === processor) subscription.owner = null;
+  }
+
+  /** Pages change from now on: tells those who must know before. */
+  begin(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void {
+    const subscriptions = this.of(page);
+    if (subscriptions === undefined) return;
+    const said = this.reasonOf(page, reason);
+    for (const subscription of subscriptions) {
+      if (subscription.owner === owner || !overlaps(subscription, page, count)) continue;
+      subscription.open.push(page);
+      if (subscription.open.length === 1) advance(subscription);
+      this.call(subscription, 'invalidate', page, count, said, owner);
+    }
+  }
+
+  /** The change is through. */
+  through(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void {
+    const subscriptions = this.of(page);
+    if (subscriptions === undefined) return;
+    const said = this.reasonOf(page, reason);
+    for (const subscription of subscriptions) {
+      // Who subscribed while it was under way has not been told of it.
+      const at = subscription.open.indexOf(page);
+      if (at === -1) continue;
+      subscription.open.splice(at, 1);
+      this.call(subscription, 'invalidated', page, count, said, owner);
+      if (subscription.open.length === 0) advance(subscription);
+      this.note(subscription, page, count, said);
+    }
+  }
+
+  /** What is freed among these pages is freed because their array gets smaller. Returns what is to be called when that is done. */
+  resizing(firstPage: number, count: number): () => void {
+    const resize = { first: firstPage, end: firstPage + count };
+    this.resized.push(resize);
+    return () => {
+      this.resized.splice(this.resized.indexOf(resize), 1);
+    };
+  }
+
+  /** The range goes as a whole: its subscribers are told now, and nothing more. */
+  release(range: Range): void {
+    for (const subscription of [...(this.byRange.get(range.id) ?? [])]) {
+      const { first, end } = partOf(subscription);
+      this.call(subscription, 'invalidate', first, end - first, 'release', HOST);
+      this.note(subscription, first, end - first, 'release');
+      subscription.events.ended = true;
+      subscription.events.fresh = true;
+      this.end(subscription);
+      this.news.add(subscription);
+    }
+  }
+
+  releaseAll(): void {
+    for (const subscription of [...this.byId.values()]) this.release(subscription.range);
+    this.flush();
+  }
+
+  /** The subscriber is through with what it was told. */
+  heard(id: number): void {
+    const subscription = this.byId.get(id);
+    if (subscription === undefined) return;
+    subscription.events.busy = false;
+    if (subscription.events.fresh) this.news.add(subscription);
+  }
+
+  /** Tells subscribers what has happened, each that is through with what it was told before. */
+  flush(): void {
+    if (this.news.size === 0) return;
+    for (const subscription of this.news) {
+      const { events, range } = subscription;
+      // Who ends is told the last of it, however busy.
+      if (events.busy && !events.ended) continue;
+      subscription.subscriber.notice({
+        subscription: subscription.id,
+        changes: events.waiting.map(({ reason, first, end }) => ({
+          reason,
+          firstPage: first - range.first,
+          pages: end - first,
+        })),
+        lost: events.lost,
+        detached: events.detached,
+        ended: events.ended,
+      });
+      events.waiting.length = 0;
+      events.lost = 0;
+      events.fresh = false;
+      events.busy = true;
+    }
+    this.news.clear();
+  }
+
+  /** Ends the subscriptions of threads that have ended without a word, and those of arrays that are no more. */
+  look(threadExists: (thread: number) => boolean, always = false): void {
+    if (this.byId.size === 0) return;
+    const now = this.around.now();
+    if (!always && now - this.lastLook < LOOK_MS) return;
+    this.lastLook = now;
+    const threads = new Map<number, boolean>();
+    for (const subscription of [...this.byId.values()]) {
+      const { thread } = subscription.subscriber;
+      if (!threads.has(thread)) threads.set(thread, threadExists(thread));
+      const gone = this.around.range(subscription.range.id) === undefined;
+      if (gone) this.release(subscription.range);
+      else if (threads.get(thread) === false) this.end(subscription);
+    }
+  }
+
+  private of(page: number): readonly Subscription[] | undefined {
+    const range = this.around.rangeOfPage(page);
+    return range === undefined ? undefined : this.byRange.get(range.id);
+  }
+
+  private reasonOf(page: number, reason: InvalidationReason): InvalidationReason {
+    if (reason !== 'unmap' || this.resized.length === 0) return reason;
+    return this.resized.some(({ first, end }) => page >= first && page < end) ? 'resize' : reason;
+  }
+
+  private insert(
+    range: Range,
+    wishes: NotifierWishes,
+    subscriber: Subscriber,
+    functions: NotifierFunctions | null,
+  ): SharedArrayBuffer {
+    const memory = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+    const subscription: Subscription = {
+      ...wishes,
+      range,
+      subscriber,
+      sequence: new Int32Array(memory),
+      open: [],
+      functions,
+      accidents: 0,
+      events: {
+        limit: wishes.queue ?? 0,
+        waiting: [],
+        lost: 0,
+        detached: null,
+        ended: false,
+        fresh: false,
+        busy: false,
+      },
+    };
+    const others = this.byRange.get(range.id);
+    if (others === undefined) this.byRange.set(range.id, [subscription]);
+    else others.push(subscription);
+    this.byId.set(wishes.id, subscription);
+    this.around.watch(range, 1);
+    return memory;
+  }
+
+  /** After this nobody counts for the subscription any more, and no reader may believe that nothing has changed. */
+  private end(subscription: Subscription): void {
+    const { range, sequence, id } = subscription;
+    Atomics.store(sequence, 0, SEQUENCE_ENDED);
+    Atomics.notify(sequence, 0);
+    subscription.functions = null;
+    subscription.open.length = 0;
+    if (!this.byId.delete(id)) return;
+    this.news.delete(subscription);
+    this.around.watch(range, -1);
+    const others = (this.byRange.get(range.id) ?? []).filter((each) => each !== subscription);
+    // Not changed in place: it may be gone through at this moment.
+    if (others.length === 0) this.byRange.delete(range.id);
+    else this.byRange.set(range.id, others);
+  }
+
+  private async functionsOf(source: NotifierSource, range: Range, wishes: NotifierWishes): Promise<NotifierFunctions> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(new Unfit(`gave nothing within ${LOADING_MS / 1000} s`)), LOADING_MS);
+    });
+    try {
+      return await Promise.race([this.create(source, range, wishes), late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  private async create(source: NotifierSource, range: Range, wishes: NotifierWishes): Promise<NotifierFunctions> {
+    const module = await this.around.load(source.url);
+    const create = module[source.exportName];
+    if (typeof create !== 'function') {
+      const names = Object.keys(module).join(', ') || 'nothing';
+      throw new Unfit(`is no function; the module exports ${names}`);
+    }
+    const part = partOf({ ...wishes, range });
+    const functions = await (create as CreateNotifier)(source.data, {
+      array: range.name,
+      ...elementsOf(wishes, range, part.first, part.end),
+      elementBytes: wishes.elementBytes,
+    });
+    const { invalidate, invalidated } = (functions ?? {}) as Partial<NotifierFunctions>;
+    if (typeof invalidate !== 'function' || (invalidated !== undefined && typeof invalidated !== 'function')) {
+      throw new Unfit('must return an object with a function invalidate, and perhaps one named invalidated');
+    }
+    return functions;
+  }
+
+  private call(
+    subscription: Subscription,
+    name: keyof NotifierFunctions,
+    page: number,
+    count: number,
+    reason: InvalidationReason,
+    owner: ProcessorId,
+  ): void {
+    const { functions } = subscription;
+    if (functions === null || functions[name] === undefined) return;
+    const { first, end } = partOf(subscription);
+    const invalidation: Invalidation = {
+      array: subscription.range.name,
+      ...elementsOf(subscription, subscription.range, Math.max(first, page), Math.min(end, page + count)),
+      reason,
+      owner: this.around.nameOf(owner),
+    };
+    const running = threadRunningNs();
+    const waits = threadWaits();
+    const started = this.around.now();
+    let result: unknown;
+    try {
+      result = functions[name](invalidation);
+    } catch (error) {
+      this.detach(subscription, `${name} threw ${textOf(error)}`);
+      return;
+    }
+    const ms = this.around.now() - started;
+    if (types.isPromise(result)) {
+      // What becomes of it is nobody's concern, and must not end the manager.
+      Promise.prototype.then.call(result, undefined, () => undefined);
+      this.detach(subscription, `${name} returned a promise, and must be through when it returns`);
+    } else if (ms <= LIMIT_MS) {
+      if (subscription.accidents > 0) subscription.accidents -= 1 / GOOD_CALLS;
+    } else if (this.isTooLong(subscription, ms, (threadRunningNs() - running) / 1e6, threadWaits() > waits)) {
+      this.detach(subscription, `${name} took ${ms.toFixed(1)} ms, and may take ${LIMIT_MS} ms`);
+    }
+  }
+
+  /** Whether it was the function that took long, not other threads that had the processor, and not by accident. */
+  private isTooLong(subscription: Subscription, ms: number, ranMs: number, waited: boolean): boolean {
+    if (ranMs > RUNNING_LIMIT_MS || (waited && ms > WAITING_LIMIT_MS)) return true;
+    if (ranMs > LIMIT_MS || waited) subscription.accidents++;
+    return subscription.accidents > ACCIDENTS;
+  }
+
+  private detach(subscription: Subscription, why: string): void {
+    subscription.functions = null;
+    const { source, range, events } = subscription;
+    events.detached = why;
+    events.fresh = true;
+    this.news.add(subscription);
+    const from = source === null ? '' : ` (${source.exportName} of ${source.url})`;
+    this.around.warn(`warning: the notifier of array ${range.name}${from} is not called any more: ${why}`);
+  }
+
+  /** Keeps the change for the subscriber: with its neighbours of the same reason, or alone if there is a place. */
+  private note(subscription: Subscription, page: number, count: number, reason: InvalidationReason): void {
+    if (subscription.queue === null) return;
+    const part = partOf(subscription);
+    let first = Math.max(part.first, page);
+    let end = Math.min(part.end, page + count);
+    const { events } = subscription;
+    const { waiting } = events;
+    for (let at = waiting.length - 1; at >= 0; at--) {
+      const other = waiting[at];
+      if (other.reason !== reason || other.end < first || other.first > end) continue;
+      first = Math.min(first, other.first);
+      end = Math.max(end, other.end);
+      waiting.splice(at, 1);
+    }
+    if (waiting.length < events.limit) waiting.push({ reason, first, end });
+    else events.lost++;
+    events.fresh = true;
+    this.news.add(subscription);
+  }
+}
+
+/** From even to odd, when the first of several changes begins, and back when the last is through. */
+function advance({ sequence }: Subscription): void {
+  const next = (Atomics.load(sequence, 0) + 1) & SEQUENCE_MASK;
+  Atomics.store(sequence, 0, next);
+  if (next % 2 === 0) Atomics.notify(sequence, 0);
+}
+
+/** Pages of the space that the subscription is about. */
+function partOf({ firstPage, count, range }: Pick<Subscription, 'firstPage' | 'count' | 'range'>): {
+  first: number;
+  end: number;
+} {
+  return { first: firstPage, end: count === null ? range.first + range.pages : firstPage + count };
+}
+
+function overlaps(subscription: Subscription, page: number, count: number): boolean {
+  const { first, end } = partOf(subscription);
+  return page < end && page + count > first;
+}
+
+function elementsOf(
+  { elementBytes, length }: NotifierWishes,
+  range: Range,
+  first: number,
+  end: number,
+): { begin: number; end: number; firstPage: number; pages: number } {
+  const firstPage = first - range.first;
+  const last = Math.ceil(((end - range.first) * PAGE_BYTES) / elementBytes);
+  // The last page of an array may hold less than it could. One that has grown since holds more than was known.
+  const isAsItWas = range.pages === Math.ceil((length * elementBytes) / PAGE_BYTES);
+  return {
+    begin: Math.floor((firstPage * PAGE_BYTES) / elementBytes),
+    end: isAsItWas ? Math.min(last, length) : last,
+    firstPage,
+    pages: end - first,
+  };
+}
+
+function textOf(error: unknown): string {
+  if (types.isNativeError(error)) return `${error.name}: ${error.message}`;
+  try {
+    return String(error);
+  } catch {
+    return 'something that has no text';
+  }
+}

@@ -1,0 +1,225 @@
+/**
+ * Arrays that get longer or shorter. Within the addresses that they were given at the beginning they stay where they are. Otherwise they
+ * move: the new place becomes a clone of the old one, and the old one is freed, which has the clone take over page by page what it
+ * does not have yet. What is new reads as zero, and so does what was given back before.
+ */
+import type { MemoryManager } from '../../core/memory-manager.js';
+import { Access, type DenyReason, HOST, PAGE_BYTES } from '../../core/types.js';
+import type { Range } from '../../core/va-space.js';
+import { fillMemory } from '../../linux/memory.js';
+import type { CoreRequests } from '../core/core-requests.js';
+import type { Requests, WireError } from '../protocol/requests.js';
+import { RequestError } from '../protocol/wire.js';
+import type { ArrayRecord, Arrays } from './arrays.js';
+import type { Clones } from './clones.js';
+import type { Notifiers } from './notifiers.js';
+import type { Pins } from './pins.js';
+
+type Done = (answer: Requests['resize']['out'] | null, failure: WireError | null) => void;
+type Next = (failure: DenyReason | null) => void;
+type Run = readonly [first: number, end: number, access: Access];
+
+export class Resizing {
+  constructor(
+    private readonly manager: MemoryManager,
+    private readonly requests: CoreRequests,
+    private readonly arrays: Arrays,
+    private readonly clones: Clones,
+    private readonly pins: Pins,
+    private readonly notifiers: Notifiers,
+    /** The manager's address of page 0 of the host's memory. */
+    private readonly memory: number,
+    /** Whether a launch that has not ended uses the range. */
+    private readonly isInUse: (range: Range) => boolean,
+    /** Whether something outside gives the range's content. */
+    private readonly isForeign: (page: number) => boolean,
+  ) {}
+
+  resize({ range: id, name, bytes }: Requests['resize']['in'], done: Done): void {
+    const record = this.arrays.usable(id, name, 'resize');
+    const { range } = record;
+    const what = `cannot resize array ${name}`;
+    if (this.isForeign(range.first)) {
+      const message = `${what}: a file or a provider says how long it is; make another array, and copy to it`;
+      throw new RequestError('NOT_RESIZABLE', message, { array: name });
+    }
+    this.pins.check(range.first, range.pages, 'resize');
+    if (record.uses > 0 || this.isInUse(range)) {
+      const message = `${what}: a launch, a copy, a prefetch or another call that was made before uses it; await that first`;
+      throw new RequestError('ARRAY_IN_USE', message, { array: name });
+    }
+    record.resizing = true;
+    record.wasResized = true;
+    // The page that is cleared behind the last element is the only one whose content matters.
+    const tail = range.first + Math.floor(Math.min(bytes, record.bytes) / PAGE_BYTES);
+    const end = (to: ArrayRecord, failure: DenyReason | null): void => {
+      record.resizing = false;
+      if (failure === null) done({ id: to.range.id, firstPage: to.range.first, pages: to.pages }, null);
+      else done(null, this.arrays.denialError(failure, tail, `a change of length of array ${name}`));
+    };
+    try {
+      if (bytes < record.bytes) this.shrink(record, bytes, (failure) => end(record, failure));
+      else if (pagesOf(bytes) <= range.reserved) this.grow(record, bytes, (failure) => end(record, failure));
+      else this.move(record, bytes, end);
+    } catch (error) {
+      record.resizing = false;
+      throw error;
+    }
+  }
+
+  private shrink(record: ArrayRecord, bytes: number, done: Next): void {
+    const { range, pages: before } = record;
+    const pages = pagesOf(bytes);
+    this.clearTail(range, bytes, (failure) => {
+      const count = before - pages;
+      if (failure !== null || count === 0) {
+        if (failure === null) record.bytes = bytes;
+        done(failure);
+        return;
+      }
+      const first = range.first + pages;
+      const resized = this.notifiers.resizing(first, count);
+      this.requests.start(
+        (request) => this.manager.free(request, first, count),
+        () => {
+          resized();
+          record.bytes = bytes;
+          record.pages = pages;
+          this.arrays.freedPages(record, first, count);
+          done(null);
+        },
+      );
+    });
+  }
+
+  private grow(record: ArrayRecord, bytes: number, done: Next): void {
+    const { range, pages: before } = record;
+    const pages = pagesOf(bytes);
+    const more = pages - before;
+    this.arrays.reserve(`cannot resize array ${range.name}`, more * PAGE_BYTES, more);
+    // A view that is older than a shrink could have written behind the end.
+    this.clearTail(range, record.bytes, (failure) => {
+      if (failure !== null) this.arrays.unreserve(more);
+      else {
+        if (more > 0) this.manager.grow(range, before, pages);
+        record.committedPages += more;
+        record.bytes = bytes;
+        record.pages = pages;
+      }
+      done(failure);
+    });
+  }
+
+  private move(old: ArrayRecord, bytes: number, done: (to: ArrayRecord, failure: DenyReason | null) => void): void {
+    const { range, pages: before, elementBytes } = old;
+    const options = { name: range.name, writable: true, provided: true, derived: true };
+    const made = this.arrays.make(bytes, elementBytes, options, `cannot resize array ${range.name}`);
+    const { first } = made.range;
+    this.manager.blank(first + before, made.pages - before);
+    const rights: Run[] = [];
+    range.protection.each(0, before, (from, to, access) => rights.push([from, to, access]));
+    const holes = this.holesOf(range, before);
+    // What nobody may read could not be taken over.
+    const hidden = rights.filter(([, , access]) => access === Access.None);
+    this.protectAll(range.first, hidden, Access.Read, () => {
+      this.clones.add(range, made.range, (failure) => {
+        if (failure !== null) {
+          this.arrays.free({ range: made.range.id, firstPage: first, count: made.pages });
+          done(old, failure);
+          return;
+        }
+        range.advice.each(0, before, (from, to, advice) => this.manager.advise(made.range, from, to, advice));
+        this.notifiers.release(range);
+        this.freeAll(made, holes, () => {
+          this.requests.start(
+            (request) => this.manager.free(request, range.first, range.pages),
+            () => {
+              this.arrays.moved(old);
+              this.clearTail(made.range, old.bytes, () => {
+                const kept = rights.filter(([, , access]) => access !== Access.Write);
+                this.protectAll(first, kept, null, () => done(made, null));
+              });
+            },
+          );
+        });
+      });
+    });
+  }
+
+  /** Zeros behind the last element: they are the array's when it grows. */
+  private clearTail(range: Range, bytes: number, next: Next): void {
+    const within = bytes % PAGE_BYTES;
+    const page = range.first + Math.floor(bytes / PAGE_BYTES);
+    const { pages } = this.manager;
+    if (within === 0 || pages.isZero(page) || pages.firstFreed(page, page + 1) !== -1 || pages.lossOf(page) !== null) {
+      next(null);
+      return;
+    }
+    const access = range.protection.at(page - range.first);
+    const at = page - range.first;
+    this.protectAll(range.first, access === Access.Write ? [] : [[at, at + 1, access]], Access.Write, () => {
+      this.requests.start(
+        (request) => this.manager.acquire(request, HOST, page, 1, Access.Write, false, true),
+        (_pages, failure) => {
+          if (failure === null) {
+            fillMemory(this.memory + page * PAGE_BYTES + within, 0, PAGE_BYTES - within);
+            this.manager.release(HOST, page, 1, Access.Write);
+          }
+          this.protectAll(range.first, access === Access.Write ? [] : [[at, at + 1, access]], null, () =>
+            next(failure),
+          );
+        },
+      );
+    });
+  }
+
+  /** Gives parts, counted from `first`, another right: all the same one, or each its own. */
+  private protectAll(first: number, runs: readonly Run[], access: Access | null, next: () => void): void {
+    const [run, ...rest] = runs;
+    if (run === undefined) {
+      next();
+      return;
+    }
+    const [from, to, own] = run;
+    this.requests.start(
+      (request) => this.manager.protect(request, first + from, to - from, access ?? own),
+      () => this.protectAll(first, rest, access, next),
+    );
+  }
+
+  private freeAll(record: ArrayRecord, holes: readonly Run[], next: () => void): void {
+    const [hole, ...rest] = holes;
+    if (hole === undefined) {
+      next();
+      return;
+    }
+    const first = record.range.first + hole[0];
+    this.requests.start(
+      (request) => this.manager.free(request, first, hole[1] - hole[0]),
+      () => {
+        this.arrays.freedPages(record, first, hole[1] - hole[0]);
+        this.freeAll(record, rest, next);
+      },
+    );
+  }
+
+  /** Parts that were freed. */
+  private holesOf(range: Range, pages: number): Run[] {
+    if (range.freedPages === 0) return [];
+    const { manager } = this;
+    const { first } = range;
+    const last = first + pages;
+    const holes: Run[] = [];
+    for (let hole = manager.pages.firstFreed(first, last); hole !== -1; ) {
+      const kept = manager.pages.firstKept(hole, last);
+      const end = kept === -1 ? last : kept;
+      holes.push([hole - first, end - first, Access.None]);
+      hole = manager.pages.firstFreed(end, last);
+    }
+    return holes;
+  }
+}
+
+function pagesOf(bytes: number): number {
+  return Math.ceil(bytes / PAGE_BYTES);
+}

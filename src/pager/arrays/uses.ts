@@ -1,0 +1,48 @@
+/**
+ * Which arrays were given to requests and operations of streams that have not ended: an array that has gone is refused, and as long as one
+ * that is there is in use, its addresses do not become another array's.
+ */
+
+import type { Answer } from '../manager/clients.js';
+import type { Requests, StreamOperation } from '../protocol/requests.js';
+import { wantedBy, wantedByOperation } from './array-pages.js';
+import type { Arrays } from './arrays.js';
+
+export class Uses {
+  private readonly ranges = new WeakMap<StreamOperation, readonly number[]>();
+
+  constructor(private readonly arrays: Arrays) {}
+
+  /** A request begins: throws where it may not have its pages; otherwise its answer ends the use. */
+  request(name: keyof Requests, value: unknown, answer: Answer): Answer {
+    const wanted = wantedBy(name, value);
+    if (wanted === null) return answer;
+    this.arrays.checkPages(wanted);
+    const { range } = wanted.pages;
+    this.arrays.countUse(range, 1);
+    return (result, failure) => {
+      this.arrays.countUse(range, -1);
+      answer(result, failure);
+    };
+  }
+
+  /** A stream is given an operation. Whether it may have its pages is asked when its turn comes (`check`). */
+  begin(operation: StreamOperation): void {
+    const ranges = wantedByOperation(operation).map(({ pages }) => pages.range);
+    if (ranges.length === 0) return;
+    this.ranges.set(operation, ranges);
+    for (const range of ranges) this.arrays.countUse(range, 1);
+  }
+
+  check(operation: StreamOperation): void {
+    for (const wanted of wantedByOperation(operation)) this.arrays.checkPages(wanted);
+  }
+
+  /** The operation has ended, whether it ever began or not. */
+  end(operation: StreamOperation): void {
+    const ranges = this.ranges.get(operation);
+    if (ranges === undefined) return;
+    this.ranges.delete(operation);
+    for (const range of ranges) this.arrays.countUse(range, -1);
+  }
+}

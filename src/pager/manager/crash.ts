@@ -1,0 +1,22 @@
+/** Ends the manager on purpose, in each way in which a mistake could: tests look at what becomes of the process. */
+import type { ManagerOptions } from '../protocol/requests.js';
+
+/** Small, so that a test reaches it at once; a manager that is to run has no limit of its own. */
+export const CRASH_HEAP_MIB = 16;
+
+export function crash(how: NonNullable<ManagerOptions['crash']>): void {
+  switch (how) {
+    case 'throw':
+      throw new Error('crashed on purpose');
+    case 'exit':
+      process.exit(9);
+      break;
+    case 'heap':
+      for (const hoard: number[][] = []; ; ) hoard.push(new Array(10_000).fill(hoard.length));
+    case 'sleep':
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+      break;
+    case 'hang':
+      for (;;);
+  }
+}

@@ -1,0 +1,179 @@
+/**
+ * Uses of arrays whose space has been closed, through views that are left. A load gives zero, and is warned of once for each array; a
+ * store ends the process after one line that names the array. The thread of the last manager that was closed answers, for all closed
+ * spaces of its opener, until no view is left.
+ */
+
+import { PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/types.js';
+import { watchClosed } from '../../drivers/host-linux/closed-space.js';
+import {
+  EAGAIN,
+  EEXIST,
+  MADV_DONTNEED,
+  UFFD_EVENT_PAGEFAULT,
+  UFFD_PAGEFAULT_FLAG_WP,
+  UFFD_PAGEFAULT_FLAG_WRITE,
+} from '../../linux/constants.js';
+import { drainEventfd } from '../../linux/eventfd.js';
+import { madvise } from '../../linux/memory.js';
+import { Poller } from '../../linux/poll.js';
+import { kill, systemCallOf } from '../../linux/process.js';
+import { Userfaultfd } from '../../linux/userfaultfd.js';
+import { Control } from '../protocol/requests.js';
+import { awaitMessages } from './messages.js';
+
+/** How often the thread looks whether views are left. */
+const LOOK_MS = 200;
+/** Tries of a call that the kernel asks to repeat, since the address space was changing. */
+const TRIES = 1000;
+/** How long the end of an access waits for the line that says why. */
+const LAST_LINE_MS = 1000;
+const SIGKILL = 9;
+const BLOCK_BYTES = PAGES_PER_BLOCK * PAGE_BYTES;
+
+/** An array as it was when its space was closed. */
+export interface ClosedArray {
+  readonly name: string;
+  readonly firstPage: number;
+  readonly pages: number;
+  readonly bytes: number;
+  readonly elementBytes: number;
+}
+
+/** A closed space of which views may be left, in words that go from one thread to another. */
+export interface ClosedSpace {
+  readonly base: number;
+  readonly bytes: number;
+  /** The descriptor that its faults come by; the opener of the space closes it, when no thread answers by it any more. */
+  readonly faults: number;
+  readonly control: SharedArrayBuffer;
+  readonly arrays: readonly ClosedArray[];
+}
+
+/** Nobody answers any more: from now on the addresses can only be read. The descriptors stay open. */
+export function forsake(spaces: readonly ClosedSpace[]): void {
+  for (const { base, bytes, faults, control } of spaces) {
+    if (isUnmapped(control)) continue;
+    watchClosed(base, bytes, null);
+    Userfaultfd.fromFd(faults).wake(base, bytes);
+  }
+}
+
+/** Whether no view of it is left, and its addresses have been given back. */
+export function isUnmapped(control: SharedArrayBuffer): boolean {
+  return Atomics.load(new Int32Array(control), Control.Views) < 0;
+}
+
+/** Answers until no view is left, or the thread is told to stop; then another thread answers, or the process ends. */
+export function answerLateUses(
+  spaces: readonly ClosedSpace[],
+  control: Int32Array,
+  wakeFd: number,
+  say: (text: string) => void,
+): void {
+  const tell = (text: string, isLast: boolean): void => {
+    say(text);
+    if (isLast) awaitMessages(control, LAST_LINE_MS);
+  };
+  const poller = new Poller(1 + spaces.length);
+  poller.set(0, wakeFd);
+  let watched = spaces.map((space, index) => {
+    poller.set(1 + index, space.faults);
+    return new Watched(space, 1 + index, tell);
+  });
+  while (Atomics.load(control, Control.Stop) === 0) {
+    watched = watched.filter((each) => {
+      if (!isUnmapped(each.space.control)) return true;
+      poller.clear(each.slot);
+      return false;
+    });
+    if (watched.length === 0) return;
+    if (poller.wait(LOOK_MS) === 0) continue;
+    if (poller.readyAt(0) !== 0) drainEventfd(wakeFd);
+    for (const each of watched) if (poller.readyAt(each.slot) !== 0) each.answer();
+  }
+}
+
+class Watched {
+  private readonly faults: Userfaultfd;
+  /** Blocks that read as zero. */
+  private readonly filled = new Set<number>();
+  private readonly warned = new Set<ClosedArray>();
+
+  constructor(
+    readonly space: ClosedSpace,
+    readonly slot: number,
+    /** Has a line written on standard error; waits for that if the process may end then. */
+    private readonly tell: (text: string, isLast: boolean) => void,
+  ) {
+    this.faults = Userfaultfd.fromFd(space.faults);
+  }
+
+  answer(): void {
+    const { faults, space } = this;
+    const count = faults.readMessages();
+    for (let index = 0; index < count; index++) {
+      if (faults.eventOf(index) !== UFFD_EVENT_PAGEFAULT) continue;
+      const offset = faults.addressOf(index) - space.base;
+      const write = (faults.flagsOf(index) & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) !== 0;
+      if (write) this.deny(Math.floor(offset / PAGE_BYTES), faults.threadOf(index));
+      else this.fill(offset);
+    }
+  }
+
+  /** Zeros for the whole block: they take no memory, and another load comes soon. */
+  private fill(offset: number): void {
+    const { faults, space } = this;
+    const block = Math.floor(offset / BLOCK_BYTES);
+    const address = space.base + block * BLOCK_BYTES;
+    const length = Math.min(BLOCK_BYTES, space.bytes - block * BLOCK_BYTES);
+    const { array, text } = this.placeOf(Math.floor(offset / PAGE_BYTES));
+    if (array !== undefined && !this.warned.has(array)) {
+      this.warned.add(array);
+      this.tell(`onemem: warning: the program read ${text}, whose space has been closed; it reads as zero\n`, false);
+    }
+    if (!this.filled.has(block)) {
+      // Nobody is woken before a store can be seen. What is there already came by a load while the space was being closed.
+      const result = faults.zeropage(address, length, true);
+      if (result === 0 || result === EEXIST) {
+        if (result === 0) this.filled.add(block);
+        else faults.zeropage(space.base + Math.floor(offset / PAGE_BYTES) * PAGE_BYTES, PAGE_BYTES, true);
+        this.protect(address, length, true);
+      }
+    }
+    faults.wake(address, length);
+  }
+
+  private deny(page: number, thread: number): void {
+    const { text } = this.placeOf(page);
+    const inCall = systemCallOf(thread) !== null;
+    const end = inCall ? 'The system call fails with EFAULT' : 'The process ends';
+    this.tell(`onemem: denied access: thread ${thread} wrote ${text}, whose space has been closed. ${end}.\n`, true);
+    const address = this.space.base + page * PAGE_BYTES;
+    madvise(address, PAGE_BYTES, MADV_DONTNEED);
+    this.protect(address, PAGE_BYTES, false);
+    for (let tries = 0; tries < TRIES; tries++) {
+      const result = this.faults.poison(address, PAGE_BYTES);
+      if (result === 0) return;
+      if (result !== EAGAIN) break;
+    }
+    if (inCall) this.tell('onemem: this kernel (before 6.6) cannot make a system call fail: the process ends.\n', true);
+    kill(process.pid, SIGKILL);
+  }
+
+  /** Has stores to pages that are there fault, or no more. */
+  private protect(address: number, length: number, on: boolean): void {
+    for (let tries = 0; tries < TRIES; tries++)
+      if (this.faults.writeProtect(address, length, on, true) !== EAGAIN) return;
+  }
+
+  private placeOf(page: number): { array: ClosedArray | undefined; text: string } {
+    const address = `address 0x${(this.space.base + page * PAGE_BYTES).toString(16)}`;
+    const array = this.space.arrays.find(({ firstPage, pages }) => page >= firstPage && page < firstPage + pages);
+    if (array === undefined) return { array, text: address };
+    const { name, firstPage, bytes, elementBytes } = array;
+    const first = Math.floor(((page - firstPage) * PAGE_BYTES) / elementBytes);
+    const last = Math.min(first + PAGE_BYTES / elementBytes, bytes / elementBytes) - 1;
+    return { array, text: `array ${name}, elements ${first} to ${last} (${address})` };
+  }
+}

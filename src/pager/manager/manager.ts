@@ -1,0 +1,76 @@
+/** Entry of the manager's thread. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { FAILING_CALLS, failCalls } from '../../linux/failing-calls.js';
+import { munmap } from '../../linux/memory.js';
+import { threadId } from '../../linux/process.js';
+import { Control, type DeviceInfo, type ManagerOptions, SpaceState } from '../protocol/requests.js';
+import { toWire } from '../protocol/wire.js';
+import { answerLateUses, forsake } from './late-uses.js';
+import { count, type Said } from './messages.js';
+import { Pager } from './pager.js';
+import { warmUp } from './warm-up.js';
+
+/** What the opener of a space gets: where it lies, or why it could not be opened. */
+export type ManagerReady =
+  | { readonly base: number; readonly devices: readonly DeviceInfo[]; readonly faultsBy: string }
+  | { readonly error: ReturnType<typeof toWire> };
+
+const options = workerData as ManagerOptions;
+const control = new Int32Array(options.control);
+
+function tell(message: ManagerReady): void {
+  parentPort?.postMessage(message);
+}
+
+function say(text: string): number {
+  const ticket = count(control);
+  parentPort?.postMessage({ say: text } satisfies Said);
+  return ticket;
+}
+
+Atomics.store(control, Control.ManagerThread, threadId());
+const failing = process.env[FAILING_CALLS];
+if (failing !== undefined) failCalls(failing, control, Control.FailingCalls);
+let pager: Pager | null = null;
+let isUp = false;
+try {
+  pager = new Pager(options, say);
+} catch (error) {
+  Atomics.store(control, Control.State, SpaceState.Closed);
+  tell({ error: toWire(error) });
+}
+if (pager !== null) {
+  const running = pager;
+  Atomics.store(control, Control.State, SpaceState.Running);
+  running.addDevices((failure) => {
+    if (failure === null) {
+      isUp = true;
+      tell({ base: running.base, devices: running.deviceInfos, faultsBy: running.faultsBy });
+    } else {
+      // Nothing may be left of a space that did not come up: its devices, its descriptors, its addresses.
+      running.close(null, () => {
+        munmap(running.base, options.bytes);
+        tell({ error: { name: 'OnememError', code: 'DEVICE_START', message: failure, details: {} } });
+      });
+    }
+  });
+  // While the devices' processes start, there is nothing else to do.
+  try {
+    if (options.devices.length > 0) warmUp();
+    await running.run();
+  } catch (error) {
+    // As long as nobody has the space, the thread that opens it can be told; afterwards a thread may wait in a fault.
+    if (isUp) throw error;
+    Atomics.store(control, Control.State, SpaceState.Closed);
+    running.abandon();
+    munmap(running.base, options.bytes);
+    tell({ error: toWire(error) });
+  }
+  const { closedSpaces } = running;
+  try {
+    if (closedSpaces.length > 0) answerLateUses(closedSpaces, control, options.wakeFd, say);
+  } catch (error) {
+    forsake(closedSpaces);
+    throw error;
+  }
+}

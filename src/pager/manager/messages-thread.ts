@@ -1,0 +1,63 @@
+/**
+ * Writes what the manager and the sentinel have to say. It asks for no wait wherever the kernel can be asked so, since a thread that waits
+ * in a call cannot be ended with the space; where it cannot, nobody but this thread waits.
+ */
+import { constants, fstatSync, openSync, writeSync } from 'node:fs';
+import { parentPort, workerData } from 'node:worker_threads';
+
+const stop = workerData as Int32Array;
+const STDERR = 2;
+/** Between two tries to write what nobody takes at the moment. */
+const PAUSE_MS = 20;
+
+/**
+ * A description of its own, which does not block: the one that the process was given may be shared with others, who would be surprised.
+ * A file keeps its place in the description, and takes all that it is given.
+ */
+function open(): number {
+  const kind = fstatSync(STDERR);
+  if (!kind.isFIFO() && !kind.isCharacterDevice()) return STDERR;
+  try {
+    return openSync(`/proc/self/fd/${STDERR}`, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  } catch {
+    // It belongs to another user.
+    return STDERR;
+  }
+}
+
+async function sender(): Promise<(bytes: Uint8Array) => number> {
+  if (fstatSync(STDERR).isSocket()) {
+    const { MessageSocket } = await import('../../linux/socket.js');
+    const socket = new MessageSocket(STDERR);
+    return (bytes) => (socket.send(bytes) ? bytes.length : 0);
+  }
+  const fd = open();
+  return (bytes) => {
+    try {
+      return writeSync(fd, bytes);
+    } catch (error) {
+      if ((error as { code?: string }).code === 'EAGAIN') return 0;
+      throw error;
+    }
+  };
+}
+
+async function write(text: string): Promise<void> {
+  const send = await sending;
+  let rest: Uint8Array = Buffer.from(text);
+  while (rest.length > 0 && Atomics.load(stop, 0) === 0) {
+    const taken = send(rest);
+    if (taken === 0) Atomics.wait(stop, 0, 0, PAUSE_MS);
+    rest = rest.subarray(taken);
+  }
+}
+
+const sending = sender();
+// One after the other, and each answered, also when nobody reads it or the descriptor is closed.
+let last: Promise<unknown> = sending.catch(() => undefined);
+parentPort?.on('message', (text: string) => {
+  last = last
+    .then(() => write(text))
+    .catch(() => undefined)
+    .then(() => parentPort?.postMessage('written'));
+});

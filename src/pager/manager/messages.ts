@@ -1,0 +1,153 @@
+/**
+ * What the manager and the sentinel have to say on standard error. Writing there may take for ever: a pipe is full, a terminal stopped, or
+ * the lock of a pipe is kept by a thread that sits in a fault while it writes. So a thread of its own writes, which nobody waits for
+ * longer than is said here; what it cannot get rid of is kept up to a limit, then dropped and counted.
+ *
+ * The manager posts what it has to say to the sentinel, which has that thread. Two words of the control memory count what was posted and
+ * what was written or dropped.
+ */
+import { writeSync } from 'node:fs';
+import { Worker } from 'node:worker_threads';
+import { Control } from '../protocol/requests.js';
+
+/** A message of the manager for standard error. */
+export interface Said {
+  readonly say: string;
+}
+
+export function isSaid(message: unknown): message is Said {
+  return typeof (message as Partial<Said> | null)?.say === 'string';
+}
+
+/** Characters that wait to be written, beyond which messages are dropped. */
+const LIMIT = 64 * 1024;
+
+/** Whether everything that was said by then has been written; `ticket` is the word of messages said at that time. */
+export function isWritten(control: Int32Array, ticket: number): boolean {
+  return ((Atomics.load(control, Control.MessagesWritten) - ticket) | 0) >= 0;
+}
+
+/** Stops this thread until all has been written, or the time is over. */
+export function awaitMessages(control: Int32Array, limitMs: number): void {
+  const end = performance.now() + limitMs;
+  for (;;) {
+    const written = Atomics.load(control, Control.MessagesWritten);
+    const left = end - performance.now();
+    if (isWritten(control, Atomics.load(control, Control.MessagesSaid)) || left <= 0) return;
+    Atomics.wait(control, Control.MessagesWritten, written, left);
+  }
+}
+
+/** Counts a message; returns the ticket for `isWritten`. */
+export function count(control: Int32Array): number {
+  return (Atomics.add(control, Control.MessagesSaid, 1) + 1) | 0;
+}
+
+/** The sentinel's end of the thread that writes. */
+export class Messages {
+  private thread: Worker | null = null;
+  private readonly stop = new Int32Array(new SharedArrayBuffer(4));
+  private readonly waiting: { readonly text: string; readonly written: () => void }[] = [];
+  private characters = 0;
+  private dropped = 0;
+  private failed = false;
+
+  constructor(
+    private readonly control: Int32Array,
+    private readonly start: (stop: Int32Array) => Worker = startThread,
+    private readonly directly: (text: string) => void = writeDirectly,
+  ) {}
+
+  /** Starts the thread, for something that may have to be said soon. */
+  prepare(): void {
+    if (this.thread !== null || this.failed) return;
+    try {
+      this.thread = this.start(this.stop);
+    } catch {
+      this.fail();
+      return;
+    }
+    this.thread.on('message', () => this.next());
+    this.thread.on('error', () => this.fail());
+    this.thread.on('exit', () => this.fail());
+    this.thread.unref();
+  }
+
+  /** Has a message written that was counted. `written` is called when it was, or was dropped. */
+  write(text: string, written: () => void = () => undefined): void {
+    if (this.characters + text.length > LIMIT) {
+      this.dropped++;
+      this.done(written);
+      return;
+    }
+    this.characters += text.length;
+    this.waiting.push({ text, written });
+    this.prepare();
+    if (this.failed) this.fail();
+    else this.thread?.postMessage(text);
+  }
+
+  /** Nothing more will be said. What is left is written if that takes no longer than so many milliseconds. */
+  end(limitMs: number): void {
+    const stop = (): void => {
+      Atomics.store(this.stop, 0, 1);
+      Atomics.notify(this.stop, 0);
+    };
+    if (this.waiting.length === 0) stop();
+    else {
+      const timer = setTimeout(stop, limitMs);
+      const [last] = this.waiting.slice(-1);
+      const { written } = last;
+      this.waiting[this.waiting.length - 1] = {
+        ...last,
+        written: () => {
+          written();
+          clearTimeout(timer);
+          stop();
+        },
+      };
+    }
+  }
+
+  private next(): void {
+    const entry = this.waiting.shift();
+    if (entry === undefined) return;
+    this.characters -= entry.text.length;
+    this.done(entry.written);
+    if (this.dropped === 0 || this.waiting.length > 0) return;
+    const text = `onemem: ${this.dropped} messages were dropped, since standard error took no more\n`;
+    this.dropped = 0;
+    count(this.control);
+    this.write(text);
+  }
+
+  /** There is no such thread, for want of descriptors or memory: what has to be said is said here. */
+  private fail(): void {
+    this.failed = true;
+    this.thread = null;
+    const waiting = this.waiting.splice(0);
+    this.characters = 0;
+    for (const { text, written } of waiting) {
+      this.directly(text);
+      this.done(written);
+    }
+  }
+
+  private done(written: () => void): void {
+    Atomics.add(this.control, Control.MessagesWritten, 1);
+    Atomics.notify(this.control, Control.MessagesWritten);
+    written();
+  }
+}
+
+function startThread(stop: Int32Array): Worker {
+  return new Worker(new URL('./messages-thread.js', import.meta.url), { workerData: stop, name: 'onemem messages' });
+}
+
+function writeDirectly(text: string): void {
+  try {
+    writeSync(2, text);
+  } catch {
+    // Nobody reads standard error; what must be done is done all the same.
+  }
+}

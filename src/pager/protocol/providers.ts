@@ -1,0 +1,81 @@
+/** What the manager and the thread of a provider tell each other, and what a provider's function is handed. */
+import type { MessagePort } from 'node:worker_threads';
+import type { ElementType, NumericArray } from '../../core/elements.js';
+
+/** What a provider is told about the array that it fills. */
+export interface ProvidedArrayFacts {
+  readonly name: string;
+  readonly type: ElementType;
+  readonly length: number;
+  readonly byteLength: number;
+}
+
+/** A part of an array that is to be filled: whole pages, at most 256 KiB, less at the end of the array. */
+export interface FillRequest<D = unknown> {
+  /** The memory to fill, all zero. It belongs to this call alone: what is written to it after the call has ended is lost. */
+  readonly bytes: Uint8Array;
+  /** The same memory as elements of the array: `values[0]` is element `begin`. */
+  readonly values: NumericArray;
+  /** Where `bytes` lie in the array. */
+  readonly byteOffset: number;
+  readonly byteLength: number;
+  /** Elements [begin, end). */
+  readonly begin: number;
+  readonly end: number;
+  /** What the array was made with. */
+  readonly data: D;
+  readonly array: ProvidedArrayFacts;
+  /** Denies the access, with a reason that the program is told. */
+  refuse(reason: string): never;
+}
+
+/**
+ * Fills `bytes`, or returns the content. It must be pure: the same part may be asked for again whenever its pages have been dropped,
+ * in any order, alone or together with its neighbours, and must then be the same.
+ */
+export type FillFunction<D = unknown> =
+  | ((request: FillRequest<D>) => void | Promise<void>)
+  | ((request: FillRequest<D>) => FilledBytes | Promise<FilledBytes>);
+
+/** Exactly as many bytes as were asked for; undefined stands for the memory that was handed in. */
+type FilledBytes = ArrayBufferView | ArrayBuffer | undefined;
+
+/** A module that fills a range, and what its function is handed with each request. */
+export interface ProviderSource {
+  readonly url: string;
+  readonly exportName: string;
+  readonly data: unknown;
+  readonly timeoutMs: number;
+  readonly type: ElementType;
+  readonly length: number;
+}
+
+/** What the thread of a provider is started with. */
+export interface ProviderThreadData {
+  readonly url: string;
+  readonly exportName: string;
+  readonly data: unknown;
+  readonly array: ProvidedArrayFacts;
+  /** Read by the manager without an event loop. */
+  readonly port: MessagePort;
+  /** A place of the staging memory for each part that may be under way. */
+  readonly staging: SharedArrayBuffer;
+  readonly placeBytes: number;
+  /** A word for each place, raised when its call begins, and one that counts calls that have ended. */
+  readonly marks: SharedArrayBuffer;
+  readonly wakeFd: number;
+}
+
+export type ToProvider = { readonly place: number; readonly byteOffset: number; readonly byteLength: number } | 'end';
+
+export interface ProviderFailure {
+  readonly refused: boolean;
+  readonly message: string;
+  readonly stack?: string;
+}
+
+export type FromProvider =
+  /** The module has been loaded, in the thread with this number of the kernel's. */
+  | { readonly thread: number }
+  | { readonly unusable: ProviderFailure }
+  | { readonly place: number; readonly failure: ProviderFailure | null };

@@ -1,0 +1,87 @@
+/** Errors as values that can be posted to another thread. */
+import type { DenyReason } from '../../core/types.js';
+import { SystemCallError } from '../../linux/errors.js';
+import type { WireError } from './requests.js';
+
+export function wireError(
+  code: string,
+  message: string,
+  details: Record<string, unknown> = {},
+  stack?: string,
+): WireError {
+  return { name: 'OnememError', code, message, details, ...(stack === undefined ? {} : { stack }) };
+}
+
+/** An error with the code that a user sees, thrown by the manager while it answers a request. */
+export class RequestError extends Error {
+  constructor(
+    readonly code: string,
+    message: string,
+    readonly details: Record<string, unknown> = {},
+    readonly kind: WireError['name'] = 'OnememError',
+  ) {
+    super(message);
+  }
+}
+
+export function toWire(error: unknown): WireError {
+  if (error instanceof RequestError) {
+    return { name: error.kind, code: error.code, message: error.message, details: error.details };
+  }
+  if (error instanceof SystemCallError)
+    return wireError('SYSTEM_CALL', error.message, { errno: error.code }, error.stack);
+  const message = error instanceof Error ? error.message : String(error);
+  const stack = error instanceof Error ? error.stack : undefined;
+  return wireError('INTERNAL', message, {}, stack);
+}
+
+/** The code that a user sees for a denied access. */
+export function codeOfDenial(reason: DenyReason): string {
+  switch (reason) {
+    case 'FREED':
+      return 'USE_AFTER_FREE';
+    case 'LOST':
+      return 'DATA_LOST';
+    case 'READ_ONLY':
+    case 'NO_ACCESS':
+      return 'ACCESS_DENIED';
+    case 'OUTSIDE':
+      return 'OUT_OF_RANGE';
+    case 'SOURCE_CHANGED':
+      return 'FILE_CHANGED';
+    default:
+      return reason;
+  }
+}
+
+/** Why, as the rest of a sentence that begins with what was touched. */
+export function explainDenial(reason: DenyReason): string {
+  switch (reason) {
+    case 'FREED':
+      return 'which has been freed';
+    case 'LOST':
+      return 'whose only copy was on a device that died; overwrite the whole array by an `out` launch or readFrom(), or free it';
+    case 'READ_ONLY':
+      return 'which may only be read';
+    case 'NO_ACCESS':
+      return 'which is protected against all access';
+    case 'PINNED':
+      return 'which is pinned in host memory; unpin it, or advise accessedBy for the device, so that it writes the memory in place';
+    case 'OUTSIDE':
+      return 'which belongs to no array';
+    case 'PROVIDER_FAILED':
+      return 'which its provider could not fill';
+    case 'ACCESS_REFUSED':
+      return 'which its provider refused';
+    case 'SOURCE_CHANGED':
+      return 'whose file has become shorter or cannot be read any more';
+    case 'OUT_OF_MEMORY':
+      return 'for which no memory is left: everything is pinned, held by launches, or not to be had again';
+    case 'DEVICE_LOST':
+      return 'which was on its way to a device that is gone';
+    case 'IN_PLACE':
+      return 'which the device reaches in place and cannot have in its own memory';
+    case 'COPY_FAILED':
+      return 'whose content could not be copied after several attempts';
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * Fills pages of file arrays. What the kernel has in memory is read at once; only when it would have to wait for the disk does the
+ * engine's thread take over, so that a slow disk stops nobody else.
+ */
+import { PAGE_BYTES, Status } from '../../core/types.js';
+import { preadWithoutWaiting } from '../../linux/file-io.js';
+import { fillMemory } from '../../linux/memory.js';
+import type { FileSource } from '../protocol/requests.js';
+import type { IoEngine } from './io-ring.js';
+
+export interface FileRange {
+  readonly firstPage: number;
+  readonly pages: number;
+  readonly source: FileSource;
+}
+
+export class FileProvider {
+  private readonly ranges: FileRange[] = [];
+
+  constructor(
+    private readonly engine: IoEngine,
+    private readonly completed: (token: number, status: Status) => void,
+  ) {}
+
+  add(firstPage: number, pages: number, source: FileSource): void {
+    this.ranges.push({ firstPage, pages, source });
+  }
+
+  /** Forgets the range, if it is one of a file, and closes that after its last write. */
+  remove(firstPage: number): void {
+    const index = this.ranges.findIndex((range) => range.firstPage === firstPage);
+    if (index !== -1) this.engine.closeFile(this.ranges.splice(index, 1)[0].source.fd);
+  }
+
+  sourceOf(page: number): FileSource | null {
+    return this.rangeOf(page)?.source ?? null;
+  }
+
+  get all(): readonly FileRange[] {
+    return this.ranges;
+  }
+
+  rangeOf(page: number): FileRange | null {
+    for (const range of this.ranges) {
+      if (page >= range.firstPage && page < range.firstPage + range.pages) return range;
+    }
+    return null;
+  }
+
+  /** As ProviderPort.provide. */
+  provide(token: number, page: number, count: number, target: number): Status {
+    const range = this.rangeOf(page);
+    if (range === null) return Status.SourceChanged;
+    const { source } = range;
+    const within = (page - range.firstPage) * PAGE_BYTES;
+    const bytes = Math.min(count * PAGE_BYTES, source.bytes - within);
+    const got = preadWithoutWaiting(source.fd, target, bytes, source.offset + within);
+    if (got === bytes) {
+      clearRest(target, bytes, count);
+      return Status.Done;
+    }
+    const done = Math.max(got, 0);
+    this.engine.read(source.fd, target + done, bytes - done, source.offset + within + done, (result) => {
+      // Fewer bytes than the file had when it was opened: a program has cut it.
+      if (result !== bytes - done) this.completed(token, Status.SourceChanged);
+      else {
+        clearRest(target, bytes, count);
+        this.completed(token, Status.Done);
+      }
+    });
+    return Status.Pending;
+  }
+}
+
+/** The last page may go on after the end of the file; memory that was used before must not show there. */
+function clearRest(target: number, bytes: number, count: number): void {
+  if (bytes < count * PAGE_BYTES) fillMemory(target + bytes, 0, count * PAGE_BYTES - bytes);
+}

@@ -1,0 +1,69 @@
+/**
+ * The thread that waits for files, so that the manager need not. Jobs come through a ring in shared memory; an answer is written
+ * into the job's place and the manager's eventfd raised.
+ */
+import { parentPort, workerData } from 'node:worker_threads';
+import { EINTR } from '../../linux/constants.js';
+import { notifyEventfd } from '../../linux/eventfd.js';
+import { FAILING_CALLS, failCalls } from '../../linux/failing-calls.js';
+import { errno, libc } from '../../linux/libc.js';
+import { Control } from '../protocol/requests.js';
+import { JOB_WORDS, Job, type JobRing, Signal } from './io-ring.js';
+
+const { numbers, signals, wakeFd, first, control } = workerData as JobRing;
+const failing = process.env[FAILING_CALLS];
+if (failing !== undefined) failCalls(failing, new Int32Array(control), Control.FailingCalls);
+parentPort?.on('message', () => process.exit(0));
+
+const words = new Float64Array(numbers);
+const signal = new Int32Array(signals);
+const places = words.length / JOB_WORDS;
+
+/** Moves all bytes of a job, in as many calls as it takes. Returns bytes done, or the negative error number. */
+function carryOut(at: number): number {
+  const kind = words[at + Job.Kind];
+  const fd = words[at + Job.Fd];
+  const address = words[at + Job.Address];
+  const length = words[at + Job.Length];
+  const offset = words[at + Job.Offset];
+  if (kind === Job.Sync) return libc.fdatasync(fd) < 0 ? -errno() : 0;
+  let done = 0;
+  while (done < length) {
+    let step: number;
+    if (kind === Job.Read) {
+      step =
+        offset < 0
+          ? libc.read(fd, address + done, length - done)
+          : libc.pread(fd, address + done, length - done, offset + done);
+    } else {
+      step =
+        offset < 0
+          ? libc.write(fd, address + done, length - done)
+          : libc.pwrite(fd, address + done, length - done, offset + done);
+    }
+    if (step === 0) break;
+    if (step > 0) done += step;
+    else if (errno() !== EINTR) return -errno();
+  }
+  return done;
+}
+
+function tellManager(): void {
+  try {
+    notifyEventfd(wakeFd);
+  } catch {
+    // The manager looks for itself now and then.
+  }
+}
+
+Atomics.store(signal, Signal.Up, 1);
+for (let next = first; ; next = (next + 1) | 0) {
+  while (Atomics.load(signal, Signal.HandedIn) === next) {
+    Atomics.wait(signal, Signal.HandedIn, next, 1000);
+    if (Atomics.load(signal, Signal.Stop) === 1) process.exit(0);
+  }
+  const at = (next % places) * JOB_WORDS;
+  words[at + Job.Result] = carryOut(at);
+  Atomics.store(signal, Signal.Done, (next + 1) | 0);
+  tellManager();
+}

@@ -1,0 +1,235 @@
+/**
+ * The manager's end of the engine that reads and writes files. Its thread may not start for a while, when the process has no descriptors or
+ * no memory left, and it may end: jobs wait for a thread until it is there, or fail when there is none for too long.
+ */
+import { constants as os } from 'node:os';
+import { Worker } from 'node:worker_threads';
+import { closeDescriptor } from '../../linux/libc.js';
+
+/** Places of a job's numbers, and the kinds. */
+export const Job = { Kind: 0, Fd: 1, Address: 2, Length: 3, Offset: 4, Result: 5, Read: 1, Write: 2, Sync: 3 } as const;
+export const JOB_WORDS = 8;
+const PLACES = 256;
+/** Words of the signals: jobs handed in, jobs done, whether to stop, whether the thread works. */
+export const Signal = { HandedIn: 0, Done: 1, Stop: 2, Up: 3 } as const;
+
+/** Between two tries to start the thread, from the first to the longest. */
+const FIRST_PAUSE_MS = 20;
+const LONGEST_PAUSE_MS = 500;
+/** How long jobs wait for a thread that cannot be started. */
+const STARTING_LIMIT_MS = 10_000;
+/** Jobs that take longer than this may have lost their thread: the event loop would know. */
+const SUSPICIOUS_MS = 1000;
+
+export interface JobRing {
+  readonly numbers: SharedArrayBuffer;
+  readonly signals: SharedArrayBuffer;
+  /** Number of the first job that the thread is to do. */
+  readonly first: number;
+  readonly wakeFd: number;
+  /** The control memory of the space. */
+  readonly control: SharedArrayBuffer;
+}
+
+interface Waiting {
+  readonly fd: number;
+  readonly kind: number;
+  readonly address: number;
+  readonly length: number;
+  readonly offset: number;
+  readonly done: (result: number) => void;
+}
+
+export class IoEngine {
+  private worker: Worker | null = null;
+  private readonly words: Float64Array;
+  private readonly signal: Int32Array;
+  private readonly numbers = new SharedArrayBuffer(PLACES * JOB_WORDS * 8);
+  private readonly signals = new SharedArrayBuffer(16);
+  private handedIn = 0;
+  private finished = 0;
+  private readonly running: Waiting[] = [];
+  private readonly waiting: Waiting[] = [];
+  /** Files that are to be closed after their last job. */
+  private readonly leaving = new Set<number>();
+  private closed = false;
+  /** When the thread is to be started again, and since when that is tried; 0 while nothing is wrong. */
+  private retryAt = 0;
+  private failingSince = 0;
+  private pause = FIRST_PAUSE_MS;
+  private problem = 0;
+  /** When a job ended last, or the event loop was asked. */
+  private lastEnd = 0;
+
+  /** @param wakeFd raised whenever a job ends; `poll` must be called then */
+  constructor(
+    private readonly wakeFd: number,
+    private readonly control: SharedArrayBuffer,
+    private readonly now: () => number,
+    private readonly start: (ring: JobRing) => Worker = startThread,
+  ) {
+    this.words = new Float64Array(this.numbers);
+    this.signal = new Int32Array(this.signals);
+  }
+
+  /** Reads a file into memory. `done` gets the bytes read, fewer at the end of the file, or the negative error number. */
+  read(fd: number, address: number, length: number, offset: number, done: (result: number) => void): void {
+    this.add({ kind: Job.Read, fd, address, length, offset, done });
+  }
+
+  /** Writes memory to a file. */
+  write(fd: number, address: number, length: number, offset: number, done: (result: number) => void): void {
+    this.add({ kind: Job.Write, fd, address, length, offset, done });
+  }
+
+  /** Has what was written to a file survive a crash of the machine. `done` gets 0 or the negative error number. */
+  sync(fd: number, done: (result: number) => void): void {
+    this.add({ kind: Job.Sync, fd, address: 0, length: 0, offset: 0, done });
+  }
+
+  /** Closes a file when its jobs have ended: by then its number could be another file's. */
+  closeFile(fd: number): void {
+    if (this.isUsed(fd)) this.leaving.add(fd);
+    else closeDescriptor(fd);
+  }
+
+  private isUsed(fd: number): boolean {
+    return this.running.some((job) => job.fd === fd) || this.waiting.some((job) => job.fd === fd);
+  }
+
+  /** Answers the jobs that have ended, and starts the thread again if it must be. */
+  poll(): void {
+    const done = Atomics.load(this.signal, Signal.Done);
+    while (this.finished !== done) {
+      this.lastEnd = this.now();
+      this.answer(this.words[(this.finished % PLACES) * JOB_WORDS + Job.Result]);
+    }
+    if (this.retryAt !== 0 && this.now() >= this.retryAt) this.startAgain();
+  }
+
+  /** Whether a turn of the event loop is needed, which tells what has become of the thread. */
+  needsTurn(): boolean {
+    if (this.running.length === 0 || this.worker === null) return false;
+    if (Atomics.load(this.signal, Signal.Up) === 0) return true;
+    const now = this.now();
+    if (now - this.lastEnd < SUSPICIOUS_MS) return false;
+    this.lastEnd = now;
+    return true;
+  }
+
+  /** Milliseconds that the manager may sleep. */
+  sleepMs(most: number): number {
+    const starting = this.worker !== null && Atomics.load(this.signal, Signal.Up) === 0;
+    return starting || this.retryAt !== 0 ? Math.min(most, FIRST_PAUSE_MS / 4) : most;
+  }
+
+  close(): void {
+    this.closed = true;
+    if (this.worker === null) return;
+    Atomics.store(this.signal, Signal.Stop, 1);
+    Atomics.notify(this.signal, Signal.HandedIn);
+    this.worker = null;
+  }
+
+  private add(job: Waiting): void {
+    if (this.running.length === 0) this.lastEnd = this.now();
+    if (this.running.length < PLACES) this.handIn(job);
+    else this.waiting.push(job);
+    if (this.worker === null && this.retryAt === 0) this.startThread();
+  }
+
+  private startThread(): void {
+    const { numbers, signals, wakeFd, control } = this;
+    Atomics.store(this.signal, Signal.Up, 0);
+    let worker: Worker;
+    try {
+      worker = this.start({ numbers, signals, wakeFd, control, first: this.finished });
+    } catch (error) {
+      this.lost(error);
+      return;
+    }
+    this.worker = worker;
+    worker.unref();
+    let problem: unknown = null;
+    worker.on('error', (error) => {
+      problem = error;
+    });
+    worker.on('exit', () => {
+      if (this.worker !== worker) return;
+      this.worker = null;
+      this.lost(problem);
+    });
+  }
+
+  /** The thread has ended, or could not be started. */
+  private lost(error: unknown): void {
+    if (this.closed) return;
+    this.problem = errnoOf(error);
+    const now = this.now();
+    const wasUp = Atomics.load(this.signal, Signal.Up) === 1;
+    if (wasUp) {
+      this.failingSince = 0;
+      this.pause = FIRST_PAUSE_MS;
+      // What it was at may have been done, or done in part: the request that asked for it must know.
+      const done = Atomics.load(this.signal, Signal.Done);
+      while (this.finished !== done) this.answer(this.words[(this.finished % PLACES) * JOB_WORDS + Job.Result]);
+      if (this.running.length > 0) {
+        Atomics.store(this.signal, Signal.Done, (done + 1) | 0);
+        this.answer(-os.errno.EIO);
+      }
+    }
+    if (this.running.length === 0) return;
+    if (this.failingSince === 0) this.failingSince = now;
+    this.retryAt = now + this.pause;
+    this.pause = Math.min(this.pause * 2, LONGEST_PAUSE_MS);
+  }
+
+  private startAgain(): void {
+    if (this.now() - this.failingSince >= STARTING_LIMIT_MS) {
+      // Those that are asked for meanwhile have a try of their own.
+      for (let left = this.running.length + this.waiting.length; left > 0; left--) {
+        Atomics.store(this.signal, Signal.Done, (this.finished + 1) | 0);
+        this.answer(-this.problem);
+      }
+      this.failingSince = 0;
+      this.pause = FIRST_PAUSE_MS;
+    }
+    this.retryAt = 0;
+    if (this.running.length > 0) this.startThread();
+  }
+
+  private answer(result: number): void {
+    const job = this.running.shift() as Waiting;
+    this.finished = (this.finished + 1) | 0;
+    const next = this.waiting.shift();
+    if (next !== undefined) this.handIn(next);
+    job.done(result);
+    if (this.leaving.has(job.fd) && !this.isUsed(job.fd)) {
+      this.leaving.delete(job.fd);
+      closeDescriptor(job.fd);
+    }
+  }
+
+  private handIn(job: Waiting): void {
+    const at = (this.handedIn % PLACES) * JOB_WORDS;
+    this.words[at + Job.Kind] = job.kind;
+    this.words[at + Job.Fd] = job.fd;
+    this.words[at + Job.Address] = job.address;
+    this.words[at + Job.Length] = job.length;
+    this.words[at + Job.Offset] = job.offset;
+    this.running.push(job);
+    this.handedIn = (this.handedIn + 1) | 0;
+    Atomics.store(this.signal, Signal.HandedIn, this.handedIn);
+    Atomics.notify(this.signal, Signal.HandedIn);
+  }
+}
+
+function startThread(ring: JobRing): Worker {
+  return new Worker(new URL('../sources/io-engine.js', import.meta.url), { workerData: ring, name: 'onemem io' });
+}
+
+/** Of a thread that cannot start: no descriptors, or else no memory. */
+function errnoOf(error: unknown): number {
+  const { code = '', message = '' } = (error ?? {}) as { code?: string; message?: string };
+  return /EMFILE/.test(code + message) ? os.errno.EMFILE : os.errno.ENOMEM;
+}

@@ -1,0 +1,449 @@
+/**
+ * Arrays that modules of the user's fill. Each has a thread of its own, which calls the module's function and puts what it gave into
+ * staging memory; the manager copies that to where it belongs, so that no code of the user's ever writes the memory of a node. Parts
+ * that are wanted meanwhile stand in a line, those that a thread waits for first.
+ *
+ * A part whose function threw, refused, or gave something else than the bytes that were asked for is asked for again at the next
+ * access. A provider that exceeded its time limit, or whose thread ended, is asked no more: every later part of it fails at once.
+ */
+import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
+import { PAGE_BYTES, PAGES_PER_TRANSFER, Status } from '../../core/types.js';
+import { fillMemory, writeMemory } from '../../linux/memory.js';
+import type {
+  FromProvider,
+  ProvidedArrayFacts,
+  ProviderFailure,
+  ProviderSource,
+  ProviderThreadData,
+  ToProvider,
+} from '../protocol/providers.js';
+import { Control } from '../protocol/requests.js';
+
+/** Parts that one function works on at once: enough for some that wait for a network. */
+const PLACES = 4;
+const PLACE_BYTES = PAGES_PER_TRANSFER * PAGE_BYTES;
+/** How long a module may take to load. */
+const LOADING_MS = 30_000;
+/** How long a thread that is to end may take to do so by itself. */
+const GRACE_MS = 200;
+/** How long the close of a space waits for threads that sit in a fault, before the close itself lets them go on. */
+const CLOSE_MS = 1000;
+/** Turns of the event loop, in which it sees threads end and passes on what they print: while they work, and while they do not. */
+const BUSY_TURN_MS = 10;
+const IDLE_TURN_MS = 200;
+
+interface Part {
+  readonly token: number;
+  readonly page: number;
+  readonly count: number;
+  readonly target: number;
+  readonly byteLength: number;
+  handedIn: number;
+  /** When its call was seen to have begun. */
+  begun: number;
+}
+
+/** What went wrong last with a provider. */
+interface Failure extends ProviderFailure {
+  page: number;
+  /** Counts failures of all providers, so that the latest of several can be told. */
+  order: number;
+}
+
+interface Provider {
+  readonly firstPage: number;
+  readonly pages: number;
+  readonly source: ProviderSource;
+  readonly array: ProvidedArrayFacts;
+  readonly worker: Worker;
+  readonly port: MessagePort;
+  readonly staged: Uint8Array;
+  /** As the thread has them: a word for each place, and one that counts calls that have ended. */
+  readonly marks: Int32Array;
+  /** Parts that the thread has, by their places. */
+  readonly places: (Part | null)[];
+  readonly urgent: Part[];
+  readonly others: Part[];
+  /** The kernel's number of its thread; 0 until the module has been loaded. */
+  thread: number;
+  startedAt: number;
+  answeredAt: number;
+  onReady: ((failure: ProviderFailure | null) => void) | null;
+  failure: Failure | null;
+  broken: ProviderFailure | null;
+  /** Page of another provider's array that its thread faulted on last, or -1, and how many calls had ended then. */
+  waitsFor: number;
+  endedThen: number;
+  /** It is to end: when it was told, or Infinity. */
+  endingSince: number;
+  terminated: boolean;
+}
+
+interface Answer {
+  readonly provider: Provider;
+  readonly place: number;
+  readonly part: Part;
+  readonly failure: ProviderFailure | null;
+}
+
+export class Providers {
+  private readonly providers: Provider[] = [];
+  /** Every thread that has not ended, those of freed arrays among them. */
+  private readonly threads = new Map<Provider, Promise<void>>();
+  /** Parts whose function is through, to be copied one by one. */
+  private readonly answers: Answer[] = [];
+  private failures = 0;
+  private lastTurn = 0;
+  private closing: { readonly since: number; done: (() => void) | null } | null = null;
+
+  constructor(
+    private readonly wakeFd: number,
+    private readonly control: Int32Array,
+    private readonly completed: (token: number, status: Status) => void,
+    /** Whether a touch of this page makes its provider fill it, and whether a thread of the host waits for that. */
+    private readonly isAbsent: (page: number) => boolean,
+    private readonly isAwaited: (page: number) => boolean,
+    private readonly now: () => number,
+  ) {}
+
+  /** Loads the module of a new range; `ready` is called when it may be asked, or with why it never will be. */
+  start(
+    source: ProviderSource,
+    range: { readonly firstPage: number; readonly pages: number; readonly bytes: number; readonly name: string },
+    ready: (failure: ProviderFailure | null) => void,
+  ): void {
+    if (this.closing !== null) {
+      ready({ refused: false, message: 'was not loaded, since the space is being closed' });
+      return;
+    }
+    const { firstPage, pages, bytes, name } = range;
+    const array = { name, type: source.type, length: source.length, byteLength: bytes };
+    const { port1, port2 } = new MessageChannel();
+    const staging = new SharedArrayBuffer(PLACES * PLACE_BYTES);
+    const marks = new SharedArrayBuffer((PLACES + 1) * 4);
+    const { url, exportName, data } = source;
+    const threadData: ProviderThreadData = {
+      url,
+      exportName,
+      data,
+      array,
+      port: port2,
+      staging,
+      placeBytes: PLACE_BYTES,
+      marks,
+      wakeFd: this.wakeFd,
+    };
+    const worker = new Worker(new URL('../sources/provider-thread.js', import.meta.url), {
+      workerData: threadData,
+      transferList: [port2],
+      name: `onemem provider of ${name}`,
+      stdout: true,
+    });
+    // Standard output is the program's alone.
+    worker.stdout.on('data', (text: Buffer) => process.stderr.write(text));
+    worker.unref();
+    const provider: Provider = {
+      firstPage,
+      pages,
+      source,
+      array,
+      worker,
+      port: port1,
+      staged: new Uint8Array(staging),
+      marks: new Int32Array(marks),
+      places: new Array<Part | null>(PLACES).fill(null),
+      urgent: [],
+      others: [],
+      thread: 0,
+      startedAt: this.now(),
+      answeredAt: 0,
+      onReady: ready,
+      failure: null,
+      broken: null,
+      waitsFor: -1,
+      endedThen: 0,
+      endingSince: Number.POSITIVE_INFINITY,
+      terminated: false,
+    };
+    this.watch(provider);
+    this.providers.push(provider);
+  }
+
+  owns(page: number): boolean {
+    return this.providers.length > 0 && this.find(page) !== null;
+  }
+
+  /** As ProviderPort.provide. */
+  provide(token: number, page: number, count: number, target: number, urgent: boolean): Status {
+    const provider = this.find(page);
+    if (provider === null) return Status.ProviderFailed;
+    if (provider.broken !== null) {
+      this.note(provider, provider.broken, page);
+      return Status.ProviderFailed;
+    }
+    const within = (page - provider.firstPage) * PAGE_BYTES;
+    const byteLength = Math.min(count * PAGE_BYTES, provider.array.byteLength - within);
+    const part: Part = { token, page, count, target, byteLength, handedIn: 0, begun: 0 };
+    (urgent ? provider.urgent : provider.others).push(part);
+    this.handIn(provider);
+    return Status.Pending;
+  }
+
+  /** Takes what the threads have said. */
+  poll(): void {
+    for (const provider of this.threads.keys()) this.read(provider);
+  }
+
+  /** Copies one part that has been filled; false when there is none. */
+  step(): boolean {
+    const answer = this.answers.shift();
+    if (answer === undefined) return false;
+    const { provider, place, part, failure } = answer;
+    const { token, page, count, target, byteLength } = part;
+    if (failure === null) {
+      const from = place * PLACE_BYTES;
+      writeMemory(target, provider.staged.subarray(from, from + byteLength));
+      // What the memory held before must not show behind the end of the array.
+      if (byteLength < count * PAGE_BYTES) fillMemory(target + byteLength, 0, count * PAGE_BYTES - byteLength);
+    } else this.note(provider, failure, page);
+    provider.places[place] = null;
+    this.handIn(provider);
+    this.completed(token, failure === null ? Status.Done : statusOf(failure));
+    return true;
+  }
+
+  /** Whether parts wait to be copied. */
+  get busy(): boolean {
+    return this.answers.length > 0;
+  }
+
+  /** Whether a thread has something to do, so that the manager must not sleep for long. */
+  get active(): boolean {
+    if (this.closing !== null) return this.threads.size > 0;
+    for (const provider of this.threads.keys()) if (isActive(provider)) return true;
+    return false;
+  }
+
+  /** Looks at the clock: what takes too long has failed. True when the event loop should have a turn. */
+  tick(): boolean {
+    if (this.threads.size === 0) return false;
+    const now = this.now();
+    for (const provider of this.threads.keys()) this.checkTime(provider, now);
+    if (this.closing?.done != null && now - this.closing.since > CLOSE_MS) this.closed();
+    if (now - this.lastTurn < (this.active ? BUSY_TURN_MS : IDLE_TURN_MS)) return false;
+    this.lastTurn = now;
+    return true;
+  }
+
+  /** Why a thread may not have the page that it faulted on, or null: a provider must not wait for itself. */
+  objection(page: number, thread: number): string | null {
+    if (this.providers.length === 0) return null;
+    const own = this.providers.find((provider) => provider.thread === thread);
+    if (own === undefined) return null;
+    const touched = this.find(page);
+    own.waitsFor = touched === null || touched === own ? -1 : page;
+    own.endedThen = Atomics.load(own.marks, PLACES);
+    if (touched === null) return null;
+    if (touched === own) {
+      return 'which it fills itself: a provider is handed the memory that it fills, and must not touch its own array';
+    }
+    if (!this.isAbsent(page)) return null;
+    const circle = [own.array.name];
+    let at = touched;
+    while (circle.push(at.array.name) <= this.providers.length) {
+      const { waitsFor } = at;
+      // What a thread does after a call has ended, it did not wait for.
+      const waits = waitsFor !== -1 && Atomics.load(at.marks, PLACES) === at.endedThen;
+      const next = waits ? this.find(waitsFor) : null;
+      if (next === null || !this.isAbsent(waitsFor) || !this.isAwaited(waitsFor)) return null;
+      if (next === own) {
+        const names = [...circle, own.array.name].join(' needs ');
+        return `whose provider waits for this one (${names}): providers must not touch each other's arrays in a circle`;
+      }
+      at = next;
+    }
+    return null;
+  }
+
+  /** What went wrong last with the provider of a page; null if nothing did. */
+  failureOf(
+    page: number,
+  ): { readonly page: number; readonly order: number; readonly message: string; readonly stack?: string } | null {
+    const provider = this.find(page);
+    if (provider?.failure == null) return null;
+    const { message, stack, refused, page: at, order } = provider.failure;
+    const { exportName, url } = provider.source;
+    const text = refused ? message : `${exportName} of ${url} ${message}`;
+    return { page: at, order, message: text.replace(/\s*\n\s*/g, ' '), ...(stack === undefined ? {} : { stack }) };
+  }
+
+  /** Forgets the range, whose pages are all freed, and ends its thread. */
+  remove(firstPage: number): void {
+    const index = this.providers.findIndex((provider) => provider.firstPage === firstPage);
+    if (index !== -1) this.end(this.providers.splice(index, 1)[0]);
+  }
+
+  /** Ends all threads; `done` is called when they have ended, or sit in a fault and cannot. */
+  close(done: () => void): void {
+    if (this.threads.size === 0) {
+      done();
+      return;
+    }
+    this.closing = { since: this.now(), done };
+    for (const provider of this.threads.keys()) {
+      this.end(provider);
+      provider.worker.ref();
+    }
+  }
+
+  /** When every thread has ended. */
+  async ended(): Promise<void> {
+    await Promise.all(this.threads.values());
+  }
+
+  private watch(provider: Provider): void {
+    const { worker } = provider;
+    // Counted like threads that attach: if the process exits while it sits in a fault, nobody may wait for it.
+    Atomics.add(this.control, Control.AttachedThreads, 1);
+    let problem = '';
+    worker.on('error', (error: Error) => {
+      problem = `: ${error.name}: ${error.message}`;
+    });
+    this.threads.set(
+      provider,
+      new Promise((resolve) => {
+        worker.once('exit', (code) => {
+          this.read(provider);
+          this.threads.delete(provider);
+          Atomics.sub(this.control, Control.AttachedThreads, 1);
+          provider.port.close();
+          const message = `ended its thread${problem === '' ? ` with code ${code}` : problem}`;
+          this.breakDown(provider, { refused: false, message });
+          resolve();
+          if (this.threads.size === 0) this.closed();
+        });
+      }),
+    );
+  }
+
+  private closed(): void {
+    const done = this.closing?.done;
+    if (this.closing !== null) this.closing.done = null;
+    done?.();
+  }
+
+  private read(provider: Provider): void {
+    const { port } = provider;
+    for (;;) {
+      const received = receiveMessageOnPort(port) as { message: FromProvider } | undefined;
+      if (received === undefined) return;
+      const { message } = received;
+      provider.answeredAt = this.now();
+      if ('thread' in message) {
+        provider.thread = message.thread;
+        this.ready(provider, null);
+        this.handIn(provider);
+      } else if ('unusable' in message) this.breakDown(provider, message.unusable);
+      else {
+        const part = provider.places[message.place];
+        if (part !== null && provider.broken === null) {
+          this.answers.push({ provider, place: message.place, part, failure: message.failure });
+          // It keeps its place until it has been copied, but has nothing to do with the clock any more.
+          part.handedIn = Number.POSITIVE_INFINITY;
+        }
+      }
+    }
+  }
+
+  private ready(provider: Provider, failure: ProviderFailure | null): void {
+    const { onReady } = provider;
+    provider.onReady = null;
+    onReady?.(failure);
+  }
+
+  private handIn(provider: Provider): void {
+    if (provider.thread === 0 || provider.broken !== null) return;
+    for (let place = 0; place < PLACES; place++) {
+      if (provider.places[place] !== null) continue;
+      const part = provider.urgent.shift() ?? provider.others.shift();
+      if (part === undefined) return;
+      part.handedIn = this.now();
+      provider.places[place] = part;
+      Atomics.store(provider.marks, place, 0);
+      const byteOffset = (part.page - provider.firstPage) * PAGE_BYTES;
+      const message: ToProvider = { place, byteOffset, byteLength: part.byteLength };
+      provider.port.postMessage(message);
+    }
+  }
+
+  private checkTime(provider: Provider, now: number): void {
+    const { source, places, broken } = provider;
+    if (now - provider.endingSince > GRACE_MS && !provider.terminated) this.terminate(provider);
+    if (broken !== null) return;
+    const limit = source.timeoutMs;
+    if (provider.onReady !== null && now - provider.startedAt > LOADING_MS) {
+      this.breakDown(provider, { refused: false, message: `was not loaded within ${LOADING_MS} ms` });
+      return;
+    }
+    for (let place = 0; place < PLACES; place++) {
+      const part = places[place];
+      if (part === null) continue;
+      if (part.begun === 0 && Atomics.load(provider.marks, place) === 1) part.begun = now;
+      // A call that has not begun waits for others, which the thread works on as long as it answers.
+      const since = part.begun > 0 ? Math.max(part.begun, part.handedIn) : Math.max(part.handedIn, provider.answeredAt);
+      if (now - since <= limit) continue;
+      const message = `did not answer within ${limit} ms; give up earlier and throw, or set a larger timeoutMs`;
+      this.breakDown(provider, { refused: false, message });
+      return;
+    }
+  }
+
+  /** It is asked no more, and calls that wait for it wait no longer. */
+  private breakDown(provider: Provider, failure: ProviderFailure): void {
+    if (provider.broken !== null) return;
+    provider.broken = failure;
+    this.ready(provider, failure);
+    if (this.threads.has(provider)) this.terminate(provider);
+    // A thread that waits while the space closes is let go on by the close.
+    if (this.closing !== null) return;
+    const answered = this.answers.filter((answer) => answer.provider === provider).map(({ part }) => part);
+    const parts = provider.places.filter((part): part is Part => part !== null && !answered.includes(part));
+    parts.push(...provider.urgent.splice(0), ...provider.others.splice(0));
+    for (const { token, page } of parts) {
+      this.note(provider, failure, page);
+      this.completed(token, Status.ProviderFailed);
+    }
+  }
+
+  private end(provider: Provider): void {
+    provider.endingSince = Math.min(provider.endingSince, this.now());
+    provider.port.postMessage('end' satisfies ToProvider);
+  }
+
+  private terminate(provider: Provider): void {
+    provider.terminated = true;
+    // A thread that sits in a fault ends when the fault has been served.
+    void provider.worker.terminate();
+  }
+
+  private note(provider: Provider, failure: ProviderFailure, page: number): void {
+    provider.failure = { ...failure, page, order: ++this.failures };
+  }
+
+  private find(page: number): Provider | null {
+    for (const provider of this.providers) {
+      if (page >= provider.firstPage && page < provider.firstPage + provider.pages) return provider;
+    }
+    return null;
+  }
+}
+
+function isActive(provider: Provider): boolean {
+  if (provider.onReady !== null || provider.terminated || provider.endingSince !== Number.POSITIVE_INFINITY)
+    return true;
+  return provider.places.some((part) => part !== null);
+}
+
+function statusOf({ refused }: ProviderFailure): Status {
+  return refused ? Status.Refused : Status.ProviderFailed;
+}

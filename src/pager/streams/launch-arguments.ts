@@ -1,0 +1,131 @@
+/**
+ * What a launch uses, in pages. An `out` argument is emptied before the launch begins: page by page where pages are its own, and byte by
+ * byte at its edges, where a page holds elements of others, too.
+ */
+import { bytesOf } from '../../core/elements.js';
+import type { LaunchArgument } from '../../core/launches.js';
+import type { MemoryManager } from '../../core/memory-manager.js';
+import { Access, type DenyReason, HOST, PAGE_BYTES, type ProcessorId } from '../../core/types.js';
+import type { LaunchParameter } from '../../drivers/driver.js';
+import { fillMemory } from '../../linux/memory.js';
+import type { Arrays } from '../arrays/arrays.js';
+import type { CoreRequests } from '../core/core-requests.js';
+
+export interface NamedArgument extends LaunchArgument {
+  readonly name: string;
+  /** How the kernel's parameter is declared. */
+  readonly declared: LaunchArgument['use'];
+}
+
+/** Some bytes of one page, by their place in the space. */
+interface Edge {
+  readonly offset: number;
+  readonly bytes: number;
+}
+
+interface Pages {
+  readonly first: number;
+  readonly end: number;
+}
+
+/** Pages by how they are used. Those at the edges of an `out` argument keep what others have there: they are `inout`. */
+export function argumentsOf(parameters: readonly LaunchParameter[], arrays: Arrays): NamedArgument[] {
+  return parameters.flatMap((each) => {
+    if (each.kind !== 'array') return [];
+    const { name, use: declared } = each;
+    const around = pagesAround(each);
+    const own = declared === 'out' ? pagesWithin(each, arrays) : around;
+    const runs = [
+      { first: own.first, end: own.end, use: declared },
+      { first: around.first, end: own.first, use: 'inout' as const },
+      { first: own.end, end: around.end, use: 'inout' as const },
+    ];
+    return runs.flatMap(({ first, end, use }) =>
+      first < end ? [{ name, declared, first, count: end - first, use }] : [],
+    );
+  });
+}
+
+/** Sets the elements of `out` arguments to zero that lie in pages with elements of others. */
+export class EdgeClearing {
+  constructor(
+    private readonly manager: MemoryManager,
+    private readonly requests: CoreRequests,
+    private readonly arrays: () => Arrays,
+    /** The manager's address of page 0 of the host's memory. */
+    private readonly memory: number,
+  ) {}
+
+  /** `done` is told why the pages cannot be written, if they cannot, and which one. */
+  clear(
+    processor: ProcessorId,
+    parameters: readonly LaunchParameter[],
+    done: (failure: DenyReason | null, page: number) => void,
+  ): void {
+    const edges = parameters.flatMap((each) => this.edgesOf(each));
+    if (edges.length === 0) {
+      done(null, -1);
+      return;
+    }
+    // Nothing is emptied for a launch that could not write it then.
+    for (const each of parameters) {
+      if (each.kind !== 'array' || each.use !== 'out') continue;
+      const { first, end } = pagesAround(each);
+      const failure = this.manager.pages.denial(first, end - first, Access.Write, processor);
+      if (failure === null) continue;
+      done(failure, this.arrays().pageWith(failure, first, end - first));
+      return;
+    }
+    this.next(edges, 0, done);
+  }
+
+  private next(edges: readonly Edge[], at: number, done: (failure: DenyReason | null, page: number) => void): void {
+    if (at === edges.length) {
+      done(null, -1);
+      return;
+    }
+    const { offset, bytes } = edges[at];
+    const page = Math.floor(offset / PAGE_BYTES);
+    this.requests.start(
+      (request) => this.manager.acquire(request, HOST, page, 1, Access.Write, false, true),
+      (_pages, failure) => {
+        if (failure !== null) {
+          done(failure, page);
+          return;
+        }
+        fillMemory(this.memory + offset, 0, bytes);
+        this.manager.release(HOST, page, 1, Access.Write);
+        this.next(edges, at + 1, done);
+      },
+    );
+  }
+
+  private edgesOf(each: LaunchParameter): Edge[] {
+    if (each.kind !== 'array' || each.use !== 'out') return [];
+    const { offset } = each;
+    const end = offset + each.length * bytesOf(each.type);
+    const own = pagesWithin(each, this.arrays());
+    const before = Math.min(own.first * PAGE_BYTES, end);
+    const after = Math.max(own.end * PAGE_BYTES, before);
+    const edges = [
+      { offset, bytes: before - offset },
+      { offset: after, bytes: end - after },
+    ];
+    return edges.filter(({ bytes }) => bytes > 0);
+  }
+}
+
+type ArrayParameter = Extract<LaunchParameter, { kind: 'array' }>;
+
+function pagesAround({ offset, length, type }: ArrayParameter): Pages {
+  return { first: Math.floor(offset / PAGE_BYTES), end: Math.ceil((offset + length * bytesOf(type)) / PAGE_BYTES) };
+}
+
+/** Pages that hold nothing else. The last one of an array is the array's alone. Without such a page, both ends are where the next begins. */
+function pagesWithin(parameter: ArrayParameter, arrays: Arrays): Pages {
+  const { offset, length, type } = parameter;
+  const last = offset + length * bytesOf(type);
+  const first = Math.ceil(offset / PAGE_BYTES);
+  const end = arrays.endsAt(last) ? Math.ceil(last / PAGE_BYTES) : Math.floor(last / PAGE_BYTES);
+  return { first, end: Math.max(first, end) };
+}

@@ -1,0 +1,489 @@
+/** Launches: what must be true before one runs, in which order they run, and what becomes of one that fails. */
+import { kernelError } from '../../core/kernel-error.js';
+import type { MemoryManager } from '../../core/memory-manager.js';
+import { Access, type DenyReason, PAGE_BYTES } from '../../core/types.js';
+import type { Range } from '../../core/va-space.js';
+import type { DriverLaunch, LaunchFailure } from '../../drivers/driver.js';
+import { compileKernel, type KernelFunction, loadKernel } from '../../drivers/kernel-loader.js';
+import type { Arrays } from '../arrays/arrays.js';
+import type { CoreRequests } from '../core/core-requests.js';
+import type { Device } from '../processors/devices.js';
+import type { StreamOperation, WireError } from '../protocol/requests.js';
+import { wireError } from '../protocol/wire.js';
+import { argumentsOf, type EdgeClearing, type NamedArgument } from './launch-arguments.js';
+import { abortError, type OperationDone } from './streams.js';
+
+export type LaunchOperation = Extract<StreamOperation, { kind: 'launch' }>;
+
+interface LaunchRecord {
+  readonly id: number;
+  readonly operation: LaunchOperation;
+  readonly done: OperationDone;
+  failure: WireError | null;
+  /** The core has been told: from then on the device may have touched its arrays. */
+  begun: boolean;
+  inDriver: boolean;
+  /** Its turn has come, and its device was killed, but is not known to be dead yet. */
+  doomed: boolean;
+  /** When it will have run for too long, on the manager's clock. */
+  timeoutAt: number;
+  /** Why it is being ended, before its time. */
+  ending: Ending | null;
+  /** When its device counts as one that cannot end it. */
+  endBy: number;
+  /** Its kernel has come to its end, on all units. */
+  completed: boolean;
+}
+
+/** Why a launch that runs is ended, as the program hears it. */
+interface Ending {
+  readonly code: 'ABORTED' | 'TIMEOUT';
+  readonly reason: string;
+}
+
+/** How long a device may take to end a launch: a unit that computes or faults ends in milliseconds, one in a blocking system call does not. */
+const ENDING_LIMIT_MS = 5000;
+/** The manager goes round several times a second. If it did not, its process stood still, and with it, perhaps, its devices. */
+const STANDSTILL_MS = 1000;
+
+/** One launch of a device at a time, in the order in which they came. */
+interface Queue {
+  readonly device: Device;
+  readonly records: LaunchRecord[];
+  /** Called when no launch is left. */
+  readonly onIdle: (() => void)[];
+}
+
+export class Launches {
+  private readonly queues = new Map<Device, Queue>();
+  private readonly modules = new Map<string, KernelFunction>();
+  /** Modules that are being loaded; they need turns of the event loop. */
+  loading = 0;
+  /** When the next launch has run for too long, or has taken too long to end. */
+  private nextLimit = Number.POSITIVE_INFINITY;
+  private lastLook: number;
+  /** What is to be done once with whatever runs then. */
+  private stopping: { readonly at: number; readonly stop: () => void } | null = null;
+
+  constructor(
+    private readonly manager: MemoryManager,
+    private readonly requests: CoreRequests,
+    private readonly arrays: () => Arrays,
+    private readonly edges: EdgeClearing,
+    /** Runs something when the current event has been handled. */
+    private readonly later: (action: () => void) => void,
+    /** Pages that the host's threads were denied have content again. */
+    private readonly restore: (firstPage: number, count: number) => void,
+    /** Ends a device that does not end its launch. */
+    private readonly endDevice: (device: Device, why: string) => void,
+    private readonly now: () => number,
+  ) {
+    this.lastLook = now();
+  }
+
+  /** @param gone why the device is not there, if it is not */
+  add(device: Device | undefined, operation: LaunchOperation, gone: string, done: OperationDone): void {
+    if (device === undefined || !device.alive) {
+      done(wireError('DEVICE_LOST', `cannot launch ${operation.kernelName}: ${gone}`, { ranges: [] }));
+      return;
+    }
+    const queue = this.queueOf(device);
+    const id = this.requests.reserve();
+    const never = Number.POSITIVE_INFINITY;
+    queue.records.push({
+      id,
+      operation,
+      done,
+      failure: null,
+      begun: false,
+      inDriver: false,
+      doomed: false,
+      timeoutAt: never,
+      ending: null,
+      endBy: never,
+      completed: false,
+    });
+    if (queue.records.length === 1) this.begin(queue, queue.records[0]);
+  }
+
+  /**
+   * Takes a launch out of its device's queue: true if it had not begun and will not. One whose turn has come is ended instead, if its
+   * device can do that, and then fails.
+   */
+  cancel({ device: number, stream, sequence }: LaunchOperation, reason: string): boolean {
+    for (const queue of this.queues.values()) {
+      const { device, records } = queue;
+      if (device.info.number !== number) continue;
+      const index = records.findIndex(
+        ({ operation }) => operation.stream === stream && operation.sequence === sequence,
+      );
+      if (index === 0) this.stop(device, records[0], { code: 'ABORTED', reason });
+      if (index < 1) continue;
+      records.splice(index, 1);
+      this.arrays().recycleAll();
+      return true;
+    }
+    return false;
+  }
+
+  /** Ends what runs if it has not ended by itself in so many milliseconds, with its device where that cannot be done otherwise. */
+  stopAll(afterMs: number, reason: string): void {
+    const at = this.now() + afterMs;
+    const stop = (): void => {
+      for (const { device, records } of this.queues.values()) {
+        const [record] = records;
+        if (record === undefined) continue;
+        if (device.info.cancellation) this.stop(device, record, { code: 'ABORTED', reason });
+        else this.endDevice(device, reason);
+      }
+    };
+    this.stopping = { at, stop };
+    this.nextLimit = Math.min(this.nextLimit, at);
+  }
+
+  /** Ends launches that have run for too long, and devices that do not end theirs. To be called often. */
+  look(now: number): void {
+    const stood = now - this.lastLook;
+    this.lastLook = now;
+    if (now < this.nextLimit) return;
+    this.nextLimit = Number.POSITIVE_INFINITY;
+    if (this.stopping !== null && now >= this.stopping.at) {
+      this.stopping.stop();
+      this.stopping = null;
+    }
+    for (const { device, records } of this.queues.values()) {
+      const [record] = records;
+      if (record === undefined) continue;
+      if (record.ending === null && now >= record.timeoutAt) {
+        record.timeoutAt = Number.POSITIVE_INFINITY;
+        const reason = `it ran for more than ${record.operation.timeoutMs} ms`;
+        this.stop(device, record, { code: 'TIMEOUT', reason });
+      }
+      if (stood > STANDSTILL_MS) record.endBy += stood;
+      if (now >= record.endBy) {
+        record.endBy = now + ENDING_LIMIT_MS;
+        // What has not begun on the device waits for something else.
+        if (record.inDriver || device.process?.owesAnswers === true)
+          this.endDevice(device, `it did not end a launch within ${ENDING_LIMIT_MS / 1000} s`);
+      }
+      this.nextLimit = Math.min(this.nextLimit, record.timeoutAt, record.endBy, this.stopping?.at ?? this.nextLimit);
+    }
+  }
+
+  /** How long the manager may sleep at most. */
+  sleepMs(now: number, most: number): number {
+    return Math.max(0, Math.min(most, Math.ceil(this.nextLimit - now)));
+  }
+
+  /** Calls `action` when the device has no launch any more: at once if it has none. */
+  whenIdle(device: Device, action: () => void): void {
+    const queue = this.queueOf(device);
+    if (queue.records.length === 0) action();
+    else queue.onIdle.push(action);
+  }
+
+  /** The driver says that a launch has ended. */
+  ended(device: Device, id: number, failure: LaunchFailure | null): void {
+    const queue = this.queueOf(device);
+    const record = queue.records[0];
+    if (record === undefined || record.id !== id) return;
+    if (failure !== null) {
+      const { kernelName } = record.operation;
+      record.failure ??=
+        failure.code === 'DEVICE_LOST'
+          ? lostError(device, record, failure.message)
+          : wireError(failure.code, messageOf(failure, kernelName), { kernel: kernelName }, failure.stack);
+    } else record.completed = true;
+    this.finish(queue, record);
+  }
+
+  /** An access of the device was denied: the launch that runs has done it. */
+  denied(device: Device, page: number, write: boolean, reason: DenyReason): void {
+    const record = this.queueOf(device).records[0];
+    if (record === undefined) return;
+    record.failure ??= this.arrays().denialError(reason, page, `kernel ${record.operation.kernelName}`, write);
+  }
+
+  /** The device died: a launch that had not reached its driver hears of it here. */
+  lost(device: Device): void {
+    const queue = this.queueOf(device);
+    const record = queue.records[0];
+    if (record === undefined || record.inDriver) return;
+    record.failure ??= lostError(device, record, device.reason);
+    if (record.doomed) this.finish(queue, record);
+  }
+
+  /** Ends whatever the device still has to do. */
+  endAll(device: Device, why: string): void {
+    const queue = this.queueOf(device);
+    while (queue.records.length > 0) {
+      const [record] = queue.records;
+      record.failure ??= lostError(device, record, why);
+      this.finish(queue, record);
+    }
+    this.queues.delete(device);
+  }
+
+  isUsing(range: Range): boolean {
+    const first = range.first * PAGE_BYTES;
+    const end = (range.first + range.pages) * PAGE_BYTES;
+    for (const { records } of this.queues.values()) {
+      for (const { operation } of records) {
+        if (operation.parameters.some((each) => each.kind === 'array' && each.offset >= first && each.offset < end)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  /** The function of a kernel that runs in this thread; its module has been loaded before. */
+  kernelOf(code: DriverLaunch['code']): KernelFunction {
+    if (code.kind === 'inline') return compileKernel(code.source);
+    const loaded = this.modules.get(moduleKey(code));
+    if (loaded === undefined) throw new Error(`module ${code.url} is not loaded`);
+    return loaded;
+  }
+
+  private queueOf(device: Device): Queue {
+    let queue = this.queues.get(device);
+    if (queue === undefined) {
+      queue = { device, records: [], onIdle: [] };
+      this.queues.set(device, queue);
+    }
+    return queue;
+  }
+
+  /** Has a launch whose turn has come end before its time. */
+  private stop(device: Device, record: LaunchRecord, ending: Ending): void {
+    if (record.ending !== null || (record.inDriver && !device.info.cancellation)) return;
+    record.ending = ending;
+    record.endBy = this.now() + ENDING_LIMIT_MS;
+    this.nextLimit = Math.min(this.nextLimit, record.endBy);
+    // What is not with the driver ends when its turn comes to be handed over.
+    if (record.inDriver) device.driver.abort?.(record.id);
+  }
+
+  private begin(queue: Queue, record: LaunchRecord): void {
+    const { device } = queue;
+    const { timeoutMs } = record.operation;
+    if (timeoutMs !== null) {
+      record.timeoutAt = this.now() + timeoutMs;
+      this.nextLimit = Math.min(this.nextLimit, record.timeoutAt);
+    }
+    if (device.alive && device.ending) {
+      // A program that hears that a device is lost finds its pages lost, too: the news waits until the core has it.
+      record.doomed = true;
+      return;
+    }
+    const args = argumentsOf(record.operation.parameters, this.arrays());
+    const problem = device.alive
+      ? this.problemOf(device, record.operation, args)
+      : lostError(device, record, device.reason);
+    if (problem !== null) {
+      record.failure = problem;
+      this.finish(queue, record);
+      return;
+    }
+    this.requests.expect(record.id, (_pages, failure) => {
+      if (failure === 'DEVICE_LOST') record.failure ??= lostError(device, record, device.reason);
+      else if (failure !== null) {
+        const who = `kernel ${record.operation.kernelName}`;
+        record.failure ??= this.arrays().denialError(failure, this.pageOf(args, failure), who);
+      } else for (const { first, count, use } of args) if (use === 'out') this.restore(first, count);
+      if (!device.alive) record.failure ??= lostError(device, record, device.reason);
+      if (record.failure === null && record.ending === null) this.start(queue, record);
+      else this.finish(queue, record);
+    });
+    // Before anything of it runs, while the device stands still, memory is placed as it was advised.
+    this.requests.start(
+      (request) => this.manager.arrange(request, device.info.id, args),
+      () => {
+        if (queue.records[0] !== record || !device.alive || record.ending !== null) {
+          this.enter(queue, record, args);
+          return;
+        }
+        this.edges.clear(device.info.id, record.operation.parameters, (failure, page) => {
+          if (failure !== null) {
+            const who = `kernel ${record.operation.kernelName}`;
+            record.failure ??= this.arrays().denialError(failure, page, who);
+          }
+          this.enter(queue, record, args);
+        });
+      },
+    );
+  }
+
+  /** Everything is as the launch needs it, unless it has failed meanwhile. */
+  private enter(queue: Queue, record: LaunchRecord, args: readonly NamedArgument[]): void {
+    const { device } = queue;
+    if (queue.records[0] !== record) return;
+    if (!device.alive) record.failure ??= lostError(device, record, device.reason);
+    if (record.failure !== null || record.ending !== null) {
+      this.finish(queue, record);
+      return;
+    }
+    record.begun = true;
+    this.manager.launchBegin(record.id, device.info.id, args);
+  }
+
+  private problemOf(device: Device, operation: LaunchOperation, args: readonly NamedArgument[]): WireError | null {
+    const { kernelName } = operation;
+    for (const { first, use, name, declared } of args) {
+      const range = this.manager.state.va.rangeOfPage(first);
+      if (range === undefined || range.freedPages === range.pages) {
+        return wireError('USE_AFTER_FREE', `kernel ${kernelName}: array ${name} has been freed`, { parameter: name });
+      }
+      if (use !== 'in' && !range.writable) {
+        return wireError(
+          'ACCESS_DENIED',
+          `kernel ${kernelName}: parameter ${name} is declared ${declared}, but array ${range.name} may only be read; ` +
+            'map its file with writable: true',
+          { parameter: name, array: range.name },
+        );
+      }
+    }
+    const { faults, budgetPages } = device.driver.description;
+    const closed = this.closedPage(args, faults);
+    if (closed !== -1) return this.arrays().denialError('NO_ACCESS', closed, `kernel ${kernelName}`, false);
+    if (faults) return null;
+    const pages = this.manager.launchPages(args);
+    if (pages <= budgetPages) return null;
+    return wireError(
+      'DEVICE_MEMORY',
+      `kernel ${kernelName} needs ${pages * PAGE_BYTES} bytes at once on ${device.info.name}, which has no page faults and ` +
+        `${budgetPages * PAGE_BYTES} bytes; launch it over smaller arrays, or use a device with page faults`,
+      { requestedBytes: pages * PAGE_BYTES, budgetBytes: budgetPages * PAGE_BYTES, node: device.info.name },
+    );
+  }
+
+  /**
+   * The first page that may not even be read of an array that the launch cannot do without, or -1. It must be known before the launch's
+   * `out` arrays are emptied. A device with page faults may leave out pages that it must not touch, if there are others.
+   */
+  private closedPage(args: readonly NamedArgument[], faults: boolean): number {
+    for (const { first, count, use } of args) {
+      const range = this.manager.state.va.rangeOfPage(first);
+      if (use === 'out' || range === undefined) continue;
+      let page = -1;
+      let closed = 0;
+      range.protection.each(first - range.first, first - range.first + count, (from, to, allowed) => {
+        if (allowed >= Access.Read) return;
+        if (page === -1) page = range.first + from;
+        closed += to - from;
+      });
+      if (closed > 0 && (!faults || closed === count)) return page;
+    }
+    return -1;
+  }
+
+  /** A page of the arguments that the failure is about. */
+  private pageOf(args: readonly NamedArgument[], failure: DenyReason): number {
+    for (const { first, count, use } of args) {
+      if (use === 'in' && (failure === 'READ_ONLY' || failure === 'PINNED')) continue;
+      const page = this.arrays().findDenied(failure, first, count);
+      if (page !== -1) return page;
+    }
+    const first = args.map((each) => each.first);
+    return this.arrays().failedLast(failure, first) ?? first[0] ?? 0;
+  }
+
+  private start(queue: Queue, record: LaunchRecord): void {
+    const { device } = queue;
+    const { code } = record.operation;
+    if (device.process !== null || code.kind === 'inline' || this.modules.has(moduleKey(code))) {
+      this.hand(queue, record);
+      return;
+    }
+    // A device without a process of its own runs its kernels in this thread, and their modules must be loaded first.
+    this.loading++;
+    loadKernel(code).then(
+      (kernel) => {
+        this.loading--;
+        this.modules.set(moduleKey(code), kernel);
+        this.hand(queue, record);
+      },
+      (error: unknown) => {
+        this.loading--;
+        const { message } = kernelError(error);
+        this.ended(device, record.id, { code: 'KERNEL_ERROR', message });
+      },
+    );
+  }
+
+  private hand(queue: Queue, record: LaunchRecord): void {
+    const { device } = queue;
+    if (!device.alive) record.failure ??= lostError(device, record, device.reason);
+    if (record.failure !== null || record.ending !== null) {
+      this.finish(queue, record);
+      return;
+    }
+    record.inDriver = true;
+    device.launched++;
+    const { kernelName, code, parameters, begin, end, size } = record.operation;
+    device.driver.launch?.({ id: record.id, kernelName, code, parameters, begin, end, size });
+  }
+
+  private finish(queue: Queue, record: LaunchRecord): void {
+    if (queue.records[0] !== record) return;
+    queue.records.shift();
+    this.requests.forget(record.id);
+    this.manager.launchEnd(record.id);
+    // The stream may hand in its next launch at once, which begins by itself when no other waits here.
+    const next = queue.records[0];
+    record.done(failureOf(queue.device, record));
+    this.arrays().recycleAll();
+    if (next !== undefined) this.begin(queue, next);
+    else if (queue.records.length === 0) for (const action of queue.onIdle.splice(0)) this.later(action);
+  }
+}
+
+/** Drivers hand on what a kernel threw; that of the process device says already whose it is. */
+function messageOf({ code, message }: LaunchFailure, kernelName: string): string {
+  const told = code !== 'KERNEL_ERROR' || message.startsWith(`kernel ${kernelName} `);
+  return told ? message : `kernel ${kernelName} failed: ${message}`;
+}
+
+function moduleKey(code: Extract<DriverLaunch['code'], { kind: 'module' }>): string {
+  return `${code.exportName} ${code.url}`;
+}
+
+/** How a launch has ended, as its stream hears it. */
+function failureOf(device: Device, record: LaunchRecord): WireError | null {
+  const { ending, failure, operation, begun } = record;
+  if (ending === null || record.completed) return failure;
+  if (!begun && ending.code === 'ABORTED') return abortError(ending.reason);
+  const lost = failure?.code === 'DEVICE_LOST' ? `; device ${device.info.name} was lost with it: ${device.reason}` : '';
+  return wireError(
+    ending.code,
+    `kernel ${operation.kernelName} was ended on device ${device.info.name}: ${ending.reason}; ${consequenceOf(record)}${lost}`,
+    { device: device.info.name, ranges: writtenBy(record) },
+  );
+}
+
+function lostError(device: Device, record: LaunchRecord, reason: string): WireError {
+  return wireError(
+    'DEVICE_LOST',
+    `kernel ${record.operation.kernelName} was lost with device ${device.info.name}: ${reason}; ${consequenceOf(record)}`,
+    {
+      device: device.info.name,
+      ranges: writtenBy(record),
+      memorySurvives: device.driver.description.memorySurvives,
+    },
+  );
+}
+
+function consequenceOf({ begun }: LaunchRecord): string {
+  return begun
+    ? 'arrays that it was writing are indeterminate until they are overwritten'
+    : 'it had not begun, and its arrays are as they were';
+}
+
+/** The arguments whose content nobody knows when the launch has not come to its end. */
+function writtenBy({ operation, begun }: LaunchRecord): { parameter: string; offset: number; length: number }[] {
+  return operation.parameters.flatMap((each) =>
+    begun && each.kind === 'array' && each.use !== 'in'
+      ? [{ parameter: each.name, offset: each.offset, length: each.length }]
+      : [],
+  );
+}

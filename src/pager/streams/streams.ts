@@ -1,0 +1,341 @@
+/**
+ * Streams: operations in the order in which they were given, concurrent across streams. After the first failure of a stream its
+ * later operations are cancelled until the program has been told. An event is a place in a stream, so that waiting for one needs
+ * no table of events.
+ */
+import type { Cancellation, StreamEvent, StreamOperation, WireError } from '../protocol/requests.js';
+import { wireError } from '../protocol/wire.js';
+
+/** Called once, when an operation has ended. */
+export type OperationDone = (error: WireError | null, bytes?: number, pages?: number) => void;
+
+export interface StreamSurroundings {
+  /** Carries out one operation. */
+  execute(operation: StreamOperation, done: OperationDone): void;
+  /**
+   * Takes an operation back that is waiting for its device: true if it had not begun and will not. A launch that runs is ended, where its
+   * device can do that, and then fails by itself.
+   */
+  withdraw(operation: StreamOperation, reason: string): boolean;
+  /** Has the program run a function of its own. */
+  call(stream: number, sequence: number): void;
+  report(event: StreamEvent): void;
+  /** An operation has been given, and will end in some way. */
+  given(operation: StreamOperation): void;
+  over(operation: StreamOperation): void;
+  now(): number;
+  /** Whether another operation may begin now. What may not begins by `go`. */
+  mayBegin(): boolean;
+}
+
+interface Running {
+  readonly operation: StreamOperation;
+  readonly done: OperationDone;
+}
+
+interface Stream {
+  readonly id: number;
+  readonly queue: StreamOperation[];
+  /** Place of the next operation in the queue; those before it are gone. */
+  head: number;
+  running: Running | null;
+  /** The last operation that has ended, well or not. */
+  completed: number;
+  failed: WireError | null;
+  /** First operation that failed, for those who wait for it. */
+  failedSequence: number;
+  /** Set once the program has said that nothing more may begin. */
+  aborted: WireError | null;
+  ended: boolean;
+  /** Its operations are being begun: what ends at once must not begin the next one from within. */
+  advancing: boolean;
+}
+
+/** An operation that waits for an event of another stream; it is watched from the moment it is given, since that stream may be gone by its turn. */
+interface Waiter {
+  readonly other: number;
+  readonly sequence: number;
+  /** What became of the event; undefined: it has not happened. */
+  outcome: WireError | null | undefined;
+  /** Set once its turn has come. */
+  done: OperationDone | null;
+}
+
+/** How often the manager looks whether the threads that run functions are still there. */
+const LOOK_MS = 200;
+
+export class Streams {
+  private readonly streams = new Map<number, Stream>();
+  private readonly waiters = new Map<StreamOperation, Waiter>();
+  /** Streams whose running operation is a function of the program's. */
+  private readonly calling = new Set<Stream>();
+  /** Streams with operations that could begin, and were to wait so that others got their turn. */
+  private readonly ready = new Set<Stream>();
+  private lastLook = 0;
+
+  constructor(private readonly around: StreamSurroundings) {}
+
+  /** Whether `go` has something to begin. */
+  get more(): boolean {
+    return this.ready.size > 0;
+  }
+
+  /** Begins operations that had to wait, of each stream in turn. */
+  go(): void {
+    for (const stream of [...this.ready]) {
+      this.ready.delete(stream);
+      this.advance(stream);
+      // Its turn is over, and with it that of all others: they come first the next time.
+      if (this.ready.has(stream)) break;
+    }
+  }
+
+  enqueue(operation: StreamOperation): void {
+    const stream = this.stream(operation.stream);
+    this.around.given(operation);
+    if (operation.kind === 'wait') this.watch(operation);
+    stream.queue.push(operation);
+    this.advance(stream);
+  }
+
+  /** The program knows of the failure: the stream goes on. */
+  forgive(id: number): void {
+    const stream = this.streams.get(id);
+    if (stream !== undefined) stream.failed = null;
+  }
+
+  /** No more operations will come. */
+  end(id: number): void {
+    const stream = this.streams.get(id);
+    if (stream === undefined) return;
+    stream.ended = true;
+    this.forgetIdle(stream);
+  }
+
+  /** Whether any stream has something to do. */
+  get busy(): boolean {
+    for (const stream of this.streams.values()) if (!isIdle(stream)) return true;
+    return false;
+  }
+
+  /** Fails every operation that has not begun. */
+  cancelAll(why: WireError): void {
+    for (const stream of this.streams.values()) {
+      stream.failed ??= why;
+      // All at once: afterwards nobody is told of anything.
+      this.advance(stream, true);
+    }
+  }
+
+  /** Keeps what has not begun from beginning: one operation, or all of a stream from now on. A launch that runs is ended. */
+  cancel({ stream: id, sequence, ended, reason }: Cancellation): void {
+    const stream = sequence !== null || ended ? this.streams.get(id) : this.stream(id);
+    if (stream === undefined) return;
+    if (sequence === null) stream.aborted ??= abortError(reason);
+    else {
+      const index = stream.queue.findIndex((operation) => operation.sequence === sequence);
+      if (index >= stream.head) {
+        this.around.over(stream.queue[index]);
+        this.waiters.delete(stream.queue[index]);
+        stream.queue[index] = { kind: 'cancelled', reason, stream: id, sequence };
+      }
+    }
+    const { running } = stream;
+    if (running !== null && (sequence === null || running.operation.sequence === sequence)) {
+      if (this.withdraw(running, reason)) running.done(abortError(reason));
+    }
+    this.advance(stream);
+  }
+
+  /** A function of the program's is through; or, if its turn has not come, it will never run. */
+  called(id: number, sequence: number, error: WireError | null): void {
+    const stream = this.streams.get(id);
+    if (stream === undefined) return;
+    const { running } = stream;
+    if (running?.operation.kind === 'call' && running.operation.sequence === sequence) running.done(error);
+    else this.cancel({ stream: id, sequence, ended: true, reason: error?.message ?? 'it was taken back' });
+  }
+
+  /** Ends the functions of threads that are gone. To be called now and then. */
+  look(threadExists: (thread: number) => boolean): void {
+    if (this.calling.size === 0) return;
+    const now = this.around.now();
+    if (now - this.lastLook < LOOK_MS) return;
+    this.lastLook = now;
+    for (const { running } of [...this.calling]) {
+      if (running?.operation.kind !== 'call' || threadExists(running.operation.thread)) continue;
+      running.done(wireError('THREAD_ENDED', 'the thread that was to run a function of its stream has ended'));
+    }
+  }
+
+  private stream(id: number): Stream {
+    let stream = this.streams.get(id);
+    if (stream === undefined) {
+      stream = {
+        id,
+        queue: [],
+        head: 0,
+        running: null,
+        completed: 0,
+        failed: null,
+        failedSequence: 0,
+        aborted: null,
+        ended: false,
+        advancing: false,
+      };
+      this.streams.set(id, stream);
+    }
+    return stream;
+  }
+
+  private advance(stream: Stream, all = false): void {
+    if (stream.advancing) return;
+    stream.advancing = true;
+    while (stream.running === null && stream.head < stream.queue.length) {
+      if (!all && !this.around.mayBegin()) {
+        this.ready.add(stream);
+        break;
+      }
+      const operation = takeNext(stream);
+      const refusal = refusalOf(stream);
+      if (refusal === null) this.begin(stream, operation);
+      else {
+        this.fail(stream, operation, refusal);
+        this.complete(stream, operation, 'cancelled', refusal, this.around.now(), 0, 0);
+      }
+    }
+    stream.advancing = false;
+    this.forgetIdle(stream);
+  }
+
+  private begin(stream: Stream, operation: StreamOperation): void {
+    const startedMs = this.around.now();
+    const done: OperationDone = (error, bytes = 0, pages = 0) => {
+      stream.running = null;
+      this.calling.delete(stream);
+      if (error !== null) this.fail(stream, operation, error);
+      // Who waited for a launch that was aborted has begun, and was not aborted itself.
+      const outcome = this.waiters.get(operation)?.outcome;
+      const result = error === null ? 'done' : isAbort(error) && error !== outcome ? 'cancelled' : 'failed';
+      this.complete(stream, operation, result, error, startedMs, bytes, pages);
+      this.advance(stream);
+    };
+    stream.running = { operation, done };
+    switch (operation.kind) {
+      case 'wait':
+        this.waitFor(operation, done);
+        break;
+      case 'marker':
+        done(null);
+        break;
+      case 'cancelled':
+        done(abortError(operation.reason));
+        break;
+      case 'call':
+        this.calling.add(stream);
+        this.around.call(stream.id, operation.sequence);
+        break;
+      default:
+        this.around.execute(operation, done);
+    }
+  }
+
+  private fail(stream: Stream, operation: StreamOperation, error: WireError): void {
+    if (stream.failed !== null) return;
+    stream.failed = error;
+    stream.failedSequence = operation.sequence;
+  }
+
+  private complete(
+    stream: Stream,
+    operation: StreamOperation,
+    result: StreamEvent['result'],
+    error: WireError | null,
+    startedMs: number,
+    bytes: number,
+    pages: number,
+  ): void {
+    const { sequence } = operation;
+    stream.completed = sequence;
+    this.waiters.delete(operation);
+    this.around.over(operation);
+    this.around.report({
+      stream: stream.id,
+      sequence,
+      result,
+      error,
+      startedMs,
+      endedMs: this.around.now(),
+      bytes,
+      pages,
+    });
+    for (const waiter of this.waiters.values()) {
+      if (waiter.other !== stream.id || waiter.outcome !== undefined || waiter.sequence > stream.completed) continue;
+      waiter.outcome = failureOf(stream, waiter.sequence);
+      waiter.done?.(waiter.outcome);
+    }
+  }
+
+  private watch(operation: StreamOperation & { kind: 'wait' }): void {
+    const { other, otherSequence: sequence, failure } = operation;
+    const stream = this.streams.get(other);
+    let outcome: WireError | null | undefined;
+    if (failure !== null) outcome = waitedInVain(failure);
+    // A stream that is not known has ended, and all of its events with it; had one failed, the program would know.
+    else if (stream === undefined) outcome = null;
+    else if (stream.completed >= sequence) outcome = failureOf(stream, sequence);
+    this.waiters.set(operation, { other, sequence, outcome, done: null });
+  }
+
+  private waitFor(operation: StreamOperation, done: OperationDone): void {
+    const waiter = this.waiters.get(operation);
+    if (waiter === undefined || waiter.outcome !== undefined) done(waiter?.outcome ?? null);
+    else waiter.done = done;
+  }
+
+  private withdraw({ operation }: Running, reason: string): boolean {
+    return operation.kind === 'wait' ? this.waiters.delete(operation) : this.around.withdraw(operation, reason);
+  }
+
+  private forgetIdle(stream: Stream): void {
+    if (stream.ended && isIdle(stream)) this.streams.delete(stream.id);
+  }
+}
+
+function isIdle({ running, queue, head }: Stream): boolean {
+  return running === null && head === queue.length;
+}
+
+/** The queue is cut now and then only: to move a long one up for each operation would keep the manager from everything else. */
+function takeNext(stream: Stream): StreamOperation {
+  const operation = stream.queue[stream.head++];
+  if (stream.head === stream.queue.length || stream.head >= 1024) {
+    stream.queue.splice(0, stream.head);
+    stream.head = 0;
+  }
+  return operation;
+}
+
+/** Why the next operation of the stream may not begin. */
+function refusalOf({ aborted, failed }: Stream): WireError | null {
+  if (aborted !== null || failed === null) return aborted;
+  return wireError('CANCELLED', `cancelled, since an earlier operation of the stream failed: ${failed.message}`, {
+    cause: failed.code,
+  });
+}
+
+function failureOf({ failed, failedSequence }: Stream, sequence: number): WireError | null {
+  return failed === null || sequence < failedSequence ? null : waitedInVain(failed);
+}
+
+function waitedInVain({ code, message }: WireError): WireError {
+  return wireError('CANCELLED', `cancelled, since the awaited operation failed: ${message}`, { cause: code });
+}
+
+export function abortError(reason: string): WireError {
+  return wireError('CANCELLED', `cancelled before it began: ${reason}`, { cause: 'ABORTED' });
+}
+
+function isAbort({ code, details }: WireError): boolean {
+  return code === 'CANCELLED' && details.cause === 'ABORTED';
+}

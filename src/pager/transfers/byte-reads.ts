@@ -1,0 +1,40 @@
+/** Bytes of arrays for threads that must not fault for them: copied by the manager, whose own mapping has every page of the host's memory. */
+import type { MemoryManager } from '../../core/memory-manager.js';
+import { Access, HOST, PAGE_BYTES } from '../../core/types.js';
+import { readMemory } from '../../linux/memory.js';
+import type { Arrays } from '../arrays/arrays.js';
+import type { CoreRequests } from '../core/core-requests.js';
+import type { Answer } from '../manager/clients.js';
+import type { Requests } from '../protocol/requests.js';
+import { READ_BYTES } from '../protocol/requests.js';
+
+export class ByteReads {
+  constructor(
+    private readonly manager: MemoryManager,
+    private readonly requests: CoreRequests,
+    private readonly arrays: Arrays,
+    /** The manager's address of page 0 of the host's memory. */
+    private readonly memory: number,
+  ) {}
+
+  /** At most READ_BYTES: no more is copied between two looks at the faults. */
+  start({ offset, bytes }: Requests['readBytes']['in'], answer: Answer): void {
+    const first = Math.floor(offset / PAGE_BYTES);
+    const count = Math.ceil((offset + bytes) / PAGE_BYTES) - first;
+    this.requests.start(
+      (request) => this.manager.acquire(request, HOST, first, count, Access.Read, false, true),
+      (_pages, failure) => {
+        // What failed holds nothing: a release would end the hold of another request.
+        if (failure !== null) {
+          const page = this.arrays.pageWith(failure, first, count);
+          answer(null, this.arrays.denialError(failure, page, 'a read'));
+          return;
+        }
+        const data = new Uint8Array(Math.min(bytes, READ_BYTES));
+        readMemory(data, this.memory + offset);
+        this.manager.release(HOST, first, count, Access.Read);
+        answer({ data }, null);
+      },
+    );
+  }
+}

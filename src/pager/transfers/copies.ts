@@ -1,0 +1,443 @@
+/**
+ * Copies between arrays, made where the content is: pages in memory that the manager addresses are read and written there, all
+ * others over the host. A copy goes part by part, with a look at the faults in between. The pages of a part are held while it
+ * is copied; holds are taken in ascending order of blocks, each page once, so that no two who hold wait for each other.
+ */
+import type { MemoryManager } from '../../core/memory-manager.js';
+import type { Processor } from '../../core/state.js';
+import { Access, BLOCK_BYTES, type DenyReason, HOST, PAGE_BYTES, PageState } from '../../core/types.js';
+import { fillMemory, moveMemory } from '../../linux/memory.js';
+import type { Arrays } from '../arrays/arrays.js';
+import type { CoreRequests } from '../core/core-requests.js';
+import type { CopyOrder, WireError } from '../protocol/requests.js';
+import { wireError } from '../protocol/wire.js';
+import type { OperationDone } from '../streams/streams.js';
+import { leadingPage, nextPart, PART_BYTES, type Part, runsBackwards, uniformPart } from './copy-parts.js';
+
+/** Kinds of pages besides the node that a page is read or written on. */
+const ZERO = -1;
+const ABSENT = -2;
+const WHO = 'a copy';
+
+interface Run {
+  first: number;
+  count: number;
+}
+
+/** Pages that a part needs to stay as they are on a node. */
+interface Want {
+  readonly node: number;
+  readonly first: number;
+  readonly count: number;
+  readonly access: Access;
+}
+
+interface Hold extends Want {
+  /** The processor itself, since its number may be another one's when the hold ends. */
+  readonly owner: Processor | undefined;
+}
+
+interface Copy {
+  readonly order: CopyOrder;
+  readonly whole: Part;
+  readonly backwards: boolean;
+  readonly done: OperationDone;
+  moved: number;
+  /** The part whose pages are held by now; null: the next one is still to be chosen. */
+  part: Part | null;
+  toNode: number;
+  /** The node to read on, or ZERO. */
+  fromNode: number;
+  readonly holds: Hold[];
+  /** A device had no room for the part: it goes over the host. */
+  viaHost: boolean;
+}
+
+/** States of the pages of one end of a part. */
+class Pages {
+  private readonly nodes = new Uint32Array(PART_BYTES / PAGE_BYTES + 1);
+  private readonly access = new Uint32Array(this.nodes.length);
+  private readonly flags = new Uint8Array(this.nodes.length);
+  private first = 0;
+
+  look(manager: MemoryManager, offset: number, bytes: number): void {
+    this.first = Math.floor(offset / PAGE_BYTES);
+    const count = Math.ceil((offset + bytes) / PAGE_BYTES) - this.first;
+    manager.pages.snapshot(
+      this.first,
+      this.nodes.subarray(0, count),
+      this.access.subarray(0, count),
+      this.flags.subarray(0, count),
+    );
+  }
+
+  nodesOf(page: number): number {
+    return this.nodes[page - this.first];
+  }
+
+  has(page: number, flag: number): boolean {
+    return (this.flags[page - this.first] & flag) !== 0;
+  }
+}
+
+export class Copies {
+  /** Copies that can go on: each gets one part at a time. */
+  private readonly ready: Copy[] = [];
+  private readonly onIdle: (() => void)[] = [];
+  private readonly source = new Pages();
+  private readonly target = new Pages();
+  private active = 0;
+
+  constructor(
+    private readonly manager: MemoryManager,
+    private readonly requests: CoreRequests,
+    private readonly arrays: Arrays,
+    /** Where the manager addresses page 0 of a node's memory, page by page as the space; 0 when it cannot. */
+    private readonly memoryOf: (node: number) => number,
+    /** Brings pages to a processor, as a prefetch does. */
+    private readonly bring: (processor: number, firstPage: number, count: number, done: OperationDone) => void,
+    private readonly later: (action: () => void) => void,
+    /** Pages that the host's threads were denied have content again. */
+    private readonly restore: (firstPage: number, count: number) => void,
+  ) {}
+
+  start(order: CopyOrder, done: OperationDone): void {
+    const whole = { to: order.to.offset, from: order.from.offset, bytes: order.bytes };
+    const backwards = runsBackwards(whole);
+    this.active++;
+    this.ready.push({
+      order,
+      whole,
+      backwards,
+      done,
+      moved: 0,
+      part: null,
+      toNode: HOST,
+      fromNode: HOST,
+      holds: [],
+      viaHost: false,
+    });
+  }
+
+  /** Goes on with the copy that has waited longest. False when none can go on. */
+  step(): boolean {
+    const copy = this.ready.shift();
+    if (copy === undefined) return false;
+    if (copy.part !== null) this.move(copy, copy.part);
+    else this.plan(copy);
+    return true;
+  }
+
+  /** Whether a copy can go on. */
+  get busy(): boolean {
+    return this.ready.length > 0;
+  }
+
+  /** Calls `action` when no copy is left: at once if there is none. */
+  whenIdle(action: () => void): void {
+    if (this.active === 0) action();
+    else this.onIdle.push(action);
+  }
+
+  private plan(copy: Copy): void {
+    const { order, whole, backwards } = copy;
+    const problem = this.problemOf(order) ?? (copy.moved === 0 ? this.denialOf(copy) : null);
+    if (problem !== null) {
+      this.end(copy, problem);
+      return;
+    }
+    // Bytes that are copied onto themselves are there already.
+    if (whole.to === whole.from) copy.moved = whole.bytes;
+    if (copy.moved === whole.bytes) {
+      this.place(copy);
+      return;
+    }
+    const most = nextPart(whole, copy.moved, backwards);
+    this.source.look(this.manager, most.from, most.bytes);
+    this.target.look(this.manager, most.to, most.bytes);
+    const targetKind = (page: number): number => this.kindOfTarget(copy, page);
+    const sourceKind = (page: number): number => this.kindOfSource(copy, page);
+    const part = uniformPart(most, backwards, targetKind, sourceKind);
+    const toPage = leadingPage(part.to, part.bytes, backwards);
+    const fromPage = leadingPage(part.from, part.bytes, backwards);
+    copy.toNode = targetKind(toPage);
+    copy.fromNode = sourceKind(fromPage);
+    const unreadable = this.refusalOfSource(fromPage);
+    const unwritable = this.refusalOfTarget(copy, toPage);
+    if (unreadable !== null) this.end(copy, this.arrays.denialError(unreadable, fromPage, WHO, false));
+    else if (unwritable !== null) this.end(copy, this.arrays.denialError(unwritable, toPage, WHO, true));
+    else if (copy.fromNode === ZERO) this.planZeros(copy, part);
+    else this.planPages(copy, part);
+  }
+
+  /** Why a page cannot be read, by what is known before it is asked for. */
+  private refusalOfSource(page: number): DenyReason | null {
+    const { source } = this;
+    if (source.has(page, PageState.Freed)) return 'FREED';
+    if (source.has(page, PageState.NoAccess)) return 'NO_ACCESS';
+    return source.has(page, PageState.Lost) ? this.manager.pages.lossOf(page) : null;
+  }
+
+  /** The same for writing. What is lost can be written, as long as all of it is. */
+  private refusalOfTarget({ order: { at } }: Copy, page: number): DenyReason | null {
+    const { target } = this;
+    if (target.has(page, PageState.Freed)) return 'FREED';
+    if (target.has(page, PageState.NoAccess)) return 'NO_ACCESS';
+    if (target.has(page, PageState.ReadOnly)) return 'READ_ONLY';
+    return at !== null && at !== HOST && target.has(page, PageState.Pinned) ? 'PINNED' : null;
+  }
+
+  private kindOfTarget(copy: Copy, page: number): number {
+    const { at } = copy.order;
+    if (this.refusalOfTarget(copy, page) !== null) return ABSENT;
+    if (copy.viaHost) return HOST;
+    // Where the device reaches host memory in place, that is where it works.
+    if (at !== null) return this.canAddress(at) && !this.manager.pages.isRemote(at, page) ? at : HOST;
+    return this.nodeAmong(this.target.nodesOf(page));
+  }
+
+  private kindOfSource(copy: Copy, page: number): number {
+    const { source } = this;
+    if (this.refusalOfSource(page) !== null) return ABSENT;
+    const nodes = source.nodesOf(page);
+    if (nodes === 0 && !source.has(page, PageState.Provided) && !copy.backwards) return ZERO;
+    return copy.viaHost ? HOST : this.nodeAmong(nodes);
+  }
+
+  /** The node to work on: one that has the page, the host before all others; the host, too, when none can be addressed. */
+  private nodeAmong(nodes: number): number {
+    for (let node = 0; nodes >>> node !== 0; node++) {
+      if (((nodes >>> node) & 1) !== 0 && this.canAddress(node)) return node;
+    }
+    return HOST;
+  }
+
+  private canAddress(node: number): boolean {
+    return this.manager.state.processors[node]?.state === 'alive' && this.memoryOf(node) !== 0;
+  }
+
+  /** Zeros are not copied: whole pages are emptied, and only the ends are written. Pinned pages must stay, and are written, too. */
+  private planZeros(copy: Copy, part: Part): void {
+    const within = part.to % PAGE_BYTES;
+    const { first, count } = this.wholePages(part);
+    const pinned = this.anyPinned(first, count);
+    if (within === 0 && count > 0 && !pinned) {
+      const bytes = Math.min(part.bytes, count * PAGE_BYTES);
+      this.clear(copy, [{ first, count }], () => this.advance(copy, bytes));
+      return;
+    }
+    const bytes = within === 0 || pinned ? part.bytes : Math.min(part.bytes, PAGE_BYTES - within);
+    copy.part = { ...part, bytes };
+    this.acquire(copy, [[this.wantOf(copy.toNode, part.to, bytes, Access.Write)]]);
+  }
+
+  private planPages(copy: Copy, part: Part): void {
+    const target = this.wantOf(copy.toNode, part.to, part.bytes, Access.Write);
+    const source = this.wantOf(copy.fromNode, part.from, part.bytes, Access.Read);
+    const wants = [target];
+    const after = target.first + target.count;
+    if (source.first >= after || source.first + source.count <= target.first) wants.push(source);
+    else {
+      // Pages that are read and written are held once, for writing, and the others must be where they are.
+      copy.fromNode = copy.toNode;
+      const node = copy.toNode;
+      const before = target.first - source.first;
+      if (before > 0) wants.push({ ...source, node, count: before });
+      const behind = source.first + source.count - after;
+      if (behind > 0) wants.push({ ...source, node, first: after, count: behind });
+    }
+    wants.sort((a, b) => a.first - b.first);
+    const together = blockOf(part.to) === blockOf(part.from);
+    const groups = together ? [wants] : wants.map((want) => [want]);
+    copy.part = part;
+    this.clear(copy, this.unwantedRuns(part, copy.toNode), () => this.acquire(copy, groups));
+  }
+
+  private wantOf(node: number, offset: number, bytes: number, access: Access): Want {
+    const first = Math.floor(offset / PAGE_BYTES);
+    return { node, first, count: Math.ceil((offset + bytes) / PAGE_BYTES) - first, access };
+  }
+
+  /** Pages all of whose content the part replaces: what follows the array's end in its last page is nobody's. */
+  private wholePages({ to, bytes }: Part): Run {
+    const first = Math.ceil(to / PAGE_BYTES);
+    const end = to + bytes;
+    const last = this.arrays.endsAt(end) ? Math.ceil(end / PAGE_BYTES) : Math.floor(end / PAGE_BYTES);
+    return { first, count: Math.max(last - first, 0) };
+  }
+
+  /**
+   * Pages whose content would be fetched only to be overwritten, or cannot be fetched since it is lost. They are emptied before,
+   * except where the part reads them itself.
+   */
+  private unwantedRuns(part: Part, toNode: number): Run[] {
+    const runs: Run[] = [];
+    const whole = this.wholePages(part);
+    const readFirst = Math.floor(part.from / PAGE_BYTES);
+    const readEnd = Math.ceil((part.from + part.bytes) / PAGE_BYTES);
+    for (let page = whole.first; page < whole.first + whole.count; page++) {
+      if ((page >= readFirst && page < readEnd) || !this.isUnwanted(page, toNode)) continue;
+      const last = runs[runs.length - 1];
+      if (last !== undefined && last.first + last.count === page) last.count++;
+      else runs.push({ first: page, count: 1 });
+    }
+    return runs;
+  }
+
+  private anyPinned(first: number, count: number): boolean {
+    for (let page = first; page < first + count; page++) if (this.target.has(page, PageState.Pinned)) return true;
+    return false;
+  }
+
+  private isUnwanted(page: number, toNode: number): boolean {
+    const { target } = this;
+    if (target.has(page, PageState.Lost)) return true;
+    const nodes = target.nodesOf(page);
+    if (nodes === 0) return target.has(page, PageState.Provided);
+    return ((nodes >>> toNode) & 1) === 0;
+  }
+
+  /** Empties pages, run by run, and goes on. */
+  private clear(copy: Copy, runs: readonly Run[], next: () => void): void {
+    const [run, ...rest] = runs;
+    if (run === undefined) {
+      next();
+      return;
+    }
+    const { first, count } = run;
+    this.requests.start(
+      (request) => this.manager.zero(request, first, count),
+      (_pages, failure) => {
+        if (failure === null) {
+          this.restore(first, count);
+          this.clear(copy, rest, next);
+        } else this.end(copy, this.arrays.denialError(failure, first, WHO, true));
+      },
+    );
+  }
+
+  /**
+   * Takes the holds, block after block; the part is copied when it has them all. Those of one block are asked for at once: requests
+   * for a block keep their order, so that one that waits for the first hold could never let the second one pass.
+   */
+  private acquire(copy: Copy, groups: readonly (readonly Want[])[]): void {
+    const [group, ...rest] = groups;
+    if (group === undefined) {
+      this.ready.push(copy);
+      return;
+    }
+    let outstanding = group.length;
+    let refusal: (() => void) | null = null;
+    for (const want of group) {
+      const { node, first, count, access } = want;
+      const owner = this.manager.state.processors[node];
+      this.requests.start(
+        (request) => this.manager.acquire(request, node, first, count, access, false, true),
+        (_pages, failure) => {
+          if (failure === null) copy.holds.push({ ...want, owner });
+          else refusal ??= () => this.refused(copy, want, owner, failure);
+          if (--outstanding > 0) return;
+          if (refusal === null) this.acquire(copy, rest);
+          else refusal();
+        },
+      );
+    }
+  }
+
+  private refused(
+    copy: Copy,
+    { node, first, count, access }: Want,
+    owner: Processor | undefined,
+    why: DenyReason,
+  ): void {
+    this.release(copy);
+    const gone = this.manager.state.processors[node] !== owner || owner?.state !== 'alive';
+    const crowded = node !== HOST && copy.order.at === null && !copy.viaHost;
+    const elsewhere = why === 'IN_PLACE' || (why === 'DEVICE_LOST' && gone);
+    if (!elsewhere && !(crowded && (why === 'OUT_OF_MEMORY' || why === 'COPY_FAILED'))) {
+      const page = this.arrays.pageWith(why, first, count);
+      this.end(copy, this.arrays.denialError(why, page, WHO, access === Access.Write));
+      return;
+    }
+    copy.viaHost = true;
+    copy.part = null;
+    this.ready.push(copy);
+  }
+
+  private move(copy: Copy, part: Part): void {
+    const { processors } = this.manager.state;
+    // A hold does not keep the pages of a device that has died meanwhile.
+    if (copy.holds.some(({ node, owner }) => processors[node] !== owner || owner?.state === 'dead')) {
+      this.release(copy);
+      copy.part = null;
+      this.ready.push(copy);
+      return;
+    }
+    const target = this.memoryOf(copy.toNode) + part.to;
+    if (copy.fromNode === ZERO) fillMemory(target, 0, part.bytes);
+    else moveMemory(target, this.memoryOf(copy.fromNode) + part.from, part.bytes);
+    this.release(copy);
+    this.advance(copy, part.bytes);
+  }
+
+  private advance(copy: Copy, bytes: number): void {
+    copy.moved += bytes;
+    copy.part = null;
+    copy.viaHost = false;
+    this.ready.push(copy);
+  }
+
+  private release(copy: Copy): void {
+    for (const { node, first, count, access, owner } of copy.holds.splice(0)) {
+      if (this.manager.state.processors[node] === owner) this.manager.release(node, first, count, access);
+    }
+  }
+
+  /** A device whose memory the manager cannot write gets the pages at the end, from the host. */
+  private place(copy: Copy): void {
+    const { order, whole } = copy;
+    if (order.at === null || order.at === HOST || this.memoryOf(order.at) !== 0) {
+      this.end(copy, null);
+      return;
+    }
+    const { first, count } = this.wantOf(order.at, whole.to, whole.bytes, Access.Read);
+    this.bring(order.at, first, count, (error) => this.end(copy, error));
+  }
+
+  private end(copy: Copy, error: WireError | null): void {
+    this.active--;
+    copy.done(error, copy.moved);
+    // Arrays that were freed meanwhile could not go while their pages were held.
+    this.arrays.recycleAll();
+    if (this.active === 0) for (const action of this.onIdle.splice(0)) this.later(action);
+  }
+
+  private problemOf({ to, at }: CopyOrder): WireError | null {
+    const range = this.manager.state.va.range(to.range);
+    if (range?.writable === false) {
+      const message = `${WHO} to array ${range.name}, which may only be read; map its file with writable: true`;
+      return wireError('ACCESS_DENIED', message, { array: range.name });
+    }
+    if (at === null || this.manager.state.processors[at]?.state === 'alive') return null;
+    return wireError('DEVICE_LOST', `${WHO} to a device that is gone`, { ranges: [] });
+  }
+
+  /** What the rights of the arrays forbid is refused before anything has been copied. */
+  private denialOf({ whole, order: { at } }: Copy): WireError | null {
+    const ends = [
+      { offset: whole.from, access: Access.Read, node: HOST },
+      { offset: whole.to, access: Access.Write, node: at ?? HOST },
+    ];
+    for (const { offset, access, node } of ends) {
+      const { first, count } = this.wantOf(node, offset, whole.bytes, access);
+      const reason = this.manager.pages.denial(first, count, access, node);
+      if (reason === null) continue;
+      return this.arrays.denialError(reason, this.arrays.pageWith(reason, first, count), WHO, access === Access.Write);
+    }
+    return null;
+  }
+}
+
+function blockOf(offset: number): number {
+  return Math.floor(offset / BLOCK_BYTES);
+}

@@ -1,0 +1,102 @@
+/** readFrom and writeTo: files read and written through the manager's own mapping, in windows whose pages are held meanwhile. */
+import type { MemoryManager } from '../../core/memory-manager.js';
+import { Access, HOST, PAGE_BYTES, PageState } from '../../core/types.js';
+import { errnoName } from '../../linux/errors.js';
+import type { Arrays } from '../arrays/arrays.js';
+import type { CoreRequests } from '../core/core-requests.js';
+import type { Answer } from '../manager/clients.js';
+import type { FileTransfer } from '../protocol/requests.js';
+import { wireError } from '../protocol/wire.js';
+import type { IoEngine } from '../sources/io-ring.js';
+
+/** 8 MiB: large enough for a disk, small enough not to hold much. */
+const WINDOW_PAGES = 2048;
+
+export class FileTransfers {
+  constructor(
+    private readonly manager: MemoryManager,
+    private readonly requests: CoreRequests,
+    private readonly arrays: Arrays,
+    private readonly engine: IoEngine,
+    /** For what is read or written where it stands: a pipe may keep its thread waiting for its other end. */
+    private readonly pipes: IoEngine,
+    /** The manager's address of page 0 of the host's memory. */
+    private readonly memory: number,
+    private readonly later: (action: () => void) => void,
+    /** Pages that the host's threads were denied have content again. */
+    private readonly restore: (firstPage: number, count: number) => void,
+  ) {}
+
+  start(transfer: FileTransfer, answer: Answer): void {
+    this.next(transfer, 0, answer);
+  }
+
+  private next(transfer: FileTransfer, moved: number, answer: Answer): void {
+    const at = transfer.offset + moved;
+    const end = transfer.offset + transfer.bytes;
+    if (at >= end) {
+      answer({ bytes: moved }, null);
+      return;
+    }
+    const reading = transfer.direction === 'read';
+    const access = reading ? Access.Write : Access.Read;
+    const first = Math.floor(at / PAGE_BYTES);
+    const bytes = Math.min(end, (first + WINDOW_PAGES) * PAGE_BYTES) - at;
+    const count = Math.ceil((at + bytes) / PAGE_BYTES) - first;
+    const lost = reading ? this.lostPages(at, bytes) : null;
+    if (lost !== null) {
+      this.requests.start(
+        (request) => this.manager.zero(request, lost.first, lost.count),
+        (_pages, failure) => {
+          if (failure === null) {
+            this.restore(lost.first, lost.count);
+            this.later(() => this.next(transfer, moved, answer));
+          } else answer(null, this.arrays.denialError(failure, lost.first, 'a file transfer'));
+        },
+      );
+      return;
+    }
+    const release = (): void => this.manager.release(HOST, first, count, access);
+    const transferred = (result: number): void => {
+      release();
+      if (result < 0) {
+        const what = `${reading ? 'reading' : 'writing'} file descriptor ${transfer.fd}`;
+        const details = { errno: -result, bytes: moved };
+        answer(null, wireError('FILE_IO', `${what} failed after ${moved} bytes: ${errnoName(-result)}`, details));
+      } else if (result < bytes) answer({ bytes: moved + result }, null);
+      else this.later(() => this.next(transfer, moved + bytes, answer));
+    };
+    this.requests.start(
+      (request) => this.manager.acquire(request, HOST, first, count, access, false, true),
+      (_pages, failure) => {
+        // What failed holds nothing: a release would end the hold of another request.
+        if (failure !== null) {
+          const page = this.arrays.pageWith(failure, first, count);
+          answer(null, this.arrays.denialError(failure, page, 'a file transfer'));
+          return;
+        }
+        const position = transfer.position === null ? -1 : transfer.position + moved;
+        const address = this.memory + at;
+        const engine = position < 0 ? this.pipes : this.engine;
+        if (reading) engine.read(transfer.fd, address, bytes, position, transferred);
+        else engine.write(transfer.fd, address, bytes, position, transferred);
+      },
+    );
+  }
+
+  /** Pages that were lost with a device and are about to be overwritten as a whole: only these are worth anything again. */
+  private lostPages(at: number, bytes: number): { first: number; count: number } | null {
+    const first = Math.ceil(at / PAGE_BYTES);
+    const end = this.arrays.endsAt(at + bytes)
+      ? Math.ceil((at + bytes) / PAGE_BYTES)
+      : Math.floor((at + bytes) / PAGE_BYTES);
+    if (first >= end) return null;
+    const flags = new Uint8Array(end - first);
+    this.manager.pages.snapshot(first, new Uint32Array(end - first), new Uint32Array(end - first), flags);
+    const begin = flags.findIndex((each) => (each & PageState.Lost) !== 0);
+    if (begin === -1) return null;
+    let after = begin + 1;
+    while (after < flags.length && (flags[after] & PageState.Lost) !== 0) after++;
+    return { first: first + begin, count: after - begin };
+  }
+}

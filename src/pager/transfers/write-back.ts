@@ -1,0 +1,284 @@
+/**
+ * Shared file arrays: what has been written to them is written to their files, and what others wrote to the files is read again. Runs of
+ * changed pages are held on the host while they are written; a processor that writes one meanwhile leaves it changed.
+ */
+import { fstatSync } from 'node:fs';
+import type { MemoryManager } from '../../core/memory-manager.js';
+import { Access, HOST, PAGE_BYTES } from '../../core/types.js';
+import { errnoName } from '../../linux/errors.js';
+import type { Arrays } from '../arrays/arrays.js';
+import type { CoreRequests } from '../core/core-requests.js';
+import type { ArrayPages, WireError } from '../protocol/requests.js';
+import { wireError } from '../protocol/wire.js';
+import type { FileProvider, FileRange } from '../sources/files.js';
+import type { IoEngine } from '../sources/io-ring.js';
+import { type PageRun, PageRuns } from './page-runs.js';
+
+/** 8 MiB: large enough for a disk, small enough not to hold much. */
+const RUN_PAGES = 2048;
+/** Runs on their way at once. Each is held and released by itself, so that none keeps what another one waits for. */
+const RUNS = 4;
+
+type Part = Pick<ArrayPages, 'firstPage' | 'count'>;
+type Flushed = (bytes: number, failure: WireError | null) => void;
+
+/**
+ * What of a file may not survive a crash of the machine. The kernel tells once that pages could not be put on the disk, and then takes them
+ * for written: they are durable when they have been written again, and a sync after that has succeeded.
+ */
+interface Durability {
+  /** Written since the last sync that succeeded. */
+  written: PageRuns;
+  /** Of these, what a sync failed for. */
+  readonly suspect: PageRuns;
+  /** Syncs that have failed. */
+  failures: number;
+}
+
+/** One pass over a part of an array. */
+interface Pass {
+  readonly file: FileRange;
+  readonly first: number;
+  readonly end: number;
+  readonly durable: boolean;
+  readonly done: Flushed;
+  /** What is written again, changed or not. */
+  again: PageRun[];
+  /** Syncs of the file that had failed when `again` was made. */
+  failures: number;
+  cursor: number;
+  running: number;
+  bytes: number;
+  failure: WireError | null;
+  ended: boolean;
+}
+
+export class WriteBack {
+  private readonly durabilities = new WeakMap<FileRange, Durability>();
+
+  constructor(
+    private readonly manager: MemoryManager,
+    private readonly requests: CoreRequests,
+    private readonly arrays: Arrays,
+    private readonly files: FileProvider,
+    private readonly engine: IoEngine,
+    /** The manager's address of page 0 of the host's memory. */
+    private readonly memory: number,
+    private readonly later: (action: () => void) => void,
+  ) {}
+
+  /** Whether what is written to the pages belongs in their file. */
+  isShared(page: number): boolean {
+    return this.files.rangeOf(page)?.source.shared === true;
+  }
+
+  /** Writes changed pages of a part of an array to its file; `done` gets the bytes, and what went wrong. */
+  flush({ firstPage, count, durable }: Part & { durable: boolean }, done: Flushed): void {
+    const file = this.files.rangeOf(firstPage);
+    if (file === null || !file.source.shared) {
+      const { text, details } = this.arrays.placeOf(firstPage);
+      const message = `cannot flush ${text}: it is not shared with a file; use fileArray() with shared: true, or writeTo()`;
+      done(0, wireError('NOT_SHARED', message, details));
+      return;
+    }
+    const failure = this.shrunken(file, 'flush');
+    const end = firstPage + count;
+    const pass: Pass = {
+      file,
+      first: firstPage,
+      end,
+      durable,
+      done,
+      again: [],
+      failures: 0,
+      cursor: firstPage,
+      running: 0,
+      bytes: 0,
+      failure,
+      ended: false,
+    };
+    if (durable) this.writeAgain(pass);
+    this.advance(pass);
+  }
+
+  private writeAgain(pass: Pass): void {
+    const { suspect, failures } = this.durabilityOf(pass.file);
+    pass.again = suspect.pieces(RUN_PAGES);
+    pass.failures = failures;
+  }
+
+  private durabilityOf(file: FileRange): Durability {
+    let durability = this.durabilities.get(file);
+    if (durability === undefined) {
+      durability = { written: new PageRuns(), suspect: new PageRuns(), failures: 0 };
+      this.durabilities.set(file, durability);
+    }
+    return durability;
+  }
+
+  /** Flushes every shared array, those that were freed and could not be written among them; tells the first failure. */
+  flushAll(done: (failure: WireError | null) => void): void {
+    const shared = this.files.all.filter(({ source }) => source.shared);
+    const failures: WireError[] = [];
+    let waiting = shared.length + 1;
+    const one = (failure: WireError | null): void => {
+      if (failure !== null) failures.push(failure);
+      if (--waiting > 0) return;
+      const [first] = failures;
+      if (first === undefined) done(null);
+      else {
+        const arrays = failures.map(({ details }) => details.array);
+        const rest = failures.length === 1 ? '' : ` (and ${failures.length - 1} more arrays)`;
+        done({ ...first, message: first.message + rest, details: { ...first.details, arrays } });
+      }
+    };
+    for (const { firstPage, pages } of shared) {
+      this.flush({ firstPage, count: pages, durable: false }, (_bytes, failure) =>
+        // What was lost with a device would be lost as much if the space stayed open.
+        one(failure?.code === 'DATA_LOST' ? null : failure),
+      );
+    }
+    one(null);
+  }
+
+  /** Has pages read again. Refused while some are changed, unless that is to be forgotten. */
+  reload({ firstPage, count, discard }: Part & { discard: boolean }, done: (failure: WireError | null) => void): void {
+    const file = this.files.rangeOf(firstPage);
+    const { details } = this.arrays.placeOf(firstPage);
+    if (file === null) {
+      done(wireError('NO_FILE', `cannot reload array ${String(details.array)}: it has no file`, details));
+      return;
+    }
+    const failure = this.shrunken(file, 'reload') ?? (discard ? null : this.unflushed(file, firstPage, count));
+    if (failure !== null) {
+      done(failure);
+      return;
+    }
+    this.requests.start(
+      (request) => this.manager.drop(request, firstPage, count, discard),
+      (_pages, denial) =>
+        done(denial === null ? null : this.arrays.denialError(denial, firstPage, 'reloading an array')),
+    );
+  }
+
+  private unflushed(file: FileRange, firstPage: number, count: number): WireError | null {
+    const changed = this.manager.pages.changedRun(firstPage, firstPage + count, count);
+    if (changed === null) return this.lostChanges(firstPage, count);
+    const { text, details } = this.arrays.placeOf(changed.first);
+    const remedy = file.source.shared
+      ? 'await flush() first, or'
+      : 'what is written to a private file array stays there:';
+    const message = `cannot reload ${text}: it has been written since it was read; ${remedy} reload({ discard: true }) forgets it`;
+    return wireError('UNFLUSHED_CHANGES', message, details);
+  }
+
+  /** What was lost with a device had been written, and is forgotten as other changes are: when that is said. */
+  private lostChanges(firstPage: number, count: number): WireError | null {
+    const lost = this.manager.pages.firstLost(firstPage, firstPage + count);
+    if (lost === -1) return null;
+    const { text, details } = this.arrays.placeOf(lost);
+    const why =
+      'whose changes were lost with a device that died; reload({ discard: true }) gives them up and reads the file again';
+    return wireError('DATA_LOST', `cannot reload ${text}, ${why}`, { ...details, reason: 'LOST' });
+  }
+
+  /** A file that was cut must not grow again, with a hole in it, by what is written behind its end. */
+  private shrunken({ firstPage, source }: FileRange, what: string): WireError | null {
+    const { size } = fstatSync(source.fd);
+    const wanted = source.offset + source.bytes;
+    if (size >= wanted) return null;
+    const { details } = this.arrays.placeOf(firstPage);
+    const message =
+      `cannot ${what} array ${String(details.array)}: ${source.path} has become shorter, ${size} bytes where the array ends at ${wanted}; ` +
+      'lengthen it again, or write the array elsewhere by writeTo()';
+    return wireError('FILE_CHANGED', message, { ...details, path: source.path });
+  }
+
+  private advance(pass: Pass): void {
+    while (pass.running < RUNS && pass.failure === null) {
+      const again = pass.again.shift();
+      const run = again ?? this.manager.pages.changedRun(pass.cursor, pass.end, RUN_PAGES);
+      if (run === null) break;
+      if (again === undefined) pass.cursor = run.first + run.count;
+      pass.running++;
+      this.writeRun(pass, run.first, run.count);
+    }
+    if (pass.running > 0 || pass.ended) return;
+    pass.ended = true;
+    const lost = this.manager.pages.firstLost(pass.first, pass.end);
+    if (lost !== -1) pass.failure ??= this.arrays.denialError('LOST', lost, 'a flush');
+    if (pass.failure === null && pass.durable) this.makeDurable(pass);
+    else pass.done(pass.bytes, pass.failure);
+  }
+
+  private writeRun(pass: Pass, first: number, count: number): void {
+    const ended = (bytes: number, failure: WireError | null): void => {
+      pass.running--;
+      pass.bytes += bytes;
+      pass.failure ??= failure;
+      this.later(() => this.advance(pass));
+    };
+    this.requests.start(
+      (request) => this.manager.acquire(request, HOST, first, count, Access.Read, false, true),
+      (_pages, denial) => {
+        // What was freed meanwhile has nothing to write any more.
+        if (denial === 'FREED') ended(0, null);
+        else if (denial !== null) ended(0, this.arrays.denialError(denial, first, 'a flush'));
+        else {
+          this.requests.start(
+            (request) => this.manager.clean(request, first, count),
+            () => this.write(pass.file, first, count, ended),
+          );
+        }
+      },
+    );
+  }
+
+  private write(file: FileRange, first: number, count: number, ended: Flushed): void {
+    const { firstPage, source } = file;
+    const within = (first - firstPage) * PAGE_BYTES;
+    const bytes = Math.min(count * PAGE_BYTES, source.bytes - within);
+    const position = source.offset + within;
+    this.engine.write(source.fd, this.memory + first * PAGE_BYTES, bytes, position, (result) => {
+      this.manager.cleaned(first, count, result === bytes);
+      this.manager.release(HOST, first, count, Access.Read);
+      if (result > 0) this.durabilityOf(file).written.add(first, count);
+      if (result === bytes) ended(bytes, null);
+      else ended(Math.max(result, 0), this.writeError(source.path, first, position + Math.max(result, 0), result));
+    });
+  }
+
+  private makeDurable(pass: Pass): void {
+    const { fd, path } = pass.file.source;
+    const durability = this.durabilityOf(pass.file);
+    const { written } = durability;
+    // What is written from now on is the business of the next sync.
+    durability.written = new PageRuns();
+    this.engine.sync(fd, (result) => {
+      if (result !== 0) {
+        durability.failures++;
+        durability.suspect.addAll(written);
+        pass.done(pass.bytes, this.writeError(path, pass.file.firstPage, 0, result));
+      } else if (durability.failures !== pass.failures) {
+        // Another pass was told of an error that may have been about this one's pages.
+        durability.suspect.addAll(written);
+        this.writeAgain(pass);
+        pass.ended = false;
+        this.advance(pass);
+      } else {
+        durability.suspect.clear();
+        pass.done(pass.bytes, null);
+      }
+    });
+  }
+
+  private writeError(path: string, page: number, position: number, result: number): WireError {
+    const { details } = this.arrays.placeOf(page);
+    // A device that takes fewer bytes than it was given, without an error, is full.
+    const errno = result < 0 ? errnoName(-result) : 'ENOSPC';
+    const message =
+      `cannot write array ${String(details.array)} back to ${path}: ${errno} at byte ${position}; what was written is kept in ` +
+      'memory: make room and flush() again, write it elsewhere by writeTo(), or give it up by reload({ discard: true })';
+    return wireError('FLUSH_FAILED', message, { ...details, path, errno });
+  }
+}
