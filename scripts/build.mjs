@@ -10,7 +10,7 @@
 
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 
@@ -18,6 +18,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const threads = [
   'pager/manager/sentinel',
   'pager/manager/manager',
+  'pager/manager/messages-thread',
   'pager/sources/io-engine',
   'pager/sources/provider-thread',
   'drivers/process/child',
@@ -69,10 +70,14 @@ const common = {
 // The sources themselves are in the package.
 const written = { format: 'esm', sourcemap: true, sourcemapExcludeSources: true };
 
+const bundled = new Set();
 await Promise.all(
   threads.map(async (thread) => {
-    const bundle = await rolldown({ ...common, input: join(compiled, `${thread}.js`) });
-    await bundle.write({ ...written, file: join(compiled, `${thread}.js`) });
+    const bundle = await rolldown({ ...common, input: { [thread]: join(compiled, `${thread}.js`) } });
+    // What a thread loads only when it needs it is a module of its own.
+    const chunkFileNames = `chunks/${basename(thread)}-[name].js`;
+    const { output } = await bundle.write({ ...written, dir: compiled, entryFileNames: '[name].js', chunkFileNames });
+    for (const { fileName } of output) bundled.add(join(compiled, fileName));
   }),
 );
 // What programs import shares its modules, so that a class is the same one by whichever way it came. They lie one folder deep as
@@ -92,7 +97,8 @@ const { output } = await bundle.write({
     ],
   },
 });
-for (const { fileName } of output) emitted.add(join(compiled, fileName));
+for (const { fileName } of output) bundled.add(join(compiled, fileName));
+for (const file of bundled) emitted.add(file);
 
 mkdirSync(out, { recursive: true });
 const { name, version, type } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
@@ -127,8 +133,7 @@ function reachableTypes() {
 
 if (target === 'dist') {
   emitted.clear();
-  for (const thread of threads) emitted.add(join(out, `${thread}.js`)).add(join(out, `${thread}.js.map`));
-  for (const { fileName } of output) emitted.add(join(out, fileName));
+  for (const file of bundled) emitted.add(file);
   for (const file of reachableTypes()) emitted.add(file);
 }
 

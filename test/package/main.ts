@@ -156,6 +156,19 @@ check('offers its exports and nothing else', () => {
   assert.equal(run(process.execPath, ['-e', program]).trim(), 'ERR_PACKAGE_PATH_NOT_EXPORTED');
 });
 
+check('has every module that it starts threads and processes from', () => {
+  let named = 0;
+  for (const file of files.filter((name) => /^dist\/.*\.js$/.test(name))) {
+    const text = readFileSync(join(installed, file), 'utf8');
+    // In these quotes: messages for users have others.
+    for (const [, path] of text.matchAll(/new URL\("(\.[^"]+\.js)", import\.meta\.url\)/g)) {
+      named++;
+      assert.ok(files.includes(join(dirname(file), path)), `${file} names ${path}`);
+    }
+  }
+  assert.ok(named > 0, 'no module is named');
+});
+
 check('publint has nothing to say', () => {
   run(process.execPath, [join(root, 'node_modules/publint/src/cli.js'), tarball, '--strict']);
 });
