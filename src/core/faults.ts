@@ -159,6 +159,7 @@ function readAhead(state: State, block: Block, processor: Processor, access: Acc
     hold: false,
     exclusive: false,
     ahead: false,
+    lastChance: false,
     request: NOBODY,
     written: false,
   } as const;
@@ -201,8 +202,8 @@ function saveAround(state: State, block: Block, page: number): boolean {
   addRun(group, first, PAGES_PER_GROUP);
   absentPages(state, block, group, absent);
   if (has(absent, page)) return false;
-  for (let word = 0; word < WORDS; word++) group[word] &= block.guarded[word] & ~absent[word];
-  save(state, block, group);
+  for (let word = 0; word < WORDS; word++) group[word] &= block.guarded[word] & ~(absent[word] | block.lost[word]);
+  save(state, block, group, false);
   return true;
 }
 
@@ -219,6 +220,8 @@ function denial(block: Block, processor: number, page: number, write: boolean, f
     if (has(block.unreadable, page)) return 'NO_ACCESS';
     if (write && has(block.unwritable, page)) return 'READ_ONLY';
     if (write && nodeOf(block, processor) !== HOST && has(block.pinned, page)) return 'PINNED';
+    const unsaved = write && has(block.guarded, page) ? block.unsaved?.get(page) : undefined;
+    if (unsaved !== undefined) return unsaved;
   }
   if (failure !== Status.Done && givesUp(block, failure)) return reasonOf(failure);
   return null;

@@ -77,8 +77,8 @@ class Recorder implements Commands {
   drained(processor: number): void {
     this.log.push(`${name(processor)} drained`);
   }
-  save(page: number, count: number): void {
-    this.log.push(`save ${page}+${count}`);
+  save(page: number, count: number, lastChance: boolean): void {
+    this.log.push(`save ${page}+${count}${lastChance ? ', the last chance' : ''}`);
   }
   invalidate(page: number, count: number, reason: string, owner: number): void {
     this.log.push(`invalidate ${page}+${count} ${reason} for ${name(owner)}`);
@@ -326,16 +326,66 @@ describe('MemoryManager', () => {
       expect(event(() => manager.guard(1, source, 10))).toEqual(['host revoke 3+1 to read', 'request 1 done, 10']);
       expect(fault(HOST, source + 3, true)).toEqual([`save ${source}+10`]);
       expect(fault(1, source + 4, true)).toEqual([]);
-      expect(event(() => manager.own(2, clone + 3, 1))).toEqual([
+      expect(event(() => manager.own(2, clone + 3, 1, false))).toEqual([
         `host gets ${clone + 3}+1 from provider as none`,
         'request 2 done, 1',
       ]);
       expect(manager.pages.isInherited(clone + 3)).toBe(false);
       expect(manager.pages.isInherited(clone + 4)).toBe(true);
-      expect(event(() => manager.saved(source, 10))).toEqual([
+      expect(event(() => manager.saved(source, 10, null))).toEqual([
         'host map 3+1 read>write',
         `dev gets ${source + 4}+1 from zero as write`,
       ]);
+    });
+  });
+
+  describe('a clone that could not be given a page of its source', () => {
+    let source = 0;
+    let clone = 0;
+    beforeEach(() => {
+      source = allocate(10);
+      clone = allocate(10, { provided: true });
+      fault(HOST, source + 3, true);
+      event(() => manager.guard(1, source, 10));
+    });
+
+    it('has whoever would write the page refused, and not lost it', () => {
+      fault(1, source + 3, true);
+      commands.transferStatus = (from) => (from === -2 ? Status.Refused : Status.Done);
+      event(() => manager.own(2, clone + 3, 1, false));
+      expect(manager.pages.isInherited(clone + 3)).toBe(true);
+      expect(event(() => manager.saved(source, 10, 'OUT_OF_MEMORY'))).toEqual([
+        `dev denied write ${source + 3} OUT_OF_MEMORY`,
+        `dev gets ${source + 3}+1 from zero as write`,
+      ]);
+      event(() => manager.acquire(3, HOST, source + 3, 1, Access.Write, false, true));
+      expect(event(() => manager.saved(source + 3, 1, 'ACCESS_REFUSED'))).toEqual(['request 3 done, 0 ACCESS_REFUSED']);
+    });
+
+    it('is asked again at the next write', () => {
+      fault(HOST, source + 3, true);
+      event(() => manager.saved(source, 10, 'OUT_OF_MEMORY'));
+      expect(fault(HOST, source + 3, true)).toEqual([`save ${source}+10`]);
+      expect(event(() => manager.saved(source, 10, null))).toEqual(['host map 3+1 read>write']);
+    });
+
+    it('has lost it when the source forgets it', () => {
+      expect(event(() => manager.zero(2, source + 3, 1))).toEqual([`save ${source + 3}+1, the last chance`]);
+      commands.transferStatus = () => Status.Refused;
+      event(() => manager.own(3, clone + 3, 1, true));
+      expect(manager.pages.lossOf(clone + 3)).toBe('ACCESS_REFUSED');
+    });
+
+    it('has it from there also when nobody may read it there any more', () => {
+      expect(event(() => manager.protect(2, source, 10, Access.None))).toEqual([
+        'host revoke 3+1 to none',
+        'request 2 done, 10',
+      ]);
+      const ahead = { ahead: true };
+      expect(event(() => manager.acquire(3, HOST, source + 3, 1, Access.Read, false, true, ahead))).toEqual([
+        'request 3 done, 1',
+      ]);
+      expect(fault(HOST, source + 3, false)).toEqual([`host denied read ${source + 3} NO_ACCESS`]);
     });
   });
 

@@ -28,6 +28,7 @@ import {
   Access,
   type Advice,
   type Commands,
+  type DenyReason,
   HOST,
   MAX_PROCESSORS,
   PAGES_PER_BLOCK,
@@ -177,14 +178,6 @@ export class MemoryManager {
     const range = va.rangeOfPage(first);
     if (range !== undefined) {
       const begin = first - range.first;
-      if (access === Access.None) {
-        // What clones need is read before nobody may read it any more: such blocks must not be made with the new right.
-        range.guards.each(begin, begin + count, (from, to, guarded) => {
-          for (let page = range.first + from; guarded && page < range.first + to; page += PAGES_PER_BLOCK)
-            va.block(Math.floor(page / PAGES_PER_BLOCK));
-          if (guarded) va.block(Math.floor((range.first + to - 1) / PAGES_PER_BLOCK));
-        });
-      }
       range.protection.set(begin, begin + count, access);
     }
     this.requests.ask({ id: request, kind: 'protect', first, count, access });
@@ -200,28 +193,37 @@ export class MemoryManager {
     this.requests.ask({ id: request, kind: 'guard', first, count, access: Access.Read });
   }
 
-  /** The clones of these pages have their content: processors that want to write them may go on. */
-  saved(first: number, count: number): void {
+  /**
+   * The clones of these pages have their content: processors that want to write them may go on. With a failure some clone could not be
+   * given it: then processors that want to write are refused for that reason, and the clone has it from here as before.
+   */
+  saved(first: number, count: number, failure: DenyReason | null): void {
     const { state } = this;
     const index = Math.floor(first / PAGES_PER_BLOCK);
     const block = state.va.blocks.get(index);
     if (block === undefined) throw new Error(`pages from ${first} on were not asked to be saved`);
     const { range } = block;
-    removeRun(block.guarded, first - index * PAGES_PER_BLOCK, count);
-    removeRun(block.saving, first - index * PAGES_PER_BLOCK, count);
-    range.guards.set(first - range.first, first - range.first + count, false);
-    state.saves--;
+    const inBlock = first - index * PAGES_PER_BLOCK;
+    removeRun(block.saving, inBlock, count);
+    if (failure === null) {
+      removeRun(block.guarded, inBlock, count);
+      range.guards.set(first - range.first, first - range.first + count, false);
+    } else {
+      block.unsaved ??= new Map();
+      for (let page = inBlock; page < inBlock + count; page++) block.unsaved.set(page, failure);
+    }
+    state.saves -= count;
     makeReady(state, block);
     this.run();
   }
 
   /**
    * Fills pages of one block from their provider and makes the content theirs from then on, which the provider need not give again.
-   * A single page that cannot be filled is lost; of several each must be asked for again. What is dirty, blank or freed already
-   * stays as it is.
+   * With `lastChance` it cannot: a single page that cannot be filled is lost; of several each must be asked for again. What is dirty,
+   * blank or freed already stays as it is.
    */
-  own(request: number, first: number, count: number): void {
-    this.requests.ask({ id: request, kind: 'own', first, count, access: Access.Read, ahead: true });
+  own(request: number, first: number, count: number, lastChance: boolean): void {
+    this.requests.ask({ id: request, kind: 'own', first, count, access: Access.Read, ahead: true, lastChance });
   }
 
   /**

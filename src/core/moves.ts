@@ -160,16 +160,19 @@ export function absentPages(state: State, block: Block, mask: Mask, result: Mask
   }
 }
 
-/** Asks for copies of cloned pages that a processor is about to write. The block goes on when they have been made. */
-export function save(state: State, block: Block, mask: Mask): void {
+/**
+ * Asks for copies of cloned pages that a processor is about to write, or, with `lastChance`, whose content is about to be forgotten. The
+ * block goes on when they have been made.
+ */
+export function save(state: State, block: Block, mask: Mask, lastChance: boolean): void {
   const base = block.index * PAGES_PER_BLOCK;
   for (let first = next(mask, 0); first < PAGES_PER_BLOCK; ) {
     let end = first;
     while (end < PAGES_PER_BLOCK && has(mask, end) && !has(block.saving, end)) end++;
     if (end > first) {
       addRun(rareMask(block, 'saving'), first, end - first);
-      state.saves++;
-      state.commands.save(base + first, end - first);
+      state.saves += end - first;
+      state.commands.save(base + first, end - first, lastChance);
     }
     first = next(mask, Math.max(end, first + 1));
   }

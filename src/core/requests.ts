@@ -10,7 +10,10 @@ const BLOCKS_AT_ONCE = 4;
 export interface AcquireOptions {
   /** The processor wants the pages for itself, for atomic operations; subscribers are told so. */
   readonly exclusive?: boolean;
-  /** Other pages wait for these: what was asked for before does not hold this up. */
+  /**
+   * Pages of a clone wait for these: what was asked for before does not hold this up, and what the pages are protected against does not
+   * matter, since no processor gets a right to them.
+   */
   readonly ahead?: boolean;
 }
 
@@ -25,6 +28,7 @@ interface Wanted extends AcquireOptions {
   readonly access?: Access;
   readonly map?: boolean;
   readonly hold?: boolean;
+  readonly lastChance?: boolean;
 }
 
 /** The pages of [first, end) that lie in a block. */
@@ -83,6 +87,7 @@ export class Requests {
       hold: false,
       exclusive: false,
       ahead: false,
+      lastChance: false,
       first: 0,
       end: 0,
       cursor: wanted.first ?? 0,
@@ -140,11 +145,12 @@ export class Requests {
   }
 
   addTask(block: Block, request: Request, mask: Mask, kind = request.kind): void {
-    const { processor, access, map, hold, exclusive, id } = request;
+    const { processor, access, map, hold, exclusive, lastChance, id } = request;
     request.outstanding++;
     // Who writes back holds the pages already: what waits for the end of holds must not stand in his way.
     const ahead = request.ahead || kind === 'clean';
-    block.tasks.push({ kind, mask, processor, access, map, hold, exclusive, ahead, request: id, written: false });
+    const how = { processor, access, map, hold, exclusive, ahead, lastChance };
+    block.tasks.push({ kind, mask, ...how, request: id, written: false });
     makeReady(this.state, block);
   }
 

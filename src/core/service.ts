@@ -7,7 +7,7 @@ import { givesUp } from './moves.js';
 import { ATTEMPTS } from './operation.js';
 import { relieve } from './reclaim.js';
 import { classify, onlyOn, type Processor, releaseBacking, residenceOf, type State } from './state.js';
-import { absence, doTask, loss, own, pagesDone, protection, remoteness } from './tasks.js';
+import { absence, doTask, loss, own, pagesDone, protection, refusal, remoteness } from './tasks.js';
 import { Access, type DenyReason, HOST, Status } from './types.js';
 import type { Block, Operation, Task } from './va-block.js';
 
@@ -64,6 +64,7 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
       // The holder of pages uses them without faulting, and would find nothing where there is none.
       if (task.hold) reason = absence(block, task) ?? remoteness(block, task);
       else if (task.kind === 'zero') reason = protection(block, task.mask, Access.Write);
+      reason ??= refusal(block, task);
       const outcome = reason === null ? doTask(state, block, task) : 'done';
       if (outcome === 'started') return;
       if (outcome === 'blocked') {
@@ -77,11 +78,12 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
     }
     block.tasks.splice(at, 1);
     // Now, while nothing is under way in the block.
-    if (task.kind === 'own') own(state, block, task.mask, reason);
+    if (task.kind === 'own') own(state, block, task, reason);
     const kept = reason === null || (task.kind === 'present' && !task.hold && reason !== 'DEVICE_LOST');
     taskDone(task, kept ? pagesDone(state, block, task) : 0, reason);
   }
   serviceFaults(state, block, failure);
+  if (block.operation === null) block.unsaved = null;
 }
 
 /** Whether the processor that a lost transfer went to, or the one it came from, is known to be dead. */

@@ -95,6 +95,7 @@ export interface Request {
   readonly hold: boolean;
   readonly exclusive: boolean;
   readonly ahead: boolean;
+  readonly lastChance: boolean;
   /** First page and the page after the last. */
   readonly first: number;
   readonly end: number;

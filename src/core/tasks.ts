@@ -1,6 +1,6 @@
 /** What is asked of a block besides faults, each kind of task as the next operation that brings it nearer to its end. */
 import { lose, lossIn, lossOf } from './absence.js';
-import { add, clear, createMask, isEmpty, type Mask, next, size, WORDS } from './mask.js';
+import { add, clear, createMask, has, isEmpty, type Mask, next, size, WORDS } from './mask.js';
 import {
   absentPages,
   excludeScratch,
@@ -42,7 +42,7 @@ export function doTask(state: State, block: Block, task: Task): Outcome {
   if (task.kind === 'attach' || task.kind === 'separate') return switchMemory(state, block, task);
   if (task.kind === 'protect' || task.kind === 'guard') return restrict(state, block, task);
   if (task.kind !== 'present' && task.kind !== 'own') return empty(state, block, task);
-  if (task.kind === 'own' && block.range.derived === true) loseInherited(state, block, task.mask);
+  if (task.lastChance && block.range.derived === true) loseInherited(state, block, task.mask);
   const outcome = bringPages(state, block, task);
   const request = state.requests.get(task.request);
   if (outcome === 'done' && task.hold && request !== undefined) {
@@ -57,12 +57,15 @@ export function doTask(state: State, block: Block, task: Task): Outcome {
   return outcome;
 }
 
-/** A single page that could not be filled is lost; of several nobody knows which one failed, and they are tried again. */
-export function own(state: State, block: Block, mask: Mask, failure: DenyReason | null): void {
+/**
+ * What has come is the clone's own from now on. What has not it asks for again when it needs it, unless this was the last chance: then a
+ * single page is lost; of several nobody knows which one failed, and they are tried again.
+ */
+export function own(state: State, block: Block, { mask, lastChance }: Task, failure: DenyReason | null): void {
   for (let page = next(mask, 0); page < PAGES_PER_BLOCK; page = next(mask, page + 1)) {
     if (isInherited(block, page) && holderOf(state, block, page, -1) !== -1) add(block.dirty, page);
   }
-  if (failure === null || size(mask) > 1) return;
+  if (failure === null || !lastChance || size(mask) > 1) return;
   const page = next(mask, 0);
   if (isInherited(block, page)) lose(block, mask, failure);
 }
@@ -116,7 +119,7 @@ function bringPages(state: State, block: Block, task: Task): Outcome {
     if (!isEmpty(guarded)) {
       absentPages(state, block, guarded, allowed);
       if (!isEmpty(allowed)) return migrate(state, block, processor, Access.Read, task.map, allowed, -1, task);
-      save(state, block, guarded);
+      save(state, block, guarded, false);
       return 'blocked';
     }
     if (!isDone(state, block, task.processor, task.map, Access.Write, allowed)) {
@@ -125,10 +128,10 @@ function bringPages(state: State, block: Block, task: Task): Outcome {
     // Not asked for again: while the rest comes, others may push this out, and two that want more than there is would do so for ever.
     task.written = !task.hold;
   }
-  // What may not be written comes for reading at least. A clone's pages become its own whatever the rights to read them.
+  // What may not be written comes for reading at least. What a clone needs comes whatever the rights to read it.
   for (let word = 0; word < WORDS; word++) {
     allowed[word] = task.mask[word] & present(block, word);
-    if (task.kind === 'own') allowed[word] |= task.mask[word] & block.unreadable[word] & ~block.lost[word];
+    if (task.ahead) allowed[word] |= task.mask[word] & block.unreadable[word] & ~block.lost[word];
     if (task.access === Access.Write) {
       allowed[word] &= processor.id === HOST ? block.unwritable[word] : block.unwritable[word] | block.pinned[word];
     }
@@ -138,7 +141,7 @@ function bringPages(state: State, block: Block, task: Task): Outcome {
   return migrate(state, block, processor, Access.Read, task.map, allowed, -1, task);
 }
 
-export function absence(block: Block, { mask, access, processor }: Task): DenyReason | null {
+export function absence(block: Block, { mask, access, processor, ahead }: Task): DenyReason | null {
   let lost = -1;
   let pinned = 0;
   for (let word = 0; word < WORDS; word++) {
@@ -150,7 +153,16 @@ export function absence(block: Block, { mask, access, processor }: Task): DenyRe
   if (lost !== -1) return lossIn(block, lost);
   // To wait until the program unpins them could be for ever.
   if (pinned !== 0 && access === Access.Write && processor !== HOST) return 'PINNED';
-  return protection(block, mask, access);
+  return ahead ? null : protection(block, mask, access);
+}
+
+/** Why pages that the task would write could not be saved for their clones. */
+export function refusal(block: Block, { kind, mask, processor, access, written }: Task): DenyReason | null {
+  if (block.unsaved === null || kind !== 'present' || access !== Access.Write || written) return null;
+  if (isRemote(block, processor)) return null;
+  for (const [page, reason] of block.unsaved)
+    if (has(mask, page) && has(block.guarded, page) && !has(block.unwritable, page)) return reason;
+  return null;
 }
 
 /** A processor that reaches host memory in place has no memory of its own to hold pages in, nor has one where something stands in for them. */
@@ -172,12 +184,12 @@ export function protection(block: Block, mask: Mask, access: Access): DenyReason
   return unwritable !== 0 && access === Access.Write ? 'READ_ONLY' : null;
 }
 
-/** Has what clones need of these pages copied before it is gone. True when that is under way. */
+/** Has what clones need of these pages copied before it is forgotten. True when that is under way. */
 function savesGuarded(state: State, block: Block, pages: Mask): boolean {
   const guarded = state.maskA;
   for (let word = 0; word < WORDS; word++) guarded[word] = pages[word] & block.guarded[word];
   if (isEmpty(guarded)) return false;
-  save(state, block, guarded);
+  save(state, block, guarded, true);
   return true;
 }
 
@@ -249,8 +261,6 @@ function restrict(state: State, block: Block, task: Task): Outcome {
     }
   }
   if (change === 0) return 'done';
-  // Nobody could read the pages for their clones any more.
-  if (to === Access.None && savesGuarded(state, block, mask)) return 'blocked';
   plan.kind = task.kind === 'guard' ? 'guard' : 'protect';
   plan.access = to;
   return immediate(state, block, task, mask);

@@ -148,10 +148,11 @@ export interface Commands {
     stranded: boolean,
   ): void;
   /**
-   * Copies of these pages are to be made for those who cloned them, since a processor wants to write them. The event `saved` follows;
-   * until then they stay as they are. Nobody asks twice for the same page.
+   * Copies of these pages are to be made for those who cloned them, since a processor wants to write them, or, with `lastChance`, since
+   * their content is to be forgotten: a clone then loses what it cannot have. The event `saved` follows; until then the pages stay as
+   * they are. Nobody asks twice for the same page.
    */
-  save(page: number, count: number): void;
+  save(page: number, count: number, lastChance: boolean): void;
   /**
    * Processors are about to lose what they have of some of these pages, on behalf of `owner`; `invalidated` with the same arguments
    * follows when it is done. Only for ranges that are watched.

@@ -77,6 +77,8 @@ export interface Task {
   readonly exclusive: boolean;
   /** Does not wait for the tasks before it: pages of another block wait for this one, on which those may depend. */
   readonly ahead: boolean;
+  /** The source forgets the content afterwards: what a clone cannot have now is lost (own). */
+  readonly lastChance: boolean;
   readonly request: number;
   /** What may be written has come; what may only be read is to follow. */
   written: boolean;
@@ -135,7 +137,7 @@ export interface Block {
   readonly inside: Mask;
   /** The content differs from what the provider, or zero, would give. */
   readonly dirty: Mask;
-  /** Nobody has the content any more: the only copy was on a device that died, or a clone's source could not be had when it was overwritten. */
+  /** Nobody has the content any more: the only copy was on a device that died, or a clone's source could not be had when its content was forgotten. */
   readonly lost: Mask;
   /** Why, where it was for another reason than a device's death; null: nowhere. */
   losses: Map<number, DenyReason> | null;
@@ -147,6 +149,11 @@ export interface Block {
   guarded: Mask;
   /** Those of them that are being copied for the clones. */
   saving: Mask;
+  /**
+   * Those of them that could just now not be copied, and why: processors that wait to write them are refused, and the clones ask again
+   * when they need them. Forgotten when the block has served everybody; null: none.
+   */
+  unsaved: Map<number, DenyReason> | null;
   /** Pinned in host memory: they stay there until the program lets go of them. */
   pinned: Mask;
   /** Emptied: where no node holds the page it is zero, whatever the range's provider would say. */
@@ -243,6 +250,7 @@ function emptyBlock(index: number, range: Range, inside: Mask): Block {
     unwritable: NO_PAGES,
     guarded: NO_PAGES,
     saving: NO_PAGES,
+    unsaved: null,
     pinned: NO_PAGES,
     blank: createMask(),
     cleaning: NO_PAGES,

@@ -34,7 +34,7 @@ export interface Notices {
   ): void;
   requestDone(request: number, pages: number, failure: DenyReason | null): void;
   drained(processor: ProcessorId): void;
-  save(page: number, count: number): void;
+  save(page: number, count: number, lastChance: boolean): void;
   invalidate(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void;
   invalidated(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void;
 }
@@ -124,8 +124,8 @@ export class Router implements Commands {
     this.notices.drained(processor);
   }
 
-  save(page: number, count: number): void {
-    this.notices.save(page, count);
+  save(page: number, count: number, lastChance: boolean): void {
+    this.notices.save(page, count, lastChance);
   }
 
   invalidate(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void {

@@ -296,6 +296,27 @@ export const mutants: readonly Mutant[] = [
     why: 'A write that fails takes pages from clones for good that could be had again.',
   },
   {
+    name: 'lose a page of a clone that its source still has',
+    file: 'src/core/tasks.js',
+    find: '!lastChance || size(mask) > 1',
+    replace: 'size(mask) > 1',
+    why: 'A device that dies before it writes, or want of memory, takes pages from clones for good.',
+  },
+  {
+    name: 'keep from clones what their source is protected against',
+    file: 'src/core/tasks.js',
+    find: 'return ahead ? null : protection(block, mask, access);',
+    replace: 'return protection(block, mask, access);',
+    why: 'A clone cannot be read any more when its source is protected against all access.',
+  },
+  {
+    name: 'advise on a part of a block',
+    file: 'src/core/advice.js',
+    find: 'Math.ceil(end / PAGES_PER_BLOCK) * PAGES_PER_BLOCK',
+    replace: 'end',
+    why: 'An array that has grown within a block follows advice for a part of it, and keeps that of a device that has gone.',
+  },
+  {
     name: 'take what stands in for a page away with the memory of the page',
     file: 'src/core/state.js',
     find: 'const kept = ~going[word] | (covered?.[word] ?? 0);',

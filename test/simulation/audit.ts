@@ -24,6 +24,20 @@ export class Audit {
 
   constructor(private readonly world: World) {}
 
+  /** Each block has the advice that its range knows of it, which is for the whole block: also where the range may grow. */
+  advice(): void {
+    for (const { index, range, advice, gone } of this.world.manager.state.va.blocks.values()) {
+      if (gone) continue;
+      const begin = index * PAGES_PER_BLOCK - range.first;
+      range.advice.each(begin, begin + PAGES_PER_BLOCK, (from, to, said) => {
+        const [there, known] = [advice, said].map((each) => JSON.stringify(each));
+        if (there === known) return;
+        const what = `${known} for pages ${from} to ${to} of its range`;
+        throw new Error(`block ${index} has the advice ${there}, and there is ${what}`);
+      });
+    }
+  }
+
   /** Budgets, page tables against the core's masks, and that nobody may write what another one may use. */
   drivers(): void {
     const { devices, manager } = this.world;
@@ -101,8 +115,7 @@ export class Audit {
           const page = at * 32 + 31 - Math.clz32(fresh & -fresh);
           fresh &= fresh - 1;
           world.everLost.add(page);
-          const source = world.sourceOf(page);
-          if (!world.mayBeLost.has(page) && !world.gaveUp && !(source !== -1 && this.isLost(source)))
+          if (!world.mayBeLost.has(page) && !world.gaveUp && this.lostOrigin(world.sourceOf(page)) === -1)
             throw new Error(`page ${page} is reported lost, but there was another copy`);
         }
       }
@@ -141,13 +154,20 @@ export class Audit {
     for (const { range, source } of world.memories) {
       if (source === null) continue;
       for (let page = range.first; page < range.first + range.pages; page++) {
-        let at = page;
-        while (at !== -1 && !this.isLost(at) && this.isNowhere(at))
-          at = pages.isInherited(at) ? world.sourceOf(at) : -1;
-        if (at === -1 || !this.isLost(at) || pages.lossOf(page) !== null) continue;
-        throw new Error(`page ${page} of a clone comes from page ${at}, which is lost, and is not reported so`);
+        const origin = this.lostOrigin(page);
+        if (origin === -1 || pages.lossOf(page) !== null) continue;
+        throw new Error(`page ${page} of a clone comes from page ${origin}, which is lost, and is not reported so`);
       }
     }
+  }
+
+  /** The lost page that this one would come from, over pages that no node holds, or is itself; -1: none. */
+  private lostOrigin(page: number): number {
+    const { manager } = this.world;
+    let at = page;
+    while (at !== -1 && !this.isLost(at))
+      at = this.isNowhere(at) && manager.pages.isInherited(at) ? this.world.sourceOf(at) : -1;
+    return at;
   }
 
   private isNowhere(page: number): boolean {

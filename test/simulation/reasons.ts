@@ -53,14 +53,14 @@ export class Reasons {
       throw new Error(`a device must end because page ${page} is denied with ${reason}`);
   }
 
-  /** A clone loses what cannot be had only when its source is overwritten without a look at it. */
+  /** A clone loses what cannot be had only when its source is overwritten without a look at it: never for a write, nor for a protection. */
   ofLoss(reason: DenyReason, page: number): void {
     const { world } = this;
     this.weather(reason, `page ${page}`, undefined);
-    if (!this.sources.isRefusal(reason) || world.drops > 0) return;
-    if (!this.sources.hasSaid(reason, page)) throw new Error(`page ${page} is lost with ${reason}, which nobody said`);
-    for (const at of world.lineage(page))
-      if (at !== page && world.fuzzy[at] + world.freed[at] + world.changing[at] > 0) return;
+    if (world.drops > 0) return;
+    if (this.sources.isRefusal(reason) && !this.sources.hasSaid(reason, page))
+      throw new Error(`page ${page} is lost with ${reason}, which nobody said`);
+    for (const at of world.lineage(page)) if (at !== page && world.fuzzy[at] + world.freed[at] > 0) return;
     throw new Error(`page ${page} of a clone is lost though nobody overwrites what it comes from`);
   }
 

@@ -228,9 +228,9 @@ export class World implements Surroundings {
           this.deny(processor, page, write, reason, stranded),
         requestDone: (request, pages, failure) => this.requestDone(request, pages, failure),
         drained: (processor) => this.drained(processor),
-        save: (page, count) => {
-          this.trace(() => `  save ${page}+${count}`);
-          this.clones.save(page, count);
+        save: (page, count, lastChance) => {
+          this.trace(() => `  save ${page}+${count}${lastChance ? ', the last chance' : ''}`);
+          this.clones.save(page, count, lastChance);
         },
         invalidate: (page, count, reason) => {
           this.trace(() => `  invalidate ${page}+${count}: ${reason}`);
@@ -473,6 +473,7 @@ export class World implements Surroundings {
     if (this.step % 16 === 0) {
       this.audit.contents();
       this.audit.inheritedLosses();
+      this.audit.advice();
     }
     if (this.drainedAny && this.leaving.size === 0) this.mayBeLost.clear();
     this.drainedAny = false;
@@ -876,7 +877,7 @@ export class World implements Surroundings {
     const { range } = this.random.pick(this.memories);
     const { random } = this;
     const first = PAGES_PER_BLOCK * random.below(Math.ceil(range.pages / PAGES_PER_BLOCK));
-    const end = Math.max(first + 1, Math.min(range.reserved, first + PAGES_PER_BLOCK * random.between(1, 3)));
+    const end = Math.max(first + 1, Math.min(range.pages, first + PAGES_PER_BLOCK * random.between(1, 3)));
     const change = this.perils
       ? { accessedBy: this.living() }
       : random.pick<Partial<Advice>>([

@@ -145,6 +145,24 @@ test('what a clone could not be given before its source was overwritten says why
     await unchanged(space, arrays, 'ACCESS_REFUSED');
   }));
 
+test('a clone of what is protected against all access, and was refused meanwhile, asks for it again', async () => {
+  await using space = await openSpace({ checkInvariants: true });
+  const refuses = new Int32Array(new SharedArrayBuffer(4));
+  const text = `export default ({ refuse, values, data }) => { values.fill(1); if (data[0] === 1) refuse('not today'); }`;
+  const module = `data:text/javascript,${encodeURIComponent(text)}`;
+  const x = await space.providedArray(Uint32Array, LENGTH, { module, name: 'x', writable: true, data: refuses });
+  x.data.fill(2, 0, READABLE);
+  const c = await x.clone({ name: 'c' });
+  refuses[0] = 1;
+  await x.protect('none');
+  await failsWith('ACCESS_REFUSED', () => c.pin());
+  assert.ok(c.residency().runs.every(({ state }) => state !== 'lost'));
+  refuses[0] = 0;
+  await c.pin({ begin: 0, end: LENGTH });
+  sameData(c.data, (at) => (at < READABLE ? 2 : 1));
+  await failsWith('ACCESS_DENIED', () => x.pin());
+});
+
 test('two devices that want pages of one block that are refused are both told', async () => {
   const device = { kind: 'process', memory: '16MiB' } as const;
   await using space = await openSpace({ devices: [device, device], checkInvariants: true });

@@ -1,7 +1,7 @@
 /**
  * Copy-on-write clones. A clone is a range whose provider is another range: a page of it that nobody has touched is filled from its
  * source. A page of the source that a processor wants to write is first given to every clone that does not have it yet; the core
- * asks for that (`save`) and lets the writer go on when it is told (`saved`). A page that the source has from elsewhere itself, and that
+ * asks for that (`save`) and lets the writer go on when it is told (`saved`), or refuses it where a clone could not be given the page. A page that the source has from elsewhere itself, and that
  * nobody has written, is not copied: the clone has it from there as well from then on.
  */
 import { statusOf } from '../../core/absence.js';
@@ -14,6 +14,16 @@ interface Clone {
   readonly range: Range;
   /** Whether the program was told that it lost pages. */
   told: boolean;
+}
+
+/** Pages of a source that are being given to its clones. */
+interface Save {
+  readonly first: number;
+  readonly count: number;
+  /** Their content is to be forgotten. */
+  readonly lastChance: boolean;
+  /** Pages that some clone could not be given, and still has from the source. */
+  readonly failures: Map<number, DenyReason>;
 }
 
 /** What carries the bytes: the manager's view of host memory. */
@@ -34,7 +44,7 @@ export class Clones {
     private readonly completed: (token: number, status: Status) => void,
     /** Runs something when the current event has been handled: from within a command the core cannot be called. */
     private readonly later: (action: () => void) => void,
-    /** A page of a clone is lost, since it could not be copied before its source was written; whether it is the clone's first. */
+    /** A page of a clone is lost, since it could not be copied before its source forgot it; whether it is the clone's first. */
     private readonly onLoss: (page: number, reason: DenyReason, first: boolean) => void,
   ) {}
 
@@ -79,9 +89,9 @@ export class Clones {
     return Status.Pending;
   }
 
-  /** Gives the content of pages of a source to all clones that need it. */
-  save(page: number, count: number): void {
-    this.later(() => this.saveNow(page, count));
+  /** Gives the content of pages of a source to all clones that need it. With `lastChance` a clone loses what it cannot have. */
+  save(page: number, count: number, lastChance: boolean): void {
+    this.later(() => this.saveNow({ first: page, count, lastChance, failures: new Map() }));
   }
 
   /** Fills one run after the other that come from one source each. */
@@ -109,28 +119,36 @@ export class Clones {
     );
   }
 
-  private saveNow(first: number, count: number): void {
+  private saveNow(save: Save): void {
+    const { first, count, failures } = save;
     const manager = this.manager();
     const source = manager.state.va.rangeOfPage(first);
     if (source !== undefined) {
       for (const { range } of this.clones.values()) {
         for (let page = first; page < first + count; page++) {
           const at = page - source.first;
-          if (!this.inherits(range, at, source)) continue;
+          if (failures.has(page) || !this.inherits(range, at, source)) continue;
           const own = range.first + at;
           // A page of zeros needs no copy: the clone only has to know. Nor does one that the source has from elsewhere itself.
           if (this.isQuietZero(own, page)) manager.blank(own, 1);
           else if (!this.passOn(source, range, at)) {
             let run = 1;
-            while (page + run < first + count && this.mustCopy(source, range, at + run)) run++;
-            this.saveRun(own, run, () => this.saveNow(first, count));
+            while (page + run < first + count && !failures.has(page + run) && this.mustCopy(source, range, at + run))
+              run++;
+            this.saveRun(save, range, own, run, () => this.saveNow(save));
             return;
           }
         }
       }
     }
     // Looked at from the beginning after each copy: another clone may have been made meanwhile.
-    manager.saved(first, count);
+    for (let page = first; page < first + count; ) {
+      const failure = failures.get(page) ?? null;
+      let end = page + 1;
+      while (end < first + count && (failures.get(end) ?? null) === failure) end++;
+      manager.saved(page, end - page, failure);
+      page = end;
+    }
   }
 
   /** Whether the clone still has its page at this place from the source. */
@@ -163,20 +181,27 @@ export class Clones {
   }
 
   /** Where one of several pages cannot be had nobody knows which: they are tried by halves. */
-  private saveRun(first: number, count: number, done: () => void): void {
+  private saveRun(save: Save, range: Range, first: number, count: number, done: () => void): void {
     const manager = this.manager();
     const half = Math.ceil(count / 2);
     this.requests.start(
-      (request) => manager.own(request, first, count),
+      (request) => manager.own(request, first, count, save.lastChance),
       (_pages, failure) => {
         if (failure !== null && count > 1) {
-          this.later(() => this.saveRun(first, half, () => this.saveRun(first + half, count - half, done)));
+          const rest = (): void => this.saveRun(save, range, first + half, count - half, done);
+          this.later(() => this.saveRun(save, range, first, half, rest));
           return;
         }
         const end = first + count;
         const { pages } = manager;
-        for (let lost = pages.firstLost(first, end); lost !== -1; lost = pages.firstLost(lost + 1, end))
-          this.tellLoss(lost, pages.lossOf(lost) ?? 'LOST');
+        if (save.lastChance) {
+          for (let lost = pages.firstLost(first, end); lost !== -1; lost = pages.firstLost(lost + 1, end))
+            this.tellLoss(lost, pages.lossOf(lost) ?? 'LOST');
+        } else if (failure !== null) {
+          const source = range.sources.at(first - range.first);
+          if (source !== null && pages.isInherited(first))
+            save.failures.set(source.first + first - range.first, failure);
+        }
         this.later(done);
       },
     );

@@ -133,7 +133,7 @@ export class Pager {
         deny: (...denied) => this.notices.push(() => this.denied(...denied)),
         requestDone: (...done) => this.notices.push(() => this.requests.finished(...done)),
         drained: (processor) => this.notices.push(() => this.drained(processor)),
-        save: (page, count) => this.clones.save(page, count),
+        save: (page, count, lastChance) => this.clones.save(page, count, lastChance),
         invalidate: (...change) => this.notifiers.begin(...change),
         invalidated: (...change) => this.notifiers.through(...change),
       },
