@@ -1,9 +1,10 @@
-/** A command that is stopped and goes on, by a signal or by Ctrl-Z in a terminal, has lost nothing, and its sentinel ends nothing. */
+/** A command or program that is stopped and goes on, by a signal or by Ctrl-Z in a terminal, has lost nothing, and nothing was too slow. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Folder, ramp, SLOW_SAXPY, saxpy } from '../cli/command.js';
+import { Program } from '../harness/processes.js';
 import { note, runTests, sleep, test } from '../harness/suite.js';
 
 const LENGTH = 2 ** 21;
@@ -71,5 +72,16 @@ test('Ctrl-Z in a terminal, then fg', async () => {
   assert.doesNotMatch(output, /manager/);
   assert.ok(folder.read('y.npy').equals(after), 'y.npy is wrong');
 }, 60);
+
+test('a provider whose process is stopped in the middle of a call is not taken for too slow', async () => {
+  const program = new Program('slow-provider', []);
+  await program.line('asked');
+  program.signal('SIGSTOP');
+  await sleep(5000);
+  program.signal('SIGCONT');
+  const { code, stdout, stderr } = await program.outcome;
+  assert.equal(code, 0, stderr);
+  assert.equal(stdout, 'asked\ngiven 7\n');
+});
 
 await runTests();

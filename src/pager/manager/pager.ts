@@ -55,6 +55,7 @@ import { type Answer, Clients } from './clients.js';
 import { crash } from './crash.js';
 import type { ClosedSpace } from './late-uses.js';
 import { awaitMessages } from './messages.js';
+import { RunningClock } from './running-clock.js';
 import { Share } from './share.js';
 import { Spin } from './spin.js';
 
@@ -109,6 +110,8 @@ export class Pager {
   /** Turns of the event loop that are needed, to see processes end. */
   private loopTurns = 0;
   private readonly spin = new Spin();
+  /** For all limits of time. */
+  private readonly clock = new RunningClock(() => performance.now());
   /** What a round does of requests, and of operations of streams. */
   private readonly requestShare = new Share(() => performance.now());
   private readonly streamShare = new Share(() => performance.now());
@@ -160,8 +163,8 @@ export class Pager {
       if (this.reports.isAllowed(page, write)) this.hostDriver.wake(page, 1);
       else this.poison(page, inCall);
     });
-    this.engine = new IoEngine(options.wakeFd, options.control, () => performance.now());
-    this.pipes = new IoEngine(options.wakeFd, options.control, () => performance.now());
+    this.engine = new IoEngine(options.wakeFd, options.control, () => this.clock.now());
+    this.pipes = new IoEngine(options.wakeFd, options.control, () => this.clock.now());
     this.files = new FileProvider(this.engine, (token, status) => this.router.completed(token, status));
     this.providers = new Providers(
       options.wakeFd,
@@ -169,7 +172,7 @@ export class Pager {
       (token, status) => this.router.completed(token, status),
       (page) => this.reports.isAbsent(page),
       (page) => this.reports.isAwaited(page),
-      () => performance.now(),
+      () => this.clock.now(),
     );
     this.hostDriver = this.openHost();
     if (this.manager.addProcessor(this.hostDriver.description) !== HOST) throw new Error('the host must come first');
@@ -187,7 +190,7 @@ export class Pager {
       later,
       restore,
       (device, why) => this.devices.kill(device.info.id, why),
-      () => performance.now(),
+      () => this.clock.now(),
     );
     this.arrays = new Arrays(
       this.manager,
@@ -378,7 +381,7 @@ export class Pager {
     this.requestShare.renew();
     this.streamShare.renew();
     if (Atomics.load(this.control, Control.Stop) === 1) this.stop();
-    const now = performance.now();
+    const now = this.clock.now();
     this.engine.poll();
     this.pipes.poll();
     this.settle();
@@ -403,7 +406,7 @@ export class Pager {
     const sleep = this.engine.sleepMs(this.pipes.sleepMs(this.devices.sleepMs(this.lastWords.sleepMs(longest))));
     if (!working) this.recording?.flush();
     if (this.poller.wait(working ? 0 : sleep) === 0 && !this.clients.more && !this.streams.more) return false;
-    if (!working && this.poller.readyAt(WAKE_SLOT) === 0) this.spin.slept(performance.now() - now);
+    if (!working && this.poller.readyAt(WAKE_SLOT) === 0) this.spin.slept(this.clock.now() - now);
     if (this.devices.poll()) this.loopTurns = REAPING_TURNS;
     if (this.poller.readyAt(WAKE_SLOT) !== 0) {
       drainEventfd(this.options.wakeFd);
@@ -816,7 +819,7 @@ export class Pager {
     const { text } = this.arrays.placeOf(page);
     const end = inCall ? 'The system call fails with EFAULT' : 'The process ends';
     const ticket = this.say(`onemem: denied access: thread ${thread} ${what} ${text}, ${why}. ${end}.\n`);
-    this.lastWords.add(page, write, inCall, ticket, performance.now());
+    this.lastWords.add(page, write, inCall, ticket, this.clock.now());
   }
 
   private poison(page: number, inCall: boolean): void {

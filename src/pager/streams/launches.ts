@@ -43,8 +43,6 @@ interface Ending {
 
 /** How long a device may take to end a launch: a unit that computes or faults ends in milliseconds, one in a blocking system call does not. */
 const ENDING_LIMIT_MS = 5000;
-/** The manager goes round several times a second. If it did not, its process stood still, and with it, perhaps, its devices. */
-const STANDSTILL_MS = 1000;
 
 /** One launch of a device at a time, in the order in which they came. */
 interface Queue {
@@ -61,7 +59,6 @@ export class Launches {
   loading = 0;
   /** When the next launch has run for too long, or has taken too long to end. */
   private nextLimit = Number.POSITIVE_INFINITY;
-  private lastLook: number;
   /** What is to be done once with whatever runs then. */
   private stopping: { readonly at: number; readonly stop: () => void } | null = null;
 
@@ -76,10 +73,9 @@ export class Launches {
     private readonly restore: (firstPage: number, count: number) => void,
     /** Ends a device that does not end its launch. */
     private readonly endDevice: (device: Device, why: string) => void,
+    /** Time in which the manager, and with it its devices, could run. */
     private readonly now: () => number,
-  ) {
-    this.lastLook = now();
-  }
+  ) {}
 
   /** @param gone why the device is not there, if it is not */
   add(device: Device | undefined, operation: LaunchOperation, gone: string, done: OperationDone): void {
@@ -143,8 +139,6 @@ export class Launches {
 
   /** Ends launches that have run for too long, and devices that do not end theirs. To be called often. */
   look(now: number): void {
-    const stood = now - this.lastLook;
-    this.lastLook = now;
     if (now < this.nextLimit) return;
     this.nextLimit = Number.POSITIVE_INFINITY;
     if (this.stopping !== null && now >= this.stopping.at) {
@@ -159,7 +153,6 @@ export class Launches {
         const reason = `it ran for more than ${record.operation.timeoutMs} ms`;
         this.stop(device, record, { code: 'TIMEOUT', reason });
       }
-      if (stood > STANDSTILL_MS) record.endBy += stood;
       if (now >= record.endBy) {
         record.endBy = now + ENDING_LIMIT_MS;
         // What has not begun on the device waits for something else.

@@ -1,0 +1,24 @@
+/**
+ * Time that passes while the manager goes round its loop. What its process was stopped for, or kept from the processor, is left out, so that
+ * nobody is taken for too slow who had no time either.
+ */
+
+/** The manager looks at its clock several times a second. If it did not, its process stood still, and with it, perhaps, whoever it waits for. */
+const STANDSTILL_MS = 1000;
+
+export class RunningClock {
+  private last: number;
+  private stood = 0;
+
+  constructor(private readonly wall: () => number) {
+    this.last = wall();
+  }
+
+  /** Milliseconds. To be called in each round. */
+  now(): number {
+    const wall = this.wall();
+    if (wall - this.last > STANDSTILL_MS) this.stood += wall - this.last;
+    this.last = wall;
+    return wall - this.stood;
+  }
+}
