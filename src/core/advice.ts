@@ -27,7 +27,8 @@ export function changeAdvice(
     if (advice.accessedBy !== 0) state.inPlace = true;
     for (let page = from; page < to; page += PAGES_PER_BLOCK) {
       const block = state.va.blocks.get(Math.floor((range.first + page) / PAGES_PER_BLOCK));
-      if (block !== undefined) block.advice = advice;
+      // Of a range that has gone another one may have some of the addresses by now.
+      if (block?.range === range) block.advice = advice;
     }
   }
 }

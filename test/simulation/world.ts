@@ -1467,7 +1467,8 @@ export class World implements Surroundings {
     const { device, page, write } = thread;
     // A denial may have been overtaken by new rights before anything could stand in for the page: then this is the page itself.
     const right = device.access(page);
-    const isPage = right !== Access.None && device.scratch.has(page) && !this.audit.isScratch(device.node, page);
+    const standsIn = this.audit.isScratch(device.node, page) || device.covers.some((cover) => cover.page === page);
+    const isPage = right !== Access.None && device.scratch.has(page) && !standsIn;
     if (isPage) {
       device.scratch.delete(page);
       device.hidden.delete(page);
