@@ -19,6 +19,7 @@ const threads = [
   'pager/manager/sentinel',
   'pager/manager/manager',
   'pager/manager/messages-thread',
+  'pager/manager/witness',
   'pager/sources/io-engine',
   'pager/sources/provider-thread',
   'drivers/process/child',

@@ -8,7 +8,7 @@ import { isMainThread, Worker } from 'node:worker_threads';
 import { bytesOf, type ElementType, isElementType, type NumericArray, type ReadonlyView } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import { BLOCK_BYTES, PAGE_BYTES } from '../core/types.js';
-import { bundledMessage, sentinelFile } from '../linux/bundle.js';
+import { bundledMessage, sentinelFile, witnessFile } from '../linux/bundle.js';
 import { closeEventfd, createEventfd } from '../linux/eventfd.js';
 import { explainMissing, probeFeatures } from '../linux/features.js';
 import { PAGE_SIZE } from '../linux/memory.js';
@@ -819,6 +819,7 @@ async function open(options: SpaceOptions): Promise<AddressSpace> {
     throw openingError(ready instanceof Error ? ready : fromWire(ready.error));
   }
   const words = new Int32Array(control);
+  if (!isMainThread) Atomics.store(words, Control.OpenedByWorker, 1);
   const forget = watchExit({ control: words, wakeFd });
   sentinel.unref();
   const handle: SpaceHandle = Object.freeze({
@@ -912,10 +913,12 @@ export function attachSpace(handle: SpaceHandle): AddressSpace {
   // Counted before the look at the state, so that an owner who closes the space meanwhile sees one of the two.
   Atomics.add(control, Control.AttachedThreads, 1);
   listThread(control);
+  const witness = Atomics.load(control, Control.OpenedByWorker) === 1 ? startWitness(handle) : null;
   let counted = true;
   const leave = (): void => {
     if (counted) Atomics.sub(control, Control.AttachedThreads, 1);
     counted = false;
+    void witness?.terminate();
     attached.delete(handle.name);
   };
   let space: AddressSpace;
@@ -935,6 +938,12 @@ export function attachSpace(handle: SpaceHandle): AddressSpace {
     });
   }
   return space;
+}
+
+function startWitness({ control }: SpaceHandle): Worker {
+  const witness = new Worker(witnessFile(), { execArgv: [], workerData: control, name: 'onemem witness' });
+  witness.unref();
+  return witness;
 }
 
 /** Sees an array that another thread of this process made, from its handle. */

@@ -14,6 +14,11 @@ export function sentinelFile(): URL | null {
   return existsSync(file) ? file : null;
 }
 
+/** The module of a thread that watches the manager for another thread than the one that opened the space. */
+export function witnessFile(): URL {
+  return new URL('../pager/manager/witness.js', import.meta.url);
+}
+
 /** What the author of a bundle can do about it. */
 export function bundledMessage(): string {
   const here = import.meta.url as string | undefined;

@@ -45,6 +45,8 @@ export const Control = {
   /** Messages for standard error, and of these the ones that have been written or dropped. */
   MessagesSaid: 17,
   MessagesWritten: 18,
+  /** Set where a worker thread opened the space, whose end takes the manager along. */
+  OpenedByWorker: 19,
   /** From here on, the kernel's ids of threads that attached; an id may be of a thread that has ended. */
   Threads: 24,
 } as const;
