@@ -49,6 +49,17 @@ export function note(text: string): void {
   tell({ kind: 'note', text });
 }
 
+const afterwards: (() => Promise<void>)[] = [];
+
+/** Has something done after a test that failed, and after the last one. */
+export function whenFailedOrDone(action: () => Promise<void>): void {
+  afterwards.push(action);
+}
+
+async function runAfterwards(): Promise<void> {
+  for (const action of afterwards) await action();
+}
+
 export async function runTests(): Promise<void> {
   const only = process.argv.indexOf('--only');
   for (const [index, { name, seconds, run }] of tests.entries()) {
@@ -62,9 +73,13 @@ export async function runTests(): Promise<void> {
     } catch (error) {
       failure = error instanceof Error ? (error.stack ?? error.message) : String(error);
     }
-    if (failure !== null) process.exitCode = 1;
+    if (failure !== null) {
+      process.exitCode = 1;
+      await runAfterwards().catch(() => undefined);
+    }
     tell({ kind: 'end', index, ms: performance.now() - started, failure });
   }
+  await runAfterwards();
   tell({ kind: 'all', count: tests.length });
 }
 

@@ -1,6 +1,7 @@
 /** What a program can ask: what an address is, what devices can do, and how much memory they have left. */
 import assert from 'node:assert/strict';
 import { i32, kernel, openSpace } from '../../src/index.js';
+import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
@@ -78,7 +79,7 @@ test('what an address is, wherever its page is', async () => {
 });
 
 test('what devices can do', async () => {
-  await using space = await openSpace({
+  await using space = await sharedSpace({
     devices: [
       { kind: 'process', memory: '8MiB', units: 3 },
       { kind: 'process', memory: '8MiB', lossy: true },
@@ -106,7 +107,7 @@ test('what devices can do', async () => {
 });
 
 test('how much memory devices have left', async () => {
-  await using space = await openSpace({
+  await using space = await sharedSpace({
     devices: [
       { kind: 'process', memory: '8MiB' },
       { kind: 'simulated', memory: '8MiB' },

@@ -14,6 +14,7 @@ import {
   type Stream,
   u8,
 } from '../../src/index.js';
+import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
@@ -25,7 +26,7 @@ async function withSpace(
   devices: readonly DeviceSpecification[],
   action: (space: AddressSpace) => Promise<void>,
 ): Promise<void> {
-  await using space = await openSpace({ devices });
+  await using space = await sharedSpace({ devices });
   await action(space);
   space.checkInvariants();
 }

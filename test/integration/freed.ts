@@ -1,7 +1,8 @@
 /** Arrays that are freed, wholly or in part, and programs that use them all the same. */
 import assert from 'node:assert/strict';
-import { type AddressSpace, i32, kernel, openSpace } from '../../src/index.js';
+import { type AddressSpace, i32, kernel } from '../../src/index.js';
 import { runProgram } from '../harness/processes.js';
+import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, sameData, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
@@ -12,7 +13,7 @@ const add = kernel({ x: i32.inout, by: i32 }, ({ x, by }, { begin, end }) => {
 });
 
 async function withSpace(action: (space: AddressSpace) => Promise<void>): Promise<void> {
-  await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
+  await using space = await sharedSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
   await action(space);
   space.checkInvariants();
 }
@@ -130,7 +131,7 @@ test('freeing an array while a launch uses it', () =>
 
 test('the addresses of a freed array stay free while an operation that was given it waits for its turn', async () => {
   const bytes = 8 * MIB;
-  await using space = await openSpace({
+  await using space = await sharedSpace({
     devices: [{ kind: 'process', memory: '12MiB' }],
     addressSpace: 3 * bytes,
     checkInvariants: true,

@@ -16,6 +16,7 @@ import {
   openSpace,
 } from '../../src/index.js';
 import { goneWithin, Program, runProgram, type Traces } from '../harness/processes.js';
+import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 import { LOG_WORDS, REASONS } from './programs/notifier-modules.js';
 
@@ -44,7 +45,7 @@ async function withSpace(
   kind: (typeof KINDS)[number],
   action: (space: AddressSpace, device: Device) => Promise<void>,
 ): Promise<void> {
-  await using space = await openSpace({
+  await using space = await sharedSpace({
     devices: [{ kind, memory: '8MiB', name: 'gpu' }],
     checkInvariants: true,
   });

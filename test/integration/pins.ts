@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
-import { type AddressSpace, i32, kernel, type ManagedArray, openSpace } from '../../src/index.js';
+import { type AddressSpace, i32, kernel, type ManagedArray } from '../../src/index.js';
+import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
@@ -20,7 +21,7 @@ const fill = kernel({ x: i32.out, value: i32 }, ({ x, value }, { begin, end }) =
 });
 
 async function withSpace(kind: 'process' | 'simulated', action: (space: AddressSpace) => Promise<void>): Promise<void> {
-  await using space = await openSpace({
+  await using space = await sharedSpace({
     devices: [{ kind, memory: '8MiB' }],
     hostMemory: '160MiB',
     checkInvariants: true,

@@ -9,9 +9,9 @@ import {
   kernel,
   type ManagedArray,
   OnememError,
-  openSpace,
   u64,
 } from '../../src/index.js';
+import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, note, runTests, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
@@ -42,7 +42,7 @@ function randomNumbers(seed: number): () => number {
 }
 
 async function withSpace(device: DeviceSpecification, action: (space: AddressSpace) => Promise<void>): Promise<void> {
-  await using space = await openSpace({ devices: [device] });
+  await using space = await sharedSpace({ devices: [device] });
   await action(space);
   space.checkInvariants();
 }

@@ -14,6 +14,7 @@ import {
   type SpaceOptions,
 } from '../../src/index.js';
 import { runProgram } from '../harness/processes.js';
+import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 import { elementAt, Word } from './programs/provider-functions.js';
 
@@ -44,8 +45,12 @@ async function provided(
   return { array, words };
 }
 
-async function withSpace(action: (space: AddressSpace) => Promise<void>, options: SpaceOptions = {}): Promise<void> {
-  await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }], ...options });
+async function withSpace(
+  action: (space: AddressSpace) => Promise<void>,
+  options: SpaceOptions = {},
+  open = sharedSpace,
+): Promise<void> {
+  await using space = await open({ devices: [{ kind: 'process', memory: '8MiB' }], ...options });
   await action(space);
   space.checkInvariants();
 }
@@ -72,10 +77,11 @@ for (const name of ['default', 'fillLater', 'giveBack', 'giveBuffer']) {
         array.residency().runs.map(({ state }) => state),
         ['provider'],
       );
+      const before = space.stats().processors[0].bytesFromFiles;
       const { data } = array;
       assert.equal(data[n - 1], elementAt(n - 1));
       sameData(data, elementAt);
-      const filled = space.stats().processors[0].bytesFromFiles;
+      const filled = space.stats().processors[0].bytesFromFiles - before;
       assert.ok(filled >= 4 * n && filled < 4 * n + 4096, `${filled} bytes were filled`);
       if (name === 'default') {
         // Every element once, in runs of up to 64 pages, and not in this thread.
@@ -331,31 +337,35 @@ test('pages that were there before the provider broke stay', () =>
   }));
 
 test('modules that cannot be loaded, and wrong arguments', () =>
-  withSpace(async (space) => {
-    const one = (options: Record<string, unknown>) =>
-      space.providedArray(Int32Array, 10, { module, name: 'unlucky', ...options } as never);
-    const broken = await failsWith('PROVIDER_FAILED', () =>
-      one({ module: new URL('./programs/provider-broken.js', import.meta.url) }),
-    );
-    assert.match(
-      broken.message,
-      /^cannot make array unlucky: .*provider-broken\.js threw Error: this module never loads/,
-    );
-    const missing = await failsWith('PROVIDER_FAILED', () => one({ module: new URL('./none.js', import.meta.url) }));
-    assert.match(missing.message, /Cannot find module/);
-    const other = await failsWith('PROVIDER_FAILED', () => one({ export: 'notAFunction' }));
-    assert.match(other.message, /has no function as export 'notAFunction'; it exports .*giveAway/);
-    await failsWith('PROVIDER_MODULE', () => one({ module: './here.js' }));
-    await failsWith('PROVIDER_DATA', () => one({ data: { method: () => 1 } }));
-    for (const timeoutMs of [0, -1, Number.NaN, Number.POSITIVE_INFINITY])
-      await failsWith('TIMEOUT', () => one({ timeoutMs }));
-    await failsWith('ARRAY_LENGTH', () => space.providedArray(Int32Array, 0, { module }));
-    await failsWith('ARRAY_TYPE', () => space.providedArray(String as never, 1, { module }));
-    // Nothing is left of them.
-    assert.equal(space.stats().ranges, 0);
-    const { array } = await provided(space, 'fill', { length: 10 });
-    await failsWith('ACCESS_DENIED', () => space.devices[0].run(add, { x: array, by: 1 }, { size: 10 }));
-  }));
+  withSpace(
+    async (space) => {
+      const one = (options: Record<string, unknown>) =>
+        space.providedArray(Int32Array, 10, { module, name: 'unlucky', ...options } as never);
+      const broken = await failsWith('PROVIDER_FAILED', () =>
+        one({ module: new URL('./programs/provider-broken.js', import.meta.url) }),
+      );
+      assert.match(
+        broken.message,
+        /^cannot make array unlucky: .*provider-broken\.js threw Error: this module never loads/,
+      );
+      const missing = await failsWith('PROVIDER_FAILED', () => one({ module: new URL('./none.js', import.meta.url) }));
+      assert.match(missing.message, /Cannot find module/);
+      const other = await failsWith('PROVIDER_FAILED', () => one({ export: 'notAFunction' }));
+      assert.match(other.message, /has no function as export 'notAFunction'; it exports .*giveAway/);
+      await failsWith('PROVIDER_MODULE', () => one({ module: './here.js' }));
+      await failsWith('PROVIDER_DATA', () => one({ data: { method: () => 1 } }));
+      for (const timeoutMs of [0, -1, Number.NaN, Number.POSITIVE_INFINITY])
+        await failsWith('TIMEOUT', () => one({ timeoutMs }));
+      await failsWith('ARRAY_LENGTH', () => space.providedArray(Int32Array, 0, { module }));
+      await failsWith('ARRAY_TYPE', () => space.providedArray(String as never, 1, { module }));
+      // Nothing is left of them.
+      assert.equal(space.stats().ranges, 0);
+      const { array } = await provided(space, 'fill', { length: 10 });
+      await failsWith('ACCESS_DENIED', () => space.devices[0].run(add, { x: array, by: 1 }, { size: 10 }));
+    },
+    {},
+    openSpace,
+  ));
 
 test('a provider may use other arrays, provided ones among them', () =>
   withSpace(async (space) => {
@@ -459,26 +469,30 @@ test('devices die, arrays are freed and functions fail while parts are being fil
   ));
 
 test('arrays that are freed take their threads along', () =>
-  withSpace(async (space) => {
-    const threads = () => Number(readFileSync('/proc/self/status', 'latin1').match(/^Threads:\s+(\d+)/m)?.[1]);
-    let before = 0;
-    for (let round = 0; round < 5; round++) {
-      const { array } = await provided(space, 'fillLater', { length: 5000 });
-      const sink = openSync('/dev/null', 'w');
-      assert.equal(await array.writeTo(sink), 20_000);
-      closeSync(sink);
-      if (round === 0) {
-        // The first transfer has started a thread of its own, which stays.
-        array.free();
-        await sleep(500);
-        before = threads();
-      } else array.free();
-    }
-    // Threads of the spaces before may have ended meanwhile, too.
-    for (let tries = 0; threads() > before && tries < 200; tries++) await sleep(10);
-    assert.ok(threads() <= before, `${threads()} threads, where there were ${before}`);
-    assert.equal(space.stats().ranges, 0);
-  }));
+  withSpace(
+    async (space) => {
+      const threads = () => Number(readFileSync('/proc/self/status', 'latin1').match(/^Threads:\s+(\d+)/m)?.[1]);
+      let before = 0;
+      for (let round = 0; round < 5; round++) {
+        const { array } = await provided(space, 'fillLater', { length: 5000 });
+        const sink = openSync('/dev/null', 'w');
+        assert.equal(await array.writeTo(sink), 20_000);
+        closeSync(sink);
+        if (round === 0) {
+          // The first transfer has started a thread of its own, which stays.
+          array.free();
+          await sleep(500);
+          before = threads();
+        } else array.free();
+      }
+      // Threads of the spaces before may have ended meanwhile, too.
+      for (let tries = 0; threads() > before && tries < 200; tries++) await sleep(10);
+      assert.ok(threads() <= before, `${threads()} threads, where there were ${before}`);
+      assert.equal(space.stats().ranges, 0);
+    },
+    {},
+    openSpace,
+  ));
 
 test('a space closes while its providers work, and hang', async () => {
   for (const name of ['fillLater', 'neverAnswer', 'spin']) {

@@ -4,8 +4,9 @@ import { once } from 'node:events';
 import { closeSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { type AddressSpace, i32, kernel, type ManagedArray, openSpace } from '../../src/index.js';
+import { type AddressSpace, i32, kernel, type ManagedArray } from '../../src/index.js';
 import { runProgram } from '../harness/processes.js';
+import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
@@ -27,7 +28,7 @@ const fill = kernel({ x: i32.out, value: i32 }, ({ x, value }, { begin, end }) =
 
 type Kind = 'process' | 'simulated';
 async function withSpace(kinds: readonly Kind[], action: (space: AddressSpace) => Promise<void>): Promise<void> {
-  await using space = await openSpace({
+  await using space = await sharedSpace({
     devices: kinds.map((kind) => ({ kind, memory: '8MiB' })),
     hostMemory: '160MiB',
     checkInvariants: true,

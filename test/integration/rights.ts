@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { type AddressSpace, i32, kernel, type ManagedArray, openSpace, type StreamEvent } from '../../src/index.js';
+import { type AddressSpace, i32, kernel, type ManagedArray, type StreamEvent } from '../../src/index.js';
 import { runProgram } from '../harness/processes.js';
+import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, sameData, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
@@ -25,7 +26,7 @@ async function withSpace(
   action: (space: AddressSpace) => Promise<void>,
   memory = '8MiB',
 ): Promise<void> {
-  await using space = await openSpace({ devices: [{ kind, memory }], checkInvariants: true });
+  await using space = await sharedSpace({ devices: [{ kind, memory }], checkInvariants: true });
   await action(space);
   space.checkInvariants();
 }

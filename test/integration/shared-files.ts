@@ -20,6 +20,7 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { type AddressSpace, f64, i32, kernel, type OnememError, openSpace } from '../../src/index.js';
 import { Program, runProgram } from '../harness/processes.js';
+import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
@@ -29,8 +30,9 @@ process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 async function withSpace(
   action: (space: AddressSpace) => Promise<void>,
   device: { readonly kind: 'process' | 'simulated'; readonly lossy?: boolean } = { kind: 'process' },
+  open = sharedSpace,
 ): Promise<void> {
-  await using space = await openSpace({ devices: [{ ...device, memory: '8MiB' }], checkInvariants: true });
+  await using space = await open({ devices: [{ ...device, memory: '8MiB' }], checkInvariants: true });
   await action(space);
 }
 
@@ -327,28 +329,32 @@ test('what is written while a flush goes on is kept, by threads and devices', ()
   }));
 
 test('a file that shrank is not made longer by a flush', () =>
-  withSpace(async (space) => {
-    const n = MIB;
-    const path = numbers('cut', n);
-    const x = share(space, path, n);
-    x.data[n - 1] = 3;
-    truncateSync(path, 1000);
-    const error = await failsWith('FILE_CHANGED', () => x.flush());
-    assert.match(
-      error.message,
-      /^cannot flush array ledger: .*cut has become shorter, 1000 bytes where the array ends at 4194316/,
-    );
-    await failsWith('FILE_CHANGED', () => x.reload({ discard: true }));
-    await failsWith('FILE_CHANGED', () => space.close());
-    assert.equal(statSync(path).size, 1000);
-    // The space is still there, and so is what was written.
-    assert.equal(x.data[n - 1], 3);
-    const fd = openSync(path, 'r+');
-    ftruncateSync(fd, BEFORE + 4 * n + AFTER);
-    closeSync(fd);
-    await x.flush();
-    assert.equal(new Int32Array(readFileSync(path).buffer.slice(BEFORE + 4 * n - 4, BEFORE + 4 * n))[0], 3);
-  }));
+  withSpace(
+    async (space) => {
+      const n = MIB;
+      const path = numbers('cut', n);
+      const x = share(space, path, n);
+      x.data[n - 1] = 3;
+      truncateSync(path, 1000);
+      const error = await failsWith('FILE_CHANGED', () => x.flush());
+      assert.match(
+        error.message,
+        /^cannot flush array ledger: .*cut has become shorter, 1000 bytes where the array ends at 4194316/,
+      );
+      await failsWith('FILE_CHANGED', () => x.reload({ discard: true }));
+      await failsWith('FILE_CHANGED', () => space.close());
+      assert.equal(statSync(path).size, 1000);
+      // The space is still there, and so is what was written.
+      assert.equal(x.data[n - 1], 3);
+      const fd = openSync(path, 'r+');
+      ftruncateSync(fd, BEFORE + 4 * n + AFTER);
+      closeSync(fd);
+      await x.flush();
+      assert.equal(new Int32Array(readFileSync(path).buffer.slice(BEFORE + 4 * n - 4, BEFORE + 4 * n))[0], 3);
+    },
+    undefined,
+    openSpace,
+  ));
 
 test('what was lost with a device is told, and the rest is written', () =>
   withSpace(

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { type AddressSpace, i32, kernel, type ManagedArray, openSpace, u32 } from '../../src/index.js';
+import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
@@ -48,7 +49,7 @@ class Team {
 }
 
 async function withSpace(memory: string, action: (space: AddressSpace) => Promise<void>): Promise<void> {
-  await using space = await openSpace({ devices: [{ kind: 'process', memory, units: 2 }] });
+  await using space = await sharedSpace({ devices: [{ kind: 'process', memory, units: 2 }] });
   await action(space);
   space.checkInvariants();
 }

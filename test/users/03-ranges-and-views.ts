@@ -1,6 +1,7 @@
 /** Parts of arrays as arguments, by range and by view: used where they are, and nothing beside them is ever changed. */
 import assert from 'node:assert/strict';
-import { type AddressSpace, f32, kernel, openSpace, u8 } from '../../src/index.js';
+import { type AddressSpace, f32, kernel, u8 } from '../../src/index.js';
+import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, sameData, test } from '../harness/suite.js';
 
 /** Elements of four bytes that a page holds. */
@@ -21,7 +22,7 @@ const length = kernel({ x: f32.in, y: f32.inout }, ({ x, y }) => {
 });
 
 async function withSpace(kind: 'process' | 'simulated', action: (space: AddressSpace) => Promise<void>): Promise<void> {
-  await using space = await openSpace({
+  await using space = await sharedSpace({
     devices: [{ kind, memory: '8MiB' }],
     hostMemory: '160MiB',
     checkInvariants: true,

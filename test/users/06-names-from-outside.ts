@@ -1,14 +1,15 @@
 /** A kernel's text cannot show that a name is the module's own and not JavaScript's: what can be told is told, and the rest compared. */
 import assert from 'node:assert/strict';
 import { setTimeout } from 'node:timers/promises';
-import { type AddressSpace, f32, kernel, type OnememError, openSpace, u8, u64 } from '../../src/index.js';
+import { type AddressSpace, f32, kernel, type OnememError, u8, u64 } from '../../src/index.js';
+import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, sameData, test } from '../harness/suite.js';
 
 // biome-ignore lint/suspicious/noShadowRestrictedNames: that is what this file is about
 const Math = { ...globalThis.Math, sqrt: (_value: number) => 42 };
 
 async function withSpace(action: (space: AddressSpace) => Promise<void>, verify?: boolean): Promise<void> {
-  await using space = await openSpace({ devices: [{ kind: 'process', memory: '16MiB', units: 2 }], verify });
+  await using space = await sharedSpace({ devices: [{ kind: 'process', memory: '16MiB', units: 2 }], verify });
   await action(space);
 }
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { type AddressSpace, f32, kernel, openSpace } from '../../src/index.js';
 import { tree } from '../../src/policy/index.js';
+import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, test } from '../harness/suite.js';
 
 const provider = new URL('../integration/programs/provider-functions.js', import.meta.url);
@@ -9,8 +10,8 @@ const fill = kernel({ y: f32.out, by: f32 }, ({ y, by }, { begin, end }) => {
   for (let i = begin; i < end; i++) y[i] = by;
 });
 
-async function withSpace(action: (space: AddressSpace) => Promise<void>): Promise<void> {
-  await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }], hostMemory: '160MiB' });
+async function withSpace(action: (space: AddressSpace) => Promise<void>, open = sharedSpace): Promise<void> {
+  await using space = await open({ devices: [{ kind: 'process', memory: '8MiB' }], hostMemory: '160MiB' });
   await action(space);
 }
 
@@ -46,7 +47,7 @@ test('options of arrays', () =>
     const provided = { module: provider, timeoutMS: 5 };
     await names('timeoutMS', 'timeoutMs', () => space.providedArray(Float32Array, 4, provided as never));
     assert.equal(space.stats().ranges, 0);
-  }));
+  }, openSpace));
 
 test('options of what is done with an array', () =>
   withSpace(async (space) => {

@@ -10,7 +10,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { type AddressSpace, i32, kernel, openSpace } from '../../src/index.js';
+import { type AddressSpace, i32, kernel } from '../../src/index.js';
+import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, sameData, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
@@ -32,7 +33,7 @@ async function withArray(
 ): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'onemem-bytes-'));
   try {
-    await using space = await openSpace({
+    await using space = await sharedSpace({
       devices: [{ kind: 'process', memory: '8MiB' }],
       hostMemory: '160MiB',
       userModeOnly: true,

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type AddressSpace, f32, kernel, openSpace } from '../../src/index.js';
+import { type AddressSpace, f32, kernel } from '../../src/index.js';
+import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, test } from '../harness/suite.js';
 
 const fails = kernel({ x: f32.inout }, ({ x }, { begin }) => {
@@ -30,7 +31,7 @@ function placeOf(text: string): string {
 }
 
 async function failure(run: (space: AddressSpace) => Promise<void>): Promise<Error> {
-  await using space = await openSpace({
+  await using space = await sharedSpace({
     devices: [
       { kind: 'process', memory: '16MiB' },
       { kind: 'simulated', memory: '16MiB' },

@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { inspect } from 'node:util';
 import { MessageChannel } from 'node:worker_threads';
 import { openSpace } from '../../src/index.js';
+import { sharedSpace } from '../harness/spaces.js';
 import { runTests, test } from '../harness/suite.js';
 
 test('console.log and JSON.stringify say what the array is, and bring no page', async () => {
-  await using space = await openSpace({ hostMemory: '160MiB' });
+  await using space = await sharedSpace({ hostMemory: '160MiB' });
   const x = space.array(Float32Array, 1000, { name: "Ann's" });
   const text = inspect({ x });
   assert.match(
@@ -30,7 +31,7 @@ test('console.log and JSON.stringify say what the array is, and bring no page', 
 });
 
 test('postMessage of an array says that its handle is meant', async () => {
-  await using space = await openSpace({ hostMemory: '160MiB' });
+  await using space = await sharedSpace({ hostMemory: '160MiB' });
   const x = space.array(Float32Array, 1000, { name: 'x' });
   const { port1, port2 } = new MessageChannel();
   const meant = {

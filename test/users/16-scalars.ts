@@ -1,21 +1,7 @@
 /** Numbers as arguments: an integer type refuses what it cannot hold, by its name and limits, instead of changing it. */
 import assert from 'node:assert/strict';
-import {
-  f32,
-  f64,
-  i8,
-  i16,
-  i32,
-  i64,
-  kernel,
-  openSpace,
-  type ScalarParameter,
-  u8,
-  u8c,
-  u16,
-  u32,
-  u64,
-} from '../../src/index.js';
+import { f32, f64, i8, i16, i32, i64, kernel, type ScalarParameter, u8, u8c, u16, u32, u64 } from '../../src/index.js';
+import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, test } from '../harness/suite.js';
 
 const WHOLE: readonly [ScalarParameter<'i8' | 'u8' | 'u8c' | 'i16' | 'u16' | 'i32' | 'u32'>, number, number][] = [
@@ -29,7 +15,7 @@ const WHOLE: readonly [ScalarParameter<'i8' | 'u8' | 'u8c' | 'i16' | 'u16' | 'i3
 ];
 
 test('whole numbers within the limits of their type, and nothing else', async () => {
-  await using space = await openSpace({ devices: [{ kind: 'simulated', memory: '8MiB' }], hostMemory: '160MiB' });
+  await using space = await sharedSpace({ devices: [{ kind: 'simulated', memory: '8MiB' }], hostMemory: '160MiB' });
   const [device] = space.devices;
   const seen = space.array(Float64Array, 1);
   for (const [type, least, most] of WHOLE) {
@@ -49,7 +35,7 @@ test('whole numbers within the limits of their type, and nothing else', async ()
 });
 
 test('64-bit integers within their limits, and floating-point numbers of any kind', async () => {
-  await using space = await openSpace({ devices: [{ kind: 'simulated', memory: '8MiB' }], hostMemory: '160MiB' });
+  await using space = await sharedSpace({ devices: [{ kind: 'simulated', memory: '8MiB' }], hostMemory: '160MiB' });
   const [device] = space.devices;
   const seen = new BigInt64Array(1);
   const both = kernel({ a: i64, b: u64, seen: i64.out }, ({ a, b, seen }) => {

@@ -5,11 +5,12 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { type ArrayHandle, attachArray, f32, kernel, type ManagedArray, openSpace } from '../../src/index.js';
+import { type ArrayHandle, attachArray, f32, kernel, type ManagedArray } from '../../src/index.js';
+import { sharedSpace } from '../harness/spaces.js';
 import { runTests, sameData, test } from '../harness/suite.js';
 
 test('an array that is attached has the type that its handle says, or none', async () => {
-  await using space = await openSpace({ hostMemory: '160MiB' });
+  await using space = await sharedSpace({ hostMemory: '160MiB' });
   const x = space.array(Float32Array, 8);
   const same: ManagedArray<Float32Array> = attachArray(x.handle);
   same.data.fill(3);
@@ -27,7 +28,7 @@ test('an array that is attached has the type that its handle says, or none', asy
 
 test('arrays over NumPy files may only be read unless that was said', async () => {
   const path = join(mkdtempSync(join(tmpdir(), 'onemem-types-')), 'x.npy');
-  await using space = await openSpace({ hostMemory: '160MiB' });
+  await using space = await sharedSpace({ hostMemory: '160MiB' });
   await space.saveNpy(path, space.array(Float32Array, 8));
   const { array } = space.openNpy(path, { type: Float32Array });
   const untyped = space.openNpy(path).array;
@@ -48,7 +49,7 @@ test('arrays over NumPy files may only be read unless that was said', async () =
 });
 
 test('arrays that may only be read', async () => {
-  await using space = await openSpace({ devices: [{ kind: 'simulated', memory: '8MiB' }], hostMemory: '160MiB' });
+  await using space = await sharedSpace({ devices: [{ kind: 'simulated', memory: '8MiB' }], hostMemory: '160MiB' });
   const file = space.fileArray(Uint8Array, process.execPath, { length: 4096 });
   // What the compiler refuses would end the process: it is compiled, and not run.
   const refused = (): void => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { closeSync, openSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { type AddressSpace, kernel, type ManagedArray, openSpace, u32 } from '../../src/index.js';
+import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, sameData, test } from '../harness/suite.js';
 
 const PAGE = 1024;
@@ -58,7 +59,7 @@ async function withClones(
   source: Source,
   action: (space: AddressSpace, arrays: Arrays) => Promise<void>,
 ): Promise<void> {
-  await using space = await openSpace({
+  await using space = await sharedSpace({
     devices: [{ kind: 'process', memory: '16MiB' }],
     hostMemory: '256MiB',
     checkInvariants: true,

@@ -1,6 +1,7 @@
 /** What a kernel may not read it does not see, although the device has had it before: zeros stand in for it, and the launch fails. */
 import assert from 'node:assert/strict';
-import { type Device, kernel, type ManagedArray, openSpace, u8 } from '../../src/index.js';
+import { type Device, kernel, type ManagedArray, u8 } from '../../src/index.js';
+import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, test } from '../harness/suite.js';
 
 const PAGE = 4096;
@@ -13,7 +14,7 @@ const look = kernel({ x: u8.in, seen: u8.inout }, ({ x, seen }, { begin, end }) 
 });
 
 async function seenOf(between: (x: ManagedArray<Uint8Array>, device: Device) => unknown): Promise<number[]> {
-  await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
+  await using space = await sharedSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
   const [device] = space.devices;
   const x = space.array(Uint8Array, LENGTH);
   const seen = space.array(Uint8Array, LENGTH);

@@ -1,6 +1,7 @@
 /** An operation that waits for an event that failed is cancelled, whatever has become of the event's stream by then. */
 import assert from 'node:assert/strict';
-import { kernel, openSpace, type Stream, u32 } from '../../src/index.js';
+import { kernel, type Stream, u32 } from '../../src/index.js';
+import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, test } from '../harness/suite.js';
 
 const fail = kernel({ x: u32.inout }, () => {
@@ -12,7 +13,7 @@ const add = kernel({ x: u32.inout }, ({ x }, { begin, end }) => {
 
 /** A stream whose launch fails, and one that waits for it before it adds 1. */
 async function afterFailure(between: (failing: Stream) => unknown): Promise<void> {
-  await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
+  await using space = await sharedSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
   const [device] = space.devices;
   const x = space.array(Uint32Array, 1000);
   const failing = device.stream();
