@@ -94,18 +94,20 @@ for (const kind of KINDS) {
     withSpace([{ kind, memory: '8MiB' }], async (space) => {
       const [device] = space.devices;
       const length = 5 * MIB;
+      const pattern = new Uint8Array(length);
+      for (let i = 0; i < length; i++) pattern[i] = i * 31 + (i >> 8);
       for (const distance of [1, 4095, 4096, 100_000, 2 * MIB + 5]) {
         for (const [to, from] of [
           [distance, 0],
           [0, distance],
         ]) {
           const x = space.array(Uint8Array, length);
-          const expected = Uint8Array.from({ length }, (_, i) => (i * 31 + (i >> 8)) & 0xff);
+          const expected = pattern.slice();
           x.data.set(expected);
           using stream = device.stream();
           // A part of it is on the device when the copy begins.
           stream.launch(invert, { x }, { size: length, begin: MIB, end: 3 * MIB });
-          expected.subarray(MIB, 3 * MIB).forEach((value, i, all) => void (all[i] = ~value));
+          for (let i = MIB; i < 3 * MIB; i++) expected[i] = ~expected[i];
           const bytes = length - distance;
           const event = stream.copy(x.range(to, to + bytes), x.range(from, from + bytes));
           await stream.synchronize();

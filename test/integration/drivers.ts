@@ -49,14 +49,20 @@ for (const trouble of ['none', 'late answers'] as const) {
 }
 
 test('a driver that cannot be had is an error of openSpace', async () => {
-  const wrong: [CustomDeviceSpecification, RegExp][] = [
-    [custom({ module: new URL('./nowhere.js', import.meta.url) }), /device mine did not start: .*nowhere\.js/],
+  const other = { kind: 'process', memory: '16MiB' } as const;
+  // What goes wrong with the device, and the device that is on its way by then.
+  const wrong: [CustomDeviceSpecification, RegExp, DeviceSpecification?][] = [
+    [custom({ module: new URL('./nowhere.js', import.meta.url) }), /device mine did not start: .*nowhere\.js/, other],
     [custom({ module, export: 'nothing' }), /it is no function; the module exports .*create.*'nothing' of file:/],
     [custom({ module }), /no function.*export 'default'/],
     [custom({ module: 'data:text/javascript,throw new Error("not today")' }), /not today/],
     [custom({ module: 'data:text/javascript,export default (' }), /Unexpected end of input/],
     [troubled('throws at once'), /no hardware found/],
-    [troubled('throws while it starts'), /device mine is gone: its driver threw in progress: TypeError: out of order/],
+    [
+      troubled('throws while it starts'),
+      /device mine is gone: its driver threw in progress: TypeError: out of order/,
+      other,
+    ],
     [troubled('is nothing'), /the driver is undefined, not an object/],
     [troubled('lacks a command'), /has no function revoke\(\)/],
     [troubled('has another name'), /is described as 'yours'; its device is named 'mine'/],
@@ -64,10 +70,9 @@ test('a driver that cannot be had is an error of openSpace', async () => {
     [troubled('cannot copy out'), /memory that is not addressable, and no function transferOut/],
     [troubled('has too many units'), /too small for 100 threads/],
   ];
-  for (const [device, message] of wrong) {
-    const error = await failsWith('DEVICE_START', () =>
-      openSpace({ devices: [device, { kind: 'process', memory: '16MiB' }] }),
-    );
+  for (const [device, message, ...others] of wrong) {
+    const devices = [device, ...others.filter((each) => each !== undefined)];
+    const error = await failsWith('DEVICE_START', () => openSpace({ devices }));
     assert.match(error.message, message);
   }
   const named = await failsWith('DRIVER_MODULE', () => openSpace({ devices: [custom({ module: './driver.js' })] }));
@@ -94,7 +99,7 @@ const FAILURES = {
 for (const [trouble, message] of Object.entries(FAILURES)) {
   test(`a driver that ${trouble} takes its device along, and nothing else`, async () => {
     await using space = await openSpace({
-      devices: [troubled(trouble as Trouble), { kind: 'process', memory: '16MiB' }],
+      devices: [troubled(trouble as Trouble), { kind: 'simulated', memory: '16MiB' }],
       checkInvariants: true,
     });
     const [mine, other] = space.devices;

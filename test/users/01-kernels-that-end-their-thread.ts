@@ -5,6 +5,7 @@ import { closeSync, constants, existsSync, mkdtempSync, openSync, readFileSync, 
 import { tmpdir } from 'node:os';
 import { dirname } from 'node:path';
 import { type AddressSpace, i32, type Kernel, kernel, type ManagedArray, openSpace } from '../../src/index.js';
+import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const N = 8192;
@@ -69,10 +70,14 @@ const ENDING: Readonly<Record<string, [kernel: Kernel<typeof parameters>, messag
   ],
 };
 
-async function withDevice(units: number, work: (space: AddressSpace, x: ManagedArray<Int32Array>) => Promise<void>) {
+async function withDevice(
+  units: number,
+  work: (space: AddressSpace, x: ManagedArray<Int32Array>) => Promise<void>,
+  open = openSpace,
+) {
   // The device takes it over: a heap that is soon full.
   process.env.NODE_OPTIONS = '--max-old-space-size=48';
-  const space = await openSpace({ devices: [{ kind: 'process', memory: '16MiB', units }], hostMemory: '256MiB' });
+  const space = await open({ devices: [{ kind: 'process', memory: '16MiB', units }], hostMemory: '256MiB' });
   delete process.env.NODE_OPTIONS;
   const x = space.array(Int32Array, N);
   x.data.fill(7);
@@ -83,15 +88,19 @@ async function withDevice(units: number, work: (space: AddressSpace, x: ManagedA
 for (const units of [1, 2]) {
   for (const [what, [ending, message]] of Object.entries(ENDING)) {
     test(`${what}: the launch fails, the device goes on (${units} units)`, () =>
-      withDevice(units, async (space, x) => {
-        const [device] = space.devices;
-        const error = await failsWith('KERNEL_ERROR', () => device.run(ending, { x }, { size: N }));
-        assert.match(error.message, message);
-        const y = space.array(Int32Array, N);
-        for (let round = 0; round < 3; round++) await device.run(add, { x: y }, { size: N });
-        sameData(y.data, () => 3);
-        assert.ok(device.stats().alive);
-      }));
+      withDevice(
+        units,
+        async (space, x) => {
+          const [device] = space.devices;
+          const error = await failsWith('KERNEL_ERROR', () => device.run(ending, { x }, { size: N }));
+          assert.match(error.message, message);
+          const y = space.array(Int32Array, N);
+          for (let round = 0; round < 3; round++) await device.run(add, { x: y }, { size: N });
+          sameData(y.data, () => 3);
+          assert.ok(device.stats().alive);
+        },
+        sharedSpace,
+      ));
   }
 }
 

@@ -1,6 +1,7 @@
 /** Launches that are ended before their time: by a signal, by a limit of time, by the close of the space. */
 import assert from 'node:assert/strict';
 import { type AddressSpace, type Device, i32, kernel, type OnememError, openSpace } from '../../src/index.js';
+import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, sameData, test } from '../harness/suite.js';
 
 const N = 1 << 20;
@@ -20,10 +21,9 @@ const module = new URL('./programs/ending-kernels.js', import.meta.url);
 
 async function withDevice(
   work: (device: Device, space: AddressSpace) => Promise<unknown>,
-  options: { memory?: string; units?: number } = {},
+  { memory = '16MiB', units = 2, open = sharedSpace } = {},
 ): Promise<void> {
-  const { memory = '16MiB', units = 2 } = options;
-  const space = await openSpace({ devices: [{ kind: 'process', memory, units }], hostMemory: '256MiB' });
+  const space = await open({ devices: [{ kind: 'process', memory, units }], hostMemory: '256MiB' });
   await work(space.devices[0], space);
   await space.close();
 }
@@ -153,16 +153,19 @@ test('a kernel in a system call that nothing interrupts ends with its device, wh
   }));
 
 test('close() with a limit ends what still runs; also when it is called again', () =>
-  withDevice(async (device, space) => {
-    const x = space.array(Int32Array, N);
-    const running = device.run(endless, { x }, { size: N });
-    const closing = space.close();
-    const again = space.close({ timeoutMs: 50 });
-    const error = await failsWith('ABORTED', () => running);
-    assert.match(error.message, /the space is being closed/);
-    await Promise.all([closing, again]);
-    await failsWith('TIMEOUT_MS', () => space.close({ timeoutMs: -1 }));
-  }));
+  withDevice(
+    async (device, space) => {
+      const x = space.array(Int32Array, N);
+      const running = device.run(endless, { x }, { size: N });
+      const closing = space.close();
+      const again = space.close({ timeoutMs: 50 });
+      const error = await failsWith('ABORTED', () => running);
+      assert.match(error.message, /the space is being closed/);
+      await Promise.all([closing, again]);
+      await failsWith('TIMEOUT_MS', () => space.close({ timeoutMs: -1 }));
+    },
+    { open: openSpace },
+  ));
 
 test('a device that cannot end a kernel refuses timeoutMs, and lets what runs finish', async () => {
   const space = await openSpace({ devices: [{ kind: 'simulated', memory: '16MiB' }], hostMemory: '256MiB' });
