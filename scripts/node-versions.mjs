@@ -5,9 +5,10 @@
 //   node scripts/node-versions.mjs 22 24      these
 //   node scripts/node-versions.mjs --all      the newest long-term version as well, and all of the suite under each
 //
-// Without --all the conformance suite runs only under majors other than the one that runs this: that one has run it
-// already, as a stage of its own. A version that cannot be fetched is a failure: a check that quietly does not run is worse
-// than none.
+// Without --all the conformance suite runs only under majors other than the one that runs this, which has run it
+// already, as a stage of its own; and of it only what a version of Node.js has a part in: processes, threads, files, views. What a device
+// does with pages is the same under each. A version that cannot be fetched is a failure: a check that quietly does not run is worse than
+// none.
 
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -24,15 +25,25 @@ const asked = process.argv.slice(2).filter((word) => word !== '--all');
 const versions = asked.length > 0 ? asked : [`${oldest}.0`, '22', ...(long ? ['24'] : [])];
 const runningMajor = process.versions.node.split('.')[0];
 
+/** Scenarios that a version of Node.js may break. */
+const SCENARIOS = [
+  'open_close',
+  'anon_teardown',
+  'file_write',
+  'clone_partial_write',
+  'migrate_resize_fault',
+  'device_loss',
+];
+
 let passed = 0;
 let failed = 0;
 
 /** Runs one of our test programs and adds its counts. Its output is shown only if something is wrong. */
-function runTests(program, version, path) {
+function runTests(program, version, path, args = []) {
   return new Promise((done) => {
     const started = performance.now();
     let output = '';
-    const child = spawn(program, ['--enable-source-maps', join(root, '.build/test', path)], { cwd: root });
+    const child = spawn(program, ['--enable-source-maps', join(root, '.build/test', path), ...args], { cwd: root });
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text) => {
         output += text;
@@ -64,8 +75,12 @@ for (const wanted of versions) {
   }
   await runTests(node.program, node.version, 'smoke/main.js');
   const major = node.version.slice(1).split('.')[0];
-  if (long || asked.length > 0 || major !== runningMajor) {
-    await runTests(node.program, node.version, 'conformance/main.js');
+  const all = long || asked.length > 0;
+  if (all) await runTests(node.program, node.version, 'conformance/main.js');
+  else if (major !== runningMajor) {
+    const scenarios = SCENARIOS.flatMap((name) => ['--scenario', name]);
+    const kinds = ['--device', 'process', '--device', 'simulated'];
+    await runTests(node.program, node.version, 'conformance/main.js', [...kinds, ...scenarios]);
   }
 }
 console.log(`${passed} passed, ${failed} failed`);

@@ -2,6 +2,7 @@
 // table of them at the end, and one plain line: `N passed, N failed`.
 
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
@@ -43,6 +44,14 @@ function countsOf(output) {
   return counts;
 }
 
+/** Processor seconds of the processes that have ended so far, with theirs. */
+function processorSeconds() {
+  const stat = readFileSync('/proc/self/stat', 'latin1');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[13]) + Number(fields[14])) / 100;
+}
+let counted = processorSeconds();
+
 /** Runs one stage; `say` takes what it prints. */
 function runStage(stage, say) {
   return new Promise((done) => {
@@ -54,7 +63,7 @@ function runStage(stage, say) {
       cwd: root,
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, npm_config_update_notifier: 'false' },
+      env: { ...process.env, npm_config_update_notifier: 'false', ...stage.env },
     });
     const endGroup = () => {
       try {
@@ -80,6 +89,13 @@ function runStage(stage, say) {
     };
     process.once('SIGINT', interrupted);
     process.once('SIGTERM', interrupted);
+    let processor = 0;
+    child.on('exit', () => {
+      // What has come since the last stage ended is this one's: a process counts for its parent when it has ended.
+      const now = processorSeconds();
+      processor = now - counted;
+      counted = now;
+    });
     const finish = (ok, why) => {
       clearTimeout(timer);
       process.off('SIGINT', interrupted);
@@ -89,7 +105,7 @@ function runStage(stage, say) {
       if (ok && counts.failed > 0) wrong = 'it counted failures and yet exited with 0';
       // A stage that failed without a failed test of its own (a crash, a time limit) is still one failure.
       else if (!ok && counts.failed === 0) counts.failed = 1;
-      done({ stage, counts, why: wrong, seconds: (performance.now() - started) / 1000 });
+      done({ stage, counts, why: wrong, seconds: (performance.now() - started) / 1000, processor });
     };
     child.on('error', (error) => finish(false, error.message));
     child.on('close', (code, signal) => {
@@ -122,7 +138,7 @@ async function runGroup(group) {
 }
 
 /**
- * @param groups lists of stages: `name`; `run`, the command line; `seconds`, after which a stage that hangs is ended. A stage that prints
+ * @param groups lists of stages: `name`; `run`, the command line; `env`, of it; `seconds`, after which a stage that hangs is ended. A stage that prints
  * `N passed, N failed` (or is vitest) counts with these numbers; any other counts as one check.
  * @param options.wanted only the stages of these names, and before them those of the first group that build (`builds`)
  * @param options.keepOn goes on after a group in which something failed
@@ -139,11 +155,12 @@ export async function runStages(groups, { wanted = [], keepOn = false } = {}) {
       ({ name, builds = false }) => wanted.length === 0 || wanted.includes(name) || (builds && later),
     );
     if (chosen.length === 0) continue;
-    for (const { stage, counts, why, seconds } of await runGroup(chosen)) {
+    for (const { stage, counts, why, seconds, processor } of await runGroup(chosen)) {
       passed += counts.passed;
       failed += counts.failed;
       const figures = `${counts.passed} passed, ${counts.failed} failed${why ? ` (${why})` : ''}`;
-      table.push(`${why ? 'FAIL' : 'ok  '} ${stage.name.padEnd(20)} ${seconds.toFixed(1).padStart(7)} s  ${figures}`);
+      const times = `${seconds.toFixed(1).padStart(7)} s ${processor.toFixed(1).padStart(7)} s CPU`;
+      table.push(`${why ? 'FAIL' : 'ok  '} ${stage.name.padEnd(20)} ${times}  ${figures}`);
     }
     if (failed > 0 && !keepOn) break;
   }

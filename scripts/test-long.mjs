@@ -1,4 +1,5 @@
-// What `npm test` has of chance, with fresh seeds and for long: schedules, programs, calls, threads, versions of Node.js.
+// What `npm test` has of chance, with fresh seeds and for long: schedules, programs, calls, threads; and all of what it has a part of:
+// kills of devices, failing system calls, kinds of devices, tools, versions of Node.js.
 //
 //   npm run test:long                      70 minutes, 20 of them programs that are compared with plain arrays
 //   npm run test:long -- --minutes 240     more of everything
@@ -39,6 +40,17 @@ await runStages(
     playing('model', 0.3, 'model'),
     playing('hostile calls', 0.15, 'hostile'),
     playing('soak', 0.15, 'soak'),
+    [
+      {
+        name: 'killed devices',
+        run: built('integration', 'device-death'),
+        env: { ONEMEM_KILLS: '100', ONEMEM_SEED: String(seed) },
+        seconds: 1800,
+      },
+    ],
+    [{ name: 'conformance', run: built('conformance'), seconds: 900 }],
+    [{ name: 'system faults', run: built('system-faults', '--all'), seconds: 3600 }],
+    [{ name: 'tools', run: built('tools', '--all'), seconds: 900 }],
     [{ name: 'node versions', run: ['node', 'scripts/node-versions.mjs', '--all'], seconds: 1800 }],
     [{ name: 'mutants', run: built('mutants', '--schedules', '3000'), seconds: 3600 }],
   ],

@@ -3,10 +3,10 @@
 //   node scripts/test.mjs              everything; stops after the first group in which a stage fails
 //   node scripts/test.mjs unit lint    only these stages, in the table's order
 //
-// Cheap stages that say most stand first. The stages of one group run side by side: those whose tests depend on time, or
-// that take both CPUs, stand alone. A stage whose program is missing fails: a check that quietly does not run is worse than
-// none. Seeds are fixed here, so that what fails is what was changed; `npm run test:long` has fresh ones,
-// and more of everything.
+// Cheap stages that say most stand first. The stages of a group run side by side, one for each CPU, the longest first, so that the CPUs
+// are busy to the end: each uses one CPU, and no test's result depends on how long things take, but for limits that only what hangs
+// reaches. A stage whose program is missing fails: a check that quietly does not run is worse than none. Seeds are fixed here, so that
+// what fails is what was changed; `npm run test:long` has fresh ones, and more of everything.
 
 import { built, runStages } from './stages.mjs';
 
@@ -26,24 +26,39 @@ await runStages(
       { name: 'api', run: npm('api:check'), seconds: 60 },
       { name: 'unit', run: npm('unit'), seconds: 300 },
     ],
-    // Two files of tests at once: most of a test's time is that of processes which start.
-    [{ name: 'integration', run: built('integration', '--jobs', '2'), seconds: 900 }],
-    [{ name: 'users', run: built('users', '--jobs', '2'), seconds: 900 }],
     [
-      { name: 'command line', run: built('cli'), seconds: 600 },
-      { name: 'conformance', run: built('conformance'), seconds: 600 },
+      { name: 'integration', run: built('integration'), seconds: 1200 },
+      { name: 'users', run: built('users'), seconds: 900 },
+      { name: 'suite', run: built('suite'), seconds: 900 },
+      // A lossy device differs from one that is not when it dies.
+      { name: 'conformance', run: built('conformance', '--device', 'process', '--device', 'simulated'), seconds: 600 },
+      { name: 'system faults', run: built('system-faults', '--jobs', '1'), seconds: 600 },
       { name: 'examples', run: built('examples'), seconds: 600 },
+      { name: 'command line', run: built('cli'), seconds: 600 },
       { name: 'tools', run: built('tools'), seconds: 900 },
+      { name: 'mutants', run: built('mutants', '--jobs', '1'), seconds: 900 },
+      { name: 'hostile calls', run: built('hostile', '--seed', '1', '--runs', '1500'), seconds: 600 },
+      { name: 'model', run: built('model', '--seed', '1', '--programs', '12', '--jobs', '1'), seconds: 600 },
       { name: 'node versions', run: ['node', 'scripts/node-versions.mjs'], seconds: 600 },
-      { name: 'hostile calls', run: built('hostile', '--seed', '1', '--runs', '5000'), seconds: 600 },
-    ],
-    [{ name: 'system faults', run: built('system-faults'), seconds: 600 }],
-    [{ name: 'suite', run: built('suite'), seconds: 700 }],
-    [{ name: 'model', run: built('model', '--seed', '1', '--minutes', '1'), seconds: 600 }],
-    [{ name: 'simulation', run: built('simulation', '--schedules', '1000', '--first-seed', '1'), seconds: 600 }],
-    [
-      { name: 'mutants', run: built('mutants'), seconds: 900 },
+      {
+        name: 'simulation',
+        run: built('simulation', '--schedules', '1000', '--first-seed', '1', '--jobs', '1'),
+        seconds: 600,
+      },
       { name: 'soak', run: built('soak', '--seed', '1'), seconds: 300 },
+      {
+        name: 'lossy devices',
+        run: built(
+          'conformance',
+          '--device',
+          'process-lossy',
+          '--scenario',
+          'device_loss',
+          '--scenario',
+          'migrate_release',
+        ),
+        seconds: 120,
+      },
     ],
   ],
   { wanted: process.argv.slice(2) },

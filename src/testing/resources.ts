@@ -8,6 +8,9 @@ const FIRST_ADDRESS = 0x6000_0000_0000;
 const LAST_ADDRESS = 0x7000_0000_0000;
 /** Threads end, and views are collected, a little later than a space is closed. */
 const PATIENCE_MS = 5000;
+/** How long to wait before the first look, and at most before the next: each look collects garbage and reads what the system has to tell. */
+const FIRST_WAIT_MS = 5;
+const LONGEST_WAIT_MS = 300;
 
 export interface Resources {
   readonly descriptors: readonly string[];
@@ -24,10 +27,10 @@ export function resources(): Resources {
 /** What is there now and was not before; waits for what is about to go. */
 export async function leftBehind(before: Resources): Promise<string[]> {
   const end = performance.now() + PATIENCE_MS;
-  for (;;) {
+  for (let wait = FIRST_WAIT_MS; ; wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
     // A view that is left keeps its addresses taken by design; they go when it is collected.
     collectGarbage();
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, wait));
     const now = resources();
     const left = [
       ...added('descriptor', before.descriptors, now.descriptors),

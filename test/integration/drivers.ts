@@ -3,7 +3,14 @@
  * nothing else, and drivers that answer from the event loop are heard.
  */
 import assert from 'node:assert/strict';
-import { type CustomDeviceSpecification, i32, kernel, type OnememError, openSpace } from '../../src/index.js';
+import {
+  type CustomDeviceSpecification,
+  type DeviceSpecification,
+  i32,
+  kernel,
+  type OnememError,
+  openSpace,
+} from '../../src/index.js';
 import { Program } from '../harness/processes.js';
 import { failsWith, runTests, sameData, test } from '../harness/suite.js';
 import type { Trouble } from './programs/drivers.js';

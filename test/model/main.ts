@@ -4,6 +4,7 @@
  *
  *   npm run -s model -- --minutes 20                 programs of fresh seeds; a third of a minute unless said otherwise
  *   npm run -s model -- --seed 17 --minutes 1        those of seeds 17, 18, ...
+ *   npm run -s model -- --seed 17 --programs 5       five of them, however long they take
  *   npm run -s model -- --seed 17 --steps 3,9,12     these steps of one program, again
  *   npm run -s model -- --logs FOLDER                keeps there all that programs did which failed
  */
@@ -39,6 +40,7 @@ const { values } = parseArgs({
   options: {
     seed: { type: 'string' },
     minutes: { type: 'string' },
+    programs: { type: 'string' },
     steps: { type: 'string' },
     jobs: { type: 'string' },
     logs: { type: 'string' },
@@ -47,12 +49,19 @@ const { values } = parseArgs({
   allowNegative: true,
 });
 const first = Number(values.seed ?? Math.floor(Math.random() * 2 ** 30));
-const minutes = Number(values.minutes ?? 1 / 3);
+const minutes = Number(values.minutes ?? (values.programs === undefined ? 1 / 3 : 60));
+const programs = Number(values.programs ?? Number.MAX_SAFE_INTEGER);
 const jobs = Number(values.jobs ?? availableParallelism());
 const chosen = values.steps?.split(',').map(Number) ?? null;
-if (!Number.isSafeInteger(first) || !(minutes > 0) || !(jobs >= 1) || chosen?.some((step) => !Number.isInteger(step))) {
+if (
+  !Number.isSafeInteger(first) ||
+  !(minutes > 0) ||
+  !(programs >= 1) ||
+  !(jobs >= 1) ||
+  chosen?.some((step) => !Number.isInteger(step))
+) {
   console.error(
-    'usage: npm run -s model -- [--seed S] [--minutes M] [--jobs J] [--no-shrink] [--logs FOLDER] [--steps A,B,C]',
+    'usage: npm run -s model -- [--seed S] [--minutes M | --programs P] [--jobs J] [--no-shrink] [--logs FOLDER] [--steps A,B,C]',
   );
   process.exit(2);
 }
@@ -143,10 +152,12 @@ if (chosen !== null) {
   }
 } else {
   const end = Date.now() + minutes * 60_000;
-  console.log(`seeds from ${first} on, ${minutes.toFixed(2)} minutes`);
+  console.log(
+    `seeds from ${first} on, ${values.programs === undefined ? `${minutes.toFixed(2)} minutes` : `${programs} programs`}`,
+  );
   let seed = first;
   const work = async (): Promise<void> => {
-    while (Date.now() < end) {
+    while (Date.now() < end && seed - first < programs) {
       const own = seed++;
       const outcome = await play(own, all, SILENCE_SECONDS);
       if (outcome.failure === null) {

@@ -2,7 +2,7 @@
  * Proves that the simulation finds mistakes: each mutant is made in a copy of the compiled core, and some schedule must fail
  * there; without a mutant all must pass.
  *
- *   npm run -s mutants -- [--schedules N] [--only PART OF A NAME] [--update]
+ *   npm run -s mutants -- [--schedules N] [--only PART OF A NAME] [--jobs J] [--update]
  *
  * For each mutant, seeds.json has the schedule that found it last, with which the search begins; `--update` looks for the first ones
  * anew, which another change of the simulation may ask for.
@@ -88,6 +88,7 @@ const { values } = parseArgs({
   options: {
     schedules: { type: 'string', default: '1000' },
     only: { type: 'string', default: '' },
+    jobs: { type: 'string', default: String(availableParallelism()) },
     update: { type: 'boolean', default: false },
   },
 });
@@ -143,7 +144,7 @@ if (!values.update) waiting.unshift(checkSound);
 const work = async (): Promise<void> => {
   for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await next();
 };
-await Promise.all(Array.from({ length: availableParallelism() }, work));
+await Promise.all(Array.from({ length: Number(values.jobs) }, work));
 if (values.update) {
   // In the order of the mutants, without those that have gone.
   const kept = mutants.flatMap(({ name }) => {

@@ -10,8 +10,8 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type DriverFault, driverFaults } from '../../src/testing/index.js';
 
-/** Some of them wait for a long time. */
-const AT_ONCE = 3;
+/** Most of their time is waiting. */
+const AT_ONCE = 2;
 const LEAST_FAILURES = 10;
 const REASON_CHARACTERS = 20;
 

@@ -66,7 +66,6 @@ const OUTSIDE: readonly (readonly [call: string, error: string])[] = [
 ];
 const WHENS = ['opening', '1', '10', '100'] as const;
 const LIMIT_MS = 90_000;
-const AT_ONCE = 2;
 
 interface Case {
   readonly call: string;
@@ -144,15 +143,14 @@ async function run({ call, error, when, by }: Case): Promise<[outcome: string, w
 
 const options = process.argv.slice(2);
 const all = options.includes('--all');
-const named = options.filter((each) => !each.startsWith('--'));
+const atOnce = options.includes('--jobs') ? Number(options[options.indexOf('--jobs') + 1]) : 2;
+const named = options.filter((each) => /^[a-zA-Z]/.test(each));
 const cases: Case[] = [];
 for (const [place, [call, ...errors]] of CALLS.entries()) {
   if (named.length > 0 && !named.includes(call)) continue;
   for (const [which, error] of errors.entries()) {
     for (const [index, when] of WHENS.entries()) {
-      const chosen = ONLY_OPENING.has(call)
-        ? when === 'opening'
-        : index === (place + which) % WHENS.length || index === 1;
+      const chosen = ONLY_OPENING.has(call) ? when === 'opening' : index === (place + which) % WHENS.length;
       if (all || named.length > 0 || (chosen && which === 0)) cases.push({ call, error, when, by: 'injection' });
     }
   }
@@ -175,7 +173,7 @@ process.on('exit', () => {
 const begun = performance.now();
 const rest = [...cases];
 await Promise.all(
-  Array.from({ length: AT_ONCE }, async () => {
+  Array.from({ length: atOnce }, async () => {
     for (let next = rest.shift(); next !== undefined; next = rest.shift()) {
       const [outcome, well] = await run(next);
       if (well) passed++;
