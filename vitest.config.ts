@@ -6,5 +6,7 @@ export default defineConfig({
   test: {
     include: ['src/**/*.test.ts'],
     testTimeout: 20_000,
+    // A process for each file takes longer than what most files test; none leaves anything behind in its modules.
+    isolate: false,
   },
 });
