@@ -57,6 +57,8 @@ const child = spawn(
     detached: true,
   },
 );
+// Until there is a result: a program whose event loop has nothing left to wait for ends as if all were well.
+process.exitCode = 1;
 let output = '';
 let errors = '';
 const watchdog = new Watchdog(child, SILENCE_SECONDS);

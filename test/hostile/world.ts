@@ -269,11 +269,15 @@ export class Field {
     for (const space of [homes.both, homes.simulated, homes.wreck]) await space.close().catch(() => undefined);
   }
 
-  async close(): Promise<void> {
+  async closeSpaces(): Promise<void> {
     const { homes } = this;
     this.homes = null;
-    if (homes !== null)
-      for (const space of [homes.both, homes.simulated, homes.wreck]) await settled(space.close(), 'closing a space');
+    if (homes === null) return;
+    for (const space of [homes.both, homes.simulated, homes.wreck]) await settled(space.close(), 'closing a space');
+  }
+
+  async close(): Promise<void> {
+    await this.closeSpaces();
     for (const fd of Object.values(this.fds)) closeSync(fd);
     rmSync(this.folder, { recursive: true });
   }

@@ -47,6 +47,8 @@ const child = spawn(process.execPath, [...FLAGS, work, String(seed), String(minu
   detached: true,
   env: ENVIRONMENT,
 });
+// Until there is a result: a program whose event loop has nothing left to wait for ends as if all were well.
+process.exitCode = 1;
 let output = '';
 const watchdog = new Watchdog(child, SILENCE_SECONDS);
 for (const stream of [child.stdout, child.stderr]) {
