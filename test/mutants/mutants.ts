@@ -303,6 +303,13 @@ export const mutants: readonly Mutant[] = [
     why: 'A device that dies before it writes, or want of memory, takes pages from clones for good.',
   },
   {
+    name: 'let a writer on though a clone has not got the page',
+    file: 'src/pager/arrays/clones.js',
+    find: 'manager.saved(page, end - page, failure);',
+    replace: 'manager.saved(page, end - page, null);',
+    why: 'A clone reads what was written to its source afterwards (invariant 9).',
+  },
+  {
     name: 'keep from clones what their source is protected against',
     file: 'src/core/tasks.js',
     find: 'return ahead ? null : protection(block, mask, access);',

@@ -18,6 +18,8 @@ export class Plots {
   readonly orphans: boolean;
   /** Arrays come and go at the same addresses, where devices reach host memory in place. */
   readonly returns: boolean;
+  /** Clones often cannot be given a page just now. */
+  readonly withholds: boolean;
   private readonly random: Random;
 
   constructor(
@@ -29,11 +31,12 @@ export class Plots {
     this.weaves = plot < 2;
     this.orphans = plot === 2 || plot === 3;
     this.returns = plot === 4 || plot === 5;
+    this.withholds = plot === 6;
   }
 
   /** Whether lines of clones are wanted, by whichever plot. */
   get clones(): boolean {
-    return this.weaves || this.orphans;
+    return this.weaves || this.orphans || this.withholds;
   }
 
   line(): Line | null {
@@ -57,6 +60,26 @@ export class Plots {
         !memories.some(({ source }) => source === memory),
     );
     return idle ?? null;
+  }
+
+  /** Arrays that may be written, and that something was cloned from. */
+  cloned(): readonly Memory[] {
+    const { memories } = this.world;
+    return memories.filter(
+      (memory) =>
+        memory.range.writable &&
+        !memory.exclusive &&
+        memory.frees === 0 &&
+        memories.some(({ source }) => source === memory),
+    );
+  }
+
+  /** A few pages of what was cloned. */
+  writeCloned(write: (memory: Memory, first: number, count: number) => void): void {
+    const memory = this.random.pick(this.cloned());
+    const { first, pages } = memory.range;
+    const at = this.random.below(pages);
+    write(memory, first + at, this.random.between(1, Math.min(4, pages - at)));
   }
 
   /** Both at once, in either order: one asks for pages of the clone's clone, and another one writes the clone there. */

@@ -27,6 +27,8 @@ export class Sources {
   failure = 0;
   /** How often a file is found to have changed, also for once. */
   changes = 0;
+  /** How often a clone cannot be given a part, for once. */
+  withheld = 0;
   /** What is said of each page instead of its content; 0: it is given. */
   private readonly refused = new Uint8Array(PAGES);
   /** A bit for each thing that was ever said of a page. */
@@ -40,8 +42,10 @@ export class Sources {
 
   provide(token: number, page: number, count: number, target: number): Status {
     const range = this.world.manager.state.va.rangeOfPage(page);
-    if (range !== undefined && this.clones().has(range))
+    if (range !== undefined && this.clones().has(range)) {
+      if (this.withheld > 0 && this.random.chance(this.withheld)) return Status.SourceFailed;
       return this.clones().provide(range, token, page, count, target);
+    }
     if (this.changes > 0 && this.random.chance(this.changes)) {
       for (let at = page; at < page + count; at++) this.said[at] |= 1;
       return Status.SourceChanged;

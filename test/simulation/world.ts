@@ -210,9 +210,11 @@ export class World implements Surroundings {
     this.reasons = new Reasons(this, this.sources);
     this.sources.failure = calm ? 0 : random.pick([0, 0.05]);
     this.sources.changes = calm ? 0 : random.pick([0, 0, 0.01]);
-    this.mayFailCopies = this.weather.copyFailure + this.weather.noMemory + this.sources.failure > 0;
     // Drawn elsewhere, so that all other schedules stay as they were.
     this.plots = new Plots(this, seed);
+    this.sources.withheld = this.plots.withholds ? 0.5 : 0;
+    const { failure, withheld } = this.sources;
+    this.mayFailCopies = this.weather.copyFailure + this.weather.noMemory + failure + withheld > 0;
     this.breeds = this.whims.chance(0.25) || this.plots.clones;
     this.spoils = this.whims.chance(this.breeds ? 0.6 : 0.25);
     this.perils = this.whims.chance(0.1);
@@ -409,6 +411,15 @@ export class World implements Surroundings {
         ),
     },
     {
+      name: 'write what was cloned',
+      weight: 10,
+      can: () => this.plots.withholds && !this.closing && this.plots.cloned().length > 0,
+      act: () =>
+        this.plots.writeCloned((memory, first, count) =>
+          this.holdPages({ memory, first, count, access: Access.Write, device: this.host }),
+        ),
+    },
+    {
       name: 'launch more',
       weight: 8,
       can: () => this.plots.returns && !this.closing && this.idleDevice() !== -1,
@@ -485,6 +496,7 @@ export class World implements Surroundings {
     this.weather.noMemory = 0;
     this.weather.copyFailure = 0;
     this.sources.failure = 0;
+    this.sources.withheld = 0;
     this.fairWeather();
     for (let guard = 0; this.busy(); guard++) {
       if (!this.event()) break;
