@@ -9,6 +9,7 @@ import {
   Access,
   bytesOf,
   type CreateDriver,
+  type DeviceDescription,
   type Driver,
   type DriverContext,
   type DriverLaunch,
@@ -17,7 +18,6 @@ import {
   type LaunchParameter,
   type NumericArray,
   PAGE_BYTES,
-  type ProcessorDescription,
   refuseAsynchronous,
   Status,
   viewOf,
@@ -37,7 +37,7 @@ type Work = Generator<void, void>;
 
 class CompressedDevice implements Driver {
   readonly kind = 'compressed';
-  readonly description: ProcessorDescription;
+  readonly description: DeviceDescription;
   /** The manager cannot address this memory: it asks for copies. */
   readonly memory = 0;
   /** Frames that hold anything but zeros. */
@@ -68,11 +68,12 @@ class CompressedDevice implements Driver {
     return Status.Done;
   }
 
-  release(page: number, count: number, frame: number): void {
+  release(_token: number, page: number, count: number, frame: number): Status {
     for (let at = 0; at < count; at++) {
       this.table.delete(page + at);
       this.frames.delete(frame + at);
     }
+    return Status.Done;
   }
 
   /** Nobody waits here: accesses do not fault. */

@@ -60,6 +60,7 @@ import { moduleOptions } from './node-options.js';
 import { type NpyArray, type OpenNpyOptions, openNpy, type SaveNpyOptions, saveNpy } from './npy.js';
 import { type PointerAttributes, pointerAttributes } from './pointer.js';
 import { PROVIDED_ARRAY_OPTIONS, type ProvidedArrayOptions, providerSource } from './provided-array.js';
+import type { PlaceNames } from './residency.js';
 import { parseSize } from './sizes.js';
 import { checkSpaceHandle, checkUnchanged, signHandle } from './space-handle.js';
 import { listedThreads, Views } from './views.js';
@@ -492,11 +493,15 @@ export class AddressSpace {
   }
 
   /** @internal */
-  processorNames(): (string | undefined)[] {
-    const names: (string | undefined)[] = ['host'];
+  placeNames(): PlaceNames {
+    const processors: (string | undefined)[] = ['host'];
+    const nodes: (string | undefined)[] = ['host'];
     // Of several that had the number, one after the other, the last one counts.
-    for (const { id, name } of [...this.devices].sort((a, b) => a.number - b.number)) names[id] = name;
-    return names;
+    for (const { id, node, name } of [...this.devices].sort((a, b) => a.number - b.number)) {
+      processors[id] = name;
+      nodes[node] = name;
+    }
+    return { processors, nodes };
   }
 
   /** @internal */

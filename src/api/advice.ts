@@ -7,7 +7,7 @@ import { isObject, show } from './arguments.js';
 import type { Device } from './device.js';
 import { argumentError, typeError } from './errors.js';
 import type { ManagedArray } from './managed-array.js';
-import type { Residency } from './residency.js';
+import type { PlaceNames, Residency } from './residency.js';
 
 export interface Advice {
   /**
@@ -68,17 +68,17 @@ export function adviceChange(array: ManagedArray, advice: Advice): AdviceChange 
 
 function nodeOf(array: ManagedArray, location: Device | 'host' | null): number {
   if (location === null) return -1;
-  return location === 'host' ? 0 : idOf(array, location, 'preferredLocation');
+  return location === 'host' ? 0 : deviceOf(array, location, 'preferredLocation').node;
 }
 
 function bitsOf(array: ManagedArray, devices: Device | readonly Device[] | null): number {
   const list = devices === null ? [] : Array.isArray(devices) ? (devices as Device[]) : [devices as Device];
   let bits = 0;
-  for (const device of list) bits |= 1 << idOf(array, device, 'accessedBy');
+  for (const device of list) bits |= 1 << deviceOf(array, device, 'accessedBy').id;
   return bits;
 }
 
-function idOf(array: ManagedArray, device: unknown, what: string): number {
+function deviceOf(array: ManagedArray, device: unknown, what: string): Device {
   const known = array.space.devices.find((each) => each === device);
   if (known === undefined) {
     throw typeError(
@@ -87,7 +87,7 @@ function idOf(array: ManagedArray, device: unknown, what: string): number {
     );
   }
   known.assertUsable();
-  return known.id;
+  return known;
 }
 
 /** Pages of the whole blocks that elements lie in: all of a block is advised alike. Blocks are counted from the array's beginning. */
@@ -104,7 +104,7 @@ export function blocksAround(
 
 export function attributeRuns(
   runs: readonly AdviceRun[],
-  names: readonly (string | undefined)[],
+  { nodes, processors }: PlaceNames,
   begin: number,
   end: number,
   elementsPerPage: number,
@@ -113,13 +113,13 @@ export function attributeRuns(
     const accessedBy: Record<string, 'in place' | 'partly' | 'migrates'> = {};
     for (let id = 1; advice.accessedBy >>> id !== 0; id++) {
       if (((advice.accessedBy >>> id) & 1) === 0) continue;
-      accessedBy[names[id] ?? `device ${id}`] = remote[id] ?? 'migrates';
+      accessedBy[processors[id] ?? `device ${id}`] = remote[id] ?? 'migrates';
     }
     return {
       begin: Math.max(begin, first * elementsPerPage),
       end: Math.min(end, last * elementsPerPage),
       readMostly: advice.readMostly,
-      preferredLocation: advice.preferred === -1 ? null : (names[advice.preferred] ?? `device ${advice.preferred}`),
+      preferredLocation: advice.preferred === -1 ? null : (nodes[advice.preferred] ?? `device ${advice.preferred}`),
       accessedBy,
       pattern: advice.pattern,
     };

@@ -106,9 +106,14 @@ export class Device {
     this.detaching = null;
   }
 
-  /** @internal */
+  /** @internal The processor's number. */
   get id(): number {
     return this.info.id;
+  }
+
+  /** @internal The number of its own memory. */
+  get node(): number {
+    return this.info.node;
   }
 
   stream(options: StreamOptions = {}): Stream {

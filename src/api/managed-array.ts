@@ -158,7 +158,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     this.assertUsable('report on');
     const { begin, end } = partOf(this, part);
     const report = this.space.client.call('residency', this.pagesOf(begin, end));
-    return reportResidency(report, this.space.processorNames(), begin, end, bytesOf(this.type), this.indeterminate);
+    return reportResidency(report, this.space.placeNames(), begin, end, bytesOf(this.type), this.indeterminate);
   }
 
   /**
@@ -188,10 +188,10 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     const { clear = true } = options;
     checkFlag('clear', clear);
     const { runs } = this.space.client.call('young', { ...this.pagesOf(begin, end), clear });
-    const names = this.space.processorNames();
+    const names = this.space.placeNames();
     const result: YoungRun[] = [];
     for (let at = 0; at < runs.length; at += 3)
-      result.push({ ...this.elementsOf(runs[at], runs[at + 1]), processors: namesOf(runs[at + 2], names) });
+      result.push({ ...this.elementsOf(runs[at], runs[at + 1]), processors: namesOf(runs[at + 2], names.processors) });
     return result;
   }
 
@@ -434,7 +434,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     const { begin, end } = partOf(this, part);
     const size = bytesOf(this.type);
     const runs = this.space.client.call('attributes', this.blocksOf(begin, end));
-    const names = this.space.processorNames();
+    const names = this.space.placeNames();
     return {
       runs: attributeRuns(runs, names, begin, end, PAGE_BYTES / size),
       residency: this.residency({ begin, end }),

@@ -34,7 +34,7 @@ export function pointerAttributes(space: AddressSpace, address: bigint): Pointer
   const { report } = space.client.call('pointer', { offset });
   if (report === null) return null;
   const { name: array, element, byteOffset, page } = report;
-  const known = reportPage(page, space.processorNames());
+  const known = reportPage(page, space.placeNames());
   const devices = space.devices.filter(({ isUsable }) => isUsable);
   const owner = known.nodes.includes('host')
     ? 'host'

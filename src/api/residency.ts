@@ -28,9 +28,15 @@ export interface Residency {
   readonly indeterminate: boolean;
 }
 
+/** Names of processors and of nodes, by their numbers. */
+export interface PlaceNames {
+  readonly processors: readonly (string | undefined)[];
+  readonly nodes: readonly (string | undefined)[];
+}
+
 export function reportResidency(
   report: PageReport,
-  names: readonly (string | undefined)[],
+  names: PlaceNames,
   begin: number,
   end: number,
   elementBytes: number,
@@ -43,7 +49,7 @@ export function reportResidency(
   for (let page = 0; page < report.nodes.length; ) {
     let next = page + 1;
     while (next < report.nodes.length && same(report, page, next)) next++;
-    const nodes = namesOf(report.nodes[page], names);
+    const nodes = namesOf(report.nodes[page], names.nodes);
     for (const node of nodes) bytes[node] = (bytes[node] ?? 0) + (next - page) * PAGE_BYTES;
     runs.push({
       begin: Math.max(begin, (firstPage + page) * elementsPerPage),
@@ -52,7 +58,7 @@ export function reportResidency(
       nodes,
       rights: rightsOf(report.flags[page]),
       pinned: (report.flags[page] & PageState.Pinned) !== 0,
-      access: accessOf(report.access[page], names),
+      access: accessOf(report.access[page], names.processors),
     });
     page = next;
   }
@@ -62,12 +68,12 @@ export function reportResidency(
 /** What is known of one page. */
 export function reportPage(
   report: PageReport,
-  names: readonly (string | undefined)[],
+  names: PlaceNames,
 ): Pick<ResidencyRun, 'state' | 'nodes' | 'access'> & { pinned: boolean } {
   return {
     state: stateOf(report, 0),
-    nodes: namesOf(report.nodes[0], names),
-    access: accessOf(report.access[0], names),
+    nodes: namesOf(report.nodes[0], names.nodes),
+    access: accessOf(report.access[0], names.processors),
     pinned: (report.flags[0] & PageState.Pinned) !== 0,
   };
 }

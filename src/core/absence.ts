@@ -2,9 +2,10 @@
  * Pages that cannot be had, and why: the one place that says it, for faults, launches, copies, pins, prefetches and clones alike. What a
  * source cannot give now may be asked for again at the next access. What is lost stays so until it is overwritten.
  */
+import { holderOf } from './contents.js';
 import { add, has, type Mask, next } from './mask.js';
-import { holderOf, type State } from './state.js';
-import { type DenyReason, PAGES_PER_BLOCK, Status } from './types.js';
+import type { State } from './state.js';
+import { type DenyReason, NO_NODE, PAGES_PER_BLOCK, Status } from './types.js';
 import { type Block, isInherited } from './va-block.js';
 
 /** Why there is no content, when a transfer ended so. */
@@ -81,8 +82,8 @@ export function lossOf(state: State, page: number): DenyReason | null {
     const block = state.va.blocks.get(Math.floor(at / PAGES_PER_BLOCK));
     if (block === undefined) continue;
     if (has(block.lost, at % PAGES_PER_BLOCK)) return lossIn(block, at % PAGES_PER_BLOCK);
-    const holder = holderOf(state, block, at % PAGES_PER_BLOCK, -1);
-    if (holder !== -1 && state.processors[holder]?.gone !== true) return null;
+    const holder = holderOf(state, block, at % PAGES_PER_BLOCK, NO_NODE);
+    if (holder !== NO_NODE && state.nodes[holder]?.gone !== true) return null;
   }
   return null;
 }

@@ -1,7 +1,7 @@
 /** What programs have said about their use of memory, block by block. */
+import type { Range } from './range.js';
 import type { State } from './state.js';
-import { type Advice, PAGES_PER_BLOCK, type ProcessorId } from './types.js';
-import type { Range } from './va-space.js';
+import { type Advice, NO_NODE, type NodeId, PAGES_PER_BLOCK, type ProcessorId } from './types.js';
 
 /**
  * Changes the advice for whole blocks of a range, those around the pages: also behind the last page, by which the range may grow. It
@@ -33,30 +33,33 @@ export function changeAdvice(
   }
 }
 
-/** The same advice, without what it says of processors that have left meanwhile. */
-export function aboutKnown({ processors }: State, change: Partial<Advice>): Partial<Advice> {
+/** The same advice, without what it says of processors and nodes that have left meanwhile. */
+export function aboutKnown({ nodes, processors }: State, change: Partial<Advice>): Partial<Advice> {
   const { preferred, accessedBy } = change;
   let known = accessedBy ?? 0;
   for (let id = 0; known >>> id !== 0; id++) if (processors[id] === undefined) known &= ~(1 << id);
   return {
     ...change,
-    ...(preferred !== undefined && preferred !== -1 && processors[preferred] === undefined ? { preferred: -1 } : {}),
+    ...(preferred !== undefined && preferred !== NO_NODE && nodes[preferred] === undefined
+      ? { preferred: NO_NODE }
+      : {}),
     ...(accessedBy === undefined ? {} : { accessedBy: known }),
   };
 }
 
-/** The number belongs to no processor any more: what was said of the one that had it must not be taken for the next one's. */
-export function forgetAdvised(state: State, processor: ProcessorId): void {
+/** The numbers belong to nobody any more: what was said of who had them must not be taken for the next one's. */
+export function forgetAdvised(state: State, processor: ProcessorId, node: NodeId): void {
   if (!state.preferences && !state.inPlace) return;
   // Blocks of a range that has gone are there until what is under way in them has ended.
   const ranges = new Set(state.va.allRanges());
   for (const block of state.va.blocks.values()) ranges.add(block.range);
+  const bit = processor < 0 ? 0 : 1 << processor;
   for (const range of ranges) {
     changeAdvice(state, range, 0, range.reserved, (advice) => {
       const { preferred, accessedBy } = advice;
-      if (preferred !== processor && ((accessedBy >>> processor) & 1) === 0) return advice;
-      const bit = 1 << processor;
-      return { ...advice, preferred: preferred === processor ? -1 : preferred, accessedBy: accessedBy & ~bit };
+      const homeless = node !== NO_NODE && preferred === node;
+      if (!homeless && (accessedBy & bit) === 0) return advice;
+      return { ...advice, preferred: homeless ? NO_NODE : preferred, accessedBy: accessedBy & ~bit };
     });
   }
 }

@@ -1,24 +1,60 @@
-/** Processors that leave, or die: what only they hold comes home or is lost, and nobody waits for them. */
+/** Processors and nodes that leave, or die: what only they hold goes home or is lost, and nobody waits for them. */
 
 import { forgetAdvised } from './advice.js';
 import type { Launches } from './launches.js';
 import { clear, createMask, has, next } from './mask.js';
+import type { Node, NodeCounters } from './nodes.js';
 import type { Requests } from './requests.js';
 import { loseNode } from './service.js';
-import { makeReady, type Processor, type ProcessorCounters, processorOf, type State, unprotectAll } from './state.js';
-import { PAGES_PER_BLOCK, type ProcessorId } from './types.js';
+import {
+  makeReady,
+  nodeOf,
+  type Processor,
+  type ProcessorCounters,
+  processorOf,
+  type Request,
+  type State,
+  unshieldAll,
+} from './state.js';
+import { HOST_NODE, NO_NODE, NO_PROCESSOR, type NodeId, PAGES_PER_BLOCK, type ProcessorId } from './types.js';
 import { forgetUser } from './usage.js';
 import type { Block } from './va-block.js';
 
+export interface NodeFigures {
+  readonly budgetPages: number;
+  readonly backedPages: number;
+  readonly peakPages: number;
+  readonly counters: NodeCounters;
+}
+
+/** What a processor did, and what the memory of its own has; 0 pages: it has none. */
 export interface ProcessorFigures {
   readonly budgetPages: number;
   readonly backedPages: number;
   readonly peakPages: number;
-  readonly counters: ProcessorCounters;
+  readonly counters: ProcessorCounters & NodeCounters;
 }
 
+const NO_FIGURES: NodeFigures = {
+  budgetPages: 0,
+  backedPages: 0,
+  peakPages: 0,
+  counters: {
+    pagesIn: 0,
+    pagesOut: 0,
+    pagesZeroed: 0,
+    pagesProvided: 0,
+    pagesCloned: 0,
+    evictions: 0,
+    refusals: 0,
+  },
+};
+
 export class Departures {
-  private readonly lastFigures = new Map<number, ProcessorFigures>();
+  /** Those of processors that have gone. */
+  private readonly lastFigures = new Map<ProcessorId, ProcessorFigures>();
+  /** Those of whom nothing is left but frames in quarantine. */
+  private readonly leaving: Request[] = [];
 
   constructor(
     private readonly state: State,
@@ -27,11 +63,22 @@ export class Departures {
     private readonly run: () => void,
   ) {}
 
+  /** The processor leaves, and with it the memory that is its alone. */
   detach(id: ProcessorId): void {
     const processor = processorOf(this.state, id);
     if (processor.state !== 'alive') return;
     processor.state = 'draining';
-    this.drain(processor);
+    const node = this.nodeLeftBy(processor);
+    if (node !== null) node.state = 'draining';
+    this.drain(node?.id ?? NO_NODE, id);
+  }
+
+  /** A node that no processor calls its own leaves: what only it has goes to its home, or else to the host. */
+  remove(id: NodeId): void {
+    const node = this.passive(id);
+    if (node.state !== 'alive') return;
+    node.state = 'draining';
+    this.drain(id, NO_PROCESSOR);
   }
 
   lost(id: ProcessorId): void {
@@ -40,17 +87,30 @@ export class Departures {
     if (processor.state === 'dead') return;
     // The pages of one that was leaving are on their way home already, and go on as far as they can.
     const leaving = processor.state === 'draining';
+    const node = this.nodeLeftBy(processor);
     processor.state = 'dead';
-    processor.gone = !processor.description.memorySurvives;
     processor.intents.length = 0;
-    unprotectAll(state, processor);
+    if (node !== null) die(node);
+    unshieldAll(state, processor);
     this.launches.lost(processor);
     for (const block of state.va.blocks.values()) {
       this.dropMappings(block, id);
       makeReady(state, block);
     }
     if (leaving) this.run();
-    else this.drain(processor);
+    else this.drain(node?.id ?? NO_NODE, id);
+  }
+
+  /** A node that no processor calls its own is dead. */
+  nodeLost(id: NodeId): void {
+    const { state } = this;
+    const node = this.passive(id);
+    if (node.state === 'dead') return;
+    const leaving = node.state === 'draining';
+    die(node);
+    for (const block of state.va.blocks.values()) makeReady(state, block);
+    if (leaving) this.run();
+    else this.drain(id, NO_PROCESSOR);
   }
 
   figures(id: ProcessorId): ProcessorFigures {
@@ -60,17 +120,35 @@ export class Departures {
       if (last === undefined) throw new Error(`there is no processor ${id}`);
       return last;
     }
-    const { budgetPages, backedPages, peakPages, counters } = processor;
+    const { budgetPages, backedPages, peakPages, counters } = this.state.nodes[processor.own] ?? NO_FIGURES;
+    return { budgetPages, backedPages, peakPages, counters: { ...processor.counters, ...counters } };
+  }
+
+  nodeFigures(id: NodeId): NodeFigures {
+    const { budgetPages, backedPages, peakPages, counters } = nodeOf(this.state, id);
     return { budgetPages, backedPages, peakPages, counters };
   }
 
-  private drain(processor: Processor): void {
-    const request = this.requests.open(this.requests.newInner(), 'home', processor.id);
+  /** The memory that leaves with the processor. */
+  private nodeLeftBy({ own }: Processor): Node | null {
+    return own === HOST_NODE ? null : (this.state.nodes[own] ?? null);
+  }
+
+  private passive(id: NodeId): Node {
+    const node = nodeOf(this.state, id);
+    if (node.owner !== NO_PROCESSOR) throw new Error(`node ${id} is processor ${node.owner}'s own, and leaves with it`);
+    return node;
+  }
+
+  private drain(node: NodeId, processor: ProcessorId): void {
+    const request = this.requests.open(this.requests.newInner(), 'home', node, processor);
     const mask = createMask().fill(-1);
     for (const block of this.state.va.blocks.values()) {
-      // A task for the processor that still waits would otherwise outlive it, and be carried out for its successor.
-      const asked = block.tasks.some((task) => task.processor === processor.id);
-      if (block.residences[processor.id] === undefined && block.operation === null && !asked) continue;
+      // A task for one that leaves which still waits would otherwise outlive it, and be carried out for its successor.
+      const asked = block.tasks.some(
+        (task) => task.processor === processor || (task.node !== NO_NODE && task.node === node),
+      );
+      if (block.residences[node] === undefined && block.operation === null && !asked) continue;
       this.requests.addTask(block, request, mask);
     }
     this.requests.close(request);
@@ -94,27 +172,65 @@ export class Departures {
     if (first < end) commands.invalidated(page, end - first, 'migrate', id);
   }
 
-  /** Nothing of it is left to bring home. */
-  drained(id: ProcessorId): void {
+  /** Nothing is left to bring home. The node may still have what could not be brought, because every copy failed: that goes with it. */
+  drained(request: Request): void {
     const { state } = this;
-    const processor = processorOf(state, id);
-    for (const block of state.va.blocks.values()) {
-      const mapping = block.mappings[id];
-      if (mapping !== undefined) state.holds -= mapping.holds.length;
-      // It may have reached host memory in place until now, of which nothing had to come home, and have what could not be brought
-      // home, because every copy failed: that goes with the processor.
-      this.dropMappings(block, id);
-      loseNode(state, block, processor);
-      block.residences[id] = undefined;
-      block.mappings[id] = undefined;
-      block.remote &= ~(1 << id);
+    const node = state.nodes[request.node];
+    if (node !== undefined) {
+      for (const block of state.va.blocks.values()) {
+        const residence = block.residences[node.id];
+        if (residence !== undefined) state.holds -= residence.holds.splice(0).length;
+        loseNode(state, block, node);
+      }
     }
+    this.leaving.push(request);
+    this.released();
+  }
+
+  /** Frames may have been released for good: whoever leaves, and has none in quarantine any more, is forgotten. */
+  released(): void {
+    for (let at = 0; at < this.leaving.length; ) {
+      const { node, processor } = this.leaving[at];
+      if ((this.state.nodes[node]?.quarantinedPages ?? 0) > 0) at++;
+      else {
+        this.leaving.splice(at, 1);
+        this.forget(node, processor);
+      }
+    }
+  }
+
+  private forget(node: NodeId, processor: ProcessorId): void {
+    const { state } = this;
+    if (processor !== NO_PROCESSOR) this.forgetProcessor(processor);
+    if (node !== NO_NODE) this.forgetNode(node);
+    forgetAdvised(state, processor, node);
+    if (processor !== NO_PROCESSOR) state.commands.drained(processor);
+    else state.commands.emptied(node);
+  }
+
+  private forgetProcessor(id: ProcessorId): void {
+    const { state } = this;
     this.lastFigures.set(id, this.figures(id));
+    for (const block of state.va.blocks.values()) {
+      // It may have reached host memory in place until now, of which nothing had to come home.
+      this.dropMappings(block, id);
+      block.mappings[id] = undefined;
+    }
     state.processors[id] = undefined;
     forgetUser(state, id);
-    forgetAdvised(state, id);
-    for (let index = processor.waiters.head; index !== -1; index = processor.waiters.after(index))
-      state.ready.append(index);
-    state.commands.drained(id);
   }
+
+  private forgetNode(id: NodeId): void {
+    const { state } = this;
+    const { waiters } = nodeOf(state, id);
+    for (const block of state.va.blocks.values()) block.residences[id] = undefined;
+    for (let index = waiters.head; index !== -1; index = waiters.after(index)) state.ready.append(index);
+    state.nodes[id] = undefined;
+    for (const node of state.nodes) if (node?.home === id) node.home = NO_NODE;
+  }
+}
+
+function die(node: Node): void {
+  node.state = 'dead';
+  node.gone = !node.description.memorySurvives;
 }

@@ -1,26 +1,37 @@
 /** Faults that wait: what comes along with a page, with which right, and what is denied. */
 import { isFinal, lossIn, reasonOf } from './absence.js';
-import { add, addRun, clear, createMask, has, isEmpty, type Mask, next, remove, size, WORDS } from './mask.js';
-import { absentPages, givesUp, migrate, type Outcome, plan, save, waitForMemory } from './moves.js';
-import { ATTEMPTS, begin } from './operation.js';
+import { holderOf, onlyOn } from './contents.js';
+import { add, addRun, clear, createMask, has, isEmpty, type Mask, next, remove, WORDS } from './mask.js';
+import { absentPages, givesUp, migrate, type Outcome, save, waitForMemory } from './moves.js';
+import type { Node } from './nodes.js';
+import { ATTEMPTS, open, start } from './operation.js';
 import { evictBlock, failsToLeave, reclaim } from './reclaim.js';
 import { serviceSharing } from './sharing.js';
 import {
   endAhead,
-  holderOf,
   isHeld,
   isHeldAgainst,
   isRemote,
   makeReady,
   nodeOf,
-  onlyOn,
   type Processor,
   processorOf,
   releaseBacking,
   residenceOf,
   type State,
 } from './state.js';
-import { Access, type DenyReason, HOST, PAGES_PER_BLOCK, PAGES_PER_GROUP, Status } from './types.js';
+import {
+  Access,
+  type DenyReason,
+  HOST,
+  HOST_NODE,
+  NO_NODE,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  PAGES_PER_GROUP,
+  type ProcessorId,
+  Status,
+} from './types.js';
 import { type Block, isUnrestricted, type Mapping } from './va-block.js';
 
 /** One block in so many of a node's may be a guess, unless the policies say otherwise. */
@@ -34,14 +45,16 @@ const NOBODY = 0;
 
 export function serviceFaults(state: State, block: Block, failure: Status): void {
   const count = block.mappings.length;
-  if (failure !== Status.Done) putFirst(block, block.spareOperation.urgentPage);
+  if (failure !== Status.Done) putFirst(block, block.ended.page);
   for (let step = 0; step < count; step++) {
     const id = (block.turn + step) % count;
     const mapping = block.mappings[id];
     while (mapping?.waiting === true) {
       const processor = processorOf(state, id);
+      const { mark } = state.masks;
       let outcome = serviceFault(state, block, processor, mapping, failure, false);
       if (outcome === 'stuck') outcome = serviceFault(state, block, processor, mapping, failure, true);
+      state.masks.backTo(mark);
       failure = Status.Done;
       if (outcome === 'started') {
         block.turn = (id + 1) % count;
@@ -73,7 +86,8 @@ function serviceFault(
   stuck: boolean,
 ): Outcome {
   const page = nextWaiting(mapping);
-  endAhead(block, processor);
+  const node = nodeOf(state, mapping.node);
+  endAhead(block, node);
   const wanted = has(mapping.waitingWrite, page);
   if (processor.state !== 'alive') return dismiss(mapping, page);
   const base = block.index * PAGES_PER_BLOCK;
@@ -83,49 +97,47 @@ function serviceFault(
   }
   // A page that came along may have been what failed: only a failure of this page alone is its own.
   const narrow = failure !== Status.Done || block.attempts > 0;
-  const ended = block.spareOperation;
-  const own = narrow && has(ended.mask, page) && size(ended.mask) === 1;
-  const mine = own ? failure : Status.Done;
-  const reason = stuck ? 'OUT_OF_MEMORY' : denial(block, processor.id, page, wanted, mine);
+  const mine = narrow && block.ended.only === page ? failure : Status.Done;
+  const reason = stuck ? 'OUT_OF_MEMORY' : denial(block, node.id, page, wanted, mine);
   // A late read of freed memory on the host gives zeros, after a warning: it is a mistake, but harms nobody.
   const late = reason === 'FREED' && processor.id === HOST && !wanted;
   if (late) state.commands.deny(processor.id, base + page, wanted, mapping.urgentThread, reason, false);
   else if (reason !== null) {
     const spent = stuck || failsToLeave(state, block) || (block.attempts >= ATTEMPTS && !isFinal(mine));
-    return deny(state, block, processor, mapping, page, wanted, reason, spent);
+    return deny(state, block, processor, node, mapping, page, wanted, reason, spent);
   }
   let write = wanted;
   if (write && has(block.guarded, page)) {
     if (saveAround(state, block, page)) return 'blocked';
     write = false;
   }
-  if (isRemote(block, processor.id)) return serviceSharing(state, block, processor, page, write, narrow);
+  if (isRemote(block, processor)) return serviceSharing(state, block, processor, page, write, narrow);
   // Of what is mostly read others keep their copies until a processor really writes.
   const { readMostly, pattern } = block.advice;
-  const intent = !readMostly && declaredWrite(processor, base + page) && mayWrite(block, processor.id, page);
-  const owned = !readMostly && ownsAlone(state, block, processor.id, page);
+  const intent = !readMostly && declaredWrite(processor, base + page) && mayWrite(block, node.id, page);
+  const owned = !readMostly && ownsAlone(state, block, node.id, page);
   const access = write || intent || owned ? Access.Write : Access.Read;
   const request = state.prefetchRequest;
   request.page = page;
   request.write = access === Access.Write;
   request.streaming = pattern === 'sequential' || (pattern === 'normal' && streams(state, block, processor, page));
-  request.pressed = processor.backedPages + PAGES_PER_BLOCK > processor.budgetPages;
+  request.pressed = node.backedPages + PAGES_PER_BLOCK > node.budgetPages;
   const { occupied, allowed } = request;
   const there = access === Access.Write ? mapping.writable : mapping.mapped;
-  const { scratch } = residenceOf(state, block, processor.id);
+  const { scratch } = residenceOf(state, block, node.id);
   for (let word = 0; word < WORDS; word++) {
     occupied[word] = there[word];
     allowed[word] = block.inside[word] & ~(block.freed[word] | block.lost[word] | scratch[word]);
   }
-  if (!isUnrestricted(block)) excludeForbidden(block, processor.id, access, allowed);
+  if (!isUnrestricted(block)) excludeForbidden(block, node.id, access, allowed);
   if (late || narrow || pattern === 'random') {
     clear(allowed);
     add(allowed, page);
   }
-  if (access === Access.Write && !write && !intent) keepOwned(state, block, processor.id, allowed);
+  if (access === Access.Write && !write && !intent) keepOwned(state, block, node.id, allowed);
   processor.prefetch(request);
-  const outcome = migrate(state, block, processor, access, true, request.result, page, null);
-  if (request.streaming && outcome === 'started') readAhead(state, block, processor, access);
+  const outcome = migrate(state, block, node, processor, access, request.result, page, null);
+  if (request.streaming && outcome === 'started') readAhead(state, block, processor, node, access);
   return outcome;
 }
 
@@ -134,17 +146,17 @@ function serviceFault(
  * Its first group stays unmapped, so that entering it faults, cheaply, and brings the one after it in time. Blocks that were
  * brought and not entered may take a share of the node only: a guess must not push out what is in use.
  */
-function readAhead(state: State, block: Block, processor: Processor, access: Access): void {
+function readAhead(state: State, block: Block, processor: Processor, node: Node, access: Access): void {
   const share = state.policies.readAheadShare ?? READ_AHEAD_SHARE;
-  if (processor.id === HOST || (processor.aheadBlocks + 1) * share * PAGES_PER_BLOCK > processor.budgetPages) return;
+  if (node.id === HOST_NODE || (node.aheadBlocks + 1) * share * PAGES_PER_BLOCK > node.budgetPages) return;
   if (block.advice.pattern !== 'sequential' && !isWhole(state, block, block.index - 1, processor.id)) return;
   const ahead = state.va.block(block.index + 1);
   if (ahead === undefined || ahead.range !== block.range) return;
-  if (ahead.operation !== null || ahead.tasks.length > 0 || isRemote(ahead, processor.id)) return;
-  const residence = residenceOf(state, ahead, processor.id);
+  if (ahead.operation !== null || ahead.tasks.length > 0 || isRemote(ahead, processor)) return;
+  const residence = residenceOf(state, ahead, node.id);
   if (residence.ahead || residence.backedCount > 0) return;
   residence.ahead = true;
-  processor.aheadBlocks++;
+  node.aheadBlocks++;
   const first = createMask();
   addRun(first, 0, PAGES_PER_GROUP);
   const rest = createMask();
@@ -154,6 +166,7 @@ function readAhead(state: State, block: Block, processor: Processor, access: Acc
   }
   const common = {
     kind: 'present',
+    node: NO_NODE,
     processor: processor.id,
     access,
     hold: false,
@@ -184,19 +197,19 @@ function dismiss(mapping: Mapping, page: number): Outcome {
 }
 
 /** What this access does not bring along: what is protected against it, or would have to be saved for clones or unpinned first. */
-function excludeForbidden(block: Block, processor: number, access: Access, mask: Mask): void {
+function excludeForbidden(block: Block, node: NodeId, access: Access, mask: Mask): void {
   for (let word = 0; word < WORDS; word++) {
     mask[word] &= ~block.unreadable[word];
     if (access !== Access.Write) continue;
     mask[word] &= ~(block.unwritable[word] | block.guarded[word]);
-    if (processor !== HOST) mask[word] &= ~block.pinned[word];
+    if (node !== HOST_NODE) mask[word] &= ~block.pinned[word];
   }
 }
 
 /** Copies for clones are made by 64 KiB: who writes one page mostly writes its neighbours, too. False: the page must be fetched before. */
 function saveAround(state: State, block: Block, page: number): boolean {
-  const group = state.needed;
-  const absent = state.maskA;
+  const group = state.masks.take();
+  const absent = state.masks.take();
   clear(group);
   const first = page - (page % PAGES_PER_GROUP);
   addRun(group, first, PAGES_PER_GROUP);
@@ -207,19 +220,19 @@ function saveAround(state: State, block: Block, page: number): boolean {
   return true;
 }
 
-function mayWrite(block: Block, processor: number, page: number): boolean {
+function mayWrite(block: Block, node: NodeId, page: number): boolean {
   if (has(block.unwritable, page) || has(block.guarded, page)) return false;
-  return processor === HOST || !has(block.pinned, page);
+  return node === HOST_NODE || !has(block.pinned, page);
 }
 
-function denial(block: Block, processor: number, page: number, write: boolean, failure: Status): DenyReason | null {
+function denial(block: Block, node: NodeId, page: number, write: boolean, failure: Status): DenyReason | null {
   if (!has(block.inside, page)) return 'OUTSIDE';
   if (has(block.lost, page)) return lossIn(block, page);
   if (has(block.freed, page)) return 'FREED';
   if (!isUnrestricted(block)) {
     if (has(block.unreadable, page)) return 'NO_ACCESS';
     if (write && has(block.unwritable, page)) return 'READ_ONLY';
-    if (write && nodeOf(block, processor) !== HOST && has(block.pinned, page)) return 'PINNED';
+    if (write && node !== HOST_NODE && has(block.pinned, page)) return 'PINNED';
     const unsaved = write && has(block.guarded, page) ? block.unsaved?.get(page) : undefined;
     if (unsaved !== undefined) return unsaved;
   }
@@ -235,6 +248,7 @@ function deny(
   state: State,
   block: Block,
   processor: Processor,
+  node: Node,
   mapping: Mapping,
   page: number,
   write: boolean,
@@ -252,7 +266,7 @@ function deny(
     mapping.waiting = !(isEmpty(mapping.waitingRead) && isEmpty(mapping.waitingWrite));
     return 'done';
   }
-  if (isRemote(block, processor.id)) return coverInPlace(state, block, processor, mapping, page, write, reason);
+  if (isRemote(block, processor)) return coverInPlace(state, block, processor, mapping, page, write, reason);
   if (stranded) {
     // Nothing can be moved for this device any more, not even a scratch page in: the pager takes it for dead.
     if (reason !== 'OUT_OF_MEMORY') reason = 'COPY_FAILED';
@@ -260,29 +274,34 @@ function deny(
     state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason, true);
     return dismiss(mapping, page);
   }
-  const mask = state.needed;
+  const mask = state.masks.take();
   clear(mask);
   add(mask, page);
+  const residence = residenceOf(state, block, node.id);
   // A copy reads or writes the page just now: what stands in for it waits until that is through.
-  if (isHeldAgainst(mapping, Access.Write, mask)) return 'blocked';
-  const residence = residenceOf(state, block, processor.id);
-  const alone = holderOf(state, block, page, processor.id) === -1;
+  if (isHeldAgainst(residence, Access.Write, mask)) return 'blocked';
+  const alone = holderOf(state, block, page, node.id) === NO_NODE;
   // What may not even be read must not show through what stands in for it; what may, the device has read before.
   const hidden = reason !== 'READ_ONLY' && reason !== 'PINNED';
   if (has(residence.resident, page) && (hidden || (alone && has(block.dirty, page)))) {
     // The whole block goes home, and with it what copies may hold of other pages.
-    if (isHeld(block, processor.id)) return 'blocked';
-    if (!evictBlock(state, block, processor)) return waitForMemory(state, block, processorOf(state, HOST));
+    if (isHeld(block, node.id)) return 'blocked';
+    if (!evictBlock(state, block, node)) return waitForMemory(state, block, nodeOf(state, node.home));
     if (block.operation === null) makeReady(state, block);
     return 'started';
   }
   // Memory that was kept has the content of an earlier time.
-  if (!has(residence.resident, page) && !has(residence.scratch, page)) releaseBacking(state, block, processor, mask);
-  if (!has(residence.backed, page) && !reclaim(state, processor, 1, block)) {
-    return waitForMemory(state, block, processor);
-  }
+  if (!has(residence.resident, page) && !has(residence.scratch, page)) releaseBacking(state, block, node, mask);
+  if (!has(residence.backed, page) && !findPage(state, block, node)) return waitForMemory(state, block, node);
   state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason, false);
   return standIn(state, block, processor, page, 'scratch');
+}
+
+function findPage(state: State, block: Block, node: Node): boolean {
+  block.kept++;
+  const room = reclaim(state, node, 1);
+  block.kept--;
+  return room;
 }
 
 /**
@@ -308,28 +327,25 @@ function coverInPlace(
 
 /** Has a page that nobody else ever sees stand in for one that the processor was denied. */
 function standIn(state: State, block: Block, processor: Processor, page: number, kind: 'scratch' | 'cover'): Outcome {
-  const mask = state.needed;
+  const mask = state.masks.take();
   clear(mask);
   add(mask, page);
-  plan.kind = kind;
-  plan.processor = processor.id;
-  plan.access = Access.Write;
-  plan.map = true;
-  plan.urgentPage = page;
-  plan.exclusive = false;
-  plan.task = null;
-  begin(state, block, plan, mask);
+  const operation = open(block, kind, processor.own, processor.id, mask);
+  operation.access = Access.Write;
+  operation.map = true;
+  operation.urgentPage = page;
+  start(state, block, operation);
   return 'started';
 }
 
 /** The only copy is here and has been written before: giving write access at once costs nobody anything. */
-function ownsAlone(state: State, block: Block, node: number, page: number): boolean {
+function ownsAlone(state: State, block: Block, node: NodeId, page: number): boolean {
   const residence = block.residences[node];
   if (residence === undefined || !has(residence.resident, page) || !has(block.dirty, page)) return false;
-  return mayWrite(block, node, page) && holderOf(state, block, page, node) === -1;
+  return mayWrite(block, node, page) && holderOf(state, block, page, node) === NO_NODE;
 }
 
-function keepOwned(state: State, block: Block, node: number, mask: Mask): void {
+function keepOwned(state: State, block: Block, node: NodeId, mask: Mask): void {
   const { resident } = residenceOf(state, block, node);
   for (let word = 0; word < WORDS; word++) mask[word] &= resident[word] & block.dirty[word];
   onlyOn(state, block, node, mask, mask);
@@ -348,7 +364,7 @@ function streams(state: State, block: Block, processor: Processor, page: number)
   return page >= PAGES_PER_BLOCK - PAGES_PER_GROUP && isWhole(state, block, block.index + 1, processor.id);
 }
 
-function isWhole(state: State, block: Block, index: number, processor: number): boolean {
+function isWhole(state: State, block: Block, index: number, processor: ProcessorId): boolean {
   const neighbour = state.va.blocks.get(index);
   if (neighbour === undefined || neighbour.range !== block.range) return false;
   const mapping = neighbour.mappings[processor];

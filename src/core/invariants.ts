@@ -1,14 +1,16 @@
 /** What must hold between any two events. Costs a walk over all blocks: for tests, the simulator, and production on demand. */
 import { add, has, isEmpty, type Mask, next, size, WORDS } from './mask.js';
-import { nodeOf, type Processor, type State } from './state.js';
-import { HOST, PAGES_PER_BLOCK, Status } from './types.js';
+import type { Node } from './nodes.js';
+import type { State } from './state.js';
+import { HOST_NODE, NO_NODE, PAGES_PER_BLOCK, type ProcessorId, Status } from './types.js';
 import { type Block, NO_PAGES, type Residence } from './va-block.js';
 
 /** Throws an Error that names the first broken invariant, the block and the page. */
 export function checkInvariants(state: State): void {
-  const { processors } = state;
+  const { nodes } = state;
+  if (state.masks.mark !== 0) throw new Error(`${state.masks.mark} masks were not given back`);
   if (!isEmpty(NO_PAGES)) throw new Error('the empty mask that blocks share has pages in it');
-  const backed = new Array<number>(processors.length).fill(0);
+  const backed = new Array<number>(nodes.length).fill(0);
   const frameOwners: (Int32Array | undefined)[] = [];
   for (const block of state.va.blocks.values()) {
     checkContents(block);
@@ -20,13 +22,13 @@ export function checkInvariants(state: State): void {
       if (residence === undefined) continue;
       checkResidence(block, node, residence);
       backed[node] += residence.backedCount;
-      const allocator = processors[node]?.allocator ?? null;
+      const allocator = nodes[node]?.allocator ?? null;
       if (residence.frames === null || allocator === null) continue;
       const owned = (frameOwners[node] ??= new Int32Array(Math.ceil(allocator.frames / 32)));
       checkFrames(block, residence.frames, residence.backed, owned);
     }
   }
-  for (const processor of processors) if (processor !== undefined) checkBudget(processor, backed[processor.id]);
+  for (const node of nodes) if (node !== undefined) checkBudget(node, backed[node.id] ?? 0);
   if (state.activeOperations === 0) checkNobodyForgotten(state);
 }
 
@@ -35,9 +37,9 @@ function fail(block: Block, page: number, what: string): never {
 }
 
 /** Advice is about processors that are there: a number comes again, and then means another one. */
-function checkAdvice({ processors }: State, block: Block): void {
+function checkAdvice({ nodes, processors }: State, block: Block): void {
   const { preferred, accessedBy } = block.advice;
-  if (preferred !== -1 && processors[preferred] === undefined)
+  if (preferred !== NO_NODE && nodes[preferred] === undefined)
     fail(block, 0, `advice prefers node ${preferred}, which has gone`);
   for (let id = 0; accessedBy >>> id !== 0; id++) {
     if (((accessedBy >>> id) & 1) !== 0 && processors[id] === undefined)
@@ -63,7 +65,7 @@ function checkContents(block: Block): void {
     if (kept !== 0) refuse(block, word, kept, 'a freed page counts as written');
     const half = block.unreadable[word] & ~block.unwritable[word];
     if (half !== 0) refuse(block, word, half, 'a page that may not be read may be written (invariant 8)');
-    const moved = block.pinned[word] & block.dirty[word] & ~(residences[HOST]?.resident[word] ?? 0);
+    const moved = block.pinned[word] & block.dirty[word] & ~(residences[HOST_NODE]?.resident[word] ?? 0);
     if (moved !== 0) refuse(block, word, moved, 'a pinned page is not in host memory (invariant 10)');
   }
 }
@@ -72,11 +74,11 @@ function checkRights(state: State, block: Block): void {
   for (let id = 0; id < block.mappings.length; id++) {
     const mapping = block.mappings[id];
     if (mapping === undefined || state.processors[id] === undefined) continue;
-    const own = block.residences[nodeOf(block, id)];
+    const own = block.residences[mapping.node];
     for (let word = 0; word < WORDS; word++) {
       const mapped = mapping.mapped[word];
       // What stands in for a denied page is nobody's content and does not count.
-      const scratch = block.residences[id]?.scratch[word] ?? 0;
+      const scratch = mapping.standIn[word];
       const writable = mapping.writable[word] & ~scratch;
       if ((mapped | writable) === 0) continue;
       const blind = writable & ~mapped;
@@ -95,22 +97,23 @@ function checkRights(state: State, block: Block): void {
 }
 
 /** Who may write a page is alone with it. */
-function checkWriter(block: Block, id: number, word: number, writable: number): void {
+function checkWriter(block: Block, id: ProcessorId, word: number, writable: number): void {
   const clean = writable & ~block.dirty[word];
   if (clean !== 0) refuse(block, word, clean, `processor ${id} may write a page that counts as clean (invariant 7)`);
   const written = writable & block.cleaning[word];
   if (written !== 0) refuse(block, word, written, `processor ${id} may write a page that is being written back`);
-  const node = nodeOf(block, id);
-  for (let other = 0; other < Math.max(block.residences.length, block.mappings.length); other++) {
-    const theirs = block.residences[other];
-    if (other === id) continue;
+  const node = block.mappings[id]?.node;
+  for (let other = 0; other < block.mappings.length; other++) {
+    const theirs = block.mappings[other];
     // Who maps the same memory sees what is written there.
-    const same = nodeOf(block, other) === node;
-    const shared = same ? 0 : writable & (block.mappings[other]?.mapped[word] ?? 0) & ~(theirs?.scratch[word] ?? 0);
+    if (other === id || theirs === undefined || theirs.node === node) continue;
+    const shared = writable & theirs.mapped[word] & ~theirs.standIn[word];
     if (shared !== 0) {
       refuse(block, word, shared, `processor ${id} may write a page that processor ${other} maps (invariants 2 and 3)`);
     }
-    const second = other === node || theirs === undefined ? 0 : writable & theirs.resident[word];
+  }
+  for (let other = 0; other < block.residences.length; other++) {
+    const second = other === node ? 0 : writable & (block.residences[other]?.resident[word] ?? 0);
     if (second !== 0) {
       refuse(block, word, second, `processor ${id} may write a page that node ${other} has a copy of (invariant 2)`);
     }
@@ -131,14 +134,13 @@ function checkResidence(block: Block, node: number, { resident, backed, scratch,
 function checkFlight(block: Block): void {
   const operation = block.operation;
   if (operation === null || operation.phase !== 'transfer' || operation.kind !== 'migrate') return;
-  const target = block.residences[operation.processor];
+  const target = block.residences[operation.node];
   for (let id = 0; id < block.mappings.length; id++) {
     const mapping = block.mappings[id];
     if (mapping === undefined) continue;
-    const scratch = block.residences[id]?.scratch;
     for (let word = 0; word < WORDS; word++) {
       const moving = operation.mask[word] & ~operation.settled[word] & ~(target?.resident[word] ?? 0);
-      const written = moving & mapping.writable[word] & ~(scratch?.[word] ?? 0);
+      const written = moving & mapping.writable[word] & ~mapping.standIn[word];
       if (written !== 0) refuse(block, word, written, 'a page in flight may be written (invariant 5)');
     }
   }
@@ -157,28 +159,27 @@ function checkFrames(block: Block, frames: Int32Array, backed: Mask, owned: Int3
   if (count !== 0) fail(block, 0, 'a frame without memory');
 }
 
-function checkBudget(processor: Processor, backed: number): void {
-  const { description } = processor;
-  if (backed !== processor.backedPages) {
-    throw new Error(
-      `${description.name} counts ${processor.backedPages} backed pages, its blocks ${backed} (invariant 4)`,
-    );
+function checkBudget(node: Node, held: number): void {
+  const { description, quarantinedPages } = node;
+  const backed = held + quarantinedPages;
+  if (backed !== node.backedPages) {
+    throw new Error(`${description.name} counts ${node.backedPages} backed pages, its blocks ${backed} (invariant 4)`);
   }
-  if (backed > processor.budgetPages) {
-    throw new Error(`${description.name} has ${backed} pages backed of ${processor.budgetPages} allowed (invariant 4)`);
+  if (backed > node.budgetPages) {
+    throw new Error(`${description.name} has ${backed} pages backed of ${node.budgetPages} allowed (invariant 4)`);
   }
-  if (processor.allocator !== null && processor.allocator.frames - processor.allocator.free !== backed) {
+  if (node.allocator !== null && node.allocator.frames - node.allocator.free !== backed) {
     throw new Error(`${description.name}: the frames in use are not those that blocks hold (invariant 4)`);
   }
 }
 
 /** With nothing under way, a thread that waits must wait for a launch's hold; anybody else would wait for ever (invariant 6). */
 function checkNobodyForgotten(state: State): void {
-  if (state.holds > 0 || state.saves > 0) return;
+  if (state.holds > 0 || state.saves > 0 || state.quarantines > 0) return;
   for (const block of state.va.blocks.values()) {
     if (block.operation !== null) continue;
     // Such a block waits for the event that tells which device died.
-    if (block.spareOperation.failure === Status.Lost) continue;
+    if (block.ended.failure === Status.Lost) continue;
     for (let id = 0; id < block.mappings.length; id++) {
       const mapping = block.mappings[id];
       if (mapping === undefined || state.processors[id] === undefined) continue;

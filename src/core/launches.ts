@@ -1,22 +1,23 @@
 /** Launches: what a device needs before its kernel runs, keeps while it runs, and gives back afterwards. */
 import { createMask, isEmpty, size, WORDS } from './mask.js';
 import type { PageQueries } from './page-queries.js';
+import type { Range } from './range.js';
 import type { Requests } from './requests.js';
 import {
   isRemote,
   makeReady,
+  mappingOf,
   type Processor,
   processorOf,
   type Request,
   releaseBacking,
-  residenceOf,
   type State,
-  unprotectAll,
+  unshieldAll,
 } from './state.js';
-import { Access, type DenyReason, PAGES_PER_BLOCK, type ProcessorId } from './types.js';
+import { Access, type DenyReason, NO_NODE, PAGES_PER_BLOCK, type ProcessorId } from './types.js';
 import { noteArguments, noteUse } from './usage.js';
-import type { Block, TaskKind } from './va-block.js';
-import type { Range } from './va-space.js';
+import type { Block } from './va-block.js';
+import type { TaskKind } from './work.js';
 
 /** How a launch uses one range of pages. */
 export interface LaunchArgument {
@@ -85,27 +86,29 @@ export class Launches {
   /** Puts memory where it was advised to be (accessedBy). At most REMOTE_BLOCKS blocks of a processor at a time: the others migrate. */
   arrange(id: number, processor: ProcessorId, parts: readonly { first: number; count: number }[]): void {
     const { state } = this;
-    if (!state.inPlace) {
+    if (!state.inPlace && processorOf(state, processor).own !== NO_NODE) {
       state.commands.requestDone(id, 0, null);
       return;
     }
     const owner = processorOf(state, processor);
-    const request = this.requests.open(id, 'attach', processor);
-    for (const index of owner.description.coherent === true ? blocksOf(parts) : []) {
+    const request = this.requests.open(id, 'mapRemote', NO_NODE, processor);
+    const own = owner.own;
+    for (const index of owner.description.coherent === true || own === NO_NODE ? blocksOf(parts) : []) {
       const range = state.va.rangeOfPage(index * PAGES_PER_BLOCK);
       const block = range === undefined || isUnadvised(range) ? state.va.blocks.get(index) : state.va.block(index);
       if (block === undefined) continue;
       const { accessedBy, preferred } = block.advice;
-      const advised = ((accessedBy >>> processor) & 1) !== 0 && preferred !== processor;
-      const wanted = advised && !mayBeDenied(block);
-      const inPlace = isRemote(block, processor);
-      const covered = inPlace && !isEmpty(residenceOf(state, block, processor).scratch);
+      const advised = ((accessedBy >>> processor) & 1) !== 0 && preferred !== own;
+      const wanted = own === NO_NODE || (advised && !mayBeDenied(block));
+      const inPlace = isRemote(block, owner);
+      const covered = inPlace && !isEmpty(mappingOf(state, block, processor).standIn);
       if (wanted === inPlace && !covered) continue;
+      const all = createMask().fill(-1);
       // What stood in for pages that an earlier launch was denied goes with the mapping.
-      if (inPlace) this.requests.addTask(block, request, createMask().fill(-1), 'separate');
+      if (inPlace && own !== NO_NODE) this.requests.addTask(block, request, all, 'mapOwn');
       if (!wanted || (!inPlace && owner.remoteBlocks >= REMOTE_BLOCKS)) continue;
-      owner.remoteBlocks++;
-      this.requests.addTask(block, request, createMask().fill(-1), 'attach');
+      if (own !== NO_NODE) owner.remoteBlocks++;
+      this.requests.addTask(block, request, all, 'mapRemote');
     }
     this.requests.close(request);
   }
@@ -151,7 +154,7 @@ export class Launches {
     for (let index = intents.length - 1; index >= 0; index--)
       if (intents[index].launch === id) intents.splice(index, 1);
     this.dropScratch(processor);
-    unprotectAll(this.state, processor);
+    unshieldAll(this.state, processor);
     this.run();
   }
 
@@ -211,7 +214,7 @@ export class Launches {
         owner.intents.push({ launch: launch.id, first, end: first + count, write: use !== 'in' });
       }
       noteUse(this.state, launch.processor, launch.arguments);
-      noteArguments(this.state, owner, launch.arguments);
+      noteArguments(this.state, owner.own, launch.arguments);
       if (!owner.description.faults) launch.blocks = blocksOf(launch.arguments);
     }
     while (launch.failure === null && launch.blocks.length > 0) {
@@ -249,13 +252,15 @@ export class Launches {
     launch.held.length = 0;
   }
 
-  private dropScratch(processor: Processor): void {
-    for (const block of processor.scratchBlocks) {
-      const residence = block.residences[processor.id];
+  private dropScratch({ own }: Processor): void {
+    const node = this.state.nodes[own];
+    if (node === undefined) return;
+    for (const block of node.scratchBlocks) {
+      const residence = block.residences[own];
       if (residence === undefined || isEmpty(residence.scratch)) continue;
-      releaseBacking(this.state, block, processor, residence.scratch.slice());
+      releaseBacking(this.state, block, node, residence.scratch);
       makeReady(this.state, block);
     }
-    processor.scratchBlocks.clear();
+    node.scratchBlocks.clear();
   }
 }

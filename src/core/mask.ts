@@ -102,3 +102,28 @@ export function nextAbsent(mask: Mask, from: number): number {
   }
   return word * 32 + 31 - Math.clz32(bits & -bits);
 }
+
+/**
+ * Masks for what a function works out, taken and given back like a stack: functions that call each other never have the same one, and none
+ * of them allocates. Who takes masks remembers the mark before, and goes back to it on every way out.
+ */
+export class MaskStack {
+  private readonly masks: Mask[] = [];
+  private depth = 0;
+
+  /** How many are taken. */
+  get mark(): number {
+    return this.depth;
+  }
+
+  /** One more; its content is whatever it was left with. */
+  take(): Mask {
+    if (this.depth === this.masks.length) this.masks.push(createMask());
+    return this.masks[this.depth++];
+  }
+
+  /** Gives back all that were taken since the mark. */
+  backTo(mark: number): void {
+    this.depth = mark;
+  }
+}

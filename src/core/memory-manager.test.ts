@@ -4,17 +4,21 @@ import { none, tree } from '../policy/prefetch/tree.js';
 import { checkInvariants } from './invariants.js';
 import { has } from './mask.js';
 import { MemoryManager } from './memory-manager.js';
+import type { Range } from './range.js';
 import {
   Access,
   type Commands,
+  type DeviceDescription,
   HOST,
+  HOST_NODE,
+  NO_NODE,
   PAGES_PER_BLOCK,
   PageState,
   type PrefetchPolicy,
-  type ProcessorDescription,
+  type ProcessorId,
   Status,
+  type Transfer,
 } from './types.js';
-import type { Range } from './va-space.js';
 
 const BLOCK = PAGES_PER_BLOCK;
 const rights = ['none', 'read', 'write'];
@@ -27,6 +31,7 @@ class Recorder implements Commands {
   readonly pending: number[] = [];
   transferStatus: (source: number, processor: number, count: number) => Status = () => Status.Done;
   revokeStatus: Status = Status.Done;
+  releaseStatus: Status = Status.Done;
 
   map(processor: number, page: number, count: number, access: Access, previous: Access): void {
     this.log.push(`${name(processor)} map ${page}+${count} ${rights[previous]}>${rights[access]}`);
@@ -36,22 +41,10 @@ class Recorder implements Commands {
     if (this.revokeStatus === Status.Pending) this.pending.push(token);
     return this.revokeStatus;
   }
-  transfer(
-    token: number,
-    source: number,
-    _sourceFrame: number,
-    processor: number,
-    page: number,
-    count: number,
-    _targetFrame: number,
-    access: Access,
-    backed: boolean,
-  ): Status {
+  transfer({ token, source, node, page, count, access, backed }: Readonly<Transfer>): Status {
     const from = source < 0 ? sources[source + 2] : name(source);
-    this.log.push(
-      `${name(processor)} gets ${page}+${count} from ${from} as ${rights[access]}${backed ? ', backed' : ''}`,
-    );
-    const status = this.transferStatus(source, processor, count);
+    this.log.push(`${name(node)} gets ${page}+${count} from ${from} as ${rights[access]}${backed ? ', backed' : ''}`);
+    const status = this.transferStatus(source, node, count);
     if (status === Status.Pending) this.pending.push(token);
     return status;
   }
@@ -62,8 +55,10 @@ class Recorder implements Commands {
     this.log.push(`${name(processor)} covers ${page}`);
     return Status.Done;
   }
-  release(node: number, page: number, count: number): void {
+  release(token: number, node: number, page: number, count: number): Status {
     this.log.push(`${name(node)} release ${page}+${count}`);
+    if (this.releaseStatus === Status.Pending) this.pending.push(token);
+    return this.releaseStatus;
   }
   wake(processor: number, page: number, count: number): void {
     this.log.push(`${name(processor)} wake ${page}+${count}`);
@@ -76,6 +71,9 @@ class Recorder implements Commands {
   }
   drained(processor: number): void {
     this.log.push(`${name(processor)} drained`);
+  }
+  emptied(node: number): void {
+    this.log.push(`${name(node)} emptied`);
   }
   save(page: number, count: number, lastChance: boolean): void {
     this.log.push(`save ${page}+${count}${lastChance ? ', the last chance' : ''}`);
@@ -97,7 +95,7 @@ function name(processor: number): string {
   return ['host', 'dev', 'dev2'][processor];
 }
 
-const faulting: ProcessorDescription = {
+const faulting: DeviceDescription = {
   name: 'faulting',
   budgetPages: 16 * BLOCK,
   frames: 'identity',
@@ -106,7 +104,7 @@ const faulting: ProcessorDescription = {
   units: 1,
   memorySurvives: true,
 };
-const pooled: ProcessorDescription = {
+const pooled: DeviceDescription = {
   ...faulting,
   name: 'pooled',
   frames: 'pooled',
@@ -116,19 +114,25 @@ const pooled: ProcessorDescription = {
   memorySurvives: false,
 };
 
+/** Adds a processor with memory of its own, whose pages go home to the host's. */
+function addDevice(manager: MemoryManager, description: DeviceDescription): ProcessorId {
+  const home = manager.state.nodes[HOST_NODE] === undefined ? NO_NODE : HOST_NODE;
+  return manager.addDevice(description, home).processor;
+}
+
 describe('MemoryManager', () => {
   let commands: Recorder;
   let manager: MemoryManager;
-  const start = (...devices: Partial<ProcessorDescription>[]): void => startWith(none, {}, ...devices);
+  const start = (...devices: Partial<DeviceDescription>[]): void => startWith(none, {}, ...devices);
   const startWith = (
     prefetch: PrefetchPolicy,
-    host: Partial<ProcessorDescription>,
-    ...devices: Partial<ProcessorDescription>[]
+    host: Partial<DeviceDescription>,
+    ...devices: Partial<DeviceDescription>[]
   ): void => {
     commands = new Recorder();
     manager = new MemoryManager(commands, { eviction: lru, prefetch: () => prefetch }, 64);
-    manager.addProcessor({ ...faulting, name: 'host', ...host });
-    for (const device of devices) manager.addProcessor({ ...faulting, ...device });
+    addDevice(manager, { ...faulting, name: 'host', ...host });
+    for (const device of devices) addDevice(manager, { ...faulting, ...device });
   };
   const allocate = (pages: number, about: { provided?: boolean; writable?: boolean } = {}): number => {
     const range = manager.allocate(pages, { name: 'a', provided: false, writable: true, ...about });
@@ -142,15 +146,15 @@ describe('MemoryManager', () => {
   };
   const fault = (processor: number, page: number, write: boolean, thread = 0): string[] =>
     event(() => manager.fault(processor, page, write, thread));
-  const backed = (processor: number): number => manager.state.processors[processor]?.backedPages ?? -1;
+  const backed = (processor: number): number => manager.state.nodes[processor]?.backedPages ?? -1;
 
   beforeEach(() => start({}));
 
   it('refuses a budget in which threads could take each other their pages for ever', () => {
-    expect(() => manager.addProcessor({ ...faulting, units: 3, budgetPages: 4 * BLOCK - 1 })).toThrow(
+    expect(() => addDevice(manager, { ...faulting, units: 3, budgetPages: 4 * BLOCK - 1 })).toThrow(
       /at least 2048 pages/,
     );
-    expect(manager.addProcessor({ ...faulting, units: 3, budgetPages: 4 * BLOCK })).toBe(2);
+    expect(addDevice(manager, { ...faulting, units: 3, budgetPages: 4 * BLOCK })).toBe(2);
   });
 
   it('finds the first page of a kind as a look at each page does', () => {
@@ -358,7 +362,7 @@ describe('MemoryManager', () => {
         `dev denied write ${source + 3} OUT_OF_MEMORY`,
         `dev gets ${source + 3}+1 from zero as write`,
       ]);
-      event(() => manager.acquire(3, HOST, source + 3, 1, Access.Write, false, true));
+      event(() => manager.bring(3, HOST_NODE, source + 3, 1, Access.Write, { hold: true }));
       expect(event(() => manager.saved(source + 3, 1, 'ACCESS_REFUSED'))).toEqual(['request 3 done, 0 ACCESS_REFUSED']);
     });
 
@@ -381,10 +385,8 @@ describe('MemoryManager', () => {
         'host revoke 3+1 to none',
         'request 2 done, 10',
       ]);
-      const ahead = { ahead: true };
-      expect(event(() => manager.acquire(3, HOST, source + 3, 1, Access.Read, false, true, ahead))).toEqual([
-        'request 3 done, 1',
-      ]);
+      const held = { hold: true, ahead: true };
+      expect(event(() => manager.bring(3, HOST_NODE, source + 3, 1, Access.Read, held))).toEqual(['request 3 done, 1']);
       expect(fault(HOST, source + 3, false)).toEqual([`host denied read ${source + 3} NO_ACCESS`]);
     });
   });
@@ -463,13 +465,15 @@ describe('MemoryManager', () => {
     it('gets no more than 8,192 blocks, and has the others migrate', () => {
       commands = new Recorder();
       manager = new MemoryManager(commands, { eviction: lru, prefetch: () => none }, 10_000);
-      manager.addProcessor({ ...faulting, name: 'host' });
-      manager.addProcessor({ ...faulting, coherent: true });
+      addDevice(manager, { ...faulting, name: 'host' });
+      addDevice(manager, { ...faulting, coherent: true });
       const range = manager.allocate(8200 * BLOCK, { name: 'a', provided: false, writable: true }) as Range;
       manager.advise(range, 0, range.pages, { accessedBy: 2 });
       manager.arrange(1, 1, [{ first: 0, count: range.pages }]);
       expect(manager.pages.remoteness(1, 0, range.pages)).toBe('partly');
-      expect([...manager.state.va.blocks.values()].filter(({ remote }) => remote !== 0)).toHaveLength(8192);
+      expect(
+        [...manager.state.va.blocks.values()].filter(({ mappings }) => mappings[1]?.remapped === true),
+      ).toHaveLength(8192);
       manager.advise(range, 0, range.pages, { accessedBy: 0 });
       manager.arrange(2, 1, [{ first: 0, count: range.pages }]);
       expect(manager.pages.remoteness(1, 0, range.pages)).toBe('migrates');
@@ -535,8 +539,8 @@ describe('MemoryManager', () => {
     it('goes by the host between two memories that the manager cannot address', () => {
       start(pooled, pooled);
       const page = allocate(BLOCK);
-      event(() => manager.acquire(1, 1, page, 4, Access.Write, true, false));
-      expect(event(() => manager.acquire(2, 2, page, 4, Access.Read, true, false))).toEqual([
+      event(() => manager.acquire(1, 1, page, 4, Access.Write));
+      expect(event(() => manager.acquire(2, 2, page, 4, Access.Read))).toEqual([
         'dev revoke 0+4 to read',
         'host gets 0+4 from dev as none',
         'dev2 gets 0+4 from host as read',
@@ -551,9 +555,7 @@ describe('MemoryManager', () => {
       start({ budgetPages: 2 * BLOCK });
       const first = allocate(3 * BLOCK);
       for (let block = 0; block < 2; block++) {
-        event(() =>
-          manager.acquire(1, 1, first + block * BLOCK, BLOCK, write ? Access.Write : Access.Read, true, false),
-        );
+        event(() => manager.acquire(1, 1, first + block * BLOCK, BLOCK, write ? Access.Write : Access.Read));
       }
       return first;
     };
@@ -565,7 +567,7 @@ describe('MemoryManager', () => {
         `dev release ${BLOCK}+${BLOCK}`,
         `dev gets ${2 * BLOCK}+1 from zero as read`,
       ]);
-      expect(event(() => manager.acquire(2, 1, first + BLOCK, BLOCK, Access.Read, true, false)).slice(0, 3)).toEqual([
+      expect(event(() => manager.acquire(2, 1, first + BLOCK, BLOCK, Access.Read)).slice(0, 3)).toEqual([
         'dev revoke 7+1 to read',
         'host gets 7+1 from dev as none',
         `dev release 0+${BLOCK}`,
@@ -575,14 +577,14 @@ describe('MemoryManager', () => {
 
     it('drops what has a copy at home', () => {
       const first = fill(true);
-      event(() => manager.acquire(2, HOST, first, BLOCK, Access.Read, true, false));
+      event(() => manager.acquire(2, HOST, first, BLOCK, Access.Read));
       event(() => manager.used(1, first + BLOCK));
       expect(fault(1, first + 2 * BLOCK, false)[0]).toBe(`dev release 0+${BLOCK}`);
     });
 
     it('takes memory with old content before anything else', () => {
       const first = fill(true);
-      event(() => manager.acquire(2, HOST, first + BLOCK, BLOCK, Access.Write, true, false));
+      event(() => manager.acquire(2, HOST, first + BLOCK, BLOCK, Access.Write));
       event(() => manager.used(1, first));
       expect(fault(1, first + 2 * BLOCK, false)[0]).toBe(`dev release ${BLOCK}+${BLOCK}`);
     });
@@ -602,8 +604,8 @@ describe('MemoryManager', () => {
     it('is told to who asked, not met with a wait for ever', () => {
       startWith(none, { budgetPages: 2 * BLOCK }, {});
       const first = allocate(3 * BLOCK);
-      event(() => manager.acquire(1, HOST, first, 2 * BLOCK, Access.Write, true, false));
-      expect(event(() => manager.acquire(2, HOST, first + 2 * BLOCK, 1, Access.Read, true, false))).toEqual([
+      event(() => manager.acquire(1, HOST, first, 2 * BLOCK, Access.Write));
+      expect(event(() => manager.acquire(2, HOST, first + 2 * BLOCK, 1, Access.Read))).toEqual([
         'request 2 done, 0 OUT_OF_MEMORY',
       ]);
       expect(fault(HOST, first + 2 * BLOCK, false)).toEqual([`host denied read ${first + 2 * BLOCK} OUT_OF_MEMORY`]);
@@ -614,12 +616,12 @@ describe('MemoryManager', () => {
       const first = allocate(6 * BLOCK);
       fault(1, first, true, 7);
       for (let block = 1; block < 5; block++) {
-        const log = event(() => manager.acquire(block, 1, first + block * BLOCK, BLOCK, Access.Write, true, false));
+        const log = event(() => manager.acquire(block, 1, first + block * BLOCK, BLOCK, Access.Write));
         expect(log.some((line) => line.startsWith('dev release 0+'))).toBe(false);
       }
       // The thread has gone on.
       fault(1, first + 5 * BLOCK, false, 7);
-      const log = event(() => manager.acquire(9, 1, first + BLOCK, 2 * BLOCK, Access.Read, true, false));
+      const log = event(() => manager.acquire(9, 1, first + BLOCK, 2 * BLOCK, Access.Read));
       expect(log).toContain('dev release 0+1');
     });
   });
@@ -627,16 +629,16 @@ describe('MemoryManager', () => {
   describe('a hold', () => {
     it('keeps others from writing until it ends, and lets them read', () => {
       allocate(10);
-      event(() => manager.acquire(1, HOST, 0, 4, Access.Read, false, true));
+      event(() => manager.bring(1, HOST_NODE, 0, 4, Access.Read, { hold: true }));
       expect(fault(1, 2, false)).toEqual(['dev gets 2+1 from zero as read']);
       expect(fault(1, 2, true)).toEqual([]);
-      expect(event(() => manager.release(HOST, 0, 4, Access.Read))).toEqual(['dev map 2+1 read>write']);
+      expect(event(() => manager.release(HOST_NODE, 0, 4, Access.Read))).toEqual(['dev map 2+1 read>write']);
     });
 
     it('that fails holds nothing', () => {
       start({ ...pooled, budgetPages: BLOCK });
       const first = allocate(2 * BLOCK);
-      expect(event(() => manager.acquire(1, 1, first, 2 * BLOCK, Access.Write, true, true)).at(-1)).toMatch(
+      expect(event(() => manager.acquire(1, 1, first, 2 * BLOCK, Access.Write, { hold: true })).at(-1)).toMatch(
         /request 1 done, \d+ OUT_OF_MEMORY/,
       );
       expect(manager.state.holds).toBe(0);
@@ -703,12 +705,12 @@ describe('MemoryManager', () => {
 
     it('cannot be recycled while somebody holds it', () => {
       const first = allocate(10);
-      event(() => manager.acquire(1, HOST, first, 10, Access.Read, false, true));
+      event(() => manager.bring(1, HOST_NODE, first, 10, Access.Read, { hold: true }));
       const range = manager.state.va.rangeOfPage(first);
       if (range === undefined) throw new Error('the range is gone');
       expect(event(() => manager.free(2, first, 10))).toEqual([]);
       expect(manager.recycle(range)).toBe(false);
-      expect(event(() => manager.release(HOST, first, 10, Access.Read)).at(-1)).toBe('request 2 done, 10');
+      expect(event(() => manager.release(HOST_NODE, first, 10, Access.Read)).at(-1)).toBe('request 2 done, 10');
       expect(manager.recycle(range)).toBe(true);
     });
   });
@@ -724,7 +726,7 @@ describe('MemoryManager', () => {
         'dev drained',
       ]);
       expect(fault(HOST, 3, false)).toEqual(['host map 3+1 none>write']);
-      expect(manager.addProcessor(faulting)).toBe(1);
+      expect(addDevice(manager, faulting)).toBe(1);
     });
 
     it('takes along what was advised about it, and its number is given to the next one', () => {
@@ -733,7 +735,7 @@ describe('MemoryManager', () => {
       manager.advise(range, 0, 2 * BLOCK, { accessedBy: 6, preferred: 1, readMostly: true });
       fault(HOST, range.first, true);
       event(() => manager.processorLost(1));
-      expect(manager.addProcessor({ ...faulting, coherent: true })).toBe(1);
+      expect(addDevice(manager, { ...faulting, coherent: true })).toBe(1);
       expect(range.advice.at(0)).toMatchObject({ accessedBy: 4, preferred: -1, readMostly: true });
       expect(manager.state.va.blocks.get(0)?.advice).toMatchObject({ accessedBy: 4, preferred: -1 });
       event(() => manager.arrange(1, 1, [{ first: range.first, count: BLOCK }]));
@@ -745,17 +747,17 @@ describe('MemoryManager', () => {
     });
 
     it('is the last of sixteen processors', () => {
-      for (let id = 2; id < 16; id++) expect(manager.addProcessor(faulting)).toBe(id);
-      expect(() => manager.addProcessor(faulting)).toThrow(/16 processors already/);
+      for (let id = 2; id < 16; id++) expect(addDevice(manager, faulting)).toBe(id);
+      expect(() => addDevice(manager, faulting)).toThrow(/16 processors already/);
       event(() => manager.detach(7));
-      expect(manager.addProcessor(faulting)).toBe(7);
+      expect(addDevice(manager, faulting)).toBe(7);
     });
 
     it('waits with what the host has no room for, and goes when there is room', () => {
       startWith(none, { budgetPages: 2 * BLOCK }, {});
       const first = allocate(3 * BLOCK);
-      event(() => manager.acquire(1, 1, first + 2 * BLOCK, BLOCK, Access.Write, true, false));
-      event(() => manager.acquire(2, HOST, first, 2 * BLOCK, Access.Write, true, false));
+      event(() => manager.acquire(1, 1, first + 2 * BLOCK, BLOCK, Access.Write));
+      event(() => manager.acquire(2, HOST, first, 2 * BLOCK, Access.Write));
       expect(event(() => manager.detach(1))).toEqual([]);
       expect(event(() => manager.free(3, first, BLOCK)).at(-1)).toBe('dev drained');
     });
@@ -793,12 +795,13 @@ describe('MemoryManager', () => {
       fault(2, first, false);
       fault(2, first + 9, true);
       fault(2, first + 3 * BLOCK, false);
-      event(() => manager.acquire(1, 2, first + BLOCK, BLOCK, Access.Write, true, false));
+      event(() => manager.acquire(1, 2, first + BLOCK, BLOCK, Access.Write));
       commands.transferStatus = () => Status.Pending;
       // Page 9 has to be copied home. Page 0 has not, since the first device has it, too.
-      expect(
-        event(() => manager.acquire(2, 2, first + 2 * BLOCK, BLOCK, Access.Read, true, false)).slice(0, 2),
-      ).toEqual(['dev2 revoke 9+1 to read', 'host gets 9+1 from dev2 as none']);
+      expect(event(() => manager.acquire(2, 2, first + 2 * BLOCK, BLOCK, Access.Read)).slice(0, 2)).toEqual([
+        'dev2 revoke 9+1 to read',
+        'host gets 9+1 from dev2 as none',
+      ]);
       event(() => manager.processorLost(1));
       const log = event(() => manager.transferred(commands.pending[0], Status.Done));
       expect(log).toEqual(['dev2 release 9+1', 'dev release 0+1']);
@@ -878,7 +881,7 @@ describe('MemoryManager', () => {
         'host release 3+1',
         'host denied write 3 ACCESS_REFUSED',
       ]);
-      expect(event(() => manager.acquire(2, HOST, 4, 1, Access.Write, false, true)).at(-1)).toBe(
+      expect(event(() => manager.bring(2, HOST_NODE, 4, 1, Access.Write, { hold: true })).at(-1)).toBe(
         'request 2 done, 0 ACCESS_REFUSED',
       );
     });
@@ -901,7 +904,7 @@ describe('MemoryManager', () => {
 
   describe('pages that are written back', () => {
     const hold = (first: number, count: number): string[] =>
-      event(() => manager.acquire(1, HOST, first, count, Access.Read, false, true));
+      event(() => manager.bring(1, HOST_NODE, first, count, Access.Read, { hold: true }));
     const dirty = (page: number): boolean => has(manager.state.va.block(0)?.dirty ?? new Int32Array(16), page);
 
     it('are found run by run, over blocks and past those that nobody touched', () => {
@@ -929,7 +932,7 @@ describe('MemoryManager', () => {
       expect(event(() => manager.clean(2, 3, 2))).toEqual(['host revoke 3+1 to read', 'request 2 done, 2']);
       expect(fault(HOST, 3, true)).toEqual(['host map 3+1 read>write']);
       event(() => manager.cleaned(3, 2, true));
-      event(() => manager.release(HOST, 3, 2, Access.Read));
+      event(() => manager.release(HOST_NODE, 3, 2, Access.Read));
       expect([dirty(3), dirty(4)]).toEqual([true, false]);
       // What is clean is dropped for want of room, and comes from the provider again.
       event(() => manager.drop(3, 4, 1, false));
@@ -939,7 +942,7 @@ describe('MemoryManager', () => {
       hold(4, 1);
       event(() => manager.clean(5, 4, 1));
       event(() => manager.cleaned(4, 1, true));
-      event(() => manager.release(HOST, 4, 1, Access.Read));
+      event(() => manager.release(HOST_NODE, 4, 1, Access.Read));
       event(() => manager.drop(6, 4, 1, false));
       expect(fault(1, 4, false)).toContain('dev gets 4+1 from provider as read, backed');
     });
@@ -948,24 +951,24 @@ describe('MemoryManager', () => {
       allocate(BLOCK, { provided: true });
       for (const page of [3, 4, BLOCK - 1]) fault(HOST, page, true);
       const hold = (request: number, access: Access, page: number): string[] =>
-        event(() => manager.acquire(request, HOST, page, 1, access, false, true));
+        event(() => manager.bring(request, HOST_NODE, page, 1, access, { hold: true }));
       hold(1, Access.Read, 3);
       hold(2, Access.Write, 3);
       expect(event(() => manager.clean(3, 3, 1))).toEqual(['request 3 done, 1']);
       event(() => manager.cleaned(3, 1, true));
       expect(dirty(3)).toBe(true);
-      event(() => manager.release(HOST, 3, 1, Access.Write));
+      event(() => manager.release(HOST_NODE, 3, 1, Access.Write));
       // The other way round: who comes to write after everything stood still.
       event(() => manager.clean(4, 3, 1));
       hold(5, Access.Write, 3);
       event(() => manager.cleaned(3, 1, true));
       expect(dirty(3)).toBe(true);
-      event(() => manager.release(HOST, 3, 1, Access.Write));
+      event(() => manager.release(HOST_NODE, 3, 1, Access.Write));
       // What waits for the end of holds does not stand in the way of who has one.
       event(() => manager.free(6, 3, 1));
       expect(event(() => manager.clean(7, 3, 1))).toContain('request 7 done, 1');
       event(() => manager.cleaned(3, 1, true));
-      expect(event(() => manager.release(HOST, 3, 1, Access.Read))).toContain('request 6 done, 1');
+      expect(event(() => manager.release(HOST_NODE, 3, 1, Access.Read))).toContain('request 6 done, 1');
     });
 
     it('stay changed when it failed, and when a device wrote them since', () => {
@@ -976,9 +979,9 @@ describe('MemoryManager', () => {
       event(() => manager.clean(2, 3, 2));
       expect(fault(1, 3, true)).toEqual([]);
       event(() => manager.cleaned(3, 2, false));
-      event(() => manager.release(HOST, 3, 2, Access.Read));
+      event(() => manager.release(HOST_NODE, 3, 2, Access.Read));
       expect([dirty(3), dirty(4)]).toEqual([true, true]);
-      expect(manager.state.processors[1]?.counters.pagesIn).toBe(1);
+      expect(manager.state.nodes[1]?.counters.pagesIn).toBe(1);
     });
 
     it('are kept when the rest is dropped, unless they are to be forgotten', () => {

@@ -4,11 +4,13 @@
  * that the pager and the simulator run the same code.
  */
 import { aboutKnown, changeAdvice } from './advice.js';
-import { Departures, type ProcessorFigures } from './departures.js';
+import { Departures, type NodeFigures, type ProcessorFigures } from './departures.js';
 import { type LaunchArgument, Launches } from './launches.js';
 import { add, addRun, clear, createMask, has, remove, removeRun, size } from './mask.js';
+import { capacityOf, createNode } from './nodes.js';
 import { revokeDone, transferDone } from './operation.js';
 import { PageQueries } from './page-queries.js';
+import type { Range, RangeOptions } from './range.js';
 import { type AcquireOptions, Requests } from './requests.js';
 import { service } from './service.js';
 import {
@@ -17,11 +19,13 @@ import {
   isHeld,
   makeReady,
   mappingOf,
+  nodeOf,
   type Policies,
   processorOf,
-  protect,
   releaseBacking,
+  releaseDone,
   type State,
+  shield,
   somethingMoves,
 } from './state.js';
 import {
@@ -29,8 +33,15 @@ import {
   type Advice,
   type Commands,
   type DenyReason,
+  type DeviceDescription,
   HOST,
+  HOST_NODE,
+  MAX_NODES,
   MAX_PROCESSORS,
+  NO_NODE,
+  NO_PROCESSOR,
+  type NodeDescription,
+  type NodeId,
   PAGES_PER_BLOCK,
   type ProcessorDescription,
   type ProcessorId,
@@ -38,7 +49,6 @@ import {
 } from './types.js';
 import { forgetUse } from './usage.js';
 import { rareMask } from './va-block.js';
-import type { Range, RangeOptions } from './va-space.js';
 
 export class MemoryManager {
   readonly state: State;
@@ -58,7 +68,7 @@ export class MemoryManager {
     this.requests = new Requests(
       state,
       (request) => {
-        if (request.kind === 'home') this.departures.drained(request.processor);
+        if (request.kind === 'home') this.departures.drained(request);
         else this.launches.answered(request);
       },
       run,
@@ -67,24 +77,42 @@ export class MemoryManager {
     this.departures = new Departures(state, this.requests, this.launches, run);
   }
 
-  /** Adds a processor with its node; the first is the host. It gets the lowest number that no other has. */
+  /**
+   * Adds a processor with a memory of its own, whose pages go to `home` when it makes room; NO_NODE: only what can be had again may go. The
+   * first is the host. Both get the lowest number that no other of their kind has.
+   */
+  addDevice(description: DeviceDescription, home: NodeId = HOST_NODE): { processor: ProcessorId; node: NodeId } {
+    const { state } = this;
+    checkProcessor(state, description, description.budgetPages);
+    const node = addNode(state, description, home);
+    return { processor: addProcessor(state, description, node), node };
+  }
+
+  /** Adds a memory that nobody runs on, such as a store. */
+  addNode(description: NodeDescription, home: NodeId = NO_NODE): NodeId {
+    return addNode(this.state, description, home);
+  }
+
+  /** Adds a processor without memory of its own: it reaches the host's in place. */
   addProcessor(description: ProcessorDescription): ProcessorId {
-    const { processors } = this.state;
-    const least = (description.units + 1) * PAGES_PER_BLOCK;
-    if (description.faults && description.budgetPages < least) {
+    const { state } = this;
+    if (!description.faults)
       throw new RangeError(
-        `${description.name}: a budget of ${description.budgetPages} pages is too small for ${description.units} threads ` +
-          `that fault at once; it must be at least ${least} pages (2 MiB a thread, and 2 MiB)`,
+        `${description.name}: a processor without memory of its own must fault, or hold pages that it has no place for`,
       );
-    }
-    let id = 0;
-    while (processors[id] !== undefined) id++;
-    if (id === MAX_PROCESSORS) {
-      const message = `${description.name}: there are ${MAX_PROCESSORS} processors already, the host among them; detach one before another is added`;
-      throw new RangeError(message);
-    }
-    processors[id] = createProcessor(this.state, id, description);
-    return id;
+    // Threads of the host, and of others that reach its memory, wait there, too.
+    let others = 0;
+    for (const each of state.processors)
+      if (each !== undefined && (each.id === HOST || each.own === NO_NODE)) others += each.description.units;
+    checkProcessor(state, description, nodeOf(state, HOST_NODE).budgetPages - others * PAGES_PER_BLOCK);
+    return addProcessor(state, description, NO_NODE);
+  }
+
+  /** From now on the node's pages go there when it makes room. */
+  setHome(node: NodeId, home: NodeId): void {
+    for (let at = home; at !== NO_NODE; at = nodeOf(this.state, at).home)
+      if (at === node) throw new RangeError(`node ${node} cannot be at home at node ${home}, whose own pages go there`);
+    nodeOf(this.state, node).home = home;
   }
 
   /**
@@ -111,7 +139,7 @@ export class MemoryManager {
       return;
     }
     const inBlock = page % PAGES_PER_BLOCK;
-    const mapping = mappingOf(block, id);
+    const mapping = mappingOf(state, block, id);
     block.young |= 1 << id;
     if (has(write ? mapping.writable : mapping.mapped, inBlock)) {
       processor.counters.repeatedFaults++;
@@ -119,8 +147,8 @@ export class MemoryManager {
       return;
     }
     state.effort++;
-    protect(state, processor, thread, block);
-    processor.eviction.used(index);
+    shield(state, processor, thread, block);
+    nodeOf(state, mapping.node).eviction.used(index);
     addRun(write ? mapping.waitingWrite : mapping.waitingRead, inBlock, 1);
     mapping.waiting = true;
     mapping.urgentPage = inBlock;
@@ -145,23 +173,46 @@ export class MemoryManager {
     this.run();
   }
 
-  /** Makes pages present for a processor; `requestDone` tells how many are. With `hold` they stay until `release`. */
+  /** The driver of a node says that nothing reads or writes frames any more which were released (`Pending`). */
+  released(token: number): void {
+    const entry = this.state.tokens[token];
+    if (entry === undefined) throw new Error(`unknown token ${token}`);
+    releaseDone(this.state, entry);
+    this.departures.released();
+    this.run();
+  }
+
+  /**
+   * Makes pages present for a processor, in the memory that it reaches, and maps them; `requestDone` tells how many are. With `hold` they
+   * stay in the processor's own memory until `release`.
+   */
   acquire(
     request: number,
     processor: ProcessorId,
     first: number,
     count: number,
     access: Access,
-    map: boolean,
-    hold: boolean,
     options: AcquireOptions = {},
   ): void {
-    this.requests.ask({ id: request, kind: 'present', processor, first, count, access, map, hold, ...options });
+    this.requests.ask({ id: request, kind: 'present', processor, first, count, access, map: true, ...options });
   }
 
-  /** Ends a hold that `acquire` with the same arguments took. One that failed holds nothing and needs none. */
-  release(processor: ProcessorId, first: number, count: number, access: Access): void {
-    this.requests.release(processor, first, count, access);
+  /** Makes pages present on a node, mapped for nobody; otherwise as `acquire`. */
+  bring(
+    request: number,
+    node: NodeId,
+    first: number,
+    count: number,
+    access: Access,
+    options: AcquireOptions = {},
+  ): void {
+    const processor = this.state.nodes[node]?.owner ?? NO_PROCESSOR;
+    this.requests.ask({ id: request, kind: 'present', node, processor, first, count, access, ...options });
+  }
+
+  /** Ends a hold of these pages on a node. One that failed holds nothing and needs none. */
+  release(node: NodeId, first: number, count: number, access: Access): void {
+    this.requests.release(node, first, count, access);
   }
 
   /** Forgets the content of pages: they read as zero from now on. Their memory is kept. */
@@ -281,7 +332,7 @@ export class MemoryManager {
       }
       page += pages;
     }
-    processorOf(state, HOST).pump = true;
+    nodeOf(state, HOST_NODE).pump = true;
     this.run();
   }
 
@@ -364,9 +415,28 @@ export class MemoryManager {
     this.departures.lost(id);
   }
 
-  /** Figures of a processor; those of one that has gone are its last. */
+  /** Has the pages of a node that no processor calls its own go home, or to the host, then forgets the node. */
+  removeNode(id: NodeId): void {
+    this.departures.remove(id);
+  }
+
+  /** A node that no processor calls its own is dead: what only it held is lost, unless its memory survives. */
+  nodeLost(id: NodeId): void {
+    this.departures.nodeLost(id);
+  }
+
+  /** Figures of a processor and of the memory of its own; those of one that has gone are its last. */
   figures(id: ProcessorId): ProcessorFigures {
     return this.departures.figures(id);
+  }
+
+  nodeFigures(id: NodeId): NodeFigures {
+    return this.departures.nodeFigures(id);
+  }
+
+  /** The most written pages that there can be: those that the host can hold, and what it can send on. */
+  capacityPages(): number {
+    return capacityOf(this.state.nodes);
   }
 
   /**
@@ -398,7 +468,10 @@ export class MemoryManager {
 
   /** A processor was seen using the block of this page, without a fault. */
   used(id: ProcessorId, page: number): void {
-    processorOf(this.state, id).eviction.used(Math.floor(page / PAGES_PER_BLOCK));
+    const { state } = this;
+    const index = Math.floor(page / PAGES_PER_BLOCK);
+    const reached = state.va.blocks.get(index)?.mappings[id]?.node ?? processorOf(state, id).own;
+    state.nodes[reached]?.eviction.used(index);
   }
 
   /** Makes the addresses of a range usable again, all of whose pages are freed and whose views are gone. */
@@ -410,23 +483,25 @@ export class MemoryManager {
       const block = state.va.blocks.get(index);
       if (block === undefined) continue;
       if (block.operation !== null || block.tasks.length > 0) return false;
-      for (let id = 0; id < block.mappings.length; id++) if (isHeld(block, id)) return false;
+      for (let id = 0; id < block.residences.length; id++) if (isHeld(block, id)) return false;
     }
     for (let index = first; index < end; index++) {
       const block = state.va.blocks.get(index);
       if (block === undefined) continue;
       // Zero pages that late readers got are given back with the rest, and so is what stood in for pages past the end.
       const all = createMask().fill(-1);
+      for (const node of state.nodes) {
+        if (node === undefined) continue;
+        releaseBacking(state, block, node, all);
+        node.scratchBlocks.delete(block);
+        node.unused.remove(index);
+        node.eviction.deactivate(index);
+        node.waiters.remove(index);
+      }
       for (const processor of state.processors) {
         if (processor === undefined) continue;
-        releaseBacking(state, block, processor, all);
-        processor.scratchBlocks.delete(block);
-        processor.unused.remove(index);
-        processor.eviction.deactivate(index);
-        processor.waiters.remove(index);
-        for (let slot = 0; slot < processor.slotBlock.length; slot++) {
-          if (processor.slotBlock[slot] === index) processor.slotBlock[slot] = -1;
-        }
+        const { slotBlock } = processor;
+        for (let slot = 0; slot < slotBlock.length; slot++) if (slotBlock[slot] === index) slotBlock[slot] = -1;
       }
     }
     state.va.recycle(range);
@@ -454,27 +529,76 @@ export class MemoryManager {
 
   /** Lets those who wait for memory try again where some was given back. */
   private pump(): boolean {
-    const { state } = this;
+    const { nodes, parked, ready } = this.state;
+    // What waits for a node may wait for its home to have room, too.
+    for (let step = 1; step < nodes.length; step++) {
+      for (const node of nodes) {
+        if (node !== undefined && node.waiters.size > 0 && nodes[node.home]?.pump === true) node.pump = true;
+      }
+    }
     let any = false;
-    for (const processor of state.processors) {
-      if (processor === undefined) continue;
-      const idle = !somethingMoves(state, processor.id);
-      if (!processor.pump && !(idle && processor.waiters.size > 0)) continue;
-      if (processor.id === HOST && processor.pump) {
-        for (let index = state.parked.head; index !== -1; index = state.parked.head) {
-          state.parked.remove(index);
-          state.ready.append(index);
+    for (const node of nodes) {
+      if (node === undefined) continue;
+      const idle = !somethingMoves(this.state, node.id);
+      if (!node.pump && !(idle && node.waiters.size > 0)) continue;
+      if (node.id === HOST_NODE && node.pump) {
+        for (let index = parked.head; index !== -1; index = parked.head) {
+          parked.remove(index);
+          ready.append(index);
           any = true;
         }
       }
-      processor.pump = false;
-      while (processor.waiters.head !== -1) {
-        const index = processor.waiters.head;
-        processor.waiters.remove(index);
-        state.ready.append(index);
+      node.pump = false;
+      while (node.waiters.head !== -1) {
+        const index = node.waiters.head;
+        node.waiters.remove(index);
+        ready.append(index);
         any = true;
       }
     }
     return any;
   }
+}
+
+/** Throws a RangeError if there is no place for one more, or its threads could take each other's pages for ever. */
+function checkProcessor(
+  { processors }: State,
+  { name, faults, units }: ProcessorDescription,
+  budgetPages: number,
+): void {
+  const least = (units + 1) * PAGES_PER_BLOCK;
+  if (faults && budgetPages < least) {
+    throw new RangeError(
+      `${name}: a budget of ${budgetPages} pages is too small for ${units} threads ` +
+        `that fault at once; it must be at least ${least} pages (2 MiB a thread, and 2 MiB)`,
+    );
+  }
+  if (freeNumber(processors) >= MAX_PROCESSORS) {
+    throw new RangeError(
+      `${name}: there are ${MAX_PROCESSORS} processors already, the host among them; detach one before another is added`,
+    );
+  }
+}
+
+function addNode(state: State, description: NodeDescription, home: NodeId): NodeId {
+  if (home !== NO_NODE) nodeOf(state, home);
+  const id = freeNumber(state.nodes);
+  if (id >= MAX_NODES) throw new RangeError(`${description.name}: there are ${MAX_NODES} memories already`);
+  state.nodes[id] = createNode(id, description, home, state.policies.eviction());
+  return id;
+}
+
+function addProcessor(state: State, description: ProcessorDescription, own: NodeId): ProcessorId {
+  const id = freeNumber(state.processors);
+  state.processors[id] = createProcessor(state, id, description, own);
+  const node = state.nodes[own];
+  if (node !== undefined) node.owner = id;
+  return id;
+}
+
+/** The lowest number that nobody has. */
+function freeNumber(taken: readonly unknown[]): number {
+  let id = 0;
+  while (taken[id] !== undefined) id++;
+  return id;
 }

@@ -1,35 +1,26 @@
-/** Bringing pages to a processor and taking them away: what every task and every fault comes down to. */
+/** Bringing pages to a node and taking them away: what every task and every fault comes down to. */
 
 import { isFinal } from './absence.js';
-import { add, addRun, bitCount, clear, has, isEmpty, type Mask, next, WORDS } from './mask.js';
-import { ATTEMPTS, begin, type OperationPlan } from './operation.js';
+import { holderOf } from './contents.js';
+import { add, addRun, bitCount, clear, has, type Mask, next, WORDS } from './mask.js';
+import type { Node } from './nodes.js';
+import { ATTEMPTS, open, start } from './operation.js';
 import { evictBlock, reclaim } from './reclaim.js';
 import {
   conflictsWithHold,
-  holderOf,
   isHeld,
   makeReady,
   mappingOf,
   nodeOf,
   type Processor,
-  processorOf,
   releaseBacking,
   residenceOf,
   type State,
   somethingMoves,
 } from './state.js';
-import { Access, HOST, PAGES_PER_BLOCK, type Status } from './types.js';
-import { type Block, isProvided, rareMask, type Task } from './va-block.js';
-
-export const plan: OperationPlan = {
-  kind: 'migrate',
-  processor: 0,
-  access: Access.None,
-  map: true,
-  urgentPage: -1,
-  exclusive: false,
-  task: null,
-};
+import { Access, HOST_NODE, NO_NODE, type NodeId, PAGES_PER_BLOCK, type Status } from './types.js';
+import { type Block, isProvided, rareMask } from './va-block.js';
+import type { OperationKind, Task } from './work.js';
 
 /**
  * `started`: an operation runs, or has run. `done`: nothing was left to do. `blocked`: something else must end first.
@@ -37,104 +28,117 @@ export const plan: OperationPlan = {
  */
 export type Outcome = 'started' | 'done' | 'blocked' | 'stuck';
 
-/** Brings `mask` to the processor; the caller has taken out of it what must not move. */
+/**
+ * Brings `mask` to the node, and maps it for `mapped`, if that is a processor; the caller has taken out of it what must not move.
+ * `urgentPage`: the one that a thread waits for, or -1.
+ */
 export function migrate(
   state: State,
   block: Block,
-  processor: Processor,
+  node: Node,
+  mapped: Processor | null,
   access: Access,
-  map: boolean,
   mask: Mask,
   urgentPage: number,
   task: Task | null,
 ): Outcome {
-  if (conflictsWithHold(state, block, processor.id, access, mask)) return 'blocked';
-  if (!processor.description.addressable) {
+  if (conflictsWithHold(state, block, node.id, access, mask)) return 'blocked';
+  if (!node.description.addressable) {
     // Two memories that the manager cannot address have no way to each other but over the host, nor has a file to them.
-    const detour = state.maskB;
-    if (pagesByHost(state, block, processor, mask, detour)) {
-      // Room at the end of the way comes first, and the copy on the host stays until the block goes on: otherwise blocks that
-      // go this way together on little memory could drop each other's copies for ever.
-      if (!hasRoom(state, block, processor, mask)) return waitForMemory(state, block, processor);
-      pagesByHost(state, block, processor, mask, detour);
-      const host = processorOf(state, HOST);
-      const outcome = transferTo(state, block, host, Access.Read, false, detour, urgentPage, task);
-      if (outcome === 'started') {
-        block.onDetour = true;
-        residenceOf(state, block, HOST).protectedBy++;
-      }
-      return outcome;
-    }
+    const { mark } = state.masks;
+    const outcome = detour(state, block, node, mask, urgentPage, task);
+    state.masks.backTo(mark);
+    if (outcome !== null) return outcome;
   }
-  return transferTo(state, block, processor, access, map, mask, urgentPage, task);
+  return transferTo(state, block, node, mapped, access, mask, urgentPage, task);
+}
+
+/** Brings what cannot come to the node at once to the host first; null: there is nothing of that kind. */
+function detour(
+  state: State,
+  block: Block,
+  node: Node,
+  mask: Mask,
+  urgentPage: number,
+  task: Task | null,
+): Outcome | null {
+  const pages = state.masks.take();
+  if (!pagesByHost(state, block, node, mask, pages)) return null;
+  // Room at the end of the way comes first, and the copy on the host stays until the block goes on: otherwise blocks that
+  // go this way together on little memory could drop each other's copies for ever.
+  if (!hasRoom(state, block, node, mask)) return waitForMemory(state, block, node);
+  pagesByHost(state, block, node, mask, pages);
+  const outcome = transferTo(state, block, nodeOf(state, HOST_NODE), null, Access.Read, pages, urgentPage, task);
+  if (outcome === 'started') {
+    block.onDetour = true;
+    residenceOf(state, block, HOST_NODE).shields++;
+  }
+  return outcome;
 }
 
 /** Whether the node has memory for these pages, or could be made to have it at once. */
-function hasRoom(state: State, block: Block, processor: Processor, mask: Mask): boolean {
-  const { backed } = residenceOf(state, block, processor.id);
+function hasRoom(state: State, block: Block, node: Node, mask: Mask): boolean {
+  const { backed } = residenceOf(state, block, node.id);
   let pages = 0;
   for (let word = 0; word < WORDS; word++) {
     const bits = mask[word];
     if (bits !== 0) pages += bitCount(bits & ~backed[word]);
   }
   if (pages === 0) return true;
-  state.keep = block;
-  const room = reclaim(state, processor, pages, block);
-  state.keep = null;
+  // To drop a copy of the block meanwhile would undo what was decided about its pages.
+  block.kept++;
+  const room = reclaim(state, node, pages);
+  block.kept--;
   return room;
 }
 
 function transferTo(
   state: State,
   block: Block,
-  processor: Processor,
+  node: Node,
+  mapped: Processor | null,
   access: Access,
-  map: boolean,
   mask: Mask,
   urgentPage: number,
   task: Task | null,
 ): Outcome {
-  const { needed } = state;
-  for (let word = 0; word < WORDS; word++) needed[word] = mask[word];
-  if (!hasRoom(state, block, processor, needed)) return waitForMemory(state, block, processor);
-  plan.kind = 'migrate';
-  plan.processor = processor.id;
-  plan.access = access;
-  plan.map = map;
-  plan.urgentPage = urgentPage;
-  plan.exclusive = task?.exclusive ?? false;
-  plan.task = task;
-  begin(state, block, plan, needed);
+  if (!hasRoom(state, block, node, mask)) return waitForMemory(state, block, node);
+  const operation = open(block, 'migrate', node.id, mapped?.id ?? node.owner, mask);
+  operation.access = access;
+  operation.map = mapped !== null;
+  operation.urgentPage = urgentPage;
+  operation.exclusive = task?.exclusive ?? false;
+  operation.task = task;
+  start(state, block, operation);
   if (block.operation === null) makeReady(state, block);
   return 'started';
 }
 
-function pagesByHost(state: State, block: Block, processor: Processor, mask: Mask, detour: Mask): boolean {
-  clear(detour);
+function pagesByHost(state: State, block: Block, node: Node, mask: Mask, result: Mask): boolean {
+  clear(result);
   let any = false;
-  const own = block.residences[processor.id];
+  const own = block.residences[node.id];
   for (let page = next(mask, 0); page < PAGES_PER_BLOCK; page = next(mask, page + 1)) {
     if (own !== undefined && has(own.resident, page)) continue;
     // Zeros are made where they are wanted.
     if (!isProvided(block, page) && !has(block.dirty, page)) continue;
-    const holder = holderOf(state, block, page, processor.id);
-    const far = holder === -1 || !processorOf(state, holder).description.addressable;
-    if (far) {
-      add(detour, page);
+    const holder = holderOf(state, block, page, node.id);
+    if (holder === NO_NODE || !nodeOf(state, holder).description.addressable) {
+      add(result, page);
       any = true;
     }
   }
   return any;
 }
 
-export function waitForMemory(state: State, block: Block, processor: Processor): Outcome {
-  if (!somethingMoves(state, processor.id) && !processor.pump) return 'stuck';
-  if (!processor.waiters.has(block.index)) processor.waiters.append(block.index);
+export function waitForMemory(state: State, block: Block, node: Node): Outcome {
+  if (!somethingMoves(state, node.id) && !node.pump) return 'stuck';
+  if (!node.waiters.has(block.index)) node.waiters.append(block.index);
   return 'blocked';
 }
 
 /** What stands in for denied pages on a node stays until the launch ends; the pages themselves cannot come there meanwhile. */
-export function excludeScratch(block: Block, node: number, mask: Mask): void {
+export function excludeScratch(block: Block, node: NodeId, mask: Mask): void {
   const residence = block.residences[node];
   if (residence === undefined) return;
   for (let word = 0; word < WORDS; word++) mask[word] &= ~residence.scratch[word];
@@ -155,7 +159,7 @@ export function absentPages(state: State, block: Block, mask: Mask, result: Mask
   }
   for (let node = 0; node < block.residences.length; node++) {
     const residence = block.residences[node];
-    if (residence === undefined || state.processors[node]?.gone === true) continue;
+    if (residence === undefined || state.nodes[node]?.gone === true) continue;
     for (let word = 0; word < WORDS; word++) result[word] &= ~residence.resident[word];
   }
 }
@@ -178,59 +182,69 @@ export function save(state: State, block: Block, mask: Mask, lastChance: boolean
   }
 }
 
-/** Whether all these pages are where the task wants them, with the access that it wants. */
+/** Whether all these pages are on the node, and mapped for `mapped`, if that is a processor, with the access that is wanted. */
 export function isDone(
   state: State,
   block: Block,
-  processor: number,
-  map: boolean,
+  node: NodeId,
+  mapped: Processor | null,
   access: Access,
   pages: Mask,
 ): boolean {
-  const residence = residenceOf(state, block, processor);
-  const mapping = mappingOf(block, processor);
+  const residence = residenceOf(state, block, node);
+  const mapping = mapped === null ? undefined : mappingOf(state, block, mapped.id);
   const write = access === Access.Write;
   for (let word = 0; word < WORDS; word++) {
     let good = residence.resident[word];
-    if (map) good &= write ? mapping.writable[word] : mapping.mapped[word];
+    if (mapping !== undefined) good &= write ? mapping.writable[word] : mapping.mapped[word];
     else if (write) good &= block.dirty[word];
     if ((pages[word] & ~good) !== 0) return false;
   }
-  if (map) return true;
-  for (let other = 0; other < block.mappings.length; other++) {
-    if (nodeOf(block, other) === processor) continue;
-    const theirs = block.mappings[other];
+  return mapped !== null || standsStill(state, block, node, write, pages);
+}
+
+/** Whether nobody who reaches other memory may write these pages, nor, with `write`, has a copy of them. */
+function standsStill(state: State, block: Block, node: NodeId, write: boolean, pages: Mask): boolean {
+  for (const mapping of block.mappings) {
+    if (mapping === undefined || mapping.node === node) continue;
+    for (let word = 0; word < WORDS; word++)
+      if ((mapping.writable[word] & ~mapping.standIn[word] & pages[word]) !== 0) return false;
+  }
+  for (let other = 0; write && other < block.residences.length; other++) {
     const copies = block.residences[other];
-    for (let word = 0; word < WORDS; word++) {
-      if (theirs !== undefined && (theirs.writable[word] & ~(copies?.scratch[word] ?? 0) & pages[word]) !== 0)
-        return false;
-      if (write && copies !== undefined && (copies.resident[word] & pages[word]) !== 0) return false;
-    }
+    if (other === node || copies === undefined || state.nodes[other] === undefined) continue;
+    for (let word = 0; word < WORDS; word++) if ((copies.resident[word] & pages[word]) !== 0) return false;
   }
   return true;
 }
 
-export function sendHome(state: State, block: Block, task: Task): Outcome {
-  const processor = state.processors[task.processor];
-  const residence = block.residences[task.processor];
-  if (processor === undefined || residence === undefined) return 'done';
-  if (processor.state !== 'dead' && isHeld(block, processor.id)) return 'blocked';
-  // Its threads have ended, so that nobody needs what stood in for pages that they were denied.
-  if (!isEmpty(residence.scratch)) releaseBacking(state, block, processor, residence.scratch.slice());
+/** Brings everything that the task's node holds of the block to the node's home. */
+export function sendHome(state: State, block: Block, task: Task, from: NodeId): Outcome {
+  const node = state.nodes[from];
+  const residence = block.residences[from];
+  if (node === undefined || residence === undefined) return 'done';
+  if (node.state !== 'dead' && isHeld(block, from)) return 'blocked';
+  // The threads have ended, so that nobody needs what stood in for pages that they were denied.
+  releaseBacking(state, block, node, residence.scratch);
   if (residence.backedCount === 0) return 'done';
-  if (!evictBlock(state, block, processor)) return waitForMemory(state, block, processorOf(state, HOST));
-  block.spareOperation.task = task;
+  if (!evictBlock(state, block, node, task))
+    return waitForMemory(state, block, nodeOf(state, node.home === NO_NODE ? HOST_NODE : node.home));
   return 'started';
 }
 
 /** Begins an operation that moves no page. */
-export function immediate(state: State, block: Block, task: Task, mask: Mask): Outcome {
-  plan.processor = task.processor;
-  plan.map = false;
-  plan.urgentPage = -1;
-  plan.exclusive = false;
-  plan.task = task;
-  begin(state, block, plan, mask);
+export function immediate(
+  state: State,
+  block: Block,
+  kind: OperationKind,
+  task: Task,
+  access: Access,
+  mask: Mask,
+): Outcome {
+  const operation = open(block, kind, NO_NODE, task.processor, mask);
+  operation.access = access;
+  operation.task = task;
+  start(state, block, operation);
   return block.operation === null ? 'done' : 'started';
 }
 

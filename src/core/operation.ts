@@ -1,20 +1,20 @@
 /**
  * Migration in three phases. Setup takes write access (or all access) from the other processors, so that the content stands
  * still; copy moves runs; finalize makes each run visible at its new place, and only then forgets the old one. A run that
- * fails is left where it was. Every step is an entry point of its own, since any of them may have to wait for a device.
+ * fails is left where it was. Every step is an entry point of its own, since any of them may have to wait for a device. What each kind
+ * takes, says and leaves behind is in operation-rules.ts.
  */
-import { add, addRun, clear, has, isEmpty, type Mask, next, remove, removeRun, size, WORDS } from './mask.js';
+import { holderOf, onlyCopies } from './contents.js';
+import { addRun, clear, has, isEmpty, type Mask, next, nextAbsent, removeRun, size, WORDS } from './mask.js';
+import type { Node } from './nodes.js';
+import { RULES } from './operation-rules.js';
 import {
   classify,
   endToken,
-  holderOf,
   makeReady,
   mappingOf,
   newToken,
   nodeOf,
-  onlyOn,
-  type Processor,
-  processorOf,
   releaseBacking,
   reserve,
   residenceOf,
@@ -23,262 +23,156 @@ import {
 } from './state.js';
 import {
   Access,
-  HOST,
-  type InvalidationReason,
+  NO_NODE,
+  NO_PROCESSOR,
+  type NodeId,
   PAGES_PER_BLOCK,
   PAGES_PER_GROUP,
   PAGES_PER_TRANSFER,
+  type ProcessorId,
   SOURCE_PROVIDER,
   SOURCE_ZERO,
+  type Source,
   Status,
 } from './types.js';
-import { type Block, isProvided, type Operation, type OperationKind, rareMask, type Task } from './va-block.js';
+import { type Block, isProvided, rareMask } from './va-block.js';
+import type { Operation, OperationKind } from './work.js';
 
 /** Failed copies in a row before an access is denied, or a block is no victim any more. */
 export const ATTEMPTS = 8;
 
-/** What an operation needs to know to begin. */
-export interface OperationPlan {
-  kind: OperationKind;
-  /** The processor that gets the pages (migrate, scratch) or gives them up (evict). */
-  processor: number;
-  access: Access;
-  map: boolean;
-  urgentPage: number;
-  /** The processor wants the pages for itself, for atomic operations. */
-  exclusive: boolean;
-  task: Task | null;
+/** An operation of the block, to be filled in further and then started; nothing has changed yet. */
+export function open(block: Block, kind: OperationKind, node: NodeId, processor: ProcessorId, mask: Mask): Operation {
+  if (block.operation !== null) throw new Error(`block ${block.index} has an operation already`);
+  const operation = block.record;
+  operation.kind = kind;
+  operation.node = node;
+  operation.target = node;
+  operation.processor = processor;
+  operation.mask.set(mask);
+  operation.access = Access.None;
+  operation.map = false;
+  operation.exclusive = false;
+  operation.urgentPage = -1;
+  operation.task = null;
+  return operation;
 }
 
 /** Starts the operation; memory that it needs has been found by the caller. It may have ended when this returns. */
-export function begin(state: State, block: Block, plan: OperationPlan, mask: Mask): void {
-  if (block.operation !== null) throw new Error(`block ${block.index} has an operation already`);
-  const operation = block.spareOperation;
-  operation.kind = plan.kind;
-  operation.processor = plan.processor;
-  operation.access = plan.access;
-  operation.map = plan.map;
-  for (let word = 0; word < WORDS; word++) {
-    operation.mask[word] = mask[word];
-    operation.settled[word] = 0;
-    operation.reserved[word] = 0;
-  }
+export function start(state: State, block: Block, operation: Operation): void {
+  clear(operation.settled);
+  clear(operation.reserved);
   operation.phase = 'revoke';
-  operation.outstanding = 0;
-  operation.exclusive = plan.exclusive;
   operation.transferPages = PAGES_PER_TRANSFER;
-  operation.urgentPage = plan.urgentPage;
   operation.failure = Status.Done;
-  operation.task = plan.task;
   block.operation = operation;
   state.activeOperations++;
-  const target = processorOf(state, operation.kind === 'evict' ? HOST : operation.processor);
-  if (operation.kind === 'migrate' || operation.kind === 'scratch') {
-    reserve(state, block, target, operation.mask, operation.reserved);
-  } else if (operation.kind === 'evict') {
-    const copied = state.maskA;
-    evictedByCopy(state, block, operation.processor, operation.mask, copied);
-    reserve(state, block, target, copied, operation.reserved);
-    operation.evictingPages = backedIn(block, operation);
-    processorOf(state, operation.processor).evictingPages += operation.evictingPages;
-  }
+  const rule = RULES[operation.kind];
+  if (rule.moves) reserveFor(state, block, operation);
   // The count is held up by one while revocations are handed out, so that none of them ends the phase early.
   operation.outstanding = 1;
-  if (block.range.watchers > 0 && operation.kind !== 'cover') announce(state, block, operation);
-  if (operation.kind === 'migrate') revokeOthers(state, block, operation);
-  else if (operation.kind === 'evict') revokeWriters(state, block, operation);
-  else if (operation.kind === 'zero' || operation.kind === 'drop') revokeAll(state, block, operation, Access.None);
-  else if (operation.kind === 'clean') revokeAll(state, block, operation, Access.Read);
-  else if (operation.kind === 'protect') revokeAll(state, block, operation, operation.access);
-  else if (operation.kind === 'guard') revokeAll(state, block, operation, Access.Read);
-  else if (operation.kind === 'attach' || operation.kind === 'separate') switchNode(state, block, operation);
-  else if (operation.kind === 'cover') cover(state, block, operation);
+  if (block.range.watchers > 0) announce(state, block, operation);
+  const meanwhile = rule.meanwhile ?? rule.left;
+  for (let id = 0; id < block.mappings.length; id++) {
+    const mapping = block.mappings[id];
+    if (mapping !== undefined) revoke(state, block, operation, id, meanwhile(operation, id, mapping.node));
+  }
+  rule.command?.(state, block, operation);
   operation.outstanding--;
   if (operation.outstanding === 0) startTransfers(state, block, operation);
 }
 
-/** Pages whose only good copy is on this node, and that nothing could make again. */
-export function evictedByCopy(state: State, block: Block, node: number, mask: Mask, result: Mask): void {
-  const residence = block.residences[node];
-  if (residence === undefined) {
-    clear(result);
-    return;
-  }
-  onlyOn(state, block, node, mask, result);
-  for (let word = 0; word < WORDS; word++) {
-    // What is being saved for clones should not have to be had again: perhaps it cannot be.
-    result[word] &= residence.resident[word] & (block.dirty[word] | block.saving[word]) & ~block.lost[word];
-  }
+/** The node that pages of the operation are copied to; none where a node makes room whose pages have no home. */
+function targetOf(state: State, { target }: Operation): Node | undefined {
+  return state.nodes[target];
 }
 
-function backedIn(block: Block, operation: Operation): number {
-  const residence = block.residences[operation.processor];
+/** Finds out what is to be copied, and takes memory for it. */
+function reserveFor(state: State, block: Block, operation: Operation): void {
+  const { kind, node, mask, moving } = operation;
+  const target = targetOf(state, operation);
+  if (kind !== 'evict') moving.set(mask);
+  else if (target === undefined) clear(moving);
+  else onlyCopies(state, block, node, mask, moving);
+  if (target !== undefined) reserve(state, block, target, moving, operation.reserved);
+  if (kind !== 'evict') return;
+  operation.evictingPages = backedIn(block, operation);
+  nodeOf(state, node).leavingPages += operation.evictingPages;
+}
+
+function backedIn(block: Block, { node, mask }: Operation): number {
+  const residence = block.residences[node];
   if (residence === undefined) return 0;
   let total = 0;
-  for (let page = next(operation.mask, 0); page < PAGES_PER_BLOCK; page = next(operation.mask, page + 1)) {
+  for (let page = next(mask, 0); page < PAGES_PER_BLOCK; page = next(mask, page + 1)) {
     if (has(residence.backed, page)) total++;
   }
   return total;
 }
 
-function revokeOthers(state: State, block: Block, operation: Operation): void {
-  for (let other = 0; other < block.mappings.length; other++) {
-    // Who maps the very memory that the pages go to sees what happens there.
-    if (nodeOf(block, other) === operation.processor) continue;
-    revokeFrom(state, block, operation, other, operation.access === Access.Write ? Access.None : Access.Read);
-  }
-}
-
-/** Before pages are copied out for good, their processor must no longer write them; releasing them unmaps them anyway. */
-function revokeWriters(state: State, block: Block, operation: Operation): void {
-  revokeFrom(state, block, operation, operation.processor, Access.Read);
-}
-
-function revokeAll(state: State, block: Block, operation: Operation, to: Access): void {
-  if (to === Access.Write) return;
-  for (let other = 0; other < block.mappings.length; other++) {
-    revokeFrom(state, block, operation, other, to);
-  }
-}
-
-/** The processor gets other memory at all addresses of the block. Its threads have ended, and what it had mapped goes with the old one. */
-function switchNode(state: State, block: Block, operation: Operation): void {
-  const { kind, processor } = operation;
-  const mapping = mappingOf(block, processor);
-  clear(mapping.mapped);
-  clear(mapping.writable);
-  if (state.processors[processor]?.state === 'dead') return;
-  const token = newToken(state, 'revoke', block, processor, 0, 0, PAGES_PER_BLOCK);
-  operation.outstanding++;
-  const status = state.commands.remap(token.id, processor, block.index * PAGES_PER_BLOCK, kind === 'attach');
-  if (status === Status.Pending) return;
-  endToken(state, token);
-  operation.outstanding--;
-}
-
-function finishSwitch(state: State, block: Block, { kind, processor }: Operation): void {
-  const owner = state.processors[processor];
-  if (kind === 'separate') {
-    block.remote &= ~(1 << processor);
-    if (owner !== undefined) owner.remoteBlocks--;
-    const covered = block.residences[processor]?.scratch;
-    if (covered !== undefined) {
-      if (owner !== undefined) owner.coveredPages -= size(covered);
-      clear(covered);
-    }
-  } else if (owner?.state !== 'dead') block.remote |= 1 << processor;
-}
-
-/** A page of the processor's own appears where it reaches host memory in place. */
-function cover(state: State, block: Block, operation: Operation): void {
-  const { processor, urgentPage } = operation;
-  if (state.processors[processor]?.state === 'dead') return;
-  const token = newToken(state, 'revoke', block, processor, 0, urgentPage, 1);
-  operation.outstanding++;
-  const status = state.commands.cover(token.id, processor, block.index * PAGES_PER_BLOCK + urgentPage);
-  if (status === Status.Pending) return;
-  endToken(state, token);
-  operation.outstanding--;
-  if (status !== Status.Done) operation.failure = status;
-}
-
-function finishCover(state: State, block: Block, operation: Operation): void {
-  const { processor, urgentPage, failure } = operation;
-  const owner = state.processors[processor];
-  if (owner === undefined || owner.state === 'dead') return;
-  const page = block.index * PAGES_PER_BLOCK + urgentPage;
-  const mapping = mappingOf(block, processor);
-  remove(mapping.waitingRead, urgentPage);
-  remove(mapping.waitingWrite, urgentPage);
-  mapping.waiting = !(isEmpty(mapping.waitingRead) && isEmpty(mapping.waitingWrite));
-  if (failure !== Status.Done) {
-    operation.failure = Status.Done;
-    state.commands.deny(processor, page, true, mapping.urgentThread, 'COPY_FAILED', true);
-    return;
-  }
-  owner.coveredPages++;
-  add(residenceOf(state, block, processor).scratch, urgentPage);
-  add(mapping.mapped, urgentPage);
-  add(mapping.writable, urgentPage);
-  state.commands.wake(processor, page, 1);
-}
-
 /**
  * Tells the subscribers of a watched range what is about to be taken from anybody. What takes nothing is no news: setting the
- * protection that pages have, or reading what others read, too.
+ * rights that pages have, or reading what others read, too.
  */
 function announce(state: State, block: Block, operation: Operation): void {
-  const { kind, processor, access } = operation;
-  const taken = state.maskB;
-  clear(taken);
-  for (let other = 0; other < block.mappings.length; other++) {
-    const mapping = block.mappings[other];
-    const node = nodeOf(block, other);
-    if (mapping === undefined || (kind === 'migrate' && node === processor)) continue;
-    const onlyWriting =
-      kind === 'guard' || kind === 'clean' || (kind === 'migrate' && access !== Access.Write) || access === Access.Read;
-    const takesAll = kind === 'zero' || kind === 'free' || kind === 'drop' || (kind === 'evict' && node === processor);
-    if (kind === 'evict' && node !== processor) continue;
-    if (kind === 'protect' && access === Access.Write) continue;
-    const rights = onlyWriting && !takesAll ? mapping.writable : mapping.mapped;
-    for (let word = 0; word < WORDS; word++) taken[word] |= rights[word] & operation.mask[word];
+  const rule = RULES[operation.kind];
+  const { mark } = state.masks;
+  const taken = state.masks.take();
+  if (rule.changesContent) taken.set(operation.mask);
+  else {
+    clear(taken);
+    for (let id = 0; id < block.mappings.length; id++) {
+      const mapping = block.mappings[id];
+      if (mapping === undefined) continue;
+      const left = rule.left(operation, id, mapping.node);
+      if (left === Access.Write) continue;
+      const rights = left === Access.None ? mapping.mapped : mapping.writable;
+      for (let word = 0; word < WORDS; word++)
+        taken[word] |= rights[word] & ~mapping.standIn[word] & operation.mask[word];
+    }
   }
   const first = next(taken, 0);
-  // Discarding and freeing change what is read, also where nobody has it mapped.
-  const always = kind === 'zero' || kind === 'free' || kind === 'drop';
-  if (first === PAGES_PER_BLOCK && !always) return;
-  const mask = always ? operation.mask : taken;
-  const start = next(mask, 0);
-  if (start === PAGES_PER_BLOCK) return;
-  let end = PAGES_PER_BLOCK;
-  while (!has(mask, end - 1)) end--;
-  const base = block.index * PAGES_PER_BLOCK;
-  operation.announcedPage = base + start;
-  operation.announcedCount = end - start;
-  state.commands.invalidate(base + start, end - start, reasonOf(operation), processor);
+  if (first < PAGES_PER_BLOCK) {
+    let end = PAGES_PER_BLOCK;
+    while (!has(taken, end - 1)) end--;
+    const page = block.index * PAGES_PER_BLOCK + first;
+    operation.announcedPage = page;
+    operation.announcedCount = end - first;
+    state.commands.invalidate(page, end - first, reasonOf(operation), operation.processor);
+  }
+  state.masks.backTo(mark);
 }
 
-function reasonOf({ kind, exclusive }: Operation): InvalidationReason {
-  if (kind === 'zero' || kind === 'drop') return 'discard';
-  if (kind === 'free') return 'unmap';
-  if (kind === 'protect' || kind === 'guard' || kind === 'clean') return 'protect';
-  return exclusive ? 'exclusive' : 'migrate';
+function reasonOf({ kind, exclusive }: Operation): 'exclusive' | (typeof RULES)[OperationKind]['reason'] {
+  return exclusive ? 'exclusive' : RULES[kind].reason;
 }
 
-function revokeFrom(state: State, block: Block, operation: Operation, from: number, to: Access): void {
+/** Takes from a processor what is above `to`. What stands in for denied pages is nobody's, and stays. */
+function revoke(state: State, block: Block, operation: Operation, from: ProcessorId, to: Access): void {
   const mapping = block.mappings[from];
   const processor = state.processors[from];
-  if (mapping === undefined || processor === undefined) return;
+  if (to === Access.Write || mapping === undefined || processor === undefined) return;
+  const { mark } = state.masks;
+  const going = state.masks.take();
   const rights = to === Access.None ? mapping.mapped : mapping.writable;
+  for (let word = 0; word < WORDS; word++) going[word] = rights[word] & operation.mask[word] & ~mapping.standIn[word];
   const base = block.index * PAGES_PER_BLOCK;
-  const scratch = block.residences[from]?.scratch;
-  for (let first = next(operation.mask, 0); first < PAGES_PER_BLOCK; first = next(operation.mask, first)) {
-    if (!has(rights, first) || (scratch !== undefined && has(scratch, first))) {
-      first++;
-      continue;
-    }
-    let end = first + 1;
-    while (
-      end < PAGES_PER_BLOCK &&
-      has(operation.mask, end) &&
-      has(rights, end) &&
-      !(scratch !== undefined && has(scratch, end))
-    ) {
-      end++;
-    }
+  for (let first = next(going, 0); first < PAGES_PER_BLOCK; ) {
+    const end = nextAbsent(going, first);
     removeRun(mapping.writable, first, end - first);
     if (to === Access.None) removeRun(mapping.mapped, first, end - first);
     processor.counters.revocations++;
     if (processor.state !== 'dead') {
-      const token = newToken(state, 'revoke', block, from, 0, first, end - first);
+      const token = newToken(state, 'revoke', block, mapping.node, 0, first, end - first);
       operation.outstanding++;
       if (state.commands.revoke(token.id, from, base + first, end - first, to) !== Status.Pending) {
         endToken(state, token);
         operation.outstanding--;
       }
     }
-    first = end;
+    first = next(going, end);
   }
+  state.masks.backTo(mark);
 }
 
 /** A revocation that was pending is through. */
@@ -293,68 +187,62 @@ export function revokeDone(state: State, token: Token): void {
 
 function startTransfers(state: State, block: Block, operation: Operation): void {
   operation.phase = 'transfer';
-  if (isImmediate(operation.kind)) {
+  // Once nobody has more than he may keep, nothing else has to happen where no page moves.
+  if (!RULES[operation.kind].moves) {
     finish(state, block, operation);
     return;
   }
-  const processor = processorOf(state, operation.processor);
-  if (operation.kind === 'evict' ? processor.gone : processor.state === 'dead') {
-    // It died while others gave their rights up. Nothing has moved yet, and nothing should move there any more.
+  const dead = deadEnd(state, operation);
+  if (dead !== NO_NODE) {
     operation.failure = Status.Lost;
-    operation.lostSource = operation.processor;
+    operation.lostSource = dead;
     finish(state, block, operation);
     return;
   }
   issueTransfers(state, block, operation);
 }
 
-/** Once nobody has more than he may keep, nothing else has to happen: no page moves. */
-function isImmediate(kind: OperationKind): boolean {
-  return kind !== 'migrate' && kind !== 'evict' && kind !== 'scratch';
+/** A node that died while others gave their rights up: nothing has moved yet, and nothing can, or should, any more. */
+function deadEnd(state: State, { kind, node, target }: Operation): NodeId {
+  if (kind === 'evict' && state.nodes[node]?.gone === true) return node;
+  return state.nodes[target]?.state === 'dead' ? target : NO_NODE;
 }
 
 function issueTransfers(state: State, block: Block, operation: Operation): void {
-  const wanted = state.maskA;
-  if (operation.kind === 'evict') evictedByCopy(state, block, operation.processor, operation.mask, wanted);
-  else for (let word = 0; word < WORDS; word++) wanted[word] = operation.mask[word];
-  for (let word = 0; word < WORDS; word++) wanted[word] &= ~operation.settled[word];
-  const target = processorOf(state, operation.kind === 'evict' ? HOST : operation.processor);
+  const { mark } = state.masks;
+  const wanted = state.masks.take();
+  for (let word = 0; word < WORDS; word++) wanted[word] = operation.moving[word] & ~operation.settled[word];
+  const target = targetOf(state, operation);
   operation.outstanding++;
   // The chunk that a thread waits for goes first, then the ones after it, since most programs walk upwards.
   const chunks = PAGES_PER_BLOCK / PAGES_PER_TRANSFER;
-  const start = operation.urgentPage === -1 ? 0 : Math.floor(operation.urgentPage / PAGES_PER_TRANSFER);
-  for (let step = 0; step < chunks; step++) {
+  const from = operation.urgentPage === -1 ? 0 : Math.floor(operation.urgentPage / PAGES_PER_TRANSFER);
+  for (let step = 0; step < chunks && target !== undefined; step++) {
     if (operation.failure !== Status.Done) break;
-    const chunk = ((start + step) % chunks) * PAGES_PER_TRANSFER;
+    const chunk = ((from + step) % chunks) * PAGES_PER_TRANSFER;
     if ((wanted[chunk >>> 5] | wanted[(chunk >>> 5) + 1]) !== 0)
       issueChunk(state, block, operation, target, wanted, chunk);
   }
+  state.masks.backTo(mark);
   operation.outstanding--;
   if (operation.outstanding === 0) endTransfers(state, block, operation);
 }
 
-function issueChunk(
-  state: State,
-  block: Block,
-  operation: Operation,
-  target: Processor,
-  wanted: Mask,
-  chunk: number,
-): void {
+function issueChunk(state: State, block: Block, operation: Operation, target: Node, wanted: Mask, chunk: number): void {
   const residence = residenceOf(state, block, target.id);
-  const mapping = mappingOf(block, target.id);
+  const mapping = operation.map ? mappingOf(state, block, operation.processor) : null;
   const base = block.index * PAGES_PER_BLOCK;
-  const access = operation.kind === 'evict' || !operation.map ? Access.None : operation.access;
+  const access = operation.map ? operation.access : Access.None;
   const limit = chunk + PAGES_PER_TRANSFER;
   for (let first = next(wanted, chunk); first < limit; first = next(wanted, first)) {
     const source = sourceOf(state, block, operation, target.id, first);
-    if (source >= 0 && state.processors[source]?.gone === true) {
+    if (source >= 0 && state.nodes[source]?.gone === true) {
       operation.failure = Status.Lost;
       operation.lostSource = source;
       return;
     }
     const backed = !has(operation.reserved, first);
-    const previous = accessOf(mapping.mapped, mapping.writable, first);
+    const previous = mapping === null ? Access.None : accessOf(mapping.mapped, mapping.writable, first);
     let end = first + 1;
     const longest = Math.min(limit, first + operation.transferPages);
     while (
@@ -362,7 +250,7 @@ function issueChunk(
       has(wanted, end) &&
       sourceOf(state, block, operation, target.id, end) === source &&
       !has(operation.reserved, end) === backed &&
-      accessOf(mapping.mapped, mapping.writable, end) === previous &&
+      (mapping === null || accessOf(mapping.mapped, mapping.writable, end) === previous) &&
       follows(residence.frames, end) &&
       (source < 0 || source === target.id || follows(block.residences[source]?.frames ?? null, end))
     ) {
@@ -371,39 +259,58 @@ function issueChunk(
     const count = end - first;
     if (source === target.id) {
       if (access > previous) {
-        state.commands.map(target.id, base + first, count, access, previous, frameAt(residence.frames, base, first));
+        const frame = frameAt(residence.frames, base, first);
+        state.commands.map(operation.processor, base + first, count, access, previous, frame);
       }
       settle(state, block, operation, target, source, first, count);
     } else {
-      const frames = source < 0 ? null : (block.residences[source]?.frames ?? null);
-      const token = newToken(state, 'transfer', block, target.id, source, first, count);
-      operation.outstanding++;
-      if (source === SOURCE_PROVIDER && block.range.derived === true && !operation.dependent) {
-        operation.dependent = true;
-        state.dependentOperations++;
-      }
-      const urgent = operation.urgentPage >= chunk && operation.urgentPage < limit;
-      const status = state.commands.transfer(
-        token.id,
-        source,
-        frameAt(frames, base, first),
-        target.id,
-        base + first,
-        count,
-        frameAt(residence.frames, base, first),
-        access,
-        backed,
-        urgent,
-      );
-      if (status !== Status.Pending) {
-        endToken(state, token);
-        operation.outstanding--;
-        transferred(state, block, operation, target, source, first, count, status);
-        if (operation.failure !== Status.Done) return;
-      }
+      const status = transfer(state, block, operation, target, source, first, count, backed);
+      if (status !== Status.Pending && operation.failure !== Status.Done) return;
     }
     first = end;
   }
+}
+
+function transfer(
+  state: State,
+  block: Block,
+  operation: Operation,
+  target: Node,
+  source: Source,
+  first: number,
+  count: number,
+  backed: boolean,
+): Status {
+  const base = block.index * PAGES_PER_BLOCK;
+  const frames = source < 0 ? null : (block.residences[source]?.frames ?? null);
+  const token = newToken(state, 'transfer', block, target.id, source, first, count);
+  operation.outstanding++;
+  if (source === SOURCE_PROVIDER && block.range.derived === true && !operation.dependent) {
+    operation.dependent = true;
+    state.dependentOperations++;
+  }
+  const order = state.transfer;
+  order.token = token.id;
+  order.source = source;
+  order.sourceFrame = frameAt(frames, base, first);
+  order.node = target.id;
+  order.processor = operation.map ? operation.processor : NO_PROCESSOR;
+  order.page = base + first;
+  order.count = count;
+  order.frame = frameAt(residenceOf(state, block, target.id).frames, base, first);
+  order.access = operation.map ? operation.access : Access.None;
+  order.backed = backed;
+  order.urgent = operation.urgentPage !== -1 && sameChunk(operation.urgentPage, first);
+  const status = state.commands.transfer(order);
+  if (status === Status.Pending) return status;
+  endToken(state, token);
+  operation.outstanding--;
+  transferred(state, block, operation, target, source, first, count, status);
+  return status;
+}
+
+function sameChunk(one: number, other: number): boolean {
+  return Math.floor(one / PAGES_PER_TRANSFER) === Math.floor(other / PAGES_PER_TRANSFER);
 }
 
 function follows(frames: Int32Array | null, page: number): boolean {
@@ -419,8 +326,8 @@ function accessOf(mapped: Mask, writable: Mask, page: number): Access {
   return has(writable, page) ? Access.Write : Access.Read;
 }
 
-function sourceOf(state: State, block: Block, operation: Operation, target: number, page: number): number {
-  if (operation.kind === 'evict') return operation.processor;
+function sourceOf(state: State, block: Block, operation: Operation, target: NodeId, page: number): Source {
+  if (operation.kind === 'evict') return operation.node;
   if (operation.kind === 'scratch') return has(operation.reserved, page) ? SOURCE_ZERO : target;
   const own = block.residences[target];
   if (own !== undefined && has(own.resident, page)) return target;
@@ -428,18 +335,18 @@ function sourceOf(state: State, block: Block, operation: Operation, target: numb
   // Nobody has written it: zeros are made faster than they are copied, and even where the copy has died with its device.
   if (!provided && !has(block.dirty, page)) return SOURCE_ZERO;
   const holder = holderOf(state, block, page, target);
-  if (holder !== -1) return holder;
+  if (holder !== NO_NODE) return holder;
   return provided ? SOURCE_PROVIDER : SOURCE_ZERO;
 }
 
 /** A transfer that was pending is through, well or not. */
 export function transferDone(state: State, token: Token, status: Status): void {
-  const { block, source, first, count, processor } = token;
+  const { block, source, first, count, node } = token;
   endToken(state, token);
   const operation = block.operation;
   if (operation === null) return;
   operation.outstanding--;
-  transferred(state, block, operation, processorOf(state, processor), source, first, count, status);
+  transferred(state, block, operation, nodeOf(state, node), source, first, count, status);
   if (operation.outstanding === 0) endTransfers(state, block, operation);
 }
 
@@ -447,8 +354,8 @@ function transferred(
   state: State,
   block: Block,
   operation: Operation,
-  target: Processor,
-  source: number,
+  target: Node,
+  source: Source,
   first: number,
   count: number,
   status: Status,
@@ -475,8 +382,8 @@ function settle(
   state: State,
   block: Block,
   operation: Operation,
-  target: Processor,
-  source: number,
+  target: Node,
+  source: Source,
   first: number,
   count: number,
 ): void {
@@ -484,7 +391,7 @@ function settle(
   const residence = residenceOf(state, block, target.id);
   if (source >= 0 && source !== target.id) {
     target.counters.pagesIn += count;
-    const from = state.processors[source];
+    const from = state.nodes[source];
     if (from !== undefined) from.counters.pagesOut += count;
   } else if (source === SOURCE_ZERO) target.counters.pagesZeroed += count;
   else if (source === SOURCE_PROVIDER && block.range.derived === true) target.counters.pagesCloned += count;
@@ -492,6 +399,7 @@ function settle(
   if (operation.kind === 'scratch') {
     addRun(residence.scratch, first, count);
     removeRun(residence.resident, first, count);
+    addRun(rareMask(mappingOf(state, block, operation.processor), 'standIn'), first, count);
     target.scratchBlocks.add(block);
   } else {
     addRun(residence.resident, first, count);
@@ -505,8 +413,8 @@ function settle(
     }
   }
   // A processor that died meanwhile keeps the content, if it keeps any, but has no tables to map it in.
-  if (operation.kind === 'evict' || !operation.map || target.state === 'dead') return;
-  const mapping = mappingOf(block, target.id);
+  if (!operation.map || state.processors[operation.processor]?.state === 'dead') return;
+  const mapping = mappingOf(state, block, operation.processor);
   addRun(mapping.mapped, first, count);
   if (operation.access === Access.Write) addRun(mapping.writable, first, count);
   if (mapping.waiting) {
@@ -517,7 +425,7 @@ function settle(
 }
 
 function endTransfers(state: State, block: Block, operation: Operation): void {
-  if (operation.failure === Status.Done && !isComplete(state, block, operation)) {
+  if (operation.failure === Status.Done && !isComplete(operation)) {
     // Something was refused as too large: go on with smaller pieces.
     issueTransfers(state, block, operation);
     return;
@@ -525,40 +433,19 @@ function endTransfers(state: State, block: Block, operation: Operation): void {
   finish(state, block, operation);
 }
 
-function isComplete(state: State, block: Block, operation: Operation): boolean {
-  if (operation.kind === 'evict') {
-    const residence = block.residences[operation.processor];
-    if (residence === undefined) return true;
-    const hostResidence = block.residences[HOST];
-    for (let page = next(operation.mask, 0); page < PAGES_PER_BLOCK; page = next(operation.mask, page + 1)) {
-      if (!has(residence.resident, page) || !has(block.dirty, page) || has(operation.settled, page)) continue;
-      if (hostResidence !== undefined && has(hostResidence.resident, page)) continue;
-      if (holderOf(state, block, page, operation.processor) === -1) return false;
-    }
-    return true;
-  }
-  for (let word = 0; word < WORDS; word++) {
-    if ((operation.mask[word] & ~operation.settled[word]) !== 0) return false;
-  }
+function isComplete({ moving, settled }: Operation): boolean {
+  for (let word = 0; word < WORDS; word++) if ((moving[word] & ~settled[word]) !== 0) return false;
   return true;
 }
 
 function finish(state: State, block: Block, operation: Operation): void {
-  const target = state.processors[operation.kind === 'evict' ? HOST : operation.processor];
-  const unfilled = state.maskA;
+  const { mark } = state.masks;
+  const target = targetOf(state, operation);
+  const unfilled = state.masks.take();
   for (let word = 0; word < WORDS; word++) unfilled[word] = operation.reserved[word] & ~operation.settled[word];
   if (target !== undefined && !isEmpty(unfilled)) releaseBacking(state, block, target, unfilled);
-  if (operation.kind === 'evict') finishEviction(state, block, operation);
-  else if (operation.kind === 'zero') finishZero(block, operation);
-  else if (operation.kind === 'free') finishFree(state, block, operation);
-  else if (operation.kind === 'drop') finishDrop(block, operation);
-  else if (operation.kind === 'clean') {
-    const cleaning = rareMask(block, 'cleaning');
-    for (let word = 0; word < WORDS; word++) cleaning[word] |= operation.mask[word];
-  } else if (operation.kind === 'protect') finishProtect(block, operation);
-  else if (operation.kind === 'guard') finishGuard(block, operation);
-  else if (operation.kind === 'attach' || operation.kind === 'separate') finishSwitch(state, block, operation);
-  else if (operation.kind === 'cover') finishCover(state, block, operation);
+  state.masks.backTo(mark);
+  RULES[operation.kind].finish(state, block, operation);
   if (operation.announcedCount > 0) {
     const { announcedPage, announcedCount } = operation;
     operation.announcedCount = 0;
@@ -570,86 +457,21 @@ function finish(state: State, block: Block, operation: Operation): void {
     operation.dependent = false;
     state.dependentOperations--;
   }
+  noteEnd(block, operation);
   classify(state, block);
   makeReady(state, block);
   // The block can be a victim again, which may be what others wait for.
   if (target !== undefined && target.waiters.size > 0) target.pump = true;
 }
 
-function finishEviction(state: State, block: Block, operation: Operation): void {
-  const processor = state.processors[operation.processor];
-  if (processor === undefined) return;
-  processor.evictingPages -= operation.evictingPages;
-  processor.pump = true;
-  const residence = residenceOf(state, block, operation.processor);
-  // Only what is safe elsewhere, or can be made again, may go: a page whose copy failed stays.
-  const stuck = state.maskA;
-  evictedByCopy(state, block, operation.processor, operation.mask, stuck);
-  const going = operation.reserved;
-  for (let word = 0; word < WORDS; word++) {
-    going[word] = operation.mask[word] & residence.backed[word] & ~stuck[word] & ~residence.scratch[word];
-  }
-  const before = block.evictEffort === state.effort ? block.evictFailures : 0;
-  block.evictFailures = isEmpty(stuck) ? 0 : before + 1;
-  block.evictEffort = state.effort;
-  if (!isEmpty(going)) {
-    releaseBacking(state, block, processor, going);
-    processor.counters.evictions++;
-  }
-}
-
-function finishZero(block: Block, operation: Operation): void {
-  finishDrop(block, operation);
-  for (let word = 0; word < WORDS; word++) block.blank[word] |= operation.mask[word];
-}
-
-/** No node holds the pages any more, and nothing is known of them but where they come from. */
-function finishDrop(block: Block, operation: Operation): void {
-  for (let word = 0; word < WORDS; word++) {
-    const bits = ~operation.mask[word];
-    block.dirty[word] &= bits;
-    block.lost[word] &= bits;
-    block.blank[word] &= bits;
-    block.cleaning[word] &= bits;
-    for (let node = 0; node < block.residences.length; node++) {
-      const residence = block.residences[node];
-      if (residence !== undefined) residence.resident[word] &= bits;
-    }
-  }
-}
-
-function finishProtect(block: Block, operation: Operation): void {
-  const { access, mask } = operation;
-  const unreadable = access === Access.None ? rareMask(block, 'unreadable') : block.unreadable;
-  const unwritable = access === Access.Write ? block.unwritable : rareMask(block, 'unwritable');
-  for (let word = 0; word < WORDS; word++) {
-    if (access === Access.None) unreadable[word] |= mask[word];
-    else unreadable[word] &= ~mask[word];
-    if (access === Access.Write) unwritable[word] &= ~mask[word];
-    else unwritable[word] |= mask[word];
-  }
-}
-
-function finishGuard(block: Block, { mask }: Operation): void {
-  const guarded = rareMask(block, 'guarded');
-  for (let word = 0; word < WORDS; word++) guarded[word] |= mask[word];
-}
-
-function finishFree(state: State, block: Block, operation: Operation): void {
-  for (let node = 0; node < block.residences.length; node++) {
-    const processor = state.processors[node];
-    if (processor !== undefined) releaseBacking(state, block, processor, operation.mask);
-  }
-  let fresh = 0;
-  for (let page = next(operation.mask, 0); page < PAGES_PER_BLOCK; page = next(operation.mask, page + 1)) {
-    if (!has(block.freed, page)) fresh++;
-    add(block.freed, page);
-  }
-  block.range.freedPages += fresh;
-  // What was said about the pages goes with them.
-  for (let word = 0; word < WORDS; word++) {
-    for (const said of [block.unreadable, block.unwritable, block.guarded, block.pinned])
-      said[word] &= ~operation.mask[word];
-  }
-  finishZero(block, operation);
+/** The record of the operation serves the next one: what the block has to know of this one is kept apart. */
+function noteEnd({ ended }: Block, operation: Operation): void {
+  ended.kind = operation.kind;
+  ended.node = operation.target;
+  ended.failure = operation.failure;
+  ended.lostSource = operation.lostSource;
+  ended.task = operation.task;
+  ended.page = operation.urgentPage;
+  ended.only = size(operation.mask) === 1 ? next(operation.mask, 0) : -1;
+  ended.progress = !isEmpty(operation.settled);
 }

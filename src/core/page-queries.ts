@@ -50,10 +50,11 @@ export class PageQueries {
     return !isProvided(block, inBlock) && !has(block.dirty, inBlock) && !has(block.lost, inBlock);
   }
 
-  /** Whether the processor reaches host memory in place at this page. */
+  /** Whether the processor reaches memory in place at this page that is not its own. */
   isRemote(id: ProcessorId, page: number): boolean {
     const block = this.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
-    return block !== undefined && isRemote(block, id);
+    const processor = this.state.processors[id];
+    return block !== undefined && processor !== undefined && isRemote(block, processor);
   }
 
   /** How far the processor reaches host memory in place in pages [first, end). */
@@ -61,8 +62,7 @@ export class PageQueries {
     let some = false;
     let all = true;
     for (let index = Math.floor(first / PAGES_PER_BLOCK); index * PAGES_PER_BLOCK < end; index++) {
-      const block = this.state.va.blocks.get(index);
-      if (block !== undefined && isRemote(block, id)) some = true;
+      if (this.isRemote(id, index * PAGES_PER_BLOCK)) some = true;
       else all = false;
     }
     return some ? (all ? 'in place' : 'partly') : 'migrates';
@@ -143,23 +143,23 @@ export class PageQueries {
    */
   changedRun(first: number, end: number, longest: number): { first: number; count: number } | null {
     const { blocks } = this.state.va;
-    const { maskA } = this.state;
+    const changed = createMask();
     const all = createMask().fill(-1);
     let begin = -1;
     for (let page = first; page < end; ) {
       const index = Math.floor(page / PAGES_PER_BLOCK);
       const base = index * PAGES_PER_BLOCK;
       const block = blocks.get(index);
-      if (block === undefined) clear(maskA);
-      else changedPages(block, all, maskA);
+      if (block === undefined) clear(changed);
+      else changedPages(block, all, changed);
       if (begin === -1) {
-        const found = base + next(maskA, page - base);
+        const found = base + next(changed, page - base);
         if (found < Math.min(base + PAGES_PER_BLOCK, end)) begin = found;
         page = found;
         if (begin === -1) continue;
       }
       const limit = Math.min(begin + longest, end);
-      const after = Math.min(base + nextAbsent(maskA, page - base), limit);
+      const after = Math.min(base + nextAbsent(changed, page - base), limit);
       if (after < base + PAGES_PER_BLOCK || after === limit) return { first: begin, count: after - begin };
       page = after;
     }

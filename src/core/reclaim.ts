@@ -1,53 +1,56 @@
 /**
  * Making room on a node. Stale memory goes first, since nobody misses it; then the policy names victims. A victim whose pages
- * have copies elsewhere is dropped at once, others are copied home first, and the block that needs the room waits for that.
+ * have copies elsewhere is dropped at once, others are demoted to the node's home first, and the block that needs the room waits for
+ * that. A demotion may need room at home, and so on along the homes, which are a tree; it never waits for a promotion, so that the lines
+ * cannot lock each other.
  */
-import { isEmpty, size, WORDS } from './mask.js';
-import { ATTEMPTS, begin, evictedByCopy, type OperationPlan } from './operation.js';
-import { classify, isHeld, makeReady, type Processor, processorOf, releaseBacking, type State } from './state.js';
-import { Access, HOST } from './types.js';
+import { onlyCopies } from './contents.js';
+import { isEmpty, type Mask, size, WORDS } from './mask.js';
+import type { Node } from './nodes.js';
+import { ATTEMPTS, open, start } from './operation.js';
+import { classify, isHeld, makeReady, releaseBacking, type State } from './state.js';
+import { HOST_NODE, NO_NODE, type NodeId } from './types.js';
 import type { Block } from './va-block.js';
+import type { Task } from './work.js';
 
-const plan: OperationPlan = {
-  kind: 'evict',
-  processor: 0,
-  access: Access.None,
-  map: false,
-  urgentPage: -1,
-  exclusive: false,
-  task: null,
-};
+/** The node that pages go to when this one makes room; undefined: what it has must stay, or be had again from elsewhere. */
+function homeOf(state: State, { home }: Node): Node | undefined {
+  const node = state.nodes[home];
+  return node?.state === 'alive' ? node : undefined;
+}
 
-/** Whether `pages` more fit the node's budget now. If not, evictions that will make them fit are under way, when any can be. */
-export function reclaim(state: State, processor: Processor, pages: number, forBlock: Block): boolean {
-  while (processor.backedPages - processor.evictingPages + pages > processor.budgetPages) {
-    const stale = firstStale(state, processor, forBlock);
+/**
+ * Whether `pages` more fit the node's budget now. If not, evictions that will make them fit are under way, when any can be. The
+ * blocks that the room is for are kept (`Block.kept`) meanwhile.
+ */
+export function reclaim(state: State, node: Node, pages: number): boolean {
+  while (node.backedPages - node.leavingPages + pages > node.budgetPages) {
+    const stale = firstStale(state, node);
     if (stale !== null) {
-      releaseAll(state, stale, processor);
+      releaseAll(state, stale, node);
       continue;
     }
-    let victim = chooseVictim(state, processor, forBlock, false);
-    if (victim !== null && evictBlock(state, victim, processor)) continue;
-    // The host has no room for what the policy would send home; what has a copy elsewhere needs none.
-    if (victim !== null) victim = chooseVictim(state, processor, forBlock, true);
-    if (victim !== null && evictBlock(state, victim, processor)) continue;
-    if (!dropScratch(state, processor, forBlock)) return false;
+    let victim = chooseVictim(state, node, false);
+    if (victim !== null && evictBlock(state, victim, node)) continue;
+    // There is no room at home for what the policy would send there; what has a copy elsewhere needs none.
+    if (victim !== null) victim = chooseVictim(state, node, true);
+    if (victim !== null && dropCopies(state, victim, node)) continue;
+    if (!dropScratch(state, node)) return false;
   }
-  return processor.backedPages + pages <= processor.budgetPages;
+  return node.backedPages + pages <= node.budgetPages;
 }
 
 /**
  * Takes back what stands in for denied pages of another block. A launch that goes on over more of them than its device has memory
  * for would otherwise leave no room even for the next one; a thread that touches such a page again is denied again.
  */
-function dropScratch(state: State, processor: Processor, forBlock: Block): boolean {
-  for (const block of processor.scratchBlocks) {
-    const residence = block.residences[processor.id];
-    if (block === forBlock || block.operation !== null || residence === undefined || residence.protectedBy > 0)
-      continue;
-    processor.scratchBlocks.delete(block);
+function dropScratch(state: State, node: Node): boolean {
+  for (const block of node.scratchBlocks) {
+    const residence = block.residences[node.id];
+    if (block.kept > 0 || block.operation !== null || residence === undefined || residence.shields > 0) continue;
+    node.scratchBlocks.delete(block);
     if (isEmpty(residence.scratch)) continue;
-    releaseBacking(state, block, processor, residence.scratch.slice());
+    releaseBacking(state, block, node, residence.scratch);
     classify(state, block);
     makeReady(state, block);
     return true;
@@ -55,22 +58,22 @@ function dropScratch(state: State, processor: Processor, forBlock: Block): boole
   return false;
 }
 
-function chooseVictim(state: State, processor: Processor, forBlock: Block, droppable: boolean): Block | null {
+function chooseVictim(state: State, node: Node, droppable: boolean): Block | null {
   // What is preferred elsewhere goes first, and what is preferred here last.
   for (let rank = state.preferences ? 0 : 2; rank <= 2; rank++) {
     const may = (index: number): boolean =>
-      isEvictable(state, processor, index, forBlock, droppable) && rankOf(state, processor, index) <= rank;
-    const index = processor.eviction.evict(may);
+      isEvictable(state, node, index, droppable) && rankOf(state, node, index) <= rank;
+    const index = node.eviction.evict(may);
     // A policy may come from outside: an answer that was not allowed must not make this an endless loop.
     if (index !== -1 && may(index)) return state.va.blocks.get(index) ?? null;
   }
   return null;
 }
 
-function rankOf(state: State, processor: Processor, index: number): number {
+function rankOf(state: State, node: Node, index: number): number {
   const preferred = state.va.blocks.get(index)?.advice.preferred ?? -1;
   if (preferred === -1) return 1;
-  return preferred === processor.id ? 2 : 0;
+  return preferred === node.id ? 2 : 0;
 }
 
 /** Whether evictions of the block have failed so often that trying again must wait for a new reason. */
@@ -82,71 +85,120 @@ export function failsToLeave(state: State, block: Block): boolean {
  * The node refused memory that its budget allows: gives something back, so that the next attempt may do better. True if that
  * is under way and worth waiting for.
  */
-export function relieve(state: State, processor: Processor, forBlock: Block): boolean {
-  const stale = firstStale(state, processor, forBlock);
-  if (stale !== null) releaseAll(state, stale, processor);
+export function relieve(state: State, node: Node): boolean {
+  const stale = firstStale(state, node);
+  if (stale !== null) releaseAll(state, stale, node);
   else {
-    const victim = chooseVictim(state, processor, forBlock, false);
-    if (victim !== null) evictBlock(state, victim, processor);
+    const victim = chooseVictim(state, node, false);
+    if (victim !== null) evictBlock(state, victim, node);
   }
-  return processor.evictingPages > 0;
+  return node.leavingPages > 0;
 }
 
-/** Starts to bring everything that the node has of the block home. False if the host has no room for it. */
-export function evictBlock(state: State, block: Block, processor: Processor): boolean {
-  const residence = block.residences[processor.id];
+/**
+ * Begins to demote everything that the node has of the block; from a node without a home only copies can go. False if there is no room
+ * for it where it should go.
+ */
+export function evictBlock(state: State, block: Block, node: Node, task: Task | null = null): boolean {
+  const residence = block.residences[node.id];
   if (residence === undefined || residence.backedCount === 0) return true;
-  const mask = state.evictMask;
-  for (let word = 0; word < WORDS; word++) mask[word] = residence.backed[word] & ~residence.scratch[word];
-  let room = true;
-  if (processor.id !== HOST) {
-    const home = processorOf(state, HOST);
-    const hostBacked = block.residences[HOST]?.backed;
-    evictedByCopy(state, block, processor.id, mask, state.maskA);
-    if (hostBacked !== undefined) for (let word = 0; word < WORDS; word++) state.maskA[word] &= ~hostBacked[word];
-    const pages = size(state.maskA);
-    room = pages === 0 || reclaim(state, home, pages, block);
-    for (let word = 0; word < WORDS; word++) mask[word] = residence.backed[word] & ~residence.scratch[word];
-  }
+  // Who leaves and has no home brings what only he has to the host.
+  const leaves = node.state !== 'alive' && node.id !== HOST_NODE;
+  const home = homeOf(state, node) ?? (leaves ? state.nodes[HOST_NODE] : undefined);
+  if (home === undefined) return dropCopies(state, block, node, task);
+  const { mark } = state.masks;
+  const mask = state.masks.take();
+  const room = makeRoom(state, block, node, home, mask);
   if (room) {
-    plan.processor = processor.id;
-    begin(state, block, plan, mask);
+    for (let word = 0; word < WORDS; word++) mask[word] = residence.backed[word] & ~residence.scratch[word];
+    evict(state, block, node, home.id, task, mask);
   }
+  state.masks.backTo(mark);
   return room;
 }
 
-function firstStale(state: State, processor: Processor, forBlock: Block): Block | null {
-  for (let index = processor.unused.head; index !== -1; index = processor.unused.after(index)) {
+/** Begins to give back what the node has of the block and others have, too, or can have again. False: there is nothing of that kind. */
+function dropCopies(state: State, block: Block, node: Node, task: Task | null = null): boolean {
+  const { mark } = state.masks;
+  const mask = state.masks.take();
+  const any = copiesOf(state, block, node, mask);
+  if (any) evict(state, block, node, NO_NODE, task, mask);
+  state.masks.backTo(mark);
+  return any;
+}
+
+function evict(state: State, block: Block, node: Node, home: NodeId, task: Task | null, mask: Mask): void {
+  const operation = open(block, 'evict', node.id, node.owner, mask);
+  operation.target = home;
+  operation.task = task;
+  start(state, block, operation);
+}
+
+/** What the node has of the block that need not be sent anywhere when it goes. */
+function copiesOf(state: State, block: Block, node: Node, result: Mask): boolean {
+  const residence = block.residences[node.id];
+  if (residence === undefined) return false;
+  const { mark } = state.masks;
+  const only = state.masks.take();
+  onlyCopies(state, block, node.id, residence.backed, only);
+  for (let word = 0; word < WORDS; word++)
+    result[word] = residence.backed[word] & ~residence.scratch[word] & ~only[word];
+  state.masks.backTo(mark);
+  return !isEmpty(result);
+}
+
+/** Whether there is room at home for what only this node has of the block. */
+function makeRoom(state: State, block: Block, node: Node, home: Node, mask: Mask): boolean {
+  const residence = block.residences[node.id];
+  if (residence === undefined) return true;
+  for (let word = 0; word < WORDS; word++) mask[word] = residence.backed[word] & ~residence.scratch[word];
+  onlyCopies(state, block, node.id, mask, mask);
+  const there = block.residences[home.id]?.backed;
+  if (there !== undefined) for (let word = 0; word < WORDS; word++) mask[word] &= ~there[word];
+  const pages = size(mask);
+  if (pages === 0) return true;
+  block.kept++;
+  const room = reclaim(state, home, pages);
+  block.kept--;
+  return room;
+}
+
+function firstStale(state: State, node: Node): Block | null {
+  for (let index = node.unused.head; index !== -1; index = node.unused.after(index)) {
     const block = state.va.blocks.get(index);
-    if (block === undefined || block === forBlock || block === state.keep || block.operation !== null) continue;
-    if (processor.id === HOST && !isEmpty(block.pinned)) continue;
-    const residence = block.residences[processor.id];
+    if (block === undefined || block.kept > 0 || block.operation !== null) continue;
+    if (node.id === HOST_NODE && !isEmpty(block.pinned)) continue;
+    const residence = block.residences[node.id];
     // Scratch pages are no content either, but threads use them.
     if (residence !== undefined && residence.backedCount > size(residence.scratch)) return block;
   }
   return null;
 }
 
-function releaseAll(state: State, block: Block, processor: Processor): void {
-  const residence = block.residences[processor.id];
+function releaseAll(state: State, block: Block, node: Node): void {
+  const residence = block.residences[node.id];
   if (residence === undefined) return;
-  state.maskA.set(residence.backed);
-  for (let word = 0; word < WORDS; word++) state.maskA[word] &= ~residence.scratch[word];
-  releaseBacking(state, block, processor, state.maskA);
+  const { mark } = state.masks;
+  const stale = state.masks.take();
+  for (let word = 0; word < WORDS; word++) stale[word] = residence.backed[word] & ~residence.scratch[word];
+  releaseBacking(state, block, node, stale);
+  state.masks.backTo(mark);
   classify(state, block);
   makeReady(state, block);
 }
 
-function isEvictable(state: State, processor: Processor, index: number, forBlock: Block, droppable: boolean): boolean {
+function isEvictable(state: State, node: Node, index: number, droppable: boolean): boolean {
   const block = state.va.blocks.get(index);
-  if (block === undefined || block === forBlock || block === state.keep || block.operation !== null) return false;
-  const residence = block.residences[processor.id];
+  if (block === undefined || block.kept > 0 || block.operation !== null) return false;
+  const residence = block.residences[node.id];
   if (residence === undefined || residence.backedCount === 0) return false;
-  if (residence.protectedBy > 0 || isHeld(block, processor.id)) return false;
-  if (processor.id === HOST && !isEmpty(block.pinned)) return false;
+  if (residence.shields > 0 || isHeld(block, node.id)) return false;
+  if (node.id === HOST_NODE && !isEmpty(block.pinned)) return false;
   if (!isEmpty(residence.scratch) || failsToLeave(state, block)) return false;
-  if (processor.id !== HOST && !droppable) return true;
-  // The host has nowhere to send a page to: only what can be had again may be dropped.
-  evictedByCopy(state, block, processor.id, residence.backed, state.maskA);
-  return isEmpty(state.maskA);
+  if (!droppable && homeOf(state, node) !== undefined) return true;
+  // It has nowhere to send a page to: only what can be had again may be dropped.
+  const { mark } = state.masks;
+  const any = copiesOf(state, block, node, state.masks.take());
+  state.masks.backTo(mark);
+  return any;
 }

@@ -7,17 +7,20 @@
  * ['+', event, ...arguments] for an event that comes from within a command.
  */
 import type { MemoryManager } from './memory-manager.js';
+import type { Range } from './range.js';
 import type { Commands } from './types.js';
-import type { Range } from './va-space.js';
 
 /** Everything that changes the core. What is not here only asks. */
 export const EVENTS = [
   'acquire',
+  'addDevice',
+  'addNode',
   'addProcessor',
   'advise',
   'allocate',
   'arrange',
   'blank',
+  'bring',
   'clean',
   'cleaned',
   'derive',
@@ -30,14 +33,18 @@ export const EVENTS = [
   'guard',
   'launchBegin',
   'launchEnd',
+  'nodeLost',
   'own',
   'pin',
   'processorLost',
   'protect',
   'recycle',
   'release',
+  'released',
+  'removeNode',
   'revoked',
   'saved',
+  'setHome',
   'transferred',
   'unmapped',
   'used',
@@ -50,6 +57,7 @@ export const COMMANDS = [
   'cover',
   'deny',
   'drained',
+  'emptied',
   'invalidate',
   'invalidated',
   'map',
@@ -85,6 +93,11 @@ export function written(value: unknown): unknown {
   return isRange(value) ? ({ range: value.id } satisfies NamedRange) : value;
 }
 
+/** An argument of a command: the core uses the record of a transfer again. */
+function copied(value: unknown): unknown {
+  return typeof value === 'object' && value !== null && !isRange(value) ? { ...value } : written(value);
+}
+
 /** Writes down what a manager is told and what it commands. One for each manager. */
 export class Recorder {
   private readonly entries: Entry[] = [];
@@ -98,7 +111,7 @@ export class Recorder {
     const recorded: Partial<Record<CommandName, Call>> = {};
     for (const name of COMMANDS) {
       recorded[name] = (...args) => {
-        const entry: ['>', CommandName, unknown[], unknown?] = ['>', name, args.map(written)];
+        const entry: ['>', CommandName, unknown[], unknown?] = ['>', name, args.map(copied)];
         this.entries.push(entry);
         const result = (commands[name] as Call).apply(commands, args);
         if (result !== undefined) entry.push(result);

@@ -3,10 +3,10 @@ import { policiesOf } from '../policy/named.js';
 import { MemoryManager } from './memory-manager.js';
 import { COMMANDS, type Entry, EVENTS, Recorder } from './recording.js';
 import { replay } from './replay.js';
-import { Access, type Commands, HOST, type ProcessorDescription, Status } from './types.js';
+import { Access, type Commands, type DeviceDescription, HOST, NO_NODE, Status, type Transfer } from './types.js';
 
 const BLOCKS = 8;
-const node: Omit<ProcessorDescription, 'name'> = {
+const node: Omit<DeviceDescription, 'name'> = {
   budgetPages: 1024,
   frames: 'identity',
   faults: true,
@@ -23,10 +23,10 @@ class Machine {
       name,
       (...args: unknown[]) => {
         if (name === 'transfer') {
-          this.copies.push(args[0] as number);
+          this.copies.push((args[0] as Transfer).token);
           return Status.Pending;
         }
-        return ['revoke', 'remap', 'cover'].includes(name) ? Status.Done : undefined;
+        return ['revoke', 'remap', 'cover', 'release'].includes(name) ? Status.Done : undefined;
       },
     ]),
   ) as unknown as Commands;
@@ -43,8 +43,8 @@ function recordRun(): Entry[] {
     for (let token = machine.copies.shift(); token !== undefined; token = machine.copies.shift())
       manager.transferred(token, Status.Done);
   };
-  manager.addProcessor({ ...node, name: 'host' });
-  const device = manager.addProcessor({ ...node, name: 'device' });
+  manager.addDevice({ ...node, name: 'host' }, NO_NODE);
+  const { processor: device, node: own } = manager.addDevice({ ...node, name: 'device' });
   const range = manager.allocate(700, { name: 'x', writable: true, provided: false });
   if (range === null) throw new Error('there are no addresses');
   manager.watch(range, 1);
@@ -52,9 +52,9 @@ function recordRun(): Entry[] {
     manager.fault(id, range.first + 5, true, 1);
     settle();
   }
-  manager.acquire(7, device, range.first, 700, Access.Read, true, true, { ahead: true });
+  manager.acquire(7, device, range.first, 700, Access.Read, { hold: true, ahead: true });
   settle();
-  manager.release(device, range.first, 700, Access.Read);
+  manager.release(own, range.first, 700, Access.Read);
   manager.free(8, range.first, 700);
   settle();
   manager.recycle(range);
@@ -102,7 +102,7 @@ describe('replay', () => {
 
 describe('a recording', () => {
   it('has everything that changes the core: each method is an event, or only asks', () => {
-    const asks = ['figures', 'launchPages', 'range'];
+    const asks = ['figures', 'launchPages', 'range', 'capacityPages', 'nodeFigures'];
     const own = ['constructor', 'run', 'pump'];
     const methods = Object.getOwnPropertyNames(MemoryManager.prototype);
     expect(methods.sort()).toEqual([...EVENTS, ...asks, ...own].sort());

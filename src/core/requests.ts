@@ -1,13 +1,16 @@
 /** What is asked for over a range of pages: one task a block, a few blocks at a time. */
 import { addRun, createMask, equals, type Mask } from './mask.js';
-import { makeReady, processorOf, type Request, type State } from './state.js';
-import { Access, type DenyReason, HOST, PAGES_PER_BLOCK, type ProcessorId } from './types.js';
-import type { Block, Task, TaskKind } from './va-block.js';
+import { makeReady, nodeOf, processorOf, type Request, type State } from './state.js';
+import { Access, type DenyReason, HOST, NO_NODE, type NodeId, PAGES_PER_BLOCK, type ProcessorId } from './types.js';
+import type { Block } from './va-block.js';
+import type { Task, TaskKind } from './work.js';
 
 /** Blocks of one request that are worked on at once: enough to keep an engine busy, few enough not to bury a fault. */
 const BLOCKS_AT_ONCE = 4;
 
 export interface AcquireOptions {
+  /** The pages stay until `release`. */
+  readonly hold?: boolean;
   /** The processor wants the pages for itself, for atomic operations; subscribers are told so. */
   readonly exclusive?: boolean;
   /**
@@ -21,13 +24,13 @@ export interface AcquireOptions {
 interface Wanted extends AcquireOptions {
   readonly id: number;
   readonly kind: TaskKind;
-  /** The host unless said otherwise. */
+  /** Where the pages are to go; left out: to the node that the processor reaches. */
+  readonly node?: NodeId;
   readonly processor?: ProcessorId;
   readonly first: number;
   readonly count: number;
   readonly access?: Access;
   readonly map?: boolean;
-  readonly hold?: boolean;
   readonly lastChance?: boolean;
 }
 
@@ -38,6 +41,16 @@ function blockMask(index: number, first: number, end: number): Mask {
   const to = Math.min(end - index * PAGES_PER_BLOCK, PAGES_PER_BLOCK);
   addRun(mask, from, to - from);
   return mask;
+}
+
+/** Whether the processor, or the node, that pages are asked for is there and stays. */
+export function isAlive(state: State, { node, processor }: Pick<Task, 'node' | 'processor'>): boolean {
+  return (node === NO_NODE ? state.processors[processor] : state.nodes[node])?.state === 'alive';
+}
+
+/** The node that holds what a request for it, or for a processor, holds: one that reaches other memory in place holds nothing. */
+function nodeOfHold(state: State, { node, processor }: Request): NodeId {
+  return node === NO_NODE ? processorOf(state, processor).own : node;
 }
 
 export class Requests {
@@ -67,8 +80,8 @@ export class Requests {
   }
 
   /** Begins a request whose tasks its owner adds one by one; `close` must follow. */
-  open(id: number, kind: TaskKind, processor: ProcessorId): Request {
-    return this.record({ id, kind, processor });
+  open(id: number, kind: TaskKind, node: NodeId, processor: ProcessorId): Request {
+    return this.record({ id, kind, node, processor });
   }
 
   /** All that can be handed out now has been. */
@@ -81,6 +94,7 @@ export class Requests {
   /** It counts as one task itself, so that it does not end before it has been handed out. */
   private record(wanted: Pick<Request, 'id' | 'kind'> & Partial<Request>): Request {
     const request: Request = {
+      node: NO_NODE,
       processor: HOST,
       access: Access.None,
       map: false,
@@ -102,12 +116,12 @@ export class Requests {
     return request;
   }
 
-  /** Ends a hold that `acquire` with the same arguments took. One that failed holds nothing and needs none. */
-  release(processor: ProcessorId, first: number, count: number, access: Access): void {
+  /** Ends a hold that was taken of these pages. One that failed holds nothing and needs none. */
+  release(node: NodeId, first: number, count: number, access: Access): void {
     const last = Math.floor((first + count - 1) / PAGES_PER_BLOCK);
     if (count > 0) {
       for (let block = Math.floor(first / PAGES_PER_BLOCK); block <= last; block++) {
-        if (this.dropHold(processor, block, first, first + count, access)) this.state.holds--;
+        if (this.dropHold(node, block, first, first + count, access)) this.state.holds--;
       }
     }
     this.run();
@@ -121,8 +135,7 @@ export class Requests {
     const { state } = this;
     const atOnce = (request.hold ? 1 : BLOCKS_AT_ONCE) + guards;
     while (request.cursor < request.end && request.outstanding < atOnce) {
-      if (request.kind === 'present' && state.processors[request.processor]?.state !== 'alive')
-        request.failure ??= 'DEVICE_LOST';
+      if (request.kind === 'present' && !isAlive(state, request)) request.failure ??= 'DEVICE_LOST';
       if (request.failure === 'DEVICE_LOST' || (request.hold && request.failure !== null)) {
         request.cursor = request.end;
         break;
@@ -145,11 +158,11 @@ export class Requests {
   }
 
   addTask(block: Block, request: Request, mask: Mask, kind = request.kind): void {
-    const { processor, access, map, hold, exclusive, lastChance, id } = request;
+    const { node, processor, access, map, hold, exclusive, lastChance, id } = request;
     request.outstanding++;
     // Who writes back holds the pages already: what waits for the end of holds must not stand in his way.
     const ahead = request.ahead || kind === 'clean';
-    const how = { processor, access, map, hold, exclusive, ahead, lastChance };
+    const how = { node, processor, access, map, hold, exclusive, ahead, lastChance };
     block.tasks.push({ kind, mask, ...how, request: id, written: false });
     makeReady(this.state, block);
   }
@@ -181,21 +194,21 @@ export class Requests {
   dropHolds(request: Request): void {
     const first = Math.floor(request.first / PAGES_PER_BLOCK);
     for (let block = first; block < first + request.held; block++)
-      this.dropHold(request.processor, block, request.first, request.end, request.access);
+      this.dropHold(nodeOfHold(this.state, request), block, request.first, request.end, request.access);
     request.held = 0;
   }
 
-  private dropHold(id: ProcessorId, index: number, first: number, end: number, access: Access): boolean {
+  private dropHold(id: NodeId, index: number, first: number, end: number, access: Access): boolean {
     const { state } = this;
     const block = state.va.blocks.get(index);
-    const mapping = block?.mappings[id];
-    if (block === undefined || mapping === undefined) return false;
+    const residence = block?.residences[id];
+    if (block === undefined || residence === undefined) return false;
     const mask = blockMask(index, first, end);
-    const at = mapping.holds.findIndex((hold) => hold.access === access && equals(hold.mask, mask));
+    const at = residence.holds.findIndex((hold) => hold.access === access && equals(hold.mask, mask));
     if (at === -1) return false;
-    mapping.holds.splice(at, 1);
+    residence.holds.splice(at, 1);
     makeReady(state, block);
-    processorOf(state, id).pump = true;
+    nodeOf(state, id).pump = true;
     return true;
   }
 }

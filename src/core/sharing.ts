@@ -1,29 +1,22 @@
 /** Processors that reach host memory in place (accessedBy): their mappings point to the host's node, and nothing moves to their own. */
+import { holderOf, onlyOn } from './contents.js';
 import { add, addRun, clear, has, isEmpty, type Mask, next, remove, WORDS } from './mask.js';
-import { immediate, isDone, migrate, type Outcome, plan, present, sendHome } from './moves.js';
-import {
-  holderOf,
-  isRemote,
-  mappingOf,
-  onlyOn,
-  type Processor,
-  processorOf,
-  residenceOf,
-  type State,
-} from './state.js';
-import { Access, HOST, PAGES_PER_BLOCK, PAGES_PER_GROUP } from './types.js';
-import type { Block, Task } from './va-block.js';
+import { immediate, isDone, migrate, type Outcome, present, sendHome } from './moves.js';
+import { isRemote, mappingOf, nodeOf, type Processor, residenceOf, type State } from './state.js';
+import { Access, HOST_NODE, NO_NODE, PAGES_PER_BLOCK, PAGES_PER_GROUP } from './types.js';
+import type { Block } from './va-block.js';
+import type { Task } from './work.js';
 
 /** For a processor that reaches host memory in place: brings the pages there, then maps what the host has. */
 export function bringToShare(state: State, block: Block, processor: Processor, task: Task): Outcome {
-  const { allowed } = state;
+  const allowed = state.masks.take();
   for (let word = 0; word < WORDS; word++) {
     allowed[word] = task.mask[word] & present(block, word);
     if (task.access === Access.Write) allowed[word] &= ~(block.unwritable[word] | block.guarded[word]);
   }
-  const host = processorOf(state, HOST);
-  if (!task.written && !isDone(state, block, HOST, false, task.access, allowed)) {
-    return migrate(state, block, host, task.access, false, allowed, -1, task);
+  const host = nodeOf(state, HOST_NODE);
+  if (!task.written && !isDone(state, block, HOST_NODE, null, task.access, allowed)) {
+    return migrate(state, block, host, null, task.access, allowed, -1, task);
   }
   task.written = true;
   if (task.map) shareHostPages(state, block, processor);
@@ -32,19 +25,21 @@ export function bringToShare(state: State, block: Block, processor: Processor, t
 
 /** Maps all that the host has of the block, with the right to write where it is the only copy of what was written. */
 function shareHostPages(state: State, block: Block, processor: Processor): void {
-  const { resident } = residenceOf(state, block, HOST);
-  const mapping = mappingOf(block, processor.id);
-  const { allowed } = state;
+  const { resident } = residenceOf(state, block, HOST_NODE);
+  const mapping = mappingOf(state, block, processor.id);
+  const { mark } = state.masks;
+  const allowed = state.masks.take();
   for (let word = 0; word < WORDS; word++) {
     allowed[word] = resident[word] & present(block, word) & block.dirty[word];
     allowed[word] &= ~(block.unwritable[word] | block.guarded[word] | block.cleaning[word] | mapping.writable[word]);
   }
-  onlyOn(state, block, HOST, allowed, allowed);
+  onlyOn(state, block, HOST_NODE, allowed, allowed);
   mapRuns(state, block, processor, allowed, Access.Write);
   for (let word = 0; word < WORDS; word++) {
     allowed[word] = resident[word] & present(block, word) & ~mapping.mapped[word];
   }
   mapRuns(state, block, processor, allowed, Access.Read);
+  state.masks.backTo(mark);
   for (let word = 0; word < WORDS; word++) {
     mapping.waitingRead[word] &= ~mapping.mapped[word];
     mapping.waitingWrite[word] &= ~mapping.writable[word];
@@ -53,7 +48,7 @@ function shareHostPages(state: State, block: Block, processor: Processor): void 
 }
 
 function mapRuns(state: State, block: Block, processor: Processor, mask: Mask, access: Access): void {
-  const mapping = mappingOf(block, processor.id);
+  const mapping = mappingOf(state, block, processor.id);
   const base = block.index * PAGES_PER_BLOCK;
   for (let first = next(mask, 0); first < PAGES_PER_BLOCK; ) {
     const before = has(mapping.mapped, first);
@@ -76,10 +71,10 @@ export function serviceSharing(
   write: boolean,
   narrow: boolean,
 ): Outcome {
-  const { resident } = residenceOf(state, block, HOST);
-  const alone = holderOf(state, block, page, HOST) === -1;
+  const { resident } = residenceOf(state, block, HOST_NODE);
+  const alone = holderOf(state, block, page, HOST_NODE) === NO_NODE;
   if (!has(resident, page) || (write && !alone)) {
-    const { allowed } = state;
+    const allowed = state.masks.take();
     clear(allowed);
     // A page that came along may have been what failed.
     if (narrow) add(allowed, page);
@@ -89,7 +84,7 @@ export function serviceSharing(
       if (write) allowed[word] &= ~(block.unwritable[word] | block.guarded[word]);
     }
     const access = write ? Access.Write : Access.Read;
-    return migrate(state, block, processorOf(state, HOST), access, false, allowed, page, null);
+    return migrate(state, block, nodeOf(state, HOST_NODE), null, access, allowed, page, null);
   }
   if (write) {
     add(block.dirty, page);
@@ -99,15 +94,16 @@ export function serviceSharing(
   return 'done';
 }
 
+/** Has a processor reach host memory in place, or its own again. */
 export function switchMemory(state: State, block: Block, task: Task): Outcome {
   const processor = state.processors[task.processor];
-  const on = task.kind === 'attach';
-  if (processor === undefined || processor.state !== 'alive' || isRemote(block, task.processor) === on) {
-    if (on && processor !== undefined) processor.remoteBlocks--;
+  const remote = task.kind === 'mapRemote';
+  if (processor === undefined || processor.state !== 'alive' || isSwitched(state, block, processor, remote)) {
+    if (remote && processor !== undefined && processor.own !== NO_NODE) processor.remoteBlocks--;
     return 'done';
   }
-  if (on) {
-    const left = sendHome(state, block, task);
+  if (remote && processor.own !== NO_NODE) {
+    const left = sendHome(state, block, task, processor.own);
     if (left === 'stuck') {
       // The host has no room for what would have to come home: then the block goes on migrating.
       processor.remoteBlocks--;
@@ -115,9 +111,11 @@ export function switchMemory(state: State, block: Block, task: Task): Outcome {
     }
     if (left !== 'done') return left;
   }
-  const mask = state.needed;
-  for (let word = 0; word < WORDS; word++) mask[word] = block.inside[word];
-  plan.kind = on ? 'attach' : 'separate';
-  plan.access = Access.None;
-  return immediate(state, block, task, mask);
+  return immediate(state, block, remote ? 'mapRemote' : 'mapOwn', task, Access.None, block.inside);
+}
+
+/** One without memory of its own is switched only where something stands in for pages that it was denied. */
+function isSwitched(state: State, block: Block, processor: Processor, remote: boolean): boolean {
+  if (processor.own === NO_NODE) return isEmpty(mappingOf(state, block, processor.id).standIn);
+  return isRemote(block, processor) === remote;
 }

@@ -1,13 +1,16 @@
 /** All that the manager knows, and the small functions that keep its parts in step. */
-import { FrameAllocator } from './frames.js';
+import type { FrameAllocator } from './frames.js';
 import { IntrusiveList } from './intrusive-list.js';
-import { bitCount, createMask, has, isEmpty, type Mask, next, nextAbsent, size, WORDS } from './mask.js';
+import { bitCount, createMask, isEmpty, type Mask, MaskStack, next, nextAbsent, size, WORDS } from './mask.js';
+import type { Node } from './nodes.js';
 import {
   type Access,
   type Commands,
   type DenyReason,
   type EvictionPolicy,
   HOST,
+  HOST_NODE,
+  NO_NODE,
   type NodeId,
   PAGES_PER_BLOCK,
   PAGES_PER_GROUP,
@@ -15,29 +18,20 @@ import {
   type PrefetchRequest,
   type ProcessorDescription,
   type ProcessorId,
+  type Source,
+  Status,
+  type Transfer,
 } from './types.js';
-import { type Block, createMapping, createResidence, type Mapping, type Residence, type TaskKind } from './va-block.js';
+import { type Block, createMapping, createResidence, type Mapping, NO_PAGES, type Residence } from './va-block.js';
 import { VaSpace } from './va-space.js';
+import type { TaskKind } from './work.js';
 
-/** What is counted for each processor; bytes are counted in pages. */
+/** What is counted for each processor. */
 export interface ProcessorCounters {
   readFaults: number;
   writeFaults: number;
   /** Messages about pages that were there already. */
   repeatedFaults: number;
-  /** Pages copied to its node from another one. */
-  pagesIn: number;
-  /** Pages copied from its node to another one. */
-  pagesOut: number;
-  pagesZeroed: number;
-  /** Pages filled by a provider such as a file. */
-  pagesProvided: number;
-  /** Filled from the range that theirs is a clone of. */
-  pagesCloned: number;
-  /** Blocks pushed out of its node for want of memory. */
-  evictions: number;
-  /** Pieces that its node found no memory for, though its budget allowed them. */
-  refusals: number;
   /** Times that access was taken from it. */
   revocations: number;
   denied: number;
@@ -54,31 +48,15 @@ interface Intent {
 export interface Processor {
   readonly id: ProcessorId;
   readonly description: ProcessorDescription;
+  /** The memory of its own, which its faults bring pages to; NO_NODE: it has none, and reaches host memory in place. */
+  readonly own: NodeId;
   state: 'alive' | 'draining' | 'dead';
-  /** It died and its memory with it: what it holds by the table can be read no more. */
-  gone: boolean;
-  budgetPages: number;
-  backedPages: number;
-  peakPages: number;
-  /** Pages that evictions under way will give back. */
-  evictingPages: number;
-  /** Hands out frames of a pooled node. */
-  readonly allocator: FrameAllocator | null;
-  readonly eviction: EvictionPolicy;
   readonly prefetch: PrefetchPolicy;
-  /** Blocks with stale memory only: the first to go. */
-  readonly unused: IntrusiveList;
-  /** Blocks that wait for memory of this node, oldest first. */
-  readonly waiters: IntrusiveList;
-  pump: boolean;
-  /** Blocks that were brought before anybody touched them, and have not been touched yet. */
-  aheadBlocks: number;
-  /** Blocks in which it reaches host memory in place, and those that are being made so. */
+  /** Blocks in which it was switched to host memory, and those that are being made so. */
   remoteBlocks: number;
-  /** Pages that stand in for denied ones in such blocks. */
+  /** Pages of its own that stand in for denied ones where it reaches host memory in place. */
   coveredPages: number;
   readonly intents: Intent[];
-  readonly scratchBlocks: Set<Block>;
   readonly slotThread: Int32Array;
   readonly slotBlock: Int32Array;
   nextSlot: number;
@@ -89,6 +67,7 @@ export interface Processor {
 export interface Request {
   readonly id: number;
   readonly kind: TaskKind;
+  readonly node: NodeId;
   readonly processor: ProcessorId;
   readonly access: Access;
   readonly map: boolean;
@@ -110,12 +89,14 @@ export interface Request {
 /** What a token stands for while a command is under way. */
 export interface Token {
   id: number;
-  kind: 'revoke' | 'transfer';
+  kind: 'revoke' | 'transfer' | 'release';
   block: Block;
-  processor: ProcessorId;
-  source: number;
+  node: NodeId;
+  source: Source;
   first: number;
   count: number;
+  /** The first frame that is in quarantine. */
+  frame: number;
 }
 
 export interface Policies {
@@ -129,29 +110,29 @@ export interface State {
   readonly commands: Commands;
   readonly policies: Policies;
   readonly va: VaSpace;
+  readonly nodes: (Node | undefined)[];
   readonly processors: (Processor | undefined)[];
   readonly requests: Map<number, Request>;
   readonly tokens: (Token | undefined)[];
   readonly freeTokens: number[];
   /** Blocks whose next work can be looked at. */
   readonly ready: IntrusiveList;
+  /** For what a function works out of masks. */
+  readonly masks: MaskStack;
+  /** What is handed to the prefetch policy, and to the command `transfer`. */
   readonly prefetchRequest: PrefetchRequest;
-  readonly allowed: Mask;
-  readonly needed: Mask;
-  readonly maskA: Mask;
-  readonly maskB: Mask;
-  readonly evictMask: Mask;
+  readonly transfer: Transfer;
   /** Operations under way in all blocks. */
   activeOperations: number;
   /** Those of them that wait for pages from other ranges: they end only if others get on. */
   dependentOperations: number;
+  /** Releases that have not been acknowledged. */
+  quarantines: number;
   /**
    * Holds whose owners were told that they have them, and which therefore end by themselves. Those of requests that still
    * gather are not counted: if only they are left, nothing ends by itself any more.
    */
   holds: number;
-  /** The block that room is being made for: to drop a copy of it meanwhile would undo what was decided about its pages. */
-  keep: Block | null;
   /** Runs of pages that are being copied for those who cloned them. */
   saves: number;
   /** Some advice prefers a node: victims are looked for in more than one pass. */
@@ -160,7 +141,7 @@ export interface State {
   inPlace: boolean;
   /** Counts what was asked for from outside: each time, blocks whose eviction kept failing are tried again. */
   effort: number;
-  /** Blocks that a processor should leave, while the host has no room for them: looked at again when it has. */
+  /** Blocks that a node should lose, while its home has no room for them: looked at again when it has. */
   readonly parked: IntrusiveList;
 }
 
@@ -169,11 +150,13 @@ export function createState(commands: Commands, policies: Policies, blockCount: 
     commands,
     policies,
     va: new VaSpace(blockCount),
+    nodes: [],
     processors: [],
     requests: new Map(),
     tokens: [],
     freeTokens: [],
     ready: new IntrusiveList(),
+    masks: new MaskStack(),
     prefetchRequest: {
       page: 0,
       write: false,
@@ -183,15 +166,23 @@ export function createState(commands: Commands, policies: Policies, blockCount: 
       pressed: false,
       result: createMask(),
     },
-    allowed: createMask(),
-    needed: createMask(),
-    maskA: createMask(),
-    maskB: createMask(),
-    evictMask: createMask(),
+    transfer: {
+      token: 0,
+      source: NO_NODE,
+      sourceFrame: 0,
+      node: NO_NODE,
+      processor: HOST,
+      page: 0,
+      count: 0,
+      frame: 0,
+      access: 0,
+      backed: false,
+      urgent: false,
+    },
     activeOperations: 0,
     dependentOperations: 0,
+    quarantines: 0,
     holds: 0,
-    keep: null,
     saves: 0,
     preferences: false,
     inPlace: false,
@@ -200,44 +191,25 @@ export function createState(commands: Commands, policies: Policies, blockCount: 
   };
 }
 
-export function createProcessor(state: State, id: ProcessorId, description: ProcessorDescription): Processor {
+export function createProcessor(
+  state: State,
+  id: ProcessorId,
+  description: ProcessorDescription,
+  own: NodeId,
+): Processor {
   return {
     id,
     description,
+    own,
     state: 'alive',
-    gone: false,
-    budgetPages: description.budgetPages,
-    backedPages: 0,
-    peakPages: 0,
-    evictingPages: 0,
-    allocator: description.frames === 'pooled' ? new FrameAllocator(description.budgetPages) : null,
-    eviction: state.policies.eviction(),
     prefetch: state.policies.prefetch(),
-    unused: new IntrusiveList(),
-    waiters: new IntrusiveList(),
-    pump: false,
-    aheadBlocks: 0,
     remoteBlocks: 0,
     coveredPages: 0,
     intents: [],
-    scratchBlocks: new Set(),
     slotThread: new Int32Array(description.units).fill(-1),
     slotBlock: new Int32Array(description.units).fill(-1),
     nextSlot: 0,
-    counters: {
-      readFaults: 0,
-      writeFaults: 0,
-      repeatedFaults: 0,
-      pagesIn: 0,
-      pagesOut: 0,
-      pagesZeroed: 0,
-      pagesProvided: 0,
-      pagesCloned: 0,
-      evictions: 0,
-      refusals: 0,
-      revocations: 0,
-      denied: 0,
-    },
+    counters: { readFaults: 0, writeFaults: 0, repeatedFaults: 0, revocations: 0, denied: 0 },
   };
 }
 
@@ -247,14 +219,25 @@ export function processorOf(state: State, id: ProcessorId): Processor {
   return processor;
 }
 
-export function mappingOf(block: Block, processor: ProcessorId): Mapping {
-  return (block.mappings[processor] ??= createMapping());
+export function nodeOf(state: State, id: NodeId): Node {
+  const node = state.nodes[id];
+  if (node === undefined) throw new Error(`there is no node ${id}`);
+  return node;
+}
+
+export function mappingOf(state: State, block: Block, processor: ProcessorId): Mapping {
+  const known = block.mappings[processor];
+  if (known !== undefined) return known;
+  const { own } = processorOf(state, processor);
+  const made = createMapping(own === NO_NODE ? HOST_NODE : own);
+  block.mappings[processor] = made;
+  return made;
 }
 
 export function residenceOf(state: State, block: Block, node: NodeId): Residence {
   const known = block.residences[node];
   if (known !== undefined) return known;
-  const made = createResidence(processorOf(state, node).allocator !== null);
+  const made = createResidence(nodeOf(state, node).allocator !== null);
   block.residences[node] = made;
   return made;
 }
@@ -264,18 +247,19 @@ export function residenceOf(state: State, block: Block, node: NodeId): Residence
  * waits for memory of the host: it ends only if there is some there.
  */
 export function somethingMoves(state: State, node: NodeId): boolean {
-  const waiting = node === HOST ? state.dependentOperations : 0;
-  return state.activeOperations > waiting || state.holds > 0;
-}
-
-/** Whether the processor reaches host memory in place, for all of the block. */
-export function isRemote(block: Block, processor: ProcessorId): boolean {
-  return ((block.remote >>> processor) & 1) !== 0;
+  const waiting = node === HOST_NODE ? state.dependentOperations : 0;
+  return state.activeOperations > waiting || state.holds > 0 || state.quarantines > 0;
 }
 
 /** The node that the processor's mappings of the block point to. */
-export function nodeOf(block: Block, processor: ProcessorId): NodeId {
-  return isRemote(block, processor) ? HOST : processor;
+export function reachedBy(state: State, block: Block, processor: ProcessorId): NodeId {
+  return mappingOf(state, block, processor).node;
+}
+
+/** Whether the processor reaches memory in place that is not its own, for all of the block. */
+export function isRemote(block: Block, { id, own }: Processor): boolean {
+  const mapping = block.mappings[id];
+  return mapping === undefined ? own === NO_NODE : mapping.node !== own;
 }
 
 export function makeReady(state: State, block: Block): void {
@@ -286,21 +270,21 @@ export function newToken(
   state: State,
   kind: Token['kind'],
   block: Block,
-  processor: ProcessorId,
-  source: number,
+  node: NodeId,
+  source: Source,
   first: number,
   count: number,
 ): Token {
   const spare = state.freeTokens.pop();
   if (spare === undefined) {
-    const token = { id: state.tokens.length, kind, block, processor, source, first, count };
+    const token = { id: state.tokens.length, kind, block, node, source, first, count, frame: 0 };
     state.tokens.push(token);
     return token;
   }
   const token = state.tokens[spare] as Token;
   token.kind = kind;
   token.block = block;
-  token.processor = processor;
+  token.node = node;
   token.source = source;
   token.first = first;
   token.count = count;
@@ -311,60 +295,28 @@ export function endToken(state: State, token: Token): void {
   state.freeTokens.push(token.id);
 }
 
-/** Writes into `result` the pages of `mask` whose content is on no other node than `node`. */
-export function onlyOn(state: State, block: Block, node: NodeId, mask: Mask, result: Mask): void {
-  if (result !== mask) result.set(mask);
+export function isHeld(block: Block, node: NodeId): boolean {
+  const residence = block.residences[node];
+  return residence !== undefined && residence.holds.length > 0;
+}
+
+/**
+ * Whether another node's hold forbids giving those who reach `node` this access to these pages. A node whose processor has died keeps
+ * nothing: a holder of its pages looks whether it lives before using them.
+ */
+export function conflictsWithHold(state: State, block: Block, node: NodeId, access: Access, pages: Mask): boolean {
   for (let other = 0; other < block.residences.length; other++) {
     const residence = block.residences[other];
-    // A copy in memory that is gone saves nothing.
-    if (residence === undefined || other === node || state.processors[other]?.gone === true) continue;
-    for (let word = 0; word < WORDS; word++) result[word] &= ~residence.resident[word];
-  }
-}
-
-/**
- * The node to copy a page from, or -1 when none holds it. The host comes first: its copies cost the devices nothing. Memory
- * that is gone comes last: a caller that gets it as an answer knows that the page is lost.
- */
-export function holderOf(state: State, block: Block, page: number, except: NodeId): NodeId {
-  let gone = -1;
-  for (let node = 0; node < block.residences.length; node++) {
-    const residence = block.residences[node];
-    if (residence === undefined || node === except || !has(residence.resident, page)) continue;
-    if (state.processors[node]?.gone !== true) return node;
-    gone = node;
-  }
-  return gone;
-}
-
-export function isHeld(block: Block, processor: ProcessorId): boolean {
-  const mapping = block.mappings[processor];
-  return mapping !== undefined && mapping.holds.length > 0;
-}
-
-/**
- * Whether another processor's hold forbids giving `processor` this access to these pages. A processor that has died keeps nothing:
- * a holder of its pages looks whether it lives before using them.
- */
-export function conflictsWithHold(
-  state: State,
-  block: Block,
-  processor: ProcessorId,
-  access: Access,
-  pages: Mask,
-): boolean {
-  for (let other = 0; other < block.mappings.length; other++) {
-    const mapping = block.mappings[other];
-    if (mapping === undefined || other === processor || mapping.holds.length === 0) continue;
-    if (state.processors[other]?.state === 'dead') continue;
-    if (isHeldAgainst(mapping, access, pages)) return true;
+    if (residence === undefined || other === node || residence.holds.length === 0) continue;
+    if (state.nodes[other]?.state === 'dead') continue;
+    if (isHeldAgainst(residence, access, pages)) return true;
   }
   return false;
 }
 
-/** Whether the processor holds some of these pages in a way that does not go with the access of another one. */
-export function isHeldAgainst(mapping: Mapping, access: Access, pages: Mask): boolean {
-  for (const hold of mapping.holds) {
+/** Whether the node holds some of these pages in a way that does not go with the access of another one. */
+export function isHeldAgainst(residence: Residence, access: Access, pages: Mask): boolean {
+  for (const hold of residence.holds) {
     if (hold.access !== 2 && access !== 2) continue;
     for (let word = 0; word < WORDS; word++) if ((hold.mask[word] & pages[word]) !== 0) return true;
   }
@@ -372,8 +324,8 @@ export function isHeldAgainst(mapping: Mapping, access: Access, pages: Mask): bo
 }
 
 /** Takes memory for the pages of `mask` that the node has none for; the caller has made sure that the budget allows it. */
-export function reserve(state: State, block: Block, processor: Processor, mask: Mask, reserved: Mask): void {
-  const residence = residenceOf(state, block, processor.id);
+export function reserve(state: State, block: Block, node: Node, mask: Mask, reserved: Mask): void {
+  const residence = residenceOf(state, block, node.id);
   let count = 0;
   for (let word = 0; word < WORDS; word++) {
     const bits = mask[word] & ~residence.backed[word];
@@ -383,12 +335,10 @@ export function reserve(state: State, block: Block, processor: Processor, mask: 
     count += bitCount(bits);
   }
   if (count === 0) return;
-  if (residence.frames !== null && processor.allocator !== null) {
-    allocateFrames(processor.allocator, reserved, residence.frames);
-  }
+  if (residence.frames !== null && node.allocator !== null) allocateFrames(node.allocator, reserved, residence.frames);
   residence.backedCount += count;
-  processor.backedPages += count;
-  if (processor.backedPages > processor.peakPages) processor.peakPages = processor.backedPages;
+  node.backedPages += count;
+  if (node.backedPages > node.peakPages) node.peakPages = node.backedPages;
 }
 
 /** Cuts the largest chunks that are to be had; a node that is fragmented gives small ones. */
@@ -418,14 +368,25 @@ function allocateFrames(allocator: FrameAllocator, mask: Mask, frames: Int32Arra
  * Gives back the memory that the node has for these pages, with every mapping of them. The content is gone from the node
  * after this, so the caller has made sure that it is elsewhere, or that nobody wants it.
  */
-export function releaseBacking(state: State, block: Block, processor: Processor, mask: Mask): void {
-  const residence = block.residences[processor.id];
+export function releaseBacking(state: State, block: Block, node: Node, mask: Mask): void {
+  const residence = block.residences[node.id];
   if (residence === undefined) return;
-  const going = state.maskB;
+  const { mark } = state.masks;
+  const going = state.masks.take();
   for (let word = 0; word < WORDS; word++) going[word] = mask[word] & residence.backed[word];
-  if (isEmpty(going)) return;
+  if (!isEmpty(going)) {
+    releaseRuns(state, block, node, residence, going);
+    forgetBacking(state, block, node.id, residence, going);
+    const count = size(going);
+    residence.backedCount -= count;
+    node.backedPages -= count;
+    node.pump = true;
+  }
+  state.masks.backTo(mark);
+}
+
+function releaseRuns(state: State, block: Block, node: Node, { frames }: Residence, going: Mask): void {
   const base = block.index * PAGES_PER_BLOCK;
-  const { frames } = residence;
   for (let first = next(going, 0); first < PAGES_PER_BLOCK; ) {
     let end = nextAbsent(going, first);
     if (frames !== null) {
@@ -434,70 +395,97 @@ export function releaseBacking(state: State, block: Block, processor: Processor,
       end = each;
     }
     const frame = frames === null ? base + first : frames[first];
-    state.commands.release(processor.id, base + first, end - first, frame);
-    if (frames !== null && processor.allocator !== null) {
-      processor.allocator.release(frame, end - first);
-      frames.fill(-1, first, end);
+    const token = newToken(state, 'release', block, node.id, NO_NODE, first, end - first);
+    token.frame = frame;
+    const status = state.commands.release(token.id, node.id, base + first, end - first, frame);
+    frames?.fill(-1, first, end);
+    if (status === Status.Pending) quarantine(state, node, end - first);
+    else {
+      endToken(state, token);
+      node.allocator?.release(frame, end - first);
     }
     first = next(going, end);
   }
-  const count = size(going);
+}
+
+/** Frames that something may still read or write count as the node's memory until the driver says that nothing does. */
+function quarantine(state: State, node: Node, pages: number): void {
+  if (node.allocator === null) throw new Error(`${node.description.name}: only pooled frames can be in quarantine`);
+  state.quarantines++;
+  node.quarantinedPages += pages;
+  node.leavingPages += pages;
+  node.backedPages += pages;
+}
+
+/** Nothing reads or writes the frames any more: they may be used again. */
+export function releaseDone(state: State, token: Token): void {
+  const { count, frame } = token;
+  const node = state.nodes[token.node];
+  endToken(state, token);
+  state.quarantines--;
+  if (node === undefined) return;
+  node.quarantinedPages -= count;
+  node.leavingPages -= count;
+  node.backedPages -= count;
+  node.allocator?.release(frame, count);
+  node.pump = true;
+}
+
+/** With the memory goes every mapping of it, whichever processor had it. */
+function forgetBacking(state: State, block: Block, node: NodeId, residence: Residence, going: Mask): void {
   for (let word = 0; word < WORDS; word++) {
     const bits = ~going[word];
     residence.backed[word] &= bits;
     residence.resident[word] &= bits;
     residence.scratch[word] &= bits;
   }
-  // With the memory goes every mapping of it, whichever processor had it.
   for (let id = 0; id < block.mappings.length; id++) {
     const mapping = block.mappings[id];
-    if (mapping === undefined || nodeOf(block, id) !== processor.id) continue;
+    if (mapping === undefined || mapping.node !== node) continue;
     // What stands in for a page that is reached in place is not of this memory.
-    const covered = id === processor.id ? undefined : block.residences[id]?.scratch;
+    const own = mapping.standIn !== NO_PAGES && state.processors[id]?.own === node;
     for (let word = 0; word < WORDS; word++) {
-      const kept = ~going[word] | (covered?.[word] ?? 0);
+      if (own) mapping.standIn[word] &= ~going[word];
+      const kept = ~going[word] | mapping.standIn[word];
       mapping.mapped[word] &= kept;
       mapping.writable[word] &= kept;
     }
   }
-  residence.backedCount -= count;
-  processor.backedPages -= count;
-  processor.pump = true;
 }
 
 /** The block was touched, or has gone: it is no guess any more. */
-export function endAhead(block: Block, processor: Processor): void {
-  const residence = block.residences[processor.id];
+export function endAhead(block: Block, node: Node): void {
+  const residence = block.residences[node.id];
   if (residence === undefined || !residence.ahead) return;
   residence.ahead = false;
-  processor.aheadBlocks--;
+  node.aheadBlocks--;
 }
 
 /** Files the block under what each node has of it: nothing, stale memory only, or content. */
 export function classify(state: State, block: Block): void {
-  for (let node = 0; node < block.residences.length; node++) {
-    const residence = block.residences[node];
-    const processor = state.processors[node];
-    if (residence === undefined || processor === undefined) continue;
+  for (let id = 0; id < block.residences.length; id++) {
+    const residence = block.residences[id];
+    const node = state.nodes[id];
+    if (residence === undefined || node === undefined) continue;
     if (residence.backedCount > 0 && isEmpty(residence.resident)) {
-      processor.eviction.deactivate(block.index);
-      if (!processor.unused.has(block.index)) processor.unused.append(block.index);
+      node.eviction.deactivate(block.index);
+      if (!node.unused.has(block.index)) node.unused.append(block.index);
     } else if (residence.backedCount > 0) {
-      processor.unused.remove(block.index);
-      processor.eviction.activate(block.index);
+      node.unused.remove(block.index);
+      node.eviction.activate(block.index);
     } else {
-      processor.unused.remove(block.index);
-      processor.eviction.deactivate(block.index);
-      endAhead(block, processor);
+      node.unused.remove(block.index);
+      node.eviction.deactivate(block.index);
+      endAhead(block, node);
     }
   }
 }
 
 /**
- * Keeps the block that a thread faults on until the thread faults elsewhere, which proves that it has run. Without this two
- * threads on a small device could take each other's pages for ever.
+ * Keeps the block that a thread faults on from being evicted until the thread faults elsewhere, which proves that it has run. Without this
+ * two threads on a small device could take each other's pages for ever.
  */
-export function protect(state: State, processor: Processor, thread: number, block: Block): void {
+export function shield(state: State, processor: Processor, thread: number, block: Block): void {
   const { slotThread, slotBlock } = processor;
   let slot = slotThread.indexOf(thread);
   if (slot === -1) {
@@ -506,25 +494,27 @@ export function protect(state: State, processor: Processor, thread: number, bloc
     slotThread[slot] = thread;
   }
   if (slotBlock[slot] === block.index) return;
-  unprotect(state, processor, slot);
+  unshield(state, processor, slot);
   slotBlock[slot] = block.index;
-  residenceOf(state, block, nodeOf(block, processor.id)).protectedBy++;
+  residenceOf(state, block, reachedBy(state, block, processor.id)).shields++;
 }
 
-function unprotect(state: State, processor: Processor, slot: number): void {
+function unshield(state: State, processor: Processor, slot: number): void {
   const index = processor.slotBlock[slot];
   if (index === -1) return;
   processor.slotBlock[slot] = -1;
   const block = state.va.blocks.get(index);
-  const residence = block?.residences[nodeOf(block, processor.id)];
-  if (residence !== undefined && residence.protectedBy > 0) residence.protectedBy--;
+  const mapping = block?.mappings[processor.id];
+  const residence = mapping === undefined ? undefined : block?.residences[mapping.node];
+  if (residence !== undefined && residence.shields > 0) residence.shields--;
 }
 
 /** No thread of the processor runs any more. */
-export function unprotectAll(state: State, processor: Processor): void {
+export function unshieldAll(state: State, processor: Processor): void {
   for (let slot = 0; slot < processor.slotBlock.length; slot++) {
-    unprotect(state, processor, slot);
+    unshield(state, processor, slot);
     processor.slotThread[slot] = -1;
   }
-  processor.pump = true;
+  const node = state.nodes[processor.own];
+  if (node !== undefined) node.pump = true;
 }

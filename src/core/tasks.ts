@@ -1,5 +1,6 @@
 /** What is asked of a block besides faults, each kind of task as the next operation that brings it nearer to its end. */
 import { lose, lossIn, lossOf } from './absence.js';
+import { holderOf } from './contents.js';
 import { add, clear, createMask, has, isEmpty, type Mask, next, size, WORDS } from './mask.js';
 import {
   absentPages,
@@ -8,46 +9,56 @@ import {
   isDone,
   migrate,
   type Outcome,
-  plan,
   present,
   save,
   sendHome,
 } from './moves.js';
+import type { Node } from './nodes.js';
 import { bringToShare, switchMemory } from './sharing.js';
 import {
   conflictsWithHold,
-  holderOf,
   isRemote,
-  mappingOf,
   nodeOf,
+  type Processor,
   processorOf,
+  reachedBy,
   residenceOf,
   type State,
 } from './state.js';
-import { Access, type DenyReason, HOST, PAGES_PER_BLOCK } from './types.js';
-import { type Block, changedPages, isInherited, type Operation, type Task } from './va-block.js';
+import { Access, type DenyReason, HOST_NODE, NO_NODE, NO_PROCESSOR, type NodeId, PAGES_PER_BLOCK } from './types.js';
+import { type Block, changedPages, isInherited } from './va-block.js';
+import type { Task } from './work.js';
 
-/** No processor has this number: everybody's holds count. */
-const NOBODY_AT_ALL = -1;
+/** The node that a task's pages go to. */
+function goalOf(state: State, block: Block, { node, processor }: Task): NodeId {
+  return node === NO_NODE ? reachedBy(state, block, processor) : node;
+}
 
 export function doTask(state: State, block: Block, task: Task): Outcome {
+  const { mark } = state.masks;
+  const outcome = nextStep(state, block, task);
+  state.masks.backTo(mark);
+  return outcome;
+}
+
+function nextStep(state: State, block: Block, task: Task): Outcome {
   if (task.kind === 'home') {
-    const left = sendHome(state, block, task);
+    const left = sendHome(state, block, task, task.node);
     if (left !== 'stuck') return left;
     state.parked.append(block.index);
     return 'blocked';
   }
   if (task.kind === 'clean') return beginCleaning(state, block, task);
   if (task.kind === 'drop' || task.kind === 'revert') return forget(state, block, task);
-  if (task.kind === 'attach' || task.kind === 'separate') return switchMemory(state, block, task);
+  if (task.kind === 'mapRemote' || task.kind === 'mapOwn') return switchMemory(state, block, task);
   if (task.kind === 'protect' || task.kind === 'guard') return restrict(state, block, task);
   if (task.kind !== 'present' && task.kind !== 'own') return empty(state, block, task);
   if (task.lastChance && block.range.derived === true) loseInherited(state, block, task.mask);
   const outcome = bringPages(state, block, task);
   const request = state.requests.get(task.request);
   if (outcome === 'done' && task.hold && request !== undefined) {
-    const mapping = mappingOf(block, task.processor);
-    mapping.holds.push({ mask: task.mask, access: task.access });
+    const residence = residenceOf(state, block, goalOf(state, block, task));
+    residence.holds.push({ mask: task.mask, access: task.access });
     if (task.access === Access.Write) {
       // The holder of pages writes them without a fault.
       for (let word = 0; word < WORDS; word++) block.cleaning[word] &= ~task.mask[word];
@@ -63,7 +74,7 @@ export function doTask(state: State, block: Block, task: Task): Outcome {
  */
 export function own(state: State, block: Block, { mask, lastChance }: Task, failure: DenyReason | null): void {
   for (let page = next(mask, 0); page < PAGES_PER_BLOCK; page = next(mask, page + 1)) {
-    if (isInherited(block, page) && holderOf(state, block, page, -1) !== -1) add(block.dirty, page);
+    if (isInherited(block, page) && holderOf(state, block, page, NO_NODE) !== NO_NODE) add(block.dirty, page);
   }
   if (failure === null || !lastChance || size(mask) > 1) return;
   const page = next(mask, 0);
@@ -95,35 +106,45 @@ export function loss(block: Block, { kind, mask }: Task): DenyReason | null {
 
 /** Pages of the task that are as it asked; lost and freed ones are not, though they keep no task but a hold from its end. */
 export function pagesDone(state: State, block: Block, task: Task): number {
-  const residence = task.kind === 'present' ? residenceOf(state, block, nodeOf(block, task.processor)) : undefined;
-  const pages = state.maskA;
+  const residence = task.kind === 'present' ? residenceOf(state, block, goalOf(state, block, task)) : undefined;
+  const { mark } = state.masks;
+  const pages = state.masks.take();
   for (let word = 0; word < WORDS; word++) {
     pages[word] = task.mask[word] & block.inside[word];
     if (residence !== undefined) pages[word] &= residence.resident[word];
   }
-  return size(pages);
+  const count = size(pages);
+  state.masks.backTo(mark);
+  return count;
 }
 
 function bringPages(state: State, block: Block, task: Task): Outcome {
-  const processor = processorOf(state, task.processor);
-  const { allowed } = state;
-  if (isRemote(block, task.processor)) return bringToShare(state, block, processor, task);
+  if (task.node === NO_NODE) {
+    const processor = processorOf(state, task.processor);
+    if (isRemote(block, processor)) return bringToShare(state, block, processor, task);
+    return bringTo(state, block, nodeOf(state, processor.own), task.map ? processor : null, task);
+  }
+  return bringTo(state, block, nodeOf(state, task.node), null, task);
+}
+
+function bringTo(state: State, block: Block, node: Node, mapped: Processor | null, task: Task): Outcome {
+  const allowed = state.masks.take();
   if (task.access === Access.Write && !task.written) {
-    const guarded = state.needed;
+    const guarded = state.masks.take();
     for (let word = 0; word < WORDS; word++) {
       allowed[word] = task.mask[word] & present(block, word) & ~block.unwritable[word];
-      if (processor.id !== HOST) allowed[word] &= ~block.pinned[word];
+      if (node.id !== HOST_NODE) allowed[word] &= ~block.pinned[word];
       guarded[word] = allowed[word] & block.guarded[word];
     }
-    excludeScratch(block, processor.id, allowed);
+    excludeScratch(block, node.id, allowed);
     if (!isEmpty(guarded)) {
       absentPages(state, block, guarded, allowed);
-      if (!isEmpty(allowed)) return migrate(state, block, processor, Access.Read, task.map, allowed, -1, task);
+      if (!isEmpty(allowed)) return migrate(state, block, node, mapped, Access.Read, allowed, -1, task);
       save(state, block, guarded, false);
       return 'blocked';
     }
-    if (!isDone(state, block, task.processor, task.map, Access.Write, allowed)) {
-      return migrate(state, block, processor, Access.Write, task.map, allowed, -1, task);
+    if (!isDone(state, block, node.id, mapped, Access.Write, allowed)) {
+      return migrate(state, block, node, mapped, Access.Write, allowed, -1, task);
     }
     // Not asked for again: while the rest comes, others may push this out, and two that want more than there is would do so for ever.
     task.written = !task.hold;
@@ -133,15 +154,16 @@ function bringPages(state: State, block: Block, task: Task): Outcome {
     allowed[word] = task.mask[word] & present(block, word);
     if (task.ahead) allowed[word] |= task.mask[word] & block.unreadable[word] & ~block.lost[word];
     if (task.access === Access.Write) {
-      allowed[word] &= processor.id === HOST ? block.unwritable[word] : block.unwritable[word] | block.pinned[word];
+      allowed[word] &= node.id === HOST_NODE ? block.unwritable[word] : block.unwritable[word] | block.pinned[word];
     }
   }
-  excludeScratch(block, processor.id, allowed);
-  if (isDone(state, block, task.processor, task.map, Access.Read, allowed)) return 'done';
-  return migrate(state, block, processor, Access.Read, task.map, allowed, -1, task);
+  excludeScratch(block, node.id, allowed);
+  if (isDone(state, block, node.id, mapped, Access.Read, allowed)) return 'done';
+  return migrate(state, block, node, mapped, Access.Read, allowed, -1, task);
 }
 
-export function absence(block: Block, { mask, access, processor, ahead }: Task): DenyReason | null {
+export function absence(state: State, block: Block, task: Task): DenyReason | null {
+  const { mask, access, ahead } = task;
   let lost = -1;
   let pinned = 0;
   for (let word = 0; word < WORDS; word++) {
@@ -152,23 +174,29 @@ export function absence(block: Block, { mask, access, processor, ahead }: Task):
   }
   if (lost !== -1) return lossIn(block, lost);
   // To wait until the program unpins them could be for ever.
-  if (pinned !== 0 && access === Access.Write && processor !== HOST) return 'PINNED';
+  if (pinned !== 0 && access === Access.Write && goalOf(state, block, task) !== HOST_NODE) return 'PINNED';
   return ahead ? null : protection(block, mask, access);
 }
 
 /** Why pages that the task would write could not be saved for their clones. */
-export function refusal(block: Block, { kind, mask, processor, access, written }: Task): DenyReason | null {
+export function refusal(state: State, block: Block, task: Task): DenyReason | null {
+  const { kind, node, processor, mask, access, written } = task;
   if (block.unsaved === null || kind !== 'present' || access !== Access.Write || written) return null;
-  if (isRemote(block, processor)) return null;
+  if (node === NO_NODE && isRemote(block, processorOf(state, processor))) return null;
   for (const [page, reason] of block.unsaved)
     if (has(mask, page) && has(block.guarded, page) && !has(block.unwritable, page)) return reason;
   return null;
 }
 
-/** A processor that reaches host memory in place has no memory of its own to hold pages in, nor has one where something stands in for them. */
-export function remoteness(block: Block, { processor, mask }: Task): DenyReason | null {
-  if (isRemote(block, processor)) return 'IN_PLACE';
-  const scratch = block.residences[processor]?.scratch;
+/**
+ * A processor that reaches host memory in place finds nothing of its own memory there, in which pages could be held; nor is there a place
+ * in a node where something stands in for them.
+ */
+export function remoteness(state: State, block: Block, task: Task): DenyReason | null {
+  const { node, mask } = task;
+  const processor = state.processors[node === NO_NODE ? task.processor : (state.nodes[node]?.owner ?? NO_PROCESSOR)];
+  if (processor !== undefined && isRemote(block, processor)) return 'IN_PLACE';
+  const scratch = block.residences[goalOf(state, block, task)]?.scratch;
   for (let word = 0; scratch !== undefined && word < WORDS; word++)
     if ((scratch[word] & mask[word]) !== 0) return 'OUT_OF_MEMORY';
   return null;
@@ -186,7 +214,7 @@ export function protection(block: Block, mask: Mask, access: Access): DenyReason
 
 /** Has what clones need of these pages copied before it is forgotten. True when that is under way. */
 function savesGuarded(state: State, block: Block, pages: Mask): boolean {
-  const guarded = state.maskA;
+  const guarded = state.masks.take();
   for (let word = 0; word < WORDS; word++) guarded[word] = pages[word] & block.guarded[word];
   if (isEmpty(guarded)) return false;
   save(state, block, guarded, true);
@@ -194,14 +222,12 @@ function savesGuarded(state: State, block: Block, pages: Mask): boolean {
 }
 
 function empty(state: State, block: Block, task: Task): Outcome {
-  if (conflictsWithHold(state, block, NOBODY_AT_ALL, Access.Write, task.mask)) return 'blocked';
+  if (conflictsWithHold(state, block, NO_NODE, Access.Write, task.mask)) return 'blocked';
   if (savesGuarded(state, block, task.mask)) return 'blocked';
-  const mask = state.needed;
+  const mask = state.masks.take();
   for (let word = 0; word < WORDS; word++) mask[word] = task.mask[word] & block.inside[word];
   if (isEmptied(block, task, mask)) return 'done';
-  plan.kind = task.kind === 'free' ? 'free' : 'zero';
-  plan.access = Access.None;
-  return immediate(state, block, task, mask);
+  return immediate(state, block, task.kind === 'free' ? 'free' : 'zero', task, Access.None, mask);
 }
 
 /**
@@ -209,22 +235,22 @@ function empty(state: State, block: Block, task: Task): Outcome {
  * that are held to be written, can be written all the same: they stay changed, since to wait could be to wait in a circle.
  */
 function beginCleaning(state: State, block: Block, task: Task): Outcome {
-  const mask = state.needed;
+  const mask = state.masks.take();
   changedPages(block, task.mask, mask);
   for (let word = 0; word < WORDS; word++) mask[word] &= ~(block.cleaning[word] | block.pinned[word]);
-  for (const mapping of block.mappings) {
-    for (const hold of mapping?.holds ?? []) {
+  for (const residence of block.residences) {
+    for (const hold of residence?.holds ?? []) {
       if (hold.access !== Access.Write) continue;
       for (let word = 0; word < WORDS; word++) mask[word] &= ~hold.mask[word];
     }
   }
-  return isEmpty(mask) ? 'done' : beginOnAll(state, block, 'clean', task, mask);
+  return isEmpty(mask) ? 'done' : immediate(state, block, 'clean', task, Access.None, mask);
 }
 
 function forget(state: State, block: Block, task: Task): Outcome {
-  if (conflictsWithHold(state, block, NOBODY_AT_ALL, Access.Write, task.mask)) return 'blocked';
+  if (conflictsWithHold(state, block, NO_NODE, Access.Write, task.mask)) return 'blocked';
   if (savesGuarded(state, block, task.mask)) return 'blocked';
-  const mask = state.needed;
+  const mask = state.masks.take();
   for (let word = 0; word < WORDS; word++) {
     const changed = block.dirty[word] | block.blank[word] | block.lost[word];
     let there = task.kind === 'revert' ? changed : 0;
@@ -234,13 +260,7 @@ function forget(state: State, block: Block, task: Task): Outcome {
     }
     mask[word] = there & task.mask[word] & block.inside[word] & ~block.freed[word];
   }
-  return isEmpty(mask) ? 'done' : beginOnAll(state, block, 'drop', task, mask);
-}
-
-function beginOnAll(state: State, block: Block, kind: Operation['kind'], task: Task, mask: Mask): Outcome {
-  plan.kind = kind;
-  plan.access = Access.None;
-  return immediate(state, block, task, mask);
+  return isEmpty(mask) ? 'done' : immediate(state, block, 'drop', task, Access.None, mask);
 }
 
 /** Takes from everybody what is more than the task allows, and keeps it from them. */
@@ -248,8 +268,8 @@ function restrict(state: State, block: Block, task: Task): Outcome {
   const to = task.kind === 'guard' ? Access.Read : task.access;
   // Taking all is like writing to those who only read.
   const against = to === Access.None ? Access.Write : Access.Read;
-  if (to < Access.Write && conflictsWithHold(state, block, NOBODY_AT_ALL, against, task.mask)) return 'blocked';
-  const mask = state.needed;
+  if (to < Access.Write && conflictsWithHold(state, block, NO_NODE, against, task.mask)) return 'blocked';
+  const mask = state.masks.take();
   let change = 0;
   for (let word = 0; word < WORDS; word++) {
     mask[word] = task.mask[word] & block.inside[word] & ~block.freed[word];
@@ -261,9 +281,7 @@ function restrict(state: State, block: Block, task: Task): Outcome {
     }
   }
   if (change === 0) return 'done';
-  plan.kind = task.kind === 'guard' ? 'guard' : 'protect';
-  plan.access = to;
-  return immediate(state, block, task, mask);
+  return immediate(state, block, task.kind === 'guard' ? 'guard' : 'protect', task, to, mask);
 }
 
 function isEmptied(block: Block, task: Task, mask: Mask): boolean {

@@ -14,6 +14,8 @@ export const PAGES_PER_TRANSFER = 64;
 export const PAGES_PER_GROUP = 16;
 /** Rights of processors to a page are reported as two bits each, of a word of 32. */
 export const MAX_PROCESSORS = 16;
+/** Nodes that hold a page are reported as a bit each. */
+export const MAX_NODES = 32;
 
 /** What a processor may do to a page, ordered: a stronger right includes the weaker. */
 export const Access = { None: 0, Read: 1, Write: 2 } as const;
@@ -47,13 +49,21 @@ export type Status = (typeof Status)[keyof typeof Status];
 /** Where the content of a page comes from when no node holds it. */
 export const SOURCE_ZERO = -1;
 export const SOURCE_PROVIDER = -2;
-/** A memory node's number, SOURCE_ZERO or SOURCE_PROVIDER. */
-type Source = number;
 
-export type ProcessorId = number;
-export type NodeId = number;
-/** The host is always the first processor and the first node: pages come home to it. */
-export const HOST = 0;
+/** Numbers of processors and of nodes are both counted from 0, and one never stands for the other. */
+declare const numbers: unique symbol;
+/** What reads and writes pages: a number of its own among processors. */
+export type ProcessorId = number & { readonly [numbers]?: 'processor' };
+/** A memory that holds pages: a number of its own among nodes. */
+export type NodeId = number & { readonly [numbers]?: 'node' };
+/** The host is always the first processor. */
+export const HOST: ProcessorId = 0;
+/** Its memory is always the first node. */
+export const HOST_NODE: NodeId = 0;
+export const NO_NODE: NodeId = -1;
+export const NO_PROCESSOR: ProcessorId = -1;
+/** A node, SOURCE_ZERO or SOURCE_PROVIDER. */
+export type Source = NodeId;
 
 /** Why an access was denied. */
 export type DenyReason =
@@ -76,27 +86,56 @@ export type DenyReason =
   | 'PROVIDER_FAILED'
   | 'ACCESS_REFUSED';
 
-/** A processor with a memory node of its own, as its driver describes it. */
-export interface ProcessorDescription {
+/** A memory that holds pages, as its driver describes it. */
+export interface NodeDescription {
   readonly name: string;
-  /** The most pages that its node may have backed. */
+  /** The most pages that it may have backed. */
   readonly budgetPages: number;
   /** `identity`: page n lives at frame n of a sparse memory. `pooled`: the core hands out frames. */
   readonly frames: 'identity' | 'pooled';
+  /** Whether the manager can address it. A copy needs at least one end that it can; a provider fills only such memory. */
+  readonly addressable: boolean;
+  /** Whether it can still be read after the processor that it belongs to died. */
+  readonly memorySurvives: boolean;
+}
+
+/** What reads and writes through page tables of its own, as its driver describes it. */
+export interface ProcessorDescription {
+  readonly name: string;
   /** Whether its accesses fault and can be replayed. If not, all pages of a launch are made present and held. */
   readonly faults: boolean;
-  /** Whether the manager can address its memory. A copy needs at least one end that it can; a provider fills only such memory. */
-  readonly addressable: boolean;
   /** Threads that may wait in a fault at once, at most; each needs one block that is not taken from it. */
   readonly units: number;
-  /** Whether its page tables can point to host memory, so that it reads and writes that in place; by blocks. */
+  /** Whether its page tables can point to host memory instead of its own, so that it reads and writes that in place; by blocks. */
   readonly coherent?: boolean;
-  /** Whether its memory can still be read after it died. */
-  readonly memorySurvives: boolean;
   /** Whether atomic operations of its threads on pages of the space are atomic for every processor; not so unless it says. */
   readonly atomics?: boolean;
   /** Whether its threads can use another node's memory in place; not so unless it says. */
   readonly remoteAccess?: boolean;
+}
+
+/** A processor with a memory of its own. */
+export interface DeviceDescription extends NodeDescription, ProcessorDescription {}
+
+/** What is to be moved: pages of one block, neighbours in the source as well as in the target. */
+export interface Transfer {
+  token: number;
+  source: Source;
+  /** The first page's frame on the source, where that is a node. */
+  sourceFrame: number;
+  node: NodeId;
+  /** The processor that they are mapped for in the same visible step; NO_PROCESSOR: for none. */
+  processor: ProcessorId;
+  page: number;
+  count: number;
+  /** The first page's frame on the node. */
+  frame: number;
+  /** The right that the processor gets; None without one. */
+  access: Access;
+  /** Whether the node has memory for them already. */
+  backed: boolean;
+  /** A thread waits for this run. */
+  urgent: boolean;
 }
 
 /**
@@ -104,26 +143,12 @@ export interface ProcessorDescription {
  * cannot be done at once returns Pending and comes back as an event with the same token.
  */
 export interface Commands {
-  /** Maps pages that the processor's node holds already. `previous` is the access it had. */
+  /** Maps pages that the node which the processor reaches there holds already. `previous` is the access it had. */
   map(processor: ProcessorId, page: number, count: number, access: Access, previous: Access, frame: number): void;
   /** Takes access away, down to `to`. Done when no thread of the processor can use more than `to`. */
   revoke(token: number, processor: ProcessorId, page: number, count: number, to: Access): Status;
-  /**
-   * Fills pages of the node of `processor` from `source`, then maps them there with `access` in one visible step (None: leaves
-   * them unmapped). `backed` says whether the target has memory for them already. `urgent`: a thread waits for this run.
-   */
-  transfer(
-    token: number,
-    source: Source,
-    sourceFrame: number,
-    processor: ProcessorId,
-    page: number,
-    count: number,
-    targetFrame: number,
-    access: Access,
-    backed: boolean,
-    urgent: boolean,
-  ): Status;
+  /** Fills pages of a node, then maps them there in one visible step. The record is the core's: it is read now and not kept. */
+  transfer(transfer: Readonly<Transfer>): Status;
   /** Has the processor, no thread of which runs, reach host memory at a block's addresses (`on`), or its own memory again. */
   remap(token: number, processor: ProcessorId, page: number, on: boolean): Status;
   /**
@@ -131,8 +156,11 @@ export interface Commands {
    * remapped. Failed: it cannot.
    */
   cover(token: number, processor: ProcessorId, page: number): Status;
-  /** Gives the memory of pages back, and with it every mapping of them. Never called before its content is safe elsewhere. */
-  release(node: NodeId, page: number, count: number, frame: number): void;
+  /**
+   * Gives the memory of pages back, and with it every mapping of them. Never called before its content is safe elsewhere. Pending, from a
+   * node of pooled frames only: something may still read or write the frames, which nobody gets before the event `released`.
+   */
+  release(token: number, node: NodeId, page: number, count: number, frame: number): Status;
   /** Wakes threads that may still wait for pages which are mapped by now. */
   wake(processor: ProcessorId, page: number, count: number): void;
   /**
@@ -161,8 +189,10 @@ export interface Commands {
   invalidated(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void;
   /** A request (prefetch, acquire, zero, free, protect, guard, launch) is through; `pages` of it are as asked. */
   requestDone(request: number, pages: number, failure: DenyReason | null): void;
-  /** No page is left on the node of a detached or dead processor; its number may be used again. */
+  /** A detached or dead processor has gone, and no page is left on a node of its own; their numbers may be used again. */
   drained(processor: ProcessorId): void;
+  /** No page is left on a node that was removed or lost, and that no processor calls its own; its number may be used again. */
+  emptied(node: NodeId): void;
 }
 
 /** What a program has said about its use of pages. */

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { add, addRun } from './mask.js';
+import type { Range } from './range.js';
 import { createState, type State } from './state.js';
 import { type Commands, PAGES_PER_BLOCK } from './types.js';
 import { dirtyRuns, forgetUse, forgetUser, noteUse, youngRuns } from './usage.js';
 import type { Block } from './va-block.js';
-import type { Range } from './va-space.js';
 
 const policies = { eviction: () => undefined as never, prefetch: () => undefined as never };
 let state: State;

@@ -3,9 +3,9 @@
  * blocks are young when a processor faulted on them, or launched a kernel over them, since that was last asked.
  */
 import { createMask, next, nextAbsent, WORDS } from './mask.js';
-import type { Processor, State } from './state.js';
-import { PAGES_PER_BLOCK, type ProcessorId } from './types.js';
-import type { Range } from './va-space.js';
+import type { Range } from './range.js';
+import type { State } from './state.js';
+import { type NodeId, PAGES_PER_BLOCK, type ProcessorId } from './types.js';
 
 /** Neighbouring pages, and the processors that used them, a bit each. */
 export interface UsedPages {
@@ -65,18 +65,18 @@ export function noteUse(
  */
 export function noteArguments(
   state: State,
-  processor: Processor,
+  id: NodeId,
   args: readonly { readonly first: number; readonly count: number }[],
 ): void {
+  const node = state.nodes[id];
   for (const { first, count } of args) {
-    if (count === 0 || count > processor.budgetPages / 2) continue;
+    if (node === undefined || count === 0 || count > node.budgetPages / 2) continue;
     const begin = Math.floor(first / PAGES_PER_BLOCK);
     const end = Math.ceil((first + count) / PAGES_PER_BLOCK);
-    const isThere = (index: number): boolean =>
-      (state.va.blocks.get(index)?.residences[processor.id]?.backedCount ?? 0) > 0;
+    const isThere = (index: number): boolean => (state.va.blocks.get(index)?.residences[id]?.backedCount ?? 0) > 0;
     let index = begin;
     while (index < end && isThere(index)) index++;
-    if (index === end) for (index = begin; index < end; index++) processor.eviction.used(index);
+    if (index === end) for (index = begin; index < end; index++) node.eviction.used(index);
   }
 }
 

@@ -1,7 +1,18 @@
 /** The logical page table: what the manager knows about the 512 pages of one block. It is the one truth; drivers shadow it. */
-import { addRun, createMask, has, type Mask } from './mask.js';
-import { Access, type Advice, type DenyReason, NO_ADVICE, PAGES_PER_BLOCK } from './types.js';
-import type { Range } from './va-space.js';
+import { addRun, createMask, has, isEmpty, type Mask } from './mask.js';
+import type { Range } from './range.js';
+import {
+  Access,
+  type Advice,
+  type DenyReason,
+  NO_ADVICE,
+  NO_NODE,
+  NO_PROCESSOR,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  Status,
+} from './types.js';
+import type { Ended, Operation, Task } from './work.js';
 
 /** One memory node's share of a block. */
 export interface Residence {
@@ -9,26 +20,34 @@ export interface Residence {
   readonly resident: Mask;
   /** The node has memory for the page, perhaps stale. */
   readonly backed: Mask;
-  /**
-   * What stands in for pages after a denied access: backed pages whose content is nobody's, or, where the processor reaches host memory in
-   * place, pages that its driver keeps for itself.
-   */
+  /** Memory that stands in for pages after a denied access: its content is nobody's. */
   readonly scratch: Mask;
   backedCount: number;
   /** Frame of each page on a pooled node, -1 where there is none; null on an identity node. */
   readonly frames: Int32Array | null;
   /** Threads whose progress depends on the block staying: it is no victim while there is one. */
-  protectedBy: number;
+  shields: number;
   /** Brought before anybody touched it, and not touched yet. */
   ahead: boolean;
+  /** What launches and transfers of files need to stay as it is. */
+  readonly holds: Hold[];
 }
 
 /** One processor's rights in a block. */
 export interface Mapping {
+  /** The memory that its page tables point to in this block: a node of its own, or the host's that it reaches in place. */
+  node: NodeId;
+  /** It was switched to that memory (`remap`), and would reach another one otherwise. */
+  remapped: boolean;
   /** Pages it may read. */
   readonly mapped: Mask;
   /** Pages it may write; a subset of `mapped`. */
   readonly writable: Mask;
+  /**
+   * Mapped pages that show what stands in for them after a denied access: scratch memory of its node, or, in host memory that it reaches
+   * in place, a page that its driver keeps for itself.
+   */
+  standIn: Mask;
   /** Pages that threads wait for. */
   readonly waitingRead: Mask;
   readonly waitingWrite: Mask;
@@ -37,95 +56,11 @@ export interface Mapping {
   urgentPage: number;
   /** The thread of that fault, for messages. */
   urgentThread: number;
-  /** What launches and transfers of files need to stay as it is. */
-  readonly holds: Hold[];
 }
 
 export interface Hold {
   readonly mask: Mask;
   readonly access: Access;
-}
-
-/**
- * What is asked of a block besides faults. `home`: everything that a processor's node holds of it leaves the node. `clean`: nobody
- * writes its changed pages any more without being noticed. `drop`: what nobody changed comes from the provider again; `revert`: all.
- * `attach`: the processor reaches host memory in place; `separate`: its own again. `protect`: nobody may do more than `access`. `own`: the pages are brought home, and their content is no longer what their provider
- * gives. `guard`: nobody may write before a copy was made for those who cloned it.
- */
-export type TaskKind =
-  | 'present'
-  | 'own'
-  | 'home'
-  | 'zero'
-  | 'free'
-  | 'clean'
-  | 'drop'
-  | 'revert'
-  | 'protect'
-  | 'guard'
-  | 'attach'
-  | 'separate';
-
-export interface Task {
-  readonly kind: TaskKind;
-  readonly mask: Mask;
-  /** The processor that the pages go to (present) or leave (home). */
-  readonly processor: number;
-  readonly access: Access;
-  readonly map: boolean;
-  readonly hold: boolean;
-  readonly exclusive: boolean;
-  /** Does not wait for the tasks before it: pages of another block wait for this one, on which those may depend. */
-  readonly ahead: boolean;
-  /** The source forgets the content afterwards: what a clone cannot have now is lost (own). */
-  readonly lastChance: boolean;
-  readonly request: number;
-  /** What may be written has come; what may only be read is to follow. */
-  written: boolean;
-}
-
-export type OperationKind =
-  | 'migrate'
-  | 'evict'
-  | 'zero'
-  | 'free'
-  | 'scratch'
-  | 'clean'
-  | 'drop'
-  | 'protect'
-  | 'guard'
-  | 'attach'
-  | 'separate'
-  | 'cover';
-
-/** The three-phase change that a block is going through. A block has one at a time; faults meanwhile are kept waiting. */
-export interface Operation {
-  kind: OperationKind;
-  processor: number;
-  access: Access;
-  map: boolean;
-  exclusive: boolean;
-  /** It waits for pages that come from another range. */
-  dependent: boolean;
-  /** What subscribers were told to be changing; a count of 0: nothing. */
-  announcedPage: number;
-  announcedCount: number;
-  readonly mask: Mask;
-  /** Pages of the mask that are as the operation wants them. */
-  readonly settled: Mask;
-  /** Memory that this operation reserved and has not filled yet. */
-  readonly reserved: Mask;
-  phase: 'revoke' | 'transfer';
-  outstanding: number;
-  /** Pages of one transfer at most; shrinks when a node refuses large allocations. */
-  transferPages: number;
-  urgentPage: number;
-  failure: number;
-  /** Where the transfer that was lost came from. */
-  lostSource: number;
-  /** Pages that an eviction will give back. */
-  evictingPages: number;
-  task: Task | null;
 }
 
 export interface Block {
@@ -161,18 +96,20 @@ export interface Block {
   /** Changed pages that are being written back, as long as nobody may have written them since. */
   cleaning: Mask;
   advice: Advice;
-  /** A bit for each processor that reaches host memory in place here, and has nothing of the block in its own. */
-  remote: number;
   /** Processors that faulted on the block since that was last asked, a bit each. */
   young: number;
   readonly residences: (Residence | undefined)[];
   readonly mappings: (Mapping | undefined)[];
   readonly tasks: Task[];
+  /** Above 0: room is being made for it, or for what it sends home, and nothing that any node has of it is given back meanwhile. */
+  kept: number;
   /** Pages have come to the host on their way to a device, and are kept there until the block goes on. */
   onDetour: boolean;
   operation: Operation | null;
-  /** Kept for the next operation, so that a fault allocates nothing. */
-  readonly spareOperation: Operation;
+  /** The record of the next operation, so that a fault allocates nothing: `operation` is this or null. */
+  readonly record: Operation;
+  /** How the last operation ended. */
+  readonly ended: Ended;
   /** Where the search for waiting processors starts, so that none is always last. */
   turn: number;
   /** Failed attempts in a row for what waits now. */
@@ -184,13 +121,12 @@ export interface Block {
 }
 
 /** What most blocks have none of. All of them share one empty mask until they have some: a block costs less, and a look, too. */
-type RareMask = 'unreadable' | 'unwritable' | 'guarded' | 'saving' | 'pinned' | 'cleaning';
 export const NO_PAGES: Mask = createMask();
 
-/** The mask, to add pages to. To take some away needs no mask of one's own. */
-export function rareMask(block: Block, name: RareMask): Mask {
-  if (block[name] === NO_PAGES) block[name] = createMask();
-  return block[name];
+/** The mask of a block or a mapping, to add pages to. To take some away needs no mask of one's own. */
+export function rareMask<Name extends string>(of: Record<Name, Mask>, name: Name): Mask {
+  if (of[name] === NO_PAGES) of[name] = createMask();
+  return of[name];
 }
 
 /** Whether nothing was ever said that keeps anybody from a page of the block. */
@@ -217,20 +153,26 @@ export function createBlock(index: number, range: Range): Block {
   return block;
 }
 
+/** Whether a processor finds something at the block's addresses that only a remap takes away. */
+export function outlivesRange({ remapped, standIn }: Mapping): boolean {
+  return remapped || !isEmpty(standIn);
+}
+
 /**
  * The same addresses as another range's. Which memory processors find there only a remap changes: those that reach host memory in place
  * do so until then, and find what stands in for pages that they were denied.
  */
-export function createBlockAfter({ index, remote, residences }: Block, range: Range): Block {
+export function createBlockAfter({ index, mappings }: Block, range: Range): Block {
   const block = createBlock(index, range);
-  block.remote = remote;
-  for (let id = 0; remote >>> id !== 0; id++) {
-    const covered = residences[id]?.scratch;
-    if (((remote >>> id) & 1) === 0 || covered === undefined) continue;
-    const residence = createResidence(false);
-    const mapping = createMapping();
-    for (const mask of [residence.scratch, mapping.mapped, mapping.writable]) mask.set(covered);
-    block.residences[id] = residence;
+  for (let id = 0; id < mappings.length; id++) {
+    const left = mappings[id];
+    if (left === undefined || !outlivesRange(left)) continue;
+    const mapping = createMapping(left.node);
+    mapping.remapped = left.remapped;
+    if (left.standIn !== NO_PAGES) {
+      mapping.standIn = left.standIn;
+      for (const mask of [mapping.mapped, mapping.writable]) mask.set(left.standIn);
+    }
     block.mappings[id] = mapping;
   }
   return block;
@@ -255,33 +197,23 @@ function emptyBlock(index: number, range: Range, inside: Mask): Block {
     blank: createMask(),
     cleaning: NO_PAGES,
     advice: NO_ADVICE,
-    remote: 0,
     young: 0,
     residences: [],
     mappings: [],
     tasks: [],
+    kept: 0,
     onDetour: false,
     operation: null,
-    spareOperation: {
+    record: createOperation(),
+    ended: {
       kind: 'migrate',
-      processor: 0,
-      access: 0,
-      map: true,
-      exclusive: false,
-      dependent: false,
-      announcedPage: 0,
-      announcedCount: 0,
-      mask: createMask(),
-      settled: createMask(),
-      reserved: createMask(),
-      phase: 'revoke',
-      outstanding: 0,
-      transferPages: 0,
-      urgentPage: -1,
-      failure: 0,
-      lostSource: -1,
-      evictingPages: 0,
+      node: NO_NODE,
+      failure: Status.Done,
+      lostSource: NO_NODE,
       task: null,
+      page: -1,
+      only: -1,
+      progress: false,
     },
     turn: 0,
     attempts: 0,
@@ -315,20 +247,50 @@ export function createResidence(pooled: boolean): Residence {
     scratch: createMask(),
     backedCount: 0,
     frames: pooled ? new Int32Array(PAGES_PER_BLOCK).fill(-1) : null,
-    protectedBy: 0,
+    shields: 0,
     ahead: false,
+    holds: [],
   };
 }
 
-export function createMapping(): Mapping {
+export function createMapping(node: NodeId): Mapping {
   return {
+    node,
+    remapped: false,
     mapped: createMask(),
     writable: createMask(),
+    standIn: NO_PAGES,
     waitingRead: createMask(),
     waitingWrite: createMask(),
     waiting: false,
     urgentPage: -1,
     urgentThread: 0,
-    holds: [],
+  };
+}
+
+function createOperation(): Operation {
+  return {
+    kind: 'migrate',
+    node: NO_NODE,
+    target: NO_NODE,
+    processor: NO_PROCESSOR,
+    access: Access.None,
+    map: false,
+    exclusive: false,
+    dependent: false,
+    announcedPage: 0,
+    announcedCount: 0,
+    mask: createMask(),
+    moving: createMask(),
+    settled: createMask(),
+    reserved: createMask(),
+    phase: 'revoke',
+    outstanding: 0,
+    transferPages: 0,
+    urgentPage: -1,
+    failure: Status.Done,
+    lostSource: NO_NODE,
+    evictingPages: 0,
+    task: null,
   };
 }

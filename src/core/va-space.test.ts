@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { has, size } from './mask.js';
+import type { Range } from './range.js';
 import { PAGES_PER_BLOCK } from './types.js';
-import { type Range, VaSpace } from './va-space.js';
+import { VaSpace } from './va-space.js';
 
 const options = { name: 'a', writable: true, provided: false };
 

@@ -4,44 +4,9 @@
  */
 
 import { Intervals } from './intervals.js';
+import type { Range, RangeOptions } from './range.js';
 import { Access, type Advice, NO_ADVICE, PAGES_PER_BLOCK } from './types.js';
-import { type Block, createBlock, createBlockAfter } from './va-block.js';
-
-/** What fills pages that no node holds. */
-export interface RangeOptions {
-  /** Shown in messages. */
-  readonly name: string;
-  /** False: every write is denied. */
-  readonly writable: boolean;
-  /** Whether untouched pages come from a provider (a file) instead of being zero. */
-  readonly provided: boolean;
-  /** What the provider gives is the content of another range of the space, so that filling a page may need memory itself. */
-  readonly derived?: boolean;
-}
-
-export interface Range extends RangeOptions {
-  readonly id: number;
-  /** First page of the space. */
-  readonly first: number;
-  /** Pages that there are, or have been; the range may grow up to `reserved`. */
-  pages: number;
-  /** Pages whose addresses are the range's. */
-  readonly reserved: number;
-  /** What everybody may do at most, by page of the range. */
-  readonly protection: Intervals<Access>;
-  /** Pages of the range that were cloned before they were touched. */
-  readonly guards: Intervals<boolean>;
-  /** The range that each page is cloned from, at the same place of it; null: from none. */
-  readonly sources: Intervals<Range | null>;
-  /** What was said about the use of its pages; the same for all pages of a block. */
-  readonly advice: Intervals<Advice>;
-  /** Processors whose launches used the pages since that was last asked, a bit each. */
-  readonly users: Intervals<number>;
-  /** Subscribers that want to know of invalidations. */
-  watchers: number;
-  /** How many of its pages have been freed. */
-  freedPages: number;
-}
+import { type Block, createBlock, createBlockAfter, outlivesRange } from './va-block.js';
 
 export class VaSpace {
   readonly blocks = new Map<number, Block>();
@@ -100,8 +65,9 @@ export class VaSpace {
       this.owners.delete(each);
       // Which memory a processor finds at these addresses outlives the range.
       const block = this.blocks.get(each);
-      if (block?.remote === 0) this.blocks.delete(each);
-      else if (block !== undefined) block.gone = true;
+      if (block?.mappings.some((mapping) => mapping !== undefined && outlivesRange(mapping)) === true)
+        block.gone = true;
+      else this.blocks.delete(each);
     }
     this.returned.push({ first, blocks });
   }

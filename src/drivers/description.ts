@@ -1,9 +1,9 @@
 /** Looks at what a driver's module has made, before anything is asked of it. */
-import type { ProcessorDescription } from '../core/types.js';
+import type { DeviceDescription } from '../core/types.js';
 import type { Driver, DriverContext } from './driver.js';
 
 /** As the driver gave it, except that a driver which has failed has no memory that could be trusted. */
-export type GuardedDescription = { memorySurvives: boolean } & Omit<ProcessorDescription, 'memorySurvives'>;
+export type GuardedDescription = { memorySurvives: boolean } & Omit<DeviceDescription, 'memorySurvives'>;
 
 const COMMANDS = [
   'map',
@@ -41,7 +41,7 @@ export function describeDriver(
     refuse(`has kind ${String(driver.kind)}; it must be a word`);
   const given = driver.description;
   if (typeof given !== 'object' || given === null) refuse('has no description');
-  const description = { ...(given as ProcessorDescription) };
+  const description = { ...(given as DeviceDescription) };
   if (description.name !== name) refuse(`is described as '${description.name}'; its device is named '${name}'`);
   wholeNumber('budgetPages', description.budgetPages, 1, budgetPages);
   wholeNumber('units', description.units, 0, Number.MAX_SAFE_INTEGER);

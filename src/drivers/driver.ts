@@ -4,7 +4,7 @@
  * a page is the page's own number.
  */
 import type { ElementType, NumericArray } from '../core/elements.js';
-import type { Access, ProcessorDescription, Status } from '../core/types.js';
+import type { Access, DeviceDescription, Status } from '../core/types.js';
 
 export type { ElementType };
 
@@ -72,6 +72,8 @@ export interface DriverEvents {
   fault(page: number, write: boolean, thread: number): void;
   transferred(token: number, status: Status): void;
   revoked(token: number): void;
+  /** Frames that were released are used by nothing of the device any more. */
+  released(token: number): void;
   launched(id: number, failure: LaunchFailure | null): void;
   /**
    * The device is gone. Every token that is pending has been answered before. Memory that the manager addresses stays readable
@@ -86,26 +88,16 @@ export interface ByteAccess {
   write(address: number, source: Uint8Array): void;
 }
 
-export interface Driver {
+/** Memory: what a driver does for a node. It moves bytes, and says when it has done so. */
+export interface NodeDriver {
   readonly kind: string;
-  readonly description: ProcessorDescription;
   /** Address of frame 0 for the manager, or 0 if it cannot address this memory (`description.addressable` false). */
   readonly memory: number;
-  map(page: number, count: number, access: Access, previous: Access, frame: number): void;
-  revoke(token: number, page: number, count: number, to: Access): Status;
   /**
-   * Has the block of 2 MiB that begins at `page` reach host memory (`on`), or the device's own. No thread of the device runs, and
-   * nothing of the block is in its own memory. Only where the description says `coherent`; `revoked` tells when it is done.
+   * Gives frames back; every mapping of them goes. Done when nothing of the device can use them any more. A driver of pooled frames may
+   * say Pending instead, because copies or kernels that are under way still use them: nobody gets the frames before `released`.
    */
-  remap?(token: number, page: number, on: boolean): Status;
-  /**
-   * Has one page of such a block be the device's own, zeros that nobody else sees, until the block is remapped: an access to it was
-   * denied, and the thread that waits for it goes on there. Threads run meanwhile. `revoked` tells when it is done. Without this a device
-   * is lost that is denied what it reaches in place.
-   */
-  cover?(token: number, page: number): Status;
-  release(page: number, count: number, frame: number): void;
-  wake(page: number, count: number): void;
+  release(token: number, page: number, count: number, frame: number): Status;
   /**
    * Fills frames from memory that the manager addresses (`address` 0: with zeros), then maps them in one visible step if
    * `access` is not None. On any result but Done and Pending the pages are as they were, and no memory is held for pages
@@ -127,6 +119,28 @@ export interface Driver {
   reserve?(page: number, count: number): Status;
   /** Copies frames to memory that the manager addresses. Only for memory that it cannot address. */
   transferOut?(token: number, frame: number, count: number, address: number): Status;
+  /** Goes on with pending work that needs no waiting; false when there is none. */
+  progress?(): boolean;
+  close(): void;
+}
+
+/** What reads and writes pages: page tables, threads that fault, kernels. */
+export interface ProcessorDriver {
+  readonly kind: string;
+  map(page: number, count: number, access: Access, previous: Access, frame: number): void;
+  revoke(token: number, page: number, count: number, to: Access): Status;
+  /**
+   * Has the block of 2 MiB that begins at `page` reach host memory (`on`), or the device's own. No thread of the device runs, and
+   * nothing of the block is in its own memory. Only where the description says `coherent`; `revoked` tells when it is done.
+   */
+  remap?(token: number, page: number, on: boolean): Status;
+  /**
+   * Has one page of such a block be the device's own, zeros that nobody else sees, until the block is remapped: an access to it was
+   * denied, and the thread that waits for it goes on there. Threads run meanwhile. `revoked` tells when it is done. Without this a device
+   * is lost that is denied what it reaches in place.
+   */
+  cover?(token: number, page: number): Status;
+  wake(page: number, count: number): void;
   /** Runs the launch; `launched` follows. */
   launch?(launch: DriverLaunch): void;
   /**
@@ -139,6 +153,11 @@ export interface Driver {
   /** Ends the device as if it had fallen off its bus; `died` follows. For tests of what happens then. */
   lose?(reason: string): void;
   close(): void;
+}
+
+/** A device: a processor, and the memory of its own. */
+export interface Driver extends NodeDriver, ProcessorDriver {
+  readonly description: DeviceDescription;
 }
 
 /** What a driver of the user's own is made with. */

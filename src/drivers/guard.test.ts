@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Access, type ProcessorDescription, Status } from '../core/types.js';
+import { Access, type DeviceDescription, Status } from '../core/types.js';
 import type { Driver, DriverLaunch } from './driver.js';
 import { DriverGuard } from './guard.js';
 
-const description: ProcessorDescription = {
+const description: DeviceDescription = {
   name: 'd',
   budgetPages: 8,
   frames: 'pooled',
@@ -39,7 +39,7 @@ describe('DriverGuard', () => {
       description,
       map: () => undefined,
       revoke: () => Status.Done,
-      release: () => undefined,
+      release: () => Status.Done,
       wake: () => undefined,
       transferIn: () => Status.Pending,
       transferOut: () => Status.Pending,
@@ -51,6 +51,7 @@ describe('DriverGuard', () => {
         fault: (...fault) => heard.push(['fault', ...fault]),
         transferred: (...copy) => heard.push(['transferred', ...copy]),
         revoked: (token) => heard.push(['revoked', token]),
+        released: (token) => heard.push(['released', token]),
         launched: (id, failure) => heard.push(['launched', id, failure?.code ?? null]),
         died: (reason) => heard.push(['died', reason]),
       },

@@ -11,6 +11,8 @@ import type { Driver, DriverContext, DriverEvents, DriverLaunch, LaunchFailure }
 const NOTHING = 0;
 const COPY = 1;
 const REVOCATION = 2;
+const RELEASE = 3;
+const WHAT = ['nothing', 'a copy', 'a revocation', 'a release'] as const;
 
 /** Events as the queue has them: what happened, and three numbers. */
 const FAULT = 1;
@@ -18,6 +20,7 @@ const TRANSFERRED = 2;
 const REVOKED = 3;
 const LAUNCHED = 4;
 const DIED = 5;
+const RELEASED = 6;
 const EVENT_NUMBERS = 4;
 
 /** Looks, about a second apart, after which an answer is overdue. They are counted, since a suspended machine takes none. */
@@ -51,6 +54,7 @@ export class DriverGuard implements Driver {
       fault: (page, write, thread) => queue.push(FAULT, page, write ? 1 : 0, thread),
       transferred: (token, status) => queue.push(TRANSFERRED, token, status, 0),
       revoked: (token) => queue.push(REVOKED, token, 0, 0),
+      released: (token) => queue.push(RELEASED, token, 0, 0),
       launched: (id, failure) => {
         if (failure !== null) this.failures.set(id, failureOf(failure));
         queue.push(LAUNCHED, id, 0, 0);
@@ -101,8 +105,14 @@ export class DriverGuard implements Driver {
     return Status.Done;
   }
 
-  release(page: number, count: number, frame: number): void {
-    this.attempt('release', (driver) => driver.release(page, count, frame));
+  release(token: number, page: number, count: number, frame: number): Status {
+    this.expect(token, RELEASE);
+    const status = this.attempt('release', (driver) => driver.release(token, page, count, frame));
+    if (status === Status.Pending && !this.gone && this.description.frames === 'pooled') return status;
+    this.forget(token);
+    // What a device that is gone may still do to its memory, nobody will see.
+    if (status !== Status.Done && !this.gone) this.failWith('release', status);
+    return Status.Done;
   }
 
   wake(page: number, count: number): void {
@@ -171,8 +181,7 @@ export class DriverGuard implements Driver {
     if (this.dead || this.pendingCount === 0) return;
     for (let token = 0; token < this.pending.length; token++) {
       if (this.pending[token] === NOTHING || ++this.looks[token] <= LOOKS_ALLOWED) continue;
-      const what = this.pending[token] === COPY ? 'a copy' : 'a revocation';
-      this.fail(`has not answered ${what} for ${LOOKS_ALLOWED} s`);
+      this.fail(`has not answered ${WHAT[this.pending[token]]} for ${LOOKS_ALLOWED} s`);
       return;
     }
   }
@@ -231,7 +240,7 @@ export class DriverGuard implements Driver {
     return Status.Lost;
   }
 
-  private expect(token: number, what: typeof COPY | typeof REVOCATION): void {
+  private expect(token: number, what: typeof COPY | typeof REVOCATION | typeof RELEASE): void {
     if ((this.pending[token] ?? NOTHING) === NOTHING) this.pendingCount++;
     while (this.pending.length < token) this.pending.push(NOTHING);
     this.pending[token] = what;
@@ -285,6 +294,13 @@ export class DriverGuard implements Driver {
           this.manager.revoked(first);
         }
         break;
+      case RELEASED:
+        if (this.pending[first] !== RELEASE) this.fail(`answered release ${first}, which was not pending`);
+        else {
+          this.forget(first);
+          this.manager.released(first);
+        }
+        break;
       case LAUNCHED:
         this.launched(first);
         break;
@@ -325,6 +341,7 @@ export class DriverGuard implements Driver {
     this.pendingCount = 0;
     for (const { token, what } of left) {
       if (what === COPY) this.manager.transferred(token, Status.Lost);
+      else if (what === RELEASE) this.manager.released(token);
       else this.manager.revoked(token);
     }
     const launches = [...this.launches];

@@ -1,7 +1,7 @@
 /** `onemem/driver`: what a driver of a device is, for those who write one. docs/drivers.md says how. */
 export { bytesOf, type ElementType, type NumericArray, viewOf } from '../core/elements.js';
 export { type KernelError, kernelError, refuseAsynchronous } from '../core/kernel-error.js';
-export { Access, PAGE_BYTES, type ProcessorDescription, Status } from '../core/types.js';
+export { Access, type DeviceDescription, PAGE_BYTES, Status } from '../core/types.js';
 export type {
   ByteAccess,
   CallableKernel,

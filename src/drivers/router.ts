@@ -8,13 +8,16 @@ import {
   type Commands,
   type DenyReason,
   type InvalidationReason,
+  type NodeId,
   PAGE_BYTES,
   type ProcessorId,
+  Access as Rights,
   SOURCE_PROVIDER,
   SOURCE_ZERO,
   Status,
+  type Transfer,
 } from '../core/types.js';
-import type { Driver } from './driver.js';
+import type { Driver, NodeDriver, ProcessorDriver } from './driver.js';
 
 /** Fills pages from outside: a file, later a module of the user's. Done or a failure at once, or Pending. */
 export interface ProviderPort {
@@ -34,28 +37,39 @@ export interface Notices {
   ): void;
   requestDone(request: number, pages: number, failure: DenyReason | null): void;
   drained(processor: ProcessorId): void;
+  emptied(node: NodeId): void;
   save(page: number, count: number, lastChance: boolean): void;
   invalidate(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void;
   invalidated(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void;
 }
 
-interface Transfer {
-  token: number;
-  source: number;
-  sourceFrame: number;
-  processor: number;
-  page: number;
-  count: number;
-  frame: number;
-  access: Access;
-  backed: boolean;
+/** A transfer under way. */
+interface Pending extends Transfer {
   active: boolean;
 }
 
+/** What the content of pages comes out of or goes into, as far as a copy is concerned. */
+type Memory = 'zero' | 'provider' | 'addressable' | 'engine';
+
+/** Who carries a copy out: the target's driver, the source's, or the provider; nobody can. */
+type Way = 'target' | 'source' | 'provider' | 'none';
+
+/**
+ * How bytes get from one kind of memory into another. Between two that only their own engines reach there is no way but over the host, nor
+ * is there one from a provider: the core sends pages over the host before it asks for that.
+ */
+const WAYS: { readonly [Source in Memory]: { readonly addressable: Way; readonly engine: Way } } = {
+  zero: { addressable: 'target', engine: 'target' },
+  provider: { addressable: 'provider', engine: 'none' },
+  addressable: { addressable: 'target', engine: 'target' },
+  engine: { addressable: 'source', engine: 'none' },
+};
+
 export class Router implements Commands {
-  private readonly drivers: (Driver | undefined)[] = [];
+  private readonly nodes: (NodeDriver | undefined)[] = [];
+  private readonly processors: (ProcessorDriver | undefined)[] = [];
   /** Transfers under way by token; entries are used again. */
-  private readonly transfers: Transfer[] = [];
+  private readonly transfers: Pending[] = [];
   private readonly queue: number[] = [];
   private queueHead = 0;
 
@@ -67,42 +81,67 @@ export class Router implements Commands {
     private readonly pageBytes: number = PAGE_BYTES,
   ) {}
 
-  attach(processor: ProcessorId, driver: Driver): void {
-    this.drivers[processor] = driver;
+  /** A device: a processor, and the memory of its own. */
+  attach(processor: ProcessorId, node: NodeId, driver: Driver): void {
+    this.attachProcessor(processor, driver);
+    this.attachNode(node, driver);
   }
 
-  detach(processor: ProcessorId): void {
-    this.drivers[processor] = undefined;
+  attachProcessor(processor: ProcessorId, driver: ProcessorDriver): void {
+    this.processors[processor] = driver;
   }
 
-  driver(processor: ProcessorId): Driver {
-    const driver = this.drivers[processor];
-    if (driver === undefined) throw new Error(`processor ${processor} has no driver`);
+  attachNode(node: NodeId, driver: NodeDriver): void {
+    this.nodes[node] = driver;
+  }
+
+  detach(processor: ProcessorId, node: NodeId): void {
+    this.detachProcessor(processor);
+    this.detachNode(node);
+  }
+
+  detachProcessor(processor: ProcessorId): void {
+    this.processors[processor] = undefined;
+  }
+
+  detachNode(node: NodeId): void {
+    this.nodes[node] = undefined;
+  }
+
+  node(id: NodeId): NodeDriver {
+    const driver = this.nodes[id];
+    if (driver === undefined) throw new Error(`node ${id} has no driver`);
+    return driver;
+  }
+
+  processor(id: ProcessorId): ProcessorDriver {
+    const driver = this.processors[id];
+    if (driver === undefined) throw new Error(`processor ${id} has no driver`);
     return driver;
   }
 
   map(processor: ProcessorId, page: number, count: number, access: Access, previous: Access, frame: number): void {
-    this.driver(processor).map(page, count, access, previous, frame);
+    this.processor(processor).map(page, count, access, previous, frame);
   }
 
   revoke(token: number, processor: ProcessorId, page: number, count: number, to: Access): Status {
-    return this.driver(processor).revoke(token, page, count, to);
+    return this.processor(processor).revoke(token, page, count, to);
   }
 
   remap(token: number, processor: ProcessorId, page: number, on: boolean): Status {
-    return this.driver(processor).remap?.(token, page, on) ?? Status.Failed;
+    return this.processor(processor).remap?.(token, page, on) ?? Status.Failed;
   }
 
   cover(token: number, processor: ProcessorId, page: number): Status {
-    return this.driver(processor).cover?.(token, page) ?? Status.Failed;
+    return this.processor(processor).cover?.(token, page) ?? Status.Failed;
   }
 
-  release(node: number, page: number, count: number, frame: number): void {
-    this.driver(node).release(page, count, frame);
+  release(token: number, node: NodeId, page: number, count: number, frame: number): Status {
+    return this.node(node).release(token, page, count, frame);
   }
 
   wake(processor: ProcessorId, page: number, count: number): void {
-    this.driver(processor).wake(page, count);
+    this.processor(processor).wake(page, count);
   }
 
   deny(
@@ -124,6 +163,10 @@ export class Router implements Commands {
     this.notices.drained(processor);
   }
 
+  emptied(node: NodeId): void {
+    this.notices.emptied(node);
+  }
+
   save(page: number, count: number, lastChance: boolean): void {
     this.notices.save(page, count, lastChance);
   }
@@ -136,44 +179,14 @@ export class Router implements Commands {
     this.notices.invalidated(page, count, reason, owner);
   }
 
-  transfer(
-    token: number,
-    source: number,
-    sourceFrame: number,
-    processor: ProcessorId,
-    page: number,
-    count: number,
-    frame: number,
-    access: Access,
-    backed: boolean,
-    urgent: boolean,
-  ): Status {
-    const transfer = (this.transfers[token] ??= {
-      token,
-      source: 0,
-      sourceFrame: 0,
-      processor: 0,
-      page: 0,
-      count: 0,
-      frame: 0,
-      access: 0,
-      backed: false,
-      active: false,
-    });
-    transfer.source = source;
-    transfer.sourceFrame = sourceFrame;
-    transfer.processor = processor;
-    transfer.page = page;
-    transfer.count = count;
-    transfer.frame = frame;
-    transfer.access = access;
-    transfer.backed = backed;
-    transfer.active = true;
-    if (!urgent) {
-      this.queue.push(token);
-      return Status.Pending;
-    }
-    return this.start(transfer, true);
+  transfer(order: Readonly<Transfer>): Status {
+    const known = this.transfers[order.token];
+    const transfer = known ?? { ...order, active: true };
+    if (known === undefined) this.transfers[order.token] = transfer;
+    else copyOrder(order, known);
+    if (order.urgent) return this.start(transfer);
+    this.queue.push(order.token);
+    return Status.Pending;
   }
 
   /** A copy that a driver or provider had pending is through. */
@@ -192,7 +205,7 @@ export class Router implements Commands {
     }
     const transfer = this.transfers[this.queue[this.queueHead++]];
     if (!transfer.active) return true;
-    const status = this.start(transfer, false);
+    const status = this.start(transfer);
     if (status !== Status.Pending) this.transferred(transfer.token, status);
     return true;
   }
@@ -202,53 +215,69 @@ export class Router implements Commands {
     return this.queueHead < this.queue.length;
   }
 
-  private start(transfer: Transfer, urgent: boolean): Status {
-    const { token, source, page, count, frame, access, backed } = transfer;
-    const target = this.driver(transfer.processor);
+  private start(transfer: Pending): Status {
+    const { token, source, sourceFrame, page, count, frame, backed } = transfer;
+    const target = this.node(transfer.node);
+    const from = source >= 0 ? this.nodes[source] : undefined;
+    const way = WAYS[memoryOf(source, from)][target.memory === 0 ? 'engine' : 'addressable'];
+    // A device that died takes its copies along; its own event tells the core what that means.
+    if (source >= 0 && from === undefined) return this.publish(transfer, Status.Lost);
     let status: Status;
-    if (source === SOURCE_PROVIDER) {
-      const refused = this.reserve(transfer, target);
-      if (refused !== Status.Done) return refused;
-      status = this.provider.provide(token, page, count, target.memory + frame * this.pageBytes, urgent);
-      if (status !== Status.Pending) status = this.publish(transfer, status);
-      return status;
-    }
-    if (source === SOURCE_ZERO) {
-      status = target.transferIn(token, 0, page, count, frame, access, backed);
+    if (way === 'target') {
+      const address = from === undefined ? 0 : from.memory + sourceFrame * this.pageBytes;
+      status = target.transferIn(token, address, page, count, frame, this.accessOf(transfer, target), backed);
     } else {
-      const from = this.drivers[source];
-      // A device that died takes its copies along; its own event tells the core what that means.
-      if (from === undefined) status = Status.Lost;
-      else if (from.memory !== 0) {
-        const address = from.memory + transfer.sourceFrame * this.pageBytes;
-        status = target.transferIn(token, address, page, count, frame, access, backed);
-      } else if (from.transferOut !== undefined) {
-        const refused = this.reserve(transfer, target);
-        if (refused !== Status.Done) return refused;
-        const address = target.memory + frame * this.pageBytes;
-        status = from.transferOut(token, transfer.sourceFrame, count, address);
-        if (status !== Status.Pending) status = this.publish(transfer, status);
-        return status;
-      } else throw new Error(`driver ${from.kind} neither lets its memory be addressed nor copies it out`);
+      status = backed ? Status.Done : (target.reserve?.(page, count) ?? Status.Done);
+      const address = target.memory + frame * this.pageBytes;
+      if (status === Status.Done) status = this.fill(way, transfer, from, address);
     }
-    if (status !== Status.Pending) transfer.active = false;
-    return status;
+    return status === Status.Pending ? status : this.publish(transfer, status);
   }
 
-  /** Memory for what something else is about to write; the target itself is only told afterwards. */
-  private reserve(transfer: Transfer, target: Driver): Status {
-    if (transfer.backed) return Status.Done;
-    const status = target.reserve?.(transfer.page, transfer.count) ?? Status.Done;
-    if (status !== Status.Done) transfer.active = false;
-    return status;
+  /** The provider, or the source's engine, writes where the manager addresses the target. */
+  private fill(way: Way, transfer: Pending, from: NodeDriver | undefined, address: number): Status {
+    const { token, source, sourceFrame, page, count, urgent } = transfer;
+    if (way === 'provider') return this.provider.provide(token, page, count, address, urgent);
+    if (way === 'source' && from?.transferOut !== undefined)
+      return from.transferOut(token, sourceFrame, count, address);
+    throw new Error(`there is no way for page ${page} from ${from?.kind ?? source} to node ${transfer.node}`);
   }
 
-  /** Content that something else wrote into the target's memory becomes visible there. */
-  private publish(transfer: Transfer, status: Status): Status {
+  /** The right with which the target's own driver makes the pages visible: only those of its own processor. */
+  private accessOf({ processor, access }: Transfer, target: NodeDriver): Access {
+    return (this.processors[processor] as unknown) === target ? access : Rights.None;
+  }
+
+  /** The transfer is through: content that something else wrote into the target becomes visible. */
+  private publish(transfer: Pending, status: Status): Status {
     transfer.active = false;
-    const { source, processor, page, count, frame, access } = transfer;
-    const byTarget = source === SOURCE_ZERO || (source >= 0 && this.drivers[source]?.memory !== 0);
-    if (status === Status.Done && access !== 0 && !byTarget) this.driver(processor).map(page, count, access, 0, frame);
+    const { source, node, processor, page, count, frame, access } = transfer;
+    if (status !== Status.Done || access === Rights.None) return status;
+    const target = this.node(node);
+    const way = WAYS[memoryOf(source, this.nodes[source])][target.memory === 0 ? 'engine' : 'addressable'];
+    const visible = way === 'target' && this.accessOf(transfer, target) === access;
+    if (!visible) this.processor(processor).map(page, count, access, Rights.None, frame);
     return status;
   }
+}
+
+function memoryOf(source: number, driver: NodeDriver | undefined): Memory {
+  if (source === SOURCE_ZERO) return 'zero';
+  if (source === SOURCE_PROVIDER) return 'provider';
+  return driver?.memory === 0 ? 'engine' : 'addressable';
+}
+
+/** Field by field, since a copy of the object would be garbage for each fault. */
+function copyOrder(order: Readonly<Transfer>, to: Pending): void {
+  to.source = order.source;
+  to.sourceFrame = order.sourceFrame;
+  to.node = order.node;
+  to.processor = order.processor;
+  to.page = order.page;
+  to.count = order.count;
+  to.frame = order.frame;
+  to.access = order.access;
+  to.backed = order.backed;
+  to.urgent = order.urgent;
+  to.active = true;
 }

@@ -7,12 +7,12 @@ import {
   type Access,
   type ByteAccess,
   type CreateDriver,
+  type DeviceDescription,
   type Driver,
   type DriverContext,
   type DriverEvents,
   type DriverLaunch,
   PAGE_BYTES,
-  type ProcessorDescription,
   Status,
 } from '../drivers/index.js';
 import { SimulatedDevice } from '../drivers/simulated/simulated-device.js';
@@ -29,7 +29,7 @@ const CACHE_LINE = 64;
 class BrokenDevice implements Driver {
   readonly kind = 'broken';
   readonly memory = 0;
-  readonly description: ProcessorDescription;
+  readonly description: DeviceDescription;
   private readonly inner: SimulatedDevice;
   /** What has been answered and not been done. */
   private readonly late: (() => void)[] = [];
@@ -44,7 +44,7 @@ class BrokenDevice implements Driver {
     this.inner = new SimulatedDevice(name, budgetPages, this.bytes(), this.kernels(), this.events());
     this.description = this.inner.description;
     if (context.inject !== undefined) this.inner.copies.mishaps.refuseLargerThan = context.inject.refuseLargerThanPages;
-    if (faults.has('leaves memory as it was')) this.inner.copies['memory'].fill(RUBBISH);
+    if (faults.has('leaves memory as it was')) this.inner.copies.frames.fill(RUBBISH);
     // Nobody waits for it. It ends by itself, so that a test run leaves nothing behind for long.
     if (faults.has('keeps a process')) spawn('sleep', ['10'], { stdio: 'ignore' });
     this.breakTable();
@@ -59,9 +59,9 @@ class BrokenDevice implements Driver {
     return this.inner.revoke(token, page, count, to);
   }
 
-  release(page: number, count: number): void {
+  release(token: number, page: number, count: number): Status {
     if (this.faults.has('throws where memory is given back')) throw new Error(`no such frame of page ${page}`);
-    this.inner.release(page, count);
+    return this.inner.release(token, page, count);
   }
 
   wake(): void {}
@@ -121,7 +121,7 @@ class BrokenDevice implements Driver {
   }
 
   private copyIn(address: number, count: number, frame: number): void {
-    const frames = this.inner.copies['memory'].subarray(frame * PAGE_BYTES, (frame + count) * PAGE_BYTES);
+    const frames = this.inner.copies.frames.subarray(frame * PAGE_BYTES, (frame + count) * PAGE_BYTES);
     if (address === 0) frames.fill(0);
     else this.context.bytes.read(address, frames);
   }
@@ -166,6 +166,7 @@ class BrokenDevice implements Driver {
         if (this.faults.has('answers twice')) events.transferred(token, status);
       },
       revoked: (token) => events.revoked(token),
+      released: (token) => events.released(token),
       launched: (id, failure) => {
         if (!this.endedLaunches.delete(id)) events.launched(id, failure);
         // The kernel has run over what was there before the copies.

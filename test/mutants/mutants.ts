@@ -20,11 +20,13 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'answer a fault before its copy ends',
     file: 'src/core/operation.js',
-    find: 'if (status !== Status.Pending) {',
-    replace: `if (status === Status.Pending && access !== 0) {
-                state.commands.map(target.id, base + first, count, access, previous, frameAt(residence.frames, base, first));
-            }
-            if (status !== Status.Pending) {`,
+    find: `if (status === Status.Pending)
+        return status;`,
+    replace: `if (status === Status.Pending && order.access !== 0) {
+        state.commands.map(order.processor, order.page, count, order.access, 0, order.frame);
+    }
+    if (status === Status.Pending)
+        return status;`,
     why: 'The thread goes on and reads what was in the memory before.',
   },
   {
@@ -46,12 +48,12 @@ export const mutants: readonly Mutant[] = [
     file: 'src/core/operation.js',
     find: 'operation.evictingPages = backedIn(block, operation);',
     replace: `operation.evictingPages = backedIn(block, operation);
-        releaseBacking(state, block, processorOf(state, operation.processor), copied);`,
+    releaseBacking(state, block, nodeOf(state, node), moving);`,
     why: 'The only copy of a page is given back while it should be copied.',
   },
   {
     name: 'punch although the copy failed',
-    file: 'src/core/operation.js',
+    file: 'src/core/operation-rules.js',
     find: 'residence.backed[word] & ~stuck[word] & ~residence.scratch[word]',
     replace: 'residence.backed[word] & ~residence.scratch[word]',
     why: 'The only copy of a page is given back although it could not be copied.',
@@ -72,15 +74,15 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'empty pages that can still be written',
-    file: 'src/core/operation.js',
-    find: 'revokeAll(state, block, operation, Access.None);',
-    replace: ';',
+    file: 'src/core/operation-rules.js',
+    find: "zero: { reason: 'discard', moves: false, changesContent: true, left: none,",
+    replace: "zero: { reason: 'discard', moves: false, changesContent: true, left: none, meanwhile: all,",
     why: 'A page that was emptied still shows what was in it, to one processor.',
   },
   {
     name: 'ignore holds',
     file: 'src/core/state.js',
-    find: 'if (isHeldAgainst(mapping, access, pages))',
+    find: 'if (isHeldAgainst(residence, access, pages))',
     replace: 'if (false)',
     why: 'A page leaves while a file or a device without faults uses it.',
   },
@@ -94,23 +96,22 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'push a block out from under a hold, for a page of it that was denied',
     file: 'src/core/faults.js',
-    find: 'if (isHeld(block, processor.id))',
+    find: 'if (isHeld(block, node.id))',
     replace: 'if (false)',
     why: 'A copy reads memory that has been given back.',
   },
   {
     name: 'keep the holds of the dead',
     file: 'src/core/state.js',
-    find: "if (state.processors[other]?.state === 'dead')",
+    find: "if (state.nodes[other]?.state === 'dead')",
     replace: 'if (false)',
     why: 'Whoever waits for the end of a hold waits for ever.',
   },
   {
     name: 'let pages be written while they are written back',
-    file: 'src/core/operation.js',
-    find: `else if (operation.kind === 'clean')
-        revokeAll(state, block, operation, Access.Read);`,
-    replace: '',
+    file: 'src/core/operation-rules.js',
+    find: "clean: { reason: 'protect', moves: false, changesContent: false, left: read,",
+    replace: "clean: { reason: 'protect', moves: false, changesContent: false, left: all,",
     why: 'What was written meanwhile counts as written back, and is dropped.',
   },
   {
@@ -130,15 +131,17 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'tell subscribers of what may not be read any more, not of what may not be written',
     file: 'src/core/operation.js',
-    find: 'const rights = onlyWriting && !takesAll ? mapping.writable : mapping.mapped;',
-    replace: 'if (onlyWriting && !takesAll) continue; const rights = mapping.mapped;',
+    find: 'const rights = left === Access.None ? mapping.mapped : mapping.writable;',
+    replace: 'if (left !== Access.None) continue; const rights = mapping.mapped;',
     why: 'Who copies pages between two looks at a sequence number takes a copy for good that was written meanwhile.',
   },
   {
     name: 'tell subscribers nothing of evictions',
-    file: 'src/core/operation.js',
-    find: "if (kind === 'evict' && node !== processor)",
-    replace: "if (kind === 'evict')",
+    file: 'src/core/operation-rules.js',
+    find: `left: ({ node }, _processor, reached) => (reached === node ? Access.None : Access.Write),
+        // What is copied out`,
+    replace: `left: all,
+        // What is copied out`,
     why: 'A shadow page table still has pages that have left their node.',
   },
   {
@@ -150,45 +153,47 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'leave writers of a page that is protected now',
-    file: 'src/core/operation.js',
-    find: 'revokeAll(state, block, operation, operation.access);',
-    replace: ';',
+    file: 'src/core/operation-rules.js',
+    find: 'left: ({ access }) => access,',
+    replace: 'left: ({ access }) => access, meanwhile: all,',
     why: 'Somebody goes on writing what may only be read (invariant 8).',
   },
   {
     name: 'write a page that a clone still needs',
-    file: 'src/core/operation.js',
-    find: 'guarded[word] |= mask[word];',
+    file: 'src/core/operation-rules.js',
+    find: "addAll(rareMask(block, 'guarded'), mask);",
     replace: ';',
     why: 'A clone reads what was written to its source afterwards (invariant 9).',
   },
   {
     name: 'fill a page of a clone again after its source has changed',
     file: 'src/core/tasks.js',
-    find: `if (isInherited(block, page) && holderOf(state, block, page, -1) !== -1)
+    find: `if (isInherited(block, page) && holderOf(state, block, page, NO_NODE) !== NO_NODE)
             add(block.dirty, page);`,
-    replace: `if (isInherited(block, page) && holderOf(state, block, page, -1) !== -1)
+    replace: `if (isInherited(block, page) && holderOf(state, block, page, NO_NODE) !== NO_NODE)
             add(block.blank, page);`,
     why: 'The copy that was made for a clone counts as one that can be made again, and is dropped (invariant 9).',
   },
   {
     name: 'let a device take pinned pages',
     file: 'src/core/faults.js',
-    find: 'if (write && nodeOf(block, processor) !== HOST && has(block.pinned, page))',
+    find: 'if (write && node !== HOST_NODE && has(block.pinned, page))',
     replace: 'if (false)',
     why: 'Memory that was promised to stay where it is goes (invariant 10).',
   },
   {
     name: 'leave a mapping of host memory while another node writes',
-    file: 'src/core/operation.js',
-    find: 'if (nodeOf(block, other) === operation.processor)',
-    replace: 'if (nodeOf(block, other) === operation.processor || nodeOf(block, other) !== other)',
+    file: 'src/core/operation-rules.js',
+    find: `if (reached === node)
+                return Access.Write;`,
+    replace: `if (reached === node || reached === 0)
+                return Access.Write;`,
     why: 'A device that reaches host memory in place reads old values (invariant 2).',
   },
   {
     name: 'switch memory before the old one is empty',
     file: 'src/core/sharing.js',
-    find: 'const left = sendHome(state, block, task);',
+    find: 'const left = sendHome(state, block, task, processor.own);',
     replace: "const left = 'done';",
     why: 'What the device had of the block is behind a mapping that is gone.',
   },
@@ -202,14 +207,14 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'keep advice of a processor that has gone',
     file: 'src/core/departures.js',
-    find: 'forgetAdvised(state, id);',
+    find: 'forgetAdvised(state, processor, node);',
     replace: ';',
     why: "The next processor of that number reaches host memory in place, or keeps pages, by advice that was another one's.",
   },
   {
     name: 'stand in for a denied page with what was in the memory before',
     file: 'src/core/faults.js',
-    find: 'releaseBacking(state, block, processor, mask);',
+    find: 'releaseBacking(state, block, node, mask);',
     replace: ';',
     why: 'A kernel reads what a page that it may not read held at an earlier time.',
   },
@@ -233,7 +238,7 @@ export const mutants: readonly Mutant[] = [
     name: 'serve others before the page that failed',
     file: 'src/core/faults.js',
     find: `if (failure !== Status.Done)
-        putFirst(block, block.spareOperation.urgentPage);`,
+        putFirst(block, block.ended.page);`,
     replace: '',
     why: 'Two processors that want pages of one block which cannot be had go round for ever.',
   },
@@ -333,8 +338,57 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'take what stands in for a page away with the memory of the page',
     file: 'src/core/state.js',
-    find: 'const kept = ~going[word] | (covered?.[word] ?? 0);',
+    find: 'const kept = ~going[word] | mapping.standIn[word];',
     replace: 'const kept = ~going[word];',
     why: 'The core believes a page to be unmapped that a device goes on using.',
+  },
+  {
+    name: 'use frames again that are still being read',
+    file: 'src/core/state.js',
+    find: 'quarantine(state, node, end - first);',
+    replace: '{ endToken(state, token); node.allocator?.release(frame, end - first); }',
+    why: 'A copy that a device has begun reads what the frames got afterwards.',
+  },
+  {
+    name: 'forget a node whose frames are still being read',
+    file: 'src/core/departures.js',
+    find: '(this.state.nodes[node]?.quarantinedPages ?? 0) > 0',
+    replace: 'false',
+    why: 'What waits for the end of the release waits for ever.',
+  },
+  {
+    name: 'do not let who waits for a node try again when its home has room',
+    file: 'src/core/memory-manager.js',
+    find: 'node.pump = true;',
+    replace: ';',
+    why: 'A device waits for ever for room that its home has found.',
+  },
+  {
+    name: 'drop from the store behind the host what nobody else has',
+    file: 'src/core/reclaim.js',
+    find: '& ~residence.scratch[word] & ~only[word]',
+    replace: '& ~residence.scratch[word]',
+    why: 'Pages that went to the store for want of memory are gone.',
+  },
+  {
+    name: 'give back a copy while it is decided that another one need not be kept',
+    file: 'src/core/reclaim.js',
+    find: 'block.kept++;',
+    replace: ';',
+    why: 'Both copies of a page go, each because there is the other one.',
+  },
+  {
+    name: 'count what is in a store that has died',
+    file: 'src/core/contents.js',
+    find: 'state.nodes[other]?.gone === true',
+    replace: 'false',
+    why: 'The only copy of a page is dropped, since one that cannot be read counts as another.',
+  },
+  {
+    name: 'let who reaches host memory in place keep it while another node writes',
+    file: 'src/core/operation.js',
+    find: 'if (mapping !== undefined)',
+    replace: 'if (mapping !== undefined && state.processors[id]?.own !== NO_NODE)',
+    why: 'A processor without memory of its own reads old values.',
   },
 ];

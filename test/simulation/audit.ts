@@ -1,6 +1,6 @@
 /** What is looked at from outside after every event: that memory, page tables and contents are what the core believes. */
 import { has, type Mask, next, WORDS } from '../../src/core/mask.js';
-import { Access, PAGES_PER_BLOCK } from '../../src/core/types.js';
+import { Access, NO_NODE, type NodeId, PAGES_PER_BLOCK, type ProcessorId } from '../../src/core/types.js';
 import type { Block } from '../../src/core/va-block.js';
 import type { SimulatedDevice } from '../../src/drivers/simulated/simulated-device.js';
 import { ModelDevice, PAGES } from './model-device.js';
@@ -51,7 +51,7 @@ export class Audit {
             `${device.description.name} really has ${device.backedPages} pages of ${device.description.budgetPages}`,
           );
         }
-        this.checkBacked(device, id);
+        this.checkBacked(device);
         if (device.dead) continue;
         this.rights[id] = device;
         this.checkTables(device, id);
@@ -98,7 +98,7 @@ export class Audit {
   /** What stands in for denied pages is nobody's content, and goes without a word. */
   private scratch(id: number, word: number): number {
     const block = this.world.manager.state.va.blocks.get(Math.floor(word / WORDS));
-    return block?.residences[id]?.scratch[word % WORDS] ?? 0;
+    return block?.mappings[id]?.standIn[word % WORDS] ?? 0;
   }
 
   /** Pages are reported lost only when their last copy really went with a device. */
@@ -136,7 +136,7 @@ export class Audit {
           const residence = block.residences[node];
           if (residence === undefined || !has(residence.resident, page)) continue;
           copies++;
-          const device = world.devices[node];
+          const device = world.stores[node];
           if (device instanceof ModelDevice && !device.gone)
             world.check(base + page, device.value(base + page), `the copy on node ${node}`);
         }
@@ -180,11 +180,11 @@ export class Audit {
     return block !== undefined && has(block.lost, page % PAGES_PER_BLOCK);
   }
 
-  /** Whether something stands in for the page on this node. */
-  isScratch(node: number, page: number): boolean {
+  /** Whether the processor finds something there that stands in for the page. */
+  isScratch(id: ProcessorId, page: number): boolean {
     const block = this.world.manager.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
-    const scratch = block?.residences[node]?.scratch;
-    return scratch !== undefined && has(scratch, page % PAGES_PER_BLOCK);
+    const standIn = block?.mappings[id]?.standIn;
+    return standIn !== undefined && has(standIn, page % PAGES_PER_BLOCK);
   }
 
   /** Whether the page is given back already, while the request that does it may go on. */
@@ -194,7 +194,7 @@ export class Audit {
   }
 
   /** Pages whose only copy is on this node: they may be reported lost with it. */
-  noteSoleCopies(node: number): void {
+  noteSoleCopies(node: NodeId): void {
     for (const block of this.world.manager.state.va.blocks.values()) {
       const residence = block.residences[node];
       if (residence === undefined) continue;
@@ -214,8 +214,8 @@ export class Audit {
     return count;
   }
 
-  private isReadable(id: number): boolean {
-    return this.world.manager.state.processors[id]?.gone === false;
+  private isReadable(id: NodeId): boolean {
+    return this.world.manager.state.nodes[id]?.gone === false;
   }
 
   private initial(block: Block, page: number): number {
@@ -226,15 +226,17 @@ export class Audit {
     return this.world.sources.file[block.index * PAGES_PER_BLOCK + page];
   }
 
-  private nodeAt(id: number, block: number): number {
+  /** The memory that the processor really finds at the addresses of a block. */
+  private reachedBy(id: ProcessorId, block: number): unknown {
     const device = this.world.devices[id];
-    return device instanceof ModelDevice && device.remote.has(block) ? 0 : id;
+    if (!(device instanceof ModelDevice)) return device;
+    return device.node === NO_NODE || device.remote.has(block) ? this.world.host : device;
   }
 
-  private checkBacked(device: ModelDevice, id: number): void {
+  private checkBacked(device: ModelDevice): void {
     const { blocks } = this.world.manager.state.va;
     for (let index = 0; index < PAGES / PAGES_PER_BLOCK; index++) {
-      const backed = blocks.get(index)?.residences[id]?.backed;
+      const backed = blocks.get(index)?.residences[device.node]?.backed;
       for (let word = 0; word < WORDS; word++) {
         const extra = device.backed[index * WORDS + word] & ~(backed?.[word] ?? 0);
         if (extra !== 0)
@@ -281,7 +283,7 @@ export class Audit {
   private checkRemote(device: ModelDevice, id: number): void {
     const { blocks } = this.world.manager.state.va;
     for (let index = 0; index < PAGES / PAGES_PER_BLOCK; index++) {
-      const believed = (((blocks.get(index)?.remote ?? 0) >>> id) & 1) === 1;
+      const believed = blocks.get(index)?.mappings[id]?.remapped === true;
       if (believed === device.remote.has(index) || device.remaps.some(({ block }) => block === index)) continue;
       throw new Error(
         `${device.description.name} reaches block ${index} ${believed ? 'not ' : ''}in place, the core believes the opposite`,
@@ -317,7 +319,7 @@ export class Audit {
         this.agree(rights.readable[at], mapping?.mapped[word] ?? 0, 0, id, index, word, 'mapped');
         this.agree(rights.writable[at], mapping?.writable[word] ?? 0, 0, id, index, word, 'writable');
       }
-      const frames = block?.residences[id]?.frames;
+      const frames = mapping === undefined ? null : block?.residences[mapping.node]?.frames;
       if (mapping === undefined || frames === undefined || frames === null || this.world.step % 8 !== 0) continue;
       for (let page = next(mapping.mapped, 0); page < PAGES_PER_BLOCK; page = next(mapping.mapped, page + 1)) {
         if (frames[page] === device.mmu.frame(index * PAGES_PER_BLOCK + page)) continue;
@@ -336,12 +338,12 @@ export class Audit {
         const user = this.rights[other];
         if (user === undefined || other === id) continue;
         for (const block of blocks.values()) {
-          const mine: Mask | undefined = block.residences[id]?.scratch;
-          const theirs: Mask | undefined = block.residences[other]?.scratch;
+          const mine: Mask | undefined = block.mappings[id]?.standIn;
+          const theirs: Mask | undefined = block.mappings[other]?.standIn;
           for (let word = 0; word < WORDS; word++) {
             const at = block.index * WORDS + word;
             // Two who reach one memory see each other's writes.
-            if (this.nodeAt(id, block.index) === this.nodeAt(other, block.index)) continue;
+            if (this.reachedBy(id, block.index) === this.reachedBy(other, block.index)) continue;
             const both = writer.writable[at] & user.readable[at] & ~(mine?.[word] ?? 0) & ~(theirs?.[word] ?? 0);
             if (both !== 0)
               throw new Error(`${pageOf(block.index, word, both)} can be written by ${id} while ${other} uses it`);

@@ -3,7 +3,15 @@
  * of its own, threads that sleep until their page is mapped, copies and revocations that are through later than they were
  * asked for. Where the core asks for something that no correct manager would ask for, the model throws.
  */
-import { Access, PAGES_PER_BLOCK, type ProcessorDescription, Status } from '../../src/core/types.js';
+import {
+  Access,
+  type DeviceDescription,
+  NO_NODE,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  type ProcessorId,
+  Status,
+} from '../../src/core/types.js';
 import type { Driver } from '../../src/drivers/driver.js';
 import type { Random } from './random.js';
 
@@ -100,12 +108,14 @@ export class ModelDevice implements Driver {
   gone = false;
 
   constructor(
-    readonly node: number,
-    readonly description: ProcessorDescription,
+    readonly id: ProcessorId,
+    /** Its own memory; NO_NODE: it has none but for pages that stand in, and reaches the host's in place. */
+    readonly node: NodeId,
+    readonly description: DeviceDescription,
     pages: number,
     private readonly around: Surroundings,
   ) {
-    this.memory = (node + 1) * NODE_BYTES;
+    this.memory = node === NO_NODE ? 0 : (node + 1) * NODE_BYTES;
     this.words = new Uint32Array(pages * WORDS_PER_PAGE).fill(GARBAGE);
     this.readable = new Int32Array(pages / 32);
     this.writable = new Int32Array(pages / 32);
@@ -129,7 +139,11 @@ export class ModelDevice implements Driver {
 
   /** Whose memory a page of this device's addresses is in. */
   homeOf(page: number): ModelDevice {
-    return this.remote.has(Math.floor(page / PAGES_PER_BLOCK)) && !this.covered.has(page) ? this.around.host : this;
+    return this.isRemote(page) && !this.covered.has(page) ? this.around.host : this;
+  }
+
+  private isRemote(page: number): boolean {
+    return this.node === NO_NODE || this.remote.has(Math.floor(page / PAGES_PER_BLOCK));
   }
 
   remap(token: number, page: number, on: boolean): Status {
@@ -152,7 +166,7 @@ export class ModelDevice implements Driver {
   cover(token: number, page: number): Status {
     this.around.trace(() => `  ${this.description.name}: page ${page} is covered`);
     if (this.dead) return Status.Done;
-    if (!this.remote.has(Math.floor(page / PAGES_PER_BLOCK))) throw new Error(`page ${page} is not reached in place`);
+    if (!this.isRemote(page)) throw new Error(`page ${page} is not reached in place`);
     if (this.around.random.chance(this.around.weather.later)) {
       this.covers.push({ token, page });
       return Status.Pending;
@@ -170,7 +184,7 @@ export class ModelDevice implements Driver {
 
   switchBlock(block: number, on: boolean): void {
     for (const page of this.covered) if (Math.floor(page / PAGES_PER_BLOCK) === block) this.covered.delete(page);
-    if (on) this.remote.add(block);
+    if (on && this.node !== NO_NODE) this.remote.add(block);
     else this.remote.delete(block);
     this.readable.fill(0, block * (PAGES_PER_BLOCK / 32), (block + 1) * (PAGES_PER_BLOCK / 32));
     this.writable.fill(0, block * (PAGES_PER_BLOCK / 32), (block + 1) * (PAGES_PER_BLOCK / 32));
@@ -195,7 +209,7 @@ export class ModelDevice implements Driver {
     }
   }
 
-  release(page: number, count: number, frame: number): void {
+  release(_token: number, page: number, count: number, frame: number): Status {
     this.around.trace(() => `  ${this.description.name}: release ${page}+${count}`);
     if (frame !== page) throw new Error(`frame ${frame} of an identity node for page ${page}`);
     for (let at = page; at < page + count; at++) {
@@ -209,6 +223,7 @@ export class ModelDevice implements Driver {
       }
     }
     this.words.fill(GARBAGE, page * WORDS_PER_PAGE, (page + count) * WORDS_PER_PAGE);
+    return Status.Done;
   }
 
   wake(page: number, count: number): void {

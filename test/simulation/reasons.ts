@@ -68,7 +68,7 @@ export class Reasons {
     const { world, sources } = this;
     const { copyFailure, noMemory } = world.weather;
     const bad = world.closing || copyFailure + noMemory + sources.failure > 0;
-    if (reason === 'OUT_OF_MEMORY' && !world.tight && !bad)
+    if (reason === 'OUT_OF_MEMORY' && !world.mayWant && !bad)
       throw new Error(`${what} finds no memory, where there is enough`);
     const process = id === undefined ? undefined : world.devices[id];
     const died = process instanceof ModelDevice && process.dead;

@@ -115,7 +115,7 @@ export class Sources {
   }
 
   private fill(target: number, count: number, value: (at: number) => number): void {
-    const device = this.world.devices[Math.floor(target / NODE_BYTES) - 1];
+    const device = this.world.stores[Math.floor(target / NODE_BYTES) - 1];
     if (!(device instanceof ModelDevice) || device.gone) return;
     const first = (target - device.memory) / PAGE_BYTES;
     device.fill(first, count);

@@ -1,7 +1,10 @@
-/** The simulated device as it is, with a note of when its page table may have changed: reading all of it takes long. */
-import { Access, type Status } from '../../src/core/types.js';
+/**
+ * The simulated device as it is, with a note of when its page table may have changed, since reading all of it takes long; and with readers
+ * that are late: something of the device may still read frames that were released, until the device says that nothing does.
+ */
+import { Access, Status } from '../../src/core/types.js';
 import { SimulatedDevice } from '../../src/drivers/simulated/simulated-device.js';
-import { PAGES } from './model-device.js';
+import { PAGE_BYTES, PAGES } from './model-device.js';
 
 /** What a processor can really do now, a bit for each page. */
 export interface Rights {
@@ -12,6 +15,10 @@ export interface Rights {
 export class WatchedDevice extends SimulatedDevice {
   private readonly rights: Rights = { readable: new Int32Array(PAGES / 32), writable: new Int32Array(PAGES / 32) };
   private changed = false;
+  /** Releases whose readers have not ended, with what these began to read. */
+  readonly late: { readonly token: number; readonly frame: number; readonly content: Uint8Array }[] = [];
+  /** Whether readers are late now. */
+  isLate: () => boolean = () => false;
 
   override map(...args: Parameters<SimulatedDevice['map']>): void {
     this.changed = true;
@@ -23,9 +30,28 @@ export class WatchedDevice extends SimulatedDevice {
     return super.revoke(...args);
   }
 
-  override release(...args: Parameters<SimulatedDevice['release']>): void {
+  override release(token: number, page: number, count: number, frame = 0): Status {
     this.changed = true;
-    super.release(...args);
+    super.release(token, page, count);
+    if (!this.isLate()) return Status.Done;
+    this.late.push({ token, frame, content: this.framesAt(frame, count).slice() });
+    return Status.Pending;
+  }
+
+  /** The last reader of a release has ended: it must have found what was there when it began. Returns the release's token. */
+  endLate(which: number): number {
+    const [{ token, frame, content }] = this.late.splice(which, 1);
+    const now = this.framesAt(frame, content.length / PAGE_BYTES);
+    const at = content.findIndex((byte, index) => byte !== now[index]);
+    if (at !== -1)
+      throw new Error(
+        `${this.description.name}: frame ${frame + Math.floor(at / PAGE_BYTES)} got new content while it was still read`,
+      );
+    return token;
+  }
+
+  private framesAt(frame: number, count: number): Uint8Array {
+    return this.copies.frames.subarray(frame * PAGE_BYTES, (frame + count) * PAGE_BYTES);
   }
 
   override progress(): boolean {

@@ -4,7 +4,9 @@
  */
 import { checkInvariants } from '../../src/core/invariants.js';
 import type { LaunchArgument } from '../../src/core/launches.js';
+import { isEmpty } from '../../src/core/mask.js';
 import { MemoryManager } from '../../src/core/memory-manager.js';
+import type { Range } from '../../src/core/range.js';
 import { type Entry, Recorder } from '../../src/core/recording.js';
 import { replay } from '../../src/core/replay.js';
 import type { Policies } from '../../src/core/state.js';
@@ -13,14 +15,16 @@ import {
   type Advice,
   type DenyReason,
   HOST,
+  HOST_NODE,
+  NO_NODE,
+  type NodeId,
   PAGES_PER_BLOCK,
   type ProcessorId,
   Status,
 } from '../../src/core/types.js';
-import type { Range } from '../../src/core/va-space.js';
+import type { DriverEvents } from '../../src/drivers/driver.js';
 import { Router } from '../../src/drivers/router.js';
 import type { KernelArguments } from '../../src/drivers/simulated/copy-engine.js';
-import { SimulatedDevice } from '../../src/drivers/simulated/simulated-device.js';
 import { Clones } from '../../src/pager/arrays/clones.js';
 import { CoreRequests } from '../../src/pager/core/core-requests.js';
 import { lru } from '../../src/policy/eviction/lru.js';
@@ -70,7 +74,7 @@ interface Argument extends LaunchArgument {
 
 interface Launch {
   readonly id: number;
-  readonly device: ModelDevice | SimulatedDevice;
+  readonly device: ModelDevice | WatchedDevice;
   readonly processor: ProcessorId;
   readonly args: readonly Argument[];
   state: 'preparing' | 'running' | 'over';
@@ -123,7 +127,13 @@ export class World implements Surroundings {
   readonly router: Router;
   readonly host: ModelDevice;
   /** Drivers by processor. */
-  readonly devices: (ModelDevice | SimulatedDevice | undefined)[] = [];
+  readonly devices: (ModelDevice | WatchedDevice | undefined)[] = [];
+  /** Drivers by node: those of devices, and a store behind the host that nobody runs on. */
+  readonly stores: (ModelDevice | WatchedDevice | undefined)[] = [];
+  /** The store behind the host; NO_NODE: there is none, or not any more. */
+  private store: NodeId = NO_NODE;
+  /** The store is to go. */
+  private storeLeaves = false;
   readonly memories: Memory[] = [];
   /** The value that each page must have. */
   readonly shadow = new Uint32Array(PAGES);
@@ -156,7 +166,7 @@ export class World implements Surroundings {
   private readonly condemned = new Set<ProcessorId>();
   private readonly leaving = new Set<ProcessorId>();
   /** More is allocated than the host can hold. */
-  readonly tight: boolean;
+  tight: boolean;
   /** Large memories move as a whole. */
   private readonly heavy: boolean;
   private walks = false;
@@ -230,6 +240,7 @@ export class World implements Surroundings {
           this.deny(processor, page, write, reason, stranded),
         requestDone: (request, pages, failure) => this.requestDone(request, pages, failure),
         drained: (processor) => this.drained(processor),
+        emptied: (node) => this.storeEmptied(node),
         save: (page, count, lastChance) => {
           this.trace(() => `  save ${page}+${count}${lastChance ? ', the last chance' : ''}`);
           this.clones.save(page, count, lastChance);
@@ -273,6 +284,8 @@ export class World implements Surroundings {
       memorySurvives: true,
     });
     for (let id = 0; id < 2; id++) this.host.threads.push(newThread(id, this.host));
+    if (this.whims.chance(0.35)) this.addStore();
+    if (this.whims.chance(0.25)) this.addNeighbour();
     const process = this.perils || this.plots.orphans || this.plots.returns;
     this.addDevice(random.chance(0.5) || process);
     if (random.chance(0.7) || process) this.addDevice(random.chance(0.5) || process);
@@ -355,6 +368,13 @@ export class World implements Surroundings {
     { name: 'fall asleep', weight: 4, can: () => this.anyThread('falling') !== null, act: () => this.fallAsleep() },
     { name: 'deliver a fault', weight: 8, can: () => this.messages.length > 0, act: () => this.deliver() },
     { name: 'acknowledge', weight: 6, can: () => this.modelWith('revokes') !== null, act: () => this.acknowledge() },
+    { name: 'end late readers', weight: 5, can: () => this.lateDevice() !== null, act: () => this.endLate() },
+    {
+      name: 'lose the store',
+      weight: 0.2,
+      can: () => !this.closing && this.store !== NO_NODE && !this.storeLeaves,
+      act: () => this.loseStore(),
+    },
     { name: 'end a copy', weight: 7, can: () => this.modelWith('pendingCopies') !== null, act: () => this.endCopy() },
     { name: 'next piece', weight: 10, can: () => this.router.busy, act: () => this.nextPieces() },
     {
@@ -508,8 +528,8 @@ export class World implements Surroundings {
   }
 
   private fairWeather(): void {
-    for (const device of this.devices) {
-      if (!(device instanceof SimulatedDevice)) continue;
+    for (const device of this.stores) {
+      if (!(device instanceof WatchedDevice)) continue;
       device.copies.mishaps.refuseLargerThan = Number.POSITIVE_INFINITY;
       device.copies.mishaps.refusals = 0;
       device.copies.mishaps.failures = 0;
@@ -531,6 +551,10 @@ export class World implements Surroundings {
       if (device.revokes.length + device.pendingCopies.length + device.remaps.length + device.covers.length > 0)
         list.push(`${device.description.name} has work left`);
     }
+    for (const device of this.stores)
+      if (device instanceof WatchedDevice && device.late.length > 0)
+        list.push(`${device.description.name} for ${device.late.length} late readers`);
+    if (this.storeLeaves) list.push('the store that is to go');
     if (this.manager.state.saves > 0) list.push(`${this.manager.state.saves} copies for clones`);
     if (this.invalidations.length > 0) list.push(`${this.invalidations.length} invalidations`);
     if (this.requests.size > 0) list.push(`${this.requests.size} requests`);
@@ -545,13 +569,22 @@ export class World implements Surroundings {
     const list: string[] = [];
     for (const block of this.manager.state.va.blocks.values()) {
       const tasks = block.tasks.map(
-        ({ kind, processor, access, hold, request }) =>
-          `${kind} to ${processor} with ${access}${hold ? ' held' : ''} for ${request}`,
+        ({ kind, node, processor, access, hold, request }) =>
+          `${kind} to ${node === NO_NODE ? `processor ${processor}` : `node ${node}`} with ${access}${hold ? ' held' : ''} for ${request}`,
       );
-      const holds = block.mappings.map((mapping) => mapping?.holds.length ?? 0);
+      const holds = block.residences.map((residence) => residence?.holds.length ?? 0);
       if (tasks.length > 0)
         list.push(`block ${block.index} has ${tasks.join(', ')}; holds ${holds.join(' ')}; ${block.operation?.kind}`);
     }
+    const { activeOperations, dependentOperations, holds, saves, quarantines } = this.manager.state;
+    list.push(
+      `${activeOperations} operations, ${dependentOperations} of them dependent, ${holds} holds, ${saves} saves, ${quarantines} in quarantine`,
+    );
+    for (const node of this.manager.state.nodes)
+      if (node !== undefined)
+        list.push(
+          `node ${node.id} has ${node.backedPages} of ${node.budgetPages} pages, ${node.leavingPages} leave, ${node.waiters.size} wait`,
+        );
     return list.join('; ');
   }
 
@@ -578,10 +611,10 @@ export class World implements Surroundings {
     }
     this.settle();
     if (this.leaving.size > 0) throw new Error('a device that was to leave is still there');
-    for (const [node, device] of this.devices.entries()) {
+    for (const [node, device] of this.stores.entries()) {
       if (device === undefined) continue;
       const left = device instanceof ModelDevice ? device.backedPages : this.audit.mapped(device);
-      const counted = this.manager.state.processors[node]?.backedPages;
+      const counted = this.manager.state.nodes[node]?.backedPages;
       if (left !== 0 || counted !== 0)
         throw new Error(`everything is freed, and node ${node} has ${left} pages, by count ${counted}`);
     }
@@ -593,11 +626,88 @@ export class World implements Surroundings {
 
   private addModel(about: { name: string; budgetPages: number; units: number; memorySurvives: boolean }): ModelDevice {
     const description = { ...about, frames: 'identity', faults: true, addressable: true, coherent: true } as const;
-    const id = this.manager.addProcessor(description);
-    const device = new ModelDevice(id, description, PAGES, this);
+    const home = this.devices[HOST] === undefined ? NO_NODE : HOST_NODE;
+    const { processor: id, node } = this.manager.addDevice(description, home);
+    const device = new ModelDevice(id, node, description, PAGES, this);
     this.devices[id] = device;
-    this.router.attach(id, device);
+    this.stores[node] = device;
+    this.router.attach(id, node, device);
     return device;
+  }
+
+  /** A processor without memory of its own: it reaches the host's in place. */
+  private addNeighbour(): void {
+    const units = this.whims.between(1, 2);
+    const { description: host } = this.host;
+    // Each of its threads needs a block of the host's memory, as the host's own do.
+    if (host.budgetPages < (host.units + units + 1) * PAGES_PER_BLOCK) return;
+    const about = { name: 'neighbour', budgetPages: 0, units, memorySurvives: true };
+    const description = { ...about, frames: 'identity', faults: true, addressable: true } as const;
+    const id = this.manager.addProcessor(description);
+    const device = new ModelDevice(id, NO_NODE, description, PAGES, this);
+    this.devices[id] = device;
+    this.router.attachProcessor(id, device);
+  }
+
+  /** A memory that nobody runs on, where the host's pages go when it makes room. */
+  private addStore(): void {
+    const device = this.simulatedDevice('store', this.whims.between(600, 4000), {
+      fault: () => {},
+      revoked: () => {},
+      released: () => {},
+      transferred: (token, status) => this.router.completed(token, status),
+      launched: () => {},
+      died: () => {},
+    });
+    const node = this.manager.addNode({ ...device.description, memorySurvives: this.whims.chance(0.5) });
+    this.manager.setHome(HOST_NODE, node);
+    this.store = node;
+    this.stores[node] = device;
+    this.router.attachNode(node, device);
+    if (this.weather.noMemory > 0) device.copies.mishaps.refuseLargerThan = this.whims.pick([1, 5, 16, 64]);
+  }
+
+  /** Pages that the host can hold, and send on. */
+  private get hostPages(): number {
+    return this.host.description.budgetPages + this.storePages;
+  }
+
+  private get storePages(): number {
+    return this.store === NO_NODE || this.storeLeaves ? 0 : (this.manager.state.nodes[this.store]?.budgetPages ?? 0);
+  }
+
+  /** The store behind the host is taken away, or dies. */
+  private loseStore(): void {
+    const node = this.store;
+    this.storeLeaves = true;
+    // What was allocated while it was there need not fit any more.
+    this.tight = true;
+    if (this.whims.chance(0.5)) {
+      this.trace(() => `  node ${node} is to leave`);
+      this.manager.removeNode(node);
+      return;
+    }
+    const survives = this.manager.state.nodes[node]?.description.memorySurvives === true;
+    this.trace(() => `  node ${node} dies${survives ? ', and can be read' : ''}`);
+    if (!survives) {
+      const device = this.stores[node] as WatchedDevice;
+      device.lose('killed');
+      this.endAllLate(device);
+      this.audit.noteSoleCopies(node);
+    }
+    this.manager.nodeLost(node);
+  }
+
+  private storeEmptied(node: NodeId): void {
+    this.trace(() => `  node ${node} is empty`);
+    if (node !== this.store || !this.storeLeaves) throw new Error(`node ${node} is emptied, which nobody asked for`);
+    this.store = NO_NODE;
+    this.storeLeaves = false;
+    this.drainedAny = true;
+    // What every copy of has failed cannot come home.
+    if (this.mayGiveUp) this.gaveUp = true;
+    this.router.detachNode(node);
+    this.stores[node] = undefined;
   }
 
   private addDevice(process: boolean): void {
@@ -608,9 +718,33 @@ export class World implements Surroundings {
       this.addModel({ name: 'process', budgetPages, units, memorySurvives: !this.lossy });
       return;
     }
+    const device = this.simulatedDevice('simulated', random.between(300, 1500), {
+      fault: () => {},
+      revoked: () => {},
+      released: () => {},
+      transferred: (token, status) => this.router.completed(token, status),
+      launched: (id, failure) => {
+        const launch = this.launches.find((each) => each.id === id);
+        if (launch === undefined) return;
+        launch.state = 'over';
+        if (failure?.code === 'KERNEL_ERROR') throw new Error(failure.message);
+        if (failure?.code === 'ACCESS_DENIED' && !launch.args.some((argument) => this.mayBeDenied(argument))) {
+          throw new Error(`launch ${id} was denied what it should have: ${failure.message}`);
+        }
+      },
+      died: () => {},
+    });
+    const { processor: id, node } = this.manager.addDevice(device.description);
+    this.devices[id] = device;
+    this.stores[node] = device;
+    this.router.attach(id, node, device);
+    if (this.weather.noMemory > 0) device.copies.mishaps.refuseLargerThan = random.pick([1, 5, 16, 64]);
+  }
+
+  private simulatedDevice(name: string, pages: number, events: DriverEvents): WatchedDevice {
     const device = new WatchedDevice(
-      'simulated',
-      random.between(300, 1500),
+      name,
+      pages,
       {
         read: (address, target) =>
           this.readWords(address, new Uint32Array(target.buffer, target.byteOffset, target.length / 4)),
@@ -618,27 +752,28 @@ export class World implements Surroundings {
           this.writeWords(address, new Uint32Array(source.buffer, source.byteOffset, source.length / 4)),
       },
       (code) => (args) => this.kernel(Number(code.kind === 'inline' ? code.source : -1), args),
-      {
-        fault: () => {},
-        revoked: () => {},
-        transferred: (token, status) => this.router.completed(token, status),
-        launched: (id, failure) => {
-          const launch = this.launches.find((each) => each.id === id);
-          if (launch === undefined) return;
-          launch.state = 'over';
-          if (failure?.code === 'KERNEL_ERROR') throw new Error(failure.message);
-          if (failure?.code === 'ACCESS_DENIED' && !launch.args.some((argument) => this.mayBeDenied(argument))) {
-            throw new Error(`launch ${id} was denied what it should have: ${failure.message}`);
-          }
-        },
-        died: () => {},
-      },
+      events,
       PAGE_BYTES,
     );
-    const id = this.manager.addProcessor(device.description);
-    this.devices[id] = device;
-    this.router.attach(id, device);
-    if (this.weather.noMemory > 0) device.copies.mishaps.refuseLargerThan = random.pick([1, 5, 16, 64]);
+    device.isLate = () => this.whims.chance(this.weather.later / 2);
+    return device;
+  }
+
+  /** Nothing of the device reads its memory any more, which is gone. */
+  private endAllLate(device: WatchedDevice): void {
+    for (const { token } of device.late.splice(0)) this.manager.released(token);
+  }
+
+  private endLate(): void {
+    const device = this.lateDevice() as WatchedDevice;
+    const token = device.endLate(this.whims.below(device.late.length));
+    this.trace(() => `  release ${token} is through`);
+    this.manager.released(token);
+  }
+
+  private lateDevice(): WatchedDevice | null {
+    for (const device of this.stores) if (device instanceof WatchedDevice && device.late.length > 0) return device;
+    return null;
   }
 
   private mayBeDenied(argument: Argument): boolean {
@@ -678,8 +813,8 @@ export class World implements Surroundings {
     return this.manager.state.processors[id]?.state === 'dead' || this.condemned.has(id);
   }
 
-  private simulated(): SimulatedDevice | null {
-    for (const device of this.devices) if (device instanceof SimulatedDevice) return device;
+  private simulated(): WatchedDevice | null {
+    for (const device of this.stores) if (device instanceof WatchedDevice) return device;
     return null;
   }
 
@@ -696,8 +831,10 @@ export class World implements Surroundings {
     this.trace(() => `  device ${id} dies`);
     this.condemned.delete(id);
     this.leaving.add(id);
-    if (device instanceof SimulatedDevice) device.lose('killed');
-    else {
+    if (device instanceof WatchedDevice) {
+      device.lose('killed');
+      this.endAllLate(device);
+    } else {
       device.die();
       for (const { token } of device.revokes.splice(0)) this.manager.revoked(token);
       for (const { token } of device.remaps.splice(0)) this.manager.revoked(token);
@@ -709,7 +846,7 @@ export class World implements Surroundings {
     }
     for (const launch of this.launches)
       if (launch.device === device && launch.state === 'running') launch.state = 'over';
-    if (!device.description.memorySurvives) this.audit.noteSoleCopies(id);
+    if (!device.description.memorySurvives) this.audit.noteSoleCopies(this.nodeOf(id));
     this.manager.processorLost(id);
     if (device instanceof ModelDevice && !device.description.memorySurvives) device.lose();
   }
@@ -730,8 +867,18 @@ export class World implements Surroundings {
     if (device instanceof ModelDevice && !device.gone && device.backedPages > 0) {
       throw new Error(`processor ${id} is drained and has ${device.backedPages} pages left`);
     }
+    const node = this.stores.indexOf(device);
     this.devices[id] = undefined;
-    this.router.detach(id);
+    if (node === -1) this.router.detachProcessor(id);
+    else {
+      this.stores[node] = undefined;
+      this.router.detach(id, node);
+    }
+  }
+
+  /** The device's own memory. */
+  private nodeOf(id: ProcessorId): NodeId {
+    return this.stores.indexOf(this.devices[id]);
   }
 
   private nextPieces(): void {
@@ -744,8 +891,8 @@ export class World implements Surroundings {
 
   private progressOnce(): void {
     this.resting = true;
-    for (const device of this.devices) {
-      if (!(device instanceof SimulatedDevice)) continue;
+    for (const device of this.stores) {
+      if (!(device instanceof WatchedDevice)) continue;
       if (this.weather.copyFailure > 0 && this.random.chance(this.weather.copyFailure))
         device.copies.mishaps.failures = 1;
       if (this.weather.noMemory > 0 && this.random.chance(this.weather.noMemory)) device.copies.mishaps.refusals = 1;
@@ -763,7 +910,7 @@ export class World implements Surroundings {
       : random.pick(sizes ?? (this.heavy ? [300, 512, 700, 1024, 1024, 1536, 1536] : [1, 7, 40, 300, 512, 700]));
     const used = this.memories.reduce((sum, memory) => sum + memory.range.pages, 0);
     // Unless the schedule is about want of memory, the host can hold everything, so that want must not be heard of.
-    if (!this.tight) pages = Math.min(pages, this.host.description.budgetPages - used);
+    if (!this.tight) pages = Math.min(pages, this.hostPages - used);
     if (pages <= 0) return;
     const provided = random.chance(this.spoils ? 0.7 : 0.3);
     const writable = !provided || random.chance(0.8);
@@ -964,7 +1111,7 @@ export class World implements Surroundings {
     if (memory === null || memory.users > 0 || memory.frees > 0) return;
     const { range } = memory;
     const used = this.memories.reduce((sum, each) => sum + each.range.pages, 0);
-    if (!this.tight && range.pages + used > this.host.description.budgetPages) return;
+    if (!this.tight && range.pages + used > this.hostPages) return;
     for (let page = range.first; page < range.first + range.pages; page++) {
       if (this.rights[page] === Access.None || this.changing[page] > 0 || this.fuzzy[page] > 0) return;
     }
@@ -998,7 +1145,7 @@ export class World implements Surroundings {
     const { range } = memory;
     const pages = range.pages + this.random.between(0, 20);
     const used = this.memories.reduce((sum, each) => sum + each.range.pages, 0);
-    if (!this.tight && pages + used > this.host.description.budgetPages) return;
+    if (!this.tight && pages + used > this.hostPages) return;
     for (let page = range.first; page < range.first + range.pages; page++)
       if (this.rights[page] === Access.None || this.changing[page] + this.fuzzy[page] > 0) return;
     const made = this.manager.allocate(pages, { name: 'moved', provided: true, writable: true, derived: true });
@@ -1051,10 +1198,10 @@ export class World implements Surroundings {
         memory.pinned = [first, count];
         this.manager.pin(first, count, true);
       }
-      this.manager.release(HOST, first, count, Access.Read);
-    });
+      this.manager.release(HOST_NODE, first, count, Access.Read);
+    }, this.store !== NO_NODE);
     this.trace(() => `  request ${request}: pin ${first}+${count}`);
-    this.manager.acquire(request, HOST, first, count, Access.Read, false, true);
+    this.manager.bring(request, HOST_NODE, first, count, Access.Read, { hold: true });
   }
 
   private unpin(): void {
@@ -1080,7 +1227,7 @@ export class World implements Surroundings {
     for (let page = range.first + from; page < range.first + range.pages; page++) if (this.changing[page] > 0) return;
     let pages = this.random.between(from, range.reserved);
     const used = this.memories.reduce((sum, each) => sum + each.range.pages, 0);
-    if (!this.tight) pages = Math.min(pages, range.pages + this.host.description.budgetPages - used);
+    if (!this.tight) pages = Math.min(pages, range.pages + this.hostPages - used);
     if (pages <= from) return;
     this.trace(() => `  ${range.first}+${range.pages} grows from ${from} to ${pages} pages`);
     this.manager.grow(range, from, pages);
@@ -1135,11 +1282,11 @@ export class World implements Surroundings {
         if (failure === null && known && this.audit.isLost(lost) && this.healed[lost] < asked)
           throw new Error(`page ${lost} is lost, and whoever asked for it was told that it has come`);
       },
-      this.devices[processor] instanceof SimulatedDevice,
+      this.devices[processor] instanceof WatchedDevice,
     );
     this.trace(() => `  request ${request}: prefetch ${first}+${count} to ${processor} with ${access}`);
     const exclusive = access === Access.Write && this.whims.chance(0.3);
-    this.manager.acquire(request, processor, first, count, access, true, false, { exclusive });
+    this.manager.acquire(request, processor, first, count, access, { exclusive });
   }
 
   /** What reading and writing files does: pages come home and stay there for a while. */
@@ -1161,28 +1308,40 @@ export class World implements Surroundings {
   private holdPages(hold: Hold): void {
     const { memory, first, count, access, device } = hold;
     memory.users++;
-    const request = this.ask((_, failure) => {
-      if (failure !== null) {
-        memory.users--;
-        return;
-      }
-      this.holds.push(hold);
-      this.useHold(hold);
-    }, device !== this.host);
+    const request = this.ask(
+      (_, failure) => {
+        if (failure !== null) {
+          memory.users--;
+          return;
+        }
+        this.holds.push(hold);
+        this.useHold(hold);
+      },
+      device !== this.host || this.store !== NO_NODE,
+    );
     this.trace(() => `  request ${request}: hold ${first}+${count} on ${device.node} with ${access}`);
-    this.manager.acquire(request, device.node, first, count, access, false, true);
+    this.manager.bring(request, device.node, first, count, access, { hold: true });
+  }
+
+  /** Whether there may be want of memory: the host can send pages on to its store, but not such that are held or pinned. */
+  get mayWant(): boolean {
+    if (this.tight || this.store === NO_NODE) return this.tight;
+    for (const { residences, pinned } of this.manager.state.va.blocks.values())
+      if ((residences[HOST_NODE]?.holds.length ?? 0) > 0 || !isEmpty(pinned)) return true;
+    return false;
   }
 
   private nodeToCopyOn(): ModelDevice {
     for (const device of this.models()) {
-      if (device !== this.host && !device.dead && !this.leaving.has(device.node)) return device;
+      if (device !== this.host && device.node !== NO_NODE && !device.dead && !this.leaving.has(device.id))
+        return device;
     }
     return this.host;
   }
 
   private useHold({ first, count, access, device }: Hold): void {
     // A device that has died keeps nobody's hold.
-    if (this.devices[device.node] !== device || device.dead) return;
+    if (this.devices[device.id] !== device || device.dead) return;
     for (let page = first; page < first + count; page++) {
       if (this.audit.isFreed(page) || this.audit.isLost(page)) continue;
       this.check(page, device.value(page), 'a file transfer or a copy');
@@ -1202,9 +1361,9 @@ export class World implements Surroundings {
     const request = this.ask((_, failure) => {
       if (failure === null) this.writeBacks.push({ memory, first, count, stage: 'held' });
       else memory.users--;
-    });
+    }, this.store !== NO_NODE);
     this.trace(() => `  request ${request}: hold ${first}+${count} to write it back`);
-    this.manager.acquire(request, HOST, first, count, Access.Read, false, true);
+    this.manager.bring(request, HOST_NODE, first, count, Access.Read, { hold: true });
   }
 
   private goOnWritingBack(): void {
@@ -1226,7 +1385,7 @@ export class World implements Surroundings {
       this.writeBacks.splice(this.writeBacks.indexOf(run), 1);
       memory.users--;
       this.manager.cleaned(first, count, written);
-      this.manager.release(HOST, first, count, Access.Read);
+      this.manager.release(HOST_NODE, first, count, Access.Read);
     }
   }
 
@@ -1262,7 +1421,7 @@ export class World implements Surroundings {
     this.useHold(hold);
     hold.memory.users--;
     this.trace(() => `  release ${hold.first}+${hold.count}`);
-    if (this.devices[hold.device.node] === hold.device) {
+    if (this.devices[hold.device.id] === hold.device) {
       this.manager.release(hold.device.node, hold.first, hold.count, hold.access);
     }
   }
@@ -1288,7 +1447,7 @@ export class World implements Surroundings {
     }
     if (device === undefined || args.length === 0) return;
     // A device without faults cannot begin what does not fit as a whole; the pager refuses that, too.
-    if (device instanceof SimulatedDevice && this.manager.launchPages(args) > device.description.budgetPages) return;
+    if (device instanceof WatchedDevice && this.manager.launchPages(args) > device.description.budgetPages) return;
     const id = this.nextRequest++;
     const launch: Launch = {
       id,
@@ -1479,7 +1638,7 @@ export class World implements Surroundings {
     const { device, page, write } = thread;
     // A denial may have been overtaken by new rights before anything could stand in for the page: then this is the page itself.
     const right = device.access(page);
-    const standsIn = this.audit.isScratch(device.node, page) || device.covers.some((cover) => cover.page === page);
+    const standsIn = this.audit.isScratch(device.id, page) || device.covers.some((cover) => cover.page === page);
     const isPage = right !== Access.None && device.scratch.has(page) && !standsIn;
     if (isPage) {
       device.scratch.delete(page);
@@ -1606,14 +1765,14 @@ export class World implements Surroundings {
 
   readWords(address: number, target: Uint32Array): void {
     const node = Math.floor(address / NODE_BYTES) - 1;
-    const device = this.devices[node] as ModelDevice;
+    const device = this.stores[node] as ModelDevice;
     const start = (address - device.memory) / 4;
     target.set(device.words.subarray(start, start + target.length));
   }
 
   /** What the simulated device copies out. */
   private writeWords(address: number, source: Uint32Array): void {
-    const device = this.devices[Math.floor(address / NODE_BYTES) - 1] as ModelDevice;
+    const device = this.stores[Math.floor(address / NODE_BYTES) - 1] as ModelDevice;
     if (device.gone) return;
     const start = (address - device.memory) / 4;
     device.fill(start / WORDS_PER_PAGE, source.length / WORDS_PER_PAGE);

@@ -1,9 +1,9 @@
 /** The host: the application's threads, their page tables, and main memory. */
 import {
   type Access,
+  type DeviceDescription,
   PAGE_BYTES,
   PAGES_PER_BLOCK,
-  type ProcessorDescription,
   Access as Rights,
   Status,
 } from '../../core/types.js';
@@ -37,7 +37,7 @@ const TRIES = 1000;
 
 export class HostDriver implements Driver {
   readonly kind = 'host';
-  readonly description: ProcessorDescription;
+  readonly description: DeviceDescription;
   readonly memory: number;
   readonly node: PagedMemory;
   private readonly report: DriverEvents['fault'];
@@ -104,8 +104,9 @@ export class HostDriver implements Driver {
     return Status.Done;
   }
 
-  release(page: number, count: number): void {
+  release(_token: number, page: number, count: number): Status {
     this.node.release(page, count);
+    return Status.Done;
   }
 
   wake(page: number, count: number): void {

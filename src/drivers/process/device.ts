@@ -7,7 +7,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type Access, type ProcessorDescription, Access as Rights, Status } from '../../core/types.js';
+import { type Access, type DeviceDescription, Access as Rights, Status } from '../../core/types.js';
 import { closeDescriptor } from '../../linux/libc.js';
 import { mayOpenPidfd, pidfdOpen, pidfdSendSignal } from '../../linux/process.js';
 import { createSocketPair, type Message, MessageSocket } from '../../linux/socket.js';
@@ -60,7 +60,7 @@ interface RunningLaunch {
 
 export class ProcessDevice implements Driver {
   readonly kind = 'process';
-  readonly description: ProcessorDescription;
+  readonly description: DeviceDescription;
   readonly memory: number;
   readonly socket: MessageSocket;
   /** Ready for a poller when the process has ended. Where pidfds are denied, it is the end of a socket that the process keeps open. */
@@ -344,8 +344,9 @@ export class ProcessDevice implements Driver {
     return this.dead ? Status.Done : this.ask(token, numberPacket(Packet.Cover, token, page));
   }
 
-  release(page: number, count: number): void {
+  release(_token: number, page: number, count: number): Status {
     this.node.release(page, count);
+    return Status.Done;
   }
 
   wake(page: number, count: number): void {

@@ -53,18 +53,19 @@ const constructors = {
 
 export class CopyEngine {
   readonly mishaps: Mishaps = { refuseLargerThan: Number.POSITIVE_INFINITY, refusals: 0, failures: 0 };
-  private readonly memory: Uint8Array;
+  /** Its memory, frame by frame. */
+  readonly frames: Uint8Array;
   private readonly queue: Copy[] = [];
   private lost = false;
 
   constructor(
     private readonly mmu: Mmu,
     private readonly bytes: ByteAccess,
-    frames: number,
+    frameCount: number,
     private readonly pageBytes: number,
     private readonly done: (token: number, status: Status) => void,
   ) {
-    this.memory = new Uint8Array(frames * pageBytes);
+    this.frames = new Uint8Array(frameCount * pageBytes);
   }
 
   transferIn(
@@ -93,7 +94,7 @@ export class CopyEngine {
     const copy = this.queue.shift();
     if (copy === undefined) return false;
     const start = copy.frame * this.pageBytes;
-    const frames = this.memory.subarray(start, start + copy.count * this.pageBytes);
+    const frames = this.frames.subarray(start, start + copy.count * this.pageBytes);
     if (this.mishaps.failures > 0) {
       this.mishaps.failures--;
       this.done(copy.token, Status.Failed);
@@ -110,7 +111,7 @@ export class CopyEngine {
   /** The memory is gone: whatever is queued, and whatever will be asked for, is lost. */
   lose(): void {
     this.lost = true;
-    this.memory.fill(0xdb);
+    this.frames.fill(0xdb);
     for (const copy of this.queue.splice(0)) this.done(copy.token, Status.Lost);
   }
 
@@ -162,7 +163,7 @@ export class CopyEngine {
       if (this.mmu.access(page) < right) return page;
       const count = Math.min(this.pageBytes - inPage, bytes.length - at);
       const start = this.mmu.frame(page) * this.pageBytes + inPage;
-      piece(this.memory.subarray(start, start + count), bytes.subarray(at, at + count));
+      piece(this.frames.subarray(start, start + count), bytes.subarray(at, at + count));
       at += count;
     }
     return undefined;

@@ -47,6 +47,7 @@ describe('SimulatedDevice', () => {
         fault: () => expect.unreachable('this device does not fault'),
         transferred: (token, status) => transfers.push([token, status]),
         revoked: () => expect.unreachable('revocations are done at once'),
+        released: () => expect.unreachable('releases are done at once'),
         launched: (id, failure) => launches.push([id, failure]),
         died: (reason) => deaths.push(reason),
       },
@@ -99,7 +100,7 @@ describe('SimulatedDevice', () => {
     expect([10, 11, 12, 13].map((page) => device.mmu.access(page))).toEqual([1, 0, 2, 2]);
     device.revoke(3, 11, 1, Access.Read);
     expect(device.mmu.access(11)).toBe(Access.None);
-    device.release(10, 4);
+    expect(device.release(4, 10, 4)).toBe(Status.Done);
     expect([10, 11, 12, 13].map((page) => device.mmu.access(page))).toEqual([0, 0, 0, 0]);
   });
 

@@ -4,7 +4,7 @@
  */
 
 import { kernelError, refuseAsynchronous } from '../../core/kernel-error.js';
-import { type Access, PAGE_BYTES, type ProcessorDescription, Status } from '../../core/types.js';
+import { type Access, type DeviceDescription, PAGE_BYTES, Status } from '../../core/types.js';
 import type { ByteAccess, Driver, DriverEvents, DriverLaunch, KernelCode, LaunchFailure } from '../driver.js';
 import { CopyEngine, type KernelFunction } from './copy-engine.js';
 import { Mmu } from './mmu.js';
@@ -12,7 +12,7 @@ import { Mmu } from './mmu.js';
 export class SimulatedDevice implements Driver {
   readonly kind = 'simulated';
   readonly memory = 0;
-  readonly description: ProcessorDescription;
+  readonly description: DeviceDescription;
   readonly mmu = new Mmu();
   readonly copies: CopyEngine;
   readonly transferIn: CopyEngine['transferIn'];
@@ -45,8 +45,9 @@ export class SimulatedDevice implements Driver {
     return Status.Done;
   }
 
-  release(page: number, count: number): void {
+  release(_token: number, page: number, count: number, _frame?: number): Status {
     this.mmu.map(page, count, 0, 0);
+    return Status.Done;
   }
 
   /** Nobody waits here: accesses do not fault. */

@@ -1,7 +1,7 @@
 /** The arrays of a space as the manager sees them: ranges with names, files, views, and words for what went wrong with them. */
 import type { MemoryManager } from '../../core/memory-manager.js';
+import type { Range, RangeOptions } from '../../core/range.js';
 import { Access, type DenyReason, HOST, PAGE_BYTES } from '../../core/types.js';
-import type { Range, RangeOptions } from '../../core/va-space.js';
 import type { CoreRequests } from '../core/core-requests.js';
 import type { ClosedArray } from '../manager/late-uses.js';
 import type { AdviceRun, ArrayPages, Requests, WireError } from '../protocol/requests.js';
@@ -365,7 +365,7 @@ export class Arrays {
 
   /** Sets a part of the host's budget aside. */
   reserve(what: string, bytes: number, pages: number): void {
-    const budgetPages = this.manager.state.processors[HOST]?.budgetPages ?? 0;
+    const budgetPages = this.manager.capacityPages();
     if (this.committedPages + pages <= budgetPages) {
       this.committedPages += pages;
       return;

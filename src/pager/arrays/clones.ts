@@ -6,8 +6,8 @@
  */
 import { statusOf } from '../../core/absence.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
-import { Access, type DenyReason, HOST, Status } from '../../core/types.js';
-import type { Range } from '../../core/va-space.js';
+import type { Range } from '../../core/range.js';
+import { Access, type DenyReason, HOST_NODE, Status } from '../../core/types.js';
 import type { CoreRequests } from '../core/core-requests.js';
 
 interface Clone {
@@ -101,13 +101,13 @@ export class Clones {
     const from = source.first + page - range.first;
     const run = runFrom(range, page, count, source);
     this.requests.start(
-      (request) => manager.acquire(request, HOST, from, run, Access.Read, false, true, { ahead: true }),
+      (request) => manager.bring(request, HOST_NODE, from, run, Access.Read, { hold: true, ahead: true }),
       (_pages, failure) => {
         // What the source was given while its pages were on their way is not the clone's, which has them from elsewhere by now.
         const same = runFrom(range, page, run, source) === run;
         if (failure === null) {
           if (same) this.memory.copy(from, run, target);
-          manager.release(HOST, from, run, Access.Read);
+          manager.release(HOST_NODE, from, run, Access.Read);
         }
         if (!same) this.later(() => this.fill(range, token, page, count, target));
         else if (failure !== null || run === count) this.completed(token, statusOf(failure));

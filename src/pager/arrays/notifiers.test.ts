@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { Range } from '../../core/range.js';
 import { HOST, PAGES_PER_BLOCK } from '../../core/types.js';
-import { type Range, VaSpace } from '../../core/va-space.js';
+import { VaSpace } from '../../core/va-space.js';
 import type { Invalidation, Notice, NotifierFunctions } from '../protocol/notifiers.js';
 import { SEQUENCE_ENDED } from '../protocol/notifiers.js';
 import { Notifiers, type NotifierWishes, type Subscriber } from './notifiers.js';

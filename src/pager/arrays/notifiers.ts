@@ -4,8 +4,8 @@
  * Nothing that a subscriber does holds a change up for longer than one call that takes too long.
  */
 import { types } from 'node:util';
+import type { Range } from '../../core/range.js';
 import { HOST, type InvalidationReason, PAGE_BYTES, type ProcessorId } from '../../core/types.js';
-import type { Range } from '../../core/va-space.js';
 import { threadRunningNs, threadWaits } from '../../linux/thread-usage.js';
 import {
   type CreateNotifier,

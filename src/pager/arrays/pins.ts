@@ -3,8 +3,8 @@
  * its own mapping of them, since a lock of the registered one would fault, and the manager would have to serve itself.
  */
 import type { MemoryManager } from '../../core/memory-manager.js';
-import { Access, HOST, PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/types.js';
-import type { Range } from '../../core/va-space.js';
+import type { Range } from '../../core/range.js';
+import { Access, HOST, HOST_NODE, PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/types.js';
 import { mlock, munlock } from '../../linux/memory.js';
 import { lockedMemoryLimit } from '../../linux/process.js';
 import type { CoreRequests } from '../core/core-requests.js';
@@ -74,7 +74,7 @@ export class Pins {
     const mayWrite = writable || (!range.provided && allowed);
     const access = mayWrite ? Access.Write : Access.Read;
     this.requests.start(
-      (request) => this.manager.acquire(request, HOST, first, count, access, true, true),
+      (request) => this.manager.acquire(request, HOST, first, count, access, { hold: true }),
       (_pages, failure) => {
         if (failure !== null) {
           this.pins.delete(id);
@@ -86,7 +86,7 @@ export class Pins {
         this.pinnedPages += sizeOf(this.alone(pin, first, end, heldPart));
         pin.held = true;
         this.manager.pin(first, count, true);
-        this.manager.release(HOST, first, count, access);
+        this.manager.release(HOST_NODE, first, count, access);
         if (pin.dropped) {
           this.end(pin);
           done(null, givenUp(pin));

@@ -4,8 +4,8 @@
  * does not have yet. What is new reads as zero, and so does what was given back before.
  */
 import type { MemoryManager } from '../../core/memory-manager.js';
-import { Access, type DenyReason, HOST, PAGE_BYTES } from '../../core/types.js';
-import type { Range } from '../../core/va-space.js';
+import type { Range } from '../../core/range.js';
+import { Access, type DenyReason, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
 import { fillMemory } from '../../linux/memory.js';
 import type { CoreRequests } from '../core/core-requests.js';
 import type { Requests, WireError } from '../protocol/requests.js';
@@ -159,11 +159,11 @@ export class Resizing {
     const at = page - range.first;
     this.protectAll(range.first, access === Access.Write ? [] : [[at, at + 1, access]], Access.Write, () => {
       this.requests.start(
-        (request) => this.manager.acquire(request, HOST, page, 1, Access.Write, false, true),
+        (request) => this.manager.bring(request, HOST_NODE, page, 1, Access.Write, { hold: true }),
         (_pages, failure) => {
           if (failure === null) {
             fillMemory(this.memory + page * PAGE_BYTES + within, 0, PAGE_BYTES - within);
-            this.manager.release(HOST, page, 1, Access.Write);
+            this.manager.release(HOST_NODE, page, 1, Access.Write);
           }
           this.protectAll(range.first, access === Access.Write ? [] : [[at, at + 1, access]], null, () =>
             next(failure),

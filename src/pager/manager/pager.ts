@@ -5,7 +5,17 @@
 import { checkInvariants } from '../../core/invariants.js';
 import { MemoryManager } from '../../core/memory-manager.js';
 import { Recorder } from '../../core/recording.js';
-import { Access, type DenyReason, HOST, PAGE_BYTES, PAGES_PER_BLOCK, type Status } from '../../core/types.js';
+import {
+  Access,
+  type DenyReason,
+  HOST,
+  HOST_NODE,
+  NO_NODE,
+  type NodeId,
+  PAGE_BYTES,
+  PAGES_PER_BLOCK,
+  type Status,
+} from '../../core/types.js';
 import type { DriverEvents } from '../../drivers/driver.js';
 import { HostDriver } from '../../drivers/host-linux/host.js';
 import { NodeError } from '../../drivers/paged-memory.js';
@@ -136,6 +146,7 @@ export class Pager {
         deny: (...denied) => this.notices.push(() => this.denied(...denied)),
         requestDone: (...done) => this.notices.push(() => this.requests.finished(...done)),
         drained: (processor) => this.notices.push(() => this.drained(processor)),
+        emptied: () => undefined,
         save: (page, count, lastChance) => this.clones.save(page, count, lastChance),
         invalidate: (...change) => this.notifiers.begin(...change),
         invalidated: (...change) => this.notifiers.through(...change),
@@ -175,8 +186,9 @@ export class Pager {
       () => this.clock.now(),
     );
     this.hostDriver = this.openHost();
-    if (this.manager.addProcessor(this.hostDriver.description) !== HOST) throw new Error('the host must come first');
-    this.router.attach(HOST, this.hostDriver);
+    if (this.manager.addDevice(this.hostDriver.description, NO_NODE).processor !== HOST)
+      throw new Error('the host must come first');
+    this.router.attach(HOST, HOST_NODE, this.hostDriver);
     const later = (action: () => void): void => {
       this.later.push(action);
     };
@@ -462,6 +474,7 @@ export class Pager {
       },
       transferred: (token, status) => this.router.completed(token, status),
       revoked: (token) => this.manager.revoked(token),
+      released: (token) => this.manager.released(token),
       launched: (launch, failure) => {
         const device = this.devices.get(id());
         if (device !== undefined) this.later.push(() => this.launches.ended(device, launch, failure));
@@ -741,7 +754,7 @@ export class Pager {
       return;
     }
     // More than the node holds would push out what the same prefetch brought.
-    const room = processor.budgetPages - (id === HOST ? 0 : PAGES_PER_BLOCK);
+    const room = this.manager.figures(id).budgetPages - (id === HOST ? 0 : PAGES_PER_BLOCK);
     const count = Math.min(wanted, room);
     const access = exclusive ? Access.Write : Access.Read;
     const who = exclusive ? 'exclusive access' : 'a prefetch';
@@ -759,7 +772,7 @@ export class Pager {
       return;
     }
     this.requests.start(
-      (request) => this.manager.acquire(request, id, firstPage, count, access, true, false, { exclusive }),
+      (request) => this.manager.acquire(request, id, firstPage, count, access, { exclusive }),
       (pages, failure) => {
         if (failure === 'DEVICE_LOST') done(wireError(failure, `${who} was given up: ${this.devices.explainLoss(id)}`));
         else {
@@ -772,9 +785,9 @@ export class Pager {
   }
 
   /** Where the manager addresses page 0 of a node's memory; 0 when it cannot. */
-  private memoryOf(node: number): number {
-    if (node === HOST) return this.hostDriver.memory;
-    const driver = this.devices.get(node)?.driver;
+  private memoryOf(node: NodeId): number {
+    if (node === HOST_NODE) return this.hostDriver.memory;
+    const driver = this.devices.ofNode(node)?.driver;
     return driver !== undefined && driver.description.frames === 'identity' ? driver.memory : 0;
   }
 

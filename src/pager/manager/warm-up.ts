@@ -3,7 +3,7 @@
  * otherwise cost three times as much as the later ones, and many programs have no more than those.
  */
 import { MemoryManager } from '../../core/memory-manager.js';
-import { Access, PAGES_PER_BLOCK, type ProcessorDescription, Status } from '../../core/types.js';
+import { Access, type DeviceDescription, HOST_NODE, NO_NODE, PAGES_PER_BLOCK, Status } from '../../core/types.js';
 import type { Driver } from '../../drivers/driver.js';
 import { Router } from '../../drivers/router.js';
 import { lru } from '../../policy/eviction/lru.js';
@@ -18,14 +18,17 @@ class Nowhere implements Driver {
   readonly kind = 'nowhere';
   readonly memory = 4096;
 
-  constructor(readonly description: ProcessorDescription) {}
+  constructor(readonly description: DeviceDescription) {}
 
   map(): void {}
-  release(): void {}
   wake(): void {}
   close(): void {}
 
   revoke(): Status {
+    return Status.Done;
+  }
+
+  release(): Status {
     return Status.Done;
   }
 
@@ -38,7 +41,15 @@ class Nowhere implements Driver {
 export function warmUp(): void {
   const ignore = (): void => undefined;
   const router = new Router(
-    { deny: ignore, requestDone: ignore, drained: ignore, save: ignore, invalidate: ignore, invalidated: ignore },
+    {
+      deny: ignore,
+      requestDone: ignore,
+      drained: ignore,
+      emptied: ignore,
+      save: ignore,
+      invalidate: ignore,
+      invalidated: ignore,
+    },
     { provide: () => Status.Done },
     (token, status) => manager.transferred(token, status),
   );
@@ -49,7 +60,8 @@ export function warmUp(): void {
     ['device', BLOCKS / 2],
   ] as const) {
     const node = new Nowhere({ ...description, name, budgetPages: blocks * PAGES_PER_BLOCK });
-    router.attach(manager.addProcessor(node.description), node);
+    const added = manager.addDevice(node.description, name === 'host' ? NO_NODE : HOST_NODE);
+    router.attach(added.processor, added.node, node);
   }
   const range = manager.allocate(BLOCKS * PAGES_PER_BLOCK, { name: 'warm-up', writable: true, provided: false });
   if (range === null) return;
@@ -63,6 +75,6 @@ export function warmUp(): void {
   }
   for (let page = 0; page < range.pages; page += STEP) manager.fault(0, page, false, 1);
   while (router.step());
-  manager.acquire(1, 1, 0, PAGES_PER_BLOCK, Access.Read, true, false);
+  manager.acquire(1, 1, 0, PAGES_PER_BLOCK, Access.Read);
   while (router.step());
 }

@@ -1,6 +1,6 @@
 /** The devices of a space: how they are started, watched, taken away, and what they report about themselves. */
 import type { MemoryManager } from '../../core/memory-manager.js';
-import { HOST, MAX_PROCESSORS, PAGE_BYTES } from '../../core/types.js';
+import { HOST, MAX_PROCESSORS, type NodeId, PAGE_BYTES } from '../../core/types.js';
 import type { ByteAccess, Driver, DriverContext, DriverEvents, DriverLaunch } from '../../drivers/driver.js';
 import { DriverGuard } from '../../drivers/guard.js';
 import type { KernelFunction } from '../../drivers/kernel-loader.js';
@@ -135,6 +135,12 @@ export class Devices {
   /** Devices as the program knows them, also those that have gone. */
   get infos(): DeviceInfo[] {
     return this.entries.map(({ info }) => info);
+  }
+
+  /** The device whose own memory it is. */
+  ofNode(node: NodeId): Device | undefined {
+    for (const device of this.byId.values()) if (device.info.node === node) return device;
+    return undefined;
   }
 
   get all(): Iterable<Device> {
@@ -298,11 +304,13 @@ export class Devices {
         : null;
     const inThread = process === null ? (prepared ?? this.simulated(options)) : null;
     const driver = (process ?? inThread?.guard) as Driver;
-    id = manager.addProcessor(driver.description);
+    const { processor, node } = manager.addDevice(driver.description);
+    id = processor;
     if (inThread !== null) inThread.id = id;
-    router.attach(id, driver);
+    router.attach(id, node, driver);
     const info: DeviceInfo = {
       id,
+      node,
       number: ++this.lastNumber,
       kind: driver.kind,
       name,
@@ -465,7 +473,7 @@ export class Devices {
   remove(device: Device): void {
     if (!device.forgotten) this.gone.push(this.statsOf(device));
     this.byId.delete(device.info.id);
-    this.around.router.detach(device.info.id);
+    this.around.router.detach(device.info.id, device.info.node);
     const place = this.places.indexOf(device);
     this.stopPolling(place);
     this.places[place] = undefined;

@@ -85,6 +85,8 @@ export interface DeviceOptions {
 export interface DeviceInfo {
   /** Number of the processor in the core, which another device may get when this one has gone. */
   readonly id: number;
+  /** Number of its own memory in the core; the same holds for that. */
+  readonly node: number;
   /** Another one for each device of the space that was ever started. Requests name a device by it; 0 is the host. */
   readonly number: number;
   readonly kind: string;

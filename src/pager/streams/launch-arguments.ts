@@ -5,7 +5,7 @@
 import { bytesOf } from '../../core/elements.js';
 import type { LaunchArgument } from '../../core/launches.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
-import { Access, type DenyReason, HOST, PAGE_BYTES, type ProcessorId } from '../../core/types.js';
+import { Access, type DenyReason, HOST_NODE, PAGE_BYTES, type ProcessorId } from '../../core/types.js';
 import type { LaunchParameter } from '../../drivers/driver.js';
 import { fillMemory } from '../../linux/memory.js';
 import type { Arrays } from '../arrays/arrays.js';
@@ -87,14 +87,14 @@ export class EdgeClearing {
     const { offset, bytes } = edges[at];
     const page = Math.floor(offset / PAGE_BYTES);
     this.requests.start(
-      (request) => this.manager.acquire(request, HOST, page, 1, Access.Write, false, true),
+      (request) => this.manager.bring(request, HOST_NODE, page, 1, Access.Write, { hold: true }),
       (_pages, failure) => {
         if (failure !== null) {
           done(failure, page);
           return;
         }
         fillMemory(this.memory + offset, 0, bytes);
-        this.manager.release(HOST, page, 1, Access.Write);
+        this.manager.release(HOST_NODE, page, 1, Access.Write);
         this.next(edges, at + 1, done);
       },
     );

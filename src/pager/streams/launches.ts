@@ -1,8 +1,8 @@
 /** Launches: what must be true before one runs, in which order they run, and what becomes of one that fails. */
 import { kernelError } from '../../core/kernel-error.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
+import type { Range } from '../../core/range.js';
 import { Access, type DenyReason, PAGE_BYTES } from '../../core/types.js';
-import type { Range } from '../../core/va-space.js';
 import type { DriverLaunch, LaunchFailure } from '../../drivers/driver.js';
 import { compileKernel, type KernelFunction, loadKernel } from '../../drivers/kernel-loader.js';
 import type { Arrays } from '../arrays/arrays.js';

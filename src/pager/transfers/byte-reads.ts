@@ -1,6 +1,6 @@
 /** Bytes of arrays for threads that must not fault for them: copied by the manager, whose own mapping has every page of the host's memory. */
 import type { MemoryManager } from '../../core/memory-manager.js';
-import { Access, HOST, PAGE_BYTES } from '../../core/types.js';
+import { Access, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
 import { readMemory } from '../../linux/memory.js';
 import type { Arrays } from '../arrays/arrays.js';
 import type { CoreRequests } from '../core/core-requests.js';
@@ -22,7 +22,7 @@ export class ByteReads {
     const first = Math.floor(offset / PAGE_BYTES);
     const count = Math.ceil((offset + bytes) / PAGE_BYTES) - first;
     this.requests.start(
-      (request) => this.manager.acquire(request, HOST, first, count, Access.Read, false, true),
+      (request) => this.manager.bring(request, HOST_NODE, first, count, Access.Read, { hold: true }),
       (_pages, failure) => {
         // What failed holds nothing: a release would end the hold of another request.
         if (failure !== null) {
@@ -32,7 +32,7 @@ export class ByteReads {
         }
         const data = new Uint8Array(Math.min(bytes, READ_BYTES));
         readMemory(data, this.memory + offset);
-        this.manager.release(HOST, first, count, Access.Read);
+        this.manager.release(HOST_NODE, first, count, Access.Read);
         answer({ data }, null);
       },
     );

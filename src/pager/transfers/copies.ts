@@ -4,8 +4,19 @@
  * is copied; holds are taken in ascending order of blocks, each page once, so that no two who hold wait for each other.
  */
 import type { MemoryManager } from '../../core/memory-manager.js';
-import type { Processor } from '../../core/state.js';
-import { Access, BLOCK_BYTES, type DenyReason, HOST, PAGE_BYTES, PageState } from '../../core/types.js';
+import type { Node } from '../../core/nodes.js';
+import {
+  Access,
+  BLOCK_BYTES,
+  type DenyReason,
+  HOST,
+  HOST_NODE,
+  NO_NODE,
+  type NodeId,
+  PAGE_BYTES,
+  PageState,
+  type ProcessorId,
+} from '../../core/types.js';
 import { fillMemory, moveMemory } from '../../linux/memory.js';
 import type { Arrays } from '../arrays/arrays.js';
 import type { CoreRequests } from '../core/core-requests.js';
@@ -26,7 +37,7 @@ interface Run {
 
 /** Pages that a part needs to stay as they are on a node. */
 interface Want {
-  readonly node: number;
+  readonly node: NodeId;
   readonly first: number;
   readonly count: number;
   readonly access: Access;
@@ -34,7 +45,7 @@ interface Want {
 
 interface Hold extends Want {
   /** The processor itself, since its number may be another one's when the hold ends. */
-  readonly owner: Processor | undefined;
+  readonly owner: Node | undefined;
 }
 
 interface Copy {
@@ -93,7 +104,7 @@ export class Copies {
     private readonly requests: CoreRequests,
     private readonly arrays: Arrays,
     /** Where the manager addresses page 0 of a node's memory, page by page as the space; 0 when it cannot. */
-    private readonly memoryOf: (node: number) => number,
+    private readonly memoryOf: (node: NodeId) => number,
     /** Brings pages to a processor, as a prefetch does. */
     private readonly bring: (processor: number, firstPage: number, count: number, done: OperationDone) => void,
     private readonly later: (action: () => void) => void,
@@ -112,8 +123,8 @@ export class Copies {
       done,
       moved: 0,
       part: null,
-      toNode: HOST,
-      fromNode: HOST,
+      toNode: HOST_NODE,
+      fromNode: HOST_NODE,
       holds: [],
       viaHost: false,
     });
@@ -190,9 +201,10 @@ export class Copies {
   private kindOfTarget(copy: Copy, page: number): number {
     const { at } = copy.order;
     if (this.refusalOfTarget(copy, page) !== null) return ABSENT;
-    if (copy.viaHost) return HOST;
+    if (copy.viaHost) return HOST_NODE;
     // Where the device reaches host memory in place, that is where it works.
-    if (at !== null) return this.canAddress(at) && !this.manager.pages.isRemote(at, page) ? at : HOST;
+    const own = this.nodeAt(at);
+    if (at !== null) return this.canAddress(own) && !this.manager.pages.isRemote(at, page) ? own : HOST_NODE;
     return this.nodeAmong(this.target.nodesOf(page));
   }
 
@@ -201,19 +213,24 @@ export class Copies {
     if (this.refusalOfSource(page) !== null) return ABSENT;
     const nodes = source.nodesOf(page);
     if (nodes === 0 && !source.has(page, PageState.Provided) && !copy.backwards) return ZERO;
-    return copy.viaHost ? HOST : this.nodeAmong(nodes);
+    return copy.viaHost ? HOST_NODE : this.nodeAmong(nodes);
   }
 
   /** The node to work on: one that has the page, the host before all others; the host, too, when none can be addressed. */
-  private nodeAmong(nodes: number): number {
+  private nodeAmong(nodes: number): NodeId {
     for (let node = 0; nodes >>> node !== 0; node++) {
       if (((nodes >>> node) & 1) !== 0 && this.canAddress(node)) return node;
     }
-    return HOST;
+    return HOST_NODE;
   }
 
-  private canAddress(node: number): boolean {
-    return this.manager.state.processors[node]?.state === 'alive' && this.memoryOf(node) !== 0;
+  private canAddress(node: NodeId): boolean {
+    return this.manager.state.nodes[node]?.state === 'alive' && this.memoryOf(node) !== 0;
+  }
+
+  /** The memory of its own of the device that a copy is to end on; the host's if none was named. */
+  private nodeAt(at: ProcessorId | null): NodeId {
+    return at === null ? HOST_NODE : (this.manager.state.processors[at]?.own ?? NO_NODE);
   }
 
   /** Zeros are not copied: whole pages are emptied, and only the ends are written. Pinned pages must stay, and are written, too. */
@@ -253,7 +270,7 @@ export class Copies {
     this.clear(copy, this.unwantedRuns(part, copy.toNode), () => this.acquire(copy, groups));
   }
 
-  private wantOf(node: number, offset: number, bytes: number, access: Access): Want {
+  private wantOf(node: NodeId, offset: number, bytes: number, access: Access): Want {
     const first = Math.floor(offset / PAGE_BYTES);
     return { node, first, count: Math.ceil((offset + bytes) / PAGE_BYTES) - first, access };
   }
@@ -330,9 +347,9 @@ export class Copies {
     let refusal: (() => void) | null = null;
     for (const want of group) {
       const { node, first, count, access } = want;
-      const owner = this.manager.state.processors[node];
+      const owner = this.manager.state.nodes[node];
       this.requests.start(
-        (request) => this.manager.acquire(request, node, first, count, access, false, true),
+        (request) => this.manager.bring(request, node, first, count, access, { hold: true }),
         (_pages, failure) => {
           if (failure === null) copy.holds.push({ ...want, owner });
           else refusal ??= () => this.refused(copy, want, owner, failure);
@@ -344,15 +361,10 @@ export class Copies {
     }
   }
 
-  private refused(
-    copy: Copy,
-    { node, first, count, access }: Want,
-    owner: Processor | undefined,
-    why: DenyReason,
-  ): void {
+  private refused(copy: Copy, { node, first, count, access }: Want, owner: Node | undefined, why: DenyReason): void {
     this.release(copy);
-    const gone = this.manager.state.processors[node] !== owner || owner?.state !== 'alive';
-    const crowded = node !== HOST && copy.order.at === null && !copy.viaHost;
+    const gone = this.manager.state.nodes[node] !== owner || owner?.state !== 'alive';
+    const crowded = node !== HOST_NODE && copy.order.at === null && !copy.viaHost;
     const elsewhere = why === 'IN_PLACE' || (why === 'DEVICE_LOST' && gone);
     if (!elsewhere && !(crowded && (why === 'OUT_OF_MEMORY' || why === 'COPY_FAILED'))) {
       const page = this.arrays.pageWith(why, first, count);
@@ -365,9 +377,9 @@ export class Copies {
   }
 
   private move(copy: Copy, part: Part): void {
-    const { processors } = this.manager.state;
+    const { nodes } = this.manager.state;
     // A hold does not keep the pages of a device that has died meanwhile.
-    if (copy.holds.some(({ node, owner }) => processors[node] !== owner || owner?.state === 'dead')) {
+    if (copy.holds.some(({ node, owner }) => nodes[node] !== owner || owner?.state === 'dead')) {
       this.release(copy);
       copy.part = null;
       this.ready.push(copy);
@@ -389,18 +401,18 @@ export class Copies {
 
   private release(copy: Copy): void {
     for (const { node, first, count, access, owner } of copy.holds.splice(0)) {
-      if (this.manager.state.processors[node] === owner) this.manager.release(node, first, count, access);
+      if (this.manager.state.nodes[node] === owner) this.manager.release(node, first, count, access);
     }
   }
 
   /** A device whose memory the manager cannot write gets the pages at the end, from the host. */
   private place(copy: Copy): void {
     const { order, whole } = copy;
-    if (order.at === null || order.at === HOST || this.memoryOf(order.at) !== 0) {
+    if (order.at === null || order.at === HOST || this.memoryOf(this.nodeAt(order.at)) !== 0) {
       this.end(copy, null);
       return;
     }
-    const { first, count } = this.wantOf(order.at, whole.to, whole.bytes, Access.Read);
+    const { first, count } = this.wantOf(this.nodeAt(order.at), whole.to, whole.bytes, Access.Read);
     this.bring(order.at, first, count, (error) => this.end(copy, error));
   }
 
@@ -425,12 +437,12 @@ export class Copies {
   /** What the rights of the arrays forbid is refused before anything has been copied. */
   private denialOf({ whole, order: { at } }: Copy): WireError | null {
     const ends = [
-      { offset: whole.from, access: Access.Read, node: HOST },
-      { offset: whole.to, access: Access.Write, node: at ?? HOST },
+      { offset: whole.from, access: Access.Read, processor: HOST },
+      { offset: whole.to, access: Access.Write, processor: at ?? HOST },
     ];
-    for (const { offset, access, node } of ends) {
-      const { first, count } = this.wantOf(node, offset, whole.bytes, access);
-      const reason = this.manager.pages.denial(first, count, access, node);
+    for (const { offset, access, processor } of ends) {
+      const { first, count } = this.wantOf(HOST_NODE, offset, whole.bytes, access);
+      const reason = this.manager.pages.denial(first, count, access, processor);
       if (reason === null) continue;
       return this.arrays.denialError(reason, this.arrays.pageWith(reason, first, count), WHO, access === Access.Write);
     }

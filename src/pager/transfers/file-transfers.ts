@@ -1,6 +1,6 @@
 /** readFrom and writeTo: files read and written through the manager's own mapping, in windows whose pages are held meanwhile. */
 import type { MemoryManager } from '../../core/memory-manager.js';
-import { Access, HOST, PAGE_BYTES, PageState } from '../../core/types.js';
+import { Access, HOST_NODE, PAGE_BYTES, PageState } from '../../core/types.js';
 import { errnoName } from '../../linux/errors.js';
 import type { Arrays } from '../arrays/arrays.js';
 import type { CoreRequests } from '../core/core-requests.js';
@@ -56,7 +56,7 @@ export class FileTransfers {
       );
       return;
     }
-    const release = (): void => this.manager.release(HOST, first, count, access);
+    const release = (): void => this.manager.release(HOST_NODE, first, count, access);
     const transferred = (result: number): void => {
       release();
       if (result < 0) {
@@ -67,7 +67,7 @@ export class FileTransfers {
       else this.later(() => this.next(transfer, moved + bytes, answer));
     };
     this.requests.start(
-      (request) => this.manager.acquire(request, HOST, first, count, access, false, true),
+      (request) => this.manager.bring(request, HOST_NODE, first, count, access, { hold: true }),
       (_pages, failure) => {
         // What failed holds nothing: a release would end the hold of another request.
         if (failure !== null) {

@@ -4,7 +4,7 @@
  */
 import { fstatSync } from 'node:fs';
 import type { MemoryManager } from '../../core/memory-manager.js';
-import { Access, HOST, PAGE_BYTES } from '../../core/types.js';
+import { Access, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
 import { errnoName } from '../../linux/errors.js';
 import type { Arrays } from '../arrays/arrays.js';
 import type { CoreRequests } from '../core/core-requests.js';
@@ -219,7 +219,7 @@ export class WriteBack {
       this.later(() => this.advance(pass));
     };
     this.requests.start(
-      (request) => this.manager.acquire(request, HOST, first, count, Access.Read, false, true),
+      (request) => this.manager.bring(request, HOST_NODE, first, count, Access.Read, { hold: true }),
       (_pages, denial) => {
         // What was freed meanwhile has nothing to write any more.
         if (denial === 'FREED') ended(0, null);
@@ -241,7 +241,7 @@ export class WriteBack {
     const position = source.offset + within;
     this.engine.write(source.fd, this.memory + first * PAGE_BYTES, bytes, position, (result) => {
       this.manager.cleaned(first, count, result === bytes);
-      this.manager.release(HOST, first, count, Access.Read);
+      this.manager.release(HOST_NODE, first, count, Access.Read);
       if (result > 0) this.durabilityOf(file).written.add(first, count);
       if (result === bytes) ended(bytes, null);
       else ended(Math.max(result, 0), this.writeError(source.path, first, position + Math.max(result, 0), result));

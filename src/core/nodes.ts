@@ -1,0 +1,106 @@
+/** Memories that hold pages: their budget, who waits for it, and the node that pages go to when one makes room. */
+import { FrameAllocator } from './frames.js';
+import { IntrusiveList } from './intrusive-list.js';
+import {
+  type EvictionPolicy,
+  HOST_NODE,
+  NO_NODE,
+  NO_PROCESSOR,
+  type NodeDescription,
+  type NodeId,
+  type ProcessorId,
+} from './types.js';
+import type { Block } from './va-block.js';
+
+/** What is counted for each node; bytes are counted in pages. */
+export interface NodeCounters {
+  /** Pages copied to it from another one. */
+  pagesIn: number;
+  /** Pages copied from it to another one. */
+  pagesOut: number;
+  pagesZeroed: number;
+  /** Pages filled by a provider such as a file. */
+  pagesProvided: number;
+  /** Filled from the range that theirs is a clone of. */
+  pagesCloned: number;
+  /** Blocks pushed out of it for want of memory. */
+  evictions: number;
+  /** Pieces that it found no memory for, though its budget allowed them. */
+  refusals: number;
+}
+
+export interface Node {
+  readonly id: NodeId;
+  readonly description: NodeDescription;
+  /** Where its pages go when it makes room; NO_NODE: only what can be had again may go. Homes form a tree. */
+  home: NodeId;
+  /** The processor whose own memory it is, for whom others lose their rights when pages come here. */
+  owner: ProcessorId;
+  state: 'alive' | 'draining' | 'dead';
+  /** It died and its content with it: what it holds by the table can be read no more. */
+  gone: boolean;
+  budgetPages: number;
+  backedPages: number;
+  peakPages: number;
+  /** Pages that evictions under way, and frames in quarantine, will give back. */
+  leavingPages: number;
+  /** Hands out frames of a pooled node. */
+  readonly allocator: FrameAllocator | null;
+  /** Frames that were released, and whose driver has not said yet that nothing reads or writes them any more. */
+  quarantinedPages: number;
+  readonly eviction: EvictionPolicy;
+  /** Blocks with stale memory only: the first to go. */
+  readonly unused: IntrusiveList;
+  /** Blocks that wait for memory of this node, oldest first. */
+  readonly waiters: IntrusiveList;
+  /** Something was given back: who waits may try again. */
+  pump: boolean;
+  /** Blocks that were brought before anybody touched them, and have not been touched yet. */
+  aheadBlocks: number;
+  readonly scratchBlocks: Set<Block>;
+  readonly counters: NodeCounters;
+}
+
+export function createNode(id: NodeId, description: NodeDescription, home: NodeId, eviction: EvictionPolicy): Node {
+  return {
+    id,
+    description,
+    home,
+    owner: NO_PROCESSOR,
+    state: 'alive',
+    gone: false,
+    budgetPages: description.budgetPages,
+    backedPages: 0,
+    peakPages: 0,
+    leavingPages: 0,
+    allocator: description.frames === 'pooled' ? new FrameAllocator(description.budgetPages) : null,
+    quarantinedPages: 0,
+    eviction,
+    unused: new IntrusiveList(),
+    waiters: new IntrusiveList(),
+    pump: false,
+    aheadBlocks: 0,
+    scratchBlocks: new Set(),
+    counters: {
+      pagesIn: 0,
+      pagesOut: 0,
+      pagesZeroed: 0,
+      pagesProvided: 0,
+      pagesCloned: 0,
+      evictions: 0,
+      refusals: 0,
+    },
+  };
+}
+
+/** The most written pages that there can be: those that the host can hold, and what it can send on. */
+export function capacityOf(nodes: readonly (Node | undefined)[]): number {
+  let pages = 0;
+  for (let id = HOST_NODE; id !== NO_NODE; ) {
+    const node = nodes[id];
+    if (node === undefined) break;
+    if (node.state === 'alive') pages += node.budgetPages;
+    id = node.home;
+  }
+  return pages;
+}

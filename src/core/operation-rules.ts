@@ -1,0 +1,274 @@
+/**
+ * What each kind of operation takes from processors, says to subscribers, and leaves behind: one record a kind. How an operation goes on
+ * from step to step is the same for all (operation.ts).
+ */
+import { onlyCopies } from './contents.js';
+import { add, clear, has, isEmpty, type Mask, next, remove, size, WORDS } from './mask.js';
+import { endToken, mappingOf, newToken, nodeOf, releaseBacking, residenceOf, type State } from './state.js';
+import {
+  Access,
+  HOST_NODE,
+  type InvalidationReason,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  type ProcessorId,
+  Status,
+} from './types.js';
+import { type Block, NO_PAGES, rareMask } from './va-block.js';
+import type { Operation, OperationKind } from './work.js';
+
+export interface OperationRule {
+  /** What subscribers are told that it is. */
+  readonly reason: InvalidationReason;
+  /** Pages move: memory is reserved for them, and they are copied. */
+  readonly moves: boolean;
+  /** What is read changes, so that subscribers hear of it also where nobody has anything mapped. */
+  readonly changesContent: boolean;
+  /** The most that a processor, whose mapping points to `node`, has of the pages when the operation has ended. */
+  left(operation: Operation, processor: ProcessorId, node: NodeId): Access;
+  /** The same for the time before pages move or the operation ends: what is above it is revoked first. `left` unless said otherwise. */
+  readonly meanwhile?: (operation: Operation, processor: ProcessorId, node: NodeId) => Access;
+  /** A command of its own, once the revocations have been handed out. */
+  readonly command?: (state: State, block: Block, operation: Operation) => void;
+  finish(state: State, block: Block, operation: Operation): void;
+}
+
+const none = (): Access => Access.None;
+const read = (): Access => Access.Read;
+const all = (): Access => Access.Write;
+const nothing = (): void => undefined;
+
+/** The processor that is switched, or denied a page, loses what it had there; nobody else does. */
+function othersKeep({ processor }: Operation, id: ProcessorId): Access {
+  return id === processor ? Access.None : Access.Write;
+}
+
+export const RULES: { readonly [Kind in OperationKind]: OperationRule } = {
+  migrate: {
+    reason: 'migrate',
+    moves: true,
+    changesContent: false,
+    // Who maps the very memory that the pages go to sees what happens there.
+    left: ({ node, access }, _processor, reached) => {
+      if (reached === node) return Access.Write;
+      return access === Access.Write ? Access.None : Access.Read;
+    },
+    finish: nothing,
+  },
+  evict: {
+    reason: 'migrate',
+    moves: true,
+    changesContent: false,
+    left: ({ node }, _processor, reached) => (reached === node ? Access.None : Access.Write),
+    // What is copied out must stand still; to release the memory unmaps it.
+    meanwhile: ({ node }, _processor, reached) => (reached === node ? Access.Read : Access.Write),
+    finish: finishEviction,
+  },
+  scratch: {
+    reason: 'migrate',
+    moves: true,
+    changesContent: false,
+    left: ({ node }, _processor, reached) => (reached === node ? Access.None : Access.Write),
+    // The processor itself waits for it; who shares its memory does not.
+    meanwhile: ({ node, processor }, id, reached) =>
+      reached === node && id !== processor ? Access.None : Access.Write,
+    finish: nothing,
+  },
+  cover: {
+    reason: 'migrate',
+    moves: false,
+    changesContent: false,
+    left: othersKeep,
+    meanwhile: all,
+    command: cover,
+    finish: finishCover,
+  },
+  mapRemote: {
+    reason: 'migrate',
+    moves: false,
+    changesContent: false,
+    left: othersKeep,
+    // Its threads have ended: the switch takes all that it had.
+    meanwhile: all,
+    command: switchMemory,
+    finish: finishRemote,
+  },
+  mapOwn: {
+    reason: 'migrate',
+    moves: false,
+    changesContent: false,
+    left: othersKeep,
+    meanwhile: all,
+    command: switchMemory,
+    finish: finishOwn,
+  },
+  zero: { reason: 'discard', moves: false, changesContent: true, left: none, finish: finishZero },
+  drop: { reason: 'discard', moves: false, changesContent: true, left: none, finish: finishDrop },
+  // To release the memory takes every right.
+  free: { reason: 'unmap', moves: false, changesContent: true, left: none, meanwhile: all, finish: finishFree },
+  clean: { reason: 'protect', moves: false, changesContent: false, left: read, finish: finishClean },
+  guard: { reason: 'protect', moves: false, changesContent: false, left: read, finish: finishGuard },
+  protect: {
+    reason: 'protect',
+    moves: false,
+    changesContent: false,
+    left: ({ access }) => access,
+    finish: finishProtect,
+  },
+};
+
+/** The processor gets other memory at all addresses of the block. Its threads have ended, and what it had mapped goes with the old one. */
+function switchMemory(state: State, block: Block, operation: Operation): void {
+  const { kind, processor } = operation;
+  const mapping = mappingOf(state, block, processor);
+  clear(mapping.mapped);
+  clear(mapping.writable);
+  if (state.processors[processor]?.state === 'dead') return;
+  const token = newToken(state, 'revoke', block, mapping.node, 0, 0, PAGES_PER_BLOCK);
+  operation.outstanding++;
+  const status = state.commands.remap(token.id, processor, block.index * PAGES_PER_BLOCK, kind === 'mapRemote');
+  if (status === Status.Pending) return;
+  endToken(state, token);
+  operation.outstanding--;
+}
+
+function finishRemote(state: State, block: Block, { processor }: Operation): void {
+  const owner = state.processors[processor];
+  const mapping = mappingOf(state, block, processor);
+  uncover(state, block, processor);
+  if (owner === undefined || owner.state === 'dead' || owner.own === HOST_NODE) return;
+  mapping.remapped = mapping.node !== HOST_NODE || mapping.remapped;
+  mapping.node = HOST_NODE;
+}
+
+function finishOwn(state: State, block: Block, { processor }: Operation): void {
+  const owner = state.processors[processor];
+  const mapping = mappingOf(state, block, processor);
+  uncover(state, block, processor);
+  if (owner === undefined) return;
+  mapping.node = owner.own;
+  mapping.remapped = false;
+  owner.remoteBlocks--;
+}
+
+/** What stood in for denied pages goes with the mapping. */
+function uncover(state: State, block: Block, processor: ProcessorId): void {
+  const mapping = mappingOf(state, block, processor);
+  const owner = state.processors[processor];
+  if (owner !== undefined) owner.coveredPages -= size(mapping.standIn);
+  mapping.standIn = NO_PAGES;
+}
+
+/** A page of the processor's own appears where it reaches host memory in place. */
+function cover(state: State, block: Block, operation: Operation): void {
+  const { processor, urgentPage } = operation;
+  if (state.processors[processor]?.state === 'dead') return;
+  const token = newToken(state, 'revoke', block, operation.node, 0, urgentPage, 1);
+  operation.outstanding++;
+  const status = state.commands.cover(token.id, processor, block.index * PAGES_PER_BLOCK + urgentPage);
+  if (status === Status.Pending) return;
+  endToken(state, token);
+  operation.outstanding--;
+  if (status !== Status.Done) operation.failure = status;
+}
+
+function finishCover(state: State, block: Block, operation: Operation): void {
+  const { processor, urgentPage, failure } = operation;
+  const owner = state.processors[processor];
+  if (owner === undefined || owner.state === 'dead') return;
+  const page = block.index * PAGES_PER_BLOCK + urgentPage;
+  const mapping = mappingOf(state, block, processor);
+  remove(mapping.waitingRead, urgentPage);
+  remove(mapping.waitingWrite, urgentPage);
+  mapping.waiting = !(isEmpty(mapping.waitingRead) && isEmpty(mapping.waitingWrite));
+  if (failure !== Status.Done) {
+    operation.failure = Status.Done;
+    state.commands.deny(processor, page, true, mapping.urgentThread, 'COPY_FAILED', true);
+    return;
+  }
+  owner.coveredPages++;
+  add(rareMask(mapping, 'standIn'), urgentPage);
+  add(mapping.mapped, urgentPage);
+  add(mapping.writable, urgentPage);
+  state.commands.wake(processor, page, 1);
+}
+
+function finishEviction(state: State, block: Block, operation: Operation): void {
+  const node = nodeOf(state, operation.node);
+  node.leavingPages -= operation.evictingPages;
+  node.pump = true;
+  const residence = residenceOf(state, block, operation.node);
+  // Only what is safe elsewhere, or can be made again, may go: a page whose copy failed stays.
+  const { mark } = state.masks;
+  const stuck = state.masks.take();
+  const going = state.masks.take();
+  onlyCopies(state, block, operation.node, operation.mask, stuck);
+  for (let word = 0; word < WORDS; word++) {
+    going[word] = operation.mask[word] & residence.backed[word] & ~stuck[word] & ~residence.scratch[word];
+  }
+  const before = block.evictEffort === state.effort ? block.evictFailures : 0;
+  block.evictFailures = isEmpty(stuck) ? 0 : before + 1;
+  block.evictEffort = state.effort;
+  if (!isEmpty(going)) {
+    releaseBacking(state, block, node, going);
+    node.counters.evictions++;
+  }
+  state.masks.backTo(mark);
+}
+
+function finishZero(state: State, block: Block, operation: Operation): void {
+  finishDrop(state, block, operation);
+  for (let word = 0; word < WORDS; word++) block.blank[word] |= operation.mask[word];
+}
+
+/** No node holds the pages any more, and nothing is known of them but where they come from. */
+function finishDrop(_state: State, block: Block, operation: Operation): void {
+  for (let word = 0; word < WORDS; word++) {
+    const bits = ~operation.mask[word];
+    block.dirty[word] &= bits;
+    block.lost[word] &= bits;
+    block.blank[word] &= bits;
+    block.cleaning[word] &= bits;
+    for (const residence of block.residences) if (residence !== undefined) residence.resident[word] &= bits;
+  }
+}
+
+function finishClean(_state: State, block: Block, { mask }: Operation): void {
+  addAll(rareMask(block, 'cleaning'), mask);
+}
+
+function finishGuard(_state: State, block: Block, { mask }: Operation): void {
+  addAll(rareMask(block, 'guarded'), mask);
+}
+
+function addAll(to: Mask, mask: Mask): void {
+  for (let word = 0; word < WORDS; word++) to[word] |= mask[word];
+}
+
+function finishProtect(_state: State, block: Block, operation: Operation): void {
+  const { access, mask } = operation;
+  const unreadable = access === Access.None ? rareMask(block, 'unreadable') : block.unreadable;
+  const unwritable = access === Access.Write ? block.unwritable : rareMask(block, 'unwritable');
+  for (let word = 0; word < WORDS; word++) {
+    if (access === Access.None) unreadable[word] |= mask[word];
+    else unreadable[word] &= ~mask[word];
+    if (access === Access.Write) unwritable[word] &= ~mask[word];
+    else unwritable[word] |= mask[word];
+  }
+}
+
+function finishFree(state: State, block: Block, operation: Operation): void {
+  for (const node of state.nodes) if (node !== undefined) releaseBacking(state, block, node, operation.mask);
+  let fresh = 0;
+  for (let page = next(operation.mask, 0); page < PAGES_PER_BLOCK; page = next(operation.mask, page + 1)) {
+    if (!has(block.freed, page)) fresh++;
+    add(block.freed, page);
+  }
+  block.range.freedPages += fresh;
+  // What was said about the pages goes with them.
+  for (let word = 0; word < WORDS; word++) {
+    for (const said of [block.unreadable, block.unwritable, block.guarded, block.pinned])
+      said[word] &= ~operation.mask[word];
+  }
+  finishZero(state, block, operation);
+}

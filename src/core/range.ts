@@ -1,0 +1,39 @@
+/** A range: the addresses of one array, and what was said about its pages, also about those that nobody has touched. */
+import type { Intervals } from './intervals.js';
+import type { Access, Advice } from './types.js';
+
+/** What fills pages that no node holds. */
+export interface RangeOptions {
+  /** Shown in messages. */
+  readonly name: string;
+  /** False: every write is denied. */
+  readonly writable: boolean;
+  /** Whether untouched pages come from a provider (a file) instead of being zero. */
+  readonly provided: boolean;
+  /** What the provider gives is the content of another range of the space, so that filling a page may need memory itself. */
+  readonly derived?: boolean;
+}
+
+export interface Range extends RangeOptions {
+  readonly id: number;
+  /** First page of the space. */
+  readonly first: number;
+  /** Pages that there are, or have been; the range may grow up to `reserved`. */
+  pages: number;
+  /** Pages whose addresses are the range's. */
+  readonly reserved: number;
+  /** What everybody may do at most, by page of the range. */
+  readonly protection: Intervals<Access>;
+  /** Pages of the range that were cloned before they were touched. */
+  readonly guards: Intervals<boolean>;
+  /** The range that each page is cloned from, at the same place of it; null: from none. */
+  readonly sources: Intervals<Range | null>;
+  /** What was said about the use of its pages; the same for all pages of a block. */
+  readonly advice: Intervals<Advice>;
+  /** Processors whose launches used the pages since that was last asked, a bit each. */
+  readonly users: Intervals<number>;
+  /** Subscribers that want to know of invalidations. */
+  watchers: number;
+  /** How many of its pages have been freed. */
+  freedPages: number;
+}

@@ -1,0 +1,113 @@
+/** What a block may be asked for besides faults, and the change that it is going through. */
+import type { Mask } from './mask.js';
+import type { Access, NodeId, ProcessorId, Source, Status } from './types.js';
+
+/**
+ * What is asked of a block besides faults. `home`: everything that a node holds of it leaves the node. `clean`: nobody writes its changed
+ * pages any more without being noticed. `drop`: what nobody changed comes from the provider again; `revert`: all. `mapRemote`: the
+ * processor reaches host memory in place; `mapOwn`: its own again. `protect`: nobody may do more than `access`. `own`: the pages are
+ * brought to the host, and their content is no longer what their provider gives. `guard`: nobody may write before a copy was made for
+ * those who cloned it.
+ */
+export type TaskKind =
+  | 'present'
+  | 'own'
+  | 'home'
+  | 'zero'
+  | 'free'
+  | 'clean'
+  | 'drop'
+  | 'revert'
+  | 'protect'
+  | 'guard'
+  | 'mapRemote'
+  | 'mapOwn';
+
+export interface Task {
+  readonly kind: TaskKind;
+  readonly mask: Mask;
+  /** The node that the pages go to (present) or leave (home); NO_NODE: the one that the processor reaches there. */
+  readonly node: NodeId;
+  /** The processor that they are mapped for, or that is switched to other memory (mapRemote, mapOwn). */
+  readonly processor: ProcessorId;
+  readonly access: Access;
+  /** Whether it is to be mapped for the processor as well. */
+  readonly map: boolean;
+  readonly hold: boolean;
+  readonly exclusive: boolean;
+  /** Does not wait for the tasks before it: pages of another block wait for this one, on which those may depend. */
+  readonly ahead: boolean;
+  /** The source forgets the content afterwards: what a clone cannot have now is lost (own). */
+  readonly lastChance: boolean;
+  readonly request: number;
+  /** What may be written has come; what may only be read is to follow. */
+  written: boolean;
+}
+
+export type OperationKind =
+  | 'migrate'
+  | 'evict'
+  | 'zero'
+  | 'free'
+  | 'scratch'
+  | 'clean'
+  | 'drop'
+  | 'protect'
+  | 'guard'
+  | 'mapRemote'
+  | 'mapOwn'
+  | 'cover';
+
+/** The three-phase change that a block is going through. A block has one at a time; faults meanwhile are kept waiting. */
+export interface Operation {
+  kind: OperationKind;
+  /** The node that gets the pages (migrate, scratch) or gives them up (evict). */
+  node: NodeId;
+  /** The node that pages are copied to: `node`, or where its pages go when it gives them up; NO_NODE: nowhere. */
+  target: NodeId;
+  /** The processor that they are mapped for, that is switched, or that gets a page of its own; the one on whose behalf others lose rights. */
+  processor: ProcessorId;
+  access: Access;
+  map: boolean;
+  /** The processor wants the pages for itself, for atomic operations. */
+  exclusive: boolean;
+  /** It waits for pages that come from another range. */
+  dependent: boolean;
+  /** What subscribers were told to be changing; a count of 0: nothing. */
+  announcedPage: number;
+  announcedCount: number;
+  readonly mask: Mask;
+  /** Those of them that are to be copied: all, or where a node makes room, what nobody else has. */
+  readonly moving: Mask;
+  /** Pages of the mask that are as the operation wants them. */
+  readonly settled: Mask;
+  /** Memory that this operation reserved and has not filled yet. */
+  readonly reserved: Mask;
+  phase: 'revoke' | 'transfer';
+  outstanding: number;
+  /** Pages of one transfer at most; shrinks when a node refuses large allocations. */
+  transferPages: number;
+  urgentPage: number;
+  failure: Status;
+  /** Where the transfer that was lost came from. */
+  lostSource: Source;
+  /** Pages that an eviction will give back. */
+  evictingPages: number;
+  task: Task | null;
+}
+
+/** How the last operation of a block ended, until the block has been looked at again. */
+export interface Ended {
+  kind: OperationKind;
+  /** The node that its pages went to. */
+  node: NodeId;
+  failure: Status;
+  lostSource: Source;
+  task: Task | null;
+  /** The page that a thread waited for, or -1. */
+  page: number;
+  /** The page that it was about, where that was a single one; otherwise -1. */
+  only: number;
+  /** Pages have moved. */
+  progress: boolean;
+}
