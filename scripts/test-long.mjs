@@ -49,6 +49,7 @@ await runStages(
       },
     ],
     [{ name: 'conformance', run: built('conformance'), seconds: 900 }],
+    [{ name: 'suite', run: built('suite', '--all'), seconds: 1200 }],
     [{ name: 'system faults', run: built('system-faults', '--all'), seconds: 3600 }],
     [{ name: 'tools', run: built('tools', '--all'), seconds: 900 }],
     [{ name: 'node versions', run: ['node', 'scripts/node-versions.mjs', '--all'], seconds: 1800 }],

@@ -153,6 +153,8 @@ export const migration: readonly Scenario[] = [
   {
     name: 'oversubscribe',
     devices: 1,
+    // Less than usual: everything moves several times, and a driver may take its time for a page.
+    memoryBytes: 8 * BLOCK_BYTES,
     holds: 'arrays that are larger together than the device take turns there, and lose nothing',
     run: async ({ space, device, words, watch }) => {
       const blocks = Math.floor(device.memory / BLOCK_BYTES);
