@@ -15,6 +15,16 @@ const only = (folder, allowed, comment) => ({
   to: { pathNot: allowed },
 });
 
+// The rooms of the pager, lowest first: each knows those before it. Files of one room may know each other.
+const rooms = ['protocol', 'core', 'sources', 'host', 'arrays', 'devices', 'transfers', 'streams', 'manager'];
+const roomRules = rooms.slice(0, -1).map((room, at) => ({
+  name: `pager-${room}-looks-down`,
+  comment: `The room ${room} of the pager does not know those above it.`,
+  severity: 'error',
+  from: { path: `^src/pager/${room}/`, pathNot: tests },
+  to: { path: `^src/pager/(${rooms.slice(at + 1).join('|')})/` },
+}));
+
 module.exports = {
   forbidden: [
     only('core', ['^src/core/'], 'The core is sans-I/O and deterministic: no node: module, no package, no other part.'),
@@ -57,7 +67,7 @@ module.exports = {
       comment:
         'The api and the command; the manager serves bytes, whatever their form, and writes nothing down but its own run.',
       severity: 'error',
-      from: { path: '^src/', pathNot: ['^src/(files|api|cli)/', '^src/pager/manager/pager\\.ts$'] },
+      from: { path: '^src/', pathNot: ['^src/(files|api|cli)/', '^src/pager/core/core\\.ts$'] },
       to: { path: '^src/files/' },
     },
     {
@@ -143,10 +153,37 @@ module.exports = {
     },
     {
       name: 'no-cycles',
-      comment: 'A cycle of values decides by import order what is defined; a cycle of types does not.',
+      comment: 'A cycle of values decides by import order what is defined.',
       severity: 'error',
       from: {},
       to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
+    {
+      name: 'no-cycles-of-types',
+      comment:
+        'Nor a cycle of types, which makes one large file of many small ones. The classes that users hold name each other, since a ' +
+        'space has arrays and an array tells its space; nothing else is part of that.',
+      severity: 'error',
+      from: {
+        path: '^src/(pager|api|testing)/',
+        pathNot: '^src/api/(address-space|device|managed-array|public-types|stream|stream-event)\\.ts$',
+      },
+      to: { circular: true },
+    },
+    ...roomRules,
+    {
+      name: 'only-tests-look-inside-the-core',
+      comment: 'What is in the core is known by queries.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: tests },
+      to: { path: '^src/core/open-manager\\.ts$' },
+    },
+    {
+      name: 'api-sees-the-protocol',
+      comment: 'A client knows what is said to the manager, and nothing of how the manager does it.',
+      severity: 'error',
+      from: { path: '^src/(api|cli|index)', pathNot: tests },
+      to: { path: '^src/pager/', pathNot: '^src/pager/protocol/' },
     },
     { name: 'resolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
     {

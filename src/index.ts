@@ -1,21 +1,17 @@
 /** onemem: one address space for the CPU, accelerators, disk and other machines. */
-export {
-  AddressSpace,
-  type ArrayOptions,
-  attachArray,
-  attachSpace,
-  type BuiltInDeviceSpecification,
-  type CloseOptions,
-  type CustomDeviceSpecification,
-  type DeviceSpecification,
-  openSpace,
-  type SpaceOptions,
-} from './api/address-space.js';
-export type { Advice, AttributeRun, Attributes } from './api/advice.js';
-export type { ArrayPart, ArrayRange } from './api/array-part.js';
-export type { CopyOptions, CopyPlace } from './api/copy.js';
+export { AddressSpace, type ArrayOptions, type CloseOptions } from './api/address-space.js';
+export { addressView } from './api/address-view.js';
+export type { AttributeRun, Attributes } from './api/advice.js';
+export type { ArrayHandle } from './api/array-handle.js';
+export type { ArrayPart } from './api/array-part.js';
+export { attachArray, attachSpace } from './api/attach.js';
 export type { ArrayDescription } from './api/description.js';
 export { Device, type DeviceCapabilities, type DeviceMemory } from './api/device.js';
+export type {
+  BuiltInDeviceSpecification,
+  CustomDeviceSpecification,
+  DeviceSpecification,
+} from './api/device-specification.js';
 export { OnememError } from './api/errors.js';
 export type { FileArrayOptions, FileUse } from './api/file-array.js';
 export type { FilePath } from './api/file-path.js';
@@ -44,16 +40,7 @@ export {
   u32,
   u64,
 } from './api/kernel.js';
-export type { LaunchArguments } from './api/launch-arguments.js';
-export {
-  type ArrayHandle,
-  addressView,
-  type FlushOptions,
-  ManagedArray,
-  type Rights,
-  type TransferOptions,
-  type YoungRun,
-} from './api/managed-array.js';
+export { type FlushOptions, ManagedArray } from './api/managed-array.js';
 export {
   attachNotifier,
   type InvalidatedElements,
@@ -61,16 +48,28 @@ export {
   Notifier,
   type NotifierHandle,
   SequenceReader,
-  type WatchOptions,
 } from './api/notifier.js';
-export type { NpyArray, NumpyType, OpenNpyOptions, SaveNpyOptions } from './api/npy.js';
+export type { NumpyType, OpenNpyOptions, SaveNpyOptions } from './api/npy.js';
+export { openSpace, type SpaceOptions } from './api/open-space.js';
 export { Pin, type PinOptions } from './api/pin.js';
-export type { ManagedElements } from './api/place.js';
-export type { PointerAttributes } from './api/pointer.js';
 export type { ProvidedArrayOptions } from './api/provided-array.js';
+export type {
+  Advice,
+  ArrayRange,
+  CopyOptions,
+  CopyPlace,
+  LaunchArguments,
+  ManagedElements,
+  NpyArray,
+  PointerAttributes,
+  WatchOptions,
+} from './api/public-types.js';
 export type { Residency, ResidencyRun } from './api/residency.js';
+export type { Rights } from './api/rights.js';
 export { type LaunchOptions, Stream, type StreamOptions } from './api/stream.js';
 export { StreamEvent } from './api/stream-event.js';
+export type { TransferOptions } from './api/transfer.js';
+export type { YoungRun } from './api/use-reports.js';
 export type { WaitResult } from './api/wait.js';
 export type { AddressView, WordOf, WordType } from './core/address-view.js';
 export type { ElementType, NumericArray, ReadonlyView, WritableView } from './core/elements.js';
@@ -82,4 +81,4 @@ export type {
   NotifierFunctions,
 } from './pager/protocol/notifiers.js';
 export type { FillFunction, FillRequest, ProvidedArrayFacts } from './pager/protocol/providers.js';
-export type { Injection, ProcessorStats, SpaceHandle, SpaceStats } from './pager/protocol/requests.js';
+export type { Injection, ProcessorStats, SpaceHandle, SpaceStats } from './pager/protocol/space.js';

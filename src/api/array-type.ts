@@ -2,7 +2,7 @@
 import { constructorName, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
 import { show } from './arguments.js';
 import { typeError } from './errors.js';
-import type { ManagedArray } from './managed-array.js';
+import type { ArraySeen } from './seen.js';
 
 export type ArrayType<T extends NumericArray> = {
   new (length: number): T;
@@ -21,6 +21,6 @@ export function elementOf(type: unknown): ElementType {
 }
 
 /** As messages name the type of an array's elements. */
-export function typeName(array: ManagedArray): string {
+export function typeName(array: ArraySeen): string {
   return array.type === 'bytes' ? 'bytes' : constructorName(array.type);
 }

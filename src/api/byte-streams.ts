@@ -7,14 +7,14 @@ import { ReadableStream } from 'node:stream/web';
 import { bytesOf } from '../core/elements.js';
 import { READ_BYTES } from '../pager/protocol/requests.js';
 import { checkRange } from './array-part.js';
-import type { ManagedArray } from './managed-array.js';
+import type { ArraySeen } from './seen.js';
 
 /** Reads the bytes of elements in order, a piece at a time: null when all have been read. */
 class ByteReader {
   private at: number;
 
   constructor(
-    private readonly array: ManagedArray,
+    private readonly array: ArraySeen,
     private readonly begin: number,
     private readonly end: number,
   ) {
@@ -36,7 +36,7 @@ class ByteReader {
   }
 }
 
-export function readStreamOf(array: ManagedArray, begin: number, end: number): Readable {
+export function readStreamOf(array: ArraySeen, begin: number, end: number): Readable {
   const reader = new ByteReader(array, begin, end);
   const stream = new Readable({
     highWaterMark: READ_BYTES,
@@ -52,7 +52,7 @@ export function readStreamOf(array: ManagedArray, begin: number, end: number): R
   return stream;
 }
 
-export function webStreamOf(array: ManagedArray, begin: number, end: number): ReadableStream<Uint8Array> {
+export function webStreamOf(array: ArraySeen, begin: number, end: number): ReadableStream<Uint8Array> {
   const reader = new ByteReader(array, begin, end);
   return new ReadableStream({
     type: 'bytes',
@@ -68,7 +68,7 @@ export function webStreamOf(array: ManagedArray, begin: number, end: number): Re
 }
 
 /** A copy by plain loads. */
-export function bufferOf(array: ManagedArray, begin: number, end: number): Buffer {
+export function bufferOf(array: ArraySeen, begin: number, end: number): Buffer {
   const size = bytesOf(array.type);
   const { buffer, byteOffset } = array.data;
   return Buffer.from(new Uint8Array(buffer, byteOffset + begin * size, (end - begin) * size));

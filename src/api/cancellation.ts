@@ -1,8 +1,8 @@
 /** AbortSignals of streams and of single operations. */
 import { isObject, show, textOf } from './arguments.js';
 import type { Client } from './client.js';
-import type { Device } from './device.js';
 import { argumentError, typeError } from './errors.js';
+import type { DeviceSeen } from './seen.js';
 
 /** Refuses what is no signal, by name. */
 export function checkSignal(signal: unknown): void {
@@ -21,7 +21,7 @@ function isSignal(signal: unknown): boolean {
 }
 
 /** Refuses what is no time, and a time for what cannot be ended. */
-export function checkTimeout(timeoutMs: unknown, device: Device): void {
+export function checkTimeout(timeoutMs: unknown, device: DeviceSeen): void {
   if (timeoutMs === undefined) return;
   if (typeof timeoutMs !== 'number' || !(timeoutMs > 0)) {
     throw argumentError('TIMEOUT_MS', `timeoutMs is ${show(timeoutMs)}; it must be a number of milliseconds above 0`);

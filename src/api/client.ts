@@ -1,23 +1,14 @@
 /** One thread's connection to the manager of a space. */
-import { randomUUID } from 'node:crypto';
-import { BroadcastChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
-import { notifyEventfd } from '../linux/eventfd.js';
 import { threadId } from '../linux/process.js';
+import { Control, SpaceState } from '../pager/protocol/control.js';
+import type { FromManager, RequestMessage, RequestName } from '../pager/protocol/messages.js';
 import type { Notice } from '../pager/protocol/notifiers.js';
-import {
-  type ClientHello,
-  Control,
-  clientChannel,
-  type DeviceInfo,
-  type FromManager,
-  helloChannel,
-  type Requests,
-  type SpaceHandle,
-  SpaceState,
-  type StreamEvent,
-  type ToManager,
-  type WireError,
-} from '../pager/protocol/requests.js';
+import type { StreamEvent } from '../pager/protocol/operations.js';
+import type { Requests } from '../pager/protocol/requests.js';
+import type { DeviceInfo, SpaceHandle } from '../pager/protocol/space.js';
+import { ThreadLine } from '../pager/protocol/threads.js';
+import type { Line } from '../pager/protocol/transport.js';
+import type { WireError } from '../pager/protocol/wire.js';
 import { fromWire, OnememError } from './errors.js';
 
 /** How often a thread that waits for an answer looks whether the space is still there. */
@@ -29,8 +20,7 @@ interface Pending {
 }
 
 export class Client {
-  private readonly channel: BroadcastChannel;
-  private readonly answers = new Int32Array(new SharedArrayBuffer(4));
+  private readonly line: Line;
   private readonly control: Int32Array;
   private readonly pending = new Map<number, Pending>();
   private readonly events = new Map<string, (event: StreamEvent) => void>();
@@ -62,23 +52,12 @@ export class Client {
           'that it was handed, and tables of its own',
       );
     }
-    const client = randomUUID();
-    this.channel = new BroadcastChannel(clientChannel(handle.name, client));
-    this.channel.onmessage = (message) => this.handle_((message as unknown as { data: FromManager }).data);
-    this.channel.unref();
-    const hello = new BroadcastChannel(helloChannel(handle.name));
-    try {
-      const answers = this.answers.buffer as SharedArrayBuffer;
-      hello.postMessage({ client, answers, thread: threadId(), attached } satisfies ClientHello);
-      notifyEventfd(handle.wakeFd);
-      // A broadcast reaches those who listen already: the manager raises the word when it does.
-      while (Atomics.wait(this.answers, 0, 0, LOOK_MS) === 'timed-out') this.assertOpen('cannot attach');
-    } catch (error) {
-      this.channel.close();
-      throw error;
-    } finally {
-      hello.close();
-    }
+    this.line = new ThreadLine(
+      handle,
+      attached,
+      () => this.assertOpen('cannot attach'),
+      (message) => this.take(message),
+    );
   }
 
   get isClosed(): boolean {
@@ -98,12 +77,12 @@ export class Client {
         answer = { value: null, error };
       },
     });
-    this.send({ id, name, value });
+    this.send(id, name, value);
     while (answer === null) {
-      const seen = Atomics.load(this.answers, 0);
-      const message = this.receive();
-      if (message !== undefined) this.handle_(message);
-      else if (Atomics.wait(this.answers, 0, seen, LOOK_MS) === 'timed-out') this.assertOpen(name);
+      const { raised } = this.line;
+      const message = this.line.take();
+      if (message !== undefined) this.take(message);
+      else if (!this.line.wait(raised, LOOK_MS)) this.assertOpen(name);
     }
     const { value: result, error } = answer as { value: unknown; error: Error | null };
     if (error !== null) throw error;
@@ -127,14 +106,14 @@ export class Client {
           reject(error);
         },
       });
-      this.send({ id, name, value });
+      this.send(id, name, value);
     });
   }
 
   /** Tells without waiting for an answer. */
   tell<N extends keyof Requests>(name: N, value: Requests[N]['in']): void {
     if (this.isClosed) return;
-    this.send({ id: 0, name, value });
+    this.send(0, name, value);
   }
 
   /** Calls `listener` once, when the operation has ended. Keeps the process alive until then. */
@@ -185,10 +164,10 @@ export class Client {
     if (this.attached) this.tell('leave', { ended });
     this.closed = true;
     // What the manager said last may not have been heard: a launch that the program waits for must end, one way or the other.
-    for (let message = this.receive(); message !== undefined; message = this.receive()) this.handle_(message);
+    for (let message = this.line.take(); message !== undefined; message = this.line.take()) this.take(message);
     for (const { reject } of this.pending.values()) reject(error);
     this.pending.clear();
-    this.channel.close();
+    this.line.close();
     const wire: WireError = { name: 'OnememError', code: error.code, message: error.message, details: {} };
     for (const [key, listener] of [...this.events]) {
       const [stream, sequence] = key.split(' ').map(Number);
@@ -220,20 +199,12 @@ export class Client {
     this.running.clear();
   }
 
-  private send(message: ToManager): void {
-    this.channel.postMessage(message);
-    notifyEventfd(this.handle.wakeFd);
+  private send<N extends RequestName>(id: number, name: N, value: Requests[N]['in']): void {
+    // That the two belong together the compiler sees here, and not in the union.
+    this.line.post({ id, name, value } as RequestMessage);
   }
 
-  /** Takes a message without the event loop; the types of Node leave out that this works for broadcast channels, too. */
-  private receive(): FromManager | undefined {
-    const received = receiveMessageOnPort(this.channel as unknown as MessagePort) as
-      | { message: FromManager }
-      | undefined;
-    return received?.message;
-  }
-
-  private handle_(message: FromManager): void {
+  private take(message: FromManager): void {
     if ('call' in message) {
       const key = `${message.call.stream} ${message.call.sequence}`;
       const run = this.calls.get(key);
@@ -266,10 +237,10 @@ export class Client {
   }
 
   private ref(): void {
-    if (this.refs++ === 0) this.channel.ref();
+    if (this.refs++ === 0) this.line.keepLoop(true);
   }
 
   private unref(): void {
-    if (--this.refs === 0) this.channel.unref();
+    if (--this.refs === 0) this.line.keepLoop(false);
   }
 }

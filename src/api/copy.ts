@@ -1,27 +1,12 @@
 /** The two ends of a copy: parts of managed arrays, or plain typed arrays. */
 import { types } from 'node:util';
 import { bytesOf, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
-import type { OptionNames } from '../core/option-names.js';
-import type { BytePlace } from '../pager/protocol/requests.js';
-import type { AddressSpace } from './address-space.js';
+import type { BytePlace } from '../pager/protocol/pages.js';
 import { arrayTypeName, show } from './arguments.js';
-import type { Device } from './device.js';
 import { argumentError, typeError } from './errors.js';
-import type { ManagedArray } from './managed-array.js';
-import { type ManagedElements, type Place, placeOf } from './place.js';
+import { type Place, placeOf } from './place.js';
+import type { ArraySeen, SpaceSeen } from './seen.js';
 import type { Staging } from './staging.js';
-
-/** Where a copy goes to or comes from: elements of a managed array, or a typed array of the program's own. */
-export type CopyPlace = ManagedElements | NumericArray;
-
-export interface CopyOptions {
-  /** Whose memory the copied elements are to be in afterwards; where the destination is unless said otherwise. */
-  readonly at?: Device | 'host';
-  /** Aborted before the copy has begun, it cancels the copy, as that of a launch does. */
-  readonly signal?: AbortSignal;
-}
-
-export const COPY_OPTIONS: OptionNames<CopyOptions> = { at: true, signal: true };
 
 /** A place of a copy that has been looked at. */
 export interface CopyEnd {
@@ -33,7 +18,7 @@ export interface CopyEnd {
   readonly text: string;
 }
 
-export function copyEnd(space: AddressSpace, which: 'to' | 'from', given: CopyPlace): CopyEnd {
+export function copyEnd(space: SpaceSeen, which: 'to' | 'from', given: unknown): CopyEnd {
   const place = placeOf(space, `copy ${which}`, given);
   if (place !== null) {
     const { array, bytes, text } = place;
@@ -41,7 +26,7 @@ export function copyEnd(space: AddressSpace, which: 'to' | 'from', given: CopyPl
     const type = place.type === 'u8' && bytesOf(array.type) > 1 ? 'bytes' : place.type;
     return { place, plain: null, type, bytes, text };
   }
-  if (ArrayBuffer.isView(given) && !types.isDataView(given)) return plainEnd(which, given);
+  if (ArrayBuffer.isView(given) && !types.isDataView(given)) return plainEnd(which, given as NumericArray);
   throw typeError(
     'COPY_PLACE',
     `cannot copy ${which} ${show(given)}: a copy takes managed arrays, parts of them such as x.range(0, 100), and typed arrays`,
@@ -71,7 +56,7 @@ export function stageEnds(to: CopyEnd, from: CopyEnd, staging: Staging): { to: B
   return { to: target, from: source };
 }
 
-function bytePlaceOf({ place, plain }: CopyEnd, stage: (bytes: Uint8Array) => ManagedArray): BytePlace {
+function bytePlaceOf({ place, plain }: CopyEnd, stage: (bytes: Uint8Array) => ArraySeen): BytePlace {
   if (place !== null) return { range: place.array.rangeId, name: place.array.name, offset: place.offset };
   const { buffer, byteOffset, byteLength } = plain as NumericArray;
   const staged = stage(new Uint8Array(buffer, byteOffset, byteLength));

@@ -1,6 +1,6 @@
 /** What an array says of itself where a program prints it, or sends it where it cannot go. */
 import { typeName } from './array-type.js';
-import type { ManagedArray } from './managed-array.js';
+import type { ArraySeen } from './seen.js';
 
 /** An array in words, as JSON.stringify gives it. */
 export interface ArrayDescription {
@@ -25,7 +25,7 @@ export const UNSENDABLE: unique symbol = Symbol(
   'a ManagedArray, which is sent by its handle: postMessage(array.handle), and attachArray(handle) over there',
 ) as never;
 
-export function describe(array: ManagedArray): ArrayDescription {
+export function describe(array: ArraySeen): ArrayDescription {
   const { name, length, byteLength } = array;
   const state = array.isFreed ? 'freed' : array.space.isClosed ? 'closed' : 'allocated';
   const address = `0x${array.address.toString(16)}`;
@@ -33,7 +33,7 @@ export function describe(array: ManagedArray): ArrayDescription {
 }
 
 /** One line; elements are not shown, since a look at them would bring their pages. */
-export function inspectArray(array: ManagedArray, inspect: (value: unknown) => string): string {
+export function inspectArray(array: ArraySeen, inspect: (value: unknown) => string): string {
   const { name, type, length, address, state } = describe(array);
   const where =
     state === 'allocated' ? `at ${address}` : state === 'freed' ? 'freed' : 'of a space that has been closed';

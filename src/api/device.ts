@@ -1,14 +1,14 @@
 /** Devices of a space. */
 
 import { PAGE_BYTES } from '../core/types.js';
-import type { DeviceInfo, ProcessorStats } from '../pager/protocol/requests.js';
+import type { DeviceInfo, ProcessorStats } from '../pager/protocol/space.js';
 import type { AddressSpace } from './address-space.js';
 import { checkOptions } from './arguments.js';
 import { checkSignal, checkTimeout } from './cancellation.js';
 import { DISPOSE } from './disposal.js';
 import { OnememError } from './errors.js';
 import type { Kernel, KernelParameters } from './kernel.js';
-import type { LaunchArguments } from './launch-arguments.js';
+import type { LaunchArguments } from './public-types.js';
 import { type LaunchOptions, STREAM_OPTIONS, Stream, type StreamOptions } from './stream.js';
 
 export interface DeviceCapabilities {

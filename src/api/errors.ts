@@ -1,5 +1,5 @@
 /** What a user of onemem catches. */
-import type { WireError } from '../pager/protocol/requests.js';
+import type { WireError } from '../pager/protocol/wire.js';
 
 /**
  * Every failure that is not a wrong argument. `code` names it; `details` holds what is needed to act: requested bytes, node,

@@ -8,8 +8,8 @@ import { inspect } from 'node:util';
 import { isMainThread } from 'node:worker_threads';
 import { notifyEventfd } from '../linux/eventfd.js';
 import { exitImmediately } from '../linux/process.js';
-import { awaitMessages } from '../pager/manager/messages.js';
-import { Control } from '../pager/protocol/requests.js';
+import { Control } from '../pager/protocol/control.js';
+import { awaitMessages } from '../pager/protocol/output.js';
 
 interface Open {
   readonly control: Int32Array;

@@ -6,8 +6,8 @@ import { duplicateDescriptor, tryLockFile } from '../linux/file-io.js';
 import { closeDescriptor } from '../linux/libc.js';
 import type { FileSource } from '../pager/protocol/requests.js';
 import { checkFlag, checkName, checkOptions, checkSize } from './arguments.js';
+import { checkLength } from './array-length.js';
 import { argumentError, OnememError, typeError } from './errors.js';
-import { checkLength } from './managed-array.js';
 
 /** How an array over a file may be used, whatever the file's form. */
 export interface FileUse {

@@ -2,8 +2,8 @@
 import { bytesOf } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import { ASYNC_DISPOSE, DISPOSE } from './disposal.js';
-import type { ManagedArray } from './managed-array.js';
 import type { Pin } from './pin.js';
+import type { ArraySeen } from './seen.js';
 
 export interface HoldOptions {
   /** Elements; all unless said otherwise. Pages that they share with others are held as a whole. */
@@ -23,7 +23,7 @@ export class Hold {
   /** @internal */
   constructor(
     private readonly pin: Pin,
-    array: ManagedArray,
+    array: ArraySeen,
     begin: number,
     end: number,
   ) {

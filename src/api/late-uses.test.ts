@@ -3,8 +3,9 @@ import { fstatSync } from 'node:fs';
 import type { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
 import { closeEventfd, createEventfd, drainEventfd } from '../linux/eventfd.js';
-import type { ClosedSpace } from '../pager/manager/late-uses.js';
-import { CONTROL_WORDS, Control, type SpaceHandle } from '../pager/protocol/requests.js';
+import type { ClosedSpace } from '../pager/protocol/closed-space.js';
+import { CONTROL_WORDS, Control } from '../pager/protocol/control.js';
+import type { SpaceHandle } from '../pager/protocol/space.js';
 import { Takeover } from './late-uses.js';
 
 /** A space that is closed while views of it are left; its descriptors are counters. */

@@ -5,8 +5,9 @@
 import { isMainThread, type Worker } from 'node:worker_threads';
 import { notifyEventfd } from '../linux/eventfd.js';
 import { closeDescriptor } from '../linux/libc.js';
-import { type ClosedSpace, forsake, isUnmapped } from '../pager/manager/late-uses.js';
-import { Control, type SpaceHandle } from '../pager/protocol/requests.js';
+import { type ClosedSpace, forsake, isUnmapped } from '../pager/protocol/closed-space.js';
+import { Control } from '../pager/protocol/control.js';
+import type { SpaceHandle } from '../pager/protocol/space.js';
 
 interface Answerer {
   readonly handle: SpaceHandle;

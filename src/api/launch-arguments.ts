@@ -4,29 +4,14 @@ import { addressName } from '../core/address-view.js';
 import { bytesOf, constructorName, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
 import { refuseUnknown } from '../core/option-names.js';
 import type { LaunchParameter } from '../drivers/driver.js';
-import type { ArrayPages } from '../pager/protocol/requests.js';
-import type { AddressSpace } from './address-space.js';
+import type { ArrayPages } from '../pager/protocol/pages.js';
 import { arrayTypeName, checkObject, show } from './arguments.js';
 import { argumentError, typeError } from './errors.js';
-import type { ArrayParameter, Kernel, KernelParameters, ScalarParameter, TypedArrays } from './kernel.js';
-import { type ManagedElements, type Place, pagesAround, placeOf } from './place.js';
+import type { Kernel, KernelParameters } from './kernel.js';
+import { type Place, pagesAround, placeOf } from './place.js';
 import { checkScalar } from './scalars.js';
+import type { SpaceSeen } from './seen.js';
 import type { Staging } from './staging.js';
-
-/**
- * What a launch takes for each parameter of a kernel: managed arrays, `x.range(a, b)` of them and views of them, which are used where
- * they are; other typed arrays, which are copied there and back; numbers. The kernel sees element `a` of the array as the first one of the
- * range. No two arguments may overlap if one of them is written.
- */
-export type LaunchArguments<P extends KernelParameters> = {
-  readonly [K in keyof P]: P[K] extends ArrayParameter<infer T, infer _U>
-    ? ManagedElements<TypedArrays[T]>
-    : P[K] extends ScalarParameter<infer T>
-      ? T extends 'i64' | 'u64'
-        ? bigint
-        : number
-      : never;
-};
 
 type ArrayUse = 'in' | 'out' | 'inout';
 
@@ -50,7 +35,7 @@ export type LaunchArgument = ScalarArgument | ArrayArgument;
 
 /** Refuses arguments that the kernel cannot be called with, by name. */
 export function checkArguments(
-  space: AddressSpace,
+  space: SpaceSeen,
   kernel: Kernel,
   args: Readonly<Record<string, unknown>>,
 ): LaunchArgument[] {
@@ -102,7 +87,7 @@ function managedPlace(
 }
 
 function argumentOf(
-  space: AddressSpace,
+  space: SpaceSeen,
   kernel: Kernel,
   name: string,
   parameter: KernelParameters[string],

@@ -2,62 +2,34 @@
 
 import type { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
-import { AddressView } from '../core/address-view.js';
 import type { ElementType } from '../core/elements.js';
 import { bytesOf, type NumericArray, type WritableView } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import { PAGE_BYTES } from '../core/types.js';
-import { MAX_VIEW_BYTES } from '../linux/memory.js';
-import type { ArrayPages, SpaceHandle } from '../pager/protocol/requests.js';
+import type { ArrayPages } from '../pager/protocol/pages.js';
 import type { AddressSpace } from './address-space.js';
-import { type Advice, type Attributes, adviceChange, attributeRuns, blocksAround } from './advice.js';
+import { type Attributes, adviceChange, attributeRuns } from './advice.js';
 import { checkFlag, checkName, checkOptions, isWhole, show } from './arguments.js';
-import { type ArrayPart, type ArrayRange, checkRange, partOf } from './array-part.js';
+import type { ArrayHandle } from './array-handle.js';
+import { checkLength } from './array-length.js';
+import { blocksAround, elementsIn, pagesAround, pagesWithin } from './array-pages.js';
+import { type ArrayPart, checkRange, noWholePage, partOf } from './array-part.js';
 import { bufferOf, readStreamOf, webStreamOf } from './byte-streams.js';
 import { type ArrayDescription, describe, INSPECT, inspectArray, UNSENDABLE } from './description.js';
 import { DISPOSE } from './disposal.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 import { HOLD_OPTIONS, Hold, type HoldOptions } from './hold.js';
-import { type Notifier, WATCH_OPTIONS, type WatchOptions, watchArray } from './notifier.js';
+import { type Notifier, watchArray } from './notifier.js';
 import { PIN_OPTIONS, Pin, type PinOptions } from './pin.js';
-import { namesOf, type Residency, reportResidency } from './residency.js';
+import { type Advice, type ArrayRange, WATCH_OPTIONS, type WatchOptions } from './public-types.js';
+import { type Residency, reportResidency } from './residency.js';
+import { checkBoundary, type Rights, rightsOf } from './rights.js';
+import { noteArray } from './seen.js';
+import { type TransferOptions, transfer } from './transfer.js';
+import { dirtyRuns, YOUNG_OPTIONS, type YoungRun, youngRuns } from './use-reports.js';
 import { noteView } from './view-owners.js';
 
-/** Elements that were used, and the names of the processors that did. */
-export interface YoungRun {
-  readonly begin: number;
-  readonly end: number;
-  readonly processors: readonly string[];
-}
-
-declare const ELEMENTS: unique symbol;
-
-/** What another thread needs to see the array; send it by postMessage. The type of its elements goes along, for the compiler. */
-export interface ArrayHandle<T extends NumericArray = NumericArray> {
-  /** Never there: it only says what `data` is. */
-  readonly [ELEMENTS]?: T;
-  readonly space: SpaceHandle;
-  readonly range: number;
-  readonly firstPage: number;
-  readonly pages: number;
-  readonly length: number;
-  readonly type: ElementType;
-  readonly name: string;
-}
-
-export interface TransferOptions {
-  /** Byte position in the file; the file's own position when left out, as for a pipe. */
-  readonly position?: number;
-  readonly begin?: number;
-  readonly end?: number;
-}
-
-const YOUNG_OPTIONS: OptionNames<ArrayPart & { clear?: boolean }> = { begin: true, end: true, clear: true };
-const TRANSFER_OPTIONS: OptionNames<TransferOptions> = { position: true, begin: true, end: true };
 const FLUSH_OPTIONS: OptionNames<FlushOptions> = { begin: true, end: true, durable: true };
-
-/** What everybody may do to elements. */
-export type Rights = 'none' | 'read' | 'readwrite';
 
 export interface FlushOptions {
   /** Elements; all unless said otherwise. Pages that they share with others are written as a whole. */
@@ -66,9 +38,6 @@ export interface FlushOptions {
   /** Whether to wait until the file would survive a crash of the machine (fdatasync). */
   readonly durable?: boolean;
 }
-
-/** Descriptors are ints. */
-const MAX_DESCRIPTOR = 2 ** 31 - 1;
 
 export class ManagedArray<T extends NumericArray = NumericArray> {
   /** @internal Comes before what cannot be cloned either, so that postMessage(array) says what to do. */
@@ -91,6 +60,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     private readonly attached = false,
   ) {
     Object.freeze(placement);
+    noteArray(this);
     this.space = space;
     this.type = placement.type;
     this.name = placement.name;
@@ -168,13 +138,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
   dirty(part: ArrayPart = {}): { begin: number; end: number }[] {
     this.assertUsable('report on');
     const { begin, end } = partOf(this, part);
-    const { runs } = this.space.client.call('dirty', this.pagesOf(begin, end));
-    const result: { begin: number; end: number }[] = [];
-    for (let at = 0; at < runs.length; at += 2) {
-      const run = this.elementsOf(runs[at], runs[at + 1]);
-      result.push({ begin: Math.max(begin, run.begin), end: Math.min(end, run.end) });
-    }
-    return result;
+    return dirtyRuns(this, begin, end);
   }
 
   /**
@@ -187,12 +151,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     const { begin, end } = partOf(this, options, YOUNG_OPTIONS);
     const { clear = true } = options;
     checkFlag('clear', clear);
-    const { runs } = this.space.client.call('young', { ...this.pagesOf(begin, end), clear });
-    const names = this.space.placeNames();
-    const result: YoungRun[] = [];
-    for (let at = 0; at < runs.length; at += 3)
-      result.push({ ...this.elementsOf(runs[at], runs[at + 1]), processors: namesOf(runs[at + 2], names.processors) });
-    return result;
+    return youngRuns(this, begin, end, clear);
   }
 
   /**
@@ -231,14 +190,14 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
 
   /** Fills the array, or a part, from an open file; safe without privilege, and nothing is faulted in. Returns the bytes read. */
   async readFrom(fd: number, options: TransferOptions = {}): Promise<number> {
-    const { bytes, complete } = await this.transfer('read', fd, options);
+    const { bytes, complete } = await transfer(this, 'read', fd, options);
     if (complete) this.indeterminate = false;
     return bytes;
   }
 
   /** Writes the array, or a part, to an open file; safe without privilege. Returns the bytes written. */
   async writeTo(fd: number, options: TransferOptions = {}): Promise<number> {
-    return (await this.transfer('write', fd, options)).bytes;
+    return (await transfer(this, 'write', fd, options)).bytes;
   }
 
   /**
@@ -276,17 +235,11 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
    */
   async protect(rights: Rights, part: ArrayPart = {}): Promise<{ begin: number; end: number }> {
     this.assertUsable('protect');
-    const access = ['none', 'read', 'readwrite'].indexOf(rights);
-    if (access === -1) {
-      throw typeError(
-        'RIGHTS',
-        `rights of array ${this.name} are ${show(rights)}; they are 'none', 'read' or 'readwrite'`,
-      );
-    }
+    const access = rightsOf(this, rights);
     const { begin, end } = partOf(this, part);
     checkBoundary(this, 'begin', begin);
     checkBoundary(this, 'end', end);
-    await this.space.client.request('protect', { ...this.wholePages(begin, end), access: access as 0 | 1 | 2 });
+    await this.space.client.request('protect', { ...this.wholePages(begin, end), access });
     return { begin, end };
   }
 
@@ -423,7 +376,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     this.assertUsable('advise on');
     const change = adviceChange(this, advice);
     const { begin, end } = partOf(this, part);
-    const pages = this.blocksOf(begin, end);
+    const pages = blocksAround(this.placement, begin, end);
     this.space.client.call('advise', { ...pages, change });
     return this.elementsOf(pages.firstPage, pages.count);
   }
@@ -433,7 +386,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     this.assertUsable('report on');
     const { begin, end } = partOf(this, part);
     const size = bytesOf(this.type);
-    const runs = this.space.client.call('attributes', this.blocksOf(begin, end));
+    const runs = this.space.client.call('attributes', blocksAround(this.placement, begin, end));
     const names = this.space.placeNames();
     return {
       runs: attributeRuns(runs, names, begin, end, PAGE_BYTES / size),
@@ -505,111 +458,16 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
 
   /** @internal Whole pages that touch the elements. */
   pagesOf(begin: number, end: number): ArrayPages {
-    const size = bytesOf(this.type);
-    const first = Math.floor((begin * size) / PAGE_BYTES);
-    const last = Math.ceil((end * size) / PAGE_BYTES);
-    const { range, name, firstPage } = this.placement;
-    return { range, name, firstPage: firstPage + first, count: last - first };
-  }
-
-  /** Pages of the blocks around the elements. */
-  private blocksOf(begin: number, end: number): ArrayPages {
-    const { range, name, pages, firstPage } = this.placement;
-    const { first, end: last } = blocksAround(begin, end, bytesOf(this.type), pages);
-    return { range, name, firstPage: firstPage + first, count: last - first };
+    return pagesAround(this.placement, begin, end);
   }
 
   /** @internal Whole pages that belong to the elements alone; none: a count of 0 or less. */
   wholePages(begin: number, end: number): ArrayPages {
-    const size = bytesOf(this.type);
-    const { range, firstPage, pages, name } = this.placement;
-    const first = Math.ceil((begin * size) / PAGE_BYTES);
-    // The last page belongs to the array alone, even if the array ends within it.
-    const last = end === this.length ? pages : Math.floor((end * size) / PAGE_BYTES);
-    return { range, name, firstPage: firstPage + first, count: last - first };
+    return pagesWithin(this.placement, begin, end);
   }
 
   /** @internal The elements that lie, in whole or in part, in these pages. */
   elementsOf(firstPage: number, count: number): { begin: number; end: number } {
-    const size = bytesOf(this.type);
-    const first = (firstPage - this.placement.firstPage) * PAGE_BYTES;
-    const end = Math.min(this.length, Math.ceil((first + count * PAGE_BYTES) / size));
-    return { begin: Math.floor(first / size), end };
+    return elementsIn(this.placement, firstPage, count);
   }
-
-  private async transfer(
-    direction: 'read' | 'write',
-    fd: number,
-    options: TransferOptions,
-  ): Promise<{ bytes: number; complete: boolean }> {
-    this.assertUsable(direction === 'read' ? 'read into' : 'write');
-    const { begin, end } = partOf(this, options, TRANSFER_OPTIONS);
-    const { position } = options;
-    if (!isWhole(fd, 0) || fd > MAX_DESCRIPTOR)
-      throw typeError('FILE_DESCRIPTOR', `${show(fd)} is no file descriptor; pass the number that openSync gives`);
-    if (position !== undefined && !isWhole(position, 0)) {
-      throw argumentError(
-        'FILE_POSITION',
-        `position is ${show(position)}; it must be a whole number of bytes, 0 or more`,
-      );
-    }
-    const size = bytesOf(this.type);
-    const { bytes } = await this.space.client.request('transferFile', {
-      direction,
-      fd,
-      range: this.rangeId,
-      name: this.name,
-      offset: this.offset + begin * size,
-      bytes: (end - begin) * size,
-      position: position ?? null,
-    });
-    return { bytes, complete: begin === 0 && end === this.length && bytes === this.byteLength };
-  }
-}
-
-function noWholePage(array: ManagedArray, begin: number, end: number, done: string): RangeError {
-  const least = PAGE_BYTES / bytesOf(array.type);
-  return argumentError(
-    'NO_WHOLE_PAGE',
-    `elements ${begin} to ${end} of array ${array.name} contain no whole page of ${PAGE_BYTES} bytes: nothing would be ${done}; ` +
-      `the least is ${least} elements from a multiple of ${least} on`,
-  );
-}
-
-/** Refuses lengths that are no lengths, and views that this version of Node cannot make. */
-export function checkLength(what: string, length: unknown, elementBytes: number): void {
-  if (!isWhole(length, 1)) {
-    throw argumentError('ARRAY_LENGTH', `${what}: length is ${show(length)}; it must be a whole number of 1 or more`);
-  }
-  if (length * elementBytes > MAX_VIEW_BYTES) {
-    throw argumentError(
-      'VIEW_SIZE',
-      `${what}: ${length * elementBytes} bytes are more than the ${MAX_VIEW_BYTES} bytes of one view on Node.js ` +
-        `${process.versions.node}; use Node.js 22 or newer, or several arrays`,
-    );
-  }
-}
-
-/** Refuses what does not lie at the beginning of a page, or at the end of the array, and names what does. */
-function checkBoundary(array: ManagedArray, which: string, index: number): void {
-  const perPage = PAGE_BYTES / bytesOf(array.type);
-  if (index % perPage === 0 || index === array.length) return;
-  const below = index - (index % perPage);
-  const above = Math.min(below + perPage, array.length);
-  throw argumentError(
-    'PAGE_BOUNDARY',
-    `${which} ${index} of array ${array.name} lies within a page of ${perPage} elements, and rights are those of whole pages; the nearest ` +
-      `that do not are ${below} and ${above}`,
-  );
-}
-
-/** Loads and stores by address over some arrays, as a kernel has them by its third argument. */
-export function addressView(...arrays: readonly ManagedArray[]): AddressView {
-  for (const array of arrays) {
-    if (!(array instanceof ManagedArray))
-      throw typeError('ARRAY', `addressView takes managed arrays, not ${show(array)}`);
-  }
-  return new AddressView(
-    arrays.map((array) => ({ name: array.name, address: Number(array.address), data: array.data })),
-  );
 }

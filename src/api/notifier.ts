@@ -1,15 +1,13 @@
 /** Subscriptions to invalidations: what a program that shadows the page tables of an array is told, and what it asks. */
 import { types } from 'node:util';
 import { bytesOf } from '../core/elements.js';
-import type { OptionNames } from '../core/option-names.js';
 import { HOST, PAGE_BYTES } from '../core/types.js';
 import { type InvalidationReason, type Notice, SEQUENCE_ENDED } from '../pager/protocol/notifiers.js';
 import { isObject, show, textOf } from './arguments.js';
-import type { Device } from './device.js';
 import { DISPOSE } from './disposal.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 import { exportOf, moduleUrl } from './kernel.js';
-import type { ManagedArray } from './managed-array.js';
+import type { ArraySeen, DeviceSeen } from './seen.js';
 
 /** How many changes wait for a subscriber that is busy, unless it says otherwise. */
 const QUEUE = 64;
@@ -31,40 +29,18 @@ export interface InvalidationEvent {
   readonly lost: number;
 }
 
-export interface WatchOptions<D = unknown> {
-  /** Elements [begin, end), in whole pages; the whole array, with what it grows by, unless said otherwise. */
+/** What a subscriber wants, as it comes in. */
+interface Wishes {
   readonly begin?: number;
   readonly end?: number;
-  /** What happens on behalf of this processor is no news: a device that watches for itself knows what it does. */
-  readonly owner?: Device | 'host';
-  /** A module whose functions are called in the manager's thread before pages change: its export is a `CreateNotifier`. */
+  readonly owner?: DeviceSeen | 'host';
   readonly module?: URL | string;
-  /** 'default' unless said otherwise. */
   readonly export?: string;
-  /** For the module; copied by structured clone, so that shared memory is shared with it. */
-  readonly data?: D;
-  /**
-   * Called in this thread when pages have changed, with all that has happened since it was last called. It is not called again before
-   * it has returned, or its promise has settled. It keeps no program alive.
-   */
+  readonly data?: unknown;
   readonly onInvalidate?: (event: InvalidationEvent) => unknown;
-  /** How many entries may wait for `onInvalidate`; 64 unless said otherwise. */
   readonly queue?: number;
-  /** Called when the module is not called any more, with the reason, which is also printed. */
   readonly onDetached?: (reason: string) => unknown;
 }
-
-export const WATCH_OPTIONS: OptionNames<WatchOptions> = {
-  begin: true,
-  end: true,
-  owner: true,
-  module: true,
-  export: true,
-  data: true,
-  onInvalidate: true,
-  queue: true,
-  onDetached: true,
-};
 
 /** What another thread needs to read by the sequence number; send it by postMessage. */
 export interface NotifierHandle {
@@ -120,7 +96,7 @@ export class Notifier extends SequenceReader {
   /** @internal */
   constructor(
     readonly handle: NotifierHandle,
-    private readonly array: ManagedArray,
+    private readonly array: ArraySeen,
     private readonly id: number,
   ) {
     super(handle);
@@ -155,7 +131,7 @@ export class Notifier extends SequenceReader {
   }
 
   /** @internal Tells the program's functions, one notice at a time. */
-  async take(notice: Notice, options: WatchOptions): Promise<void> {
+  async take(notice: Notice, options: Wishes): Promise<void> {
     const { changes, lost, detached, ended } = notice;
     this.lostChanges += lost;
     if (ended) this.closed = true;
@@ -194,7 +170,7 @@ export function attachNotifier(handle: NotifierHandle): SequenceReader {
 }
 
 /** @internal Elements are checked by the array. */
-export async function watchArray(array: ManagedArray, options: WatchOptions): Promise<Notifier> {
+export async function watchArray(array: ArraySeen, options: Wishes): Promise<Notifier> {
   const { client } = array.space;
   const whole = options.begin === undefined && options.end === undefined;
   const { begin = 0, end = array.length, queue = QUEUE } = options;
@@ -233,10 +209,7 @@ export async function watchArray(array: ManagedArray, options: WatchOptions): Pr
   }
 }
 
-function sourceOf(
-  array: ManagedArray,
-  options: WatchOptions,
-): { url: string; exportName: string; data: unknown } | null {
+function sourceOf(array: ArraySeen, options: Wishes): { url: string; exportName: string; data: unknown } | null {
   const { module, data } = options;
   if (module === undefined) {
     if (options.export === undefined && data === undefined) return null;
@@ -258,7 +231,7 @@ function sourceOf(
   return { url, exportName, data };
 }
 
-function ownerOf(array: ManagedArray, owner: WatchOptions['owner']): number | null {
+function ownerOf(array: ArraySeen, owner: Wishes['owner']): number | null {
   if (owner === undefined) return null;
   if (owner === 'host') return HOST;
   if (array.space.devices.includes(owner)) return owner.id;

@@ -5,14 +5,13 @@ import type { OptionNames } from '../core/option-names.js';
 import { AtomicFile } from '../files/atomic-file.js';
 import { ArrayFileError, type Dtype, dtypes, type NumpyType, npyHeader, readNpyLayout } from '../files/npy.js';
 import { tryLockFile } from '../linux/file-io.js';
-import type { AddressSpace } from './address-space.js';
 import { checkFlag, checkOptions, isObject, isWhole, show } from './arguments.js';
-import { type ArrayRange, checkRange } from './array-part.js';
+import { checkRange } from './array-part.js';
 import { type ArrayType, elementOf, typeName } from './array-type.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 import { checkUse, FILE_USE, type FileUse, partOfFile, withFile } from './file-array.js';
 import { type FilePath, pathOf } from './file-path.js';
-import { ManagedArray } from './managed-array.js';
+import { type ArraySeen, isManaged, type SpaceSeen } from './seen.js';
 
 export type { NumpyType };
 
@@ -21,15 +20,6 @@ export interface OpenNpyOptions<T extends NumericArray = NumericArray> extends F
   readonly type?: ArrayType<T>;
   /** Whether something else may follow the array in the file. */
   readonly allowTrailingBytes?: boolean;
-}
-
-/** An array over a `.npy` file, and what the file says about it. */
-export interface NpyArray<T extends NumericArray = NumericArray> {
-  readonly array: ManagedArray<T>;
-  /** The extents, as NumPy's `a.shape`: [] for a single number. */
-  readonly shape: readonly number[];
-  /** As NumPy's `a.dtype.name`; an array of 'bool' is one of bytes that are 0 or 1. */
-  readonly dtype: NumpyType;
 }
 
 export interface SaveNpyOptions {
@@ -42,11 +32,12 @@ export interface SaveNpyOptions {
 const OPEN_NPY_OPTIONS: OptionNames<OpenNpyOptions> = { ...FILE_USE, type: true, allowTrailingBytes: true };
 const SAVE_NPY_OPTIONS: OptionNames<SaveNpyOptions> = { shape: true, dtype: true };
 
+/** An array over a file, with what the file says about it. */
 export function openNpy<T extends NumericArray>(
-  space: AddressSpace,
+  space: SpaceSeen,
   file: FilePath,
   options: OpenNpyOptions<T>,
-): NpyArray<T> {
+): { array: ArraySeen; shape: readonly number[]; dtype: NumpyType } {
   const path = pathOf(file);
   const use = checkUse('openNpy()', path, options, OPEN_NPY_OPTIONS);
   const { type, allowTrailingBytes = false } = options;
@@ -64,15 +55,15 @@ export function openNpy<T extends NumericArray>(
       throw argumentError('EMPTY_FILE', `${path} holds ${what}; an array of a space has one or more`);
     }
     const { source } = partOfFile({ fd, path, size }, element, use, { byteOffset: dataOffset, length });
-    const array = space.allocate(element, length, use.name, use.writable, source) as ManagedArray<T>;
+    const array = space.allocate(element, length, use.name, use.writable, source);
     return { array, shape: Object.freeze([...shape]), dtype: numpyType };
   });
 }
 
 export async function saveNpy(
-  space: AddressSpace,
+  space: SpaceSeen,
   file: FilePath,
-  source: ManagedArray | ArrayRange,
+  source: unknown,
   options: SaveNpyOptions,
 ): Promise<number> {
   const path = pathOf(file);
@@ -114,18 +105,18 @@ function layoutOf(fd: number, path: string, allowTrailingBytes: boolean): Return
   }
 }
 
-function rangeOf(space: AddressSpace, source: unknown): ArrayRange {
-  const range = source instanceof ManagedArray ? { array: source, begin: 0, end: source.length } : source;
-  if (!isObject(range) || !((range as ArrayRange).array instanceof ManagedArray)) {
+function rangeOf(space: SpaceSeen, source: unknown): { array: ArraySeen; begin: number; end: number } {
+  const range: unknown = isManaged(source) ? { array: source, begin: 0, end: source.length } : source;
+  const { array, begin, end } = (isObject(range) ? range : {}) as { array?: unknown; begin?: unknown; end?: unknown };
+  if (!isManaged(array)) {
     throw typeError('ARRAY', `saveNpy() takes a managed array, or a range of one, not ${show(source)}`);
   }
-  const { array, begin, end } = range as ArrayRange;
   if (array.space !== space) {
     throw typeError('FOREIGN_ARRAY', `array ${array.name} belongs to another space; call that one's saveNpy()`);
   }
   array.assertUsable('save');
   checkRange(array, begin, end);
-  return { array, begin, end };
+  return { array, begin: begin as number, end: end as number };
 }
 
 function shapeOf(shape: unknown, length: number): readonly number[] {
@@ -139,7 +130,7 @@ function shapeOf(shape: unknown, length: number): readonly number[] {
   throw argumentError('SHAPE', `shape (${shape.slice(0, 64).join(', ')}) ${what}, and ${length} are to be saved`);
 }
 
-function numpyTypeOf(array: ManagedArray, type: Dtype, wanted: unknown): NumpyType {
+function numpyTypeOf(array: ArraySeen, type: Dtype, wanted: unknown): NumpyType {
   const own = dtypes[type].numpyType;
   if (wanted === undefined || wanted === own) return own;
   if (wanted === 'bool' && type === 'u8') return 'bool';

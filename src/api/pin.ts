@@ -1,7 +1,7 @@
 /** Elements that stay in host memory. */
 
 import type { OptionNames } from '../core/option-names.js';
-import type { PinReport } from '../pager/protocol/requests.js';
+import type { PinReport } from '../pager/protocol/pages.js';
 import type { Client } from './client.js';
 import { DISPOSE } from './disposal.js';
 

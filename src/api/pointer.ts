@@ -1,29 +1,22 @@
 /** What an address is: of which array, where, whose. */
-import type { AddressSpace } from './address-space.js';
 import { show } from './arguments.js';
-import type { Device } from './device.js';
 import { typeError } from './errors.js';
 import { type ResidencyRun, reportPage } from './residency.js';
+import type { DeviceSeen, SpaceSeen } from './seen.js';
 
-export interface PointerAttributes {
-  /** Name of the array. */
+/** What is known of an address, with the devices as the space has them. */
+interface KnownAddress<D extends DeviceSeen> extends Pick<ResidencyRun, 'state'> {
   readonly array: string;
-  /** Index of the element that the address lies in, and bytes from the beginning of the array. */
   readonly element: number;
   readonly byteOffset: number;
-  /** Of the page: as `residency()` says it. */
-  readonly state: ResidencyRun['state'];
   readonly nodes: readonly string[];
   readonly access: Readonly<Record<string, 'read' | 'write'>>;
-  /** It stays in the host's memory until it is unpinned. */
   readonly pinned: boolean;
-  /** Who has the content: the only node that does, or the host where it is one of several. Null when nobody has. */
-  readonly owner: Device | 'host' | null;
-  /** Where the page is for each device, by its name: at the same address, or null on a device whose memory has an order of its own. */
+  readonly owner: D | 'host' | null;
   readonly deviceAddresses: Readonly<Record<string, bigint | null>>;
 }
 
-export function pointerAttributes(space: AddressSpace, address: bigint): PointerAttributes | null {
+export function pointerAttributes<D extends DeviceSeen>(space: SpaceSeen<D>, address: bigint): KnownAddress<D> | null {
   if (typeof address !== 'bigint') {
     throw typeError('ADDRESS', `an address is a bigint, such as array.address + 8n, not ${show(address)}`);
   }

@@ -1,6 +1,6 @@
 /** Where the pages of an array are, as a user reads it. */
 import { PAGE_BYTES, PageState } from '../core/types.js';
-import type { PageReport } from '../pager/protocol/requests.js';
+import type { PageReport } from '../pager/protocol/pages.js';
 
 /** Neighbouring elements whose pages are in the same state. */
 export interface ResidencyRun {

@@ -1,4 +1,6 @@
 /** Sizes as people write them. */
+import { show } from './arguments.js';
+import { argumentError } from './errors.js';
 
 const binary: Record<string, number> = { k: 2 ** 10, m: 2 ** 20, g: 2 ** 30, t: 2 ** 40, p: 2 ** 50 };
 const decimal: Record<string, number> = { k: 1e3, m: 1e6, g: 1e9, t: 1e12, p: 1e15 };
@@ -22,4 +24,15 @@ export function parseSize(text: string): number {
   const bytes = Math.round(Number(match[1]) * factor);
   if (!Number.isSafeInteger(bytes)) throw refuse('it is too large');
   return bytes;
+}
+
+export function toBytes(what: string, value: number | string): number {
+  const size = typeof value === 'string' ? parseSize(value) : value;
+  if (typeof size !== 'number' || !Number.isSafeInteger(size) || size <= 0) {
+    throw argumentError(
+      'SIZE',
+      `${what} is ${show(value)}; it must be a number of bytes above 0, or a size such as '64MiB'`,
+    );
+  }
+  return size;
 }

@@ -2,7 +2,8 @@
 
 import { createHash } from 'node:crypto';
 import { types } from 'node:util';
-import { CONTROL_WORDS, Control, DIGEST_WORDS, type SpaceHandle } from '../pager/protocol/requests.js';
+import { CONTROL_WORDS, Control, DIGEST_WORDS } from '../pager/protocol/control.js';
+import type { SpaceHandle } from '../pager/protocol/space.js';
 import { isObject, isWhole } from './arguments.js';
 import { typeError } from './errors.js';
 

@@ -1,12 +1,11 @@
 /** Plain typed arrays as arguments: copied into the space for one operation, and back when it is through. */
 import type { ElementType, NumericArray } from '../core/elements.js';
-import type { StreamEvent as WireEvent } from '../pager/protocol/requests.js';
-import type { AddressSpace } from './address-space.js';
-import type { ManagedArray } from './managed-array.js';
+import type { StreamEvent as WireEvent } from '../pager/protocol/operations.js';
+import type { ArraySeen, SpaceSeen } from './seen.js';
 
 interface Staged {
   readonly plain: NumericArray;
-  readonly array: ManagedArray;
+  readonly array: ArraySeen;
   readonly back: boolean;
 }
 
@@ -15,12 +14,12 @@ export class Staging {
 
   /** @param what the operation, for messages */
   constructor(
-    private readonly space: AddressSpace,
+    private readonly space: SpaceSeen,
     private readonly what: string,
   ) {}
 
   /** A managed array for a plain one: with its elements if they go `in`, and for them if they come `back`. */
-  stage(plain: NumericArray, type: ElementType, name: string, use: { in: boolean; back: boolean }): ManagedArray {
+  stage(plain: NumericArray, type: ElementType, name: string, use: { in: boolean; back: boolean }): ArraySeen {
     const array = this.space.arrayOf(type, plain.length, `a copy for ${name}`);
     this.staged.push({ plain, array, back: use.back });
     if (use.in) (array.data as Float32Array).set(plain as Float32Array);
@@ -49,7 +48,7 @@ export class Staging {
       : { ...event, result: 'failed', error: { name: 'OnememError', details: {}, ...failure } };
   }
 
-  private putBack(plain: NumericArray, array: ManagedArray): { code: string; message: string } | null {
+  private putBack(plain: NumericArray, array: ArraySeen): { code: string; message: string } | null {
     // The last news may come when the space has been closed, and its memory is gone.
     if (this.space.isClosed) {
       const message = `${this.what} has ended, but the space was closed before its results were copied back`;

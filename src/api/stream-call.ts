@@ -1,14 +1,20 @@
 /** Functions of the program's that streams call in their order. */
 
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
-import type { WireError } from '../pager/protocol/requests.js';
+import type { WireError } from '../pager/protocol/wire.js';
 import { isError, textOf } from './arguments.js';
 import { OnememError } from './errors.js';
-import type { StreamEvent } from './stream-event.js';
+
+/** A place in a stream, and what a function there threw. */
+interface Place {
+  readonly stream: object;
+  readonly sequence: number;
+  thrown: { readonly value: unknown } | null;
+}
 
 /** The call in whose course code runs, through all that it awaits. */
 interface Call {
-  readonly event: StreamEvent;
+  readonly event: Place;
   running: boolean;
 }
 
@@ -18,7 +24,7 @@ const OWN = new Set(['KERNEL_DIFFERS', 'VERIFY_SIZE']);
 const calls = new AsyncLocalStorage<Call>();
 
 /** Prepares a function for its call, in the asynchronous context of the caller. The result tells how it ended. */
-export function prepareCall(event: StreamEvent, callback: () => unknown): () => Promise<WireError | null> {
+export function prepareCall(event: Place, callback: () => unknown): () => Promise<WireError | null> {
   const resource = new AsyncResource('OnememStreamCall');
   return async () => {
     const call: Call = { event, running: true };
@@ -52,7 +58,7 @@ function stackOf(thrown: unknown): string | undefined {
 }
 
 /** Throws where a function that runs on a stream waits for what its stream does after it: neither would ever end. */
-export function refuseDeadlock({ stream, sequence }: StreamEvent): void {
+export function refuseDeadlock({ stream, sequence }: Place): void {
   const call = calls.getStore();
   if (call?.running !== true || call.event.stream !== stream || sequence < call.event.sequence) return;
   throw new OnememError(

@@ -1,5 +1,7 @@
 /** Events: places in a stream. */
-import type { WireError, StreamEvent as WireEvent } from '../pager/protocol/requests.js';
+
+import type { StreamEvent as WireEvent } from '../pager/protocol/operations.js';
+import type { WireError } from '../pager/protocol/wire.js';
 import { show } from './arguments.js';
 import { fromWire, OnememError, typeError } from './errors.js';
 import type { Stream } from './stream.js';

@@ -2,7 +2,7 @@
 import type { OptionNames } from '../core/option-names.js';
 import { HOST } from '../core/types.js';
 import { threadId } from '../linux/process.js';
-import type { StreamOperation, StreamEvent as WireEvent } from '../pager/protocol/requests.js';
+import type { StreamOperation, StreamEvent as WireEvent } from '../pager/protocol/operations.js';
 import type { AddressSpace } from './address-space.js';
 import { checkFlag, checkOptions, checkSize, show } from './arguments.js';
 import {
@@ -13,14 +13,15 @@ import {
   reasonOf,
   type StreamState,
 } from './cancellation.js';
-import { COPY_OPTIONS, type CopyOptions, type CopyPlace, checkCopy, copyEnd, stageEnds } from './copy.js';
+import { checkCopy, copyEnd, stageEnds } from './copy.js';
 import type { Device } from './device.js';
 import { DISPOSE } from './disposal.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 import { checkKernel, type Kernel, type KernelParameters } from './kernel.js';
 import { explainStack, type Trace, traceTo } from './kernel-place.js';
-import { checkArguments, handOver, type LaunchArguments } from './launch-arguments.js';
-import { type ManagedElements, pagesAround, placeOf } from './place.js';
+import { checkArguments, handOver } from './launch-arguments.js';
+import { pagesAround, placeOf } from './place.js';
+import type { CopyOptions, CopyPlace, LaunchArguments, ManagedElements } from './public-types.js';
 import { Staging } from './staging.js';
 import { prepareCall, refuseDeadlock } from './stream-call.js';
 import { checkEvent, StreamEvent } from './stream-event.js';
@@ -71,6 +72,8 @@ export interface StreamOptions {
 }
 
 export const STREAM_OPTIONS: OptionNames<StreamOptions> = { signal: true, timeoutMs: true };
+
+const COPY_OPTIONS: OptionNames<CopyOptions> = { at: true, signal: true };
 
 /** Streams that the program has dropped without a word: the manager must forget them, too. */
 const droppedStreams = new FinalizationRegistry<() => void>((end) => end());

@@ -6,12 +6,11 @@ import { bytesOf, type ElementType, type NumericArray, viewOf } from '../core/el
 import type { CallableKernel } from '../drivers/driver.js';
 import { importKernel } from '../drivers/kernel-loader.js';
 import { isObject, textOf } from './arguments.js';
-import type { Device } from './device.js';
 import { DISPOSE } from './disposal.js';
 import { OnememError } from './errors.js';
 import type { Kernel, KernelRange } from './kernel.js';
 import { kernelSource } from './kernel-source.js';
-import { ManagedArray } from './managed-array.js';
+import { isManaged } from './seen.js';
 
 /** Work items of the first part. */
 const ITEMS = 1024;
@@ -21,6 +20,14 @@ interface Launch {
   readonly begin: number;
   readonly end: number;
   readonly size: number;
+}
+
+/** A device, which runs kernels on streams. */
+interface Launcher {
+  stream(): {
+    launch(kernel: Kernel, args: never, options: Launch & { verify: boolean }): { synchronize(): Promise<void> };
+    [DISPOSE](): void;
+  };
 }
 
 /** Kernels of which it was said that they cannot be compared. */
@@ -50,7 +57,7 @@ function warn(kernel: Kernel, why: string): void {
 
 /** Rejects with KERNEL_DIFFERS where the device does something else than the function. */
 export async function verifyLaunch(
-  device: Device,
+  device: Launcher,
   kernel: Kernel,
   args: Readonly<Record<string, unknown>>,
   { begin, end, size }: Launch,
@@ -94,9 +101,9 @@ async function failureOf(action: () => unknown): Promise<{ text: string } | null
 
 /** The elements of an argument: of a managed array, of a part of one, or of a plain one. */
 function elementsOf(value: unknown): NumericArray {
-  if (value instanceof ManagedArray) return value.data;
+  if (isManaged(value)) return value.data;
   const part = value as { array?: unknown; begin?: number; end?: number };
-  if (isObject(value) && part.array instanceof ManagedArray) return part.array.data.subarray(part.begin, part.end);
+  if (isObject(value) && isManaged(part.array)) return part.array.data.subarray(part.begin, part.end);
   return value as NumericArray;
 }
 

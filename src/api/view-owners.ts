@@ -1,19 +1,19 @@
 /** Whose memory a view shows: a view of a managed array is the array itself wherever elements are handed in. */
 import type { NumericArray } from '../core/elements.js';
-import type { ManagedArray } from './managed-array.js';
+import type { ArraySeen } from './seen.js';
 
 interface Owner {
-  readonly array: ManagedArray;
+  readonly array: ArraySeen;
   /** The range that the array was when the view was made. */
   readonly range: number;
 }
 
 /** By the buffer, which views of a view share. Buffers may be kept for long, and must not keep their arrays. */
-const owners = new WeakMap<ArrayBufferLike, { readonly array: WeakRef<ManagedArray>; readonly range: number }>();
+const owners = new WeakMap<ArrayBufferLike, { readonly array: WeakRef<ArraySeen>; readonly range: number }>();
 /** Code that has the view need not have the array, too. */
-const kept = new WeakMap<NumericArray, ManagedArray>();
+const kept = new WeakMap<NumericArray, ArraySeen>();
 
-export function noteView(view: NumericArray, array: ManagedArray): void {
+export function noteView(view: NumericArray, array: ArraySeen): void {
   owners.set(view.buffer, { array: new WeakRef(array), range: array.rangeId });
   kept.set(view, array);
 }

@@ -5,9 +5,9 @@
 import { type ElementType, type NumericArray, viewOf } from '../core/elements.js';
 import { munmap, view } from '../linux/memory.js';
 import { threadExists } from '../linux/process.js';
-import { Control, LISTED_THREADS, type SpaceHandle, SpaceState } from '../pager/protocol/requests.js';
+import { Control, LISTED_THREADS, SpaceState } from '../pager/protocol/control.js';
+import type { SpaceHandle } from '../pager/protocol/space.js';
 import type { Client } from './client.js';
-import type { ManagedArray } from './managed-array.js';
 
 /** What the number of views becomes when the addresses have been unmapped: no later view can make it 0 again. */
 const UNMAPPED = -(2 ** 30);
@@ -23,12 +23,17 @@ interface Shown {
   readonly views: Views;
   arrays: number;
   /** Those who keep one of them without looking whether the space is open. */
-  readonly holders: WeakRef<ManagedArray>[];
+  readonly holders: WeakRef<Holder>[];
   /** Whether the array has been freed, or the space closed: what still shows it can be emptied. */
   freed: boolean;
 }
 
 const collected = new FinalizationRegistry<Shown>((shown) => shown.views.dropped(shown));
+
+/** Who keeps a typed array, and is to ask for it anew when it goes. */
+interface Holder {
+  forgetView(): void;
+}
 
 export class Views {
   private readonly shown = new Map<number, Shown[]>();
@@ -56,7 +61,7 @@ export class Views {
    * A typed array on the addresses of an array, which must not have been freed.
    * @param holder who keeps it and must be told when the space closes
    */
-  make(type: ElementType, { range, name, address, bytes }: ShownArray, holder: ManagedArray | null): NumericArray {
+  make(type: ElementType, { range, name, address, bytes }: ShownArray, holder: Holder | null): NumericArray {
     const known = this.shown.get(range) ?? [];
     for (const each of known) if (isTaken(each)) this.taken(each);
     let shown = known.find(({ buffer }) => buffer.byteLength === bytes);

@@ -6,7 +6,7 @@ import { futexWait, futexWake } from '../linux/futex.js';
 import { show } from './arguments.js';
 import { typeName } from './array-type.js';
 import { argumentError, typeError } from './errors.js';
-import { ManagedArray } from './managed-array.js';
+import { type ArraySeen, isManaged } from './seen.js';
 
 /** 'ok': notified, changed, or woken for no reason. 'not-equal': the element had another value from the beginning. */
 export type WaitResult = 'ok' | 'not-equal' | 'timed-out';
@@ -15,7 +15,7 @@ export type WaitResult = 'ok' | 'not-equal' | 'timed-out';
 const LOOK_MS = 200;
 
 export function wait(
-  array: ManagedArray<Int32Array> | ManagedArray<Uint32Array>,
+  array: ArraySeen<Int32Array> | ArraySeen<Uint32Array>,
   index: number,
   value: number,
   timeoutMs: number,
@@ -40,11 +40,7 @@ export function wait(
   }
 }
 
-export function notify(
-  array: ManagedArray<Int32Array> | ManagedArray<Uint32Array>,
-  index: number,
-  count: number,
-): number {
+export function notify(array: ArraySeen<Int32Array> | ArraySeen<Uint32Array>, index: number, count: number): number {
   checkElement('notify', array, index);
   if (count !== Number.POSITIVE_INFINITY && !(Number.isSafeInteger(count) && count >= 0)) {
     throw argumentError('COUNT', `count is ${show(count)}; it must be a whole number of 0 or more, or Infinity`);
@@ -53,12 +49,12 @@ export function notify(
   return futexWake(addressOf(array, index), Math.min(count, 0x7fff_ffff), 'private');
 }
 
-function addressOf(array: ManagedArray, index: number): number {
+function addressOf(array: ArraySeen, index: number): number {
   return Number(array.address) + index * 4;
 }
 
-function checkElement(verb: string, array: ManagedArray, index: number): void {
-  if (!(array instanceof ManagedArray)) {
+function checkElement(verb: string, array: ArraySeen, index: number): void {
+  if (!isManaged(array)) {
     throw typeError('WAIT_ARRAY', `cannot ${verb} ${show(array)}: only elements of managed arrays can be waited for`);
   }
   array.assertUsable(verb);
@@ -76,7 +72,7 @@ function checkElement(verb: string, array: ManagedArray, index: number): void {
   );
 }
 
-function checkValue(array: ManagedArray, value: number): void {
+function checkValue(array: ArraySeen, value: number): void {
   if (typeof value === 'number' && value === (array.type === 'i32' ? value | 0 : value >>> 0)) return;
   throw argumentError(
     'VALUE',

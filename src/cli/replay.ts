@@ -1,5 +1,4 @@
 /** `onemem replay`: plays a recorded run of the memory manager again, event by event. */
-import { checkInvariants } from '../core/invariants.js';
 import { type Entry, EVENTS } from '../core/recording.js';
 import { replay as play, ReplayError } from '../core/replay.js';
 import { readRecording } from '../files/recording-file.js';
@@ -46,7 +45,7 @@ export function replay(args: readonly string[]): number {
       if (entry[0] === '!') counts.set(entry[1], (counts.get(entry[1]) ?? 0) + 1);
       show?.(entry);
     });
-    checkInvariants(manager.state);
+    manager.checkInvariants();
     const kinds = EVENTS.flatMap((name) => (counts.has(name) ? [[name, counts.get(name) as number] as const] : []));
     if (values.json) print(JSON.stringify({ events, commands, kinds: Object.fromEntries(kinds) }));
     else {

@@ -3,7 +3,7 @@ import { lru } from '../policy/eviction/lru.js';
 import { none, tree } from '../policy/prefetch/tree.js';
 import { checkInvariants } from './invariants.js';
 import { has } from './mask.js';
-import { MemoryManager } from './memory-manager.js';
+import { OpenManager } from './open-manager.js';
 import type { Range } from './range.js';
 import {
   Access,
@@ -115,14 +115,14 @@ const pooled: DeviceDescription = {
 };
 
 /** Adds a processor with memory of its own, whose pages go home to the host's. */
-function addDevice(manager: MemoryManager, description: DeviceDescription): ProcessorId {
+function addDevice(manager: OpenManager, description: DeviceDescription): ProcessorId {
   const home = manager.state.nodes[HOST_NODE] === undefined ? NO_NODE : HOST_NODE;
   return manager.addDevice(description, home).processor;
 }
 
 describe('MemoryManager', () => {
   let commands: Recorder;
-  let manager: MemoryManager;
+  let manager: OpenManager;
   const start = (...devices: Partial<DeviceDescription>[]): void => startWith(none, {}, ...devices);
   const startWith = (
     prefetch: PrefetchPolicy,
@@ -130,7 +130,7 @@ describe('MemoryManager', () => {
     ...devices: Partial<DeviceDescription>[]
   ): void => {
     commands = new Recorder();
-    manager = new MemoryManager(commands, { eviction: lru, prefetch: () => prefetch }, 64);
+    manager = new OpenManager(commands, { eviction: lru, prefetch: () => prefetch }, 64);
     addDevice(manager, { ...faulting, name: 'host', ...host });
     for (const device of devices) addDevice(manager, { ...faulting, ...device });
   };
@@ -464,7 +464,7 @@ describe('MemoryManager', () => {
 
     it('gets no more than 8,192 blocks, and has the others migrate', () => {
       commands = new Recorder();
-      manager = new MemoryManager(commands, { eviction: lru, prefetch: () => none }, 10_000);
+      manager = new OpenManager(commands, { eviction: lru, prefetch: () => none }, 10_000);
       addDevice(manager, { ...faulting, name: 'host' });
       addDevice(manager, { ...faulting, coherent: true });
       const range = manager.allocate(8200 * BLOCK, { name: 'a', provided: false, writable: true }) as Range;

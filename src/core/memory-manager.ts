@@ -5,9 +5,10 @@
  */
 import { aboutKnown, changeAdvice } from './advice.js';
 import { Departures, type NodeFigures, type ProcessorFigures } from './departures.js';
+import { checkInvariants } from './invariants.js';
 import { type LaunchArgument, Launches } from './launches.js';
 import { add, addRun, clear, createMask, has, remove, removeRun, size } from './mask.js';
-import { capacityOf, createNode } from './nodes.js';
+import { capacityOf, createNode, type Node } from './nodes.js';
 import { revokeDone, transferDone } from './operation.js';
 import { PageQueries } from './page-queries.js';
 import type { Range, RangeOptions } from './range.js';
@@ -21,6 +22,7 @@ import {
   mappingOf,
   nodeOf,
   type Policies,
+  type Processor,
   processorOf,
   releaseBacking,
   releaseDone,
@@ -50,8 +52,13 @@ import {
 import { forgetUse } from './usage.js';
 import { rareMask } from './va-block.js';
 
+/** What is known of a processor. It is another object for each that was ever added, though numbers are given again. */
+export type KnownProcessor = Readonly<Pick<Processor, 'id' | 'description' | 'own' | 'state'>>;
+/** The same of a node. */
+export type KnownNode = Readonly<Pick<Node, 'id' | 'description' | 'state'>>;
+
 export class MemoryManager {
-  readonly state: State;
+  protected readonly state: State;
   /** What is known of pages. */
   readonly pages: PageQueries;
   private readonly requests: Requests;
@@ -425,6 +432,16 @@ export class MemoryManager {
     this.departures.nodeLost(id);
   }
 
+  /** The processor that has this number now. */
+  processor(id: ProcessorId): KnownProcessor | undefined {
+    return this.state.processors[id];
+  }
+
+  /** The node that has this number now. */
+  node(id: NodeId): KnownNode | undefined {
+    return this.state.nodes[id];
+  }
+
   /** Figures of a processor and of the memory of its own; those of one that has gone are its last. */
   figures(id: ProcessorId): ProcessorFigures {
     return this.departures.figures(id);
@@ -472,6 +489,11 @@ export class MemoryManager {
     const index = Math.floor(page / PAGES_PER_BLOCK);
     const reached = state.va.blocks.get(index)?.mappings[id]?.node ?? processorOf(state, id).own;
     state.nodes[reached]?.eviction.used(index);
+  }
+
+  /** Throws an Error that names what does not hold, if something does not (invariants.ts). Walks over all blocks. */
+  checkInvariants(): void {
+    checkInvariants(this.state);
   }
 
   /** Makes the addresses of a range usable again, all of whose pages are freed and whose views are gone. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { lru } from '../policy/eviction/lru.js';
 import { tree } from '../policy/prefetch/tree.js';
-import { MemoryManager } from './memory-manager.js';
+import { OpenManager } from './open-manager.js';
 import {
   Access,
   type Commands,
@@ -50,7 +50,7 @@ function manage(status: (count: number) => Status) {
     invalidate: () => expect.unreachable('nothing is watched here'),
     invalidated: () => expect.unreachable('nothing is watched here'),
   };
-  const manager = new MemoryManager(commands, { eviction: lru, prefetch: () => tree() }, 64);
+  const manager = new OpenManager(commands, { eviction: lru, prefetch: () => tree() }, 64);
   expect(manager.addDevice({ ...node, name: 'host' }, NO_NODE).processor).toBe(HOST);
   const device = manager.addDevice(node).processor;
   const run = (): void => {

@@ -2,13 +2,43 @@
 
 import { firstLost, lossOf, sourceOf } from './absence.js';
 import { clear, createMask, has, next, nextAbsent } from './mask.js';
+import type { Range } from './range.js';
 import { isRemote, type State } from './state.js';
 import { Access, type DenyReason, HOST, PAGES_PER_BLOCK, PageState, type ProcessorId } from './types.js';
 import { dirtyRuns, type UsedPages, youngRuns } from './usage.js';
 import { type Block, changedPages, isInherited, isProvided } from './va-block.js';
 
 export class PageQueries {
+  /** For a look at one page. */
+  private readonly nodes = new Uint32Array(1);
+  private readonly access = new Uint32Array(1);
+  private readonly flags = new Uint8Array(1);
+
   constructor(private readonly state: State) {}
+
+  /** The range that the page lies in. */
+  rangeOf(page: number): Range | undefined {
+    return this.state.va.rangeOfPage(page);
+  }
+
+  /** Whether the processor may use the page now without a fault. */
+  isMapped(id: ProcessorId, page: number, write: boolean): boolean {
+    const mapping = this.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK))?.mappings[id];
+    return mapping !== undefined && has(write ? mapping.writable : mapping.mapped, page % PAGES_PER_BLOCK);
+  }
+
+  /** Whether a thread of the processor waits for the page. */
+  isAwaited(id: ProcessorId, page: number): boolean {
+    const mapping = this.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK))?.mappings[id];
+    const inBlock = page % PAGES_PER_BLOCK;
+    return mapping !== undefined && (has(mapping.waitingRead, inBlock) || has(mapping.waitingWrite, inBlock));
+  }
+
+  /** Whether nobody has the page, whose content is its provider's to give. */
+  isAbsent(page: number): boolean {
+    this.snapshot(page, this.nodes, this.access, this.flags);
+    return this.nodes[0] === 0 && (this.flags[0] & ~PageState.ReadOnly) === PageState.Provided;
+  }
 
   /** Whether the page's content is what its provider gives: nobody has written, emptied, freed or lost it. */
   isInherited(page: number): boolean {

@@ -9,9 +9,10 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import type { DeviceKind } from './device-kind.js';
 import { runScenario, warmUp } from './run.js';
 import { scenarios } from './scenarios/index.js';
-import type { DeviceKind, Result, Scenario } from './suite.js';
+import type { Result, Scenario } from './suite.js';
 
 const LIMIT_SECONDS = 30;
 /** Where a child reports; its own output may be anything. */

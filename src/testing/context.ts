@@ -1,8 +1,8 @@
 /** What a scenario is handed, and how it says what must hold. */
 import { AssertionError } from 'node:assert';
 import type { AddressSpace, Device, ManagedArray, ProcessorStats } from '../index.js';
+import type { DeviceKind } from './device-kind.js';
 import { type Resources, resources } from './resources.js';
-import type { DeviceKind } from './suite.js';
 
 export const PAGE_BYTES = 4096;
 export const BLOCK_BYTES = 2 ** 21;

@@ -1,6 +1,7 @@
 /** What can be wrong with the driver that is there to be found out. */
+
+import type { DeviceKind } from './device-kind.js';
 import { driverKind } from './kinds.js';
-import type { DeviceKind } from './suite.js';
 
 /** Mistakes that authors of drivers make, and what they lead to. */
 export const driverFaults = {

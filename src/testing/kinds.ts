@@ -1,6 +1,6 @@
 /** Kinds of devices: those that come with the package, and those that a driver of the user's makes. */
 import type { CustomDeviceSpecification, DeviceSpecification, SpaceOptions } from '../index.js';
-import type { DeviceKind, Wanted } from './suite.js';
+import type { DeviceKind, Wanted } from './device-kind.js';
 
 type WithoutMemory = DeviceSpecification extends infer D ? (D extends unknown ? Omit<D, 'memory'> : never) : never;
 

@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSpace } from '../index.js';
 import { BLOCK_BYTES, Context } from './context.js';
+import type { DeviceKind, Wanted } from './device-kind.js';
 import { leftBehind, resources } from './resources.js';
-import type { DeviceKind, Result, Scenario, Wanted } from './suite.js';
+import type { Result, Scenario } from './suite.js';
 
 const DEVICE_BYTES = 16 * BLOCK_BYTES;
 

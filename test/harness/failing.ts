@@ -1,7 +1,7 @@
 /** Spaces whose manager meets system calls that fail, as src/linux/failing-calls.ts says. */
 import { type AddressSpace, openSpace, type SpaceOptions } from '../../src/index.js';
 import { FAILING_CALLS } from '../../src/linux/failing-calls.js';
-import { Control } from '../../src/pager/protocol/requests.js';
+import { Control } from '../../src/pager/protocol/control.js';
 
 export interface FailingSpace {
   readonly space: AddressSpace;

@@ -5,7 +5,7 @@
 import { checkInvariants } from '../../src/core/invariants.js';
 import type { LaunchArgument } from '../../src/core/launches.js';
 import { isEmpty } from '../../src/core/mask.js';
-import { MemoryManager } from '../../src/core/memory-manager.js';
+import { OpenManager } from '../../src/core/open-manager.js';
 import type { Range } from '../../src/core/range.js';
 import { type Entry, Recorder } from '../../src/core/recording.js';
 import { replay } from '../../src/core/replay.js';
@@ -120,7 +120,7 @@ export class World implements Surroundings {
   /** For what does not change how a schedule goes on. */
   private readonly whims: Random;
   readonly weather: Weather;
-  readonly manager: MemoryManager;
+  readonly manager: OpenManager;
   private readonly policies: Policies;
   /** What the core was told and what it commanded, in one schedule of so many. */
   private readonly recorded: Entry[] = [];
@@ -258,10 +258,10 @@ export class World implements Surroundings {
     const prefetch = random.chance(0.8) ? tree : () => none;
     this.policies = { eviction: lru, prefetch: () => prefetch(), readAheadShare: random.below(2) === 0 ? 1 : 2 };
     const recorder = seed % RECORDED_SHARE === 0 ? new Recorder((entries) => this.recorded.push(...entries)) : null;
-    this.manager = new MemoryManager(recorder?.commands(this.router) ?? this.router, this.policies, BLOCKS);
+    this.manager = new OpenManager(recorder?.commands(this.router) ?? this.router, this.policies, BLOCKS);
     recorder?.events(this.manager);
     this.clones = new Clones(
-      () => this.manager,
+      this.manager,
       this.cloneRequests,
       {
         pageBytes: PAGE_BYTES,

@@ -3,7 +3,10 @@
  * one's by now, and pass one check (Arrays.checkPages) before anything is done with the pages.
  */
 import { PAGE_BYTES } from '../../core/types.js';
-import type { ArrayPages, BytePlace, Requests, StreamOperation } from '../protocol/requests.js';
+import type { RequestMessage } from '../protocol/messages.js';
+import type { StreamOperation } from '../protocol/operations.js';
+import type { ArrayPages, BytePlace } from '../protocol/pages.js';
+import type { Requests } from '../protocol/requests.js';
 
 /** Requests that are about pages, by their names. */
 type OfPages = {
@@ -38,10 +41,12 @@ export interface Wanted extends Purpose {
 }
 
 /** What a request wants of an array's pages; null: it is not about pages. */
-export function wantedBy(name: keyof Requests, value: unknown): Wanted | null {
-  if (!(name in PURPOSES)) return null;
-  const purpose = PURPOSES[name as keyof typeof PURPOSES];
-  return { ...purpose, pages: pagesOf(value as ArrayPages | (BytePlace & { bytes: number })) };
+export function wantedBy(message: RequestMessage): Wanted | null {
+  return isOfPages(message) ? { ...PURPOSES[message.name], pages: pagesOf(message.value) } : null;
+}
+
+function isOfPages(message: RequestMessage): message is RequestMessage<keyof typeof PURPOSES> {
+  return message.name in PURPOSES;
 }
 
 /**

@@ -1,67 +1,57 @@
-/** The arrays of a space as the manager sees them: ranges with names, files, views, and words for what went wrong with them. */
+/** How arrays come and go, who may use them, and when their addresses become another array's. */
 import type { MemoryManager } from '../../core/memory-manager.js';
 import type { Range, RangeOptions } from '../../core/range.js';
-import { Access, type DenyReason, HOST, PAGE_BYTES } from '../../core/types.js';
+import { Access, HOST, PAGE_BYTES } from '../../core/types.js';
 import type { CoreRequests } from '../core/core-requests.js';
-import type { ClosedArray } from '../manager/late-uses.js';
-import type { AdviceRun, ArrayPages, Requests, WireError } from '../protocol/requests.js';
+import type { ClosedArray } from '../protocol/closed-space.js';
+import type { Answer } from '../protocol/messages.js';
+import type { ArrayPages } from '../protocol/pages.js';
+import type { Requests } from '../protocol/requests.js';
 import { codeOfDenial, explainDenial, RequestError, wireError } from '../protocol/wire.js';
 import type { FileProvider } from '../sources/files.js';
 import type { Providers } from '../sources/providers.js';
+import type { Sources } from '../sources/sources.js';
 import type { Wanted } from './array-pages.js';
+import type { ArrayRecord, ArrayTable } from './array-table.js';
+import type { Commitment } from './commitment.js';
+import type { Places } from './places.js';
 
-export interface ArrayRecord {
-  readonly range: Range;
-  bytes: number;
-  /** Pages that it has now, freed ones among them; its range may have had more. */
-  pages: number;
-  resizing: boolean;
-  /** Handles may be of it as it was before. */
-  wasResized: boolean;
-  readonly elementBytes: number;
-  /** Views of it in all threads. */
-  views: number;
-  /** Operations of streams that were given it and have not ended. */
-  uses: number;
-  warned: boolean;
-  /** What of the host's budget is kept for it: whatever was written must fit the host, where a device's pages go. */
-  committedPages: number;
-}
+type Allocated = Requests['allocate']['out'];
 
 export class Arrays {
-  private readonly records = new Map<number, ArrayRecord>();
-  private committedPages = 0;
   /** Ranges whose arrays have moved. */
   private readonly movedRanges = new Set<number>();
 
   constructor(
     private readonly manager: MemoryManager,
     private readonly requests: CoreRequests,
+    private readonly table: ArrayTable,
+    private readonly places: Places,
+    private readonly commitment: Commitment,
+    private readonly sources: Sources,
     private readonly files: FileProvider,
     private readonly providers: Providers,
-    private readonly base: () => number,
     private readonly spaceBytes: number,
-    /** Whether a launch that has not ended uses the range. */
-    private readonly isInLaunch: (range: Range) => boolean,
+    private readonly later: (action: () => void) => void,
     /** Pages that the host's threads were denied may be used again. */
     private readonly restore: (firstPage: number, count: number) => void,
-    /** Called with an array all of which has been freed. */
-    private readonly gone: (range: Range) => void,
+    /** Tells clients of an array all of which has been freed. */
+    private readonly tellFreed: (range: number) => void,
   ) {}
 
   get count(): number {
-    return this.records.size;
+    return this.table.count;
   }
 
   get allocatedBytes(): number {
     let bytes = 0;
-    for (const { range } of this.records.values()) bytes += (range.pages - range.freedPages) * PAGE_BYTES;
+    for (const { range } of this.table.all) bytes += (range.pages - range.freedPages) * PAGE_BYTES;
     return bytes;
   }
 
   /** The array, if not all of it has been freed. A handle may be of one whose addresses are another one's by now. */
   usable(id: number, name: string, verb: string): ArrayRecord {
-    const record = this.records.get(id);
+    const record = this.table.get(id);
     if (record?.resizing === true) throw resizingError(verb, name);
     if (record !== undefined && record.range.freedPages < record.range.pages) return record;
     if (this.movedRanges.has(id)) throw staleError(name);
@@ -71,28 +61,43 @@ export class Arrays {
   /** Refuses pages of an array that has gone, and pages that have been freed, unless those may be among them. */
   checkPages({ pages: { range: id, name, firstPage, count }, verb, freedToo = false }: Wanted): void {
     const { range } = this.usable(id, name, verb);
-    const freed = freedToo || range.freedPages === 0 ? -1 : this.findDenied('FREED', firstPage, count);
+    const freed = freedToo || range.freedPages === 0 ? -1 : this.places.findDenied('FREED', firstPage, count);
     if (freed === -1) return;
-    const { text, details } = this.placeOf(freed);
+    const { text, details } = this.places.placeOf(freed);
     throw new RequestError('USE_AFTER_FREE', `cannot ${verb} array ${name}: ${text}, has been freed`, details);
   }
 
   /** The array that a request has been checked for. */
   rangeOf(id: number): Range {
-    return (this.records.get(id) as ArrayRecord).range;
+    return (this.table.get(id) as ArrayRecord).range;
   }
 
-  /** Whether so many pages from its first on are all that an array has. */
-  isWhole(id: number, count: number): boolean {
-    return count >= (this.records.get(id)?.pages ?? 0);
+  /** Whether these pages are all that an array has. */
+  isWhole(id: number, firstPage: number, count: number): boolean {
+    const record = this.table.get(id);
+    return record !== undefined && firstPage === record.range.first && count >= record.pages;
   }
 
-  allocate(wanted: Requests['allocate']['in']): Requests['allocate']['out'] {
+  /** Makes an array, and answers. One with a provider is there when the provider's module has been loaded. */
+  allocate(wanted: Requests['allocate']['in'], answer: Answer<Allocated>): void {
     const { bytes, name, writable, file, provider, elementBytes, reserveBytes = bytes } = wanted;
     const options = { name, writable, provided: file !== null || provider !== null };
     const { range } = this.make(bytes, elementBytes, options, `cannot allocate array ${name}`, reserveBytes);
-    if (file !== null) this.files.add(range.first, range.pages, file);
-    return { id: range.id, firstPage: range.first, pages: range.pages };
+    const { id, first: firstPage, pages } = range;
+    if (file !== null) this.files.add(firstPage, pages, file);
+    if (provider === null) {
+      answer({ id, firstPage, pages }, null);
+      return;
+    }
+    this.providers.start(provider, { firstPage, pages, bytes, name }, (failure) => {
+      if (failure === null) {
+        answer({ id, firstPage, pages }, null);
+        return;
+      }
+      const message = `cannot make array ${name}: its provider ${provider.exportName} of ${provider.url} ${failure.message}`;
+      answer(null, wireError('PROVIDER_FAILED', message, { array: name }, failure.stack));
+      this.later(() => this.free({ range: id, firstPage, count: pages }));
+    });
   }
 
   /** Makes an array that is to be a clone of another one. */
@@ -105,7 +110,7 @@ export class Arrays {
     const lost = known === null ? this.manager.pages.firstLost(first, first + pages) : -1;
     const denial = lost === -1 ? known : this.manager.pages.lossOf(lost);
     if (denial !== null) {
-      const { text, details } = this.placeOf(lost === -1 ? this.pageWith(denial, first, pages) : lost);
+      const { text, details } = this.places.placeOf(lost === -1 ? this.places.pageWith(denial, first, pages) : lost);
       const message = `cannot clone array ${name}: it contains ${text}, ${explainDenial(denial)}`;
       throw new RequestError(codeOfDenial(denial), message, details);
     }
@@ -128,10 +133,10 @@ export class Arrays {
     const { writable } = options;
     const pages = Math.ceil(bytes / PAGE_BYTES);
     const committed = writable ? pages : 0;
-    this.reserve(what, bytes, committed);
+    this.commitment.reserve(what, bytes, committed);
     const range = this.manager.allocate(pages, options, Math.max(pages, Math.ceil(reserveBytes / PAGE_BYTES)));
     if (range === null) {
-      this.unreserve(committed);
+      this.commitment.unreserve(committed);
       throw new RequestError(
         'ADDRESS_SPACE',
         `${what}: no ${Math.max(bytes, reserveBytes)} bytes of addresses are left in the space of ${this.spaceBytes} bytes; ` +
@@ -149,10 +154,11 @@ export class Arrays {
       elementBytes,
       views: 0,
       uses: 0,
+      launches: 0,
       warned: false,
       committedPages: committed,
     };
-    this.records.set(range.id, record);
+    this.table.add(record);
     return record;
   }
 
@@ -160,14 +166,14 @@ export class Arrays {
   partToFree(wanted: Requests['free']['in']): ArrayPages | null {
     const { range, name, whole = false } = wanted;
     if (this.movedRanges.has(range)) throw staleError(name);
-    const record = this.records.get(range);
+    const record = this.table.get(range);
     if (whole) return record === undefined ? null : { ...wanted, count: record.pages };
     this.usable(range, name, 'free a part of');
     return wanted;
   }
 
   free({ range: id, firstPage, count }: Omit<ArrayPages, 'name'>): void {
-    const record = this.records.get(id);
+    const record = this.table.get(id);
     if (record === undefined) return;
     if (record.resizing) throw resizingError('free', record.range.name);
     if (count < record.pages) this.refuseFreed(record.range, firstPage, count);
@@ -181,7 +187,7 @@ export class Arrays {
 
   /** Refuses a handle that is not, or no longer, that of an array. */
   check({ range: id, firstPage, pages, bytes, elementBytes, name }: Requests['attachArray']['in']): void {
-    const record = this.records.get(id);
+    const record = this.table.get(id);
     const range = record?.range;
     if (this.movedRanges.has(id)) throw staleError(name);
     if (record === undefined || range === undefined || range.freedPages === range.pages) throw freedError(name);
@@ -195,7 +201,7 @@ export class Arrays {
   /** A thread is about to make a view. It counts even when it is refused: the thread says that it is gone, as of any view. */
   viewed({ range: id, name }: Requests['viewed']['in']): void {
     this.countView(id, 1);
-    const record = this.records.get(id);
+    const record = this.table.get(id);
     if (this.movedRanges.has(id)) throw staleError(name);
     // Another thread may have freed the array, and its addresses may be those of another one by now.
     if (record === undefined || record.range.freedPages === record.range.pages) throw freedError(name);
@@ -203,7 +209,7 @@ export class Arrays {
 
   /** A thread has made a view of the array, or the last users of some are gone. */
   countView(id: number, by: number): void {
-    const record = this.records.get(id);
+    const record = this.table.get(id);
     if (record === undefined) return;
     record.views += by;
     this.recycle(record);
@@ -211,35 +217,22 @@ export class Arrays {
 
   /** An operation of a stream was given the array, or has ended. */
   countUse(id: number, by: number): void {
-    const record = this.records.get(id);
+    const record = this.table.get(id);
     if (record === undefined) return;
     record.uses += by;
     if (record.uses === 0) this.recycle(record);
   }
 
-  advise({ range: id, firstPage, count, change }: Requests['advise']['in']): void {
-    const range = this.rangeOf(id);
-    this.manager.advise(range, firstPage - range.first, firstPage + count - range.first, change);
-  }
-
-  attributes({ range: id, firstPage, count }: Requests['attributes']['in']): AdviceRun[] {
-    const range = this.rangeOf(id);
-    const runs: AdviceRun[] = [];
-    const first = firstPage - range.first;
-    range.advice.each(first, first + count, (from, to, advice) => {
-      const remote: AdviceRun['remote'][number][] = [];
-      for (let processor = 1; advice.accessedBy >>> processor !== 0; processor++) {
-        if (((advice.accessedBy >>> processor) & 1) === 0) continue;
-        remote[processor] = this.manager.pages.remoteness(processor, range.first + from, range.first + to);
-      }
-      runs.push({ first: from, end: to, advice, remote });
-    });
-    return runs;
+  /** A launch that waits for its device, or runs there, has these pages as an argument (`by` 1), or no more (-1). */
+  countLaunch(page: number, by: 1 | -1): void {
+    const record = this.table.of(page);
+    if (record === undefined) return;
+    record.launches += by;
   }
 
   /** What is known of them when the space has been closed. */
   closed(): ClosedArray[] {
-    return [...this.records.values()].map(({ range, bytes, elementBytes }) => {
+    return [...this.table.all].map(({ range, bytes, elementBytes }) => {
       const { name, first, reserved } = range;
       return { name, firstPage: first, pages: reserved, bytes, elementBytes };
     });
@@ -247,146 +240,18 @@ export class Arrays {
 
   /** Gives back the addresses of freed arrays that a launch kept in use until now. */
   recycleAll(): void {
-    for (const record of this.records.values()) this.recycle(record);
-  }
-
-  denialError(reason: DenyReason, page: number, who: string, write?: boolean): WireError {
-    const what = write === undefined ? 'touched' : write ? 'wrote' : 'read';
-    // Who asked for a range is told of the page that its provider failed on.
-    const failure = write === undefined ? this.providerFailure(reason, page) : null;
-    const { text, details } = this.placeOf(failure?.page ?? page);
-    const message = `${who} ${what} ${text}, ${this.explain(reason, page)}`;
-    const stack = this.providerFailure(reason, page)?.stack;
-    return wireError(codeOfDenial(reason), message, { ...details, reason }, stack);
-  }
-
-  /** Why, with what the provider of the page said if it was its doing. */
-  explain(reason: DenyReason, page: number): string {
-    const failure = this.providerFailure(reason, page);
-    return failure === null ? explainDenial(reason) : `${explainDenial(reason)}: ${failure.message}`;
-  }
-
-  /** Of the ranges that begin at these pages the one whose provider failed last. */
-  failedLast(reason: DenyReason, firstPages: readonly number[]): number | null {
-    let latest = -1;
-    let found: number | null = null;
-    for (const page of firstPages) {
-      const order = this.providerFailure(reason, page)?.order ?? -1;
-      if (order > latest) {
-        latest = order;
-        found = page;
-      }
-    }
-    return found;
-  }
-
-  /** The first of these pages that a failure is about; simply the first where that cannot be told. */
-  pageWith(failure: DenyReason, first: number, count: number): number {
-    const found = this.findDenied(failure, first, count);
-    return found === -1 ? first : found;
-  }
-
-  /** The first of these pages that a failure is about, as far as that can be told without asking for them; otherwise -1. */
-  findDenied(failure: DenyReason, first: number, count: number): number {
-    const { pages } = this.manager;
-    for (let lost = first; lost !== -1; ) {
-      lost = pages.firstLost(lost, first + count);
-      if (lost !== -1 && pages.lossOf(lost) === failure) return lost;
-      if (lost !== -1) lost++;
-    }
-    return pages.firstDenied(failure, first, first + count);
-  }
-
-  /** Whether an array ends at this byte of the space: what follows in its last page is nobody's. */
-  endsAt(offset: number): boolean {
-    const range = this.manager.state.va.rangeOfPage(Math.floor((offset - 1) / PAGE_BYTES));
-    const record = range === undefined ? undefined : this.records.get(range.id);
-    return range !== undefined && record !== undefined && range.first * PAGE_BYTES + record.bytes === offset;
-  }
-
-  /** Which array and elements a page is, in words and for programs. */
-  placeOf(page: number): { text: string; details: Record<string, unknown> } {
-    const range = this.manager.state.va.rangeOfPage(page);
-    const address = `0x${(this.base() + page * PAGE_BYTES).toString(16)}`;
-    const record = range === undefined ? undefined : this.records.get(range.id);
-    if (range === undefined || record === undefined) return { text: `address ${address}`, details: { address } };
-    const { elementBytes, bytes } = record;
-    const first = Math.floor(((page - range.first) * PAGE_BYTES) / elementBytes);
-    const last = Math.min(first + PAGE_BYTES / elementBytes, bytes / elementBytes) - 1;
-    const file = this.files.sourceOf(page);
-    const from = file === null || file.path === range.name ? '' : ` from ${file.path}`;
-    if (first > last) {
-      const text = `array ${range.name}, behind its last element (address ${address})`;
-      return { text, details: { array: range.name, element: first, address } };
-    }
-    return {
-      text: `array ${range.name}${from}, elements ${first} to ${last} (address ${address})`,
-      details: { array: range.name, element: first, address },
-    };
-  }
-
-  /** The element that a byte of the space is part of; null where there is none, or none any more. */
-  elementAt(offset: number): { name: string; element: number; byteOffset: number } | null {
-    const range = this.manager.state.va.rangeOfPage(Math.floor(offset / PAGE_BYTES));
-    const record = range === undefined ? undefined : this.records.get(range.id);
-    if (range === undefined || record === undefined || range.freedPages === range.pages) return null;
-    const byteOffset = offset - range.first * PAGE_BYTES;
-    if (byteOffset >= record.bytes) return null;
-    return { name: range.name, element: Math.floor(byteOffset / record.elementBytes), byteOffset };
-  }
-
-  /** True once for each array: a program that reads freed memory in a loop is told once. */
-  mayWarn(page: number): boolean {
-    const range = this.manager.state.va.rangeOfPage(page);
-    const record = range === undefined ? undefined : this.records.get(range.id);
-    if (record === undefined || record.warned) return false;
-    record.warned = true;
-    return true;
-  }
-
-  private providerFailure(reason: DenyReason, page: number): ReturnType<Providers['failureOf']> {
-    if (reason !== 'PROVIDER_FAILED' && reason !== 'ACCESS_REFUSED') return null;
-    // What a clone could not have its source's provider did not give.
-    const origin = this.manager.pages.originOf(page);
-    const failure = this.providers.failureOf(origin);
-    return failure === null ? null : { ...failure, page: failure.page - origin + page };
+    for (const record of this.table.all) this.recycle(record);
   }
 
   /** What has been freed cannot be freed again; a part of which something is left can. */
   private refuseFreed(range: Range, firstPage: number, count: number): void {
     if (this.manager.pages.firstKept(firstPage, firstPage + count) !== -1) return;
-    const { text, details } = this.placeOf(firstPage);
+    const { text, details } = this.places.placeOf(firstPage);
     throw new RequestError(
       'USE_AFTER_FREE',
       `cannot free a part of array ${range.name}: all of it, from ${text} on, has been freed`,
       details,
     );
-  }
-
-  /** Sets a part of the host's budget aside. */
-  reserve(what: string, bytes: number, pages: number): void {
-    const budgetPages = this.manager.capacityPages();
-    if (this.committedPages + pages <= budgetPages) {
-      this.committedPages += pages;
-      return;
-    }
-    const left = (budgetPages - this.committedPages) * PAGE_BYTES;
-    throw new RequestError(
-      'HOST_BUDGET',
-      `${what}: it takes ${bytes} bytes, and of the host budget of ${budgetPages * PAGE_BYTES} bytes ` +
-        `${left} are left; free arrays, or open the space with a larger hostMemory`,
-      {
-        requestedBytes: bytes,
-        budgetBytes: budgetPages * PAGE_BYTES,
-        committedBytes: this.committedPages * PAGE_BYTES,
-        node: 'host',
-      },
-      'RangeError',
-    );
-  }
-
-  unreserve(pages: number): void {
-    this.committedPages -= pages;
   }
 
   /** Pages of an array have been freed, and nobody is denied them any more. */
@@ -404,26 +269,23 @@ export class Arrays {
   private freed(record: ArrayRecord): void {
     const { range } = record;
     const left = Math.min(record.committedPages, range.pages - range.freedPages);
-    this.committedPages -= record.committedPages - left;
+    this.commitment.unreserve(record.committedPages - left);
     record.committedPages = left;
     if (range.freedPages < range.pages) return;
-    this.files.remove(range.first);
-    this.providers.remove(range.first);
-    this.gone(range);
+    this.sources.remove(range.first);
+    this.tellFreed(range.id);
     this.recycle(record);
   }
 
   /** Addresses are used again only when nobody can look at them any more. */
   private recycle(record: ArrayRecord): void {
     const { range } = record;
-    if (record.views > 0 || record.uses > 0 || range.freedPages < range.pages || this.isInLaunch(range)) return;
+    if (record.views > 0 || record.uses > 0 || record.launches > 0 || range.freedPages < range.pages) return;
     if (!this.manager.recycle(range)) return;
     this.restore(range.first, range.reserved);
-    this.records.delete(range.id);
+    this.table.remove(range.id);
   }
 }
-
-/** The bit of PageState that tells on which pages a denial was about; 0 where none does. */
 
 function freedError(name: string): RequestError {
   return new RequestError('USE_AFTER_FREE', `array ${name} has been freed`);

@@ -38,7 +38,7 @@ export class Clones {
   private readonly clones = new Map<number, Clone>();
 
   constructor(
-    private readonly manager: () => MemoryManager,
+    private readonly manager: MemoryManager,
     private readonly requests: CoreRequests,
     private readonly memory: CloneMemory,
     private readonly completed: (token: number, status: Status) => void,
@@ -51,10 +51,10 @@ export class Clones {
   /** Makes `range`, which must be untouched, a clone of `source`. `done` is called when the source is guarded. */
   add(source: Range, range: Range, done: (failure: DenyReason | null) => void): void {
     const pages = Math.min(source.pages, range.pages);
-    this.manager().derive(range, 0, pages, source);
+    this.manager.derive(range, 0, pages, source);
     this.clones.set(range.id, { range, told: false });
     this.requests.start(
-      (request) => this.manager().guard(request, source.first, pages),
+      (request) => this.manager.guard(request, source.first, pages),
       (_pages, failure) => done(failure),
     );
   }
@@ -79,7 +79,7 @@ export class Clones {
     for (let at = page - range.first; at < page - range.first + count && zero; at++) {
       const source = range.sources.at(at);
       if (source === null) return Status.SourceFailed;
-      zero = this.manager().pages.isZero(source.first + at);
+      zero = this.manager.pages.isZero(source.first + at);
     }
     if (zero) {
       this.memory.zero(count, target);
@@ -96,7 +96,7 @@ export class Clones {
 
   /** Fills one run after the other that come from one source each. */
   private fill(range: Range, token: number, page: number, count: number, target: number): void {
-    const manager = this.manager();
+    const { manager } = this;
     const source = range.sources.at(page - range.first) as Range;
     const from = source.first + page - range.first;
     const run = runFrom(range, page, count, source);
@@ -121,8 +121,8 @@ export class Clones {
 
   private saveNow(save: Save): void {
     const { first, count, failures } = save;
-    const manager = this.manager();
-    const source = manager.state.va.rangeOfPage(first);
+    const { manager } = this;
+    const source = manager.pages.rangeOf(first);
     if (source !== undefined) {
       for (const { range } of this.clones.values()) {
         for (let page = first; page < first + count; page++) {
@@ -153,12 +153,12 @@ export class Clones {
 
   /** Whether the clone still has its page at this place from the source. */
   private inherits(range: Range, at: number, source: Range): boolean {
-    return at < range.pages && range.sources.at(at) === source && this.manager().pages.isInherited(range.first + at);
+    return at < range.pages && range.sources.at(at) === source && this.manager.pages.isInherited(range.first + at);
   }
 
   /** Where a page of the source comes from that is no copy of its own, and can be had as far as is known; null: nowhere. */
   private parentOf(source: Range, at: number): Range | null {
-    const { pages } = this.manager();
+    const { pages } = this.manager;
     const parent = source.derived === true && pages.isInherited(source.first + at) ? source.sources.at(at) : null;
     return parent === null || pages.lossOf(parent.first + at) !== null ? null : parent;
   }
@@ -166,7 +166,7 @@ export class Clones {
   /** The clone of a clone has a page, that neither has of its own, from where the first has it: nothing has to be copied. */
   private passOn(source: Range, range: Range, at: number): boolean {
     const parent = this.parentOf(source, at);
-    if (parent !== null) this.manager().derive(range, at, at + 1, parent);
+    if (parent !== null) this.manager.derive(range, at, at + 1, parent);
     return parent !== null;
   }
 
@@ -177,12 +177,12 @@ export class Clones {
 
   /** A page that is being filled just now could still be filled from what is written next. */
   private isQuietZero(page: number, source: number): boolean {
-    return this.manager().pages.isZero(source) && !this.manager().pages.isMoving(page);
+    return this.manager.pages.isZero(source) && !this.manager.pages.isMoving(page);
   }
 
   /** Where one of several pages cannot be had nobody knows which: they are tried by halves. */
   private saveRun(save: Save, range: Range, first: number, count: number, done: () => void): void {
-    const manager = this.manager();
+    const { manager } = this;
     const half = Math.ceil(count / 2);
     this.requests.start(
       (request) => manager.own(request, first, count, save.lastChance),
@@ -208,7 +208,7 @@ export class Clones {
   }
 
   private tellLoss(page: number, reason: DenyReason): void {
-    const clone = this.clones.get(this.manager().state.va.rangeOfPage(page)?.id ?? -1);
+    const clone = this.clones.get(this.manager.pages.rangeOf(page)?.id ?? -1);
     this.onLoss(page, reason, clone?.told !== true);
     if (clone !== undefined) clone.told = true;
   }

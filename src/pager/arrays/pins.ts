@@ -8,9 +8,13 @@ import { Access, HOST, HOST_NODE, PAGE_BYTES, PAGES_PER_BLOCK } from '../../core
 import { mlock, munlock } from '../../linux/memory.js';
 import { lockedMemoryLimit } from '../../linux/process.js';
 import type { CoreRequests } from '../core/core-requests.js';
-import type { PinReport, Requests, WireError } from '../protocol/requests.js';
+import type { PinReport } from '../protocol/pages.js';
+import type { Requests } from '../protocol/requests.js';
+import type { WireError } from '../protocol/wire.js';
 import { RequestError, wireError } from '../protocol/wire.js';
 import type { Arrays } from './arrays.js';
+import type { Commitment } from './commitment.js';
+import type { Places } from './places.js';
 
 interface Run {
   readonly first: number;
@@ -43,6 +47,8 @@ export class Pins {
     private readonly manager: MemoryManager,
     private readonly requests: CoreRequests,
     private readonly arrays: Arrays,
+    private readonly places: Places,
+    private readonly commitment: Commitment,
     /** The manager's address of page 0 of the host's memory. */
     private readonly memory: number,
   ) {}
@@ -65,7 +71,7 @@ export class Pins {
     const range = this.arrays.rangeOf(rangeId);
     // What may only be read is not in the budget: it could be dropped, and pinned it cannot.
     const reserved = range.writable ? 0 : count;
-    this.arrays.reserve(`cannot pin ${count * PAGE_BYTES} bytes of array ${name}`, count * PAGE_BYTES, reserved);
+    this.commitment.reserve(`cannot pin ${count * PAGE_BYTES} bytes of array ${name}`, count * PAGE_BYTES, reserved);
     const end = first + count;
     const pin: Pin = { id, range, first, end, lock, done, reserved, held: false, lockedEnd: first, dropped: false };
     this.pins.set(id, pin);
@@ -78,9 +84,9 @@ export class Pins {
       (_pages, failure) => {
         if (failure !== null) {
           this.pins.delete(id);
-          this.arrays.unreserve(reserved);
-          const page = this.arrays.pageWith(failure, first, count);
-          done(null, this.arrays.denialError(failure, page, 'a pin'));
+          this.commitment.unreserve(reserved);
+          const page = this.places.pageWith(failure, first, count);
+          done(null, this.places.denialError(failure, page, 'a pin'));
           return;
         }
         this.pinnedPages += sizeOf(this.alone(pin, first, end, heldPart));
@@ -129,7 +135,7 @@ export class Pins {
   check(first: number, count: number, verb: string): void {
     for (const pin of this.pins.values()) {
       if (pin.end <= first || pin.first >= first + count) continue;
-      const { text, details } = this.arrays.placeOf(Math.max(first, pin.first));
+      const { text, details } = this.places.placeOf(Math.max(first, pin.first));
       throw new RequestError('PINNED', `cannot ${verb} ${text}, which is pinned; unpin it first`, details);
     }
   }
@@ -160,7 +166,7 @@ export class Pins {
       this.pinnedPages -= end - first;
       this.manager.pin(first, end - first, false);
     }
-    this.arrays.unreserve(pin.reserved);
+    this.commitment.unreserve(pin.reserved);
     if (at !== -1) pin.done(null, givenUp(pin));
   }
 

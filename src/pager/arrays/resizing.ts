@@ -8,12 +8,17 @@ import type { Range } from '../../core/range.js';
 import { Access, type DenyReason, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
 import { fillMemory } from '../../linux/memory.js';
 import type { CoreRequests } from '../core/core-requests.js';
-import type { Requests, WireError } from '../protocol/requests.js';
+import type { Requests } from '../protocol/requests.js';
+import type { WireError } from '../protocol/wire.js';
 import { RequestError } from '../protocol/wire.js';
-import type { ArrayRecord, Arrays } from './arrays.js';
-import type { Clones } from './clones.js';
+import type { Sources } from '../sources/sources.js';
+import type { ArrayRecord } from './array-table.js';
+import type { Arrays } from './arrays.js';
+import type { Cloning } from './cloning.js';
+import type { Commitment } from './commitment.js';
 import type { Notifiers } from './notifiers.js';
 import type { Pins } from './pins.js';
+import type { Places } from './places.js';
 
 type Done = (answer: Requests['resize']['out'] | null, failure: WireError | null) => void;
 type Next = (failure: DenyReason | null) => void;
@@ -24,27 +29,27 @@ export class Resizing {
     private readonly manager: MemoryManager,
     private readonly requests: CoreRequests,
     private readonly arrays: Arrays,
-    private readonly clones: Clones,
+    private readonly places: Places,
+    private readonly commitment: Commitment,
+    private readonly cloning: Cloning,
+    private readonly sources: Sources,
     private readonly pins: Pins,
     private readonly notifiers: Notifiers,
     /** The manager's address of page 0 of the host's memory. */
     private readonly memory: number,
-    /** Whether a launch that has not ended uses the range. */
-    private readonly isInUse: (range: Range) => boolean,
-    /** Whether something outside gives the range's content. */
-    private readonly isForeign: (page: number) => boolean,
   ) {}
 
   resize({ range: id, name, bytes }: Requests['resize']['in'], done: Done): void {
     const record = this.arrays.usable(id, name, 'resize');
     const { range } = record;
     const what = `cannot resize array ${name}`;
-    if (this.isForeign(range.first)) {
+    const source = this.sources.of(range.first);
+    if (source !== undefined && source.kind !== 'clone') {
       const message = `${what}: a file or a provider says how long it is; make another array, and copy to it`;
       throw new RequestError('NOT_RESIZABLE', message, { array: name });
     }
     this.pins.check(range.first, range.pages, 'resize');
-    if (record.uses > 0 || this.isInUse(range)) {
+    if (record.uses > 0 || record.launches > 0) {
       const message = `${what}: a launch, a copy, a prefetch or another call that was made before uses it; await that first`;
       throw new RequestError('ARRAY_IN_USE', message, { array: name });
     }
@@ -55,7 +60,7 @@ export class Resizing {
     const end = (to: ArrayRecord, failure: DenyReason | null): void => {
       record.resizing = false;
       if (failure === null) done({ id: to.range.id, firstPage: to.range.first, pages: to.pages }, null);
-      else done(null, this.arrays.denialError(failure, tail, `a change of length of array ${name}`));
+      else done(null, this.places.denialError(failure, tail, `a change of length of array ${name}`));
     };
     try {
       if (bytes < record.bytes) this.shrink(record, bytes, (failure) => end(record, failure));
@@ -96,10 +101,10 @@ export class Resizing {
     const { range, pages: before } = record;
     const pages = pagesOf(bytes);
     const more = pages - before;
-    this.arrays.reserve(`cannot resize array ${range.name}`, more * PAGE_BYTES, more);
+    this.commitment.reserve(`cannot resize array ${range.name}`, more * PAGE_BYTES, more);
     // A view that is older than a shrink could have written behind the end.
     this.clearTail(range, record.bytes, (failure) => {
-      if (failure !== null) this.arrays.unreserve(more);
+      if (failure !== null) this.commitment.unreserve(more);
       else {
         if (more > 0) this.manager.grow(range, before, pages);
         record.committedPages += more;
@@ -122,7 +127,7 @@ export class Resizing {
     // What nobody may read could not be taken over.
     const hidden = rights.filter(([, , access]) => access === Access.None);
     this.protectAll(range.first, hidden, Access.Read, () => {
-      this.clones.add(range, made.range, (failure) => {
+      this.cloning.derive(range, made.range, (failure) => {
         if (failure !== null) {
           this.arrays.free({ range: made.range.id, firstPage: first, count: made.pages });
           done(old, failure);

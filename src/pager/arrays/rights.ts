@@ -2,10 +2,13 @@
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { Access } from '../../core/types.js';
 import type { CoreRequests } from '../core/core-requests.js';
-import type { ArrayPages, Requests, WireError } from '../protocol/requests.js';
+import type { ArrayPages } from '../protocol/pages.js';
+import type { Requests } from '../protocol/requests.js';
+import type { WireError } from '../protocol/wire.js';
 import { RequestError } from '../protocol/wire.js';
 import type { FileProvider } from '../sources/files.js';
 import type { Arrays } from './arrays.js';
+import type { Places } from './places.js';
 
 /** Any processor but the host: pages that are pinned there count as forbidden. */
 const DEVICE = 1;
@@ -17,6 +20,7 @@ export class Rights {
     private readonly manager: MemoryManager,
     private readonly requests: CoreRequests,
     private readonly arrays: Arrays,
+    private readonly places: Places,
     private readonly files: FileProvider,
     /** Pages that the host's threads were denied may be used again. */
     private readonly restore: (firstPage: number, count: number) => void,
@@ -39,7 +43,7 @@ export class Rights {
       (_pages, failure) => {
         // What is still denied is denied again, with another message.
         if (failure === null && access !== Access.None) this.restore(firstPage, count);
-        done(failure === null ? null : this.arrays.denialError(failure, firstPage, 'a change of rights'));
+        done(failure === null ? null : this.places.denialError(failure, firstPage, 'a change of rights'));
       },
     );
   }
@@ -48,8 +52,8 @@ export class Rights {
     // Nothing is forgotten when not all of it may be.
     const denial = this.manager.pages.denial(firstPage, count, Access.Write, DEVICE);
     const refuse = (reason: NonNullable<typeof denial>): void => {
-      const page = this.arrays.pageWith(reason, firstPage, count);
-      done(this.arrays.denialError(reason, page, 'a discard', true));
+      const page = this.places.pageWith(reason, firstPage, count);
+      done(this.places.denialError(reason, page, 'a discard', true));
     };
     if (denial !== null) {
       refuse(denial);

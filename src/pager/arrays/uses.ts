@@ -3,8 +3,8 @@
  * that is there is in use, its addresses do not become another array's.
  */
 
-import type { Answer } from '../manager/clients.js';
-import type { Requests, StreamOperation } from '../protocol/requests.js';
+import type { Answer, RequestMessage } from '../protocol/messages.js';
+import type { StreamOperation } from '../protocol/operations.js';
 import { wantedBy, wantedByOperation } from './array-pages.js';
 import type { Arrays } from './arrays.js';
 
@@ -14,8 +14,8 @@ export class Uses {
   constructor(private readonly arrays: Arrays) {}
 
   /** A request begins: throws where it may not have its pages; otherwise its answer ends the use. */
-  request(name: keyof Requests, value: unknown, answer: Answer): Answer {
-    const wanted = wantedBy(name, value);
+  request(message: RequestMessage, answer: Answer): Answer {
+    const wanted = wantedBy(message);
     if (wanted === null) return answer;
     this.arrays.checkPages(wanted);
     const { range } = wanted.pages;

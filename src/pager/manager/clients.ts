@@ -1,81 +1,98 @@
 /**
- * The threads of the application that talk to the manager. A thread may end without a word, since a worker can be terminated:
- * whenever another one comes, the manager looks who is still there, and forgets the others with the views that they had.
+ * The clients of a space. A client may end without a word, since a worker can be terminated: whenever another one comes, the manager
+ * looks which ones are still there, and forgets the others with the views and pins that they had.
  */
-import { BroadcastChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import { threadExists } from '../../linux/process.js';
 import type { Subscriber } from '../arrays/notifiers.js';
-import {
-  type ClientHello,
-  Control,
-  clientChannel,
-  type FromManager,
-  helloChannel,
-  type Requests,
-  type ToManager,
-  type WireError,
-} from '../protocol/requests.js';
+import { Control } from '../protocol/control.js';
+import type { Answer, FromManager, ToManager } from '../protocol/messages.js';
+import type { Notice } from '../protocol/notifiers.js';
+import type { Connection, Transport } from '../protocol/transport.js';
+import type { WireError } from '../protocol/wire.js';
 import type { Share } from './share.js';
 
-export type Answer = (value: unknown, error: WireError | null) => void;
-
-interface Client extends Subscriber {
-  readonly inbox: Inbox<ToManager>;
-  readonly answers: Int32Array;
-  readonly thread: number;
-  readonly attached: boolean;
-  /** It has said that it leaves. Its views stay until it ends. */
-  left: boolean;
-  /** How many views it has of each range. */
-  readonly views: Map<number, number>;
-  /** Its pins that have not ended. */
-  readonly pins: Set<number>;
+/** What comes of clients. */
+export interface ClientEvents {
+  request(message: ToManager, answer: Answer, client: Client): void;
+  /** Nobody can end these any more: views by their ranges, how many of each, and pins. */
+  left(views: ReadonlyMap<number, number>, pins: ReadonlySet<number>): void;
 }
 
-/**
- * A channel that is read without an event loop. Now and then the manager lets its event loop turn, to start or reap a device or to
- * load a module; the loop then takes what has come and hands it to a listener, or drops it if there is none.
- */
-class Inbox<T> {
-  private readonly channel: BroadcastChannel;
-  private delivered: T[] = [];
-  /** Place of the next message in the list: to move a long list up for each would take longer the longer it is. */
-  private head = 0;
-  private closed = false;
+export class Client implements Subscriber {
+  /** It has said that it leaves. Its views stay until it ends. */
+  hasLeft = false;
+  /** How many views it has of each range. */
+  private views = new Map<number, number>();
+  /** Its pins that have not ended. */
+  private pins = new Set<number>();
 
-  constructor(name: string) {
-    this.channel = new BroadcastChannel(name);
-    this.channel.onmessage = (event) => {
-      this.delivered.push((event as unknown as { data: T }).data);
-    };
-    this.channel.unref();
+  constructor(readonly connection: Connection) {}
+
+  get thread(): number {
+    return this.connection.thread;
   }
 
-  close(): void {
-    this.closed = true;
-    this.channel.close();
+  /** Whether its thread has ended. */
+  get hasEnded(): boolean {
+    return !threadExists(this.thread);
   }
 
-  /** Nothing, once it is closed: an answer may come when the thread that asked has ended. */
-  post(message: FromManager): void {
-    if (!this.closed) this.channel.postMessage(message);
+  hasViewsOf(range: number): boolean {
+    return this.views.has(range);
   }
 
-  take(): T | undefined {
-    if (this.closed) return undefined;
-    if (this.head < this.delivered.length) return this.delivered[this.head++];
-    if (this.head > 0) {
-      this.delivered = [];
-      this.head = 0;
+  notice(notice: Notice): void {
+    this.connection.post({ notice });
+  }
+
+  answer(id: number, value: unknown, error: WireError | null): void {
+    // Number 0: nobody wants to know.
+    if (id === 0) return;
+    this.connection.post({ id, value, error });
+    this.connection.raise();
+  }
+
+  /** Keeps count of what it has. */
+  note(message: ToManager): void {
+    switch (message.name) {
+      case 'pin':
+        this.pins.add(message.value.pin);
+        break;
+      case 'unpin':
+        this.pins.delete(message.value.pin);
+        break;
+      case 'viewed':
+        this.count(message.value.range, 1);
+        break;
+      case 'unviewed':
+      // One that was taken is the thread's no more, and nobody's: its range counts it as long as it lives.
+      case 'taken':
+        this.count(message.value.range, -1);
+        break;
     }
-    // The types of Node leave out that this works for broadcast channels, too.
-    const received = receiveMessageOnPort(this.channel as unknown as MessagePort) as { message: T } | undefined;
-    return received?.message;
+  }
+
+  /** Takes what it has: its views too, if it has ended. Returns how many views that were. */
+  drop(withViews: boolean, events: ClientEvents): number {
+    const { views, pins } = this;
+    this.pins = new Set();
+    if (!withViews) {
+      events.left(new Map(), pins);
+      return 0;
+    }
+    this.views = new Map();
+    events.left(views, pins);
+    return [...views.values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  private count(range: number, by: number): void {
+    const count = (this.views.get(range) ?? 0) + by;
+    if (count === 0) this.views.delete(range);
+    else this.views.set(range, count);
   }
 }
 
 export class Clients {
-  private readonly hello: Inbox<ClientHello>;
   private clients: Client[] = [];
   /** Clients whose threads have ended, and who may have said something that was not heard yet. */
   private ended: Client[] = [];
@@ -84,150 +101,90 @@ export class Clients {
   /** Messages may be waiting that were not handled, so that others got their turn. */
   more = false;
 
-  /**
-   * @param control words that all threads of the space share
-   * @param viewsGone called with a range and the number of its views that have ended with their thread
-   */
+  /** @param control words that all threads of the space share */
   constructor(
-    private readonly space: string,
+    private readonly transport: Transport,
     private readonly control: Int32Array,
-    private readonly viewsGone: (range: number, count: number) => void,
-    /** Called with a pin that nobody can end any more. */
-    private readonly pinGone: (pin: number) => void,
-  ) {
-    this.hello = new Inbox(helloChannel(space));
-  }
+  ) {}
 
-  /** Hands messages that have come to `handle`, of each client in turn, as many as the share allows. */
-  read(share: Share, handle: (message: ToManager, answer: Answer, sender: Subscriber) => void): void {
+  /** Hands on messages that have come, of each client in turn, as many as the share allows. */
+  read(share: Share, events: ClientEvents): void {
     this.greet();
     let silent = 0;
     while (silent < this.clients.length && share.take()) {
       const client = this.clients[this.turn++ % this.clients.length];
-      const message = client.inbox.take();
+      const message = client.connection.take();
       if (message === undefined) silent++;
       else {
         silent = 0;
-        const { id } = message;
-        this.note(client, message);
-        handle(message, (value, error) => answerTo(client, id, value, error), client);
+        this.hear(client, message, events);
       }
     }
     this.turn %= Math.max(1, this.clients.length);
     this.more = silent < this.clients.length;
     // What they said before they ended has been heard by now.
-    if (!this.more) this.forget(this.ended.splice(0));
+    if (!this.more) this.forget(this.ended.splice(0), events);
+  }
+
+  private hear(client: Client, message: ToManager, events: ClientEvents): void {
+    const { id } = message;
+    this.note(client, message, events);
+    events.request(message, (value, error) => client.answer(id, value, error), client);
+  }
+
+  private note(client: Client, message: ToManager, events: ClientEvents): void {
+    client.note(message);
+    if (message.name !== 'leave') return;
+    client.hasLeft = true;
+    client.drop(message.value.ended, events);
   }
 
   private greet(): void {
-    for (let hello = this.hello.take(); hello !== undefined; hello = this.hello.take()) {
-      if (this.ended.length === 0) this.ended = this.clients.filter(hasEnded);
-      const { thread, attached } = hello;
-      const inbox = new Inbox<ToManager>(clientChannel(this.space, hello.client));
-      const answers = new Int32Array(hello.answers);
-      const notice: Subscriber['notice'] = (notice) => inbox.post({ notice });
-      const client = {
-        inbox,
-        answers,
-        thread,
-        attached,
-        notice,
-        left: false,
-        views: new Map(),
-        pins: new Set<number>(),
-      };
-      this.clients.push(client);
-      raise(client);
+    for (let come = this.transport.accept(); come !== undefined; come = this.transport.accept()) {
+      if (this.ended.length === 0) this.ended = this.clients.filter(({ hasEnded }) => hasEnded);
+      this.clients.push(new Client(come));
+      come.raise();
     }
   }
 
   broadcast(message: FromManager): void {
-    for (const client of this.clients) if (!client.left) client.inbox.post(message);
+    for (const { hasLeft, connection } of this.clients) if (!hasLeft) connection.post(message);
   }
 
   /** A range has been freed; null: all have, since the space is closed. */
   tellFreed(range: number | null): void {
-    for (const { left, views, inbox } of this.clients) {
-      if (!left && (range === null || views.has(range))) inbox.post({ freed: range });
+    for (const client of this.clients) {
+      if (!client.hasLeft && (range === null || client.hasViewsOf(range))) client.connection.post({ freed: range });
     }
   }
 
   /** The space is about to close: what nobody hears of any more must not count. */
-  forgetEnded(): void {
-    const ended = this.clients.filter(hasEnded);
+  forgetEnded(events: ClientEvents): void {
+    const ended = this.clients.filter(({ hasEnded }) => hasEnded);
     for (const client of ended) {
-      for (let message = client.inbox.take(); message !== undefined; message = client.inbox.take()) {
-        this.note(client, message);
+      const { connection } = client;
+      for (let message = connection.take(); message !== undefined; message = connection.take()) {
+        this.note(client, message, events);
       }
     }
-    this.forget(ended);
+    this.forget(ended, events);
   }
 
-  private note(client: Client, { name, value }: ToManager): void {
-    if (name === 'leave') {
-      client.left = true;
-      if ((value as Requests['leave']['in']).ended) this.dropViews(client);
-      this.dropPins(client);
-    }
-    if (name === 'pin') client.pins.add((value as Requests['pin']['in']).pin);
-    if (name === 'unpin') client.pins.delete((value as Requests['unpin']['in']).pin);
-    // One that was taken is the thread's no more, and nobody's: its range counts it as long as it lives.
-    if (name !== 'viewed' && name !== 'unviewed' && name !== 'taken') return;
-    const { range } = value as { range: number };
-    const count = (client.views.get(range) ?? 0) + (name === 'viewed' ? 1 : -1);
-    if (count === 0) client.views.delete(range);
-    else client.views.set(range, count);
-  }
-
-  /** Returns how many there were. */
-  private dropViews(client: Client): number {
-    let views = 0;
-    for (const [range, count] of client.views) {
-      views += count;
-      this.viewsGone(range, count);
-    }
-    client.views.clear();
-    return views;
-  }
-
-  private dropPins(client: Client): void {
-    for (const pin of client.pins) this.pinGone(pin);
-    client.pins.clear();
-  }
-
-  private forget(ended: readonly Client[]): void {
+  private forget(ended: readonly Client[], events: ClientEvents): void {
     if (ended.length === 0) return;
     this.clients = this.clients.filter((client) => !ended.includes(client));
     for (const client of ended) {
-      client.inbox.close();
-      const views = this.dropViews(client);
-      this.dropPins(client);
+      client.connection.close();
+      const views = client.drop(true, events);
       // A thread that was terminated could not take itself out of the counts.
-      if (!client.attached || client.left) continue;
+      if (!client.connection.attached || client.hasLeft) continue;
       Atomics.sub(this.control, Control.AttachedThreads, 1);
       Atomics.sub(this.control, Control.Views, views);
     }
   }
 
   close(): void {
-    this.hello.close();
-    for (const client of this.clients) client.inbox.close();
+    this.transport.close();
+    for (const { connection } of this.clients) connection.close();
   }
-}
-
-function hasEnded(client: Client): boolean {
-  return !threadExists(client.thread);
-}
-
-function answerTo(client: Client, id: number, value: unknown, error: WireError | null): void {
-  // Number 0: nobody wants to know.
-  if (id === 0) return;
-  client.inbox.post({ id, value, error });
-  raise(client);
-}
-
-/** Wakes the client if it waits with its thread stopped. */
-function raise(client: Client): void {
-  Atomics.add(client.answers, 0, 1);
-  Atomics.notify(client.answers, 0);
 }

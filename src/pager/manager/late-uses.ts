@@ -5,7 +5,6 @@
  */
 
 import { PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/types.js';
-import { watchClosed } from '../../drivers/host-linux/closed-space.js';
 import {
   EAGAIN,
   EEXIST,
@@ -19,8 +18,9 @@ import { madvise } from '../../linux/memory.js';
 import { Poller } from '../../linux/poll.js';
 import { kill, systemCallOf } from '../../linux/process.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
-import { Control } from '../protocol/requests.js';
-import { awaitMessages } from './messages.js';
+import { type ClosedArray, type ClosedSpace, isUnmapped } from '../protocol/closed-space.js';
+import { Control } from '../protocol/control.js';
+import { awaitMessages } from '../protocol/output.js';
 
 /** How often the thread looks whether views are left. */
 const LOOK_MS = 200;
@@ -30,39 +30,6 @@ const TRIES = 1000;
 const LAST_LINE_MS = 1000;
 const SIGKILL = 9;
 const BLOCK_BYTES = PAGES_PER_BLOCK * PAGE_BYTES;
-
-/** An array as it was when its space was closed. */
-export interface ClosedArray {
-  readonly name: string;
-  readonly firstPage: number;
-  readonly pages: number;
-  readonly bytes: number;
-  readonly elementBytes: number;
-}
-
-/** A closed space of which views may be left, in words that go from one thread to another. */
-export interface ClosedSpace {
-  readonly base: number;
-  readonly bytes: number;
-  /** The descriptor that its faults come by; the opener of the space closes it, when no thread answers by it any more. */
-  readonly faults: number;
-  readonly control: SharedArrayBuffer;
-  readonly arrays: readonly ClosedArray[];
-}
-
-/** Nobody answers any more: from now on the addresses can only be read. The descriptors stay open. */
-export function forsake(spaces: readonly ClosedSpace[]): void {
-  for (const { base, bytes, faults, control } of spaces) {
-    if (isUnmapped(control)) continue;
-    watchClosed(base, bytes, null);
-    Userfaultfd.fromFd(faults).wake(base, bytes);
-  }
-}
-
-/** Whether no view of it is left, and its addresses have been given back. */
-export function isUnmapped(control: SharedArrayBuffer): boolean {
-  return Atomics.load(new Int32Array(control), Control.Views) < 0;
-}
 
 /** Answers until no view is left, or the thread is told to stop; then another thread answers, or the process ends. */
 export function answerLateUses(

@@ -3,17 +3,14 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { FAILING_CALLS, failCalls } from '../../linux/failing-calls.js';
 import { munmap } from '../../linux/memory.js';
 import { threadId } from '../../linux/process.js';
-import { Control, type DeviceInfo, type ManagerOptions, SpaceState } from '../protocol/requests.js';
+import { forsake } from '../protocol/closed-space.js';
+import { Control, SpaceState } from '../protocol/control.js';
+import { count, type Said } from '../protocol/output.js';
+import type { ManagerOptions, ManagerReady } from '../protocol/space.js';
 import { toWire } from '../protocol/wire.js';
-import { answerLateUses, forsake } from './late-uses.js';
-import { count, type Said } from './messages.js';
+import { answerLateUses } from './late-uses.js';
 import { Pager } from './pager.js';
 import { warmUp } from './warm-up.js';
-
-/** What the opener of a space gets: where it lies, or why it could not be opened. */
-export type ManagerReady =
-  | { readonly base: number; readonly devices: readonly DeviceInfo[]; readonly faultsBy: string }
-  | { readonly error: ReturnType<typeof toWire> };
 
 const options = workerData as ManagerOptions;
 const control = new Int32Array(options.control);
@@ -48,7 +45,7 @@ if (pager !== null) {
       tell({ base: running.base, devices: running.deviceInfos, faultsBy: running.faultsBy });
     } else {
       // Nothing may be left of a space that did not come up: its devices, its descriptors, its addresses.
-      running.close(null, () => {
+      running.close(() => {
         munmap(running.base, options.bytes);
         tell({ error: { name: 'OnememError', code: 'DEVICE_START', message: failure, details: {} } });
       });

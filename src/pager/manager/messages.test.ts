@@ -1,8 +1,9 @@
 import { EventEmitter } from 'node:events';
 import type { Worker } from 'node:worker_threads';
 import { expect, it } from 'vitest';
-import { CONTROL_WORDS } from '../protocol/requests.js';
-import { awaitMessages, count, isWritten, Messages } from './messages.js';
+import { CONTROL_WORDS } from '../protocol/control.js';
+import { awaitMessages, count, isWritten } from '../protocol/output.js';
+import { Messages } from './messages.js';
 
 class World {
   readonly control = new Int32Array(new SharedArrayBuffer(4 * CONTROL_WORDS));

@@ -5,10 +5,12 @@
  */
 import { parentPort, Worker, workerData } from 'node:worker_threads';
 import { threadState } from '../../linux/thread-state.js';
-import { Control, type ManagerOptions, SpaceState, type WireError } from '../protocol/requests.js';
-import { CRASH_HEAP_MIB } from './crash.js';
-import type { ManagerReady } from './manager.js';
-import { count, isSaid, Messages, type Said } from './messages.js';
+import { CRASH_HEAP_MIB } from '../core/crash.js';
+import { Control, SpaceState } from '../protocol/control.js';
+import { count, isSaid, type Said } from '../protocol/output.js';
+import type { ManagerOptions, ManagerReady } from '../protocol/space.js';
+import type { WireError } from '../protocol/wire.js';
+import { Messages } from './messages.js';
 import { Stillness } from './stillness.js';
 
 const TICK_MS = 500;

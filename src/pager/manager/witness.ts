@@ -5,8 +5,9 @@
  */
 import { existsSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
-import { Control, SpaceState } from '../protocol/requests.js';
-import { count, Messages } from './messages.js';
+import { Control, SpaceState } from '../protocol/control.js';
+import { count } from '../protocol/output.js';
+import { Messages } from './messages.js';
 
 const TICK_MS = 250;
 /** Where the sentinel lives it has said by then what the manager ended of. */

@@ -1,7 +1,15 @@
 /** Errors as values that can be posted to another thread. */
 import type { DenyReason } from '../../core/types.js';
 import { SystemCallError } from '../../linux/errors.js';
-import type { WireError } from './requests.js';
+
+/** An error on its way between threads. */
+export interface WireError {
+  readonly name: 'OnememError' | 'RangeError' | 'TypeError';
+  readonly code: string;
+  readonly message: string;
+  readonly details: Readonly<Record<string, unknown>>;
+  readonly stack?: string;
+}
 
 export function wireError(
   code: string,
@@ -10,6 +18,11 @@ export function wireError(
   stack?: string,
 ): WireError {
   return { name: 'OnememError', code, message, details, ...(stack === undefined ? {} : { stack }) };
+}
+
+/** The error of what was cancelled before it began. */
+export function abortError(reason: string): WireError {
+  return wireError('CANCELLED', `cancelled before it began: ${reason}`, { cause: 'ABORTED' });
 }
 
 /** An error with the code that a user sees, thrown by the manager while it answers a request. */

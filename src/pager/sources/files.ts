@@ -7,6 +7,7 @@ import { preadWithoutWaiting } from '../../linux/file-io.js';
 import { fillMemory } from '../../linux/memory.js';
 import type { FileSource } from '../protocol/requests.js';
 import type { IoEngine } from './io-ring.js';
+import type { Sources } from './sources.js';
 
 export interface FileRange {
   readonly firstPage: number;
@@ -20,16 +21,21 @@ export class FileProvider {
   constructor(
     private readonly engine: IoEngine,
     private readonly completed: (token: number, status: Status) => void,
+    private readonly sources: Sources,
   ) {}
 
   add(firstPage: number, pages: number, source: FileSource): void {
-    this.ranges.push({ firstPage, pages, source });
-  }
-
-  /** Forgets the range, if it is one of a file, and closes that after its last write. */
-  remove(firstPage: number): void {
-    const index = this.ranges.findIndex((range) => range.firstPage === firstPage);
-    if (index !== -1) this.engine.closeFile(this.ranges.splice(index, 1)[0].source.fd);
+    const range = { firstPage, pages, source };
+    this.ranges.push(range);
+    this.sources.add(firstPage, pages, {
+      kind: 'file',
+      provide: (token, page, count, target) => this.provide(range, token, page, count, target),
+      end: () => {
+        this.ranges.splice(this.ranges.indexOf(range), 1);
+        // After its last write.
+        this.engine.closeFile(source.fd);
+      },
+    });
   }
 
   sourceOf(page: number): FileSource | null {
@@ -47,12 +53,14 @@ export class FileProvider {
     return null;
   }
 
-  /** As ProviderPort.provide. */
-  provide(token: number, page: number, count: number, target: number): Status {
-    const range = this.rangeOf(page);
-    if (range === null) return Status.SourceChanged;
-    const { source } = range;
-    const within = (page - range.firstPage) * PAGE_BYTES;
+  private provide(
+    { firstPage, source }: FileRange,
+    token: number,
+    page: number,
+    count: number,
+    target: number,
+  ): Status {
+    const within = (page - firstPage) * PAGE_BYTES;
     const bytes = Math.min(count * PAGE_BYTES, source.bytes - within);
     const got = preadWithoutWaiting(source.fd, target, bytes, source.offset + within);
     if (got === bytes) {

@@ -7,7 +7,7 @@ import { EINTR } from '../../linux/constants.js';
 import { notifyEventfd } from '../../linux/eventfd.js';
 import { FAILING_CALLS, failCalls } from '../../linux/failing-calls.js';
 import { errno, libc } from '../../linux/libc.js';
-import { Control } from '../protocol/requests.js';
+import { Control } from '../protocol/control.js';
 import { JOB_WORDS, Job, type JobRing, Signal } from './io-ring.js';
 
 const { numbers, signals, wakeFd, first, control } = workerData as JobRing;

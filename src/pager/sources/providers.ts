@@ -7,8 +7,10 @@
  * access. A provider that exceeded its time limit, or whose thread ended, is asked no more: every later part of it fails at once.
  */
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
-import { PAGE_BYTES, PAGES_PER_TRANSFER, Status } from '../../core/types.js';
+import type { PageQueries } from '../../core/page-queries.js';
+import { HOST, PAGE_BYTES, PAGES_PER_TRANSFER, Status } from '../../core/types.js';
 import { fillMemory, writeMemory } from '../../linux/memory.js';
+import { Control } from '../protocol/control.js';
 import type {
   FromProvider,
   ProvidedArrayFacts,
@@ -17,7 +19,7 @@ import type {
   ProviderThreadData,
   ToProvider,
 } from '../protocol/providers.js';
-import { Control } from '../protocol/requests.js';
+import type { Sources } from './sources.js';
 
 /** Parts that one function works on at once: enough for some that wait for a network. */
 const PLACES = 4;
@@ -100,9 +102,8 @@ export class Providers {
     private readonly wakeFd: number,
     private readonly control: Int32Array,
     private readonly completed: (token: number, status: Status) => void,
-    /** Whether a touch of this page makes its provider fill it, and whether a thread of the host waits for that. */
-    private readonly isAbsent: (page: number) => boolean,
-    private readonly isAwaited: (page: number) => boolean,
+    private readonly sources: Sources,
+    private readonly known: PageQueries,
     private readonly now: () => number,
   ) {}
 
@@ -167,16 +168,24 @@ export class Providers {
     };
     this.watch(provider);
     this.providers.push(provider);
+    this.sources.add(firstPage, pages, {
+      kind: 'provider',
+      provide: (token, page, count, target, urgent) => this.provide(provider, token, page, count, target, urgent),
+      end: () => {
+        this.providers.splice(this.providers.indexOf(provider), 1);
+        this.end(provider);
+      },
+    });
   }
 
-  owns(page: number): boolean {
-    return this.providers.length > 0 && this.find(page) !== null;
-  }
-
-  /** As ProviderPort.provide. */
-  provide(token: number, page: number, count: number, target: number, urgent: boolean): Status {
-    const provider = this.find(page);
-    if (provider === null) return Status.ProviderFailed;
+  private provide(
+    provider: Provider,
+    token: number,
+    page: number,
+    count: number,
+    target: number,
+    urgent: boolean,
+  ): Status {
     if (provider.broken !== null) {
       this.note(provider, provider.broken, page);
       return Status.ProviderFailed;
@@ -247,7 +256,7 @@ export class Providers {
     if (touched === own) {
       return 'which it fills itself: a provider is handed the memory that it fills, and must not touch its own array';
     }
-    if (!this.isAbsent(page)) return null;
+    if (!this.known.isAbsent(page)) return null;
     const circle = [own.array.name];
     let at = touched;
     while (circle.push(at.array.name) <= this.providers.length) {
@@ -255,7 +264,7 @@ export class Providers {
       // What a thread does after a call has ended, it did not wait for.
       const waits = waitsFor !== -1 && Atomics.load(at.marks, PLACES) === at.endedThen;
       const next = waits ? this.find(waitsFor) : null;
-      if (next === null || !this.isAbsent(waitsFor) || !this.isAwaited(waitsFor)) return null;
+      if (next === null || !this.known.isAbsent(waitsFor) || !this.known.isAwaited(HOST, waitsFor)) return null;
       if (next === own) {
         const names = [...circle, own.array.name].join(' needs ');
         return `whose provider waits for this one (${names}): providers must not touch each other's arrays in a circle`;
@@ -275,12 +284,6 @@ export class Providers {
     const { exportName, url } = provider.source;
     const text = refused ? message : `${exportName} of ${url} ${message}`;
     return { page: at, order, message: text.replace(/\s*\n\s*/g, ' '), ...(stack === undefined ? {} : { stack }) };
-  }
-
-  /** Forgets the range, whose pages are all freed, and ends its thread. */
-  remove(firstPage: number): void {
-    const index = this.providers.findIndex((provider) => provider.firstPage === firstPage);
-    if (index !== -1) this.end(this.providers.splice(index, 1)[0]);
   }
 
   /** Ends all threads; `done` is called when they have ended, or sit in a fault and cannot. */

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { StreamEvent, StreamOperation, WireError } from '../protocol/requests.js';
+import type { OperationDone, StreamEvent, StreamOperation } from '../protocol/operations.js';
+import type { WireError } from '../protocol/wire.js';
 import { wireError } from '../protocol/wire.js';
-import { type OperationDone, Streams } from './streams.js';
+import { Streams } from './streams.js';
 
 class World {
   readonly events: StreamEvent[] = [];

@@ -3,11 +3,8 @@
  * later operations are cancelled until the program has been told. An event is a place in a stream, so that waiting for one needs
  * no table of events.
  */
-import type { Cancellation, StreamEvent, StreamOperation, WireError } from '../protocol/requests.js';
-import { wireError } from '../protocol/wire.js';
-
-/** Called once, when an operation has ended. */
-export type OperationDone = (error: WireError | null, bytes?: number, pages?: number) => void;
+import type { Cancellation, OperationDone, StreamEvent, StreamOperation } from '../protocol/operations.js';
+import { abortError, type WireError, wireError } from '../protocol/wire.js';
 
 export interface StreamSurroundings {
   /** Carries out one operation. */
@@ -330,10 +327,6 @@ function failureOf({ failed, failedSequence }: Stream, sequence: number): WireEr
 
 function waitedInVain({ code, message }: WireError): WireError {
   return wireError('CANCELLED', `cancelled, since the awaited operation failed: ${message}`, { cause: code });
-}
-
-export function abortError(reason: string): WireError {
-  return wireError('CANCELLED', `cancelled before it began: ${reason}`, { cause: 'ABORTED' });
 }
 
 function isAbort({ code, details }: WireError): boolean {

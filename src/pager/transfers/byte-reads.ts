@@ -2,9 +2,9 @@
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { Access, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
 import { readMemory } from '../../linux/memory.js';
-import type { Arrays } from '../arrays/arrays.js';
+import type { Places } from '../arrays/places.js';
 import type { CoreRequests } from '../core/core-requests.js';
-import type { Answer } from '../manager/clients.js';
+import type { Answer } from '../protocol/messages.js';
 import type { Requests } from '../protocol/requests.js';
 import { READ_BYTES } from '../protocol/requests.js';
 
@@ -12,13 +12,13 @@ export class ByteReads {
   constructor(
     private readonly manager: MemoryManager,
     private readonly requests: CoreRequests,
-    private readonly arrays: Arrays,
+    private readonly places: Places,
     /** The manager's address of page 0 of the host's memory. */
     private readonly memory: number,
   ) {}
 
   /** At most READ_BYTES: no more is copied between two looks at the faults. */
-  start({ offset, bytes }: Requests['readBytes']['in'], answer: Answer): void {
+  start({ offset, bytes }: Requests['readBytes']['in'], answer: Answer<Requests['readBytes']['out']>): void {
     const first = Math.floor(offset / PAGE_BYTES);
     const count = Math.ceil((offset + bytes) / PAGE_BYTES) - first;
     this.requests.start(
@@ -26,8 +26,8 @@ export class ByteReads {
       (_pages, failure) => {
         // What failed holds nothing: a release would end the hold of another request.
         if (failure !== null) {
-          const page = this.arrays.pageWith(failure, first, count);
-          answer(null, this.arrays.denialError(failure, page, 'a read'));
+          const page = this.places.pageWith(failure, first, count);
+          answer(null, this.places.denialError(failure, page, 'a read'));
           return;
         }
         const data = new Uint8Array(Math.min(bytes, READ_BYTES));

@@ -3,8 +3,7 @@
  * others over the host. A copy goes part by part, with a look at the faults in between. The pages of a part are held while it
  * is copied; holds are taken in ascending order of blocks, each page once, so that no two who hold wait for each other.
  */
-import type { MemoryManager } from '../../core/memory-manager.js';
-import type { Node } from '../../core/nodes.js';
+import type { KnownNode, MemoryManager } from '../../core/memory-manager.js';
 import {
   Access,
   BLOCK_BYTES,
@@ -18,12 +17,15 @@ import {
   type ProcessorId,
 } from '../../core/types.js';
 import { fillMemory, moveMemory } from '../../linux/memory.js';
+import type { ArrayTable } from '../arrays/array-table.js';
 import type { Arrays } from '../arrays/arrays.js';
+import type { Places } from '../arrays/places.js';
 import type { CoreRequests } from '../core/core-requests.js';
-import type { CopyOrder, WireError } from '../protocol/requests.js';
+import type { CopyOrder, OperationDone } from '../protocol/operations.js';
+import type { WireError } from '../protocol/wire.js';
 import { wireError } from '../protocol/wire.js';
-import type { OperationDone } from '../streams/streams.js';
 import { leadingPage, nextPart, PART_BYTES, type Part, runsBackwards, uniformPart } from './copy-parts.js';
+import type { Prefetches } from './prefetches.js';
 
 /** Kinds of pages besides the node that a page is read or written on. */
 const ZERO = -1;
@@ -44,8 +46,8 @@ interface Want {
 }
 
 interface Hold extends Want {
-  /** The processor itself, since its number may be another one's when the hold ends. */
-  readonly owner: Node | undefined;
+  /** The node itself, since its number may be another one's when the hold ends. */
+  readonly owner: KnownNode | undefined;
 }
 
 interface Copy {
@@ -103,10 +105,11 @@ export class Copies {
     private readonly manager: MemoryManager,
     private readonly requests: CoreRequests,
     private readonly arrays: Arrays,
+    private readonly table: ArrayTable,
+    private readonly places: Places,
     /** Where the manager addresses page 0 of a node's memory, page by page as the space; 0 when it cannot. */
     private readonly memoryOf: (node: NodeId) => number,
-    /** Brings pages to a processor, as a prefetch does. */
-    private readonly bring: (processor: number, firstPage: number, count: number, done: OperationDone) => void,
+    private readonly prefetches: Prefetches,
     private readonly later: (action: () => void) => void,
     /** Pages that the host's threads were denied have content again. */
     private readonly restore: (firstPage: number, count: number) => void,
@@ -175,8 +178,8 @@ export class Copies {
     copy.fromNode = sourceKind(fromPage);
     const unreadable = this.refusalOfSource(fromPage);
     const unwritable = this.refusalOfTarget(copy, toPage);
-    if (unreadable !== null) this.end(copy, this.arrays.denialError(unreadable, fromPage, WHO, false));
-    else if (unwritable !== null) this.end(copy, this.arrays.denialError(unwritable, toPage, WHO, true));
+    if (unreadable !== null) this.end(copy, this.places.denialError(unreadable, fromPage, WHO, false));
+    else if (unwritable !== null) this.end(copy, this.places.denialError(unwritable, toPage, WHO, true));
     else if (copy.fromNode === ZERO) this.planZeros(copy, part);
     else this.planPages(copy, part);
   }
@@ -225,12 +228,12 @@ export class Copies {
   }
 
   private canAddress(node: NodeId): boolean {
-    return this.manager.state.nodes[node]?.state === 'alive' && this.memoryOf(node) !== 0;
+    return this.manager.node(node)?.state === 'alive' && this.memoryOf(node) !== 0;
   }
 
   /** The memory of its own of the device that a copy is to end on; the host's if none was named. */
   private nodeAt(at: ProcessorId | null): NodeId {
-    return at === null ? HOST_NODE : (this.manager.state.processors[at]?.own ?? NO_NODE);
+    return at === null ? HOST_NODE : (this.manager.processor(at)?.own ?? NO_NODE);
   }
 
   /** Zeros are not copied: whole pages are emptied, and only the ends are written. Pinned pages must stay, and are written, too. */
@@ -279,7 +282,7 @@ export class Copies {
   private wholePages({ to, bytes }: Part): Run {
     const first = Math.ceil(to / PAGE_BYTES);
     const end = to + bytes;
-    const last = this.arrays.endsAt(end) ? Math.ceil(end / PAGE_BYTES) : Math.floor(end / PAGE_BYTES);
+    const last = this.table.endsAt(end) ? Math.ceil(end / PAGE_BYTES) : Math.floor(end / PAGE_BYTES);
     return { first, count: Math.max(last - first, 0) };
   }
 
@@ -328,7 +331,7 @@ export class Copies {
         if (failure === null) {
           this.restore(first, count);
           this.clear(copy, rest, next);
-        } else this.end(copy, this.arrays.denialError(failure, first, WHO, true));
+        } else this.end(copy, this.places.denialError(failure, first, WHO, true));
       },
     );
   }
@@ -347,7 +350,7 @@ export class Copies {
     let refusal: (() => void) | null = null;
     for (const want of group) {
       const { node, first, count, access } = want;
-      const owner = this.manager.state.nodes[node];
+      const owner = this.manager.node(node);
       this.requests.start(
         (request) => this.manager.bring(request, node, first, count, access, { hold: true }),
         (_pages, failure) => {
@@ -361,14 +364,19 @@ export class Copies {
     }
   }
 
-  private refused(copy: Copy, { node, first, count, access }: Want, owner: Node | undefined, why: DenyReason): void {
+  private refused(
+    copy: Copy,
+    { node, first, count, access }: Want,
+    owner: KnownNode | undefined,
+    why: DenyReason,
+  ): void {
     this.release(copy);
-    const gone = this.manager.state.nodes[node] !== owner || owner?.state !== 'alive';
+    const gone = this.manager.node(node) !== owner || owner?.state !== 'alive';
     const crowded = node !== HOST_NODE && copy.order.at === null && !copy.viaHost;
     const elsewhere = why === 'IN_PLACE' || (why === 'DEVICE_LOST' && gone);
     if (!elsewhere && !(crowded && (why === 'OUT_OF_MEMORY' || why === 'COPY_FAILED'))) {
-      const page = this.arrays.pageWith(why, first, count);
-      this.end(copy, this.arrays.denialError(why, page, WHO, access === Access.Write));
+      const page = this.places.pageWith(why, first, count);
+      this.end(copy, this.places.denialError(why, page, WHO, access === Access.Write));
       return;
     }
     copy.viaHost = true;
@@ -377,9 +385,8 @@ export class Copies {
   }
 
   private move(copy: Copy, part: Part): void {
-    const { nodes } = this.manager.state;
     // A hold does not keep the pages of a device that has died meanwhile.
-    if (copy.holds.some(({ node, owner }) => nodes[node] !== owner || owner?.state === 'dead')) {
+    if (copy.holds.some(({ node, owner }) => this.manager.node(node) !== owner || owner?.state === 'dead')) {
       this.release(copy);
       copy.part = null;
       this.ready.push(copy);
@@ -401,7 +408,7 @@ export class Copies {
 
   private release(copy: Copy): void {
     for (const { node, first, count, access, owner } of copy.holds.splice(0)) {
-      if (this.manager.state.nodes[node] === owner) this.manager.release(node, first, count, access);
+      if (this.manager.node(node) === owner) this.manager.release(node, first, count, access);
     }
   }
 
@@ -413,7 +420,7 @@ export class Copies {
       return;
     }
     const { first, count } = this.wantOf(this.nodeAt(order.at), whole.to, whole.bytes, Access.Read);
-    this.bring(order.at, first, count, (error) => this.end(copy, error));
+    this.prefetches.bring(order.at, first, count, (error) => this.end(copy, error));
   }
 
   private end(copy: Copy, error: WireError | null): void {
@@ -425,12 +432,12 @@ export class Copies {
   }
 
   private problemOf({ to, at }: CopyOrder): WireError | null {
-    const range = this.manager.state.va.range(to.range);
+    const range = this.manager.range(to.range);
     if (range?.writable === false) {
       const message = `${WHO} to array ${range.name}, which may only be read; map its file with writable: true`;
       return wireError('ACCESS_DENIED', message, { array: range.name });
     }
-    if (at === null || this.manager.state.processors[at]?.state === 'alive') return null;
+    if (at === null || this.manager.processor(at)?.state === 'alive') return null;
     return wireError('DEVICE_LOST', `${WHO} to a device that is gone`, { ranges: [] });
   }
 
@@ -444,7 +451,7 @@ export class Copies {
       const { first, count } = this.wantOf(HOST_NODE, offset, whole.bytes, access);
       const reason = this.manager.pages.denial(first, count, access, processor);
       if (reason === null) continue;
-      return this.arrays.denialError(reason, this.arrays.pageWith(reason, first, count), WHO, access === Access.Write);
+      return this.places.denialError(reason, this.places.pageWith(reason, first, count), WHO, access === Access.Write);
     }
     return null;
   }

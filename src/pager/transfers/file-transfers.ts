@@ -1,11 +1,12 @@
 /** readFrom and writeTo: files read and written through the manager's own mapping, in windows whose pages are held meanwhile. */
 import type { MemoryManager } from '../../core/memory-manager.js';
-import { Access, HOST_NODE, PAGE_BYTES, PageState } from '../../core/types.js';
+import { Access, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
 import { errnoName } from '../../linux/errors.js';
-import type { Arrays } from '../arrays/arrays.js';
+import type { ArrayTable } from '../arrays/array-table.js';
+import type { Places } from '../arrays/places.js';
 import type { CoreRequests } from '../core/core-requests.js';
-import type { Answer } from '../manager/clients.js';
-import type { FileTransfer } from '../protocol/requests.js';
+import type { Answer } from '../protocol/messages.js';
+import type { FileTransfer, Requests } from '../protocol/requests.js';
 import { wireError } from '../protocol/wire.js';
 import type { IoEngine } from '../sources/io-ring.js';
 
@@ -16,7 +17,8 @@ export class FileTransfers {
   constructor(
     private readonly manager: MemoryManager,
     private readonly requests: CoreRequests,
-    private readonly arrays: Arrays,
+    private readonly table: ArrayTable,
+    private readonly places: Places,
     private readonly engine: IoEngine,
     /** For what is read or written where it stands: a pipe may keep its thread waiting for its other end. */
     private readonly pipes: IoEngine,
@@ -27,11 +29,11 @@ export class FileTransfers {
     private readonly restore: (firstPage: number, count: number) => void,
   ) {}
 
-  start(transfer: FileTransfer, answer: Answer): void {
+  start(transfer: FileTransfer, answer: Answer<Requests['transferFile']['out']>): void {
     this.next(transfer, 0, answer);
   }
 
-  private next(transfer: FileTransfer, moved: number, answer: Answer): void {
+  private next(transfer: FileTransfer, moved: number, answer: Answer<Requests['transferFile']['out']>): void {
     const at = transfer.offset + moved;
     const end = transfer.offset + transfer.bytes;
     if (at >= end) {
@@ -51,7 +53,7 @@ export class FileTransfers {
           if (failure === null) {
             this.restore(lost.first, lost.count);
             this.later(() => this.next(transfer, moved, answer));
-          } else answer(null, this.arrays.denialError(failure, lost.first, 'a file transfer'));
+          } else answer(null, this.places.denialError(failure, lost.first, 'a file transfer'));
         },
       );
       return;
@@ -71,8 +73,8 @@ export class FileTransfers {
       (_pages, failure) => {
         // What failed holds nothing: a release would end the hold of another request.
         if (failure !== null) {
-          const page = this.arrays.pageWith(failure, first, count);
-          answer(null, this.arrays.denialError(failure, page, 'a file transfer'));
+          const page = this.places.pageWith(failure, first, count);
+          answer(null, this.places.denialError(failure, page, 'a file transfer'));
           return;
         }
         const position = transfer.position === null ? -1 : transfer.position + moved;
@@ -87,16 +89,14 @@ export class FileTransfers {
   /** Pages that were lost with a device and are about to be overwritten as a whole: only these are worth anything again. */
   private lostPages(at: number, bytes: number): { first: number; count: number } | null {
     const first = Math.ceil(at / PAGE_BYTES);
-    const end = this.arrays.endsAt(at + bytes)
+    const end = this.table.endsAt(at + bytes)
       ? Math.ceil((at + bytes) / PAGE_BYTES)
       : Math.floor((at + bytes) / PAGE_BYTES);
-    if (first >= end) return null;
-    const flags = new Uint8Array(end - first);
-    this.manager.pages.snapshot(first, new Uint32Array(end - first), new Uint32Array(end - first), flags);
-    const begin = flags.findIndex((each) => (each & PageState.Lost) !== 0);
+    const { pages } = this.manager;
+    const begin = first < end ? pages.firstLost(first, end) : -1;
     if (begin === -1) return null;
     let after = begin + 1;
-    while (after < flags.length && (flags[after] & PageState.Lost) !== 0) after++;
-    return { first: first + begin, count: after - begin };
+    while (after < end && pages.firstLost(after, after + 1) !== -1) after++;
+    return { first: begin, count: after - begin };
   }
 }

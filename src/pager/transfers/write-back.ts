@@ -6,9 +6,10 @@ import { fstatSync } from 'node:fs';
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { Access, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
 import { errnoName } from '../../linux/errors.js';
-import type { Arrays } from '../arrays/arrays.js';
+import type { Places } from '../arrays/places.js';
 import type { CoreRequests } from '../core/core-requests.js';
-import type { ArrayPages, WireError } from '../protocol/requests.js';
+import type { ArrayPages } from '../protocol/pages.js';
+import type { WireError } from '../protocol/wire.js';
 import { wireError } from '../protocol/wire.js';
 import type { FileProvider, FileRange } from '../sources/files.js';
 import type { IoEngine } from '../sources/io-ring.js';
@@ -59,7 +60,7 @@ export class WriteBack {
   constructor(
     private readonly manager: MemoryManager,
     private readonly requests: CoreRequests,
-    private readonly arrays: Arrays,
+    private readonly places: Places,
     private readonly files: FileProvider,
     private readonly engine: IoEngine,
     /** The manager's address of page 0 of the host's memory. */
@@ -76,7 +77,7 @@ export class WriteBack {
   flush({ firstPage, count, durable }: Part & { durable: boolean }, done: Flushed): void {
     const file = this.files.rangeOf(firstPage);
     if (file === null || !file.source.shared) {
-      const { text, details } = this.arrays.placeOf(firstPage);
+      const { text, details } = this.places.placeOf(firstPage);
       const message = `cannot flush ${text}: it is not shared with a file; use fileArray() with shared: true, or writeTo()`;
       done(0, wireError('NOT_SHARED', message, details));
       return;
@@ -144,7 +145,7 @@ export class WriteBack {
   /** Has pages read again. Refused while some are changed, unless that is to be forgotten. */
   reload({ firstPage, count, discard }: Part & { discard: boolean }, done: (failure: WireError | null) => void): void {
     const file = this.files.rangeOf(firstPage);
-    const { details } = this.arrays.placeOf(firstPage);
+    const { details } = this.places.placeOf(firstPage);
     if (file === null) {
       done(wireError('NO_FILE', `cannot reload array ${String(details.array)}: it has no file`, details));
       return;
@@ -157,14 +158,14 @@ export class WriteBack {
     this.requests.start(
       (request) => this.manager.drop(request, firstPage, count, discard),
       (_pages, denial) =>
-        done(denial === null ? null : this.arrays.denialError(denial, firstPage, 'reloading an array')),
+        done(denial === null ? null : this.places.denialError(denial, firstPage, 'reloading an array')),
     );
   }
 
   private unflushed(file: FileRange, firstPage: number, count: number): WireError | null {
     const changed = this.manager.pages.changedRun(firstPage, firstPage + count, count);
     if (changed === null) return this.lostChanges(firstPage, count);
-    const { text, details } = this.arrays.placeOf(changed.first);
+    const { text, details } = this.places.placeOf(changed.first);
     const remedy = file.source.shared
       ? 'await flush() first, or'
       : 'what is written to a private file array stays there:';
@@ -176,7 +177,7 @@ export class WriteBack {
   private lostChanges(firstPage: number, count: number): WireError | null {
     const lost = this.manager.pages.firstLost(firstPage, firstPage + count);
     if (lost === -1) return null;
-    const { text, details } = this.arrays.placeOf(lost);
+    const { text, details } = this.places.placeOf(lost);
     const why =
       'whose changes were lost with a device that died; reload({ discard: true }) gives them up and reads the file again';
     return wireError('DATA_LOST', `cannot reload ${text}, ${why}`, { ...details, reason: 'LOST' });
@@ -187,7 +188,7 @@ export class WriteBack {
     const { size } = fstatSync(source.fd);
     const wanted = source.offset + source.bytes;
     if (size >= wanted) return null;
-    const { details } = this.arrays.placeOf(firstPage);
+    const { details } = this.places.placeOf(firstPage);
     const message =
       `cannot ${what} array ${String(details.array)}: ${source.path} has become shorter, ${size} bytes where the array ends at ${wanted}; ` +
       'lengthen it again, or write the array elsewhere by writeTo()';
@@ -206,7 +207,7 @@ export class WriteBack {
     if (pass.running > 0 || pass.ended) return;
     pass.ended = true;
     const lost = this.manager.pages.firstLost(pass.first, pass.end);
-    if (lost !== -1) pass.failure ??= this.arrays.denialError('LOST', lost, 'a flush');
+    if (lost !== -1) pass.failure ??= this.places.denialError('LOST', lost, 'a flush');
     if (pass.failure === null && pass.durable) this.makeDurable(pass);
     else pass.done(pass.bytes, pass.failure);
   }
@@ -223,7 +224,7 @@ export class WriteBack {
       (_pages, denial) => {
         // What was freed meanwhile has nothing to write any more.
         if (denial === 'FREED') ended(0, null);
-        else if (denial !== null) ended(0, this.arrays.denialError(denial, first, 'a flush'));
+        else if (denial !== null) ended(0, this.places.denialError(denial, first, 'a flush'));
         else {
           this.requests.start(
             (request) => this.manager.clean(request, first, count),
@@ -273,7 +274,7 @@ export class WriteBack {
   }
 
   private writeError(path: string, page: number, position: number, result: number): WireError {
-    const { details } = this.arrays.placeOf(page);
+    const { details } = this.places.placeOf(page);
     // A device that takes fewer bytes than it was given, without an error, is full.
     const errno = result < 0 ? errnoName(-result) : 'ENOSPC';
     const message =

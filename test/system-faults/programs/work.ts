@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { i32, kernel, type ManagedArray, openSpace } from '../../../src/index.js';
-import { Control } from '../../../src/pager/protocol/requests.js';
+import { Control } from '../../../src/pager/protocol/control.js';
 
 const N = 3 << 17;
 const STEP = 61;

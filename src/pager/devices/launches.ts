@@ -1,17 +1,17 @@
 /** Launches: what must be true before one runs, in which order they run, and what becomes of one that fails. */
 import { kernelError } from '../../core/kernel-error.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
-import type { Range } from '../../core/range.js';
 import { Access, type DenyReason, PAGE_BYTES } from '../../core/types.js';
 import type { DriverLaunch, LaunchFailure } from '../../drivers/driver.js';
 import { compileKernel, type KernelFunction, loadKernel } from '../../drivers/kernel-loader.js';
+import type { ArrayTable } from '../arrays/array-table.js';
 import type { Arrays } from '../arrays/arrays.js';
+import type { Places } from '../arrays/places.js';
 import type { CoreRequests } from '../core/core-requests.js';
-import type { Device } from '../processors/devices.js';
-import type { StreamOperation, WireError } from '../protocol/requests.js';
-import { wireError } from '../protocol/wire.js';
+import type { OperationDone, StreamOperation } from '../protocol/operations.js';
+import { abortError, type WireError, wireError } from '../protocol/wire.js';
+import type { Device } from './device.js';
 import { argumentsOf, type EdgeClearing, type NamedArgument } from './launch-arguments.js';
-import { abortError, type OperationDone } from './streams.js';
 
 export type LaunchOperation = Extract<StreamOperation, { kind: 'launch' }>;
 
@@ -65,14 +65,14 @@ export class Launches {
   constructor(
     private readonly manager: MemoryManager,
     private readonly requests: CoreRequests,
-    private readonly arrays: () => Arrays,
+    private readonly arrays: Arrays,
+    private readonly table: ArrayTable,
+    private readonly places: Places,
     private readonly edges: EdgeClearing,
     /** Runs something when the current event has been handled. */
     private readonly later: (action: () => void) => void,
     /** Pages that the host's threads were denied have content again. */
     private readonly restore: (firstPage: number, count: number) => void,
-    /** Ends a device that does not end its launch. */
-    private readonly endDevice: (device: Device, why: string) => void,
     /** Time in which the manager, and with it its devices, could run. */
     private readonly now: () => number,
   ) {}
@@ -99,6 +99,7 @@ export class Launches {
       endBy: never,
       completed: false,
     });
+    this.countUse(operation, 1);
     if (queue.records.length === 1) this.begin(queue, queue.records[0]);
   }
 
@@ -115,8 +116,8 @@ export class Launches {
       );
       if (index === 0) this.stop(device, records[0], { code: 'ABORTED', reason });
       if (index < 1) continue;
-      records.splice(index, 1);
-      this.arrays().recycleAll();
+      this.countUse(records.splice(index, 1)[0].operation, -1);
+      this.arrays.recycleAll();
       return true;
     }
     return false;
@@ -130,7 +131,7 @@ export class Launches {
         const [record] = records;
         if (record === undefined) continue;
         if (device.info.cancellation) this.stop(device, record, { code: 'ABORTED', reason });
-        else this.endDevice(device, reason);
+        else device.end(reason);
       }
     };
     this.stopping = { at, stop };
@@ -157,7 +158,7 @@ export class Launches {
         record.endBy = now + ENDING_LIMIT_MS;
         // What has not begun on the device waits for something else.
         if (record.inDriver || device.process?.owesAnswers === true)
-          this.endDevice(device, `it did not end a launch within ${ENDING_LIMIT_MS / 1000} s`);
+          device.end(`it did not end a launch within ${ENDING_LIMIT_MS / 1000} s`);
       }
       this.nextLimit = Math.min(this.nextLimit, record.timeoutAt, record.endBy, this.stopping?.at ?? this.nextLimit);
     }
@@ -194,7 +195,7 @@ export class Launches {
   denied(device: Device, page: number, write: boolean, reason: DenyReason): void {
     const record = this.queueOf(device).records[0];
     if (record === undefined) return;
-    record.failure ??= this.arrays().denialError(reason, page, `kernel ${record.operation.kernelName}`, write);
+    record.failure ??= this.places.denialError(reason, page, `kernel ${record.operation.kernelName}`, write);
   }
 
   /** The device died: a launch that had not reached its driver hears of it here. */
@@ -217,25 +218,18 @@ export class Launches {
     this.queues.delete(device);
   }
 
-  isUsing(range: Range): boolean {
-    const first = range.first * PAGE_BYTES;
-    const end = (range.first + range.pages) * PAGE_BYTES;
-    for (const { records } of this.queues.values()) {
-      for (const { operation } of records) {
-        if (operation.parameters.some((each) => each.kind === 'array' && each.offset >= first && each.offset < end)) {
-          return true;
-        }
-      }
-    }
-    return false;
-  }
-
   /** The function of a kernel that runs in this thread; its module has been loaded before. */
-  kernelOf(code: DriverLaunch['code']): KernelFunction {
+  readonly kernelOf = (code: DriverLaunch['code']): KernelFunction => {
     if (code.kind === 'inline') return compileKernel(code.source);
     const loaded = this.modules.get(moduleKey(code));
     if (loaded === undefined) throw new Error(`module ${code.url} is not loaded`);
     return loaded;
+  };
+
+  /** As long as a launch has an array as an argument, its addresses do not become another array's. */
+  private countUse({ parameters }: LaunchOperation, by: 1 | -1): void {
+    for (const each of parameters)
+      if (each.kind === 'array') this.arrays.countLaunch(Math.floor(each.offset / PAGE_BYTES), by);
   }
 
   private queueOf(device: Device): Queue {
@@ -269,7 +263,7 @@ export class Launches {
       record.doomed = true;
       return;
     }
-    const args = argumentsOf(record.operation.parameters, this.arrays());
+    const args = argumentsOf(record.operation.parameters, this.table);
     const problem = device.alive
       ? this.problemOf(device, record.operation, args)
       : lostError(device, record, device.reason);
@@ -282,7 +276,7 @@ export class Launches {
       if (failure === 'DEVICE_LOST') record.failure ??= lostError(device, record, device.reason);
       else if (failure !== null) {
         const who = `kernel ${record.operation.kernelName}`;
-        record.failure ??= this.arrays().denialError(failure, this.pageOf(args, failure), who);
+        record.failure ??= this.places.denialError(failure, this.pageOf(args, failure), who);
       } else for (const { first, count, use } of args) if (use === 'out') this.restore(first, count);
       if (!device.alive) record.failure ??= lostError(device, record, device.reason);
       if (record.failure === null && record.ending === null) this.start(queue, record);
@@ -299,7 +293,7 @@ export class Launches {
         this.edges.clear(device.info.id, record.operation.parameters, (failure, page) => {
           if (failure !== null) {
             const who = `kernel ${record.operation.kernelName}`;
-            record.failure ??= this.arrays().denialError(failure, page, who);
+            record.failure ??= this.places.denialError(failure, page, who);
           }
           this.enter(queue, record, args);
         });
@@ -323,7 +317,7 @@ export class Launches {
   private problemOf(device: Device, operation: LaunchOperation, args: readonly NamedArgument[]): WireError | null {
     const { kernelName } = operation;
     for (const { first, use, name, declared } of args) {
-      const range = this.manager.state.va.rangeOfPage(first);
+      const range = this.manager.pages.rangeOf(first);
       if (range === undefined || range.freedPages === range.pages) {
         return wireError('USE_AFTER_FREE', `kernel ${kernelName}: array ${name} has been freed`, { parameter: name });
       }
@@ -338,7 +332,7 @@ export class Launches {
     }
     const { faults, budgetPages } = device.driver.description;
     const closed = this.closedPage(args, faults);
-    if (closed !== -1) return this.arrays().denialError('NO_ACCESS', closed, `kernel ${kernelName}`, false);
+    if (closed !== -1) return this.places.denialError('NO_ACCESS', closed, `kernel ${kernelName}`, false);
     if (faults) return null;
     const pages = this.manager.launchPages(args);
     if (pages <= budgetPages) return null;
@@ -356,7 +350,7 @@ export class Launches {
    */
   private closedPage(args: readonly NamedArgument[], faults: boolean): number {
     for (const { first, count, use } of args) {
-      const range = this.manager.state.va.rangeOfPage(first);
+      const range = this.manager.pages.rangeOf(first);
       if (use === 'out' || range === undefined) continue;
       let page = -1;
       let closed = 0;
@@ -374,11 +368,11 @@ export class Launches {
   private pageOf(args: readonly NamedArgument[], failure: DenyReason): number {
     for (const { first, count, use } of args) {
       if (use === 'in' && (failure === 'READ_ONLY' || failure === 'PINNED')) continue;
-      const page = this.arrays().findDenied(failure, first, count);
+      const page = this.places.findDenied(failure, first, count);
       if (page !== -1) return page;
     }
     const first = args.map((each) => each.first);
-    return this.arrays().failedLast(failure, first) ?? first[0] ?? 0;
+    return this.places.failedLast(failure, first) ?? first[0] ?? 0;
   }
 
   private start(queue: Queue, record: LaunchRecord): void {
@@ -420,12 +414,13 @@ export class Launches {
   private finish(queue: Queue, record: LaunchRecord): void {
     if (queue.records[0] !== record) return;
     queue.records.shift();
+    this.countUse(record.operation, -1);
     this.requests.forget(record.id);
     this.manager.launchEnd(record.id);
     // The stream may hand in its next launch at once, which begins by itself when no other waits here.
     const next = queue.records[0];
     record.done(failureOf(queue.device, record));
-    this.arrays().recycleAll();
+    this.arrays.recycleAll();
     if (next !== undefined) this.begin(queue, next);
     else if (queue.records.length === 0) for (const action of queue.onIdle.splice(0)) this.later(action);
   }

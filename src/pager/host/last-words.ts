@@ -2,7 +2,7 @@
  * Accesses of the host that are denied. A load or store ends the process, so that the line that says why has to be written before; but
  * the reader of standard error may not read now, and for that nobody is kept waiting for long.
  */
-import { isWritten } from '../manager/messages.js';
+import { isWritten } from '../protocol/output.js';
 
 /** How long a load or store waits for its line, and how long a system call does, which may itself keep the line from being written. */
 const ACCESS_MS = 10_000;

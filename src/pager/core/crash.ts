@@ -1,5 +1,5 @@
 /** Ends the manager on purpose, in each way in which a mistake could: tests look at what becomes of the process. */
-import type { ManagerOptions } from '../protocol/requests.js';
+import type { ManagerOptions } from '../protocol/space.js';
 
 /** Small, so that a test reaches it at once; a manager that is to run has no limit of its own. */
 export const CRASH_HEAP_MIB = 16;

@@ -8,7 +8,8 @@ import type { MemoryManager } from '../../core/memory-manager.js';
 import { Access, type DenyReason, HOST_NODE, PAGE_BYTES, type ProcessorId } from '../../core/types.js';
 import type { LaunchParameter } from '../../drivers/driver.js';
 import { fillMemory } from '../../linux/memory.js';
-import type { Arrays } from '../arrays/arrays.js';
+import type { ArrayTable } from '../arrays/array-table.js';
+import type { Places } from '../arrays/places.js';
 import type { CoreRequests } from '../core/core-requests.js';
 
 export interface NamedArgument extends LaunchArgument {
@@ -29,12 +30,12 @@ interface Pages {
 }
 
 /** Pages by how they are used. Those at the edges of an `out` argument keep what others have there: they are `inout`. */
-export function argumentsOf(parameters: readonly LaunchParameter[], arrays: Arrays): NamedArgument[] {
+export function argumentsOf(parameters: readonly LaunchParameter[], table: ArrayTable): NamedArgument[] {
   return parameters.flatMap((each) => {
     if (each.kind !== 'array') return [];
     const { name, use: declared } = each;
     const around = pagesAround(each);
-    const own = declared === 'out' ? pagesWithin(each, arrays) : around;
+    const own = declared === 'out' ? pagesWithin(each, table) : around;
     const runs = [
       { first: own.first, end: own.end, use: declared },
       { first: around.first, end: own.first, use: 'inout' as const },
@@ -51,7 +52,8 @@ export class EdgeClearing {
   constructor(
     private readonly manager: MemoryManager,
     private readonly requests: CoreRequests,
-    private readonly arrays: () => Arrays,
+    private readonly table: ArrayTable,
+    private readonly places: Places,
     /** The manager's address of page 0 of the host's memory. */
     private readonly memory: number,
   ) {}
@@ -73,7 +75,7 @@ export class EdgeClearing {
       const { first, end } = pagesAround(each);
       const failure = this.manager.pages.denial(first, end - first, Access.Write, processor);
       if (failure === null) continue;
-      done(failure, this.arrays().pageWith(failure, first, end - first));
+      done(failure, this.places.pageWith(failure, first, end - first));
       return;
     }
     this.next(edges, 0, done);
@@ -104,7 +106,7 @@ export class EdgeClearing {
     if (each.kind !== 'array' || each.use !== 'out') return [];
     const { offset } = each;
     const end = offset + each.length * bytesOf(each.type);
-    const own = pagesWithin(each, this.arrays());
+    const own = pagesWithin(each, this.table);
     const before = Math.min(own.first * PAGE_BYTES, end);
     const after = Math.max(own.end * PAGE_BYTES, before);
     const edges = [
@@ -122,10 +124,10 @@ function pagesAround({ offset, length, type }: ArrayParameter): Pages {
 }
 
 /** Pages that hold nothing else. The last one of an array is the array's alone. Without such a page, both ends are where the next begins. */
-function pagesWithin(parameter: ArrayParameter, arrays: Arrays): Pages {
+function pagesWithin(parameter: ArrayParameter, table: ArrayTable): Pages {
   const { offset, length, type } = parameter;
   const last = offset + length * bytesOf(type);
   const first = Math.ceil(offset / PAGE_BYTES);
-  const end = arrays.endsAt(last) ? Math.ceil(last / PAGE_BYTES) : Math.floor(last / PAGE_BYTES);
+  const end = table.endsAt(last) ? Math.ceil(last / PAGE_BYTES) : Math.floor(last / PAGE_BYTES);
   return { first, end: Math.max(first, end) };
 }

@@ -1,0 +1,16 @@
+/** Loads and stores by address. */
+import { AddressView } from '../core/address-view.js';
+import { show } from './arguments.js';
+import { typeError } from './errors.js';
+import { ManagedArray } from './managed-array.js';
+
+/** Loads and stores by address over some arrays, as a kernel has them by its third argument. */
+export function addressView(...arrays: readonly ManagedArray[]): AddressView {
+  for (const array of arrays) {
+    if (!(array instanceof ManagedArray))
+      throw typeError('ARRAY', `addressView takes managed arrays, not ${show(array)}`);
+  }
+  return new AddressView(
+    arrays.map((array) => ({ name: array.name, address: Number(array.address), data: array.data })),
+  );
+}

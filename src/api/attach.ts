@@ -1,0 +1,83 @@
+/** Spaces and arrays of other threads of this process, from their handles. */
+import { isMainThread, Worker } from 'node:worker_threads';
+import type { NumericArray } from '../core/elements.js';
+import { witnessFile } from '../linux/bundle.js';
+import { threadExists, threadId } from '../linux/process.js';
+import { Control, LISTED_THREADS } from '../pager/protocol/control.js';
+import type { SpaceHandle } from '../pager/protocol/space.js';
+import { AddressSpace } from './address-space.js';
+import { type ArrayHandle, checkArrayHandle } from './array-handle.js';
+import { OnememError } from './errors.js';
+import type { ManagedArray } from './managed-array.js';
+import { checkSpaceHandle, checkUnchanged } from './space-handle.js';
+
+function listThread(control: Int32Array): void {
+  const own = threadId();
+  for (let place = 0; place < LISTED_THREADS; place++) {
+    const word = Control.Threads + place;
+    const there = Atomics.load(control, word);
+    if (there === own) return;
+    if (there !== 0 && threadExists(there)) continue;
+    if (Atomics.compareExchange(control, word, there, own) === there) return;
+  }
+  Atomics.add(control, Control.UnlistedThreads, 1);
+}
+
+const attached = new Map<string, AddressSpace>();
+
+/** Sees a space that another thread of this process opened, from its handle. Attaching twice gives the same object. */
+export function attachSpace(handle: SpaceHandle): AddressSpace {
+  checkSpaceHandle(handle);
+  if (handle.owner !== process.pid) {
+    throw new OnememError(
+      'OTHER_PROCESS',
+      `the space belongs to process ${handle.owner}; other processes cannot attach yet`,
+    );
+  }
+  checkUnchanged(handle);
+  const known = attached.get(handle.name);
+  if (known !== undefined && !known.isClosed) return known;
+  const control = new Int32Array(handle.control);
+  // Counted before the look at the state, so that an owner who closes the space meanwhile sees one of the two.
+  Atomics.add(control, Control.AttachedThreads, 1);
+  listThread(control);
+  const witness = Atomics.load(control, Control.OpenedByWorker) === 1 ? startWitness(handle) : null;
+  let counted = true;
+  const leave = (): void => {
+    if (counted) Atomics.sub(control, Control.AttachedThreads, 1);
+    counted = false;
+    void witness?.terminate();
+    attached.delete(handle.name);
+  };
+  let space: AddressSpace;
+  try {
+    space = new AddressSpace(handle, null, leave);
+  } catch (error) {
+    leave();
+    throw error;
+  }
+  attached.set(handle.name, space);
+  if (!isMainThread) {
+    process.once('exit', () => {
+      space.views.threadEnds();
+      space.client.close(true);
+      leave();
+      space.views.allGone();
+    });
+  }
+  return space;
+}
+
+/** Where a worker thread opened the space, somebody must see whether that thread still lives. */
+function startWitness({ control }: SpaceHandle): Worker {
+  const witness = new Worker(witnessFile(), { execArgv: [], workerData: control, name: 'onemem witness' });
+  witness.unref();
+  return witness;
+}
+
+/** Sees an array that another thread of this process made, from its handle. */
+// biome-ignore lint/suspicious/noExplicitAny: what came as a message has no type, and then neither has the array.
+export function attachArray<T extends NumericArray = any>(handle: ArrayHandle<T>): ManagedArray<T> {
+  checkArrayHandle(handle);
+  return attachSpace(handle.space).attachArray(handle);
+}

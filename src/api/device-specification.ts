@@ -1,0 +1,133 @@
+/** Devices as programs describe them. */
+import type { OptionNames } from '../core/option-names.js';
+import { BLOCK_BYTES, PAGE_BYTES } from '../core/types.js';
+import type { DeviceOptions, Injection } from '../pager/protocol/space.js';
+import { checkFlag, checkName, checkObject, checkOptions, checkSize, show, textOf } from './arguments.js';
+import { argumentError, typeError } from './errors.js';
+import { exportOf, moduleUrl } from './kernel.js';
+import { toBytes } from './sizes.js';
+
+const MAX_DEVICES = 15;
+
+const MAX_UNITS = 64;
+
+/** What is said of a device of any kind. */
+interface AnyDeviceSpecification {
+  /** Bytes, or a size such as '64MiB'. */
+  readonly memory: number | string;
+  /** Threads that run kernels; 1 unless said otherwise. */
+  readonly units?: number;
+  readonly name?: string;
+  /** Makes the device's memory refuse large pieces: for tests of drivers and of the manager. */
+  readonly inject?: Injection;
+}
+
+/** A device that comes with the package. */
+export interface BuiltInDeviceSpecification extends AnyDeviceSpecification {
+  /** 'process': a child process with its own memory and page faults. 'simulated': in memory, no page faults; for tests. */
+  readonly kind: 'process' | 'simulated';
+  /** Its memory dies with it, as a GPU's does. That of a simulated device always does. */
+  readonly lossy?: boolean;
+}
+
+/** A device whose driver is a module of the user's own: `onemem/driver` says what it must do. */
+export interface CustomDeviceSpecification extends AnyDeviceSpecification {
+  readonly kind: 'custom';
+  /** The module, and its export (`default` unless said otherwise) that makes the driver: a `CreateDriver`. */
+  readonly driver: { readonly module: URL | string; readonly export?: string };
+  /** For the driver; it must survive structured cloning. */
+  readonly options?: unknown;
+}
+
+export type DeviceSpecification = BuiltInDeviceSpecification | CustomDeviceSpecification;
+
+const ANY_DEVICE = { kind: true, memory: true, units: true, name: true, inject: true } as const;
+
+const BUILT_IN_DEVICE: OptionNames<BuiltInDeviceSpecification> = { ...ANY_DEVICE, lossy: true };
+
+const CUSTOM_DEVICE: OptionNames<CustomDeviceSpecification> = { ...ANY_DEVICE, driver: true, options: true };
+
+const DRIVER_MODULE: OptionNames<CustomDeviceSpecification['driver']> = { module: true, export: true };
+
+const INJECTION: OptionNames<Injection> = { refuseLargerThanPages: true };
+
+export function deviceOptions(devices: readonly DeviceSpecification[], before = 0): DeviceOptions[] {
+  if (!Array.isArray(devices)) {
+    throw typeError(
+      'DEVICES',
+      `devices is an array such as [{ kind: 'process', memory: '64MiB' }], not ${show(devices)}`,
+    );
+  }
+  if (devices.length > MAX_DEVICES)
+    throw argumentError('DEVICES', `a space has at most ${MAX_DEVICES} devices, not ${devices.length}`);
+  const names = new Set<string>(['host']);
+  return devices.map((device, index) => {
+    checkObject(`device ${index}`, device);
+    const { kind, units = 1, name = `${kind}${before + index}`, inject } = device;
+    if (kind !== 'process' && kind !== 'simulated' && kind !== 'custom') {
+      throw typeError(
+        'DEVICE_KIND',
+        `device ${index} has kind ${show(kind)}; there are 'process', 'simulated' and 'custom'`,
+      );
+    }
+    checkName(`device ${index}`, name);
+    checkOptions<CustomDeviceSpecification | BuiltInDeviceSpecification>(
+      `${kind} device ${name}`,
+      device,
+      kind === 'custom' ? CUSTOM_DEVICE : BUILT_IN_DEVICE,
+    );
+    if (kind !== 'custom') checkFlag(`lossy of device ${name}`, device.lossy);
+    const injection = injectionOf(inject);
+    if (names.has(name))
+      throw argumentError('DEVICE_NAME', `two devices are named ${name}; give each a name of its own`);
+    names.add(name);
+    checkSize(`units of device ${name}`, units, 1);
+    if (units > MAX_UNITS)
+      throw argumentError('UNITS', `device ${name} has ${units} units; at most ${MAX_UNITS} are possible`);
+    const memoryBytes = Math.floor(toBytes(`memory of device ${name}`, device.memory) / PAGE_BYTES) * PAGE_BYTES;
+    const least = (units + 1) * BLOCK_BYTES;
+    if (memoryBytes < least) {
+      throw argumentError(
+        'DEVICE_MEMORY',
+        `device ${name} has ${memoryBytes} bytes of memory; with ${units} units it needs at least ${least}: 2 MiB for each unit that waits in a fault, and 2 MiB`,
+      );
+    }
+    return {
+      kind,
+      name,
+      memoryBytes,
+      units,
+      lossy: kind === 'simulated' || (kind === 'process' && device.lossy === true),
+      ...(kind === 'custom' ? { driver: driverModule(name, device) } : {}),
+      ...injection,
+    };
+  });
+}
+
+function driverModule(name: string, { driver, options }: CustomDeviceSpecification): DeviceOptions['driver'] {
+  if (typeof driver !== 'object' || driver === null || !('module' in driver)) {
+    throw typeError(
+      'DRIVER_MODULE',
+      `device ${name} is a custom one and names no driver; write driver: { module: new URL('./driver.js', import.meta.url), export: 'create' }`,
+    );
+  }
+  try {
+    structuredClone(options);
+  } catch (error) {
+    throw typeError(
+      'DRIVER_OPTIONS',
+      `the options of device ${name} cannot be handed to its driver, which is in another thread: ${textOf(error)}`,
+    );
+  }
+  checkOptions(`the driver of device ${name}`, driver, DRIVER_MODULE);
+  const url = moduleUrl('DRIVER_MODULE', driver.module);
+  return { url, exportName: exportOf('DRIVER_MODULE', driver.export), options };
+}
+
+export function injectionOf(inject: Injection | undefined): { inject?: Injection } {
+  if (inject === undefined) return {};
+  checkOptions('inject', inject, INJECTION);
+  const { refuseLargerThanPages } = inject;
+  checkSize('refuseLargerThanPages', refuseLargerThanPages, 1);
+  return { inject: { refuseLargerThanPages } };
+}

@@ -1,0 +1,174 @@
+/** How a space is opened. */
+import { randomUUID } from 'node:crypto';
+import { resolve } from 'node:path';
+import { isMainThread, Worker } from 'node:worker_threads';
+import type { OptionNames } from '../core/option-names.js';
+import { PAGE_BYTES } from '../core/types.js';
+import { bundledMessage, sentinelFile } from '../linux/bundle.js';
+import { closeEventfd, createEventfd } from '../linux/eventfd.js';
+import { PAGE_SIZE } from '../linux/memory.js';
+import { CONTROL_WORDS, Control } from '../pager/protocol/control.js';
+import type { Injection, ManagerOptions, ManagerReady, SpaceHandle } from '../pager/protocol/space.js';
+import { AddressSpace } from './address-space.js';
+import { checkFlag, checkOptions, checkSize, isObject, show } from './arguments.js';
+import { type DeviceSpecification, deviceOptions, injectionOf } from './device-specification.js';
+import { fromWire, OnememError, typeError } from './errors.js';
+import { watchExit } from './exit.js';
+import { hostBudget } from './host-memory.js';
+import { collectViews } from './leftovers.js';
+import { moduleOptions } from './node-options.js';
+import { openingError, shortageError } from './opening-errors.js';
+import { addressesFor, basesFor, slotOf } from './space-addresses.js';
+import { signHandle } from './space-handle.js';
+
+export interface SpaceOptions {
+  readonly devices?: readonly DeviceSpecification[];
+  /**
+   * The most host memory that managed arrays take, at least '32MiB'; 70% of the machine's or the control group's unless said otherwise.
+   * More than there is gets a warning (ONEMEM_MEMORY), as do devices whose memory together is more than there is.
+   */
+  readonly hostMemory?: number | string;
+  /**
+   * Addresses to reserve; they cost nothing. '1TiB' unless said otherwise, or a share of what a limit on addresses (`ulimit -v`) leaves;
+   * `space.handle.bytes` tells how many there are.
+   */
+  readonly addressSpace?: number | string;
+  /** For debugging: `verify` for every launch of this thread that does not say otherwise. */
+  readonly verify?: boolean;
+  /** Asks for the kind of page fault that needs no privilege, also where more is allowed. */
+  readonly userModeOnly?: boolean;
+  /** @internal What a fault brings along; for measurements of single faults. */
+  readonly prefetch?: ManagerOptions['prefetch'];
+  /** Checks the manager's invariants after every event: slow, for tests. */
+  readonly checkInvariants?: boolean;
+  /** Makes the host's memory refuse large pieces: for tests. */
+  readonly inject?: Injection;
+  /** @internal Ends the manager on purpose, at the first touch of an array by this process. */
+  readonly crash?: ManagerOptions['crash'];
+  /** @internal How long the manager may stand still. */
+  readonly heartbeatLimitMs?: number;
+}
+
+const SPACE_OPTIONS: OptionNames<SpaceOptions> = {
+  devices: true,
+  hostMemory: true,
+  addressSpace: true,
+  userModeOnly: true,
+  prefetch: true,
+  verify: true,
+  checkInvariants: true,
+  inject: true,
+  crash: true,
+  heartbeatLimitMs: true,
+};
+
+/** Whether a space has been opened in this thread. */
+let hasOpened = false;
+
+/** Opens a space. Fails at once, with the remedy, where the machine does not allow page faults in user space. */
+export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpace> {
+  try {
+    return await open(options);
+  } catch (error) {
+    throw shortageError(error as Error);
+  }
+}
+
+async function open(options: SpaceOptions): Promise<AddressSpace> {
+  if (PAGE_SIZE !== PAGE_BYTES) {
+    throw new OnememError('PAGE_SIZE', `this kernel has pages of ${PAGE_SIZE} bytes; onemem works with ${PAGE_BYTES}`);
+  }
+  checkOptions('openSpace()', options, SPACE_OPTIONS);
+  checkFlag('verify', options.verify);
+  checkFlag('userModeOnly', options.userModeOnly);
+  checkFlag('checkInvariants', options.checkInvariants);
+  const injection = injectionOf(options.inject);
+  const internal = internalOptions(options);
+  const devices = deviceOptions(options.devices ?? []);
+  const bytes = addressesFor(options.addressSpace, devices.length);
+  const bases = basesFor(bytes);
+  const hostBudgetBytes = hostBudget(options.hostMemory, devices);
+  const entry = sentinelFile();
+  if (entry === null) throw new OnememError('BUNDLED', bundledMessage());
+  await collectViews(slotOf(bytes));
+  const control = new SharedArrayBuffer(CONTROL_WORDS * 4);
+  const wakeFd = createEventfd();
+  const name = randomUUID();
+  const manager: ManagerOptions = {
+    name,
+    bytes,
+    bases,
+    control,
+    wakeFd,
+    hostBudgetBytes,
+    userModeOnly: options.userModeOnly ?? false,
+    devices,
+    checkInvariants: options.checkInvariants ?? false,
+    ...recordingOf(process.env.ONEMEM_RECORD),
+    nodeOptions: moduleOptions(process.execArgv),
+    ...injection,
+    ...internal,
+  };
+  const sentinel = new Worker(entry, {
+    // It runs nothing of the program's; the manager, which does, gets the options that matter from it.
+    execArgv: [],
+    workerData: manager,
+    name: 'onemem sentinel',
+  });
+  const ready = await new Promise<ManagerReady>((resolve, reject) => {
+    sentinel.once('message', resolve);
+    sentinel.once('error', reject);
+    sentinel.once('exit', (code) => reject(new Error(`the thread that watches the manager ended with code ${code}`)));
+  }).catch((error: Error) => error);
+  if (ready instanceof Error || 'error' in ready) {
+    await sentinel.terminate();
+    closeEventfd(wakeFd);
+    throw openingError(ready instanceof Error ? ready : fromWire(ready.error), hasOpened);
+  }
+  const words = new Int32Array(control);
+  if (!isMainThread) Atomics.store(words, Control.OpenedByWorker, 1);
+  const forget = watchExit({ control: words, wakeFd });
+  sentinel.unref();
+  const handle: SpaceHandle = Object.freeze({
+    onemem: 1,
+    name,
+    base: ready.base,
+    bytes,
+    owner: process.pid,
+    wakeFd,
+    control,
+    devices: ready.devices,
+    hostBudgetBytes,
+  });
+  signHandle(handle);
+  hasOpened = true;
+  const space = new AddressSpace(handle, sentinel, forget);
+  space.verifies = options.verify ?? false;
+  return space;
+}
+
+/** What users are not told of must not surprise them either: an object may have these names for other reasons. */
+function internalOptions({ prefetch, crash, heartbeatLimitMs }: SpaceOptions): Partial<ManagerOptions> {
+  const density = isObject(prefetch) && typeof prefetch.thresholdPercent === 'number';
+  if (!(prefetch === undefined || prefetch === 'tree' || prefetch === 'none' || density)) {
+    throw typeError('OPTIONS', `prefetch of a space is 'tree', 'none' or { thresholdPercent }, not ${show(prefetch)}`);
+  }
+  if (crash !== undefined && typeof crash !== 'string') {
+    throw typeError('OPTIONS', `crash is the name of a way to end, not ${show(crash)}`);
+  }
+  if (heartbeatLimitMs !== undefined) checkSize('heartbeatLimitMs', heartbeatLimitMs, 1);
+  return {
+    ...(prefetch === undefined ? {} : { prefetch }),
+    ...(crash === undefined ? {} : { crash }),
+    ...(heartbeatLimitMs === undefined ? {} : { heartbeatLimitMs }),
+  };
+}
+
+let recordings = 0;
+
+/** Where the run of a space is written down: the first one in the file that was named, others beside it. */
+function recordingOf(path: string | undefined): Pick<ManagerOptions, 'record'> {
+  if (path === undefined || path === '') return {};
+  recordings++;
+  return { record: resolve(recordings === 1 ? path : `${path}.${recordings}`) };
+}

@@ -1,0 +1,51 @@
+/** Why a space cannot be opened, in words that say what to do. */
+import { explainMissing, probeFeatures } from '../linux/features.js';
+import { descriptorLimit } from '../linux/process.js';
+import { OnememError } from './errors.js';
+
+/** How many file descriptors a space takes at most while its modules are loaded, and for each of its devices. */
+const SPACE_DESCRIPTORS = 60;
+
+const DEVICE_DESCRIPTORS = 10;
+
+/** Descriptors can be missed wherever something is opened, be it a file that says how much memory there is. */
+export function shortageError(error: Error): Error {
+  const { code, message: told } = error as { code?: string; message: string };
+  const [shortage] = /\bE[MN]FILE\b/.exec(`${code} ${told}`) ?? [];
+  if (shortage === undefined || code === 'DESCRIPTORS') return error;
+  const limit = descriptorLimit();
+  const whose =
+    shortage === 'EMFILE' ? `this process may have ${limit} of them (ulimit -n)` : 'the machine has no more';
+  const message =
+    `cannot open a space: no file descriptors are left (${shortage}): ${whose}, and a space takes up to ${SPACE_DESCRIPTORS} ` +
+    `while it opens, and ${DEVICE_DESCRIPTORS} for each device; close files, sockets or other spaces, or raise the limit`;
+  return new OnememError('DESCRIPTORS', message, { limit }, { cause: error });
+}
+
+/**
+ * A failure to open usually has a reason that `onemem doctor` names, with its remedy.
+ * @param hasOpened whether this thread has opened a space before
+ */
+export function openingError(error: Error, hasOpened: boolean): Error {
+  // What doctor would try out would fail of the same.
+  const shortage = shortageError(error);
+  if (shortage !== error) return shortage;
+  if (hasOpened) {
+    // The machine has what a space needs; only the addresses of other spaces can be in the way.
+    if (!error.message.includes('EEXIST')) return error;
+    const message =
+      'no addresses are left for another space: close spaces, and drop the views of those that are closed, or open spaces with a ' +
+      'smaller addressSpace where it is more than 1TiB';
+    return new OnememError('ADDRESS_SPACE', message, {}, { cause: error });
+  }
+  const features = probeFeatures();
+  const reasons = explainMissing(features);
+  if (reasons === null) return error;
+  const missing = features.filter((feature) => feature.required && !feature.available);
+  return new OnememError(
+    'UNSUPPORTED',
+    `this machine does not offer what onemem needs ('npx onemem doctor' tries everything out):\n  ${reasons.join('\n  ')}`,
+    { missing },
+    { cause: error },
+  );
+}

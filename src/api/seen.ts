@@ -1,0 +1,74 @@
+/**
+ * What most files here know of spaces, devices and arrays. The classes that users hold name each other in their types, since an array
+ * tells its space and a space makes arrays; the files that do their work need no more than this, and stand below them.
+ */
+import type { ElementType, NumericArray } from '../core/elements.js';
+import type { ArrayPages } from '../pager/protocol/pages.js';
+import type { FileSource } from '../pager/protocol/requests.js';
+import type { Client } from './client.js';
+import type { PlaceNames } from './residency.js';
+import type { Views } from './views.js';
+
+export interface SpaceSeen<D extends DeviceSeen = DeviceSeen> {
+  readonly client: Client;
+  readonly views: Views;
+  readonly isClosed: boolean;
+  readonly devices: readonly D[];
+  placeNames(): PlaceNames;
+  /** Makes an array that can be written. */
+  arrayOf(type: ElementType, length: number, name?: string): ArraySeen;
+  allocate(type: ElementType, length: number, name: string, writable: boolean, file: FileSource | null): ArraySeen;
+}
+
+export interface DeviceSeen {
+  readonly name: string;
+  readonly kind: string;
+  /** Of the processor, in the core; and another one each time that the device is started. */
+  readonly id: number;
+  readonly number: number;
+  /** The number of its own memory. */
+  readonly node: number;
+  readonly capabilities: { readonly cancellation: boolean };
+  readonly isUsable: boolean;
+  readonly sameAddresses: boolean;
+  assertUsable(): void;
+}
+
+export interface ArraySeen<T extends NumericArray = NumericArray> {
+  readonly space: SpaceSeen;
+  readonly name: string;
+  readonly type: ElementType;
+  /** Elements. */
+  readonly length: number;
+  readonly byteLength: number;
+  readonly address: bigint;
+  /** Byte offset in the space. */
+  readonly offset: number;
+  readonly rangeId: number;
+  readonly isFreed: boolean;
+  readonly data: T;
+  /** A device that was writing the array died, or its launch was ended. */
+  indeterminate: boolean;
+  /** Throws where the array has gone. @param verb what is to be done with it */
+  assertUsable(verb: string): void;
+  /** Whole pages that touch the elements. */
+  pagesOf(begin: number, end: number): ArrayPages;
+  /** Whole pages that belong to the elements alone; none: a count of 0 or less. */
+  wholePages(begin: number, end: number): ArrayPages;
+  /** The elements that lie, in whole or in part, in these pages. */
+  elementsOf(firstPage: number, count: number): { begin: number; end: number };
+  free(): unknown;
+  writeTo(fd: number, options: { begin: number; end: number; position: number }): Promise<number>;
+}
+
+const arrays = new WeakSet<object>();
+
+/** An array has been made. */
+export function noteArray(array: ArraySeen): void {
+  arrays.add(array);
+}
+
+/** Whether it is a managed array, of this space or another one. */
+export function isManaged(value: unknown): value is ArraySeen {
+  return typeof value === 'object' && value !== null && arrays.has(value);
+}

@@ -1,0 +1,50 @@
+/** Where spaces lie, and how many addresses a space gets. */
+import { BLOCK_BYTES } from '../core/types.js';
+import { freeAddresses } from '../linux/process.js';
+import { argumentError } from './errors.js';
+import { toBytes } from './sizes.js';
+
+/** Where spaces lie: from 96 TiB on, where neither V8 nor the dynamic linker puts anything, one TiB or more each. */
+const FIRST_BASE = 0x6000_0000_0000;
+
+const LAST_ADDRESS = 0x7000_0000_0000;
+
+const DEFAULT_SPACE_BYTES = 2 ** 40;
+
+/** Addresses between the beginnings of two spaces that lie next to each other. */
+export function slotOf(bytes: number): number {
+  return Math.ceil(bytes / DEFAULT_SPACE_BYTES) * DEFAULT_SPACE_BYTES;
+}
+
+/**
+ * How many bytes of addresses a space gets. The host's memory is mapped twice, a device's once; where a limit leaves only so many
+ * addresses, half of them stay for the program's own threads and heap.
+ */
+export function addressesFor(wanted: number | string | undefined, devices: number): number {
+  const free = freeAddresses();
+  const most = Math.floor(free / (2 * (2 + devices)) / BLOCK_BYTES) * BLOCK_BYTES;
+  if (wanted === undefined && most >= BLOCK_BYTES) return Math.min(DEFAULT_SPACE_BYTES, most);
+  const bytes = Math.ceil(toBytes('addressSpace', wanted ?? DEFAULT_SPACE_BYTES) / BLOCK_BYTES) * BLOCK_BYTES;
+  if (bytes <= free / (2 + devices)) return bytes;
+  throw argumentError(
+    'ADDRESS_SPACE',
+    `addressSpace of ${bytes} bytes is mapped ${2 + devices} times, and a limit on addresses leaves ${free} bytes; raise it ` +
+      '(ulimit -v unlimited), or leave addressSpace out for a share of what there is',
+  );
+}
+
+/** Where a space may begin, in the order in which that is tried. */
+export function basesFor(bytes: number): number[] {
+  const bases: number[] = [];
+  for (let base = FIRST_BASE; base + bytes <= LAST_ADDRESS; base += slotOf(bytes)) bases.push(base);
+  if (bases.length > 0) return bases;
+  throw argumentError(
+    'ADDRESS_SPACE',
+    `addressSpace of ${bytes} bytes is more than the ${LAST_ADDRESS - FIRST_BASE} that are possible`,
+  );
+}
+
+/** Whether so many addresses are most of what there is for spaces. */
+export function isMostOfAll(addresses: number): boolean {
+  return addresses > (LAST_ADDRESS - FIRST_BASE) / 2;
+}

@@ -1,0 +1,62 @@
+/** The arrays of a space as the manager sees them: ranges of the core with what only arrays have. */
+import type { PageQueries } from '../../core/page-queries.js';
+import type { Range } from '../../core/range.js';
+import { PAGE_BYTES } from '../../core/types.js';
+
+export interface ArrayRecord {
+  readonly range: Range;
+  bytes: number;
+  /** Pages that it has now, freed ones among them; its range may have had more. */
+  pages: number;
+  resizing: boolean;
+  /** Handles may be of it as it was before. */
+  wasResized: boolean;
+  readonly elementBytes: number;
+  /** Views of it in all threads. */
+  views: number;
+  /** Operations of streams that were given it and have not ended. */
+  uses: number;
+  /** Arguments of launches that wait for their device or run there. */
+  launches: number;
+  warned: boolean;
+  /** What of the host's budget is kept for it: whatever was written must fit the host, where a device's pages go. */
+  committedPages: number;
+}
+
+export class ArrayTable {
+  private readonly records = new Map<number, ArrayRecord>();
+
+  constructor(private readonly pages: PageQueries) {}
+
+  get count(): number {
+    return this.records.size;
+  }
+
+  get all(): Iterable<ArrayRecord> {
+    return this.records.values();
+  }
+
+  add(record: ArrayRecord): void {
+    this.records.set(record.range.id, record);
+  }
+
+  remove(id: number): void {
+    this.records.delete(id);
+  }
+
+  get(id: number): ArrayRecord | undefined {
+    return this.records.get(id);
+  }
+
+  /** The array that a page of the space is part of. */
+  of(page: number): ArrayRecord | undefined {
+    const range = this.pages.rangeOf(page);
+    return range === undefined ? undefined : this.records.get(range.id);
+  }
+
+  /** Whether an array ends at this byte of the space: what follows in its last page is nobody's. */
+  endsAt(offset: number): boolean {
+    const record = this.of(Math.floor((offset - 1) / PAGE_BYTES));
+    return record !== undefined && record.range.first * PAGE_BYTES + record.bytes === offset;
+  }
+}

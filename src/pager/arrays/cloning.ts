@@ -1,0 +1,42 @@
+/** Arrays that begin as copy-on-write clones of others. */
+
+import type { Range } from '../../core/range.js';
+import type { DenyReason } from '../../core/types.js';
+import type { Answer } from '../protocol/messages.js';
+import type { Requests } from '../protocol/requests.js';
+import type { Sources } from '../sources/sources.js';
+import type { Arrays } from './arrays.js';
+import type { Clones } from './clones.js';
+import type { Places } from './places.js';
+
+export class Cloning {
+  constructor(
+    private readonly arrays: Arrays,
+    private readonly places: Places,
+    private readonly clones: Clones,
+    private readonly sources: Sources,
+  ) {}
+
+  /** Makes a clone, and answers when no later change of the array can be seen in it. */
+  clone(wanted: Requests['clone']['in'], answer: Answer<Requests['clone']['out']>): void {
+    const { source, range } = this.arrays.clone(wanted);
+    this.derive(source, range, (failure) => {
+      if (failure === null) {
+        answer({ id: range.id, firstPage: range.first, pages: range.pages }, null);
+        return;
+      }
+      this.arrays.free({ range: range.id, firstPage: range.first, count: range.pages });
+      answer(null, this.places.denialError(failure, source.first, 'a clone'));
+    });
+  }
+
+  /** Has an untouched range be filled from another one, page by page. `done` is called when that is guarded against writes. */
+  derive(source: Range, range: Range, done: (failure: DenyReason | null) => void): void {
+    this.sources.add(range.first, range.reserved, {
+      kind: 'clone',
+      provide: (token, page, count, target) => this.clones.provide(range, token, page, count, target),
+      end: () => this.clones.remove(range),
+    });
+    this.clones.add(source, range, done);
+  }
+}

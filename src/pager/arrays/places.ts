@@ -1,0 +1,111 @@
+/** Words for pages of arrays: where they are, and what went wrong with them. */
+import type { PageQueries } from '../../core/page-queries.js';
+import { type DenyReason, PAGE_BYTES } from '../../core/types.js';
+import { codeOfDenial, explainDenial, type WireError, wireError } from '../protocol/wire.js';
+import type { FileProvider } from '../sources/files.js';
+import type { Providers } from '../sources/providers.js';
+import type { ArrayTable } from './array-table.js';
+
+export class Places {
+  constructor(
+    private readonly table: ArrayTable,
+    private readonly pages: PageQueries,
+    private readonly files: FileProvider,
+    private readonly providers: Providers,
+    /** First address of the space. */
+    private readonly base: number,
+  ) {}
+
+  /** Which array and elements a page is, in words and for programs. */
+  placeOf(page: number): { text: string; details: Record<string, unknown> } {
+    const address = `0x${(this.base + page * PAGE_BYTES).toString(16)}`;
+    const record = this.table.of(page);
+    if (record === undefined) return { text: `address ${address}`, details: { address } };
+    const { range, elementBytes, bytes } = record;
+    const first = Math.floor(((page - range.first) * PAGE_BYTES) / elementBytes);
+    const last = Math.min(first + PAGE_BYTES / elementBytes, bytes / elementBytes) - 1;
+    const file = this.files.sourceOf(page);
+    const from = file === null || file.path === range.name ? '' : ` from ${file.path}`;
+    if (first > last) {
+      const text = `array ${range.name}, behind its last element (address ${address})`;
+      return { text, details: { array: range.name, element: first, address } };
+    }
+    return {
+      text: `array ${range.name}${from}, elements ${first} to ${last} (address ${address})`,
+      details: { array: range.name, element: first, address },
+    };
+  }
+
+  /** The element that a byte of the space is part of; null where there is none, or none any more. */
+  elementAt(offset: number): { name: string; element: number; byteOffset: number } | null {
+    const record = this.table.of(Math.floor(offset / PAGE_BYTES));
+    if (record === undefined || record.range.freedPages === record.range.pages) return null;
+    const { range } = record;
+    const byteOffset = offset - range.first * PAGE_BYTES;
+    if (byteOffset >= record.bytes) return null;
+    return { name: range.name, element: Math.floor(byteOffset / record.elementBytes), byteOffset };
+  }
+
+  /** True once for each array: a program that reads freed memory in a loop is told once. */
+  mayWarn(page: number): boolean {
+    const record = this.table.of(page);
+    if (record === undefined || record.warned) return false;
+    record.warned = true;
+    return true;
+  }
+
+  denialError(reason: DenyReason, page: number, who: string, write?: boolean): WireError {
+    const what = write === undefined ? 'touched' : write ? 'wrote' : 'read';
+    // Who asked for a range is told of the page that its provider failed on.
+    const failure = write === undefined ? this.providerFailure(reason, page) : null;
+    const { text, details } = this.placeOf(failure?.page ?? page);
+    const message = `${who} ${what} ${text}, ${this.explain(reason, page)}`;
+    const stack = this.providerFailure(reason, page)?.stack;
+    return wireError(codeOfDenial(reason), message, { ...details, reason }, stack);
+  }
+
+  /** Why, with what the provider of the page said if it was its doing. */
+  explain(reason: DenyReason, page: number): string {
+    const failure = this.providerFailure(reason, page);
+    return failure === null ? explainDenial(reason) : `${explainDenial(reason)}: ${failure.message}`;
+  }
+
+  /** Of the ranges that begin at these pages the one whose provider failed last. */
+  failedLast(reason: DenyReason, firstPages: readonly number[]): number | null {
+    let latest = -1;
+    let found: number | null = null;
+    for (const page of firstPages) {
+      const order = this.providerFailure(reason, page)?.order ?? -1;
+      if (order > latest) {
+        latest = order;
+        found = page;
+      }
+    }
+    return found;
+  }
+
+  /** The first of these pages that a failure is about; simply the first where that cannot be told. */
+  pageWith(failure: DenyReason, first: number, count: number): number {
+    const found = this.findDenied(failure, first, count);
+    return found === -1 ? first : found;
+  }
+
+  /** The first of these pages that a failure is about, as far as that can be told without asking for them; otherwise -1. */
+  findDenied(failure: DenyReason, first: number, count: number): number {
+    const { pages } = this;
+    for (let lost = first; lost !== -1; ) {
+      lost = pages.firstLost(lost, first + count);
+      if (lost !== -1 && pages.lossOf(lost) === failure) return lost;
+      if (lost !== -1) lost++;
+    }
+    return pages.firstDenied(failure, first, first + count);
+  }
+
+  private providerFailure(reason: DenyReason, page: number): ReturnType<Providers['failureOf']> {
+    if (reason !== 'PROVIDER_FAILED' && reason !== 'ACCESS_REFUSED') return null;
+    // What a clone could not have its source's provider did not give.
+    const origin = this.pages.originOf(page);
+    const failure = this.providers.failureOf(origin);
+    return failure === null ? null : { ...failure, page: failure.page - origin + page };
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * What is to be done when the event at hand has been handled. From within a command the core cannot be called: what it says is kept
+ * until it has returned, and so are actions that parts of the manager put off. What the core has said comes first.
+ */
+import type { DenyReason, InvalidationReason, ProcessorId } from '../../core/types.js';
+import type { Notices } from '../../drivers/router.js';
+import type { CoreRequests } from './core-requests.js';
+
+/** An access that was denied. */
+export interface DeniedAccess {
+  readonly processor: ProcessorId;
+  readonly page: number;
+  readonly write: boolean;
+  readonly thread: number;
+  readonly reason: DenyReason;
+  /** The thread waits for ever. */
+  readonly stranded: boolean;
+}
+
+type Said =
+  | ({ readonly kind: 'denied' } & DeniedAccess)
+  | { readonly kind: 'done'; readonly request: number; readonly pages: number; readonly failure: DenyReason | null }
+  | { readonly kind: 'drained'; readonly processor: ProcessorId }
+  | { readonly kind: 'save'; readonly page: number; readonly count: number; readonly lastChance: boolean }
+  | {
+      readonly kind: 'objection';
+      readonly page: number;
+      readonly write: boolean;
+      readonly thread: number;
+      readonly why: string;
+    };
+
+/** Who does what the core has said. */
+export interface CoreListener {
+  denied(access: DeniedAccess): void;
+  /** The last page has left a processor. */
+  drained(processor: ProcessorId): void;
+  /** Clones are to be given these pages; with `lastChance` their content is forgotten then. */
+  save(page: number, count: number, lastChance: boolean): void;
+  /** A thread of the host may not have a page, for a reason that the core does not know. */
+  objected(page: number, write: boolean, thread: number, why: string): void;
+}
+
+/** Who is told of changes of pages before they happen. */
+export interface InvalidationListener {
+  begin(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void;
+  through(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void;
+}
+
+export class Deferred implements Notices {
+  private readonly said: Said[] = [];
+  private readonly actions: (() => void)[] = [];
+  private listener: InvalidationListener | null = null;
+
+  constructor(private readonly requests: CoreRequests) {}
+
+  /** Has someone told of changes from now on. */
+  announceTo(listener: InvalidationListener): void {
+    this.listener = listener;
+  }
+
+  deny(
+    processor: ProcessorId,
+    page: number,
+    write: boolean,
+    thread: number,
+    reason: DenyReason,
+    stranded: boolean,
+  ): void {
+    this.said.push({ kind: 'denied', processor, page, write, thread, reason, stranded });
+  }
+
+  requestDone(request: number, pages: number, failure: DenyReason | null): void {
+    this.said.push({ kind: 'done', request, pages, failure });
+  }
+
+  drained(processor: ProcessorId): void {
+    this.said.push({ kind: 'drained', processor });
+  }
+
+  /** Nobody takes nodes away that are no device's. */
+  emptied(): void {}
+
+  save(page: number, count: number, lastChance: boolean): void {
+    this.said.push({ kind: 'save', page, count, lastChance });
+  }
+
+  invalidate(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void {
+    this.listener?.begin(page, count, reason, owner);
+  }
+
+  invalidated(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void {
+    this.listener?.through(page, count, reason, owner);
+  }
+
+  objection(page: number, write: boolean, thread: number, why: string): void {
+    this.said.push({ kind: 'objection', page, write, thread, why });
+  }
+
+  /** Does something when the event at hand has been handled. */
+  readonly later = (action: () => void): void => {
+    this.actions.push(action);
+  };
+
+  /** Does all that there is to do, until nothing more comes of it. */
+  settle(listener: CoreListener): void {
+    while (this.said.length > 0 || this.actions.length > 0) {
+      const said = this.said.shift();
+      if (said === undefined) this.actions.shift()?.();
+      else this.tell(said, listener);
+    }
+  }
+
+  private tell(said: Said, listener: CoreListener): void {
+    switch (said.kind) {
+      case 'denied':
+        listener.denied(said);
+        break;
+      case 'done':
+        this.requests.finished(said.request, said.pages, said.failure);
+        break;
+      case 'drained':
+        listener.drained(said.processor);
+        break;
+      case 'save':
+        listener.save(said.page, said.count, said.lastChance);
+        break;
+      case 'objection':
+        listener.objected(said.page, said.write, said.thread, said.why);
+        break;
+    }
+  }
+}

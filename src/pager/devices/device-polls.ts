@@ -1,0 +1,132 @@
+/** The descriptors of devices in the manager's poller, and what is to be done for each device when the manager goes round. */
+import { MAX_PROCESSORS } from '../../core/types.js';
+import { POLLIN, POLLOUT } from '../../linux/constants.js';
+import type { Poller } from '../../linux/poll.js';
+import type { Device } from './device.js';
+
+/** How long the manager sleeps at most while a packet waits: the kernel tells of room, not of memory that it has again. */
+const SENDING_MS = 20;
+/** Between two looks for answers that are overdue. */
+const LOOK_MS = 1000;
+const SLOTS_PER_DEVICE = 3;
+/** Places of a device's descriptors in its part of the poller. */
+const FAULTS = 0;
+const PACKETS = 1;
+const LIFE = 2;
+
+/** How many slots a poller needs whose first one for devices this is. */
+export function pollerSlots(firstSlot: number): number {
+  return firstSlot + MAX_PROCESSORS * SLOTS_PER_DEVICE;
+}
+
+export class DevicePolls {
+  /** Devices by their place in the poller. */
+  private readonly places: (Device | undefined)[] = [];
+  /** Devices that have a process, and with it a descriptor to read faults from. */
+  processes = 0;
+  private lastLook = 0;
+
+  constructor(
+    private readonly poller: Poller,
+    /** First slot of the poller that is for devices. */
+    private readonly firstSlot: number,
+  ) {}
+
+  add(device: Device): void {
+    let place = 0;
+    while (this.places[place] !== undefined) place++;
+    this.places[place] = device;
+    const { process } = device;
+    if (process === null) return;
+    this.processes++;
+    this.poller.set(this.slot(place, PACKETS), process.socket.fd);
+    this.poller.set(this.slot(place, LIFE), process.pidfd);
+  }
+
+  remove(device: Device): void {
+    const place = this.places.indexOf(device);
+    this.stopPolling(place);
+    this.places[place] = undefined;
+    if (device.process !== null) this.processes--;
+  }
+
+  /** Takes the faults that wait; returns how many there were. */
+  readFaults(): number {
+    let found = 0;
+    for (let place = 0; place < this.places.length; place++) found += this.places[place]?.process?.readFaults() ?? 0;
+    return found;
+  }
+
+  /** Lets devices that work in this thread go on a step. */
+  progress(): boolean {
+    let any = false;
+    for (let place = 0; place < this.places.length; place++) {
+      if (this.places[place]?.guard?.progress() === true) any = true;
+    }
+    return any;
+  }
+
+  /**
+   * Milliseconds that the manager may sleep, for the sake of drivers that answer from a timer or a message: nothing wakes it for these.
+   */
+  sleepMs(most: number): number {
+    let sleep = most;
+    for (let place = 0; place < this.places.length; place++) {
+      const device = this.places[place];
+      if (device?.guard?.waiting === true) return Math.min(most, 1);
+      if (device?.process?.sending === true) sleep = Math.min(sleep, SENDING_MS);
+    }
+    return sleep;
+  }
+
+  /** Sends packets that waited, and has the poller tell when there is room for those that still do. */
+  sendRest(): void {
+    for (let place = 0; place < this.places.length; place++) {
+      const device = this.places[place];
+      const process = device?.process ?? null;
+      if (device === undefined || process === null || !(process.sending || device.wantsRoom)) continue;
+      if (process.sending) process.sendRest();
+      if (process.sending === device.wantsRoom || !device.alive) continue;
+      device.wantsRoom = process.sending;
+      const events = device.wantsRoom ? POLLIN | POLLOUT : POLLIN;
+      this.poller.set(this.slot(place, PACKETS), process.socket.fd, events);
+    }
+  }
+
+  /** Looks for answers that are overdue, and whether processes are in a state to give them. */
+  look(nowMs: number): void {
+    if (nowMs - this.lastLook < LOOK_MS) return;
+    this.lastLook = nowMs;
+    for (let place = 0; place < this.places.length; place++) {
+      this.places[place]?.guard?.look();
+      this.places[place]?.process?.look();
+    }
+  }
+
+  /** Handles what the poller found. True when a process has ended. */
+  poll(): boolean {
+    const { poller } = this;
+    let ended = false;
+    for (let place = 0; place < this.places.length; place++) {
+      const process = this.places[place]?.process ?? null;
+      if (process === null) continue;
+      if (poller.readyAt(this.slot(place, PACKETS)) !== 0 && process.readPackets()) {
+        poller.set(this.slot(place, FAULTS), process.faultFd);
+      }
+      if (poller.readyAt(this.slot(place, LIFE)) !== 0) {
+        this.stopPolling(place);
+        process.processEnded();
+        ended = true;
+      }
+    }
+    return ended;
+  }
+
+  private slot(place: number, which: number): number {
+    return this.firstSlot + place * SLOTS_PER_DEVICE + which;
+  }
+
+  private stopPolling(place: number): void {
+    for (let which = 0; which < SLOTS_PER_DEVICE; which++) this.poller.clear(this.slot(place, which));
+  }
+}

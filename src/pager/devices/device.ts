@@ -1,0 +1,97 @@
+/** A device of a space, from its start to its last page, and what its driver reports. */
+import type { MemoryManager } from '../../core/memory-manager.js';
+import type { Status } from '../../core/types.js';
+import type { Driver, DriverEvents, LaunchFailure } from '../../drivers/driver.js';
+import type { DriverGuard } from '../../drivers/guard.js';
+import type { ProcessDevice } from '../../drivers/process/device.js';
+import type { Router } from '../../drivers/router.js';
+import type { DeviceInfo } from '../protocol/space.js';
+
+/** A driver, and the same by what it is. */
+export interface MadeDriver {
+  readonly driver: Driver;
+  /** The same driver, if it is that of a process. */
+  readonly process: ProcessDevice | null;
+  /** The same driver, if it is one that works in this thread. */
+  readonly guard: DriverGuard | null;
+}
+
+export class Device {
+  readonly driver: Driver;
+  readonly process: ProcessDevice | null;
+  readonly guard: DriverGuard | null;
+  /** The poller tells when the device's socket takes packets again. */
+  wantsRoom = false;
+  launched = 0;
+  alive = true;
+  /** It has died; what it has is on its way home. */
+  lost = false;
+  /** It did not start, or another one has taken its place: its last figures are no news. */
+  forgotten = false;
+  /** It was killed, and is gone as soon as that is seen. */
+  ending = false;
+  /** Why it died. */
+  reason = 'it is gone';
+  /** Called when the last page has left a device that is being detached. */
+  onDrained: (() => void) | null = null;
+
+  constructor(
+    readonly info: DeviceInfo,
+    { driver, process, guard }: MadeDriver,
+  ) {
+    this.driver = driver;
+    this.process = process;
+    this.guard = guard;
+  }
+
+  /** Ends it as if it had fallen off its bus. */
+  end(why = 'it was ended on purpose'): void {
+    if (this.lost || this.ending) return;
+    // Nothing begins on it any more, though its end is heard of a little later.
+    this.ending = true;
+    this.reason = why;
+    this.process?.kill(why);
+    this.guard?.lose(why);
+  }
+}
+
+/** Who hears what becomes of a device and of its launches. */
+export interface DeviceOwner {
+  launched(device: Device, launch: number, failure: LaunchFailure | null): void;
+  died(device: Device, reason: string): void;
+}
+
+/** What a driver reports. The driver is made before its device has a number; until then nobody asks anything of it. */
+export class DeviceEvents implements DriverEvents {
+  device: Device | null = null;
+
+  constructor(
+    private readonly manager: MemoryManager,
+    private readonly router: Router,
+    private readonly owner: DeviceOwner,
+  ) {}
+
+  fault(page: number, write: boolean, thread: number): void {
+    if (this.device !== null) this.manager.fault(this.device.info.id, page, write, thread);
+  }
+
+  transferred(token: number, status: Status): void {
+    this.router.completed(token, status);
+  }
+
+  revoked(token: number): void {
+    this.manager.revoked(token);
+  }
+
+  released(token: number): void {
+    this.manager.released(token);
+  }
+
+  launched(launch: number, failure: LaunchFailure | null): void {
+    if (this.device !== null) this.owner.launched(this.device, launch, failure);
+  }
+
+  died(reason: string): void {
+    if (this.device !== null) this.owner.died(this.device, reason);
+  }
+}

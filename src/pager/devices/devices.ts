@@ -1,0 +1,399 @@
+/** The devices of a space: how they are started, started again, taken away, and what they report about themselves. */
+import type { MemoryManager } from '../../core/memory-manager.js';
+import { HOST, MAX_PROCESSORS, type NodeId, PAGE_BYTES, type ProcessorId } from '../../core/types.js';
+import type { LaunchFailure } from '../../drivers/driver.js';
+import type { ProcessDevice } from '../../drivers/process/device.js';
+import type { Router } from '../../drivers/router.js';
+import type { Notifiers } from '../arrays/notifiers.js';
+import type { DeniedAccess } from '../core/deferred.js';
+import type { DeviceInfo, DeviceOptions, ProcessorStats } from '../protocol/space.js';
+import { type WireError, wireError } from '../protocol/wire.js';
+import { Device, DeviceEvents, type DeviceOwner, type MadeDriver } from './device.js';
+import type { DevicePolls } from './device-polls.js';
+import { type DriverMaker, reasonOf } from './drivers.js';
+import { figuresOf } from './figures.js';
+import type { Launches } from './launches.js';
+
+/** Turns of the event loop in which it reaps a process that has ended. */
+const REAPING_TURNS = 20;
+
+/** A device as the program knows it: started again, it is another device of the same name. */
+interface Entry {
+  readonly options: DeviceOptions;
+  /** Of the one that came last. */
+  info: DeviceInfo;
+  /** Numbers of those before it. */
+  readonly before: Set<number>;
+  /** Those who wait for it to be started again; null: nobody does. */
+  restart: DeviceDone[] | null;
+  /** It is being started. */
+  starting: boolean;
+}
+
+/** What becomes of a device that is to be started. */
+type DeviceDone = (failure: WireError | null, info: DeviceInfo | null) => void;
+
+/** A driver of the user's, loaded. */
+interface Prepared {
+  readonly made: MadeDriver;
+  readonly events: DeviceEvents;
+}
+
+/** Why they are not all up, if so, and those that were begun with. */
+type Started = (failure: string | null, started: readonly Device[]) => void;
+
+export class Devices implements DeviceOwner {
+  private readonly byId = new Map<number, Device>();
+  /** Processes whose end the event loop has not seen yet. */
+  readonly ended: ProcessDevice[] = [];
+  /** The last figures of processors that have gone. */
+  private readonly gone: ProcessorStats[] = [];
+  /** Why devices are not there any more, by number. */
+  private readonly losses = new Map<number, string>();
+  /** In the order in which they came. */
+  private readonly entries: Entry[] = [];
+  /** Names of devices that are being added. */
+  private readonly starting = new Set<string>();
+  private lastNumber = 0;
+  private closed = false;
+  /** Modules of drivers that are being loaded; they need turns of the event loop. */
+  private loading = 0;
+  private hasCustom = false;
+  /** Turns of the event loop that are needed, to see processes end. */
+  private reaping = 0;
+
+  constructor(
+    private readonly manager: MemoryManager,
+    private readonly router: Router,
+    private readonly launches: Launches,
+    private readonly notifiers: Notifiers,
+    private readonly maker: DriverMaker,
+    private readonly polls: DevicePolls,
+    private readonly later: (action: () => void) => void,
+  ) {}
+
+  get(id: ProcessorId): Device | undefined {
+    return this.byId.get(id);
+  }
+
+  byNumber(number: number): Device | undefined {
+    for (const device of this.byId.values()) if (device.info.number === number) return device;
+    return undefined;
+  }
+
+  /** The processor of a device, or of the host (0); -1 if it has gone. */
+  processorOf(number: number): number {
+    return number === 0 ? HOST : (this.byNumber(number)?.info.id ?? -1);
+  }
+
+  /** Devices as the program knows them, also those that have gone. */
+  get infos(): DeviceInfo[] {
+    return this.entries.map(({ info }) => info);
+  }
+
+  get all(): Iterable<Device> {
+    return this.byId.values();
+  }
+
+  /** Starts the devices of a new space; `ready` is called when all are up, or with why they are not. */
+  open(all: readonly DeviceOptions[], ready: (failure: string | null) => void): void {
+    this.start(all, (failure, started) => {
+      for (const [index, { info }] of started.entries())
+        this.entries.push({ options: all[index], info, before: new Set(), restart: null, starting: false });
+      ready(failure);
+    });
+  }
+
+  /** Starts one more. */
+  addDevice(options: DeviceOptions, done: DeviceDone): void {
+    const { name } = options;
+    if (this.starting.has(name) || this.entries.some((entry) => entry.options.name === name)) {
+      const message = `there is a device ${name}; give the new one another name, or start that one again by restart()`;
+      done({ ...wireError('DEVICE_NAME', message), name: 'RangeError' }, null);
+      return;
+    }
+    this.starting.add(name);
+    this.startOne(options, (failure, info) => {
+      this.starting.delete(name);
+      if (info !== null) this.entries.push({ options, info, before: new Set(), restart: null, starting: false });
+      done(failure, info);
+    });
+  }
+
+  /** Where the manager addresses page 0 of a node that is a device's own, page by page as the space; 0 when it cannot. */
+  memoryOf(node: NodeId): number {
+    for (const { info, driver } of this.byId.values())
+      if (info.node === node) return driver.description.frames === 'identity' ? driver.memory : 0;
+    return 0;
+  }
+
+  /** Starts a device again. One that lives is ended first: what it has comes home, as far as it survives. */
+  restart(number: number, done: DeviceDone): void {
+    const entry = this.entries.find(({ info, before }) => info.number === number || before.has(number));
+    if (entry === undefined) throw new Error(`there is no device ${number}`);
+    if (entry.restart !== null) {
+      entry.restart.push(done);
+      return;
+    }
+    const device = this.byNumber(entry.info.number);
+    if (entry.info.number !== number && device?.alive === true) {
+      // Another thread was first.
+      done(null, entry.info);
+      return;
+    }
+    entry.restart = [done];
+    if (device === undefined || device.lost) this.startAgain(entry);
+    else device.end('it is being started again');
+  }
+
+  /** The device has gone: if a restart waits for that, it is started again. */
+  private goneFor(number: number): void {
+    const entry = this.entries.find(({ info }) => info.number === number);
+    if (entry !== undefined && entry.restart !== null && !entry.starting) this.startAgain(entry);
+  }
+
+  private startAgain(entry: Entry): void {
+    const { options, info } = entry;
+    const before = this.byNumber(info.number);
+    entry.starting = true;
+    this.startOne(options, (failure, started) => {
+      const waiting = entry.restart ?? [];
+      entry.restart = null;
+      entry.starting = false;
+      if (started !== null) {
+        // Whatever is left of it goes home without a word.
+        if (before !== undefined) before.forgotten = true;
+        const last = this.gone.findIndex(({ name }) => name === options.name);
+        if (last !== -1) this.gone.splice(last, 1);
+        entry.before.add(info.number);
+        entry.info = started;
+      }
+      for (const done of waiting) done(failure, started);
+    });
+  }
+
+  private startOne(options: DeviceOptions, done: DeviceDone): void {
+    if (this.closed) {
+      done(wireError('SPACE_CLOSED', `device ${options.name} was not started: the space is being closed`), null);
+      return;
+    }
+    if (this.byId.size + this.loading >= MAX_PROCESSORS - 1) {
+      const message = `a space has at most ${MAX_PROCESSORS - 1} devices, those included whose pages are still on their way home; detach one`;
+      done({ ...wireError('DEVICES', message, {}), name: 'RangeError' }, null);
+      return;
+    }
+    this.start([options], (failure, started) => {
+      if (failure === null) done(null, started[0].info);
+      else {
+        for (const device of started) {
+          device.forgotten = true;
+          device.end('it did not start');
+        }
+        done(wireError('DEVICE_START', failure, { device: options.name }), null);
+      }
+    });
+  }
+
+  /** Starts devices; `ready` is called when all are up, or with why they are not. The loop must run for them to come up. */
+  private start(all: readonly DeviceOptions[], ready: Started): void {
+    const custom = all.filter(({ kind }) => kind === 'custom');
+    if (custom.length === 0) {
+      this.addAll(all, new Map(), ready);
+      return;
+    }
+    this.hasCustom = true;
+    this.loading++;
+    Promise.allSettled(custom.map((options) => this.load(options))).then((loaded) => {
+      this.loading--;
+      const prepared = new Map<DeviceOptions, Prepared>();
+      const failures: string[] = [];
+      for (const [index, result] of loaded.entries()) {
+        if (result.status === 'fulfilled') prepared.set(custom[index], result.value);
+        else failures.push(`device ${custom[index].name} did not start: ${reasonOf(result.reason)}`);
+      }
+      if (this.closed) failures.push('the space is being closed');
+      if (failures.length === 0) this.addAll(all, prepared, ready);
+      else {
+        for (const { made } of prepared.values()) made.driver.close();
+        ready(failures.join('; '), []);
+      }
+    });
+  }
+
+  private async load(options: DeviceOptions): Promise<Prepared> {
+    const events = this.newEvents();
+    return { made: await this.maker.load(options, events), events };
+  }
+
+  private newEvents(): DeviceEvents {
+    return new DeviceEvents(this.manager, this.router, this);
+  }
+
+  private addAll(all: readonly DeviceOptions[], prepared: ReadonlyMap<DeviceOptions, Prepared>, ready: Started): void {
+    let waiting = all.length + 1;
+    const started: Device[] = [];
+    let failed: string | null = null;
+    const up = (failure: string | null): void => {
+      failed ??= failure;
+      if (--waiting > 0) return;
+      // One that is up may have died while others were starting.
+      const lost = started.find((device) => device.lost);
+      ready(failed ?? (lost === undefined ? null : this.explainLoss(lost.info.number)), started);
+    };
+    for (const options of all) {
+      const made = prepared.get(options) ?? null;
+      try {
+        started.push(this.add(options, made, up));
+      } catch (error) {
+        made?.made.driver.close();
+        up(`device ${options.name} did not start: ${reasonOf(error)}`);
+      }
+    }
+    up(null);
+  }
+
+  private add(options: DeviceOptions, prepared: Prepared | null, ready: (failure: string | null) => void): Device {
+    const events = prepared?.events ?? this.newEvents();
+    const made = prepared?.made ?? this.maker.make(options, events);
+    const { description } = made.driver;
+    const { processor: id, node } = this.manager.addDevice(description);
+    this.router.attach(id, node, made.driver);
+    const info: DeviceInfo = {
+      id,
+      node,
+      number: ++this.lastNumber,
+      kind: made.driver.kind,
+      name: options.name,
+      memoryBytes: description.budgetPages * PAGE_BYTES,
+      units: options.units,
+      lossy: !description.memorySurvives,
+      pageFaults: description.faults,
+      atomics: description.atomics ?? false,
+      remoteAccess: description.remoteAccess ?? description.coherent ?? false,
+      sameAddresses: description.frames === 'identity',
+      cancellation: made.process !== null || made.guard?.canAbort === true,
+      pid: made.process?.pid ?? null,
+    };
+    const device = new Device(info, made);
+    events.device = device;
+    this.byId.set(id, device);
+    this.polls.add(device);
+    if (made.process === null) ready(null);
+    else {
+      let told = false;
+      made.process.onReady = (failure) => {
+        if (!told) ready(failure);
+        told = true;
+      };
+    }
+    return device;
+  }
+
+  /** Handles what the poller found. */
+  poll(): void {
+    if (this.polls.poll()) this.reaping = REAPING_TURNS;
+  }
+
+  /** Milliseconds that the manager may sleep. */
+  sleepMs(most: number): number {
+    return this.loading > 0 || this.reaping > 0 ? 0 : this.polls.sleepMs(most);
+  }
+
+  /** Whether the event loop must have a turn: to load drivers, to reap processes, and for drivers with something to answer. */
+  needsTurn(idle: boolean): boolean {
+    if (this.reaping > 0) {
+      this.reaping--;
+      return true;
+    }
+    return this.loading > 0 || (this.hasCustom && (idle || this.polls.sleepMs(2) < 2));
+  }
+
+  /** A driver says that a launch has ended. */
+  launched(device: Device, launch: number, failure: LaunchFailure | null): void {
+    if (this.has(device)) this.later(() => this.launches.ended(device, launch, failure));
+  }
+
+  /** An access of a device was denied. */
+  denied({ processor, page, write, reason, stranded }: DeniedAccess): void {
+    const device = this.byId.get(processor);
+    if (device === undefined) return;
+    this.launches.denied(device, page, write, reason);
+    // Its thread waits for ever: the device is as good as dead, and must say so.
+    if (stranded) device.end(`a page that a kernel waited for cannot be had (${reason})`);
+  }
+
+  died(device: Device, reason: string): void {
+    if (!this.has(device)) return;
+    device.alive = false;
+    device.reason = reason;
+    device.lost = true;
+    this.losses.set(device.info.number, `device ${device.info.name} is gone: ${reason}`);
+    this.manager.processorLost(device.info.id);
+    this.launches.lost(device);
+    // Its launches, and requests that still ask something of it, hear of its end first.
+    this.later(() => this.goneFor(device.info.number));
+  }
+
+  /** Brings home what a device has, and ends it; `done` is called when it has gone. */
+  detach(number: number, done: () => void): void {
+    const device = this.byNumber(number);
+    if (device === undefined || !device.alive) {
+      done();
+      return;
+    }
+    device.alive = false;
+    device.onDrained = done;
+    // The launch that runs may end; those that wait are told that the device is gone. It may die before, which drains it, too.
+    this.launches.whenIdle(device, () => {
+      if (this.has(device)) this.manager.detach(device.info.id);
+    });
+  }
+
+  /** The last page has left a device. */
+  drained(id: ProcessorId): void {
+    const device = this.byId.get(id);
+    if (device === undefined) return;
+    this.launches.endAll(device, device.reason);
+    this.notifiers.forgetProcessor(id);
+    this.remove(device);
+    this.reaping = REAPING_TURNS;
+    device.onDrained?.();
+  }
+
+  /** As the rest of a sentence, for a request that still asks something of the device. */
+  explainLoss(number: number): string {
+    return this.losses.get(number) ?? 'the device is gone';
+  }
+
+  private remove(device: Device): void {
+    if (!device.forgotten) this.gone.push(this.statsOf(device));
+    this.byId.delete(device.info.id);
+    this.router.detach(device.info.id, device.info.node);
+    this.polls.remove(device);
+    device.driver.close();
+    if (device.process !== null) this.ended.push(device.process);
+    this.goneFor(device.info.number);
+  }
+
+  private has(device: Device): boolean {
+    return this.byId.get(device.info.id) === device;
+  }
+
+  close(): void {
+    this.closed = true;
+    for (const device of [...this.byId.values()]) this.remove(device);
+  }
+
+  stats(): ProcessorStats[] {
+    const host = figuresOf(this.manager, HOST, 'host', 'host', 0, true);
+    return [
+      host,
+      ...[...this.byId.values()].filter(({ forgotten }) => !forgotten).map((device) => this.statsOf(device)),
+      ...this.gone,
+    ];
+  }
+
+  private statsOf({ info, launched, alive }: Device): ProcessorStats {
+    return figuresOf(this.manager, info.id, info.name, info.kind, launched, alive);
+  }
+}

@@ -1,0 +1,103 @@
+/** How the drivers of devices are made: those that come with the package, and those that modules of the user's make. */
+import { PAGE_BYTES } from '../../core/types.js';
+import type { ByteAccess, DriverContext, DriverEvents, DriverLaunch } from '../../drivers/driver.js';
+import { DriverGuard } from '../../drivers/guard.js';
+import type { KernelFunction } from '../../drivers/kernel-loader.js';
+import { ProcessDevice } from '../../drivers/process/device.js';
+import { SimulatedDevice } from '../../drivers/simulated/simulated-device.js';
+import { readMemory, writeMemory } from '../../linux/memory.js';
+import type { DeviceOptions } from '../protocol/space.js';
+import type { MadeDriver } from './device.js';
+
+/** How long a driver's module may take to be loaded and to make its driver. */
+const LOADING_LIMIT_MS = 30_000;
+/** The program of a device's process. Its address is relative to this module, which the build makes part of the manager's. */
+const CHILD = new URL('../../drivers/process/child.js', import.meta.url);
+
+/** The space that devices share. */
+export interface SharedSpace {
+  readonly base: number;
+  readonly bytes: number;
+  /** The memory file of the host. */
+  readonly hostMemory: number;
+}
+
+export class DriverMaker {
+  constructor(
+    private readonly space: SharedSpace,
+    /** The function of a kernel that runs in this thread. */
+    private readonly kernelOf: (code: DriverLaunch['code']) => KernelFunction,
+    /** A message for the program's standard error. */
+    private readonly warn: (message: string) => void,
+  ) {}
+
+  /** Makes a driver that comes with the package. */
+  make(options: DeviceOptions, events: DriverEvents): MadeDriver {
+    if (options.kind !== 'process') return this.simulated(options, events);
+    const { base, bytes, hostMemory } = this.space;
+    const budgetPages = Math.floor(options.memoryBytes / PAGE_BYTES);
+    const process = new ProcessDevice(base, bytes, { ...options, budgetPages, hostMemory, program: CHILD }, events);
+    return { driver: process, process, guard: null };
+  }
+
+  /** Loads a driver of the user's, and has it make the device. */
+  async load(options: DeviceOptions, events: DriverEvents): Promise<MadeDriver> {
+    const { guard, context } = this.surround(options, events);
+    const { url, exportName } = options.driver as NonNullable<DeviceOptions['driver']>;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      const message = `module ${url} was not ready after ${LOADING_LIMIT_MS / 1000} s`;
+      timer = setTimeout(() => reject(new Error(message)), LOADING_LIMIT_MS);
+    });
+    try {
+      guard.adopt(await Promise.race([create(url, exportName, context), late]));
+    } catch (error) {
+      throw new Error(`${reasonOf(error)} (export '${exportName}' of ${url})`);
+    } finally {
+      clearTimeout(timer);
+    }
+    return { driver: guard, process: null, guard };
+  }
+
+  private simulated(options: DeviceOptions, events: DriverEvents): MadeDriver {
+    const { guard, context } = this.surround(options, events);
+    const { name, budgetPages, bytes, loadKernel, inject } = context;
+    const device = new SimulatedDevice(name, budgetPages, bytes, loadKernel, context.events);
+    if (inject !== undefined) device.copies.mishaps.refuseLargerThan = inject.refuseLargerThanPages;
+    guard.adopt(device);
+    return { driver: guard, process: null, guard };
+  }
+
+  private surround(options: DeviceOptions, events: DriverEvents): { guard: DriverGuard; context: DriverContext } {
+    const { name, units, inject } = options;
+    const asked = { name, budgetPages: Math.floor(options.memoryBytes / PAGE_BYTES) };
+    const guard = new DriverGuard(asked, events, this.warn);
+    const bytes: ByteAccess = {
+      read: (address, target) => readMemory(target, address),
+      write: (address, source) => writeMemory(address, source),
+    };
+    const context = {
+      ...asked,
+      units,
+      bytes,
+      events: guard.events,
+      options: options.driver?.options,
+      loadKernel: this.kernelOf,
+      ...(inject === undefined ? {} : { inject }),
+    };
+    return { guard, context };
+  }
+}
+
+async function create(url: string, exportName: string, context: DriverContext): Promise<unknown> {
+  const module = (await import(url)) as Record<string, unknown>;
+  const made = module[exportName];
+  if (typeof made !== 'function') {
+    throw new TypeError(`it is no function; the module exports ${Object.keys(module).join(', ') || 'nothing'}`);
+  }
+  return await made(context);
+}
+
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

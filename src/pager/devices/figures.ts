@@ -1,0 +1,36 @@
+/** What a processor has done, in bytes. */
+import type { MemoryManager } from '../../core/memory-manager.js';
+import { PAGE_BYTES, type ProcessorId } from '../../core/types.js';
+import type { ProcessorStats } from '../protocol/space.js';
+
+export function figuresOf(
+  manager: MemoryManager,
+  id: ProcessorId,
+  name: string,
+  kind: string,
+  launches: number,
+  alive: boolean,
+): ProcessorStats {
+  const { budgetPages, backedPages, peakPages, counters } = manager.figures(id);
+  return {
+    name,
+    kind,
+    budgetBytes: budgetPages * PAGE_BYTES,
+    backedBytes: backedPages * PAGE_BYTES,
+    peakBytes: peakPages * PAGE_BYTES,
+    readFaults: counters.readFaults,
+    writeFaults: counters.writeFaults,
+    repeatedFaults: counters.repeatedFaults,
+    bytesIn: counters.pagesIn * PAGE_BYTES,
+    bytesOut: counters.pagesOut * PAGE_BYTES,
+    bytesZeroed: counters.pagesZeroed * PAGE_BYTES,
+    bytesFromFiles: counters.pagesProvided * PAGE_BYTES,
+    bytesCloned: counters.pagesCloned * PAGE_BYTES,
+    evictions: counters.evictions,
+    refusals: counters.refusals,
+    revocations: counters.revocations,
+    denied: counters.denied,
+    launches,
+    alive,
+  };
+}

@@ -1,0 +1,64 @@
+/** The host as a processor: its driver, and what the core hears of the faults of the application's threads. */
+import type { MemoryManager } from '../../core/memory-manager.js';
+import { HOST, HOST_NODE, NO_NODE, PAGE_BYTES, type Status } from '../../core/types.js';
+import type { DriverEvents } from '../../drivers/driver.js';
+import { HostDriver } from '../../drivers/host-linux/host.js';
+import type { Core } from '../core/core.js';
+import { crash } from '../core/crash.js';
+import type { Deferred } from '../core/deferred.js';
+import type { ManagerOptions } from '../protocol/space.js';
+import type { Providers } from '../sources/providers.js';
+
+class HostEvents implements DriverEvents {
+  constructor(
+    private readonly manager: MemoryManager,
+    private readonly providers: Providers,
+    private readonly deferred: Deferred,
+    private readonly crash: ManagerOptions['crash'],
+  ) {}
+
+  fault(page: number, write: boolean, thread: number): void {
+    // With a thread of the application in a fault: that is when nobody else would notice.
+    if (this.crash !== undefined) crash(this.crash);
+    const objection = this.providers.objection(page, thread);
+    if (objection === null) this.manager.fault(HOST, page, write, thread);
+    else this.deferred.objection(page, write, thread, objection);
+  }
+
+  transferred(_token: number, _status: Status): void {}
+  revoked(_token: number): void {}
+  released(_token: number): void {}
+  launched(): void {}
+  died(): void {}
+}
+
+/** Opens the host's node at the first of the addresses that is free, and adds it to the core. */
+export function openHost(
+  options: ManagerOptions,
+  { manager, router }: Core,
+  providers: Providers,
+  deferred: Deferred,
+): HostDriver {
+  const { bytes, bases, hostBudgetBytes, userModeOnly } = options;
+  const events = new HostEvents(manager, providers, deferred, options.crash);
+  const budgetPages = Math.floor(hostBudgetBytes / PAGE_BYTES);
+  const driver = openAtOne(bases, (base) => new HostDriver(base, bytes, budgetPages, userModeOnly, events));
+  driver.node.inject(options.inject);
+  if (manager.addDevice(driver.description, NO_NODE).processor !== HOST) throw new Error('the host must come first');
+  router.attach(HOST, HOST_NODE, driver);
+  return driver;
+}
+
+function openAtOne<T>(bases: readonly number[], open: (base: number) => T): T {
+  let problem: unknown = null;
+  for (const base of bases) {
+    try {
+      return open(base);
+    } catch (error) {
+      problem = error;
+      // Only an address that is taken is a reason to try the next one.
+      if ((error as { code?: string }).code !== 'EEXIST') break;
+    }
+  }
+  throw problem;
+}

@@ -1,0 +1,103 @@
+/** How a space ends: launches end or are cancelled, shared files get what was written, and then everything is given back. */
+
+import type { ClosedSpace } from '../protocol/closed-space.js';
+import { Control, SpaceState } from '../protocol/control.js';
+import type { Answer } from '../protocol/messages.js';
+import { RequestError, type WireError, wireError } from '../protocol/wire.js';
+import type { ClientEvents } from './clients.js';
+import type { Parts } from './parts.js';
+
+export class Closing {
+  /** Nothing is left of the space. */
+  finished = false;
+  /** Spaces of which views are left and whose late uses this thread answers when its own has been closed. */
+  readonly closedSpaces: ClosedSpace[] = [];
+  /** Called when nothing is left. */
+  private done: (() => void) | null = null;
+
+  constructor(
+    private readonly parts: Parts,
+    private readonly clientEvents: ClientEvents,
+  ) {}
+
+  /** Refuses what a space that is being closed takes no more. */
+  refuse(): void {
+    if (this.done !== null) throw new RequestError('SPACE_CLOSED', 'the space is being closed; open a new one');
+  }
+
+  /** @param before spaces that were closed before, of which views are left */
+  close(timeoutMs: number | null, before: readonly ClosedSpace[], answer: Answer<ClosedSpace | null>): void {
+    this.begin(timeoutMs, before, (failure) =>
+      answer(failure === null ? (this.closedSpaces.at(0) ?? null) : null, failure),
+    );
+  }
+
+  /**
+   * Ends the space: launches that run may end, in so many milliseconds if that is said, the others are cancelled. `done` is called when
+   * nothing is left.
+   */
+  begin(timeoutMs: number | null, before: readonly ClosedSpace[], done: (failure: WireError | null) => void): void {
+    const { launches, streams, providers, writeBack, devices, copies, deferred } = this.parts;
+    if (timeoutMs !== null) launches.stopAll(timeoutMs, 'the space is being closed');
+    if (this.done !== null) return;
+    this.done = () => done(null);
+    streams.cancelAll(wireError('SPACE_CLOSED', 'cancelled: the space is being closed'));
+    let running = 1;
+    const flushed = (failure: WireError | null): void => {
+      if (failure === null) providers.close(() => deferred.later(() => this.shutDown(before)));
+      else {
+        // The space stays, with all that was written: its owner can make room and close it again.
+        this.done = null;
+        done(failure);
+      }
+    };
+    const idle = (): void => {
+      if (--running === 0) writeBack.flushAll(flushed);
+    };
+    for (const device of devices.all) {
+      running++;
+      launches.whenIdle(device, idle);
+    }
+    running++;
+    copies.whenIdle(idle);
+    idle();
+  }
+
+  /** The process exits: children first, nothing else matters any more. */
+  stop(): void {
+    for (const device of this.parts.devices.all) device.process?.kill();
+    this.finished = true;
+    Atomics.store(this.parts.control, Control.State, SpaceState.Closed);
+  }
+
+  /** Waits for what ends by itself, then answers who asked for the end. */
+  async complete(): Promise<void> {
+    const { control, devices, providers, clients } = this.parts;
+    if (Atomics.load(control, Control.Stop) === 1) return;
+    // Children have been killed; waiting until the event loop has seen it leaves no zombie behind.
+    await Promise.all(devices.ended.map((process) => process.exited));
+    await providers.ended();
+    this.done?.();
+    clients.close();
+  }
+
+  private shutDown(before: readonly ClosedSpace[]): void {
+    const { clients, notifiers, devices, files, engine, pipes, host, control, arrays, options } = this.parts;
+    clients.forgetEnded(this.clientEvents);
+    notifiers.releaseAll();
+    devices.close();
+    for (const { source } of files.all) engine.closeFile(source.fd);
+    engine.close();
+    pipes.close();
+    const { base } = host.node;
+    // Where no view is left there is nobody to answer.
+    const faults = host.close(Atomics.load(control, Control.Views) > 0);
+    if (faults !== null) {
+      const closed = { base, bytes: options.bytes, faults, control: options.control, arrays: arrays.closed() };
+      this.closedSpaces.push(closed, ...before);
+    }
+    Atomics.store(control, Control.State, SpaceState.Closed);
+    clients.tellFreed(null);
+    this.finished = true;
+  }
+}

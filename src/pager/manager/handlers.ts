@@ -1,0 +1,155 @@
+/** What is done about each request: one handler a name, which the compiler checks, and the part of the manager that it is the business of. */
+import { threadExists } from '../../linux/process.js';
+import type { Answer, RequestMessage, RequestName } from '../protocol/messages.js';
+import type { Requests } from '../protocol/requests.js';
+import type { DeviceInfo } from '../protocol/space.js';
+import { toWire, type WireError } from '../protocol/wire.js';
+import type { Client } from './clients.js';
+import type { Closing } from './closing.js';
+import type { Parts } from './parts.js';
+
+/** Returned by a handler whose answer comes later. */
+const LATER = Symbol('later');
+
+type In<K extends RequestName> = Requests[K]['in'];
+type Out<K extends RequestName> = Requests[K]['out'];
+
+export type Handlers = {
+  readonly [K in RequestName]: (value: In<K>, answer: Answer<Out<K>>, client: Client) => Out<K> | typeof LATER;
+};
+
+/** Has the request's handler do what is asked, and answers unless the handler does so later. */
+export function carryOut<K extends RequestName>(
+  handlers: Handlers,
+  message: RequestMessage<K>,
+  answer: Answer<Out<K>>,
+  client: Client,
+): void {
+  const result = handlers[message.name](message.value, answer, client);
+  if (result !== LATER) answer(result, null);
+}
+
+/** Of a handler that has seen to the answer. */
+function later(_begun: unknown): typeof LATER {
+  return LATER;
+}
+
+/** Of a handler that is through and has nothing to tell. */
+function done(_done: unknown): null {
+  return null;
+}
+
+/** For work that only says how it failed. */
+function orFailure(answer: Answer<null>): (failure: WireError | null) => void {
+  return (failure) => answer(null, failure);
+}
+
+export function handlersOf(parts: Parts, closing: Closing): Handlers {
+  const { manager, deferred, arrays, advice, cloning, rights, pins, resizing, notifiers, reports } = parts;
+  const { devices, freeing, writeBack, fileTransfers, byteReads, streams, clients } = parts;
+
+  /** Everybody hears of a device that has come, or has taken the place of another one. */
+  const started =
+    (instead: number | null, answer: Answer<DeviceInfo>) =>
+    (failure: WireError | null, info: DeviceInfo | null): void => {
+      if (info !== null) clients.broadcast({ device: info, instead });
+      answer(info, failure);
+    };
+
+  return {
+    allocate: (wanted, answer) => later(arrays.allocate(wanted, answer)),
+    attachArray: (handle) => done(arrays.check(handle)),
+    usable: ({ range, name, verb }) => {
+      arrays.usable(range, name, verb);
+      return null;
+    },
+    clone: (wanted, answer) => later(cloning.clone(wanted, answer)),
+    resize: (wanted, answer) => later(resizing.resize(wanted, answer)),
+    free: (wanted, answer) => {
+      freeing.free(wanted);
+      // What is done at once is done when the program goes on: a file can be shared again.
+      return later(deferred.later(() => answer(null, null)));
+    },
+    viewed: (view) => done(arrays.viewed(view)),
+    unviewed: ({ range }) => done(arrays.countView(range, -1)),
+    taken: () => null,
+
+    protect: (wanted, answer) => later(rights.protect(wanted, orFailure(answer))),
+    discard: (wanted, answer) => later(rights.discard(wanted, orFailure(answer))),
+    advise: (wanted) => done(advice.advise(wanted)),
+    attributes: (wanted) => advice.attributes(wanted),
+    pin: (wanted, answer) => later(pins.pin(wanted, answer)),
+    unpin: ({ pin }) => done(pins.unpin(pin)),
+
+    flush: (wanted, answer) =>
+      later(writeBack.flush(wanted, (bytes, failure) => answer(failure === null ? { bytes } : null, failure))),
+    reload: (wanted, answer) => {
+      const { firstPage, count } = wanted;
+      pins.check(firstPage, count, 'reload');
+      return later(
+        writeBack.reload(wanted, (failure) => {
+          if (failure === null) parts.poison.restore(firstPage, count);
+          answer(null, failure);
+        }),
+      );
+    },
+    readBytes: (wanted, answer) => later(byteReads.start(wanted, answer)),
+    transferFile: (wanted, answer) => later(fileTransfers.start(wanted, answer)),
+
+    residency: (wanted) => reports.residency(wanted),
+    pointer: ({ offset }) => ({ report: reports.pointer(offset) }),
+    dirty: ({ firstPage, count }) => ({
+      runs: manager.pages.dirty(firstPage, count).flatMap((run) => [run.first, run.count]),
+    }),
+    young: ({ firstPage, count, clear }) => {
+      const runs = manager.pages.young(firstPage, count);
+      if (clear) manager.forgetUse(firstPage, count);
+      return { runs: runs.flatMap((run) => [run.first, run.count, run.processors]) };
+    },
+    stats: () => {
+      notifiers.look(threadExists, true);
+      return {
+        processors: devices.stats(),
+        ranges: arrays.count,
+        allocatedBytes: arrays.allocatedBytes,
+        notifiers: notifiers.count,
+        pinnedBytes: pins.pinnedBytes,
+        lockedBytes: pins.lockedBytes,
+        faultsBy: parts.host.faults.via,
+      };
+    },
+    check: () => done(manager.checkInvariants()),
+
+    watch: ({ range, name, ...wishes }, answer, client) => {
+      arrays.usable(range, name, 'watch');
+      return later(
+        notifiers.add(range, wishes, client, (sequence, failure) =>
+          sequence === null ? answer(null, toWire(failure)) : answer({ sequence }, null),
+        ),
+      );
+    },
+    unwatch: ({ subscription }) => done(notifiers.remove(subscription)),
+    heard: ({ subscription }) => done(notifiers.heard(subscription)),
+
+    enqueue: (operation) => done(streams.enqueue(operation)),
+    cancel: (cancellation) => done(streams.cancel(cancellation)),
+    called: ({ stream, sequence, error }) => done(streams.called(stream, sequence, error)),
+    forgive: ({ stream }) => done(streams.forgive(stream)),
+    endStream: ({ stream }) => done(streams.end(stream)),
+
+    devices: () => devices.infos,
+    addDevice: ({ options }, answer) => {
+      closing.refuse();
+      return later(devices.addDevice(options, started(null, answer)));
+    },
+    restart: ({ device }, answer) => {
+      closing.refuse();
+      return later(devices.restart(device, started(device, answer)));
+    },
+    detach: ({ device }, answer) => later(devices.detach(device, () => answer(null, null))),
+    kill: ({ device }) => done(devices.byNumber(device)?.end()),
+
+    leave: (_wanted, _answer, client) => done(notifiers.forget(client)),
+    close: ({ timeoutMs, closed }, answer) => later(closing.close(timeoutMs, closed, answer)),
+  };
+}

@@ -1,0 +1,239 @@
+/**
+ * The parts that the manager consists of, each made of those before it. What must be known the other way is said: the core's words wait in
+ * `Deferred`, and a range is filled by what has put itself down in `Sources`.
+ */
+import { HOST, HOST_NODE, type NodeId, PAGE_BYTES } from '../../core/types.js';
+import { copyMemory, fillMemory } from '../../linux/memory.js';
+import { Poller } from '../../linux/poll.js';
+import { ArrayAdvice } from '../arrays/advice.js';
+import { ArrayTable } from '../arrays/array-table.js';
+import { Arrays } from '../arrays/arrays.js';
+import { Clones } from '../arrays/clones.js';
+import { Cloning } from '../arrays/cloning.js';
+import { Commitment } from '../arrays/commitment.js';
+import { HostDenials } from '../arrays/host-denials.js';
+import { Notifiers } from '../arrays/notifiers.js';
+import { PageReports } from '../arrays/page-reports.js';
+import { Pins } from '../arrays/pins.js';
+import { Places } from '../arrays/places.js';
+import { Resizing } from '../arrays/resizing.js';
+import { Rights } from '../arrays/rights.js';
+import { Uses } from '../arrays/uses.js';
+import { openCore } from '../core/core.js';
+import { CoreRequests } from '../core/core-requests.js';
+import { type CoreListener, Deferred } from '../core/deferred.js';
+import { DevicePolls, pollerSlots } from '../devices/device-polls.js';
+import { Devices } from '../devices/devices.js';
+import { DriverMaker } from '../devices/drivers.js';
+import { EdgeClearing } from '../devices/launch-arguments.js';
+import { Launches } from '../devices/launches.js';
+import { openHost } from '../host/host.js';
+import { Poison } from '../host/poison.js';
+import type { ManagerOptions } from '../protocol/space.js';
+import { ThreadTransport } from '../protocol/threads.js';
+import { FileProvider } from '../sources/files.js';
+import { IoEngine } from '../sources/io-ring.js';
+import { Providers } from '../sources/providers.js';
+import { Sources } from '../sources/sources.js';
+import { Operations } from '../streams/operations.js';
+import { Streams } from '../streams/streams.js';
+import { ByteReads } from '../transfers/byte-reads.js';
+import { Copies } from '../transfers/copies.js';
+import { FileTransfers } from '../transfers/file-transfers.js';
+import { Freeing } from '../transfers/freeing.js';
+import { Prefetches } from '../transfers/prefetches.js';
+import { WriteBack } from '../transfers/write-back.js';
+import { Clients } from './clients.js';
+import { RunningClock } from './running-clock.js';
+import { Share } from './share.js';
+
+/** Slots of the poller: what wakes the manager, the host's faults, and what devices have. */
+export const WAKE_SLOT = 0;
+const HOST_SLOT = 1;
+const FIRST_DEVICE_SLOT = 2;
+
+const wall = (): number => performance.now();
+
+export type Parts = ReturnType<typeof makeParts>;
+
+/** @param say has a message written on standard error; returns its ticket */
+export function makeParts(options: ManagerOptions, say: (text: string) => number) {
+  const control = new Int32Array(options.control);
+  const warn = (message: string): void => void say(`onemem: ${message}\n`);
+  const clock = new RunningClock(wall);
+  /** For all limits of time. */
+  const now = (): number => clock.now();
+  const poller = new Poller(pollerSlots(FIRST_DEVICE_SLOT));
+
+  // The core, and what it says and asks.
+  const requests = new CoreRequests();
+  const deferred = new Deferred(requests);
+  const { later } = deferred;
+  const sources = new Sources();
+  const core = openCore(options, deferred, sources);
+  const { manager, router, recording } = core;
+  const { pages } = manager;
+  const completed = router.completed.bind(router);
+
+  // Sources of content.
+  const engine = new IoEngine(options.wakeFd, options.control, now);
+  const pipes = new IoEngine(options.wakeFd, options.control, now);
+  const files = new FileProvider(engine, completed, sources);
+  const providers = new Providers(options.wakeFd, control, completed, sources, pages, now);
+
+  // The host.
+  const host = openHost(options, core, providers, deferred);
+  const { memory } = host;
+  const { base } = host.node;
+  const poison = new Poison(manager, host, deferred, control, say, now);
+  const { restore } = poison;
+  const clients = new Clients(new ThreadTransport(options.name), control);
+
+  // Arrays.
+  const table = new ArrayTable(pages);
+  const places = new Places(table, pages, files, providers, base);
+  const commitment = new Commitment(manager);
+  const tellFreed = (range: number): void => clients.tellFreed(range);
+  const arrays = new Arrays(
+    manager,
+    requests,
+    table,
+    places,
+    commitment,
+    sources,
+    files,
+    providers,
+    options.bytes,
+    later,
+    restore,
+    tellFreed,
+  );
+  const advice = new ArrayAdvice(manager, arrays);
+  const uses = new Uses(arrays);
+  const rights = new Rights(manager, requests, arrays, places, files, restore);
+  const reports = new PageReports(pages, places, sources);
+  const pins = new Pins(manager, requests, arrays, places, commitment, memory);
+  const clones = new Clones(
+    manager,
+    requests,
+    {
+      pageBytes: PAGE_BYTES,
+      copy: (page, count, target) => copyMemory(target, memory + page * PAGE_BYTES, count * PAGE_BYTES),
+      zero: (count, target) => fillMemory(target, 0, count * PAGE_BYTES),
+    },
+    completed,
+    later,
+    (page, reason, first) => {
+      // Of thousands of pages one line says enough.
+      if (!first) return;
+      const place = places.placeOf(page).text;
+      warn(`warning: pages of a clone could not be copied (${reason}) and are lost, the first in ${place}`);
+    },
+  );
+  const cloning = new Cloning(arrays, places, clones, sources);
+  const notifiers = new Notifiers({
+    range: (id) => manager.range(id),
+    rangeOfPage: (page) => pages.rangeOf(page),
+    watch: (range, by) => manager.watch(range, by),
+    nameOf: (id) => manager.processor(id)?.description.name ?? `processor ${id}`,
+    load: (url) => import(url) as Promise<Record<string, unknown>>,
+    warn,
+    now: wall,
+  });
+  deferred.announceTo(notifiers);
+  const resizing = new Resizing(
+    manager,
+    requests,
+    arrays,
+    places,
+    commitment,
+    cloning,
+    sources,
+    pins,
+    notifiers,
+    memory,
+  );
+  const hostDenials = new HostDenials(places, poison, say);
+
+  // Devices.
+  const edges = new EdgeClearing(manager, requests, table, places, memory);
+  const launches = new Launches(manager, requests, arrays, table, places, edges, later, restore, now);
+  const polls = new DevicePolls(poller, FIRST_DEVICE_SLOT);
+  const space = { base, bytes: options.bytes, hostMemory: host.node.fd };
+  const maker = new DriverMaker(space, launches.kernelOf, warn);
+  const devices = new Devices(manager, router, launches, notifiers, maker, polls, later);
+
+  // Content that moves because a program says so.
+  const memoryOf = (node: NodeId): number => (node === HOST_NODE ? memory : devices.memoryOf(node));
+  const prefetches = new Prefetches(manager, requests, places, devices);
+  const copies = new Copies(manager, requests, arrays, table, places, memoryOf, prefetches, later, restore);
+  const byteReads = new ByteReads(manager, requests, places, memory);
+  const fileTransfers = new FileTransfers(manager, requests, table, places, engine, pipes, memory, later, restore);
+  const writeBack = new WriteBack(manager, requests, places, files, engine, memory, later);
+  const freeing = new Freeing(arrays, pins, notifiers, writeBack, say);
+
+  // Streams.
+  const streamShare = new Share(wall);
+  const operations = new Operations(uses, devices, launches, prefetches, copies);
+  const streams = new Streams({
+    given: (operation) => uses.begin(operation),
+    over: (operation) => uses.end(operation),
+    execute: (operation, done) => operations.execute(operation, done),
+    withdraw: (operation, reason) => operations.withdraw(operation, reason),
+    call: (stream, sequence) => clients.broadcast({ call: { stream, sequence } }),
+    report: (event) => clients.broadcast({ event }),
+    now: wall,
+    mayBegin: () => streamShare.take(),
+  });
+
+  poller.set(WAKE_SLOT, options.wakeFd);
+  poller.set(HOST_SLOT, host.faults.fd);
+
+  /** Does what the core has said. */
+  const listener: CoreListener = {
+    denied: (access) => (access.processor === HOST ? hostDenials.denied(access) : devices.denied(access)),
+    drained: (processor) => devices.drained(processor),
+    save: (page, count, lastChance) => clones.save(page, count, lastChance),
+    objected: (page, write, thread, why) => hostDenials.objected(page, write, thread, why),
+  };
+
+  return {
+    options,
+    control,
+    now,
+    poller,
+    manager,
+    router,
+    recording,
+    deferred,
+    engine,
+    pipes,
+    files,
+    providers,
+    host,
+    poison,
+    clients,
+    arrays,
+    advice,
+    uses,
+    rights,
+    reports,
+    pins,
+    clones,
+    cloning,
+    notifiers,
+    resizing,
+    hostDenials,
+    launches,
+    polls,
+    devices,
+    copies,
+    byteReads,
+    fileTransfers,
+    writeBack,
+    freeing,
+    streamShare,
+    streams,
+    listener,
+  };
+}

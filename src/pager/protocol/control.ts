@@ -1,0 +1,49 @@
+/** Words of memory that all threads of a space share. */
+
+/** Words of the control memory that all threads of a space share. */
+export const Control = {
+  /** Raised by the manager each time that it goes round its loop. */
+  Heartbeat: 0,
+  /** One of SpaceState. */
+  State: 1,
+  /** Threads that attached besides the one that opened the space. */
+  AttachedThreads: 2,
+  /** Set to make the manager end at once, since the process does. */
+  Stop: 3,
+  /** Numbers of streams that have been given. */
+  Streams: 4,
+  /** Views of the space's arrays in all threads. */
+  Views: 5,
+  /** Set by the thread that closes the descriptor that wakes the manager, once the space is closed and no other thread is attached. */
+  WakeFdClosed: 6,
+  /** Threads that attached and found no place in the list of threads. */
+  UnlistedThreads: 7,
+  /** What tells the space's handle from one that was changed, in so many words. */
+  Digest: 8,
+  /** Numbers of notifiers that have been given. */
+  Notifiers: 12,
+  /** The kernel's id of the manager's thread, which cannot ask itself for anything. */
+  ManagerThread: 13,
+  /** Numbers of pins that have been given. */
+  Pins: 14,
+  /** Of the views those whose memory has been taken, so that they count for good. */
+  TakenViews: 15,
+  /** Bit 0 has system calls fail that a test named, the rest counts those that did. */
+  FailingCalls: 16,
+  /** Messages for standard error, and of these the ones that have been written or dropped. */
+  MessagesSaid: 17,
+  MessagesWritten: 18,
+  /** Set where a worker thread opened the space, whose end takes the manager along. */
+  OpenedByWorker: 19,
+  /** From here on, the kernel's ids of threads that attached; an id may be of a thread that has ended. */
+  Threads: 24,
+} as const;
+
+/** A space can serve the faults of 64 threads at once; more than that may attach, and are not listed. */
+export const LISTED_THREADS = 64;
+
+export const DIGEST_WORDS = 4;
+
+export const CONTROL_WORDS = Control.Threads + LISTED_THREADS;
+
+export const SpaceState = { Starting: 0, Running: 1, Closed: 2 } as const;

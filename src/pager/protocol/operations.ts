@@ -1,0 +1,69 @@
+/** What runs on streams, and what is said of it. */
+import type { DriverLaunch, LaunchParameter } from '../../drivers/driver.js';
+import type { ArrayPages, BytePlace } from './pages.js';
+import type { WireError } from './wire.js';
+
+export interface CopyOrder {
+  readonly to: BytePlace;
+  readonly from: BytePlace;
+  readonly bytes: number;
+  /** Number of the device on whose memory the bytes are to be, 0 for the host; null: wherever the destination is. */
+  readonly at: number | null;
+}
+
+/** Something that runs on a stream, in order. Events are numbered within their stream, from 1. */
+export type StreamOperation = { readonly stream: number; readonly sequence: number } & (
+  | ({ readonly kind: 'launch'; readonly device: number } & Omit<DriverLaunch, 'id' | 'parameters'> & {
+        readonly parameters: readonly LaunchParameter[];
+        /** The pages of its arguments. */
+        readonly arrays: readonly ArrayPages[];
+        /** How long it may run; null: as long as it likes. */
+        readonly timeoutMs: number | null;
+      })
+  | (ArrayPages & {
+      readonly kind: 'prefetch';
+      /** Number of the device; 0: the host. */
+      readonly device: number;
+      /** For the processor alone, with the right to write. */
+      readonly exclusive: boolean;
+    })
+  | ({ readonly kind: 'copy' } & CopyOrder)
+  /** A function of the program's: the thread with this id runs it and says when it is through. */
+  | { readonly kind: 'call'; readonly thread: number }
+  /** What was cancelled before it was handed in. */
+  | { readonly kind: 'cancelled'; readonly reason: string }
+  | {
+      readonly kind: 'wait';
+      readonly other: number;
+      readonly otherSequence: number;
+      /** How the event failed, if the program knows that. */
+      readonly failure: WireError | null;
+    }
+  | { readonly kind: 'marker' }
+);
+
+export interface Cancellation {
+  readonly stream: number;
+  readonly sequence: number | null;
+  /** No more operations will come. */
+  readonly ended: boolean;
+  /** Why, as the program says it. */
+  readonly reason: string;
+}
+
+export interface StreamEvent {
+  readonly stream: number;
+  readonly sequence: number;
+  readonly result: 'done' | 'failed' | 'cancelled';
+  readonly error: WireError | null;
+  /** Milliseconds on the manager's clock: when the operation's turn came, and when it ended. */
+  readonly startedMs: number;
+  readonly endedMs: number;
+  /** Of a prefetch: bytes that are there. Of a copy: bytes copied. */
+  readonly bytes: number;
+  /** Of a prefetch: the pages that it was about, no more than there was room for. */
+  readonly pages: number;
+}
+
+/** Called once, in the manager, when an operation has ended. */
+export type OperationDone = (error: WireError | null, bytes?: number, pages?: number) => void;

@@ -1,0 +1,120 @@
+/** What a space and its devices are made with, and what is said of them. */
+import type { Injection } from '../../drivers/driver.js';
+import type { PrefetchName } from '../../policy/named.js';
+import type { WireError } from './wire.js';
+
+export type { Injection };
+
+/** What another thread needs to attach; it survives structured cloning. */
+export interface SpaceHandle {
+  readonly onemem: 1;
+  readonly name: string;
+  readonly base: number;
+  readonly bytes: number;
+  /** Pid of the process that owns the space. */
+  readonly owner: number;
+  readonly wakeFd: number;
+  readonly control: SharedArrayBuffer;
+  readonly devices: readonly DeviceInfo[];
+  readonly hostBudgetBytes: number;
+}
+
+export interface DeviceOptions {
+  readonly kind: 'process' | 'simulated' | 'custom';
+  /** Of a custom device: where its driver comes from, and what it is told. */
+  readonly driver?: { readonly url: string; readonly exportName: string; readonly options: unknown };
+  readonly name: string;
+  readonly memoryBytes: number;
+  readonly units: number;
+  readonly lossy: boolean;
+  readonly inject?: Injection;
+}
+
+export interface DeviceInfo {
+  /** Number of the processor in the core, which another device may get when this one has gone. */
+  readonly id: number;
+  /** Number of its own memory in the core; the same holds for that. */
+  readonly node: number;
+  /** Another one for each device of the space that was ever started. Requests name a device by it; 0 is the host. */
+  readonly number: number;
+  readonly kind: string;
+  readonly name: string;
+  readonly memoryBytes: number;
+  readonly units: number;
+  readonly lossy: boolean;
+  /** Whether its page faults are served, so that a launch may use more than its memory. */
+  readonly pageFaults: boolean;
+  readonly atomics: boolean;
+  readonly remoteAccess: boolean;
+  /** Whether a page lies in its memory where it lies in the space. */
+  readonly sameAddresses: boolean;
+  /** Whether a launch that runs can be ended. */
+  readonly cancellation: boolean;
+  readonly pid: number | null;
+}
+
+/** What the manager's worker is started with. */
+export interface ManagerOptions {
+  readonly name: string;
+  readonly bytes: number;
+  readonly bases: readonly number[];
+  readonly control: SharedArrayBuffer;
+  readonly wakeFd: number;
+  readonly hostBudgetBytes: number;
+  readonly userModeOnly: boolean;
+  readonly devices: readonly DeviceOptions[];
+  readonly prefetch?: PrefetchName;
+  /** Where what the core is told, and what it commands, is written down; see `onemem replay`. */
+  readonly record?: string;
+  readonly checkInvariants: boolean;
+  /** Options of the node command with which the threads that load modules of the program are started. */
+  readonly nodeOptions: readonly string[];
+  /** What goes wrong with the host's memory. */
+  readonly inject?: Injection;
+  /** Ends the manager on purpose at the first fault of the host, to test what happens then. */
+  readonly crash?: 'throw' | 'exit' | 'heap' | 'sleep' | 'hang';
+  /** How long the manager may stand still before it counts as stuck. */
+  readonly heartbeatLimitMs?: number;
+}
+
+/** What the opener of a space gets: where it lies, or why it could not be opened. */
+export type ManagerReady =
+  | { readonly base: number; readonly devices: readonly DeviceInfo[]; readonly faultsBy: string }
+  | { readonly error: WireError };
+
+export interface ProcessorStats {
+  readonly name: string;
+  readonly kind: string;
+  readonly budgetBytes: number;
+  readonly backedBytes: number;
+  readonly peakBytes: number;
+  readonly readFaults: number;
+  readonly writeFaults: number;
+  readonly repeatedFaults: number;
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  readonly bytesZeroed: number;
+  readonly bytesFromFiles: number;
+  /** Filled from the arrays that clones were made of. */
+  readonly bytesCloned: number;
+  readonly evictions: number;
+  /** Pieces that the node found no memory for, though its budget allowed them; they were tried again in smaller ones. */
+  readonly refusals: number;
+  readonly revocations: number;
+  readonly denied: number;
+  readonly launches: number;
+  readonly alive: boolean;
+}
+
+export interface SpaceStats {
+  readonly processors: readonly ProcessorStats[];
+  readonly ranges: number;
+  readonly allocatedBytes: number;
+  /** Subscriptions to invalidations that have not ended. */
+  readonly notifiers: number;
+  /** Pages that are pinned in host memory, and those of them that the kernel may not swap. */
+  readonly pinnedBytes: number;
+  readonly lockedBytes: number;
+  /** How userfaultfd was opened; 'user-mode' serves no system calls. */
+  readonly faultsBy: string;
+}

@@ -1,0 +1,32 @@
+/** Arrays that are freed, as a whole or by parts. What was written to a shared file array reaches the file first. */
+import type { Arrays } from '../arrays/arrays.js';
+import type { Notifiers } from '../arrays/notifiers.js';
+import type { Pins } from '../arrays/pins.js';
+import type { Requests } from '../protocol/requests.js';
+import type { WriteBack } from './write-back.js';
+
+export class Freeing {
+  constructor(
+    private readonly arrays: Arrays,
+    private readonly pins: Pins,
+    private readonly notifiers: Notifiers,
+    private readonly writeBack: WriteBack,
+    private readonly say: (text: string) => void,
+  ) {}
+
+  free(wanted: Requests['free']['in']): void {
+    const freed = this.arrays.partToFree(wanted);
+    if (freed === null) return;
+    const { firstPage, count } = freed;
+    this.pins.check(firstPage, count, 'free');
+    if (this.arrays.isWhole(freed.range, firstPage, count)) this.notifiers.release(this.arrays.rangeOf(freed.range));
+    if (!this.writeBack.isShared(firstPage)) {
+      this.arrays.free(freed);
+      return;
+    }
+    this.writeBack.flush({ firstPage, count, durable: false }, (_bytes, failure) => {
+      if (failure === null) this.arrays.free(freed);
+      else this.say(`onemem: warning: a freed array is kept, and close() will try again: ${failure.message}\n`);
+    });
+  }
+}

@@ -1,0 +1,62 @@
+/** Pages that a program has brought to a processor before it needs them, or for the processor alone. */
+import type { MemoryManager } from '../../core/memory-manager.js';
+import { Access, HOST, PAGE_BYTES, PAGES_PER_BLOCK, type ProcessorId } from '../../core/types.js';
+import type { Places } from '../arrays/places.js';
+import type { CoreRequests } from '../core/core-requests.js';
+import type { Devices } from '../devices/devices.js';
+import type { OperationDone } from '../protocol/operations.js';
+import { wireError } from '../protocol/wire.js';
+
+export class Prefetches {
+  constructor(
+    private readonly manager: MemoryManager,
+    private readonly requests: CoreRequests,
+    private readonly places: Places,
+    private readonly devices: Devices,
+  ) {}
+
+  /** Has a processor get pages, as by a prefetch. */
+  bring(processor: ProcessorId, firstPage: number, count: number, done: OperationDone): void {
+    const number = processor === HOST ? 0 : (this.devices.get(processor)?.info.number ?? -1);
+    this.start(number, firstPage, count, false, done);
+  }
+
+  /** @param device its number; 0: the host */
+  start(device: number, firstPage: number, wanted: number, exclusive: boolean, done: OperationDone): void {
+    const id = this.devices.processorOf(device);
+    const processor = this.manager.processor(id);
+    if (processor === undefined || processor.state !== 'alive') {
+      done(wireError('DEVICE_LOST', `cannot prefetch: ${this.devices.explainLoss(device)}`));
+      return;
+    }
+    // More than the node holds would push out what the same prefetch brought.
+    const room = this.manager.figures(id).budgetPages - (id === HOST ? 0 : PAGES_PER_BLOCK);
+    const count = Math.min(wanted, room);
+    const access = exclusive ? Access.Write : Access.Read;
+    const who = exclusive ? 'exclusive access' : 'a prefetch';
+    const denied = this.manager.pages.denial(firstPage, count, access, id);
+    if (denied !== null) {
+      done(this.places.denialError(denied, firstPage, who));
+      return;
+    }
+    if (exclusive && count < wanted) {
+      const needs = `exclusive access to ${wanted * PAGE_BYTES} bytes needs as much memory on ${processor.description.name}`;
+      const message = `${needs}, which has room for ${room * PAGE_BYTES}; ask for smaller parts`;
+      const details = { requestedBytes: wanted * PAGE_BYTES, budgetBytes: room * PAGE_BYTES };
+      done(wireError('DEVICE_MEMORY', message, details));
+      return;
+    }
+    this.requests.start(
+      (request) => this.manager.acquire(request, id, firstPage, count, access, { exclusive }),
+      (pages, failure) => {
+        if (failure === 'DEVICE_LOST') {
+          done(wireError(failure, `${who} was given up: ${this.devices.explainLoss(device)}`));
+          return;
+        }
+        const page = failure === null ? firstPage : this.places.pageWith(failure, firstPage, count);
+        const error = failure === null ? null : this.places.denialError(failure, page, who);
+        done(error, pages * PAGE_BYTES, count);
+      },
+    );
+  }
+}
