@@ -1,8 +1,8 @@
 /** Help, versions, doctor, demo and replay. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { Folder } from './command.js';
-import { test } from './tests.js';
+import { COMMANDS_SECONDS, Folder } from '../harness/command.js';
+import { runTests, test } from '../harness/suite.js';
 
 test('help of the command and of each of its commands, with examples', async () => {
   using folder = new Folder();
@@ -113,3 +113,5 @@ test('a reader that stops reading is no failure', async () => {
   assert.equal(stderr, '');
   assert.equal(code, 0);
 });
+
+await runTests(COMMANDS_SECONDS);

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { existsSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Folder, type Running, ramp, SAXPY, SLOW_SAXPY, saxpy } from './command.js';
-import { test } from './tests.js';
+import { COMMANDS_SECONDS, Folder, type Running, ramp, SAXPY, SLOW_SAXPY, saxpy } from '../harness/command.js';
+import { runTests, test } from '../harness/suite.js';
 
 const LENGTH = 2 ** 21;
 const RUN = ['run', 'saxpy.js', '--in', 'x=x.npy', '--inout', 'y=y.npy', '--set', 'alpha=3', '--device-memory', '8MiB'];
@@ -150,3 +150,5 @@ test('a kernel that never ends does not stop Ctrl-C', async () => {
   assert.ok(folder.read('y.npy').equals(before));
   await allGone(devices);
 });
+
+await runTests(COMMANDS_SECONDS);

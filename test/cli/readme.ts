@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { Folder } from './command.js';
-import { test } from './tests.js';
+import { COMMANDS_SECONDS, Folder } from '../harness/command.js';
+import { runTests, test } from '../harness/suite.js';
 
 /** The compiled tree, which bears the package's name. */
 const TREE = fileURLToPath(new URL('../..', import.meta.url));
@@ -44,3 +44,5 @@ test('the run of the README, with the data that its script makes', async () => {
     assert.equal(y.readFloatLE(y.length - 4 * 2_500_000 + 4 * index), 1 + 3 * (index % 1000));
   }
 });
+
+await runTests(COMMANDS_SECONDS);

@@ -1,8 +1,8 @@
 /** What a run refuses: each time one line that says what to do, no result, and no file touched. */
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
-import { Folder, ramp, SAXPY } from './command.js';
-import { test } from './tests.js';
+import { COMMANDS_SECONDS, Folder, ramp, SAXPY } from '../harness/command.js';
+import { runTests, test } from '../harness/suite.js';
 
 const COUNT = 100_000;
 
@@ -182,3 +182,5 @@ test('places where no result can be written', async () => {
     ...['run', 'two.js', '--out', 'a=z.npy:2x3', '--out', 'b=b.npy:7'],
   );
 });
+
+await runTests(COMMANDS_SECONDS);

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { chmodSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import type { RunReport } from '../../src/cli/run.js';
-import { Folder, ramp, SAXPY, saxpy } from './command.js';
-import { test } from './tests.js';
+import { COMMANDS_SECONDS, Folder, ramp, SAXPY, saxpy } from '../harness/command.js';
+import { runTests, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 
@@ -261,3 +261,5 @@ test('a file that is cut off during the run is an error, and never wrong data', 
   await folder.fail(1, /x\.npy/, 'run', 'cut.js', '--in', 'x=x.npy', '--out', 'y=y.npy');
   assert.equal(folder.read('y.npy').toString(), 'old');
 });
+
+await runTests(COMMANDS_SECONDS);

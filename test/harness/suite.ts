@@ -14,13 +14,13 @@ export type Report =
 
 interface Test {
   readonly name: string;
-  readonly seconds: number;
+  readonly seconds: number | undefined;
   readonly run: () => unknown;
 }
 
 const tests: Test[] = [];
 const REPORTS = 3;
-/** How long one test may take, unless it says otherwise, on a machine that does other things meanwhile. */
+/** How long one test may take, unless it or its file says otherwise, on a machine that does other things meanwhile. */
 const SECONDS = 20;
 
 const first = optionOf('--from');
@@ -40,7 +40,7 @@ function tell(report: Report): void {
   }
 }
 
-export function test(name: string, run: () => unknown, seconds: number = SECONDS): void {
+export function test(name: string, run: () => unknown, seconds?: number): void {
   tests.push({ name, run, seconds });
 }
 
@@ -60,9 +60,10 @@ async function runAfterwards(): Promise<void> {
   for (const action of afterwards) await action();
 }
 
-export async function runTests(): Promise<void> {
+/** @param usual how long a test may take that does not say it */
+export async function runTests(usual = SECONDS): Promise<void> {
   const only = process.argv.indexOf('--only');
-  for (const [index, { name, seconds, run }] of tests.entries()) {
+  for (const [index, { name, seconds = usual, run }] of tests.entries()) {
     if (index < (first ?? 0)) continue;
     if (only !== -1 && !name.includes(process.argv[only + 1])) continue;
     tell({ kind: 'begin', index, name, seconds });

@@ -1,6 +1,6 @@
 /** Standard output belongs to the program, and under `onemem run` to the command: what kernels print goes to standard error. */
 import assert from 'node:assert/strict';
-import { Folder } from '../cli/command.js';
+import { Folder } from '../harness/command.js';
 import { runProgram } from '../harness/processes.js';
 import { runTests, test } from '../harness/suite.js';
 

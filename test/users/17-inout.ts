@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, copyFileSync, linkSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { npyHeader } from '../../src/files/npy.js';
-import { Folder, ramp, SAXPY, saxpy } from '../cli/command.js';
+import { Folder, ramp, SAXPY, saxpy } from '../harness/command.js';
 import { note, runTests, test } from '../harness/suite.js';
 
 const N = 5000;

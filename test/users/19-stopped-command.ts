@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { Folder, ramp, SLOW_SAXPY, saxpy } from '../cli/command.js';
+import { Folder, ramp, SLOW_SAXPY, saxpy } from '../harness/command.js';
 import { Program } from '../harness/processes.js';
 import { note, runTests, sleep, test } from '../harness/suite.js';
 

@@ -10,6 +10,8 @@ import { type Dtype, npyHeader } from '../../src/files/npy.js';
 const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 /** A command that is still there after so long hangs. */
 const SECONDS = 60;
+/** What a test may take that starts several. */
+export const COMMANDS_SECONDS = 120;
 
 export interface Ended {
   readonly code: number | null;
