@@ -19,8 +19,8 @@ const number = kernel({ pages: f32.inout, by: f32 }, ({ pages, by }, { begin, en
 
 // A density above which more than 64 KiB come is 0 for a whole block at once, and 100 for never.
 const kinds = [
-  { name: '64KiB', mode: 'group', prefetch: { thresholdPercent: 100 } },
-  { name: '2MiB', mode: 'block', prefetch: { thresholdPercent: 0 } },
+  { name: '64KiB', mode: 'group', prefetch: { name: 'tree', thresholdPercent: 100 } },
+  { name: '2MiB', mode: 'block', prefetch: { name: 'tree', thresholdPercent: 0 } },
 ] as const;
 
 function touch(name: string, data: Float32Array, by: number): number {
@@ -45,7 +45,7 @@ async function run(settings: Settings): Promise<void> {
   const reference = buildReference('faults');
   for (const { name, mode, prefetch } of kinds) {
     const { result: space, threads } = await startedThreads(() =>
-      openSpace({ hostMemory: '512MiB', prefetch, devices: [{ kind: 'process', memory: '64MiB' }] }),
+      openSpace({ hostMemory: '512MiB', policies: { prefetch }, devices: [{ kind: 'process', memory: '64MiB' }] }),
     );
     const [device] = space.devices;
     try {

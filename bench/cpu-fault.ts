@@ -79,7 +79,9 @@ async function run(settings: Settings): Promise<void> {
   const content = new Uint32Array(PAGES * WORDS);
   for (let page = 0; page < PAGES; page++) content[page * WORDS] = number(page);
   writeFileSync(path, content);
-  const { result: space, threads } = await startedThreads(() => openSpace({ hostMemory: '512MiB', prefetch: 'none' }));
+  const { result: space, threads } = await startedThreads(() =>
+    openSpace({ hostMemory: '512MiB', policies: { prefetch: 'none', readAhead: 'none' } }),
+  );
   try {
     for (const placement of placements) {
       pin(threads, placement.handler);

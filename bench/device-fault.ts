@@ -25,7 +25,11 @@ const read = kernel({ pages: u32.in, result: f64.inout }, ({ pages, result }, { 
 async function run(settings: Settings): Promise<void> {
   const reference = buildReference('faults');
   const { result: space, threads } = await startedThreads(() =>
-    openSpace({ hostMemory: '512MiB', prefetch: 'none', devices: [{ kind: 'process', memory: '64MiB' }] }),
+    openSpace({
+      hostMemory: '512MiB',
+      policies: { prefetch: 'none', readAhead: 'none' },
+      devices: [{ kind: 'process', memory: '64MiB' }],
+    }),
   );
   const [device] = space.devices;
   const result = space.array(Float64Array, 512);

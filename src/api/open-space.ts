@@ -9,6 +9,7 @@ import { closeEventfd, createEventfd } from '../linux/eventfd.js';
 import { PAGE_SIZE } from '../linux/memory.js';
 import { CONTROL_WORDS, Control } from '../pager/protocol/control.js';
 import type { Injection, ManagerOptions, ManagerReady, SpaceHandle } from '../pager/protocol/space.js';
+import { checkChoices, type PolicyChoices, portable } from '../policy/choices.js';
 import { AddressSpace } from './address-space.js';
 import { checkFlag, checkOptions, checkSize, isObject, show } from './arguments.js';
 import { type DeviceSpecification, deviceOptions, injectionOf } from './device-specification.js';
@@ -37,8 +38,12 @@ export interface SpaceOptions {
   readonly verify?: boolean;
   /** Asks for the kind of page fault that needs no privilege, also where more is allowed. */
   readonly userModeOnly?: boolean;
-  /** @internal What a fault brings along; for measurements of single faults. */
-  readonly prefetch?: ManagerOptions['prefetch'];
+  /**
+   * What decides which memory makes room, what comes along with a fault, what is brought ahead of a walk, and what a device finds in host
+   * memory: by name, or from a module (`onemem/policy` has the types). Policies run in the thread that serves faults; one that fails is
+   * replaced by onemem's own, after a warning.
+   */
+  readonly policies?: PolicyChoices;
   /** Checks the manager's invariants after every event: slow, for tests. */
   readonly checkInvariants?: boolean;
   /** Makes the host's memory refuse large pieces: for tests. */
@@ -54,7 +59,7 @@ const SPACE_OPTIONS: OptionNames<SpaceOptions> = {
   hostMemory: true,
   addressSpace: true,
   userModeOnly: true,
-  prefetch: true,
+  policies: true,
   verify: true,
   checkInvariants: true,
   inject: true,
@@ -148,17 +153,18 @@ async function open(options: SpaceOptions): Promise<AddressSpace> {
 }
 
 /** What users are not told of must not surprise them either: an object may have these names for other reasons. */
-function internalOptions({ prefetch, crash, heartbeatLimitMs }: SpaceOptions): Partial<ManagerOptions> {
-  const density = isObject(prefetch) && typeof prefetch.thresholdPercent === 'number';
-  if (!(prefetch === undefined || prefetch === 'tree' || prefetch === 'none' || density)) {
-    throw typeError('OPTIONS', `prefetch of a space is 'tree', 'none' or { thresholdPercent }, not ${show(prefetch)}`);
+function internalOptions({ policies, crash, heartbeatLimitMs }: SpaceOptions): Partial<ManagerOptions> {
+  if (policies !== undefined) {
+    if (!isObject(policies))
+      throw typeError('OPTIONS', `policies is an object such as { eviction: 'fifo' }, not ${show(policies)}`);
+    checkChoices(policies);
   }
   if (crash !== undefined && typeof crash !== 'string') {
     throw typeError('OPTIONS', `crash is the name of a way to end, not ${show(crash)}`);
   }
   if (heartbeatLimitMs !== undefined) checkSize('heartbeatLimitMs', heartbeatLimitMs, 1);
   return {
-    ...(prefetch === undefined ? {} : { prefetch }),
+    ...(policies === undefined ? {} : { policies: portable(policies) }),
     ...(crash === undefined ? {} : { crash }),
     ...(heartbeatLimitMs === undefined ? {} : { heartbeatLimitMs }),
   };

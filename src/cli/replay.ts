@@ -2,7 +2,7 @@
 import { type Entry, EVENTS } from '../core/recording.js';
 import { replay as play, ReplayError } from '../core/replay.js';
 import { readRecording } from '../files/recording-file.js';
-import { policiesOf } from '../policy/named.js';
+import { loadPolicies } from '../policy/choices.js';
 import { CommandError, UsageError } from './failure.js';
 import { parseOptions } from './options.js';
 import { print } from './output.js';
@@ -26,7 +26,7 @@ Examples
   onemem replay flights.rec          after: ONEMEM_RECORD=flights.rec onemem demo
   onemem replay flights.rec --events | grep '"fault"' | head`;
 
-export function replay(args: readonly string[]): number {
+export async function replay(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseOptions('replay', args, {
     events: { type: 'boolean' },
     json: { type: 'boolean' },
@@ -39,9 +39,10 @@ export function replay(args: readonly string[]): number {
   }
   const { header, entries } = readRecording(path);
   const show = values.events ? (entry: Entry) => print(JSON.stringify(entry)) : undefined;
+  const policies = await loadPolicies(header.policies, (text) => process.stderr.write(text));
   const counts = new Map<string, number>();
   try {
-    const { events, commands, manager } = play(entries, policiesOf(header.prefetch), header.blocks, (entry) => {
+    const { events, commands, manager } = play(entries, policies, header.blocks, (entry) => {
       if (entry[0] === '!') counts.set(entry[1], (counts.get(entry[1]) ?? 0) + 1);
       show?.(entry);
     });

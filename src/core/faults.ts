@@ -1,10 +1,11 @@
 /** Faults that wait: what comes along with a page, with which right, and what is denied. */
 import { isFinal, lossIn, reasonOf } from './absence.js';
 import { holderOf, onlyOn } from './contents.js';
-import { add, addRun, clear, createMask, has, isEmpty, type Mask, next, remove, WORDS } from './mask.js';
+import { add, addRun, clear, has, isEmpty, type Mask, next, remove, WORDS } from './mask.js';
 import { absentPages, givesUp, migrate, type Outcome, save, waitForMemory } from './moves.js';
 import type { Node } from './nodes.js';
 import { ATTEMPTS, open, start } from './operation.js';
+import { readAhead, streams } from './read-ahead.js';
 import { evictBlock, failsToLeave, reclaim } from './reclaim.js';
 import { serviceSharing } from './sharing.js';
 import {
@@ -29,19 +30,12 @@ import {
   type NodeId,
   PAGES_PER_BLOCK,
   PAGES_PER_GROUP,
-  type ProcessorId,
   Status,
 } from './types.js';
 import { type Block, isUnrestricted, type Mapping } from './va-block.js';
 
-/** One block in so many of a node's may be a guess, unless the policies say otherwise. */
-const READ_AHEAD_SHARE = 8;
-
 /** Each page that stands in where host memory is reached in place splits a mapping, of which the kernel allows 65,530. */
 const COVERED_PAGES = 8192;
-
-/** The request number of tasks that nobody waits for. */
-const NOBODY = 0;
 
 export function serviceFaults(state: State, block: Block, failure: Status): void {
   const count = block.mappings.length;
@@ -139,45 +133,6 @@ function serviceFault(
   const outcome = migrate(state, block, node, processor, access, request.result, page, null);
   if (request.streaming && outcome === 'started') readAhead(state, block, processor, node, access);
   return outcome;
-}
-
-/**
- * A processor that walks upwards through a range will want the next block: it is brought while the processor works on this one.
- * Its first group stays unmapped, so that entering it faults, cheaply, and brings the one after it in time. Blocks that were
- * brought and not entered may take a share of the node only: a guess must not push out what is in use.
- */
-function readAhead(state: State, block: Block, processor: Processor, node: Node, access: Access): void {
-  const share = state.policies.readAheadShare ?? READ_AHEAD_SHARE;
-  if (node.id === HOST_NODE || (node.aheadBlocks + 1) * share * PAGES_PER_BLOCK > node.budgetPages) return;
-  if (block.advice.pattern !== 'sequential' && !isWhole(state, block, block.index - 1, processor.id)) return;
-  const ahead = state.va.block(block.index + 1);
-  if (ahead === undefined || ahead.range !== block.range) return;
-  if (ahead.operation !== null || ahead.tasks.length > 0 || isRemote(ahead, processor)) return;
-  const residence = residenceOf(state, ahead, node.id);
-  if (residence.ahead || residence.backedCount > 0) return;
-  residence.ahead = true;
-  node.aheadBlocks++;
-  const first = createMask();
-  addRun(first, 0, PAGES_PER_GROUP);
-  const rest = createMask();
-  for (let word = 0; word < WORDS; word++) {
-    first[word] &= ahead.inside[word];
-    rest[word] = ahead.inside[word] & ~first[word];
-  }
-  const common = {
-    kind: 'present',
-    node: NO_NODE,
-    processor: processor.id,
-    access,
-    hold: false,
-    exclusive: false,
-    ahead: false,
-    lastChance: false,
-    request: NOBODY,
-    written: false,
-  } as const;
-  ahead.tasks.push({ ...common, mask: first, map: false }, { ...common, mask: rest, map: true });
-  makeReady(state, ahead);
 }
 
 function nextWaiting(mapping: Mapping): number {
@@ -356,19 +311,4 @@ function declaredWrite(processor: Processor, page: number): boolean {
     if (intent.write && page >= intent.first && page < intent.end) return true;
   }
   return false;
-}
-
-/** The processor comes in at the border to a block of the same range that is wholly mapped: it walks. */
-function streams(state: State, block: Block, processor: Processor, page: number): boolean {
-  if (page < PAGES_PER_GROUP) return isWhole(state, block, block.index - 1, processor.id);
-  return page >= PAGES_PER_BLOCK - PAGES_PER_GROUP && isWhole(state, block, block.index + 1, processor.id);
-}
-
-function isWhole(state: State, block: Block, index: number, processor: ProcessorId): boolean {
-  const neighbour = state.va.blocks.get(index);
-  if (neighbour === undefined || neighbour.range !== block.range) return false;
-  const mapping = neighbour.mappings[processor];
-  if (mapping === undefined) return false;
-  for (let word = 0; word < WORDS; word++) if ((neighbour.inside[word] & ~mapping.mapped[word]) !== 0) return false;
-  return true;
 }

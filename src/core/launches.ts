@@ -99,8 +99,9 @@ export class Launches {
       if (block === undefined) continue;
       const { accessedBy, preferred } = block.advice;
       const advised = ((accessedBy >>> processor) & 1) !== 0 && preferred !== own;
-      const wanted = own === NO_NODE || (advised && !mayBeDenied(block));
       const inPlace = isRemote(block, owner);
+      const remote = own === NO_NODE || owner.placement({ processor, advised, remote: inPlace }) === 'remote';
+      const wanted = remote && (own === NO_NODE || !mayBeDenied(block));
       const covered = inPlace && !isEmpty(mappingOf(state, block, processor).standIn);
       if (wanted === inPlace && !covered) continue;
       const all = createMask().fill(-1);

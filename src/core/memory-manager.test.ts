@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { lru } from '../policy/eviction/lru.js';
+import { namedPolicies } from '../policy/choices.js';
 import { none, tree } from '../policy/prefetch/tree.js';
 import { checkInvariants } from './invariants.js';
 import { has } from './mask.js';
@@ -130,7 +130,7 @@ describe('MemoryManager', () => {
     ...devices: Partial<DeviceDescription>[]
   ): void => {
     commands = new Recorder();
-    manager = new OpenManager(commands, { eviction: lru, prefetch: () => prefetch }, 64);
+    manager = new OpenManager(commands, { ...namedPolicies(), prefetch: () => prefetch }, 64);
     addDevice(manager, { ...faulting, name: 'host', ...host });
     for (const device of devices) addDevice(manager, { ...faulting, ...device });
   };
@@ -464,7 +464,7 @@ describe('MemoryManager', () => {
 
     it('gets no more than 8,192 blocks, and has the others migrate', () => {
       commands = new Recorder();
-      manager = new OpenManager(commands, { eviction: lru, prefetch: () => none }, 10_000);
+      manager = new OpenManager(commands, namedPolicies({ prefetch: 'none' }), 10_000);
       addDevice(manager, { ...faulting, name: 'host' });
       addDevice(manager, { ...faulting, coherent: true });
       const range = manager.allocate(8200 * BLOCK, { name: 'a', provided: false, writable: true }) as Range;

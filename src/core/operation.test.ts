@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { lru } from '../policy/eviction/lru.js';
-import { tree } from '../policy/prefetch/tree.js';
+import { namedPolicies } from '../policy/choices.js';
 import { OpenManager } from './open-manager.js';
 import {
   Access,
@@ -50,7 +49,7 @@ function manage(status: (count: number) => Status) {
     invalidate: () => expect.unreachable('nothing is watched here'),
     invalidated: () => expect.unreachable('nothing is watched here'),
   };
-  const manager = new OpenManager(commands, { eviction: lru, prefetch: () => tree() }, 64);
+  const manager = new OpenManager(commands, namedPolicies(), 64);
   expect(manager.addDevice({ ...node, name: 'host' }, NO_NODE).processor).toBe(HOST);
   const device = manager.addDevice(node).processor;
   const run = (): void => {

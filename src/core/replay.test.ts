@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { policiesOf } from '../policy/named.js';
+import { namedPolicies } from '../policy/choices.js';
 import { MemoryManager } from './memory-manager.js';
 import { COMMANDS, type Entry, EVENTS, Recorder } from './recording.js';
 import { replay } from './replay.js';
@@ -37,7 +37,11 @@ function recordRun(): Entry[] {
   const entries: Entry[] = [];
   const recorder = new Recorder((more) => entries.push(...(JSON.parse(JSON.stringify(more)) as Entry[])));
   const machine = new Machine();
-  const manager = new MemoryManager(recorder.commands(machine.commands), policiesOf('none'), BLOCKS);
+  const manager = new MemoryManager(
+    recorder.commands(machine.commands),
+    namedPolicies({ prefetch: 'none', readAhead: 'none' }),
+    BLOCKS,
+  );
   recorder.events(manager);
   const settle = (): void => {
     for (let token = machine.copies.shift(); token !== undefined; token = machine.copies.shift())
@@ -62,7 +66,7 @@ function recordRun(): Entry[] {
 }
 
 function play(entries: readonly Entry[]): { events: number; commands: number } {
-  return replay(entries, policiesOf('none'), BLOCKS);
+  return replay(entries, namedPolicies({ prefetch: 'none', readAhead: 'none' }), BLOCKS);
 }
 
 describe('replay', () => {

@@ -14,10 +14,12 @@ import {
   type NodeId,
   PAGES_PER_BLOCK,
   PAGES_PER_GROUP,
+  type PlacementPolicy,
   type PrefetchPolicy,
   type PrefetchRequest,
   type ProcessorDescription,
   type ProcessorId,
+  type ReadAheadPolicy,
   type Source,
   Status,
   type Transfer,
@@ -52,6 +54,8 @@ export interface Processor {
   readonly own: NodeId;
   state: 'alive' | 'draining' | 'dead';
   readonly prefetch: PrefetchPolicy;
+  readonly readAhead: ReadAheadPolicy;
+  readonly placement: PlacementPolicy;
   /** Blocks in which it was switched to host memory, and those that are being made so. */
   remoteBlocks: number;
   /** Pages of its own that stand in for denied ones where it reaches host memory in place. */
@@ -102,8 +106,8 @@ export interface Token {
 export interface Policies {
   eviction(): EvictionPolicy;
   prefetch(): PrefetchPolicy;
-  /** One block in so many of a device's may be brought ahead of a walk; 8 unless said otherwise, Infinity for none. */
-  readonly readAheadShare?: number;
+  readAhead(): ReadAheadPolicy;
+  placement(): PlacementPolicy;
 }
 
 export interface State {
@@ -203,6 +207,8 @@ export function createProcessor(
     own,
     state: 'alive',
     prefetch: state.policies.prefetch(),
+    readAhead: state.policies.readAhead(),
+    placement: state.policies.placement(),
     remoteBlocks: 0,
     coveredPages: 0,
     intents: [],

@@ -238,5 +238,28 @@ export interface PrefetchRequest {
 }
 export type PrefetchPolicy = (request: PrefetchRequest) => void;
 
+/** What a policy for reading ahead is told when a processor walks into a block of a range. */
+export interface ReadAheadRequest {
+  /** The program has said that it will walk (`pattern: 'sequential'`); otherwise the processor has the block before wholly. */
+  advised: boolean;
+  /** Blocks that the node may have. */
+  nodeBlocks: number;
+  /** Blocks that were brought to it ahead of a processor, and that none has entered yet. */
+  aheadBlocks: number;
+}
+/** How many blocks after this one are to be brought before anybody touches them; 0: none. */
+export type ReadAheadPolicy = (request: Readonly<ReadAheadRequest>) => number;
+
+/** What a policy for placement is told before a launch, for each block that a processor could reach in host memory. */
+export interface PlacementRequest {
+  processor: ProcessorId;
+  /** The program has said `accessedBy`, and does not prefer that the block lies in the processor's own memory. */
+  advised: boolean;
+  /** It reaches the block in host memory now. */
+  remote: boolean;
+}
+/** Where the processor is to find the block: in its own memory, to which its pages migrate, or in the host's, in place. */
+export type PlacementPolicy = (request: Readonly<PlacementRequest>) => 'own' | 'remote';
+
 /** Bits of a page's state in a snapshot. */
 export const PageState = { Freed: 1, Lost: 2, Dirty: 4, Provided: 8, NoAccess: 16, ReadOnly: 32, Pinned: 64 } as const;

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { namedPolicies } from '../policy/choices.js';
 import { add, addRun } from './mask.js';
 import type { Range } from './range.js';
 import { createState, type State } from './state.js';
@@ -6,7 +7,7 @@ import { type Commands, PAGES_PER_BLOCK } from './types.js';
 import { dirtyRuns, forgetUse, forgetUser, noteUse, youngRuns } from './usage.js';
 import type { Block } from './va-block.js';
 
-const policies = { eviction: () => undefined as never, prefetch: () => undefined as never };
+const policies = namedPolicies();
 let state: State;
 
 beforeEach(() => {

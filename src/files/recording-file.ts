@@ -4,17 +4,17 @@
  */
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 import type { Entry } from '../core/recording.js';
-import type { PrefetchName } from '../policy/named.js';
+import type { PolicyChoices } from '../policy/choices.js';
 
 /** Changes with what entries mean. */
-const FORMAT = 1;
+const FORMAT = 2;
 const BUFFER_CHARACTERS = 256 * 1024;
 
 /** What a core was made with. */
 export interface RecordingHeader {
   readonly onememRecording: typeof FORMAT;
   readonly blocks: number;
-  readonly prefetch: PrefetchName;
+  readonly policies: PolicyChoices;
 }
 
 export class RecordingFile {

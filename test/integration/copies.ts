@@ -381,7 +381,10 @@ test(
 
 test('a large copy keeps no thread waiting for its page', async () => {
   // Page by page, so that every touch waits for the manager.
-  await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }], prefetch: 'none' });
+  await using space = await openSpace({
+    devices: [{ kind: 'process', memory: '8MiB' }],
+    policies: { prefetch: 'none', readAhead: 'none' },
+  });
   const bytes = 256 * MIB;
   const x = space.bytes(bytes);
   const y = space.bytes(bytes);

@@ -27,8 +27,11 @@ import { Router } from '../../src/drivers/router.js';
 import type { KernelArguments } from '../../src/drivers/simulated/copy-engine.js';
 import { Clones } from '../../src/pager/arrays/clones.js';
 import { CoreRequests } from '../../src/pager/core/core-requests.js';
+import { fifo } from '../../src/policy/eviction/fifo.js';
 import { lru } from '../../src/policy/eviction/lru.js';
+import { advised } from '../../src/policy/placement/advised.js';
 import { none, tree } from '../../src/policy/prefetch/tree.js';
+import { next } from '../../src/policy/read-ahead/next.js';
 import { Audit } from './audit.js';
 import {
   BLOCKS,
@@ -256,7 +259,13 @@ export class World implements Surroundings {
       PAGE_BYTES,
     );
     const prefetch = random.chance(0.8) ? tree : () => none;
-    this.policies = { eviction: lru, prefetch: () => prefetch(), readAheadShare: random.below(2) === 0 ? 1 : 2 };
+    const share = random.below(2) === 0 ? 1 : 2;
+    this.policies = {
+      eviction: this.whims.chance(0.8) ? lru : fifo,
+      prefetch: () => prefetch(),
+      readAhead: () => next({ share }),
+      placement: () => advised,
+    };
     const recorder = seed % RECORDED_SHARE === 0 ? new Recorder((entries) => this.recorded.push(...entries)) : null;
     this.manager = new OpenManager(recorder?.commands(this.router) ?? this.router, this.policies, BLOCKS);
     recorder?.events(this.manager);

@@ -1,10 +1,10 @@
 /** The core with the router of its commands: what the core commands goes to drivers, and what they complete comes back as events. */
 import { MemoryManager } from '../../core/memory-manager.js';
 import { Recorder } from '../../core/recording.js';
+import type { Policies } from '../../core/state.js';
 import { PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/types.js';
 import { type Notices, type ProviderPort, Router } from '../../drivers/router.js';
 import { RecordingFile } from '../../files/recording-file.js';
-import { policiesOf } from '../../policy/named.js';
 import type { ManagerOptions } from '../protocol/space.js';
 
 export interface Core {
@@ -15,15 +15,16 @@ export interface Core {
 }
 
 export function openCore(
-  { bytes, record, prefetch = 'tree' }: Pick<ManagerOptions, 'bytes' | 'record' | 'prefetch'>,
+  { bytes, record, policies: choices = {} }: Pick<ManagerOptions, 'bytes' | 'record' | 'policies'>,
+  policies: Policies,
   notices: Notices,
   sources: ProviderPort,
 ): Core {
   const blocks = Math.floor(bytes / (PAGE_BYTES * PAGES_PER_BLOCK));
-  const recording = record === undefined ? null : new RecordingFile(record, { blocks, prefetch });
+  const recording = record === undefined ? null : new RecordingFile(record, { blocks, policies: choices });
   const recorder = recording === null ? null : new Recorder((entries) => recording.write(entries));
   const router: Router = new Router(notices, sources, (token, status) => manager.transferred(token, status));
-  const manager = new MemoryManager(recorder?.commands(router) ?? router, policiesOf(prefetch), blocks);
+  const manager = new MemoryManager(recorder?.commands(router) ?? router, policies, blocks);
   recorder?.events(manager);
   return { manager, router, recording };
 }

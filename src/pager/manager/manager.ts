@@ -3,6 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { FAILING_CALLS, failCalls } from '../../linux/failing-calls.js';
 import { munmap } from '../../linux/memory.js';
 import { threadId } from '../../linux/process.js';
+import { loadPolicies } from '../../policy/choices.js';
 import { forsake } from '../protocol/closed-space.js';
 import { Control, SpaceState } from '../protocol/control.js';
 import { count, type Said } from '../protocol/output.js';
@@ -31,7 +32,7 @@ if (failing !== undefined) failCalls(failing, control, Control.FailingCalls);
 let pager: Pager | null = null;
 let isUp = false;
 try {
-  pager = new Pager(options, say);
+  pager = new Pager(options, await loadPolicies(options.policies ?? {}, say), say);
 } catch (error) {
   Atomics.store(control, Control.State, SpaceState.Closed);
   tell({ error: toWire(error) });

@@ -2,6 +2,7 @@
  * The manager's loop: it waits for faults, requests and devices, tells the core what happened, and has the drivers do what the core says.
  * It never waits for a thread of the application, nor for a copy that is not from memory to memory.
  */
+import type { Policies } from '../../core/state.js';
 import { NodeError } from '../../drivers/paged-memory.js';
 import { drainEventfd } from '../../linux/eventfd.js';
 import { threadExists } from '../../linux/process.js';
@@ -39,9 +40,10 @@ export class Pager implements ClientEvents {
   /** @param say has a message written on standard error; returns its ticket */
   constructor(
     private readonly options: ManagerOptions,
+    policies: Policies,
     say: (text: string) => number,
   ) {
-    this.parts = makeParts(options, say);
+    this.parts = makeParts(options, policies, say);
     this.closing = new Closing(this.parts, this);
     this.handlers = handlersOf(this.parts, this.closing);
   }

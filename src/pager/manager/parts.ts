@@ -2,6 +2,7 @@
  * The parts that the manager consists of, each made of those before it. What must be known the other way is said: the core's words wait in
  * `Deferred`, and a range is filled by what has put itself down in `Sources`.
  */
+import type { Policies } from '../../core/state.js';
 import { HOST, HOST_NODE, type NodeId, PAGE_BYTES } from '../../core/types.js';
 import { copyMemory, fillMemory } from '../../linux/memory.js';
 import { Poller } from '../../linux/poll.js';
@@ -57,7 +58,7 @@ const wall = (): number => performance.now();
 export type Parts = ReturnType<typeof makeParts>;
 
 /** @param say has a message written on standard error; returns its ticket */
-export function makeParts(options: ManagerOptions, say: (text: string) => number) {
+export function makeParts(options: ManagerOptions, policies: Policies, say: (text: string) => number) {
   const control = new Int32Array(options.control);
   const warn = (message: string): void => void say(`onemem: ${message}\n`);
   const clock = new RunningClock(wall);
@@ -70,7 +71,7 @@ export function makeParts(options: ManagerOptions, say: (text: string) => number
   const deferred = new Deferred(requests);
   const { later } = deferred;
   const sources = new Sources();
-  const core = openCore(options, deferred, sources);
+  const core = openCore(options, policies, deferred, sources);
   const { manager, router, recording } = core;
   const { pages } = manager;
   const completed = router.completed.bind(router);

@@ -6,8 +6,7 @@ import { MemoryManager } from '../../core/memory-manager.js';
 import { Access, type DeviceDescription, HOST_NODE, NO_NODE, PAGES_PER_BLOCK, Status } from '../../core/types.js';
 import type { Driver } from '../../drivers/driver.js';
 import { Router } from '../../drivers/router.js';
-import { lru } from '../../policy/eviction/lru.js';
-import { tree } from '../../policy/prefetch/tree.js';
+import { namedPolicies } from '../../policy/choices.js';
 
 const BLOCKS = 10;
 /** Every 64 KiB of a block, so that the prefetcher has something to decide. */
@@ -53,7 +52,7 @@ export function warmUp(): void {
     { provide: () => Status.Done },
     (token, status) => manager.transferred(token, status),
   );
-  const manager: MemoryManager = new MemoryManager(router, { eviction: lru, prefetch: () => tree() }, BLOCKS * 2);
+  const manager: MemoryManager = new MemoryManager(router, namedPolicies(), BLOCKS * 2);
   const description = { frames: 'identity', faults: true, addressable: true, units: 4, memorySurvives: true } as const;
   for (const [name, blocks] of [
     ['host', BLOCKS * 2],

@@ -1,6 +1,6 @@
 /** What a space and its devices are made with, and what is said of them. */
 import type { Injection } from '../../drivers/driver.js';
-import type { PrefetchName } from '../../policy/named.js';
+import type { PolicyChoices } from '../../policy/choices.js';
 import type { WireError } from './wire.js';
 
 export type { Injection };
@@ -63,7 +63,7 @@ export interface ManagerOptions {
   readonly hostBudgetBytes: number;
   readonly userModeOnly: boolean;
   readonly devices: readonly DeviceOptions[];
-  readonly prefetch?: PrefetchName;
+  readonly policies?: PolicyChoices;
   /** Where what the core is told, and what it commands, is written down; see `onemem replay`. */
   readonly record?: string;
   readonly checkInvariants: boolean;

@@ -1,6 +1,7 @@
 /** Errors as values that can be posted to another thread. */
 import type { DenyReason } from '../../core/types.js';
 import { SystemCallError } from '../../linux/errors.js';
+import { PolicyError } from '../../policy/guard.js';
 
 /** An error on its way between threads. */
 export interface WireError {
@@ -43,6 +44,7 @@ export function toWire(error: unknown): WireError {
   }
   if (error instanceof SystemCallError)
     return wireError('SYSTEM_CALL', error.message, { errno: error.code }, error.stack);
+  if (error instanceof PolicyError) return { ...wireError(error.code, error.message), name: 'TypeError' };
   const message = error instanceof Error ? error.message : String(error);
   const stack = error instanceof Error ? error.stack : undefined;
   return wireError('INTERNAL', message, {}, stack);

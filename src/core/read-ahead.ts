@@ -1,0 +1,85 @@
+/**
+ * Reading ahead: a processor that walks through a range will want the next blocks, which are brought while it works on this one. The policy
+ * says how many. Their first group stays unmapped, so that entering a block faults, cheaply, and brings the one after it in time.
+ */
+import { addRun, createMask, WORDS } from './mask.js';
+import type { Node } from './nodes.js';
+import { isRemote, makeReady, type Processor, residenceOf, type State } from './state.js';
+import { type Access, HOST_NODE, NO_NODE, PAGES_PER_BLOCK, PAGES_PER_GROUP, type ProcessorId } from './types.js';
+import { type Block, changedPages } from './va-block.js';
+
+/** The request number of tasks that nobody waits for. */
+const NOBODY = 0;
+
+/** The most blocks that a policy may have brought at once. */
+const MOST = 8;
+
+/** The processor comes in at the border to a block of the same range that is wholly mapped: it walks. */
+export function streams(state: State, block: Block, processor: Processor, page: number): boolean {
+  if (page < PAGES_PER_GROUP) return isWhole(state, block, block.index - 1, processor.id);
+  return page >= PAGES_PER_BLOCK - PAGES_PER_GROUP && isWhole(state, block, block.index + 1, processor.id);
+}
+
+/** The processor walks, and has come into this block. */
+export function readAhead(state: State, block: Block, processor: Processor, node: Node, access: Access): void {
+  const advised = block.advice.pattern === 'sequential';
+  if (!advised && !isWhole(state, block, block.index - 1, processor.id)) return;
+  const nodeBlocks = Math.floor(node.budgetPages / PAGES_PER_BLOCK);
+  const blocks = Math.min(MOST, processor.readAhead({ advised, nodeBlocks, aheadBlocks: node.aheadBlocks }));
+  for (let step = 1; step <= blocks; step++) {
+    const ahead = state.va.block(block.index + step);
+    if (ahead === undefined || ahead.range !== block.range) return;
+    bringAhead(state, ahead, processor, node, access);
+  }
+}
+
+function bringAhead(state: State, ahead: Block, processor: Processor, node: Node, access: Access): void {
+  if (ahead.operation !== null || ahead.tasks.length > 0 || isRemote(ahead, processor)) return;
+  const residence = residenceOf(state, ahead, node.id);
+  if (residence.ahead || residence.backedCount > 0) return;
+  // Zeros are made as fast as they are asked for, and would take memory of the host on a guess.
+  if (node.id === HOST_NODE && !hasContent(state, ahead)) return;
+  residence.ahead = true;
+  node.aheadBlocks++;
+  const first = createMask();
+  addRun(first, 0, PAGES_PER_GROUP);
+  const rest = createMask();
+  for (let word = 0; word < WORDS; word++) {
+    first[word] &= ahead.inside[word];
+    rest[word] = ahead.inside[word] & ~first[word];
+  }
+  const common = {
+    kind: 'present',
+    node: NO_NODE,
+    processor: processor.id,
+    access,
+    hold: false,
+    exclusive: false,
+    ahead: false,
+    lastChance: false,
+    request: NOBODY,
+    written: false,
+  } as const;
+  ahead.tasks.push({ ...common, mask: first, map: false }, { ...common, mask: rest, map: true });
+  makeReady(state, ahead);
+}
+
+/** Whether the block has anything but zeros. */
+function hasContent(state: State, block: Block): boolean {
+  if (block.range.provided) return true;
+  const { mark } = state.masks;
+  const changed = state.masks.take();
+  changedPages(block, block.inside, changed);
+  const any = changed.some((bits) => bits !== 0);
+  state.masks.backTo(mark);
+  return any;
+}
+
+function isWhole(state: State, block: Block, index: number, processor: ProcessorId): boolean {
+  const neighbour = state.va.blocks.get(index);
+  if (neighbour === undefined || neighbour.range !== block.range) return false;
+  const mapping = neighbour.mappings[processor];
+  if (mapping === undefined) return false;
+  for (let word = 0; word < WORDS; word++) if ((neighbour.inside[word] & ~mapping.mapped[word]) !== 0) return false;
+  return true;
+}

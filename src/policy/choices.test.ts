@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import { createMask, has, size } from '../core/mask.js';
+import type { EvictionPolicy, PrefetchRequest } from '../core/types.js';
+import { checkChoices, loadPolicies, type PolicyChoices } from './choices.js';
+import { guardEviction, guardPlacement, guardPrefetch, guardReadAhead } from './guard.js';
+
+function moduleOf(source: string): string {
+  return `data:text/javascript,${encodeURIComponent(source)}`;
+}
+
+const ignore = (): void => undefined;
+const walk = { advised: false, nodeBlocks: 64, aheadBlocks: 0 };
+
+describe('choices of policies', () => {
+  it('refuses what there is not, by name', () => {
+    expect(() => checkChoices({ evict: 'lru' } as PolicyChoices)).toThrow(/no policy evict; did you mean eviction/);
+    expect(() => checkChoices({ eviction: 'belady' } as unknown as PolicyChoices)).toThrow(/there are 'lru', 'fifo'/);
+    expect(() => checkChoices({ prefetch: { name: 'tree', thresholdPercent: 60 } })).not.toThrow();
+  });
+
+  it('hands a policy its options', async () => {
+    const { readAhead } = await loadPolicies({ readAhead: { name: 'next', share: 65 } }, ignore);
+    expect(readAhead()(walk)).toBe(0);
+    const theirs = moduleOf('export const make = ({ blocks }) => () => blocks;');
+    const module = { module: theirs, export: 'make', options: { blocks: 3 } };
+    expect((await loadPolicies({ readAhead: module }, ignore)).readAhead()(walk)).toBe(3);
+  });
+
+  it('says what is wrong with a module', async () => {
+    const load = (source: string): Promise<unknown> => loadPolicies({ eviction: { module: moduleOf(source) } }, ignore);
+    await expect(load('export const other = 1;')).rejects.toThrow(/export 'default'.*is no function/);
+    await expect(load('export default () => ({ evict() {} });')).rejects.toThrow(/has no function activate/);
+    await expect(load('syntax error')).rejects.toThrow(/policies.eviction.*cannot be loaded/);
+  });
+});
+
+describe('a policy of the user that fails', () => {
+  it('is replaced by the one that there is otherwise, after one word', () => {
+    const warnings: string[] = [];
+    const policy = guardReadAhead(
+      () => {
+        throw new Error('oh');
+      },
+      (text) => warnings.push(text),
+    );
+    expect([policy(walk), policy(walk)]).toEqual([1, 1]);
+    expect(warnings).toEqual(["onemem: warning: the readAhead policy threw oh; onemem's own takes its place\n"]);
+    const place = guardPlacement(() => 'moon', ignore);
+    expect(place({ processor: 1, advised: true, remote: false })).toBe('remote');
+  });
+
+  it('brings nothing that may not be brought, and always the touched page', () => {
+    const policy = guardPrefetch(({ result }: PrefetchRequest) => result.fill(-1), ignore);
+    const request = {
+      page: 3,
+      write: false,
+      occupied: createMask(),
+      allowed: createMask(),
+      streaming: false,
+      pressed: false,
+      result: createMask(),
+    };
+    request.allowed[1] = 1;
+    policy(request);
+    expect([has(request.result, 3), has(request.result, 32), size(request.result)]).toEqual([true, true, 2]);
+  });
+
+  it('cannot keep a node full by naming no victim, where there is one', () => {
+    const lazy: EvictionPolicy = { activate: ignore, used: ignore, deactivate: ignore, evict: () => -1 };
+    const policy = guardEviction(lazy, ignore);
+    for (const block of [4, 5]) policy.activate(block);
+    expect(policy.evict((block) => block === 5)).toBe(5);
+    expect(policy.evict(() => false)).toBe(-1);
+  });
+});

@@ -1,0 +1,122 @@
+/** Policies as a program chooses them, by name or from a module of its own, and as a recording states them. */
+import { refuseUnknown } from '../core/option-names.js';
+import type { Policies } from '../core/state.js';
+import type { EvictionPolicy, PlacementPolicy, PrefetchPolicy, ReadAheadPolicy } from '../core/types.js';
+import { fifo } from './eviction/fifo.js';
+import { lru } from './eviction/lru.js';
+import { guardEviction, guardPlacement, guardPrefetch, guardReadAhead, PolicyError, type Warn } from './guard.js';
+import { advised, migrate } from './placement/advised.js';
+import { none, type TreeOptions, tree } from './prefetch/tree.js';
+import { type NextOptions, next, noReadAhead } from './read-ahead/next.js';
+
+/** A function that makes the policy: `export` of a module (`default` unless said otherwise), called with `options`. */
+export interface PolicyModule {
+  readonly module: URL | string;
+  readonly export?: string;
+  /** For the function; it must survive structured cloning, and JSON where runs are recorded. */
+  readonly options?: unknown;
+}
+
+/** What a program chooses; what is left out stays as it is. Each node, or processor, gets a policy of its own. */
+export interface PolicyChoices {
+  /** Which block goes when a node makes room: the least recently used one ('lru'), or the one that came first ('fifo'). */
+  readonly eviction?: 'lru' | 'fifo' | PolicyModule;
+  /** What a fault brings along: as much as is dense enough ('tree'), or nothing ('none'). */
+  readonly prefetch?: 'tree' | 'none' | ({ readonly name: 'tree' } & TreeOptions) | PolicyModule;
+  /** What is brought before anybody touches it when a processor walks: the next block ('next'), or nothing ('none'). */
+  readonly readAhead?: 'next' | 'none' | ({ readonly name: 'next' } & NextOptions) | PolicyModule;
+  /** What a processor that can finds in host memory, in place: what was advised ('advised'), or nothing ('migrate'). */
+  readonly placement?: 'advised' | 'migrate' | PolicyModule;
+}
+
+export type PolicyKind = keyof PolicyChoices;
+
+type Maker<T> = (options: never) => T;
+
+const NAMED = {
+  eviction: { lru, fifo },
+  prefetch: { tree, none: () => none },
+  readAhead: { next, none: () => noReadAhead },
+  placement: { advised: () => advised, migrate: () => migrate },
+} satisfies Record<PolicyKind, Record<string, Maker<unknown>>>;
+
+const KINDS = Object.keys(NAMED) as PolicyKind[];
+
+/** Refuses what is no choice, by name and with what there is. Says nothing of what a module has. */
+export function checkChoices(choices: PolicyChoices): void {
+  refuseUnknown('OPTIONS', 'there is no policy', Object.keys(choices), KINDS);
+  for (const kind of KINDS) {
+    const choice = choices[kind];
+    if (choice === undefined || isModule(choice)) continue;
+    const name = nameOf(choice);
+    if (typeof name === 'string' && Object.hasOwn(NAMED[kind], name)) continue;
+    const names = Object.keys(NAMED[kind]).map((each) => `'${each}'`);
+    const message = `policies.${kind} is ${JSON.stringify(choice)}; there are ${names.join(', ')}, and { module, export, options }`;
+    throw Object.assign(new TypeError(message), { code: 'OPTIONS' });
+  }
+}
+
+/** As messages and recordings have it: modules by their addresses. */
+export function portable(choices: PolicyChoices): PolicyChoices {
+  const result: Record<string, unknown> = {};
+  for (const [kind, choice] of Object.entries(choices))
+    result[kind] = isModule(choice) ? { ...choice, module: String(choice.module) } : choice;
+  return result;
+}
+
+/**
+ * Makes the policies, and loads those of modules. Throws an error that names the policy, the module and what is wrong.
+ * @param warn hears of a policy of a module that throws, or answers what cannot be; the one of onemem's own takes its place
+ */
+export async function loadPolicies(choices: PolicyChoices, warn: Warn): Promise<Policies> {
+  checkChoices(choices);
+  const { eviction = 'lru', prefetch = 'tree', readAhead = 'next', placement = 'advised' } = choices;
+  return {
+    eviction: await maker<EvictionPolicy>('eviction', eviction, (made) => guardEviction(made, warn)),
+    prefetch: await maker<PrefetchPolicy>('prefetch', prefetch, (made) => guardPrefetch(made, warn)),
+    readAhead: await maker<ReadAheadPolicy>('readAhead', readAhead, (made) => guardReadAhead(made, warn)),
+    placement: await maker<PlacementPolicy>('placement', placement, (made) => guardPlacement(made, warn)),
+  };
+}
+
+/** Those of onemem's own, which need no loading. */
+export function namedPolicies(choices: PolicyChoices = {}): Policies {
+  const { eviction = 'lru', prefetch = 'tree', readAhead = 'next', placement = 'advised' } = choices;
+  return {
+    eviction: named<EvictionPolicy>('eviction', eviction),
+    prefetch: named<PrefetchPolicy>('prefetch', prefetch),
+    readAhead: named<ReadAheadPolicy>('readAhead', readAhead),
+    placement: named<PlacementPolicy>('placement', placement),
+  };
+}
+
+async function maker<T>(kind: PolicyKind, choice: unknown, guard: (made: unknown) => T): Promise<() => T> {
+  if (!isModule(choice)) return named<T>(kind, choice);
+  const { module: url, export: name = 'default', options } = choice;
+  const where = `policies.${kind}: export '${name}' of ${url}`;
+  let make: unknown;
+  try {
+    make = ((await import(String(url))) as Record<string, unknown>)[name];
+  } catch (cause) {
+    throw new PolicyError(`${where} cannot be loaded: ${(cause as Error).message}`, { cause });
+  }
+  if (typeof make !== 'function') throw new PolicyError(`${where} is no function that makes a policy`);
+  const one = (): T => guard((make as (options: unknown) => unknown)(options));
+  // What is wrong with it shows before the space opens.
+  one();
+  return one;
+}
+
+function named<T>(kind: PolicyKind, choice: unknown): () => T {
+  const { name, ...options } = typeof choice === 'string' ? { name: choice } : (choice as { name: string });
+  const make = (NAMED[kind] as Record<string, Maker<unknown>>)[name];
+  return () => make(options as never) as T;
+}
+
+function nameOf(choice: unknown): unknown {
+  return typeof choice === 'object' && choice !== null ? (choice as { name?: unknown }).name : choice;
+}
+
+function isModule(choice: unknown): choice is PolicyModule {
+  return typeof choice === 'object' && choice !== null && 'module' in choice;
+}

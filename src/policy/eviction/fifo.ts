@@ -1,0 +1,19 @@
+/** The block that came first goes first, however often it was used since: what least recently used is compared with. */
+import { IntrusiveList } from '../../core/intrusive-list.js';
+import type { EvictionPolicy } from '../../core/types.js';
+
+export function fifo(): EvictionPolicy {
+  const list = new IntrusiveList();
+  return {
+    activate: (block) => {
+      if (!list.has(block)) list.append(block);
+    },
+    used: () => undefined,
+    deactivate: (block) => list.remove(block),
+    evict(evictable) {
+      let block = list.head;
+      while (block !== -1 && !evictable(block)) block = list.after(block);
+      return block;
+    },
+  };
+}

@@ -1,0 +1,119 @@
+/**
+ * Stands before policies of the user's own modules, which run in the thread that serves page faults. One that throws, or answers what cannot
+ * be, is replaced by onemem's own from then on, after a word: a policy may make a program slow, and never wrong.
+ */
+import { WORDS } from '../core/mask.js';
+import type { EvictionPolicy, PlacementPolicy, PrefetchPolicy, ReadAheadPolicy } from '../core/types.js';
+import { lru } from './eviction/lru.js';
+import { advised } from './placement/advised.js';
+import { tree } from './prefetch/tree.js';
+import { next } from './read-ahead/next.js';
+
+export type Warn = (text: string) => void;
+
+/** A policy of a module cannot be had, or is none. */
+export class PolicyError extends TypeError {
+  override readonly name = 'TypeError';
+  readonly code = 'POLICY';
+}
+
+function needFunction(made: unknown, kind: string): (...args: never[]) => unknown {
+  if (typeof made === 'function') return made as (...args: never[]) => unknown;
+  throw new PolicyError(`policies.${kind}: what the module made is no function`);
+}
+
+/** Calls the user's policy until it fails once, and onemem's own from then on. */
+function guard<Args extends readonly unknown[], T>(
+  kind: string,
+  theirs: (...args: Args) => unknown,
+  own: (...args: Args) => T,
+  problemOf: (answer: unknown) => string | null,
+  warn: Warn,
+): (...args: Args) => T {
+  let failed = false;
+  return (...args) => {
+    if (failed) return own(...args);
+    let problem: string | null;
+    try {
+      const answer = theirs(...args);
+      problem = problemOf(answer);
+      if (problem === null) return answer as T;
+    } catch (error) {
+      problem = `threw ${error instanceof Error ? error.message : String(error)}`;
+    }
+    failed = true;
+    warn(`onemem: warning: the ${kind} policy ${problem}; onemem's own takes its place\n`);
+    return own(...args);
+  };
+}
+
+/** What it brings besides the touched page is what may be brought. */
+export function guardPrefetch(made: unknown, warn: Warn): PrefetchPolicy {
+  const theirs = needFunction(made, 'prefetch') as PrefetchPolicy;
+  const policy = guard('prefetch', theirs, tree(), () => null, warn);
+  return (request) => {
+    policy(request);
+    const { page, result, allowed } = request;
+    for (let word = 0; word < WORDS; word++) result[word] &= allowed[word];
+    result[page >>> 5] |= 1 << (page & 31);
+  };
+}
+
+export function guardReadAhead(made: unknown, warn: Warn): ReadAheadPolicy {
+  const isCount = (answer: unknown): string | null =>
+    Number.isSafeInteger(answer) && (answer as number) >= 0
+      ? null
+      : `answered ${String(answer)}, which is no number of blocks`;
+  return guard('readAhead', needFunction(made, 'readAhead') as ReadAheadPolicy, next(), isCount, warn);
+}
+
+export function guardPlacement(made: unknown, warn: Warn): PlacementPolicy {
+  const isPlace = (answer: unknown): string | null =>
+    answer === 'own' || answer === 'remote' ? null : `answered ${String(answer)}, and there are 'own' and 'remote'`;
+  return guard('placement', needFunction(made, 'placement') as PlacementPolicy, advised, isPlace, warn);
+}
+
+/** Onemem's own is told everything, too, so that it can go on at any time. What it chooses is looked at by the core. */
+export function guardEviction(made: unknown, warn: Warn): EvictionPolicy {
+  const theirs = made as EvictionPolicy;
+  for (const name of ['activate', 'used', 'evict', 'deactivate'] as const) {
+    if (typeof theirs?.[name] !== 'function')
+      throw new PolicyError(`policies.eviction: what the module made has no function ${name}`);
+  }
+  const own = lru();
+  let failed = false;
+  const tell = (name: 'activate' | 'used' | 'deactivate', block: number): void => {
+    own[name](block);
+    if (failed) return;
+    try {
+      theirs[name](block);
+    } catch (error) {
+      fail(`threw in ${name}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  };
+  const fail = (problem: string): void => {
+    failed = true;
+    warn(`onemem: warning: the eviction policy ${problem}; onemem's own takes its place\n`);
+  };
+  return {
+    activate: (block) => tell('activate', block),
+    used: (block) => tell('used', block),
+    deactivate: (block) => tell('deactivate', block),
+    evict(evictable) {
+      if (!failed) {
+        try {
+          const block = theirs.evict(evictable);
+          // None is no answer where there is one: the node would be full for ever.
+          if (block !== -1 && Number.isSafeInteger(block) && evictable(block)) return block;
+          const other = own.evict(evictable);
+          if (other === -1) return -1;
+          fail(`answered ${String(block)}, where block ${other} may go`);
+          return other;
+        } catch (error) {
+          fail(`threw in evict: ${error instanceof Error ? error.message : String(error)}`);
+        }
+      }
+      return own.evict(evictable);
+    },
+  };
+}

@@ -1,0 +1,55 @@
+/** Policies of a program's own: they decide, and a bad one makes nothing wrong. */
+import { type AddressSpace, f32, kernel, openSpace } from '../../src/index.js';
+import type { PolicyChoices } from '../../src/policy/index.js';
+import { failsWith, runTests, sameData, test } from '../harness/suite.js';
+
+const MODULE = new URL('./programs/policies.js', import.meta.url);
+const BLOCK = (2 * 1024 * 1024) / 4;
+
+const twice = kernel({ data: f32.inout }, ({ data }, { begin, end }) => {
+  for (let i = begin; i < end; i++) data[i] *= 2;
+});
+
+function open(policies: PolicyChoices): Promise<AddressSpace> {
+  return openSpace({ hostMemory: '128MiB', policies, devices: [{ kind: 'process', name: 'd', memory: '8MiB' }] });
+}
+
+/** Doubles 32 MiB on a device of 8 MiB; returns what the device says of it. */
+async function run(policies: PolicyChoices) {
+  await using space = await open(policies);
+  const array = space.array(Float32Array, 16 * BLOCK);
+  array.data.forEach((_, i) => {
+    array.data[i] = i;
+  });
+  using stream = space.devices[0].stream();
+  stream.launch(twice, { data: array }, { size: array.length });
+  await stream.synchronize();
+  sameData(array.data, (i) => i * 2);
+  return space.devices[0].stats();
+}
+
+for (const eviction of ['lru', 'fifo'] as const) {
+  test(`a device of 8 MiB computes right over 32 MiB with ${eviction}`, async () => {
+    const { evictions } = await run({ eviction });
+    if (evictions < 12) throw new Error(`${evictions} blocks were evicted`);
+  });
+}
+
+test('a policy of a module decides what a fault brings along', async () => {
+  const alone = await run({ prefetch: { module: MODULE, export: 'single' }, readAhead: 'none' });
+  const usual = await run({ readAhead: 'none' });
+  if (alone.writeFaults + alone.readFaults < 20 * (usual.writeFaults + usual.readFaults))
+    throw new Error(`${alone.writeFaults} faults with single pages, ${usual.writeFaults} otherwise`);
+});
+
+test('a policy that throws in the middle of a fault costs its place, and no data', async () => {
+  const { evictions } = await run({ eviction: { module: MODULE, export: 'throwing' } });
+  if (evictions < 12) throw new Error(`${evictions} blocks were evicted`);
+});
+
+test('a policy that cannot be loaded is an error of openSpace with its name', async () => {
+  await failsWith('POLICY', () => open({ eviction: { module: MODULE, export: 'nothing' } }));
+  await failsWith('OPTIONS', () => open({ eviction: 'belady' } as unknown as PolicyChoices));
+});
+
+await runTests();
