@@ -94,7 +94,7 @@ test('kill -9 at any moment leaves the old file or the new one', async () => {
   const started = performance.now();
   await folder.succeed(...RUN);
   const whole = performance.now() - started;
-  const rounds = 12;
+  const rounds = 6;
   for (let round = 0; round < rounds; round++) {
     folder.write('y.npy', before);
     const running = folder.start(...RUN);

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Dtype, npyHeader } from '../../src/files/npy.js';
+import { filled } from './suite.js';
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 /** A command that is still there after so long hangs. */
@@ -162,9 +163,9 @@ export default {
 `;
 
 export function ramp(length: number, from = 0): Float32Array {
-  return Float32Array.from({ length }, (_, index) => from + (index % 1000));
+  return filled(new Float32Array(length), (index) => from + (index % 1000));
 }
 
 export function saxpy(x: Float32Array, y: Float32Array, alpha: number): Float32Array {
-  return y.map((value, index) => value + alpha * x[index]);
+  return filled(new Float32Array(y.length), (index) => y[index] + alpha * x[index]);
 }

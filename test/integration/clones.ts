@@ -11,7 +11,7 @@ import {
   type SpaceStats,
 } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
+import { failsWith, filled, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const PAGE = 1024;
@@ -125,7 +125,7 @@ test(
         };
         const n = 700 * PAGE + 5;
         const known: { array: ManagedArray<Int32Array>; model: Int32Array }[] = [];
-        known.push({ array: counting(space, n, 'root'), model: Int32Array.from({ length: n }, (_, i) => i) });
+        known.push({ array: counting(space, n, 'root'), model: filled(new Int32Array(n), (i) => i) });
         for (let step = 0; step < 120; step++) {
           const at = random(known.length);
           const { array, model } = known[at];
@@ -232,7 +232,7 @@ test('arrays of files are cloned, private and shared ones', () =>
     const [device] = space.devices;
     const n = 64 * PAGE;
     const fd = openSync(path, 'w');
-    writeSync(fd, new Uint8Array(Int32Array.from({ length: n }, (_, i) => i).buffer));
+    writeSync(fd, new Uint8Array(filled(new Int32Array(n), (i) => i).buffer));
     closeSync(fd);
     try {
       const file = space.fileArray(Int32Array, path, { name: 'file' });

@@ -18,7 +18,7 @@ import { Worker } from 'node:worker_threads';
 import { type AddressSpace, f64, i32, kernel, type OnememError } from '../../src/index.js';
 import { runProgram } from '../harness/processes.js';
 import { bytesFromFiles, sharedSpace } from '../harness/spaces.js';
-import { failsWith, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, filled, runTests, sameData, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const folder = mkdtempSync(join(tmpdir(), 'onemem-files-'));
@@ -33,7 +33,7 @@ async function withSpace(action: (space: AddressSpace) => Promise<void>): Promis
 /** A file of numbers: element i is 7 i + 1. */
 function numbers(name: string, length: number, before = 0): string {
   const path = join(folder, name);
-  const values = Int32Array.from({ length }, (_, i) => 7 * i + 1);
+  const values = filled(new Int32Array(length), (i) => 7 * i + 1);
   writeFileSync(path, Buffer.concat([Buffer.alloc(before, 0xee), Buffer.from(values.buffer)]));
   return path;
 }

@@ -21,7 +21,7 @@ import { Worker } from 'node:worker_threads';
 import { type AddressSpace, f64, i32, kernel, type OnememError, openSpace } from '../../src/index.js';
 import { Program, runProgram } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
+import { failsWith, filled, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const folder = mkdtempSync(join(tmpdir(), 'onemem-shared-files-'));
@@ -42,7 +42,7 @@ const AFTER = 6;
 /** A file of numbers between other bytes: element i is 7 i + 1. */
 function numbers(name: string, length: number): string {
   const path = join(folder, name);
-  const values = Int32Array.from({ length }, (_, i) => 7 * i + 1);
+  const values = filled(new Int32Array(length), (i) => 7 * i + 1);
   writeFileSync(
     path,
     Buffer.concat([Buffer.alloc(BEFORE, 0xee), Buffer.from(values.buffer), Buffer.alloc(AFTER, 0xdd)]),

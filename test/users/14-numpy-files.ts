@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { type Dtype, npyHeader } from '../../src/files/npy.js';
 import { type AddressSpace, f32, kernel } from '../../src/index.js';
 import { bytesFromFiles, sharedSpace } from '../harness/spaces.js';
-import { failsWith, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, filled, runTests, sameData, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const folder = mkdtempSync(join(tmpdir(), 'onemem-npy-'));
@@ -45,7 +45,7 @@ const double = kernel({ x: f32.inout }, ({ x }, { begin, end }) => {
 
 test('a .npy file larger than the device is an array with its shape, and is read where it is touched', () =>
   withSpace(async (space) => {
-    const values = Float32Array.from({ length: 4 * MIB }, (_, i) => i % 1000);
+    const values = filled(new Float32Array(4 * MIB), (i) => i % 1000);
     const path = npy('matrix.npy', 'f32', values, [4096, 1024]);
     const { array, shape, dtype } = space.openNpy(path, { type: Float32Array, writable: true });
     assert.deepEqual([...shape], [4096, 1024]);
@@ -139,7 +139,7 @@ test('an array that a device has, and a slice of it, are saved as NumPy files', 
     const x = space.array(Float32Array, 3 * MIB, { name: 'x' });
     for (let i = 0; i < x.length; i++) x.data[i] = i % 999;
     await space.devices[0].run(double, { x }, { size: x.length });
-    const values = Float32Array.from({ length: x.length }, (_, i) => (i % 999) * 2);
+    const values = filled(new Float32Array(x.length), (i) => (i % 999) * 2);
     const path = join(folder, 'saved.npy');
     writeFileSync(path, 'what was there before', { mode: 0o640 });
     const written = await space.saveNpy(path, x, { shape: [3, MIB] });
