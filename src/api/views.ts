@@ -30,7 +30,7 @@ interface Shown {
 
 const collected = new FinalizationRegistry<Shown>((shown) => shown.views.dropped(shown));
 
-/** Who keeps a typed array, and is to ask for it anew when it goes. */
+/** An array that keeps its view, and must ask for it anew when the view has gone. */
 interface Holder {
   forgetView(): void;
 }

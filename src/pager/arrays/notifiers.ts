@@ -3,13 +3,9 @@
  * from anybody. Modules are called at once, and a sequence number in shared memory is odd, while pages change; events follow.
  * Nothing that a subscriber does holds a change up for longer than one call that takes too long.
  */
-import { types } from 'node:util';
 import type { Range } from '../../core/range.js';
 import { HOST, type InvalidationReason, PAGE_BYTES, type ProcessorId } from '../../core/types.js';
-import { threadRunningNs, threadWaits } from '../../linux/thread-usage.js';
 import {
-  type CreateNotifier,
-  type Invalidation,
   type Notice,
   type NotifierFunctions,
   type NotifierSource,
@@ -17,20 +13,8 @@ import {
   SEQUENCE_MASK,
 } from '../protocol/notifiers.js';
 import { RequestError } from '../protocol/wire.js';
+import { NotifierModule } from './notifier-module.js';
 
-/** How long a function of a module may take. */
-const LIMIT_MS = 1;
-/**
- * Longer than this it never takes by an accident of the engine, such as a collection of garbage that falls into the call: computing,
- * and waiting.
- */
-const RUNNING_LIMIT_MS = 10;
-const WAITING_LIMIT_MS = 250;
-/** So often it may take longer than it should, and one such call is forgotten after so many good ones. */
-const ACCIDENTS = 2;
-const GOOD_CALLS = 32;
-/** How long a module may take until its functions are there. */
-const LOADING_MS = 10_000;
 /** How often subscribers whose threads have ended without a word are looked for. */
 const LOOK_MS = 1000;
 
@@ -74,9 +58,8 @@ interface Subscription extends NotifierWishes {
   readonly sequence: Int32Array;
   /** First pages of the changes that it was told of and that are not through. */
   readonly open: number[];
-  functions: NotifierFunctions | null;
-  /** Calls that took too long, less what good ones have made up for. */
-  accidents: number;
+  /** Called before pages change, and afterwards; null: there is none, or it is not called any more. */
+  module: NotifierModule | null;
   owner: ProcessorId | null;
   readonly events: Events;
 }
@@ -88,13 +71,11 @@ export interface NotifierSurroundings {
   /** The core is to announce invalidations of the range from now on (`by` 1), for one subscriber less (-1). */
   watch(range: Range, by: 1 | -1): void;
   nameOf(processor: ProcessorId): string;
-  load(url: string): Promise<Record<string, unknown>>;
+  /** Loads a module. */
+  readonly load: (url: string) => Promise<Record<string, unknown>>;
   warn(message: string): void;
-  now(): number;
+  readonly now: () => number;
 }
-
-/** What is wrong with a module, as the rest of a sentence that names it. */
-class Unfit extends Error {}
 
 export class Notifiers {
   private readonly byRange = new Map<number, Subscription[]>();
@@ -121,11 +102,11 @@ export class Notifiers {
     done: (sequence: SharedArrayBuffer | null, failure: unknown) => void,
   ): void {
     const { source } = wishes;
-    const insert = (functions: NotifierFunctions | null): void => {
+    const insert = (module: NotifierModule | null): void => {
       const range = this.around.range(rangeId);
       if (range === undefined || range.freedPages === range.pages) {
         done(null, new RequestError('USE_AFTER_FREE', 'cannot watch the array: it has been freed'));
-      } else done(this.insert(range, wishes, subscriber, functions), null);
+      } else done(this.insert(range, wishes, subscriber, module), null);
     };
     const range = this.around.range(rangeId);
     if (source === null || range === undefined) {
@@ -133,14 +114,17 @@ export class Notifiers {
       return;
     }
     this.loading++;
-    this.functionsOf(source, range, wishes).then(
-      (functions) => {
+    const { first, end } = partOf({ ...wishes, range });
+    const { elementBytes } = wishes;
+    const facts = { array: range.name, ...elementsOf(wishes, range, first, end), elementBytes };
+    NotifierModule.load(source, facts, this.around.load, this.around.now).then(
+      (module) => {
         this.loading--;
-        insert(functions);
+        insert(module);
       },
-      (error: unknown) => {
+      (error: Error) => {
         this.loading--;
-        const message = `cannot watch array ${range.name}: export '${source.exportName}' of ${source.url} ${error instanceof Unfit ? error.message : `threw ${textOf(error)}`}`;
+        const message = `cannot watch array ${range.name}: export '${source.exportName}' of ${source.url} ${error.message}`;
         done(null, new RequestError('NOTIFIER_MODULE', message, { array: range.name }));
       },
     );
@@ -282,7 +266,7 @@ export class Notifiers {
     range: Range,
     wishes: NotifierWishes,
     subscriber: Subscriber,
-    functions: NotifierFunctions | null,
+    module: NotifierModule | null,
   ): SharedArrayBuffer {
     const memory = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
     const subscription: Subscription = {
@@ -291,8 +275,7 @@ export class Notifiers {
       subscriber,
       sequence: new Int32Array(memory),
       open: [],
-      functions,
-      accidents: 0,
+      module,
       events: {
         limit: wishes.queue ?? 0,
         waiting: [],
@@ -316,7 +299,7 @@ export class Notifiers {
     const { range, sequence, id } = subscription;
     Atomics.store(sequence, 0, SEQUENCE_ENDED);
     Atomics.notify(sequence, 0);
-    subscription.functions = null;
+    subscription.module = null;
     subscription.open.length = 0;
     if (!this.byId.delete(id)) return;
     this.news.delete(subscription);
@@ -327,38 +310,6 @@ export class Notifiers {
     else this.byRange.set(range.id, others);
   }
 
-  private async functionsOf(source: NotifierSource, range: Range, wishes: NotifierWishes): Promise<NotifierFunctions> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(new Unfit(`gave nothing within ${LOADING_MS / 1000} s`)), LOADING_MS);
-    });
-    try {
-      return await Promise.race([this.create(source, range, wishes), late]);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  private async create(source: NotifierSource, range: Range, wishes: NotifierWishes): Promise<NotifierFunctions> {
-    const module = await this.around.load(source.url);
-    const create = module[source.exportName];
-    if (typeof create !== 'function') {
-      const names = Object.keys(module).join(', ') || 'nothing';
-      throw new Unfit(`is no function; the module exports ${names}`);
-    }
-    const part = partOf({ ...wishes, range });
-    const functions = await (create as CreateNotifier)(source.data, {
-      array: range.name,
-      ...elementsOf(wishes, range, part.first, part.end),
-      elementBytes: wishes.elementBytes,
-    });
-    const { invalidate, invalidated } = (functions ?? {}) as Partial<NotifierFunctions>;
-    if (typeof invalidate !== 'function' || (invalidated !== undefined && typeof invalidated !== 'function')) {
-      throw new Unfit('must return an object with a function invalidate, and perhaps one named invalidated');
-    }
-    return functions;
-  }
-
   private call(
     subscription: Subscription,
     name: keyof NotifierFunctions,
@@ -367,46 +318,20 @@ export class Notifiers {
     reason: InvalidationReason,
     owner: ProcessorId,
   ): void {
-    const { functions } = subscription;
-    if (functions === null || functions[name] === undefined) return;
+    const { module } = subscription;
+    if (module === null || !module.has(name)) return;
     const { first, end } = partOf(subscription);
-    const invalidation: Invalidation = {
+    const why = module.call(name, {
       array: subscription.range.name,
       ...elementsOf(subscription, subscription.range, Math.max(first, page), Math.min(end, page + count)),
       reason,
       owner: this.around.nameOf(owner),
-    };
-    const running = threadRunningNs();
-    const waits = threadWaits();
-    const started = this.around.now();
-    let result: unknown;
-    try {
-      result = functions[name](invalidation);
-    } catch (error) {
-      this.detach(subscription, `${name} threw ${textOf(error)}`);
-      return;
-    }
-    const ms = this.around.now() - started;
-    if (types.isPromise(result)) {
-      // What becomes of it is nobody's concern, and must not end the manager.
-      Promise.prototype.then.call(result, undefined, () => undefined);
-      this.detach(subscription, `${name} returned a promise, and must be through when it returns`);
-    } else if (ms <= LIMIT_MS) {
-      if (subscription.accidents > 0) subscription.accidents -= 1 / GOOD_CALLS;
-    } else if (this.isTooLong(subscription, ms, (threadRunningNs() - running) / 1e6, threadWaits() > waits)) {
-      this.detach(subscription, `${name} took ${ms.toFixed(1)} ms, and may take ${LIMIT_MS} ms`);
-    }
-  }
-
-  /** Whether it was the function that took long, not other threads that had the processor, and not by accident. */
-  private isTooLong(subscription: Subscription, ms: number, ranMs: number, waited: boolean): boolean {
-    if (ranMs > RUNNING_LIMIT_MS || (waited && ms > WAITING_LIMIT_MS)) return true;
-    if (ranMs > LIMIT_MS || waited) subscription.accidents++;
-    return subscription.accidents > ACCIDENTS;
+    });
+    if (why !== null) this.detach(subscription, why);
   }
 
   private detach(subscription: Subscription, why: string): void {
-    subscription.functions = null;
+    subscription.module = null;
     const { source, range, events } = subscription;
     events.detached = why;
     events.fresh = true;
@@ -473,13 +398,4 @@ function elementsOf(
     firstPage,
     pages: end - first,
   };
-}
-
-function textOf(error: unknown): string {
-  if (types.isNativeError(error)) return `${error.name}: ${error.message}`;
-  try {
-    return String(error);
-  } catch {
-    return 'something that has no text';
-  }
 }

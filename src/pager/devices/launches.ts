@@ -1,45 +1,26 @@
-/** Launches: what must be true before one runs, in which order they run, and what becomes of one that fails. */
+/** Launches of devices: in which order they run, what is done before one runs, and how one is ended before its time. */
 import { kernelError } from '../../core/kernel-error.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
-import { Access, type DenyReason, PAGE_BYTES } from '../../core/types.js';
+import { type DenyReason, PAGE_BYTES } from '../../core/types.js';
 import type { DriverLaunch, LaunchFailure } from '../../drivers/driver.js';
 import { compileKernel, type KernelFunction, loadKernel } from '../../drivers/kernel-loader.js';
 import type { ArrayTable } from '../arrays/array-table.js';
 import type { Arrays } from '../arrays/arrays.js';
 import type { Places } from '../arrays/places.js';
 import type { CoreRequests } from '../core/core-requests.js';
-import type { OperationDone, StreamOperation } from '../protocol/operations.js';
-import { abortError, type WireError, wireError } from '../protocol/wire.js';
+import type { OperationDone } from '../protocol/operations.js';
+import { wireError } from '../protocol/wire.js';
 import type { Device } from './device.js';
 import { argumentsOf, type EdgeClearing, type NamedArgument } from './launch-arguments.js';
-
-export type LaunchOperation = Extract<StreamOperation, { kind: 'launch' }>;
-
-interface LaunchRecord {
-  readonly id: number;
-  readonly operation: LaunchOperation;
-  readonly done: OperationDone;
-  failure: WireError | null;
-  /** The core has been told: from then on the device may have touched its arrays. */
-  begun: boolean;
-  inDriver: boolean;
-  /** Its turn has come, and its device was killed, but is not known to be dead yet. */
-  doomed: boolean;
-  /** When it will have run for too long, on the manager's clock. */
-  timeoutAt: number;
-  /** Why it is being ended, before its time. */
-  ending: Ending | null;
-  /** When its device counts as one that cannot end it. */
-  endBy: number;
-  /** Its kernel has come to its end, on all units. */
-  completed: boolean;
-}
-
-/** Why a launch that runs is ended, as the program hears it. */
-interface Ending {
-  readonly code: 'ABORTED' | 'TIMEOUT';
-  readonly reason: string;
-}
+import type { LaunchChecks } from './launch-checks.js';
+import {
+  type Ending,
+  failureOf,
+  type LaunchOperation,
+  type LaunchRecord,
+  lostError,
+  messageOf,
+} from './launch-record.js';
 
 /** How long a device may take to end a launch: a unit that computes or faults ends in milliseconds, one in a blocking system call does not. */
 const ENDING_LIMIT_MS = 5000;
@@ -68,6 +49,7 @@ export class Launches {
     private readonly arrays: Arrays,
     private readonly table: ArrayTable,
     private readonly places: Places,
+    private readonly checks: LaunchChecks,
     private readonly edges: EdgeClearing,
     /** Runs something when the current event has been handled. */
     private readonly later: (action: () => void) => void,
@@ -265,7 +247,7 @@ export class Launches {
     }
     const args = argumentsOf(record.operation.parameters, this.table);
     const problem = device.alive
-      ? this.problemOf(device, record.operation, args)
+      ? this.checks.problemOf(device, record.operation, args)
       : lostError(device, record, device.reason);
     if (problem !== null) {
       record.failure = problem;
@@ -276,7 +258,7 @@ export class Launches {
       if (failure === 'DEVICE_LOST') record.failure ??= lostError(device, record, device.reason);
       else if (failure !== null) {
         const who = `kernel ${record.operation.kernelName}`;
-        record.failure ??= this.places.denialError(failure, this.pageOf(args, failure), who);
+        record.failure ??= this.places.denialError(failure, this.checks.pageOf(args, failure), who);
       } else for (const { first, count, use } of args) if (use === 'out') this.restore(first, count);
       if (!device.alive) record.failure ??= lostError(device, record, device.reason);
       if (record.failure === null && record.ending === null) this.start(queue, record);
@@ -312,67 +294,6 @@ export class Launches {
     }
     record.begun = true;
     this.manager.launchBegin(record.id, device.info.id, args);
-  }
-
-  private problemOf(device: Device, operation: LaunchOperation, args: readonly NamedArgument[]): WireError | null {
-    const { kernelName } = operation;
-    for (const { first, use, name, declared } of args) {
-      const range = this.manager.pages.rangeOf(first);
-      if (range === undefined || range.freedPages === range.pages) {
-        return wireError('USE_AFTER_FREE', `kernel ${kernelName}: array ${name} has been freed`, { parameter: name });
-      }
-      if (use !== 'in' && !range.writable) {
-        return wireError(
-          'ACCESS_DENIED',
-          `kernel ${kernelName}: parameter ${name} is declared ${declared}, but array ${range.name} may only be read; ` +
-            'map its file with writable: true',
-          { parameter: name, array: range.name },
-        );
-      }
-    }
-    const { faults, budgetPages } = device.driver.description;
-    const closed = this.closedPage(args, faults);
-    if (closed !== -1) return this.places.denialError('NO_ACCESS', closed, `kernel ${kernelName}`, false);
-    if (faults) return null;
-    const pages = this.manager.launchPages(args);
-    if (pages <= budgetPages) return null;
-    return wireError(
-      'DEVICE_MEMORY',
-      `kernel ${kernelName} needs ${pages * PAGE_BYTES} bytes at once on ${device.info.name}, which has no page faults and ` +
-        `${budgetPages * PAGE_BYTES} bytes; launch it over smaller arrays, or use a device with page faults`,
-      { requestedBytes: pages * PAGE_BYTES, budgetBytes: budgetPages * PAGE_BYTES, node: device.info.name },
-    );
-  }
-
-  /**
-   * The first page that may not even be read of an array that the launch cannot do without, or -1. It must be known before the launch's
-   * `out` arrays are emptied. A device with page faults may leave out pages that it must not touch, if there are others.
-   */
-  private closedPage(args: readonly NamedArgument[], faults: boolean): number {
-    for (const { first, count, use } of args) {
-      const range = this.manager.pages.rangeOf(first);
-      if (use === 'out' || range === undefined) continue;
-      let page = -1;
-      let closed = 0;
-      range.protection.each(first - range.first, first - range.first + count, (from, to, allowed) => {
-        if (allowed >= Access.Read) return;
-        if (page === -1) page = range.first + from;
-        closed += to - from;
-      });
-      if (closed > 0 && (!faults || closed === count)) return page;
-    }
-    return -1;
-  }
-
-  /** A page of the arguments that the failure is about. */
-  private pageOf(args: readonly NamedArgument[], failure: DenyReason): number {
-    for (const { first, count, use } of args) {
-      if (use === 'in' && (failure === 'READ_ONLY' || failure === 'PINNED')) continue;
-      const page = this.places.findDenied(failure, first, count);
-      if (page !== -1) return page;
-    }
-    const first = args.map((each) => each.first);
-    return this.places.failedLast(failure, first) ?? first[0] ?? 0;
   }
 
   private start(queue: Queue, record: LaunchRecord): void {
@@ -426,52 +347,6 @@ export class Launches {
   }
 }
 
-/** Drivers hand on what a kernel threw; that of the process device says already whose it is. */
-function messageOf({ code, message }: LaunchFailure, kernelName: string): string {
-  const told = code !== 'KERNEL_ERROR' || message.startsWith(`kernel ${kernelName} `);
-  return told ? message : `kernel ${kernelName} failed: ${message}`;
-}
-
 function moduleKey(code: Extract<DriverLaunch['code'], { kind: 'module' }>): string {
   return `${code.exportName} ${code.url}`;
-}
-
-/** How a launch has ended, as its stream hears it. */
-function failureOf(device: Device, record: LaunchRecord): WireError | null {
-  const { ending, failure, operation, begun } = record;
-  if (ending === null || record.completed) return failure;
-  if (!begun && ending.code === 'ABORTED') return abortError(ending.reason);
-  const lost = failure?.code === 'DEVICE_LOST' ? `; device ${device.info.name} was lost with it: ${device.reason}` : '';
-  return wireError(
-    ending.code,
-    `kernel ${operation.kernelName} was ended on device ${device.info.name}: ${ending.reason}; ${consequenceOf(record)}${lost}`,
-    { device: device.info.name, ranges: writtenBy(record) },
-  );
-}
-
-function lostError(device: Device, record: LaunchRecord, reason: string): WireError {
-  return wireError(
-    'DEVICE_LOST',
-    `kernel ${record.operation.kernelName} was lost with device ${device.info.name}: ${reason}; ${consequenceOf(record)}`,
-    {
-      device: device.info.name,
-      ranges: writtenBy(record),
-      memorySurvives: device.driver.description.memorySurvives,
-    },
-  );
-}
-
-function consequenceOf({ begun }: LaunchRecord): string {
-  return begun
-    ? 'arrays that it was writing are indeterminate until they are overwritten'
-    : 'it had not begun, and its arrays are as they were';
-}
-
-/** The arguments whose content nobody knows when the launch has not come to its end. */
-function writtenBy({ operation, begun }: LaunchRecord): { parameter: string; offset: number; length: number }[] {
-  return operation.parameters.flatMap((each) =>
-    begun && each.kind === 'array' && each.use !== 'in'
-      ? [{ parameter: each.name, offset: each.offset, length: each.length }]
-      : [],
-  );
 }

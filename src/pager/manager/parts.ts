@@ -27,6 +27,7 @@ import { DevicePolls, pollerSlots } from '../devices/device-polls.js';
 import { Devices } from '../devices/devices.js';
 import { DriverMaker } from '../devices/drivers.js';
 import { EdgeClearing } from '../devices/launch-arguments.js';
+import { LaunchChecks } from '../devices/launch-checks.js';
 import { Launches } from '../devices/launches.js';
 import { openHost } from '../host/host.js';
 import { Poison } from '../host/poison.js';
@@ -158,7 +159,8 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
 
   // Devices.
   const edges = new EdgeClearing(manager, requests, table, places, memory);
-  const launches = new Launches(manager, requests, arrays, table, places, edges, later, restore, now);
+  const checks = new LaunchChecks(manager, places);
+  const launches = new Launches(manager, requests, arrays, table, places, checks, edges, later, restore, now);
   const polls = new DevicePolls(poller, FIRST_DEVICE_SLOT);
   const space = { base, bytes: options.bytes, hostMemory: host.node.fd };
   const maker = new DriverMaker(space, launches.kernelOf, warn);

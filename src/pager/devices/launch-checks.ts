@@ -1,0 +1,77 @@
+/** What must be true of a launch's arguments before it begins, and which page is to blame when they cannot be had. */
+import type { MemoryManager } from '../../core/memory-manager.js';
+import { Access, type DenyReason, PAGE_BYTES } from '../../core/types.js';
+import type { Places } from '../arrays/places.js';
+import { type WireError, wireError } from '../protocol/wire.js';
+import type { Device } from './device.js';
+import type { NamedArgument } from './launch-arguments.js';
+import type { LaunchOperation } from './launch-record.js';
+
+export class LaunchChecks {
+  constructor(
+    private readonly manager: MemoryManager,
+    private readonly places: Places,
+  ) {}
+
+  /** Why a launch may not begin; null: it may. */
+  problemOf(device: Device, operation: LaunchOperation, args: readonly NamedArgument[]): WireError | null {
+    const { kernelName } = operation;
+    for (const { first, use, name, declared } of args) {
+      const range = this.manager.pages.rangeOf(first);
+      if (range === undefined || range.freedPages === range.pages) {
+        return wireError('USE_AFTER_FREE', `kernel ${kernelName}: array ${name} has been freed`, { parameter: name });
+      }
+      if (use !== 'in' && !range.writable) {
+        return wireError(
+          'ACCESS_DENIED',
+          `kernel ${kernelName}: parameter ${name} is declared ${declared}, but array ${range.name} may only be read; ` +
+            'map its file with writable: true',
+          { parameter: name, array: range.name },
+        );
+      }
+    }
+    const { faults, budgetPages } = device.driver.description;
+    const closed = this.closedPage(args, faults);
+    if (closed !== -1) return this.places.denialError('NO_ACCESS', closed, `kernel ${kernelName}`, false);
+    if (faults) return null;
+    const pages = this.manager.launchPages(args);
+    if (pages <= budgetPages) return null;
+    return wireError(
+      'DEVICE_MEMORY',
+      `kernel ${kernelName} needs ${pages * PAGE_BYTES} bytes at once on ${device.info.name}, which has no page faults and ` +
+        `${budgetPages * PAGE_BYTES} bytes; launch it over smaller arrays, or use a device with page faults`,
+      { requestedBytes: pages * PAGE_BYTES, budgetBytes: budgetPages * PAGE_BYTES, node: device.info.name },
+    );
+  }
+
+  /** A page of the arguments that the failure is about. */
+  pageOf(args: readonly NamedArgument[], failure: DenyReason): number {
+    for (const { first, count, use } of args) {
+      if (use === 'in' && (failure === 'READ_ONLY' || failure === 'PINNED')) continue;
+      const page = this.places.findDenied(failure, first, count);
+      if (page !== -1) return page;
+    }
+    const first = args.map((each) => each.first);
+    return this.places.failedLast(failure, first) ?? first[0] ?? 0;
+  }
+
+  /**
+   * The first page that may not even be read of an array that the launch cannot do without, or -1. It must be known before the launch's
+   * `out` arrays are emptied. A device with page faults may leave out pages that it must not touch, if there are others.
+   */
+  private closedPage(args: readonly NamedArgument[], faults: boolean): number {
+    for (const { first, count, use } of args) {
+      const range = this.manager.pages.rangeOf(first);
+      if (use === 'out' || range === undefined) continue;
+      let page = -1;
+      let closed = 0;
+      range.protection.each(first - range.first, first - range.first + count, (from, to, allowed) => {
+        if (allowed >= Access.Read) return;
+        if (page === -1) page = range.first + from;
+        closed += to - from;
+      });
+      if (closed > 0 && (!faults || closed === count)) return page;
+    }
+    return -1;
+  }
+}

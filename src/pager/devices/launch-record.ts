@@ -1,0 +1,79 @@
+/** A launch from its stream's point of view: what is known of it, and what its stream is told of its end. */
+import type { LaunchFailure } from '../../drivers/driver.js';
+import type { OperationDone, StreamOperation } from '../protocol/operations.js';
+import { abortError, type WireError, wireError } from '../protocol/wire.js';
+import type { Device } from './device.js';
+
+export type LaunchOperation = Extract<StreamOperation, { kind: 'launch' }>;
+
+export interface LaunchRecord {
+  readonly id: number;
+  readonly operation: LaunchOperation;
+  readonly done: OperationDone;
+  failure: WireError | null;
+  /** The core has been told: from then on the device may have touched its arrays. */
+  begun: boolean;
+  inDriver: boolean;
+  /** Its turn has come, and its device was killed, but is not known to be dead yet. */
+  doomed: boolean;
+  /** When it will have run for too long, on the manager's clock. */
+  timeoutAt: number;
+  /** Why it is being ended, before its time. */
+  ending: Ending | null;
+  /** When its device counts as one that cannot end it. */
+  endBy: number;
+  /** Its kernel has come to its end, on all units. */
+  completed: boolean;
+}
+
+/** Why a launch that runs is ended, as the program hears it. */
+export interface Ending {
+  readonly code: 'ABORTED' | 'TIMEOUT';
+  readonly reason: string;
+}
+
+/** Drivers hand on what a kernel threw; that of the process device says already whose it is. */
+export function messageOf({ code, message }: LaunchFailure, kernelName: string): string {
+  const told = code !== 'KERNEL_ERROR' || message.startsWith(`kernel ${kernelName} `);
+  return told ? message : `kernel ${kernelName} failed: ${message}`;
+}
+
+/** How a launch has ended, as its stream hears it. */
+export function failureOf(device: Device, record: LaunchRecord): WireError | null {
+  const { ending, failure, operation, begun } = record;
+  if (ending === null || record.completed) return failure;
+  if (!begun && ending.code === 'ABORTED') return abortError(ending.reason);
+  const lost = failure?.code === 'DEVICE_LOST' ? `; device ${device.info.name} was lost with it: ${device.reason}` : '';
+  return wireError(
+    ending.code,
+    `kernel ${operation.kernelName} was ended on device ${device.info.name}: ${ending.reason}; ${consequenceOf(record)}${lost}`,
+    { device: device.info.name, ranges: writtenBy(record) },
+  );
+}
+
+export function lostError(device: Device, record: LaunchRecord, reason: string): WireError {
+  return wireError(
+    'DEVICE_LOST',
+    `kernel ${record.operation.kernelName} was lost with device ${device.info.name}: ${reason}; ${consequenceOf(record)}`,
+    {
+      device: device.info.name,
+      ranges: writtenBy(record),
+      memorySurvives: device.driver.description.memorySurvives,
+    },
+  );
+}
+
+function consequenceOf({ begun }: LaunchRecord): string {
+  return begun
+    ? 'arrays that it was writing are indeterminate until they are overwritten'
+    : 'it had not begun, and its arrays are as they were';
+}
+
+/** The arguments whose content nobody knows when the launch has not come to its end. */
+function writtenBy({ operation, begun }: LaunchRecord): { parameter: string; offset: number; length: number }[] {
+  return operation.parameters.flatMap((each) =>
+    begun && each.kind === 'array' && each.use !== 'in'
+      ? [{ parameter: each.name, offset: each.offset, length: each.length }]
+      : [],
+  );
+}
