@@ -34,7 +34,7 @@ export function wait(
     const result = futexWait(address, value, Math.min(left, LOOK_MS), 'private');
     if (result === 'woken') return 'ok';
     client.assertOpen(`waiting for array ${array.name}`);
-    // Who changed the element while this thread looked around found nobody to wake. The touch also brings the page, which must be
+    // A thread that changed the element while this one looked around found nobody to wake. The touch also brings the page, which must be
     // there for the system call where its faults are not served.
     if (Atomics.load(array.data, index) !== value) return 'ok';
   }

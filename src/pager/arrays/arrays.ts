@@ -181,7 +181,7 @@ export class Arrays {
       (request) => this.manager.free(request, firstPage, count),
       () => this.freedPages(record, firstPage, count),
     );
-    // Who reads what is freed gets zeros, also where he was denied before. Most are freed by now, and he does not wait for the answer.
+    // A thread that reads freed pages gets zeros, also where it was denied before. Most pages are freed by now, and no thread waits for the answer.
     this.restore(firstPage, count);
   }
 

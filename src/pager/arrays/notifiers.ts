@@ -165,7 +165,7 @@ export class Notifiers {
     if (subscriptions === undefined) return;
     const said = this.reasonOf(page, reason);
     for (const subscription of subscriptions) {
-      // Who subscribed while it was under way has not been told of it.
+      // A subscriber that came while the change was under way has not been told of it.
       const at = subscription.open.indexOf(page);
       if (at === -1) continue;
       subscription.open.splice(at, 1);
@@ -215,7 +215,7 @@ export class Notifiers {
     if (this.news.size === 0) return;
     for (const subscription of this.news) {
       const { events, range } = subscription;
-      // Who ends is told the last of it, however busy.
+      // A subscription that ends is told the last of it, however busy its subscriber is.
       if (events.busy && !events.ended) continue;
       subscription.subscriber.notice({
         subscription: subscription.id,

@@ -56,7 +56,7 @@ export class Places {
 
   denialError(reason: DenyReason, page: number, who: string, write?: boolean): WireError {
     const what = write === undefined ? 'touched' : write ? 'wrote' : 'read';
-    // Who asked for a range is told of the page that its provider failed on.
+    // A request for a range is told of the page that the range's provider failed on.
     const failure = write === undefined ? this.providerFailure(reason, page) : null;
     const { text, details } = this.placeOf(failure?.page ?? page);
     const message = `${who} ${what} ${text}, ${this.explain(reason, page)}`;

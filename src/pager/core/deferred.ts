@@ -30,7 +30,7 @@ type Said =
       readonly why: string;
     };
 
-/** Who does what the core has said. */
+/** The parts that do what the core has said. */
 export interface CoreListener {
   denied(access: DeniedAccess): void;
   /** The last page has left a processor. */
@@ -41,7 +41,7 @@ export interface CoreListener {
   objected(page: number, write: boolean, thread: number, why: string): void;
 }
 
-/** Who is told of changes of pages before they happen. */
+/** A listener that is told of changes of pages before they happen, and when they are through. */
 export interface InvalidationListener {
   begin(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void;
   through(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void;

@@ -55,7 +55,7 @@ export class Device {
   }
 }
 
-/** Who hears what becomes of a device and of its launches. */
+/** The keeper of devices, which hears what becomes of each and of its launches. */
 export interface DeviceOwner {
   launched(device: Device, launch: number, failure: LaunchFailure | null): void;
   died(device: Device, reason: string): void;

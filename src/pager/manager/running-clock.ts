@@ -3,7 +3,7 @@
  * nobody is taken for too slow who had no time either.
  */
 
-/** The manager looks at its clock several times a second. If it did not, its process stood still, and with it, perhaps, whoever it waits for. */
+/** The manager looks at its clock several times a second. If it did not, its process stood still, and with it, perhaps, the thread or process that it waits for. */
 const STANDSTILL_MS = 1000;
 
 export class RunningClock {

@@ -1,6 +1,6 @@
 /**
  * Watches the manager for a thread that attached to a space which a worker thread opened. When that worker is terminated, or exits without
- * a close, Node ends the workers that it started with it: the manager, and the sentinel before it can say a word. Whoever sat in a fault
+ * a close, Node ends the workers that it started with it: the manager, and the sentinel before it can say a word. A thread that sat in a fault
  * would then sit there for ever. So this thread, which belongs to the one that attached, says what has happened and ends the process.
  */
 import { existsSync } from 'node:fs';

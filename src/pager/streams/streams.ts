@@ -211,7 +211,7 @@ export class Streams {
       stream.running = null;
       this.calling.delete(stream);
       if (error !== null) this.fail(stream, operation, error);
-      // Who waited for a launch that was aborted has begun, and was not aborted itself.
+      // An operation that waited for a launch which was aborted has begun, and was not aborted itself.
       const outcome = this.waiters.get(operation)?.outcome;
       const result = error === null ? 'done' : isAbort(error) && error !== outcome ? 'cancelled' : 'failed';
       this.complete(stream, operation, result, error, startedMs, bytes, pages);
