@@ -32,11 +32,11 @@ await runStages(
       { name: 'suite', run: built('suite'), seconds: 900 },
       // A lossy device differs from one that is not when it dies.
       { name: 'conformance', run: built('conformance', '--device', 'process', '--device', 'simulated'), seconds: 600 },
-      { name: 'system faults', run: built('system-faults', '--jobs', '1'), seconds: 600 },
-      { name: 'examples', run: built('examples'), seconds: 600 },
       { name: 'command line', run: built('cli'), seconds: 600 },
+      { name: 'examples', run: built('examples'), seconds: 600 },
       { name: 'tools', run: built('tools'), seconds: 900 },
       { name: 'mutants', run: built('mutants', '--jobs', '1'), seconds: 900 },
+      { name: 'system faults', run: built('system-faults', '--jobs', '1'), seconds: 600 },
       { name: 'hostile calls', run: built('hostile', '--seed', '1', '--runs', '1000'), seconds: 600 },
       { name: 'model', run: built('model', '--seed', '1', '--programs', '8', '--jobs', '1'), seconds: 600 },
       { name: 'node versions', run: ['node', 'scripts/node-versions.mjs'], seconds: 600 },
