@@ -37,15 +37,20 @@ module.exports = {
         '^src/policy/',
         '^src/trace/',
         '^src/sim/',
-        '^src/drivers/simulated/',
+        '^src/drivers/(simulated|toolkit)/',
         '^src/drivers/driver\\.ts$',
       ],
       'A replay runs on a virtual clock and must not reach the real machine.',
     ),
     only(
       'drivers/simulated',
-      ['^src/core/', '^src/drivers/simulated/', '^src/drivers/driver\\.ts$'],
+      ['^src/core/', '^src/drivers/(simulated|toolkit)/', '^src/drivers/driver\\.ts$'],
       'The simulated device lives in memory: it runs wherever the core runs.',
+    ),
+    only(
+      'drivers/toolkit',
+      ['^src/core/', '^src/drivers/toolkit/', '^src/drivers/driver\\.ts$'],
+      'The parts of drivers know the contract, and no driver.',
     ),
     {
       name: 'linux-imports',

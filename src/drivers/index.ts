@@ -16,3 +16,8 @@ export type {
   LaunchFailure,
   LaunchParameter,
 } from './driver.js';
+export { CopyEngine } from './toolkit/copy-engine.js';
+export { BufferFrames, type FrameStore } from './toolkit/frame-store.js';
+export { LaunchQueue } from './toolkit/launch-queue.js';
+export { PageTable } from './toolkit/page-table.js';
+export type { DriverParts } from './toolkit/parts.js';

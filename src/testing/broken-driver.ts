@@ -12,7 +12,6 @@ import {
   type DriverContext,
   type DriverEvents,
   type DriverLaunch,
-  PAGE_BYTES,
   Status,
 } from '../drivers/index.js';
 import { SimulatedDevice } from '../drivers/simulated/simulated-device.js';
@@ -40,11 +39,10 @@ class BrokenDevice implements Driver {
     private readonly context: DriverContext,
     private readonly faults: ReadonlySet<DriverFault>,
   ) {
-    const { name, budgetPages } = context;
-    this.inner = new SimulatedDevice(name, budgetPages, this.bytes(), this.kernels(), this.events());
+    const mistaken = { bytes: this.bytes(), loadKernel: this.kernels(), events: this.events() };
+    this.inner = new SimulatedDevice({ ...context, ...mistaken });
     this.description = this.inner.description;
-    if (context.inject !== undefined) this.inner.copies.mishaps.refuseLargerThan = context.inject.refuseLargerThanPages;
-    if (faults.has('leaves memory as it was')) this.inner.copies.frames.fill(RUBBISH);
+    if (faults.has('leaves memory as it was')) this.inner.frames.bytes.fill(RUBBISH);
     // Nobody waits for it. It ends by itself, so that a test run leaves nothing behind for long.
     if (faults.has('keeps a process')) spawn('sleep', ['10'], { stdio: 'ignore' });
     this.breakTable();
@@ -121,7 +119,7 @@ class BrokenDevice implements Driver {
   }
 
   private copyIn(address: number, count: number, frame: number): void {
-    const frames = this.inner.copies.frames.subarray(frame * PAGE_BYTES, (frame + count) * PAGE_BYTES);
+    const frames = this.inner.frames.span(frame, count);
     if (address === 0) frames.fill(0);
     else this.context.bytes.read(address, frames);
   }
@@ -177,10 +175,10 @@ class BrokenDevice implements Driver {
   }
 
   private breakTable(): void {
-    const { mmu } = this.inner;
-    const map = mmu.map.bind(mmu);
+    const { table } = this.inner;
+    const map = table.map.bind(table);
     const firstFrames = new Map<number, number>();
-    mmu.map = (page, count, frame, access) => {
+    table.map = (page, count, frame, access) => {
       if (access === 0) map(page, count, frame, access);
       else if (this.faults.has('keeps old translations')) {
         for (let at = 0; at < count; at++) {

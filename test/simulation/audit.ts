@@ -210,7 +210,7 @@ export class Audit {
   /** How many pages the simulated device maps. */
   mapped(device: SimulatedDevice): number {
     let count = 0;
-    for (let page = 0; page < PAGES; page++) if (device.mmu.access(page) !== Access.None) count++;
+    for (let page = 0; page < PAGES; page++) if (device.table.access(page) !== Access.None) count++;
     return count;
   }
 
@@ -322,7 +322,7 @@ export class Audit {
       const frames = mapping === undefined ? null : block?.residences[mapping.node]?.frames;
       if (mapping === undefined || frames === undefined || frames === null || this.world.step % 8 !== 0) continue;
       for (let page = next(mapping.mapped, 0); page < PAGES_PER_BLOCK; page = next(mapping.mapped, page + 1)) {
-        if (frames[page] === device.mmu.frame(index * PAGES_PER_BLOCK + page)) continue;
+        if (frames[page] === device.table.frame(index * PAGES_PER_BLOCK + page)) continue;
         throw new Error(`page ${index * PAGES_PER_BLOCK + page} is mapped to a frame that it does not have`);
       }
     }

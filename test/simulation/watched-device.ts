@@ -51,7 +51,7 @@ export class WatchedDevice extends SimulatedDevice {
   }
 
   private framesAt(frame: number, count: number): Uint8Array {
-    return this.copies.frames.subarray(frame * PAGE_BYTES, (frame + count) * PAGE_BYTES);
+    return this.frames.span(frame, count);
   }
 
   override progress(): boolean {
@@ -70,7 +70,7 @@ export class WatchedDevice extends SimulatedDevice {
       let read = 0;
       let write = 0;
       for (let bit = 0; bit < 32; bit++) {
-        const access = this.mmu.access(word * 32 + bit);
+        const access = this.table.access(word * 32 + bit);
         if (access !== Access.None) read |= 1 << bit;
         if (access === Access.Write) write |= 1 << bit;
       }

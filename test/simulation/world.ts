@@ -22,9 +22,8 @@ import {
   type ProcessorId,
   Status,
 } from '../../src/core/types.js';
-import type { DriverEvents } from '../../src/drivers/driver.js';
+import type { ByteAccess, CallableKernel, DriverEvents, KernelCode } from '../../src/drivers/driver.js';
 import { Router } from '../../src/drivers/router.js';
-import type { KernelArguments } from '../../src/drivers/simulated/copy-engine.js';
 import { Clones } from '../../src/pager/arrays/clones.js';
 import { CoreRequests } from '../../src/pager/core/core-requests.js';
 import { fifo } from '../../src/policy/eviction/fifo.js';
@@ -539,7 +538,7 @@ export class World implements Surroundings {
   private fairWeather(): void {
     for (const device of this.stores) {
       if (!(device instanceof WatchedDevice)) continue;
-      device.copies.mishaps.refuseLargerThan = Number.POSITIVE_INFINITY;
+      device.copies.mishaps.refuseLargerThanPages = Number.POSITIVE_INFINITY;
       device.copies.mishaps.refusals = 0;
       device.copies.mishaps.failures = 0;
     }
@@ -673,7 +672,7 @@ export class World implements Surroundings {
     this.store = node;
     this.stores[node] = device;
     this.router.attachNode(node, device);
-    if (this.weather.noMemory > 0) device.copies.mishaps.refuseLargerThan = this.whims.pick([1, 5, 16, 64]);
+    if (this.weather.noMemory > 0) device.copies.mishaps.refuseLargerThanPages = this.whims.pick([1, 5, 16, 64]);
   }
 
   /** Pages that the host can hold, and send on. */
@@ -747,23 +746,21 @@ export class World implements Surroundings {
     this.devices[id] = device;
     this.stores[node] = device;
     this.router.attach(id, node, device);
-    if (this.weather.noMemory > 0) device.copies.mishaps.refuseLargerThan = random.pick([1, 5, 16, 64]);
+    if (this.weather.noMemory > 0) device.copies.mishaps.refuseLargerThanPages = random.pick([1, 5, 16, 64]);
   }
 
   private simulatedDevice(name: string, pages: number, events: DriverEvents): WatchedDevice {
-    const device = new WatchedDevice(
-      name,
-      pages,
-      {
-        read: (address, target) =>
-          this.readWords(address, new Uint32Array(target.buffer, target.byteOffset, target.length / 4)),
-        write: (address, source) =>
-          this.writeWords(address, new Uint32Array(source.buffer, source.byteOffset, source.length / 4)),
-      },
-      (code) => (args) => this.kernel(Number(code.kind === 'inline' ? code.source : -1), args),
-      events,
-      PAGE_BYTES,
-    );
+    const bytes: ByteAccess = {
+      read: (address, target) =>
+        this.readWords(address, new Uint32Array(target.buffer, target.byteOffset, target.length / 4)),
+      write: (address, source) =>
+        this.writeWords(address, new Uint32Array(source.buffer, source.byteOffset, source.length / 4)),
+    };
+    const loadKernel =
+      (code: KernelCode): CallableKernel =>
+      (args) =>
+        this.kernel(Number(code.kind === 'inline' ? code.source : -1), args);
+    const device = new WatchedDevice({ name, budgetPages: pages, bytes, loadKernel, events }, PAGE_BYTES);
     device.isLate = () => this.whims.chance(this.weather.later / 2);
     return device;
   }
@@ -1531,7 +1528,7 @@ export class World implements Surroundings {
   }
 
   /** The kernel of the simulated device: looks at all that it reads, and writes some of what it may. */
-  private kernel(id: number, args: KernelArguments): void {
+  private kernel(id: number, args: Parameters<CallableKernel>[0]): void {
     const launch = this.launches.find((each) => each.id === id);
     if (launch === undefined) throw new Error(`launch ${id} runs after its end`);
     for (const [index, { first, count }] of launch.args.entries()) {

@@ -1,52 +1,54 @@
 /**
  * A device that exists in memory only: frames from a pool, no page faults, copies that take their time. It is what a driver
- * amounts to once mapping pages (mmu.ts) and moving bytes (copy-engine.ts) are set aside.
+ * amounts to once mapping pages, moving bytes and calling kernels are left to the parts that come with the library (../toolkit/).
  */
 
-import { kernelError, refuseAsynchronous } from '../../core/kernel-error.js';
-import { type Access, type DeviceDescription, PAGE_BYTES, Status } from '../../core/types.js';
-import type { ByteAccess, Driver, DriverEvents, DriverLaunch, KernelCode, LaunchFailure } from '../driver.js';
-import { CopyEngine, type KernelFunction } from './copy-engine.js';
-import { Mmu } from './mmu.js';
+import { Access, type DeviceDescription, PAGE_BYTES, Status } from '../../core/types.js';
+import type { Driver, DriverContext, DriverEvents, DriverLaunch } from '../driver.js';
+import { BufferFrames } from '../toolkit/frame-store.js';
+import { LaunchQueue } from '../toolkit/launch-queue.js';
+import { PageTable } from '../toolkit/page-table.js';
+import { UnreliableCopies } from './unreliable-copies.js';
+
+/** What it needs of a driver's context. */
+export type SimulatedContext = Omit<DriverContext, 'units' | 'options'>;
 
 export class SimulatedDevice implements Driver {
   readonly kind = 'simulated';
   readonly memory = 0;
   readonly description: DeviceDescription;
-  readonly mmu = new Mmu();
-  readonly copies: CopyEngine;
-  readonly transferIn: CopyEngine['transferIn'];
-  readonly transferOut: CopyEngine['transferOut'];
-  private readonly launches: DriverLaunch[] = [];
+  readonly table = new PageTable();
+  readonly frames: BufferFrames;
+  readonly copies: UnreliableCopies;
+  readonly transferIn: UnreliableCopies['transferIn'];
+  readonly transferOut: UnreliableCopies['transferOut'];
+  private readonly launches: LaunchQueue;
+  private readonly events: DriverEvents;
 
-  constructor(
-    name: string,
-    budgetPages: number,
-    bytes: ByteAccess,
-    private readonly loadKernel: (code: KernelCode) => KernelFunction,
-    private readonly events: DriverEvents,
-    pageBytes: number = PAGE_BYTES,
-  ) {
+  constructor(context: SimulatedContext, pageBytes: number = PAGE_BYTES) {
+    const { name, budgetPages } = context;
     const none = { faults: false, addressable: false, memorySurvives: false, units: 0 };
     this.description = { name, budgetPages, frames: 'pooled', ...none };
-    this.copies = new CopyEngine(this.mmu, bytes, budgetPages, pageBytes, (token, status) =>
-      events.transferred(token, status),
-    );
+    this.events = context.events;
+    this.frames = new BufferFrames(budgetPages, pageBytes);
+    const parts = { ...context, table: this.table, frames: this.frames, pageBytes };
+    this.launches = new LaunchQueue(parts);
+    this.copies = new UnreliableCopies(parts);
     this.transferIn = this.copies.transferIn.bind(this.copies);
     this.transferOut = this.copies.transferOut.bind(this.copies);
   }
 
   map(page: number, count: number, access: Access, _previous: Access, frame: number): void {
-    this.mmu.map(page, count, frame, access);
+    this.table.map(page, count, frame, access);
   }
 
   revoke(_token: number, page: number, count: number, to: Access): Status {
-    this.mmu.restrict(page, count, to);
+    this.table.restrict(page, count, to);
     return Status.Done;
   }
 
   release(_token: number, page: number, count: number, _frame?: number): Status {
-    this.mmu.map(page, count, 0, 0);
+    this.table.restrict(page, count, Access.None);
     return Status.Done;
   }
 
@@ -54,35 +56,23 @@ export class SimulatedDevice implements Driver {
   wake(): void {}
 
   launch(launch: DriverLaunch): void {
-    this.launches.push(launch);
+    this.launches.add(launch);
   }
 
   /** Copies come first: a launch that was asked for has its pages already. */
   progress(): boolean {
-    if (this.copies.progress()) return true;
-    const launch = this.launches.shift();
-    if (launch !== undefined) this.events.launched(launch.id, this.run(launch));
-    return launch !== undefined;
+    return this.copies.progress() || this.launches.progress();
   }
 
   /** The device falls off the bus, with its memory. */
   lose(reason: string): void {
+    this.frames.bytes.fill(0xdb);
     this.copies.lose();
-    for (const { id } of this.launches.splice(0)) this.events.launched(id, { code: 'DEVICE_LOST', message: reason });
+    this.launches.lose(reason);
     this.events.died(reason);
   }
 
   close(): void {
-    this.launches.length = 0;
-  }
-
-  private run({ code, parameters, begin, end, size }: DriverLaunch): LaunchFailure | null {
-    try {
-      return this.copies.around(parameters, (args) => {
-        refuseAsynchronous(this.loadKernel(code)(args, { begin, end, size, unit: 0, units: 1 }));
-      });
-    } catch (thrown) {
-      return { code: 'KERNEL_ERROR', ...kernelError(thrown) };
-    }
+    this.launches.close();
   }
 }

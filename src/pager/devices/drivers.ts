@@ -61,10 +61,7 @@ export class DriverMaker {
 
   private simulated(options: DeviceOptions, events: DriverEvents): MadeDriver {
     const { guard, context } = this.surround(options, events);
-    const { name, budgetPages, bytes, loadKernel, inject } = context;
-    const device = new SimulatedDevice(name, budgetPages, bytes, loadKernel, context.events);
-    if (inject !== undefined) device.copies.mishaps.refuseLargerThan = inject.refuseLargerThanPages;
-    guard.adopt(device);
+    guard.adopt(new SimulatedDevice(context));
     return { driver: guard, process: null, guard };
   }
 

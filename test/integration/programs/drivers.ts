@@ -1,5 +1,5 @@
 /** A driver with one kind of trouble, which its options name. It wraps the simulated device. */
-import { type CreateDriver, type Driver, Status } from '../../../src/drivers/index.js';
+import { type CreateDriver, type Driver, type DriverEvents, Status } from '../../../src/drivers/index.js';
 import { SimulatedDevice } from '../../../src/drivers/simulated/simulated-device.js';
 
 export type Trouble =
@@ -28,10 +28,11 @@ export type Trouble =
 /** So many calls go well. */
 const PATIENCE = 2;
 
-export const create: CreateDriver = async ({ name, budgetPages, bytes, events, loadKernel, options }) => {
+export const create: CreateDriver = async (context) => {
+  const { budgetPages, events, options } = context;
   const { trouble } = options as { readonly trouble: Trouble };
   const late = trouble === 'late answers';
-  const device: Driver = new SimulatedDevice(name, budgetPages, bytes, loadKernel, {
+  const lateEvents: DriverEvents = {
     ...events,
     transferred: (token, status) => {
       // Each by another way into the event loop.
@@ -44,7 +45,8 @@ export const create: CreateDriver = async ({ name, budgetPages, bytes, events, l
       if (late) setTimeout(() => events.launched(id, failure), 5);
       else events.launched(id, failure);
     },
-  });
+  };
+  const device: Driver = new SimulatedDevice({ ...context, events: lateEvents });
   let calls = 0;
   let launched = false;
   const wrong = (): never => {

@@ -24,7 +24,7 @@ export function notified(): NotifierFunctions {
   return { invalidate: () => console.log('notifier says something') };
 }
 
-export const create: CreateDriver = ({ name, budgetPages, bytes, events, loadKernel }) => {
+export const create: CreateDriver = (context) => {
   console.log('driver says something');
-  return new SimulatedDevice(name, budgetPages, bytes, loadKernel, events);
+  return new SimulatedDevice(context);
 };

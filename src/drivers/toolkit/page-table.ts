@@ -1,0 +1,66 @@
+/** Which frame a page is in, and what may be done with it: the page table of a device that has none in hardware. */
+import { Access } from '../../core/types.js';
+
+const PAGES_PER_TABLE = 512;
+
+/** An entry is the frame times four plus the access, in 32 bits. */
+const MOST_FRAMES = 2 ** 30;
+
+/**
+ * The page table of a device: two levels, since the space is far larger than what is ever mapped of it. Pages and frames are numbers of
+ * 4 KiB; a page that is not mapped has `Access.None`.
+ *
+ * ```ts
+ * const table = new PageTable();
+ * table.map(100, 2, 7, Access.Write); // pages 100 and 101 are in frames 7 and 8
+ * table.restrict(100, 1, Access.Read);
+ * table.access(100) === Access.Read && table.frame(101) === 8;
+ * ```
+ */
+export class PageTable {
+  private readonly tables = new Map<number, Int32Array>();
+
+  /**
+   * Maps `count` pages from `page` on to as many frames from `frame` on; whatever they were mapped to before goes. `Access.None` unmaps.
+   * A frame from 2^30 on (4 TiB of memory) is a RangeError with the code `INVALID_FRAME`.
+   */
+  map(page: number, count: number, frame: number, access: Access): void {
+    if (frame + count > MOST_FRAMES) {
+      const message = `frame ${frame + count - 1}: a page table has frames below ${MOST_FRAMES}; give the device less memory`;
+      throw Object.assign(new RangeError(message), { code: 'INVALID_FRAME' });
+    }
+    for (let at = 0; at < count; at++) this.set(page + at, access === Access.None ? 0 : (frame + at) * 4 + access);
+  }
+
+  /** Takes access away, down to `to`; what is less already stays as it is. `Access.None` unmaps. */
+  restrict(page: number, count: number, to: Access): void {
+    for (let at = page; at < page + count; at++) {
+      if (this.access(at) > to) this.set(at, to === Access.None ? 0 : this.frame(at) * 4 + to);
+    }
+  }
+
+  /** What the device may do with a page. */
+  access(page: number): Access {
+    return (this.entry(page) & 3) as Access;
+  }
+
+  /** The frame of a page that is mapped; 0 for others, so ask for its access first. */
+  frame(page: number): number {
+    return this.entry(page) >>> 2;
+  }
+
+  private entry(page: number): number {
+    return this.tables.get(Math.floor(page / PAGES_PER_TABLE))?.[page % PAGES_PER_TABLE] ?? 0;
+  }
+
+  private set(page: number, entry: number): void {
+    const index = Math.floor(page / PAGES_PER_TABLE);
+    let table = this.tables.get(index);
+    if (table === undefined) {
+      if (entry === 0) return;
+      table = new Int32Array(PAGES_PER_TABLE);
+      this.tables.set(index, table);
+    }
+    table[page % PAGES_PER_TABLE] = entry;
+  }
+}
