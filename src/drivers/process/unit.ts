@@ -7,6 +7,7 @@ import { threadId } from '../../linux/process.js';
 import { MessageSocket } from '../../linux/socket.js';
 import type { LaunchFailure, LaunchParameter } from '../driver.js';
 import { type KernelFunction, loadKernel } from '../kernel-loader.js';
+import { printAtOnce } from '../user-output.js';
 import { Assignment } from './assignment.js';
 import { jsonPacket, MAX_PACKET_BYTES, Packet, type UnitLaunch, type UnitResult } from './protocol.js';
 
@@ -14,6 +15,7 @@ const data = workerData as { base: number; socket: number; port: MessagePort; as
 const { base, socket: fd, port } = data;
 const assignment = new Assignment(data.assignment);
 const socket = new MessageSocket(fd, MAX_PACKET_BYTES);
+printAtOnce();
 
 /** Views by what they show. A view is cheap to keep and dear to make, so that a program's usual few are kept. */
 const views = new Map<string, NumericArray>();

@@ -8,6 +8,7 @@ import { types } from 'node:util';
 import { workerData } from 'node:worker_threads';
 import { bytesOf, viewOf } from '../../core/elements.js';
 import { kernelError } from '../../core/kernel-error.js';
+import { printAtOnce } from '../../drivers/user-output.js';
 import type {
   FillFunction,
   FromProvider,
@@ -32,6 +33,8 @@ const marks = new Int32Array(shared);
 const ENDED = marks.length - 1;
 const elementBytes = bytesOf(array.type);
 const ONE = new BigUint64Array([1n]);
+
+printAtOnce();
 
 class Refusal extends Error {}
 
