@@ -154,8 +154,9 @@ const OWN = ((): string[] => {
   return [folder, sources].flatMap((each) => ['drivers/', 'pager/', 'core/'].map((part) => each + part));
 })();
 
+/** The engine's own frame of a generator has no file: drivers run launches by generators. */
 function isOurs(frame: string): boolean {
-  return /node:(?:internal|vm)/.test(frame) || OWN.some((folder) => frame.includes(folder));
+  return /node:(?:internal|vm)|\.next \(<anonymous>\)/.test(frame) || OWN.some((folder) => frame.includes(folder));
 }
 
 /**

@@ -1,36 +1,46 @@
 /**
  * What code of the user's prints in a thread of onemem's goes to standard error, which is where everything goes that is not the program's
  * own result, and at once: a thread's usual streams hand text on to the thread that started it, which may not come to write it any more when
- * the process ends. Only for threads that may wait: a pipe that is full keeps them.
+ * the process ends.
  */
 import { writeSync } from 'node:fs';
 
 const STANDARD_ERROR = 2;
-const PAUSE_MS = 2;
+/** What a pipe or a socket that has any room has room for. */
+const PIECE_BYTES = 4096;
 
 type Written = (error?: Error | null) => void;
 
-export function printAtOnce(): void {
+/**
+ * @param hasRoom whether a piece can be written without waiting for who reads it; what has no room goes the usual way, as does everything
+ * after it. Without this the thread may wait: for one whose every call has a limit of time.
+ */
+export function printAtOnce(hasRoom: () => boolean = () => true): void {
+  let direct = true;
+  const usual = process.stderr.write.bind(process.stderr) as (bytes: Uint8Array, done?: Written) => boolean;
+  const write = (chunk: string | Uint8Array, encoding?: BufferEncoding | Written, written?: Written): boolean => {
+    const done = typeof encoding === 'function' ? encoding : written;
+    const bytes =
+      typeof chunk === 'string' ? Buffer.from(chunk, typeof encoding === 'string' ? encoding : 'utf8') : chunk;
+    const at = direct ? writeNow(bytes, hasRoom) : 0;
+    if (at < bytes.length) {
+      direct = false;
+      return usual(bytes.subarray(at), done);
+    }
+    if (done !== undefined) queueMicrotask(done);
+    return true;
+  };
   for (const stream of [process.stdout, process.stderr]) stream.write = write as typeof stream.write;
 }
 
-function write(chunk: string | Uint8Array, encoding?: BufferEncoding | Written, written?: Written): boolean {
-  const done = typeof encoding === 'function' ? encoding : written;
-  const bytes =
-    typeof chunk === 'string' ? Buffer.from(chunk, typeof encoding === 'string' ? encoding : 'utf8') : chunk;
-  writeAll(bytes);
-  if (done !== undefined) queueMicrotask(done);
-  return true;
-}
-
-function writeAll(bytes: Uint8Array): void {
-  for (let at = 0; at < bytes.length; ) {
-    try {
-      at += writeSync(STANDARD_ERROR, bytes, at);
-    } catch (error) {
-      // Nobody reads there any more: what is printed for nobody is no reason to fail.
-      if ((error as { code?: string }).code !== 'EAGAIN') return;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS);
-    }
+/** How many bytes there was room for. */
+function writeNow(bytes: Uint8Array, hasRoom: () => boolean): number {
+  let at = 0;
+  try {
+    while (at < bytes.length && hasRoom())
+      at += writeSync(STANDARD_ERROR, bytes, at, Math.min(PIECE_BYTES, bytes.length - at));
+  } catch {
+    // It is full and does not wait, or nobody reads there: the usual way knows what to do.
   }
+  return at;
 }

@@ -2,7 +2,9 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { bytesOf, type NumericArray, viewOf } from '../../core/elements.js';
 import { kernelError } from '../../core/kernel-error.js';
+import { POLLOUT } from '../../linux/constants.js';
 import { view } from '../../linux/memory.js';
+import { Poller } from '../../linux/poll.js';
 import { threadId } from '../../linux/process.js';
 import { MessageSocket } from '../../linux/socket.js';
 import type { LaunchFailure, LaunchParameter } from '../driver.js';
@@ -13,9 +15,12 @@ import { jsonPacket, MAX_PACKET_BYTES, Packet, type UnitLaunch, type UnitResult 
 
 const data = workerData as { base: number; socket: number; port: MessagePort; assignment: SharedArrayBuffer };
 const { base, socket: fd, port } = data;
+const STANDARD_ERROR = 2;
 const assignment = new Assignment(data.assignment);
 const socket = new MessageSocket(fd, MAX_PACKET_BYTES);
-printAtOnce();
+const errors = new Poller(1);
+errors.set(0, STANDARD_ERROR, POLLOUT);
+printAtOnce(() => errors.wait(0) > 0 && errors.readyAt(0) === POLLOUT);
 
 /** Views by what they show. A view is cheap to keep and dear to make, so that a program's usual few are kept. */
 const views = new Map<string, NumericArray>();
