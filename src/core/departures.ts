@@ -83,8 +83,9 @@ export class Departures {
 
   lost(id: ProcessorId): void {
     const { state } = this;
-    const processor = processorOf(state, id);
-    if (processor.state === 'dead') return;
+    const processor = state.processors[id];
+    // One that was leaving may have gone with the last answer that its driver gave before its death.
+    if (processor === undefined || processor.state === 'dead') return;
     // The pages of one that was leaving are on their way home already, and go on as far as they can.
     const leaving = processor.state === 'draining';
     const node = this.nodeLeftBy(processor);
@@ -104,6 +105,7 @@ export class Departures {
   /** A node that no processor calls its own is dead. */
   nodeLost(id: NodeId): void {
     const { state } = this;
+    if (state.nodes[id] === undefined) return;
     const node = this.passive(id);
     if (node.state === 'dead') return;
     const leaving = node.state === 'draining';

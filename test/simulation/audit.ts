@@ -115,7 +115,7 @@ export class Audit {
           const page = at * 32 + 31 - Math.clz32(fresh & -fresh);
           fresh &= fresh - 1;
           world.everLost.add(page);
-          if (!world.mayBeLost.has(page) && !world.gaveUp && this.lostOrigin(world.sourceOf(page)) === -1)
+          if (!world.mayBeLost.has(page) && !world.mayHaveGivenUp && this.lostOrigin(world.sourceOf(page)) === -1)
             throw new Error(`page ${page} is reported lost, but there was another copy`);
         }
       }

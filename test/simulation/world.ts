@@ -134,6 +134,8 @@ export class World implements Surroundings {
   readonly stores: (ModelDevice | WatchedDevice | undefined)[] = [];
   /** The store behind the host; NO_NODE: there is none, or not any more. */
   private store: NodeId = NO_NODE;
+  /** Pages of the host were held or pinned when the last event was through. */
+  private heldBefore = false;
   /** The store is to go. */
   private storeLeaves = false;
   readonly memories: Memory[] = [];
@@ -197,8 +199,13 @@ export class World implements Surroundings {
   private resting = false;
   private drainedAny = false;
   private readonly mayGiveUp: boolean;
+  /** What every copy of has failed may be lost: a device has just left, or is about to when its frames are not read any more. */
+  get mayHaveGivenUp(): boolean {
+    return this.gaveUp || (this.mayGiveUp && (this.leaving.size > 0 || this.storeLeaves));
+  }
+
   /** A device has just left whose last pages may have failed to come home. */
-  gaveUp = false;
+  private gaveUp = false;
   /** Events so far. */
   step = 0;
   /** The event under way, for messages. */
@@ -514,6 +521,7 @@ export class World implements Surroundings {
       this.audit.inheritedLosses();
       this.audit.advice();
     }
+    if (this.store !== NO_NODE) this.heldBefore = this.holdsAny();
     if (this.drainedAny && this.leaving.size === 0) this.mayBeLost.clear();
     this.drainedAny = false;
   }
@@ -852,6 +860,11 @@ export class World implements Surroundings {
     }
     for (const launch of this.launches)
       if (launch.device === device && launch.state === 'running') launch.state = 'over';
+    // It was leaving, and the last frames that were still read were all that was left of it.
+    if (this.devices[id] !== device) {
+      this.manager.processorLost(id);
+      return;
+    }
     if (!device.description.memorySurvives) this.audit.noteSoleCopies(this.nodeOf(id));
     this.manager.processorLost(id);
     if (device instanceof ModelDevice && !device.description.memorySurvives) device.lose();
@@ -1329,9 +1342,13 @@ export class World implements Surroundings {
     this.manager.bring(request, device.node, first, count, access, { hold: true });
   }
 
-  /** Whether there may be want of memory: the host can send pages on to its store, but not such that are held or pinned. */
+  /** Whether there may be want of memory: the host can send pages on to its store, but not such that are held or pinned, or were just now. */
   get mayWant(): boolean {
     if (this.tight || this.store === NO_NODE) return this.tight;
+    return this.heldBefore || this.holdsAny();
+  }
+
+  private holdsAny(): boolean {
     for (const { residences, pinned } of this.manager.state.va.blocks.values())
       if ((residences[HOST_NODE]?.holds.length ?? 0) > 0 || !isEmpty(pinned)) return true;
     return false;

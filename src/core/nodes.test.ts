@@ -1,0 +1,171 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { namedPolicies } from '../policy/choices.js';
+import { OpenManager } from './open-manager.js';
+import {
+  Access,
+  PAGES_PER_BLOCK as BLOCK,
+  type Commands,
+  type DeviceDescription,
+  HOST,
+  HOST_NODE,
+  NO_NODE,
+  type NodeId,
+  Status,
+} from './types.js';
+
+const host: DeviceDescription = {
+  name: 'host',
+  budgetPages: 3 * BLOCK,
+  frames: 'identity',
+  faults: true,
+  addressable: true,
+  units: 1,
+  memorySurvives: true,
+};
+const store = {
+  name: 'store',
+  budgetPages: 4 * BLOCK,
+  frames: 'pooled',
+  addressable: false,
+  memorySurvives: true,
+} as const;
+
+let log: string[];
+let releases: { token: number; frame: number; count: number }[];
+let manager: OpenManager;
+let releaseStatus: Status;
+
+function start(): void {
+  log = [];
+  releases = [];
+  releaseStatus = Status.Done;
+  const commands: Commands = {
+    map: (processor, page, count, access) => log.push(`map ${processor} ${page}+${count} ${access}`),
+    revoke: () => Status.Done,
+    transfer: ({ source, node, page, count }) => {
+      log.push(`${source}>${node} ${page}+${count}`);
+      return Status.Done;
+    },
+    remap: () => Status.Done,
+    cover: () => Status.Done,
+    release: (token, node, page, count, frame) => {
+      log.push(`release ${node} ${page}+${count}`);
+      releases.push({ token, frame, count });
+      return manager.node(node)?.description.frames === 'pooled' ? releaseStatus : Status.Done;
+    },
+    wake: () => undefined,
+    deny: (_id, page, _write, _thread, reason) => log.push(`denied ${page} ${reason}`),
+    requestDone: (request, pages, failure) => log.push(`done ${request} ${pages} ${failure}`),
+    drained: (processor) => log.push(`drained ${processor}`),
+    emptied: (node) => log.push(`emptied ${node}`),
+    save: () => undefined,
+    invalidate: () => undefined,
+    invalidated: () => undefined,
+  };
+  manager = new OpenManager(commands, namedPolicies({ prefetch: 'none', readAhead: 'none' }), 64);
+  manager.addDevice(host, NO_NODE);
+}
+
+function allocate(pages: number): number {
+  return manager.allocate(pages, { name: 'x', writable: true, provided: false })?.first ?? -1;
+}
+
+/** Writes whole blocks from the host, in order. */
+function write(first: number, blocks: number): void {
+  for (let block = 0; block < blocks; block++) {
+    manager.fault(HOST, first + block * BLOCK, true, 1);
+    manager.acquire(100 + block, HOST, first + block * BLOCK, BLOCK, Access.Write);
+  }
+}
+
+beforeEach(start);
+
+describe('a store behind the host', () => {
+  let behind: NodeId;
+
+  beforeEach(() => {
+    behind = manager.addNode(store);
+    manager.setHome(HOST_NODE, behind);
+  });
+
+  it('counts for what can be written', () => {
+    expect(manager.capacityPages()).toBe(7 * BLOCK);
+  });
+
+  it('gets what the host has no room for, and gives it back', () => {
+    const first = allocate(6 * BLOCK);
+    write(first, 6);
+    expect(log.filter((line) => line.startsWith(`${HOST_NODE}>${behind} `))).not.toEqual([]);
+    expect(manager.nodeFigures(HOST_NODE).backedPages).toBeLessThanOrEqual(3 * BLOCK);
+    log = [];
+    manager.fault(HOST, first, false, 1);
+    expect(log).toContain(`${behind}>${HOST_NODE} ${first}+1`);
+    manager.checkInvariants();
+  });
+
+  it('that is removed sends its pages to the host as far as there is room, and then is empty', () => {
+    const first = allocate(6 * BLOCK);
+    write(first, 6);
+    manager.free(1, first, 3 * BLOCK);
+    manager.removeNode(behind);
+    expect(log.at(-1)).toBe(`emptied ${behind}`);
+    expect(manager.capacityPages()).toBe(3 * BLOCK);
+    manager.checkInvariants();
+  });
+
+  it('that dies takes along what only it had', () => {
+    manager.removeNode(behind);
+    behind = manager.addNode({ ...store, memorySurvives: false });
+    manager.setHome(HOST_NODE, behind);
+    const first = allocate(6 * BLOCK);
+    write(first, 6);
+    manager.nodeLost(behind);
+    log = [];
+    manager.fault(HOST, first, false, 1);
+    expect(log).toEqual([`denied ${first} LOST`]);
+    manager.checkInvariants();
+  });
+
+  it('is no home for one that is at home there already', () => {
+    expect(() => manager.setHome(behind, HOST_NODE)).toThrow(/whose own pages go there/);
+  });
+});
+
+describe('frames that were released and are still read', () => {
+  it('count until the driver says that nothing reads them, and nobody gets them before', () => {
+    const pooled = { ...host, name: 'pooled', frames: 'pooled', faults: false, addressable: false, units: 0 } as const;
+    const { processor, node } = manager.addDevice({ ...pooled, budgetPages: BLOCK });
+    const first = allocate(2 * BLOCK);
+    manager.acquire(1, processor, first, BLOCK, Access.Write);
+    releaseStatus = Status.Pending;
+    releases = [];
+    manager.free(2, first, BLOCK);
+    manager.acquire(3, processor, first + BLOCK, 8, Access.Write);
+    expect(manager.nodeFigures(node).backedPages).toBe(BLOCK);
+    expect(log).not.toContain('done 3 8 null');
+    for (const { token } of releases) manager.released(token);
+    expect(log).toContain('done 3 8 null');
+    expect(manager.nodeFigures(node).backedPages).toBe(8);
+    manager.checkInvariants();
+  });
+});
+
+describe('a processor without memory of its own', () => {
+  it('reaches the host memory in place, and counts among those whose threads need a block there', () => {
+    expect(() => manager.addProcessor({ name: 'many', faults: true, units: 2 })).toThrow(/at least 1536 pages/);
+    const neighbour = manager.addProcessor({ name: 'neighbour', faults: true, units: 1 });
+    const first = allocate(BLOCK);
+    manager.fault(HOST, first, true, 1);
+    log = [];
+    manager.fault(neighbour, first, true, 2);
+    expect(log).toEqual([`map ${neighbour} ${first}+1 ${Access.Write}`]);
+    manager.detach(neighbour);
+    expect(log.at(-1)).toBe(`drained ${neighbour}`);
+    manager.checkInvariants();
+  });
+});
+
+it('refuses more than 32 memories by a clear error', () => {
+  for (let id = 1; id < 32; id++) expect(manager.addNode(store)).toBe(id);
+  expect(() => manager.addNode(store)).toThrow(/there are 32 memories already/);
+});
