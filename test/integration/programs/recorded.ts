@@ -16,7 +16,7 @@ for (const prefetch of ['tree', 'none'] as const) {
       { kind: 'process', memory: '8MiB', units: 2, lossy: true },
       { kind: 'simulated', memory: '32MiB' },
     ],
-    ...({ prefetch } as object),
+    policies: { prefetch },
   });
   const [first, second] = space.devices;
   const x = space.array(Int32Array, N, { maxLength: 2 * N });
