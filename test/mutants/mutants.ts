@@ -329,13 +329,6 @@ export const mutants: readonly Mutant[] = [
     why: 'An array that has grown within a block follows advice for a part of it, and keeps that of a device that has gone.',
   },
   {
-    name: 'take the next range for the one that had its addresses',
-    file: 'src/core/advice.js',
-    find: 'if (block?.range === range)',
-    replace: 'if (block !== undefined)',
-    why: 'When a device goes, an array follows the advice of another one that had its addresses before.',
-  },
-  {
     name: 'take what stands in for a page away with the memory of the page',
     file: 'src/core/state.js',
     find: 'const kept = ~going[word] | mapping.standIn[word];',
