@@ -56,6 +56,11 @@ export function clear(mask: Mask): void {
   for (let word = 0; word < WORDS; word++) mask[word] = 0;
 }
 
+/** Word by word: for so few, a call of `set` costs more than it copies. */
+export function copy(to: Mask, from: Mask): void {
+  for (let word = 0; word < WORDS; word++) to[word] = from[word];
+}
+
 /** Bits of one word of a mask. */
 export function bitCount(value: number): number {
   value -= (value >>> 1) & 0x55555555;

@@ -5,7 +5,7 @@
  * takes, says and leaves behind is in operation-rules.ts.
  */
 import { holderOf, onlyCopies } from './contents.js';
-import { addRun, clear, has, isEmpty, type Mask, next, nextAbsent, removeRun, size, WORDS } from './mask.js';
+import { addRun, clear, copy, has, isEmpty, type Mask, next, nextAbsent, removeRun, size, WORDS } from './mask.js';
 import type { Node } from './nodes.js';
 import { RULES } from './operation-rules.js';
 import {
@@ -49,7 +49,7 @@ export function open(block: Block, kind: OperationKind, node: NodeId, processor:
   operation.node = node;
   operation.target = node;
   operation.processor = processor;
-  operation.mask.set(mask);
+  copy(operation.mask, mask);
   operation.access = Access.None;
   operation.map = false;
   operation.exclusive = false;
@@ -75,7 +75,9 @@ export function start(state: State, block: Block, operation: Operation): void {
   const meanwhile = rule.meanwhile ?? rule.left;
   for (let id = 0; id < block.mappings.length; id++) {
     const mapping = block.mappings[id];
-    if (mapping !== undefined) revoke(state, block, operation, id, meanwhile(operation, id, mapping.node));
+    if (mapping === undefined) continue;
+    const to = meanwhile(operation, id, mapping.node);
+    if (to !== Access.Write) revoke(state, block, operation, id, to);
   }
   rule.command?.(state, block, operation);
   operation.outstanding--;
@@ -91,7 +93,7 @@ function targetOf(state: State, { target }: Operation): Node | undefined {
 function reserveFor(state: State, block: Block, operation: Operation): void {
   const { kind, node, mask, moving } = operation;
   const target = targetOf(state, operation);
-  if (kind !== 'evict') moving.set(mask);
+  if (kind !== 'evict') copy(moving, mask);
   else if (target === undefined) clear(moving);
   else onlyCopies(state, block, node, mask, moving);
   if (target !== undefined) reserve(state, block, target, moving, operation.reserved);
@@ -151,7 +153,7 @@ function reasonOf({ kind, exclusive }: Operation): 'exclusive' | (typeof RULES)[
 function revoke(state: State, block: Block, operation: Operation, from: ProcessorId, to: Access): void {
   const mapping = block.mappings[from];
   const processor = state.processors[from];
-  if (to === Access.Write || mapping === undefined || processor === undefined) return;
+  if (mapping === undefined || processor === undefined) return;
   const { mark } = state.masks;
   const going = state.masks.take();
   const rights = to === Access.None ? mapping.mapped : mapping.writable;
@@ -472,6 +474,7 @@ function noteEnd({ ended }: Block, operation: Operation): void {
   ended.lostSource = operation.lostSource;
   ended.task = operation.task;
   ended.page = operation.urgentPage;
-  ended.only = size(operation.mask) === 1 ? next(operation.mask, 0) : -1;
+  const failed = operation.failure !== Status.Done;
+  ended.only = failed && size(operation.mask) === 1 ? next(operation.mask, 0) : -1;
   ended.progress = !isEmpty(operation.settled);
 }

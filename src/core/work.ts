@@ -106,7 +106,7 @@ export interface Ended {
   task: Task | null;
   /** The page that a thread waited for, or -1. */
   page: number;
-  /** The page that it was about, where that was a single one; otherwise -1. */
+  /** The page that has failed, where it was about a single one; otherwise -1. */
   only: number;
   /** Pages have moved. */
   progress: boolean;

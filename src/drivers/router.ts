@@ -49,21 +49,23 @@ interface Pending extends Transfer {
 }
 
 /** What the content of pages comes out of or goes into, as far as a copy is concerned. */
-type Memory = 'zero' | 'provider' | 'addressable' | 'engine';
+const Memory = { Addressable: 0, Engine: 1, Zero: 2, Provider: 3 } as const;
+type Memory = (typeof Memory)[keyof typeof Memory];
 
 /** Who carries a copy out: the target's driver, the source's, or the provider; nobody can. */
-type Way = 'target' | 'source' | 'provider' | 'none';
+const Way = { Target: 0, Source: 1, Provider: 2, None: 3 } as const;
+type Way = (typeof Way)[keyof typeof Way];
 
 /**
- * How bytes get from one kind of memory into another. Between two that only their own engines reach there is no way but over the host, nor
- * is there one from a provider: the core sends pages over the host before it asks for that.
+ * How bytes get from one kind of memory (by row) into another one (addressable, engine). Between two that only their own engines reach
+ * there is no way but over the host, nor is there one from a provider: the core sends pages over the host before it asks for that.
  */
-const WAYS: { readonly [Source in Memory]: { readonly addressable: Way; readonly engine: Way } } = {
-  zero: { addressable: 'target', engine: 'target' },
-  provider: { addressable: 'provider', engine: 'none' },
-  addressable: { addressable: 'target', engine: 'target' },
-  engine: { addressable: 'source', engine: 'none' },
-};
+const WAYS: readonly (readonly [Way, Way])[] = [
+  /* addressable */ [Way.Target, Way.Target],
+  /* engine      */ [Way.Source, Way.None],
+  /* zero        */ [Way.Target, Way.Target],
+  /* provider    */ [Way.Provider, Way.None],
+];
 
 export class Router implements Commands {
   private readonly nodes: (NodeDriver | undefined)[] = [];
@@ -219,11 +221,11 @@ export class Router implements Commands {
     const { token, source, sourceFrame, page, count, frame, backed } = transfer;
     const target = this.node(transfer.node);
     const from = source >= 0 ? this.nodes[source] : undefined;
-    const way = WAYS[memoryOf(source, from)][target.memory === 0 ? 'engine' : 'addressable'];
+    const way = WAYS[memoryOf(source, from)][kindOf(target)];
     // A device that died takes its copies along; its own event tells the core what that means.
     if (source >= 0 && from === undefined) return this.publish(transfer, Status.Lost);
     let status: Status;
-    if (way === 'target') {
+    if (way === Way.Target) {
       const address = from === undefined ? 0 : from.memory + sourceFrame * this.pageBytes;
       status = target.transferIn(token, address, page, count, frame, this.accessOf(transfer, target), backed);
     } else {
@@ -237,8 +239,8 @@ export class Router implements Commands {
   /** The provider, or the source's engine, writes where the manager addresses the target. */
   private fill(way: Way, transfer: Pending, from: NodeDriver | undefined, address: number): Status {
     const { token, source, sourceFrame, page, count, urgent } = transfer;
-    if (way === 'provider') return this.provider.provide(token, page, count, address, urgent);
-    if (way === 'source' && from?.transferOut !== undefined)
+    if (way === Way.Provider) return this.provider.provide(token, page, count, address, urgent);
+    if (way === Way.Source && from?.transferOut !== undefined)
       return from.transferOut(token, sourceFrame, count, address);
     throw new Error(`there is no way for page ${page} from ${from?.kind ?? source} to node ${transfer.node}`);
   }
@@ -254,17 +256,21 @@ export class Router implements Commands {
     const { source, node, processor, page, count, frame, access } = transfer;
     if (status !== Status.Done || access === Rights.None) return status;
     const target = this.node(node);
-    const way = WAYS[memoryOf(source, this.nodes[source])][target.memory === 0 ? 'engine' : 'addressable'];
-    const visible = way === 'target' && this.accessOf(transfer, target) === access;
+    const way = WAYS[memoryOf(source, this.nodes[source])][kindOf(target)];
+    const visible = way === Way.Target && this.accessOf(transfer, target) === access;
     if (!visible) this.processor(processor).map(page, count, access, Rights.None, frame);
     return status;
   }
 }
 
 function memoryOf(source: number, driver: NodeDriver | undefined): Memory {
-  if (source === SOURCE_ZERO) return 'zero';
-  if (source === SOURCE_PROVIDER) return 'provider';
-  return driver?.memory === 0 ? 'engine' : 'addressable';
+  if (source === SOURCE_ZERO) return Memory.Zero;
+  if (source === SOURCE_PROVIDER) return Memory.Provider;
+  return driver === undefined ? Memory.Addressable : kindOf(driver);
+}
+
+function kindOf(driver: NodeDriver): 0 | 1 {
+  return driver.memory === 0 ? Memory.Engine : Memory.Addressable;
 }
 
 /** Field by field, since a copy of the object would be garbage for each fault. */
