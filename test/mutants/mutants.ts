@@ -352,8 +352,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'let who reaches host memory in place keep it while another node writes',
     file: 'src/core/operation.js',
-    find: 'if (mapping !== undefined)',
-    replace: 'if (mapping !== undefined && state.processors[id]?.own !== NO_NODE)',
+    find: 'const to = meanwhile(operation, id, mapping.node);',
+    replace: 'if (state.processors[id]?.own === NO_NODE) continue; const to = meanwhile(operation, id, mapping.node);',
     why: 'A processor without memory of its own reads old values.',
   },
   {
