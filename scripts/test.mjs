@@ -38,7 +38,7 @@ await runStages(
       { name: 'mutants', run: built('mutants', '--jobs', '1'), seconds: 900 },
       { name: 'system faults', run: built('system-faults', '--jobs', '1'), seconds: 600 },
       { name: 'hostile calls', run: built('hostile', '--seed', '1', '--runs', '1000'), seconds: 600 },
-      { name: 'model', run: built('model', '--seed', '1', '--programs', '8', '--jobs', '1'), seconds: 600 },
+      { name: 'model', run: built('model', '--seed', '1', '--minutes', '1', '--jobs', '1'), seconds: 600 },
       { name: 'node versions', run: ['node', 'scripts/node-versions.mjs'], seconds: 600 },
       {
         name: 'simulation',
