@@ -141,7 +141,8 @@ export class Audit {
             world.check(base + page, device.value(base + page), `the copy on node ${node}`);
         }
         if (copies > 0 || world.manager.pages.lossOf(base + page) !== null) continue;
-        world.check(base + page, this.initial(block, page), 'the first touch');
+        const initial = this.initial(block, page);
+        if (initial !== null) world.check(base + page, initial, 'the first touch');
       }
     }
   }
@@ -218,12 +219,15 @@ export class Audit {
     return this.world.manager.state.nodes[id]?.gone === false;
   }
 
-  private initial(block: Block, page: number): number {
+  /** What the first touch of the page would find; null: only a real look at what a launch that failed left there can tell. */
+  private initial(block: Block, page: number): number | null {
     if (!block.range.provided || has(block.blank, page)) return 0;
     // A page of a clone that nobody has touched is its source's, which cannot have been written since.
-    const source = this.world.sourceOf(block.index * PAGES_PER_BLOCK + page);
+    const at = block.index * PAGES_PER_BLOCK + page;
+    const source = this.world.sourceOf(at);
+    if (source !== -1 && (this.world.mayBeEmpty(at) || this.world.mayBeEmpty(source))) return null;
     if (source !== -1) return this.world.shadow[source];
-    return this.world.sources.file[block.index * PAGES_PER_BLOCK + page];
+    return this.world.sources.file[at];
   }
 
   /** The memory that the processor really finds at the addresses of a block. */

@@ -134,8 +134,12 @@ export class World implements Surroundings {
   readonly stores: (ModelDevice | WatchedDevice | undefined)[] = [];
   /** The store behind the host; NO_NODE: there is none, or not any more. */
   private store: NodeId = NO_NODE;
-  /** Pages of the host were held or pinned when the last event was through. */
-  private heldBefore = false;
+  /** The last event after which pages of the host were held or pinned. */
+  private lastHeld = -1;
+  /** When each request was made. */
+  private readonly askedAt = new Map<number, number>();
+  /** The event from which on what is being told may have come about. */
+  private since = 0;
   /** The store is to go. */
   private storeLeaves = false;
   readonly memories: Memory[] = [];
@@ -497,6 +501,7 @@ export class World implements Surroundings {
 
   private perform(name: string, act: () => void): void {
     this.step++;
+    this.since = this.step - 1;
     this.current = name;
     this.gaveUp = false;
     if (name !== DEVICE_GOES_ON) this.resting = false;
@@ -521,7 +526,7 @@ export class World implements Surroundings {
       this.audit.inheritedLosses();
       this.audit.advice();
     }
-    if (this.store !== NO_NODE) this.heldBefore = this.holdsAny();
+    if (this.store !== NO_NODE && this.holdsAny()) this.lastHeld = this.step;
     if (this.drainedAny && this.leaving.size === 0) this.mayBeLost.clear();
     this.drainedAny = false;
   }
@@ -972,6 +977,7 @@ export class World implements Surroundings {
   private ask(ending: Ending, mayNotFit = false): number {
     const id = this.nextRequest++;
     this.requests.set(id, ending);
+    this.askedAt.set(id, this.step);
     if (mayNotFit) this.mayNotFit.add(id);
     return id;
   }
@@ -985,7 +991,11 @@ export class World implements Surroundings {
     const ending = this.requests.get(id);
     if (ending === undefined) throw new Error(`request ${id} is done twice, or was never made`);
     this.requests.delete(id);
+    // What kept memory from the request may have ended by now, as the event before this one may have ended what kept it from a fault.
+    this.since = this.askedAt.get(id) ?? this.step - 1;
+    this.askedAt.delete(id);
     if (failure !== null && !(failure === 'OUT_OF_MEMORY' && this.mayNotFit.has(id))) this.reasons.ofRequest(failure);
+    this.since = this.step - 1;
     ending(pages, failure);
   }
 
@@ -1194,6 +1204,11 @@ export class World implements Surroundings {
     for (let at = range; at !== undefined && within < at.pages; at = this.parents.get(at)) yield at.first + within;
   }
 
+  /** Whether a launch that failed may have emptied the page, and nobody has looked since. */
+  mayBeEmpty(page: number): boolean {
+    return this.perhapsEmpty[page] === 1;
+  }
+
   isPinned(page: number): boolean {
     return this.memories.some(({ pinned }) => pinned !== null && covers(pinned, page));
   }
@@ -1342,13 +1357,18 @@ export class World implements Surroundings {
     this.manager.bring(request, device.node, first, count, access, { hold: true });
   }
 
-  /** Whether there may be want of memory: the host can send pages on to its store, but not such that are held or pinned, or were just now. */
+  /**
+   * Whether there may be want of memory: the host can send pages on to its store, but not such that are held or pinned, or were at any
+   * time since what is told began.
+   */
   get mayWant(): boolean {
     if (this.tight || this.store === NO_NODE) return this.tight;
-    return this.heldBefore || this.holdsAny();
+    return this.lastHeld >= this.since || this.holdsAny();
   }
 
+  /** Pages of a clone that are being filled cannot go either: they wait for those of their source, which need memory, too. */
   private holdsAny(): boolean {
+    if (this.manager.state.dependentOperations > 0) return true;
     for (const { residences, pinned } of this.manager.state.va.blocks.values())
       if ((residences[HOST_NODE]?.holds.length ?? 0) > 0 || !isEmpty(pinned)) return true;
     return false;
