@@ -9,9 +9,9 @@ import { closeEventfd, createEventfd } from '../linux/eventfd.js';
 import { PAGE_SIZE } from '../linux/memory.js';
 import { CONTROL_WORDS, Control } from '../pager/protocol/control.js';
 import type { Injection, ManagerOptions, ManagerReady, SpaceHandle } from '../pager/protocol/space.js';
-import { checkChoices, type PolicyChoices, portable } from '../policy/choices.js';
+import type { PolicyChoices } from '../policy/choices.js';
 import { AddressSpace } from './address-space.js';
-import { checkFlag, checkOptions, checkSize, isObject, show } from './arguments.js';
+import { checkFlag, checkOptions, checkSize, show } from './arguments.js';
 import { type DeviceSpecification, deviceOptions, injectionOf } from './device-specification.js';
 import { fromWire, OnememError, typeError } from './errors.js';
 import { watchExit } from './exit.js';
@@ -19,6 +19,7 @@ import { hostBudget } from './host-memory.js';
 import { collectViews } from './leftovers.js';
 import { moduleOptions } from './node-options.js';
 import { openingError, shortageError } from './opening-errors.js';
+import { checkPolicies } from './policies.js';
 import { addressesFor, basesFor, slotOf } from './space-addresses.js';
 import { signHandle } from './space-handle.js';
 
@@ -154,17 +155,12 @@ async function open(options: SpaceOptions): Promise<AddressSpace> {
 
 /** What users are not told of must not surprise them either: an object may have these names for other reasons. */
 function internalOptions({ policies, crash, heartbeatLimitMs }: SpaceOptions): Partial<ManagerOptions> {
-  if (policies !== undefined) {
-    if (!isObject(policies))
-      throw typeError('OPTIONS', `policies is an object such as { eviction: 'fifo' }, not ${show(policies)}`);
-    checkChoices(policies);
-  }
   if (crash !== undefined && typeof crash !== 'string') {
     throw typeError('OPTIONS', `crash is the name of a way to end, not ${show(crash)}`);
   }
   if (heartbeatLimitMs !== undefined) checkSize('heartbeatLimitMs', heartbeatLimitMs, 1);
   return {
-    ...(policies === undefined ? {} : { policies: portable(policies) }),
+    ...(policies === undefined ? {} : { policies: checkPolicies(policies) }),
     ...(crash === undefined ? {} : { crash }),
     ...(heartbeatLimitMs === undefined ? {} : { heartbeatLimitMs }),
   };

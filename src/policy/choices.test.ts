@@ -16,6 +16,8 @@ describe('choices of policies', () => {
     expect(() => checkChoices({ evict: 'lru' } as PolicyChoices)).toThrow(/no policy evict; did you mean eviction/);
     expect(() => checkChoices({ eviction: 'belady' } as unknown as PolicyChoices)).toThrow(/there are 'lru', 'fifo'/);
     expect(() => checkChoices({ prefetch: { name: 'tree', thresholdPercent: 60 } })).not.toThrow();
+    const mistaken = { readAhead: { name: 'next', shares: 4 } } as unknown as PolicyChoices;
+    expect(() => checkChoices(mistaken)).toThrow(/next\(\) has no option shares; did you mean share/);
   });
 
   it('hands a policy its options', async () => {

@@ -23,7 +23,7 @@ export interface PolicyChoices {
   readonly eviction?: 'lru' | 'fifo' | PolicyModule;
   /** What a fault brings along: as much as is dense enough ('tree'), or nothing ('none'). */
   readonly prefetch?: 'tree' | 'none' | ({ readonly name: 'tree' } & TreeOptions) | PolicyModule;
-  /** What is brought before anybody touches it when a processor walks: the next block ('next'), or nothing ('none'). */
+  /** What is brought before a thread touches it when a processor walks: the next block ('next'), or nothing ('none'). */
   readonly readAhead?: 'next' | 'none' | ({ readonly name: 'next' } & NextOptions) | PolicyModule;
   /** What a processor that can finds in host memory, in place: what was advised ('advised'), or nothing ('migrate'). */
   readonly placement?: 'advised' | 'migrate' | PolicyModule;
@@ -49,19 +49,25 @@ export function checkChoices(choices: PolicyChoices): void {
     const choice = choices[kind];
     if (choice === undefined || isModule(choice)) continue;
     const name = nameOf(choice);
-    if (typeof name === 'string' && Object.hasOwn(NAMED[kind], name)) continue;
+    if (typeof name === 'string' && Object.hasOwn(NAMED[kind], name)) {
+      // It refuses options that it does not have.
+      named(kind, choice)();
+      continue;
+    }
     const names = Object.keys(NAMED[kind]).map((each) => `'${each}'`);
     const message = `policies.${kind} is ${JSON.stringify(choice)}; there are ${names.join(', ')}, and { module, export, options }`;
     throw Object.assign(new TypeError(message), { code: 'OPTIONS' });
   }
 }
 
-/** As messages and recordings have it: modules by their addresses. */
-export function portable(choices: PolicyChoices): PolicyChoices {
-  const result: Record<string, unknown> = {};
-  for (const [kind, choice] of Object.entries(choices))
-    result[kind] = isModule(choice) ? { ...choice, module: String(choice.module) } : choice;
-  return result;
+/** All four, by what is chosen or usual. */
+function completed({
+  eviction = 'lru',
+  prefetch = 'tree',
+  readAhead = 'next',
+  placement = 'advised',
+}: PolicyChoices): Required<PolicyChoices> {
+  return { eviction, prefetch, readAhead, placement };
 }
 
 /**
@@ -70,7 +76,7 @@ export function portable(choices: PolicyChoices): PolicyChoices {
  */
 export async function loadPolicies(choices: PolicyChoices, warn: Warn): Promise<Policies> {
   checkChoices(choices);
-  const { eviction = 'lru', prefetch = 'tree', readAhead = 'next', placement = 'advised' } = choices;
+  const { eviction, prefetch, readAhead, placement } = completed(choices);
   return {
     eviction: await maker<EvictionPolicy>('eviction', eviction, (made) => guardEviction(made, warn)),
     prefetch: await maker<PrefetchPolicy>('prefetch', prefetch, (made) => guardPrefetch(made, warn)),
@@ -81,7 +87,7 @@ export async function loadPolicies(choices: PolicyChoices, warn: Warn): Promise<
 
 /** Those of onemem's own, which need no loading. */
 export function namedPolicies(choices: PolicyChoices = {}): Policies {
-  const { eviction = 'lru', prefetch = 'tree', readAhead = 'next', placement = 'advised' } = choices;
+  const { eviction, prefetch, readAhead, placement } = completed(choices);
   return {
     eviction: named<EvictionPolicy>('eviction', eviction),
     prefetch: named<PrefetchPolicy>('prefetch', prefetch),
@@ -117,6 +123,6 @@ function nameOf(choice: unknown): unknown {
   return typeof choice === 'object' && choice !== null ? (choice as { name?: unknown }).name : choice;
 }
 
-function isModule(choice: unknown): choice is PolicyModule {
+export function isModule(choice: unknown): choice is PolicyModule {
   return typeof choice === 'object' && choice !== null && 'module' in choice;
 }

@@ -2,6 +2,7 @@
  * Stands before policies of the user's own modules, which run in the thread that serves page faults. One that throws, or answers what cannot
  * be, is replaced by onemem's own from then on, after a word: a policy may make a program slow, and never wrong.
  */
+import { kernelError } from '../core/kernel-error.js';
 import { WORDS } from '../core/mask.js';
 import type { EvictionPolicy, PlacementPolicy, PrefetchPolicy, ReadAheadPolicy } from '../core/types.js';
 import { lru } from './eviction/lru.js';
@@ -39,7 +40,7 @@ function guard<Args extends readonly unknown[], T>(
       problem = problemOf(answer);
       if (problem === null) return answer as T;
     } catch (error) {
-      problem = `threw ${error instanceof Error ? error.message : String(error)}`;
+      problem = `threw ${kernelError(error).message}`;
     }
     failed = true;
     warn(`onemem: warning: the ${kind} policy ${problem}; onemem's own takes its place\n`);
@@ -88,7 +89,7 @@ export function guardEviction(made: unknown, warn: Warn): EvictionPolicy {
     try {
       theirs[name](block);
     } catch (error) {
-      fail(`threw in ${name}: ${error instanceof Error ? error.message : String(error)}`);
+      fail(`threw in ${name}: ${kernelError(error).message}`);
     }
   };
   const fail = (problem: string): void => {
@@ -110,7 +111,7 @@ export function guardEviction(made: unknown, warn: Warn): EvictionPolicy {
           fail(`answered ${String(block)}, where block ${other} may go`);
           return other;
         } catch (error) {
-          fail(`threw in evict: ${error instanceof Error ? error.message : String(error)}`);
+          fail(`threw in evict: ${kernelError(error).message}`);
         }
       }
       return own.evict(evictable);

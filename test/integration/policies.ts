@@ -49,6 +49,7 @@ test('a policy that throws in the middle of a fault costs its place, and no data
 
 test('a policy that cannot be loaded is an error of openSpace with its name', async () => {
   await failsWith('POLICY', () => open({ eviction: { module: MODULE, export: 'nothing' } }));
+  await failsWith('POLICY', () => open({ eviction: { module: './policies.js' } }));
   await failsWith('OPTIONS', () => open({ eviction: 'belady' } as unknown as PolicyChoices));
 });
 

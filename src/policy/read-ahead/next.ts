@@ -2,6 +2,7 @@
  * Reads one block ahead, so that a processor that walks finds the next block there. Blocks that were brought and not entered may take a
  * share of the node only: a guess must not push out what is in use.
  */
+import { type OptionNames, refuseUnknown } from '../../core/option-names.js';
 import type { ReadAheadPolicy } from '../../core/types.js';
 
 export interface NextOptions {
@@ -9,7 +10,11 @@ export interface NextOptions {
   readonly share?: number;
 }
 
-export function next({ share = 8 }: NextOptions = {}): ReadAheadPolicy {
+const NEXT_OPTIONS: OptionNames<NextOptions> = { share: true };
+
+export function next(options: NextOptions = {}): ReadAheadPolicy {
+  refuseUnknown('OPTIONS', 'next() has no option', Object.keys(options), Object.keys(NEXT_OPTIONS));
+  const { share = 8 } = options;
   return ({ nodeBlocks, aheadBlocks }) => ((aheadBlocks + 1) * share <= nodeBlocks ? 1 : 0);
 }
 
