@@ -25,34 +25,24 @@ export interface ProviderPort {
   provide(token: number, page: number, count: number, target: number, urgent: boolean): Status;
 }
 
-/** What the core tells the owner of the loop. */
-export interface Notices {
-  deny(
-    processor: ProcessorId,
-    page: number,
-    write: boolean,
-    thread: number,
-    reason: DenyReason,
-    stranded: boolean,
-  ): void;
-  requestDone(request: number, pages: number, failure: DenyReason | null): void;
-  drained(processor: ProcessorId): void;
-  emptied(node: NodeId): void;
-  save(page: number, count: number, lastChance: boolean): void;
-  invalidate(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void;
-  invalidated(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void;
-}
+/** Commands that are no driver's: what the core tells the owner of the loop. */
+export type Notices = Pick<
+  Commands,
+  'deny' | 'drained' | 'emptied' | 'invalidate' | 'invalidated' | 'requestDone' | 'save'
+>;
 
 /** A transfer under way. */
 interface Pending extends Transfer {
   active: boolean;
+  /** The target's driver makes the pages visible itself, in the same step. */
+  visible: boolean;
 }
 
 /** What the content of pages comes out of or goes into, as far as a copy is concerned. */
 const Memory = { Addressable: 0, Engine: 1, Zero: 2, Provider: 3 } as const;
 type Memory = (typeof Memory)[keyof typeof Memory];
 
-/** Who carries a copy out: the target's driver, the source's, or the provider; nobody can. */
+/** What carries a copy out: the target's driver, the source's, or the provider; nothing can. */
 const Way = { Target: 0, Source: 1, Provider: 2, None: 3 } as const;
 type Way = (typeof Way)[keyof typeof Way];
 
@@ -183,7 +173,7 @@ export class Router implements Commands {
 
   transfer(order: Readonly<Transfer>): Status {
     const known = this.transfers[order.token];
-    const transfer = known ?? { ...order, active: true };
+    const transfer = known ?? { ...order, active: true, visible: false };
     if (known === undefined) this.transfers[order.token] = transfer;
     else copyOrder(order, known);
     if (order.urgent) return this.start(transfer);
@@ -225,9 +215,12 @@ export class Router implements Commands {
     // A device that died takes its copies along; its own event tells the core what that means.
     if (source >= 0 && from === undefined) return this.publish(transfer, Status.Lost);
     let status: Status;
+    // Only for its own processor.
+    transfer.visible = way === Way.Target && (this.processors[transfer.processor] as unknown) === target;
     if (way === Way.Target) {
       const address = from === undefined ? 0 : from.memory + sourceFrame * this.pageBytes;
-      status = target.transferIn(token, address, page, count, frame, this.accessOf(transfer, target), backed);
+      const access = transfer.visible ? transfer.access : Rights.None;
+      status = target.transferIn(token, address, page, count, frame, access, backed);
     } else {
       status = backed ? Status.Done : (target.reserve?.(page, count) ?? Status.Done);
       const address = target.memory + frame * this.pageBytes;
@@ -245,20 +238,12 @@ export class Router implements Commands {
     throw new Error(`there is no way for page ${page} from ${from?.kind ?? source} to node ${transfer.node}`);
   }
 
-  /** The right with which the target's own driver makes the pages visible: only those of its own processor. */
-  private accessOf({ processor, access }: Transfer, target: NodeDriver): Access {
-    return (this.processors[processor] as unknown) === target ? access : Rights.None;
-  }
-
   /** The transfer is through: content that something else wrote into the target becomes visible. */
   private publish(transfer: Pending, status: Status): Status {
     transfer.active = false;
-    const { source, node, processor, page, count, frame, access } = transfer;
-    if (status !== Status.Done || access === Rights.None) return status;
-    const target = this.node(node);
-    const way = WAYS[memoryOf(source, this.nodes[source])][kindOf(target)];
-    const visible = way === Way.Target && this.accessOf(transfer, target) === access;
-    if (!visible) this.processor(processor).map(page, count, access, Rights.None, frame);
+    const { processor, page, count, frame, access, visible } = transfer;
+    if (status === Status.Done && access !== Rights.None && !visible)
+      this.processor(processor).map(page, count, access, Rights.None, frame);
     return status;
   }
 }
