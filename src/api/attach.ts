@@ -68,7 +68,7 @@ export function attachSpace(handle: SpaceHandle): AddressSpace {
   return space;
 }
 
-/** Where a worker thread opened the space, somebody must see whether that thread still lives. */
+/** Where a worker thread opened the space, a witness must see whether that thread still lives. */
 function startWitness({ control }: SpaceHandle): Worker {
   const witness = new Worker(witnessFile(), { execArgv: [], workerData: control, name: 'onemem witness' });
   witness.unref();

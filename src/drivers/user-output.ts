@@ -5,7 +5,7 @@
  */
 import { writeSync } from 'node:fs';
 
-const STANDARD_ERROR = 2;
+export const STANDARD_ERROR = 2;
 /** What a pipe or a socket that has any room has room for. */
 const PIECE_BYTES = 4096;
 

@@ -14,6 +14,7 @@ import { createSocketPair, type Message, MessageSocket } from '../../linux/socke
 import { Userfaultfd } from '../../linux/userfaultfd.js';
 import type { Driver, DriverEvents, DriverLaunch, Injection, LaunchFailure } from '../driver.js';
 import { FAULT_FEATURES, NodeError, PagedMemory } from '../paged-memory.js';
+import { STANDARD_ERROR } from '../user-output.js';
 import { Outbox } from './outbox.js';
 import {
   type Hello,
@@ -29,7 +30,6 @@ import {
 } from './protocol.js';
 
 const SIGKILL = 9;
-const STDERR = 2;
 /** Looks, about a second apart, that a device may take to start. They are counted, since a suspended machine takes none. */
 const STARTING_LOOKS = 60;
 /** Looks in a row in which a thread that is to do something is not there. The device has replaced it long before, or never will. */
@@ -122,7 +122,7 @@ export class ProcessDevice implements Driver {
     // The manager's own options are those that say how the program's modules are loaded, which kernels may be. Standard output is
     // the program's alone: what kernels print there goes to standard error.
     this.child = spawn(process.execPath, [...process.execArgv, entry], {
-      stdio: ['ignore', STDERR, STDERR, theirs, ...life.slice(1)],
+      stdio: ['ignore', STANDARD_ERROR, STANDARD_ERROR, theirs, ...life.slice(1)],
     });
     for (const fd of [theirs, ...life.slice(1)]) closeDescriptor(fd);
     if (this.child.pid === undefined) {

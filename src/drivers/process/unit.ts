@@ -9,13 +9,12 @@ import { threadId } from '../../linux/process.js';
 import { MessageSocket } from '../../linux/socket.js';
 import type { LaunchFailure, LaunchParameter } from '../driver.js';
 import { type KernelFunction, loadKernel } from '../kernel-loader.js';
-import { printAtOnce } from '../user-output.js';
+import { printAtOnce, STANDARD_ERROR } from '../user-output.js';
 import { Assignment } from './assignment.js';
 import { jsonPacket, MAX_PACKET_BYTES, Packet, type UnitLaunch, type UnitResult } from './protocol.js';
 
 const data = workerData as { base: number; socket: number; port: MessagePort; assignment: SharedArrayBuffer };
 const { base, socket: fd, port } = data;
-const STANDARD_ERROR = 2;
 const assignment = new Assignment(data.assignment);
 const socket = new MessageSocket(fd, MAX_PACKET_BYTES);
 const errors = new Poller(1);
