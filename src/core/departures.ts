@@ -2,8 +2,8 @@
 
 import { forgetAdvised } from './advice.js';
 import type { Launches } from './launches.js';
-import { clear, createMask, has, next } from './mask.js';
-import type { Node, NodeCounters } from './nodes.js';
+import { clear, createMask, endOf, next } from './mask.js';
+import { createNodeCounters, type Node, type NodeCounters } from './nodes.js';
 import type { Requests } from './requests.js';
 import { loseNode } from './service.js';
 import {
@@ -20,12 +20,7 @@ import { HOST_NODE, NO_NODE, NO_PROCESSOR, type NodeId, PAGES_PER_BLOCK, type Pr
 import { forgetUser } from './usage.js';
 import type { Block } from './va-block.js';
 
-export interface NodeFigures {
-  readonly budgetPages: number;
-  readonly backedPages: number;
-  readonly peakPages: number;
-  readonly counters: NodeCounters;
-}
+type NodeFigures = Pick<Node, 'budgetPages' | 'backedPages' | 'peakPages' | 'counters'>;
 
 /** What a processor did, and what the memory of its own has; 0 pages: it has none. */
 export interface ProcessorFigures {
@@ -35,20 +30,7 @@ export interface ProcessorFigures {
   readonly counters: ProcessorCounters & NodeCounters;
 }
 
-const NO_FIGURES: NodeFigures = {
-  budgetPages: 0,
-  backedPages: 0,
-  peakPages: 0,
-  counters: {
-    pagesIn: 0,
-    pagesOut: 0,
-    pagesZeroed: 0,
-    pagesProvided: 0,
-    pagesCloned: 0,
-    evictions: 0,
-    refusals: 0,
-  },
-};
+const NO_FIGURES: NodeFigures = { budgetPages: 0, backedPages: 0, peakPages: 0, counters: createNodeCounters() };
 
 export class Departures {
   /** Those of processors that have gone. */
@@ -126,11 +108,6 @@ export class Departures {
     return { budgetPages, backedPages, peakPages, counters: { ...processor.counters, ...counters } };
   }
 
-  nodeFigures(id: NodeId): NodeFigures {
-    const { budgetPages, backedPages, peakPages, counters } = nodeOf(this.state, id);
-    return { budgetPages, backedPages, peakPages, counters };
-  }
-
   /** The memory that leaves with the processor. */
   private nodeLeftBy({ own }: Processor): Node | null {
     return own === HOST_NODE ? null : (this.state.nodes[own] ?? null);
@@ -161,9 +138,8 @@ export class Departures {
     const mapping = block.mappings[id];
     if (mapping === undefined) return;
     const { commands } = this.state;
-    const first = block.range.watchers > 0 ? next(mapping.mapped, 0) : PAGES_PER_BLOCK;
-    let end = PAGES_PER_BLOCK;
-    while (first < end && !has(mapping.mapped, end - 1)) end--;
+    const first = next(mapping.mapped, 0);
+    const end = block.range.watchers > 0 ? endOf(mapping.mapped) : 0;
     const page = block.index * PAGES_PER_BLOCK + first;
     if (first < end) commands.invalidate(page, end - first, 'migrate', id);
     clear(mapping.mapped);
@@ -189,7 +165,7 @@ export class Departures {
     this.released();
   }
 
-  /** Frames may have been released for good: whoever leaves, and has none in quarantine any more, is forgotten. */
+  /** Frames may have been released for good: those that leave, and have none in quarantine any more, are forgotten. */
   released(): void {
     for (let at = 0; at < this.leaving.length; ) {
       const { node, processor } = this.leaving[at];

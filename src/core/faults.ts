@@ -1,7 +1,7 @@
 /** Faults that wait: what comes along with a page, with which right, and what is denied. */
 import { isFinal, lossIn, reasonOf } from './absence.js';
 import { holderOf, onlyOn } from './contents.js';
-import { add, addRun, clear, has, isEmpty, type Mask, next, remove, WORDS } from './mask.js';
+import { add, addRun, clear, has, type Mask, next, remove, WORDS } from './mask.js';
 import { absentPages, givesUp, migrate, type Outcome, save, waitForMemory } from './moves.js';
 import type { Node } from './nodes.js';
 import { ATTEMPTS, open, start } from './operation.js';
@@ -32,7 +32,7 @@ import {
   PAGES_PER_GROUP,
   Status,
 } from './types.js';
-import { type Block, isUnrestricted, type Mapping } from './va-block.js';
+import { type Block, isUnrestricted, type Mapping, noteWaiting, stopWaiting } from './va-block.js';
 
 /** Each page that stands in where host memory is reached in place splits a mapping, of which the kernel allows 65,530. */
 const COVERED_PAGES = 8192;
@@ -145,9 +145,7 @@ function nextWaiting(mapping: Mapping): number {
 }
 
 function dismiss(mapping: Mapping, page: number): Outcome {
-  remove(mapping.waitingRead, page);
-  remove(mapping.waitingWrite, page);
-  mapping.waiting = !(isEmpty(mapping.waitingRead) && isEmpty(mapping.waitingWrite));
+  stopWaiting(mapping, page);
   return 'done';
 }
 
@@ -218,7 +216,7 @@ function deny(
     // Others may still wait to read what this one may not write.
     if (reason !== 'READ_ONLY') return dismiss(mapping, page);
     remove(mapping.waitingWrite, page);
-    mapping.waiting = !(isEmpty(mapping.waitingRead) && isEmpty(mapping.waitingWrite));
+    noteWaiting(mapping);
     return 'done';
   }
   if (isRemote(block, processor)) return coverInPlace(state, block, processor, mapping, page, write, reason);
@@ -247,16 +245,9 @@ function deny(
   }
   // Memory that was kept has the content of an earlier time.
   if (!has(residence.resident, page) && !has(residence.scratch, page)) releaseBacking(state, block, node, mask);
-  if (!has(residence.backed, page) && !findPage(state, block, node)) return waitForMemory(state, block, node);
+  if (!has(residence.backed, page) && !reclaim(state, block, node, 1)) return waitForMemory(state, block, node);
   state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason, false);
   return standIn(state, block, processor, page, 'scratch');
-}
-
-function findPage(state: State, block: Block, node: Node): boolean {
-  block.kept++;
-  const room = reclaim(state, node, 1);
-  block.kept--;
-  return room;
 }
 
 /**

@@ -5,6 +5,7 @@ import {
   addRun,
   clear,
   createMask,
+  endOf,
   has,
   isEmpty,
   type Mask,
@@ -31,6 +32,15 @@ function maskOf(runs: [number, number][]): Mask {
 }
 
 describe('a page mask', () => {
+  it('ends after its last page', () => {
+    fc.assert(
+      fc.property(fc.array(run, { maxLength: 3 }), (runs) => {
+        const mask = maskOf(runs);
+        expect(endOf(mask)).toBe((pagesOf(mask).at(-1) ?? -1) + 1);
+      }),
+    );
+  });
+
   it('holds exactly what runs and pages put into it and took out', () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constantFrom('addRun', 'removeRun'), run }),

@@ -56,6 +56,13 @@ export function clear(mask: Mask): void {
   for (let word = 0; word < WORDS; word++) mask[word] = 0;
 }
 
+/** The page after the last that is in the mask, or 0. */
+export function endOf(mask: Mask): number {
+  let word = WORDS;
+  while (word > 0 && mask[word - 1] === 0) word--;
+  return word === 0 ? 0 : word * 32 - Math.clz32(mask[word - 1]);
+}
+
 /** Word by word: for so few, a call of `set` costs more than it copies. */
 export function copy(to: Mask, from: Mask): void {
   for (let word = 0; word < WORDS; word++) to[word] = from[word];
@@ -110,7 +117,7 @@ export function nextAbsent(mask: Mask, from: number): number {
 
 /**
  * Masks for what a function works out, taken and given back like a stack: functions that call each other never have the same one, and none
- * of them allocates. Who takes masks remembers the mark before, and goes back to it on every way out.
+ * of them allocates. A function that takes masks remembers the mark before, and goes back to it on every way out.
  */
 export class MaskStack {
   private readonly masks: Mask[] = [];

@@ -4,7 +4,7 @@
  * that the pager and the simulator run the same code.
  */
 import { aboutKnown, changeAdvice } from './advice.js';
-import { Departures, type NodeFigures, type ProcessorFigures } from './departures.js';
+import { Departures, type ProcessorFigures } from './departures.js';
 import { checkInvariants } from './invariants.js';
 import { type LaunchArgument, Launches } from './launches.js';
 import { add, addRun, clear, createMask, has, remove, removeRun, size } from './mask.js';
@@ -55,7 +55,7 @@ import { rareMask } from './va-block.js';
 /** What is known of a processor. It is another object for each that was ever added, though numbers are given again. */
 export type KnownProcessor = Readonly<Pick<Processor, 'id' | 'description' | 'own' | 'state'>>;
 /** The same of a node. */
-export type KnownNode = Readonly<Pick<Node, 'id' | 'description' | 'state'>>;
+export type KnownNode = Readonly<Pick<Node, 'id' | 'description' | 'state' | 'backedPages'>>;
 
 export class MemoryManager {
   protected readonly state: State;
@@ -105,7 +105,7 @@ export class MemoryManager {
     const { state } = this;
     if (!description.faults)
       throw new RangeError(
-        `${description.name}: a processor without memory of its own must fault, or hold pages that it has no place for`,
+        `${description.name}: a processor that does not fault needs memory of its own, in which the pages of a launch are held`,
       );
     // Threads of the host, and of others that reach its memory, wait there, too.
     let others = 0;
@@ -445,10 +445,6 @@ export class MemoryManager {
   /** Figures of a processor and of the memory of its own; those of one that has gone are its last. */
   figures(id: ProcessorId): ProcessorFigures {
     return this.departures.figures(id);
-  }
-
-  nodeFigures(id: NodeId): NodeFigures {
-    return this.departures.nodeFigures(id);
   }
 
   /** The most written pages that there can be: those that the host can hold, and what it can send on. */

@@ -84,12 +84,7 @@ function hasRoom(state: State, block: Block, node: Node, mask: Mask): boolean {
     const bits = mask[word];
     if (bits !== 0) pages += bitCount(bits & ~backed[word]);
   }
-  if (pages === 0) return true;
-  // To drop a copy of the block meanwhile would undo what was decided about its pages.
-  block.kept++;
-  const room = reclaim(state, node, pages);
-  block.kept--;
-  return room;
+  return pages === 0 || reclaim(state, block, node, pages);
 }
 
 function transferTo(
@@ -203,7 +198,7 @@ export function isDone(
   return mapped !== null || standsStill(state, block, node, write, pages);
 }
 
-/** Whether nobody who reaches other memory may write these pages, nor, with `write`, has a copy of them. */
+/** Whether no processor that reaches other memory may write these pages, nor, with `write`, has a copy of them. */
 function standsStill(state: State, block: Block, node: NodeId, write: boolean, pages: Mask): boolean {
   for (const mapping of block.mappings) {
     if (mapping === undefined || mapping.node === node) continue;

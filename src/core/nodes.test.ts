@@ -96,7 +96,7 @@ describe('a store behind the host', () => {
     const first = allocate(6 * BLOCK);
     write(first, 6);
     expect(log.filter((line) => line.startsWith(`${HOST_NODE}>${behind} `))).not.toEqual([]);
-    expect(manager.nodeFigures(HOST_NODE).backedPages).toBeLessThanOrEqual(3 * BLOCK);
+    expect(manager.node(HOST_NODE)?.backedPages).toBeLessThanOrEqual(3 * BLOCK);
     log = [];
     manager.fault(HOST, first, false, 1);
     expect(log).toContain(`${behind}>${HOST_NODE} ${first}+1`);
@@ -141,11 +141,11 @@ describe('frames that were released and are still read', () => {
     releases = [];
     manager.free(2, first, BLOCK);
     manager.acquire(3, processor, first + BLOCK, 8, Access.Write);
-    expect(manager.nodeFigures(node).backedPages).toBe(BLOCK);
+    expect(manager.node(node)?.backedPages).toBe(BLOCK);
     expect(log).not.toContain('done 3 8 null');
     for (const { token } of releases) manager.released(token);
     expect(log).toContain('done 3 8 null');
-    expect(manager.nodeFigures(node).backedPages).toBe(8);
+    expect(manager.node(node)?.backedPages).toBe(8);
     manager.checkInvariants();
   });
 });

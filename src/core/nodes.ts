@@ -1,4 +1,4 @@
-/** Memories that hold pages: their budget, who waits for it, and the node that pages go to when one makes room. */
+/** Memories that hold pages: their budget, the blocks that wait for it, and the node that pages go to when one makes room. */
 import { FrameAllocator } from './frames.js';
 import { IntrusiveList } from './intrusive-list.js';
 import {
@@ -29,6 +29,18 @@ export interface NodeCounters {
   refusals: number;
 }
 
+export function createNodeCounters(): NodeCounters {
+  return {
+    pagesIn: 0,
+    pagesOut: 0,
+    pagesZeroed: 0,
+    pagesProvided: 0,
+    pagesCloned: 0,
+    evictions: 0,
+    refusals: 0,
+  };
+}
+
 export interface Node {
   readonly id: NodeId;
   readonly description: NodeDescription;
@@ -53,9 +65,9 @@ export interface Node {
   readonly unused: IntrusiveList;
   /** Blocks that wait for memory of this node, oldest first. */
   readonly waiters: IntrusiveList;
-  /** Something was given back: who waits may try again. */
+  /** Something was given back: the blocks that wait may try again. */
   pump: boolean;
-  /** Blocks that were brought before anybody touched them, and have not been touched yet. */
+  /** Blocks that were brought before a thread touched them, and have not been touched yet. */
   aheadBlocks: number;
   readonly scratchBlocks: Set<Block>;
   readonly counters: NodeCounters;
@@ -81,15 +93,7 @@ export function createNode(id: NodeId, description: NodeDescription, home: NodeI
     pump: false,
     aheadBlocks: 0,
     scratchBlocks: new Set(),
-    counters: {
-      pagesIn: 0,
-      pagesOut: 0,
-      pagesZeroed: 0,
-      pagesProvided: 0,
-      pagesCloned: 0,
-      evictions: 0,
-      refusals: 0,
-    },
+    counters: createNodeCounters(),
   };
 }
 

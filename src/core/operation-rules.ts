@@ -3,8 +3,8 @@
  * from step to step is the same for all (operation.ts).
  */
 import { onlyCopies } from './contents.js';
-import { add, clear, has, isEmpty, type Mask, next, remove, size, WORDS } from './mask.js';
-import { endToken, mappingOf, newToken, nodeOf, releaseBacking, residenceOf, type State } from './state.js';
+import { add, clear, has, isEmpty, type Mask, next, size, WORDS } from './mask.js';
+import { countPending, mappingOf, newToken, nodeOf, releaseBacking, residenceOf, type State } from './state.js';
 import {
   Access,
   HOST_NODE,
@@ -14,7 +14,7 @@ import {
   type ProcessorId,
   Status,
 } from './types.js';
-import { type Block, NO_PAGES, rareMask } from './va-block.js';
+import { type Block, NO_PAGES, rareMask, stopWaiting } from './va-block.js';
 import type { Operation, OperationKind } from './work.js';
 
 export interface OperationRule {
@@ -48,7 +48,7 @@ export const RULES: { readonly [Kind in OperationKind]: OperationRule } = {
     reason: 'migrate',
     moves: true,
     changesContent: false,
-    // Who maps the very memory that the pages go to sees what happens there.
+    // A processor that maps the very memory that the pages go to sees what happens there.
     left: ({ node, access }, _processor, reached) => {
       if (reached === node) return Access.Write;
       return access === Access.Write ? Access.None : Access.Read;
@@ -69,7 +69,7 @@ export const RULES: { readonly [Kind in OperationKind]: OperationRule } = {
     moves: true,
     changesContent: false,
     left: ({ node }, _processor, reached) => (reached === node ? Access.None : Access.Write),
-    // The processor itself waits for it; who shares its memory does not.
+    // The processor itself waits for it; one that shares its memory does not.
     meanwhile: ({ node, processor }, id, reached) =>
       reached === node && id !== processor ? Access.None : Access.Write,
     finish: nothing,
@@ -125,11 +125,8 @@ function switchMemory(state: State, block: Block, operation: Operation): void {
   clear(mapping.writable);
   if (state.processors[processor]?.state === 'dead') return;
   const token = newToken(state, 'revoke', block, mapping.node, 0, 0, PAGES_PER_BLOCK);
-  operation.outstanding++;
-  const status = state.commands.remap(token.id, processor, block.index * PAGES_PER_BLOCK, kind === 'mapRemote');
-  if (status === Status.Pending) return;
-  endToken(state, token);
-  operation.outstanding--;
+  const page = block.index * PAGES_PER_BLOCK;
+  countPending(state, operation, token, state.commands.remap(token.id, processor, page, kind === 'mapRemote'));
 }
 
 function finishRemote(state: State, block: Block, { processor }: Operation): void {
@@ -164,12 +161,9 @@ function cover(state: State, block: Block, operation: Operation): void {
   const { processor, urgentPage } = operation;
   if (state.processors[processor]?.state === 'dead') return;
   const token = newToken(state, 'revoke', block, operation.node, 0, urgentPage, 1);
-  operation.outstanding++;
   const status = state.commands.cover(token.id, processor, block.index * PAGES_PER_BLOCK + urgentPage);
-  if (status === Status.Pending) return;
-  endToken(state, token);
-  operation.outstanding--;
-  if (status !== Status.Done) operation.failure = status;
+  countPending(state, operation, token, status);
+  if (status !== Status.Done && status !== Status.Pending) operation.failure = status;
 }
 
 function finishCover(state: State, block: Block, operation: Operation): void {
@@ -178,9 +172,7 @@ function finishCover(state: State, block: Block, operation: Operation): void {
   if (owner === undefined || owner.state === 'dead') return;
   const page = block.index * PAGES_PER_BLOCK + urgentPage;
   const mapping = mappingOf(state, block, processor);
-  remove(mapping.waitingRead, urgentPage);
-  remove(mapping.waitingWrite, urgentPage);
-  mapping.waiting = !(isEmpty(mapping.waitingRead) && isEmpty(mapping.waitingWrite));
+  stopWaiting(mapping, urgentPage);
   if (failure !== Status.Done) {
     operation.failure = Status.Done;
     state.commands.deny(processor, page, true, mapping.urgentThread, 'COPY_FAILED', true);

@@ -5,11 +5,25 @@
  * takes, says and leaves behind is in operation-rules.ts.
  */
 import { holderOf, onlyCopies } from './contents.js';
-import { addRun, clear, copy, has, isEmpty, type Mask, next, nextAbsent, removeRun, size, WORDS } from './mask.js';
+import {
+  addRun,
+  clear,
+  copy,
+  endOf,
+  has,
+  isEmpty,
+  type Mask,
+  next,
+  nextAbsent,
+  removeRun,
+  size,
+  WORDS,
+} from './mask.js';
 import type { Node } from './nodes.js';
 import { RULES } from './operation-rules.js';
 import {
   classify,
+  countPending,
   endToken,
   makeReady,
   mappingOf,
@@ -23,6 +37,7 @@ import {
 } from './state.js';
 import {
   Access,
+  type InvalidationReason,
   NO_NODE,
   NO_PROCESSOR,
   type NodeId,
@@ -35,7 +50,7 @@ import {
   type Source,
   Status,
 } from './types.js';
-import { type Block, isProvided, rareMask } from './va-block.js';
+import { type Block, isProvided, noteWaiting, rareMask } from './va-block.js';
 import type { Operation, OperationKind } from './work.js';
 
 /** Failed copies in a row before an access is denied, or a block is no victim any more. */
@@ -120,7 +135,7 @@ function announce(state: State, block: Block, operation: Operation): void {
   const rule = RULES[operation.kind];
   const { mark } = state.masks;
   const taken = state.masks.take();
-  if (rule.changesContent) taken.set(operation.mask);
+  if (rule.changesContent) copy(taken, operation.mask);
   else {
     clear(taken);
     for (let id = 0; id < block.mappings.length; id++) {
@@ -135,8 +150,7 @@ function announce(state: State, block: Block, operation: Operation): void {
   }
   const first = next(taken, 0);
   if (first < PAGES_PER_BLOCK) {
-    let end = PAGES_PER_BLOCK;
-    while (!has(taken, end - 1)) end--;
+    const end = endOf(taken);
     const page = block.index * PAGES_PER_BLOCK + first;
     operation.announcedPage = page;
     operation.announcedCount = end - first;
@@ -145,7 +159,7 @@ function announce(state: State, block: Block, operation: Operation): void {
   state.masks.backTo(mark);
 }
 
-function reasonOf({ kind, exclusive }: Operation): 'exclusive' | (typeof RULES)[OperationKind]['reason'] {
+function reasonOf({ kind, exclusive }: Operation): InvalidationReason {
   return exclusive ? 'exclusive' : RULES[kind].reason;
 }
 
@@ -166,11 +180,7 @@ function revoke(state: State, block: Block, operation: Operation, from: Processo
     processor.counters.revocations++;
     if (processor.state !== 'dead') {
       const token = newToken(state, 'revoke', block, mapping.node, 0, first, end - first);
-      operation.outstanding++;
-      if (state.commands.revoke(token.id, from, base + first, end - first, to) !== Status.Pending) {
-        endToken(state, token);
-        operation.outstanding--;
-      }
+      countPending(state, operation, token, state.commands.revoke(token.id, from, base + first, end - first, to));
     }
     first = next(going, end);
   }
@@ -422,7 +432,7 @@ function settle(
   if (mapping.waiting) {
     removeRun(mapping.waitingRead, first, count);
     if (operation.access === Access.Write) removeRun(mapping.waitingWrite, first, count);
-    mapping.waiting = !(isEmpty(mapping.waitingRead) && isEmpty(mapping.waitingWrite));
+    noteWaiting(mapping);
   }
 }
 

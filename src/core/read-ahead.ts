@@ -2,7 +2,7 @@
  * Reading ahead: a processor that walks through a range will want the next blocks, which are brought while it works on this one. The policy
  * says how many. Their first group stays unmapped, so that entering a block faults, cheaply, and brings the one after it in time.
  */
-import { addRun, createMask, WORDS } from './mask.js';
+import { addRun, createMask, isEmpty, WORDS } from './mask.js';
 import type { Node } from './nodes.js';
 import { isRemote, makeReady, type Processor, residenceOf, type State } from './state.js';
 import { type Access, HOST_NODE, NO_NODE, PAGES_PER_BLOCK, PAGES_PER_GROUP, type ProcessorId } from './types.js';
@@ -70,7 +70,7 @@ function hasContent(state: State, block: Block): boolean {
   const { mark } = state.masks;
   const changed = state.masks.take();
   changedPages(block, block.inside, changed);
-  const any = changed.some((bits) => bits !== 0);
+  const any = !isEmpty(changed);
   state.masks.backTo(mark);
   return any;
 }

@@ -20,10 +20,17 @@ function homeOf(state: State, { home }: Node): Node | undefined {
 }
 
 /**
- * Whether `pages` more fit the node's budget now. If not, evictions that will make them fit are under way, when any can be. The
- * blocks that the room is for are kept (`Block.kept`) meanwhile.
+ * Whether `pages` more fit the node's budget now. If not, evictions that will make them fit are under way, when any can be. Of the block
+ * that the room is for nothing goes meanwhile: to drop a copy of it would undo what was decided about its pages.
  */
-export function reclaim(state: State, node: Node, pages: number): boolean {
+export function reclaim(state: State, block: Block, node: Node, pages: number): boolean {
+  block.kept++;
+  const room = findRoom(state, node, pages);
+  block.kept--;
+  return room;
+}
+
+function findRoom(state: State, node: Node, pages: number): boolean {
   while (node.backedPages - node.leavingPages + pages > node.budgetPages) {
     const stale = firstStale(state, node);
     if (stale !== null) {
@@ -71,8 +78,8 @@ function chooseVictim(state: State, node: Node, droppable: boolean): Block | nul
 }
 
 function rankOf(state: State, node: Node, index: number): number {
-  const preferred = state.va.blocks.get(index)?.advice.preferred ?? -1;
-  if (preferred === -1) return 1;
+  const preferred = state.va.blocks.get(index)?.advice.preferred ?? NO_NODE;
+  if (preferred === NO_NODE) return 1;
   return preferred === node.id ? 2 : 0;
 }
 
@@ -82,16 +89,18 @@ export function failsToLeave(state: State, block: Block): boolean {
 }
 
 /**
- * The node refused memory that its budget allows: gives something back, so that the next attempt may do better. True if that
- * is under way and worth waiting for.
+ * The node refused memory that its budget allows: gives something back, but nothing of the block that the memory was for, so that the next
+ * attempt may do better. True if that is under way and worth waiting for.
  */
-export function relieve(state: State, node: Node): boolean {
+export function relieve(state: State, block: Block, node: Node): boolean {
+  block.kept++;
   const stale = firstStale(state, node);
   if (stale !== null) releaseAll(state, stale, node);
   else {
     const victim = chooseVictim(state, node, false);
     if (victim !== null) evictBlock(state, victim, node);
   }
+  block.kept--;
   return node.leavingPages > 0;
 }
 
@@ -102,7 +111,7 @@ export function relieve(state: State, node: Node): boolean {
 export function evictBlock(state: State, block: Block, node: Node, task: Task | null = null): boolean {
   const residence = block.residences[node.id];
   if (residence === undefined || residence.backedCount === 0) return true;
-  // Who leaves and has no home brings what only he has to the host.
+  // A node that leaves and has no home sends what only it has to the host.
   const leaves = node.state !== 'alive' && node.id !== HOST_NODE;
   const home = homeOf(state, node) ?? (leaves ? state.nodes[HOST_NODE] : undefined);
   if (home === undefined) return dropCopies(state, block, node, task);
@@ -156,11 +165,7 @@ function makeRoom(state: State, block: Block, node: Node, home: Node, mask: Mask
   const there = block.residences[home.id]?.backed;
   if (there !== undefined) for (let word = 0; word < WORDS; word++) mask[word] &= ~there[word];
   const pages = size(mask);
-  if (pages === 0) return true;
-  block.kept++;
-  const room = reclaim(state, home, pages);
-  block.kept--;
-  return room;
+  return pages === 0 || reclaim(state, block, home, pages);
 }
 
 function firstStale(state: State, node: Node): Block | null {

@@ -41,7 +41,7 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
     ended.failure = Status.Done;
     if (failure === Status.NoMemory && block.attempts < ATTEMPTS) {
       const short = state.nodes[ended.node];
-      if (short !== undefined && makesRoom(state, block, short)) {
+      if (short !== undefined && relieve(state, block, short)) {
         short.waiters.append(block.index);
         return;
       }
@@ -88,14 +88,6 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
   }
   serviceFaults(state, block, failure);
   if (block.operation === null) block.unsaved = null;
-}
-
-/** Whether the node that refused memory gives something back. */
-function makesRoom(state: State, block: Block, short: Node): boolean {
-  block.kept++;
-  const any = relieve(state, short);
-  block.kept--;
-  return any;
 }
 
 /** Whether the node that a lost transfer went to, or the one it came from, is known to be dead. */

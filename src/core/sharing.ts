@@ -4,7 +4,7 @@ import { add, addRun, clear, has, isEmpty, type Mask, next, remove, WORDS } from
 import { immediate, isDone, migrate, type Outcome, present, sendHome } from './moves.js';
 import { isRemote, mappingOf, nodeOf, type Processor, residenceOf, type State } from './state.js';
 import { Access, HOST_NODE, NO_NODE, PAGES_PER_BLOCK, PAGES_PER_GROUP } from './types.js';
-import type { Block } from './va-block.js';
+import { type Block, noteWaiting } from './va-block.js';
 import type { Task } from './work.js';
 
 /** For a processor that reaches host memory in place: brings the pages there, then maps what the host has. */
@@ -44,7 +44,7 @@ function shareHostPages(state: State, block: Block, processor: Processor): void 
     mapping.waitingRead[word] &= ~mapping.mapped[word];
     mapping.waitingWrite[word] &= ~mapping.writable[word];
   }
-  mapping.waiting = !(isEmpty(mapping.waitingRead) && isEmpty(mapping.waitingWrite));
+  noteWaiting(mapping);
 }
 
 function mapRuns(state: State, block: Block, processor: Processor, mask: Mask, access: Access): void {

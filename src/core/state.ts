@@ -26,7 +26,7 @@ import {
 } from './types.js';
 import { type Block, createMapping, createResidence, type Mapping, NO_PAGES, type Residence } from './va-block.js';
 import { VaSpace } from './va-space.js';
-import type { TaskKind } from './work.js';
+import type { Operation, TaskKind } from './work.js';
 
 /** What is counted for each processor. */
 export interface ProcessorCounters {
@@ -299,6 +299,12 @@ export function newToken(
 
 export function endToken(state: State, token: Token): void {
   state.freeTokens.push(token.id);
+}
+
+/** The operation goes on when the command is through, unless it is already. No command answers before it has returned. */
+export function countPending(state: State, operation: Operation, token: Token, status: Status): void {
+  if (status === Status.Pending) operation.outstanding++;
+  else endToken(state, token);
 }
 
 export function isHeld(block: Block, node: NodeId): boolean {

@@ -247,7 +247,7 @@ export interface ReadAheadRequest {
   /** Blocks that were brought to it ahead of a processor, and that none has entered yet. */
   aheadBlocks: number;
 }
-/** How many blocks after this one are to be brought before anybody touches them; 0: none. */
+/** How many blocks after this one are to be brought before a thread touches them; 0: none. */
 export type ReadAheadPolicy = (request: Readonly<ReadAheadRequest>) => number;
 
 /** What a policy for placement is told before a launch, for each block that a processor could reach in host memory. */

@@ -1,5 +1,5 @@
 /** The logical page table: what the manager knows about the 512 pages of one block. It is the one truth; drivers shadow it. */
-import { addRun, createMask, has, isEmpty, type Mask } from './mask.js';
+import { addRun, createMask, has, isEmpty, type Mask, remove } from './mask.js';
 import type { Range } from './range.js';
 import {
   Access,
@@ -251,6 +251,18 @@ export function createResidence(pooled: boolean): Residence {
     ahead: false,
     holds: [],
   };
+}
+
+/** Nobody waits for the page any more. */
+export function stopWaiting(mapping: Mapping, page: number): void {
+  remove(mapping.waitingRead, page);
+  remove(mapping.waitingWrite, page);
+  noteWaiting(mapping);
+}
+
+/** Pages have been taken out of what threads wait for. */
+export function noteWaiting(mapping: Mapping): void {
+  mapping.waiting = !(isEmpty(mapping.waitingRead) && isEmpty(mapping.waitingWrite));
 }
 
 export function createMapping(node: NodeId): Mapping {
