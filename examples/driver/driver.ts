@@ -16,7 +16,7 @@ import {
   Status,
 } from 'onemem/driver';
 
-/** Quick rather than small: whoever waits for a page waits for this. */
+/** Quick rather than small: a thread that waits for a page waits for this. */
 const LEVEL = { level: 1 };
 const ZEROS = Buffer.alloc(PAGE_BYTES);
 

@@ -108,7 +108,7 @@ export interface PointerAttributes {
   readonly access: Readonly<Record<string, 'read' | 'write'>>;
   /** It stays in the host's memory until it is unpinned. */
   readonly pinned: boolean;
-  /** Who has the content: the only node that does, or the host where it is one of several. Null when nobody has. */
+  /** The memory that has the content: the only one that does, or the host's where it is one of several. Null when none has. */
   readonly owner: Device | 'host' | null;
   /** Where the page is for each device, by its name: at the same address, or null on a device whose memory has an order of its own. */
   readonly deviceAddresses: Readonly<Record<string, bigint | null>>;

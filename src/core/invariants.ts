@@ -96,7 +96,7 @@ function checkRights(state: State, block: Block): void {
   }
 }
 
-/** Who may write a page is alone with it. */
+/** A processor that may write a page is alone with it. */
 function checkWriter(block: Block, id: ProcessorId, word: number, writable: number): void {
   const clean = writable & ~block.dirty[word];
   if (clean !== 0) refuse(block, word, clean, `processor ${id} may write a page that counts as clean (invariant 7)`);
@@ -105,7 +105,7 @@ function checkWriter(block: Block, id: ProcessorId, word: number, writable: numb
   const node = block.mappings[id]?.node;
   for (let other = 0; other < block.mappings.length; other++) {
     const theirs = block.mappings[other];
-    // Who maps the same memory sees what is written there.
+    // A processor that maps the same memory sees what is written there.
     if (other === id || theirs === undefined || theirs.node === node) continue;
     const shared = writable & theirs.mapped[word] & ~theirs.standIn[word];
     if (shared !== 0) {

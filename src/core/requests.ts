@@ -160,7 +160,7 @@ export class Requests {
   addTask(block: Block, request: Request, mask: Mask, kind = request.kind): void {
     const { node, processor, access, map, hold, exclusive, lastChance, id } = request;
     request.outstanding++;
-    // Who writes back holds the pages already: what waits for the end of holds must not stand in his way.
+    // The part that writes back holds the pages already: what waits for the end of holds must not stand in its way.
     const ahead = request.ahead || kind === 'clean';
     const how = { node, processor, access, map, hold, exclusive, ahead, lastChance };
     block.tasks.push({ kind, mask, ...how, request: id, written: false });

@@ -67,7 +67,7 @@ export async function pin(player: Player): Promise<void> {
 
 export async function unpin(player: Player): Promise<void> {
   const index = player.random.below(player.pins.length);
-  // Whoever uses the array now was told what was pinned when it began.
+  // An operation that uses the array now was told what was pinned when it began.
   if (player.pins[index].tracked.busy === null) unpinAt(player, index);
 }
 

@@ -7,7 +7,7 @@ import { Player } from './player.js';
 import { close, step } from './steps.js';
 
 const SIGKILL = 9;
-// Whoever ends main.ts, for instance because it takes too long, ends this, too.
+// The end of main.ts, for instance because it takes too long, is the end of this, too.
 if (!setParentDeathSignal(SIGKILL, process.ppid)) process.exit(1);
 
 const [seedText, stepsText, logPath] = process.argv.slice(2);
@@ -34,7 +34,7 @@ process.on('uncaughtException', fail);
 
 const player = await Player.open('a space', randomOf(-1), log);
 for (const number of steps) {
-  // Whoever watches hears that something happens.
+  // The program that watches hears that something happens.
   process.stdout.write('.');
   log(`step ${number}`);
   await step(player, randomOf(number));

@@ -561,7 +561,7 @@ export class World implements Surroundings {
     return this.waiting() !== '' || this.messages.length > 0 || this.router.busy || this.sources.provisions.length > 0;
   }
 
-  /** Who has not got what it asked for. */
+  /** Threads, requests and launches that have not got what they asked for. */
   private waiting(): string {
     const list: string[] = [];
     for (const device of this.devices) {

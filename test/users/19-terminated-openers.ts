@@ -1,4 +1,4 @@
-/** A worker thread that opened a space is terminated: whoever used the space is not left waiting, and other spaces go on. */
+/** A worker thread that opened a space is terminated: threads that used the space are not left waiting, and other spaces go on. */
 import assert from 'node:assert/strict';
 import { runProgram } from '../harness/processes.js';
 import { runTests, test } from '../harness/suite.js';
