@@ -29,6 +29,11 @@ module.exports = {
   forbidden: [
     only('core', ['^src/core/'], 'The core is sans-I/O and deterministic: no node: module, no package, no other part.'),
     only('policy', ['^src/core/', '^src/policy/'], 'Policies are plain functions over the core.'),
+    only(
+      'wgsl',
+      ['^src/wgsl/', '(^|/)wesl/'],
+      'The analysis of WGSL is pure: source in, plans out; no node: module and no device.',
+    ),
     only('trace', ['^src/core/', '^src/trace/'], 'The record format knows the core only.'),
     only(
       'sim',
@@ -197,7 +202,7 @@ module.exports = {
         'The demonstration alone uses data that the package does not bring along, and says so where they are missing.',
       severity: 'error',
       from: { path: '^src/', pathNot: [tests, '^src/cli/demo-data\\.ts$'] },
-      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'], dependencyTypesNot: ['type-only'] },
+      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'], dependencyTypesNot: ['type-only', 'npm-peer'] },
     },
   ],
   options: {

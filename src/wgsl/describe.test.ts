@@ -1,0 +1,125 @@
+import { expect, test } from 'vitest';
+import { describe, uniformMembers } from './describe.js';
+import { loadParser } from './parser.js';
+import { WgslError } from './wgsl-error.js';
+
+const parser = await loadParser();
+const read = (source: string, entry?: string, overrides = {}) => describe(parser, source, entry, { overrides });
+
+/** What stands wrong, as the message begins. */
+function wrong(source: string, entry?: string): string {
+  try {
+    read(source, entry);
+  } catch (error) {
+    expect(error).toBeInstanceOf(WgslError);
+    return (error as WgslError).message;
+  }
+  throw new Error('nothing was refused');
+}
+
+const SAXPY = `
+struct Params { alpha: f32, count: u32 }
+@group(0) @binding(2) var<uniform> params: Params;
+@group(0) @binding(0) var<storage> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@group(0) @binding(3) var<storage, read_write> unused: array<u32>;
+fn add(i: u32) { y[i] += params.alpha * x[i]; }
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+  if (id.x < params.count) { add(id.x); }
+}`;
+
+test('variables that the entry point and what it calls name, with their places, types and rights', () => {
+  const { resources, entryPoint } = read(SAXPY);
+  expect(resources.map(({ name, binding, space, access }) => [name, binding, space, access])).toEqual([
+    ['x', 0, 'storage', 'read'],
+    ['y', 1, 'storage', 'read_write'],
+    ['params', 2, 'uniform', 'read'],
+  ]);
+  expect(resources[0]).toMatchObject({ runtimeArray: { stride: 4, length: null }, position: { line: 4, column: 1 } });
+  expect(entryPoint.workgroupSize).toEqual([64, 1, 1]);
+  expect(entryPoint.builtins).toEqual([
+    { name: 'global_invocation_id', parameter: 'id', position: { line: 8, column: 38 } },
+  ]);
+});
+
+test('a name that a function declares hides the variable', () => {
+  const { resources } = read(`@group(0) @binding(0) var<storage, read_write> a: array<u32>;
+@group(0) @binding(1) var<storage, read_write> b: array<u32>;
+@compute @workgroup_size(1) fn main() { b[0] = 1; { let a = 2u; b[1] = a; } }`);
+  expect(resources.map(({ name }) => name)).toEqual(['b']);
+});
+
+test('members of a uniform structure lie where the layout rules say', () => {
+  const { resources } = read(`
+struct Inner { a: f32, @align(16) b: f32 }
+struct P { n: u32, v: vec3f, w: f32, m: mat3x3f, h: vec2<i32>, inner: Inner, @size(32) s: u32, last: array<vec4u, COUNT * 2> }
+const COUNT = 3u;
+@group(1) @binding(5) var<uniform> p: P;
+@group(1) @binding(6) var<storage, read_write> o: array<u32>;
+@compute @workgroup_size(1) fn main() { o[0] = p.n; }`);
+  expect(uniformMembers(resources[0]!).map(({ name, offset, size }) => [name, offset, size])).toEqual([
+    ['n', 0, 4],
+    ['v', 16, 12],
+    ['w', 28, 4],
+    ['m', 32, 48],
+    ['h', 80, 8],
+    ['inner', 96, 32],
+    ['s', 128, 32],
+    ['last', 160, 96],
+  ]);
+  expect(resources[0]!.minBytes).toBe(256);
+});
+
+test('strides of arrays: vectors of three take the room of four, structures are rounded up', () => {
+  const strides = ['vec3f', 'vec2<f32>', 'f16', 'S', 'atomic<u32>', 'array<f32, 5>', 'mat2x3f', 'Alias'].map((type) => {
+    const source = `enable f16;\nstruct S { a: vec3f, b: u32, c: u32 } alias Alias = vec4u;
+@group(0) @binding(0) var<storage, read_write> a: array<${type}>;
+@compute @workgroup_size(1) fn main() { let n = arrayLength(&a); }`;
+    return read(source).resources[0]!.runtimeArray!.stride;
+  });
+  expect(strides).toEqual([16, 8, 2, 32, 4, 20, 32, 16]);
+});
+
+test('a structure may end with a runtime-sized array', () => {
+  const { resources } = read(`struct List { count: atomic<u32>, items: array<vec2u> }
+@group(0) @binding(0) var<storage, read_write> list: List;
+@compute @workgroup_size(1) fn main() { list.items[0] = vec2u(1); }`);
+  expect(resources[0]).toMatchObject({ minBytes: 16, runtimeArray: { stride: 8 }, type: { kind: 'struct' } });
+});
+
+test('workgroup sizes by constants and overrides', () => {
+  const source = `const TILE = 8; override wide: u32 = TILE * 2;
+@compute @workgroup_size(wide, TILE) fn main(@builtin(local_invocation_index) i: u32) { }`;
+  expect(read(source).entryPoint.workgroupSize).toEqual([16, 8, 1]);
+  expect(read(source, 'main', { wide: 32 }).entryPoint.workgroupSize).toEqual([32, 8, 1]);
+});
+
+test('builtins in a structure', () => {
+  const source = `struct In { @builtin(workgroup_id) group: vec3u, @builtin(local_invocation_id) local: vec3u }
+@compute @workgroup_size(4) fn main(in: In) { }`;
+  expect(read(source).entryPoint.builtins.map(({ name, parameter }) => [name, parameter])).toEqual([
+    ['workgroup_id', 'in.group'],
+    ['local_invocation_id', 'in.local'],
+  ]);
+});
+
+test.each([
+  ['fn f() {\n  let a = b + ;\n}', undefined, /^2:1\d: /],
+  [SAXPY, 'other', /other is not a compute entry point of the module; there are: main$/],
+  [SAXPY, 'add', /^7:1: add is not a compute entry point/],
+  ['fn f() {}', undefined, /there are|none/],
+  ['override n: u32;\n@compute @workgroup_size(n) fn f() {}', undefined, /^2:26: the workgroup size is not a constant/],
+  ['@group(0) var<storage> a: array<u32>;', undefined, /entry points/],
+  [
+    '@binding(0) var<storage> a: array<u32>; @compute @workgroup_size(1) fn f() { let n = arrayLength(&a); }',
+    undefined,
+    /^1:1: variable a has no @group/,
+  ],
+  [
+    '@group(0) @binding(0) var<storage> a: array<nope>; @compute @workgroup_size(1) fn f() { let n = arrayLength(&a); }',
+    undefined,
+    /^1:45: type nope is not supported/,
+  ],
+])('refused, with the position: %s', (source, entry, expected) => {
+  expect(wrong(source, entry)).toMatch(expected);
+});

@@ -1,0 +1,195 @@
+/** What a module's entry point uses, and how: all that a launch needs in order to bind arrays and numbers by name. */
+import { constantValue, type Overrides } from './constants.js';
+import { type Parser, parse } from './syntax.js';
+import type { Attribute, FunctionDeclaration, GlobalVariable, Module } from './tree.js';
+import { type ArrayType, type StructMember, sizeOf, type Type, Types } from './types.js';
+import { callsIn, namesIn } from './walk.js';
+import { type Position, positionAt, WgslError } from './wgsl-error.js';
+
+/** A variable with `@group` and `@binding`. */
+export interface Resource {
+  readonly name: string;
+  readonly group: number;
+  readonly binding: number;
+  readonly space: 'storage' | 'uniform' | 'handle';
+  /** Null where the variable is neither storage nor uniform. */
+  readonly access: 'read' | 'write' | 'read_write' | null;
+  readonly type: Type;
+  /** The runtime-sized array that the variable is, or that its structure ends with. */
+  readonly runtimeArray: ArrayType | null;
+  /** Bytes that must be bound at least. */
+  readonly minBytes: number;
+  readonly position: Position;
+}
+
+export interface Builtin {
+  readonly name: string;
+  /** The parameter of the entry point, or `parameter.member`. */
+  readonly parameter: string;
+  readonly position: Position;
+}
+
+export interface EntryPoint {
+  readonly name: string;
+  readonly workgroupSize: readonly [number, number, number];
+  readonly builtins: readonly Builtin[];
+  readonly position: Position;
+}
+
+export interface Description {
+  readonly entryPoint: EntryPoint;
+  /** Those that the entry point, or what it calls, names; in the order of groups and bindings. */
+  readonly resources: readonly Resource[];
+  /** Names of all entry points of the module. */
+  readonly entryPoints: readonly string[];
+  /** For the analysis of accesses. */
+  readonly module: Module;
+  readonly types: Types;
+  /** The entry point and what it calls, by name. */
+  readonly functions: ReadonlyMap<string, FunctionDeclaration>;
+  readonly overrides: Overrides;
+}
+
+export interface DescribeOptions {
+  /** Values of `override` declarations that the pipeline will have, by name. */
+  readonly overrides?: Overrides;
+}
+
+/**
+ * @param entryPoint may be left out where there is one only
+ * @throws WgslError with line and column: a source that is no WGSL, an entry point that is not there, or what is not supported
+ * @example
+ * const { resources } = describe(await loadParser(), source, 'main');
+ * resources[0]; // { name: 'x', group: 0, binding: 0, space: 'storage', access: 'read', ... }
+ */
+export function describe(
+  parser: Parser,
+  source: string,
+  entryPoint?: string,
+  { overrides = {} }: DescribeOptions = {},
+): Description {
+  const module = parse(parser, source);
+  const types = new Types(module);
+  const entry = entryOf(module, entryPoint);
+  const functions = reachedFrom(module, entry);
+  const used = new Set([...functions.values()].flatMap((each) => [...namesIn(each)]));
+  const resources = [...module.variables.values()]
+    .filter(({ name, attributes }) => used.has(name) && attributes.some((each) => each.name === 'binding'))
+    .map((each) => resourceOf(module, types, each))
+    .sort((one, other) => one.group - other.group || one.binding - other.binding);
+  return {
+    entryPoint: {
+      name: entry.name,
+      workgroupSize: workgroupSizeOf(module, entry, overrides),
+      builtins: builtinsOf(module, entry),
+      position: positionAt(source, entry.start),
+    },
+    resources,
+    entryPoints: [...module.functions.values()].filter(isEntry).map(({ name }) => name),
+    module,
+    types,
+    functions,
+    overrides,
+  };
+}
+
+/** Members of a uniform structure; a uniform variable of another type is one member without a name. */
+export function uniformMembers({ type }: Resource): readonly StructMember[] {
+  return type.kind === 'struct' ? type.members : [{ name: '', type, offset: 0, size: sizeOf(type) }];
+}
+
+function isEntry({ attributes }: FunctionDeclaration): boolean {
+  return attributes.some(({ name }) => name === 'compute');
+}
+
+function entryOf(module: Module, name: string | undefined): FunctionDeclaration {
+  const entries = [...module.functions.values()].filter(isEntry);
+  const there = entries.map((each) => each.name).join(', ') || 'none';
+  if (name === undefined) {
+    if (entries.length === 1) return entries[0] as FunctionDeclaration;
+    throw new WgslError(module.source, 0, `name one of the compute entry points of the module: ${there}`);
+  }
+  const found = module.functions.get(name);
+  if (found && isEntry(found)) return found;
+  const at = found?.start ?? 0;
+  throw new WgslError(module.source, at, `${name} is not a compute entry point of the module; there are: ${there}`);
+}
+
+function reachedFrom(module: Module, entry: FunctionDeclaration): Map<string, FunctionDeclaration> {
+  const reached = new Map<string, FunctionDeclaration>();
+  const visit = (each: FunctionDeclaration) => {
+    if (reached.has(each.name)) return;
+    reached.set(each.name, each);
+    for (const { callee } of callsIn(each)) {
+      const called = module.functions.get(callee.name);
+      if (called) visit(called);
+    }
+  };
+  visit(entry);
+  return reached;
+}
+
+function numberOf(module: Module, attribute: Attribute): number {
+  const [parameter] = attribute.parameters;
+  const value = parameter ? constantValue(module, parameter) : null;
+  if (value !== null && Number.isSafeInteger(value) && value >= 0) return value;
+  throw new WgslError(module.source, attribute.start, `@${attribute.name} needs a whole number that is a constant`);
+}
+
+function resourceOf(module: Module, types: Types, variable: GlobalVariable): Resource {
+  const { name, space, access, attributes, start } = variable;
+  const find = (wanted: string) => {
+    const found = attributes.find((each) => each.name === wanted);
+    if (found) return numberOf(module, found);
+    throw new WgslError(module.source, start, `variable ${name} has no @${wanted}`);
+  };
+  if (space !== 'storage' && space !== 'uniform' && space !== 'handle')
+    throw new WgslError(module.source, start, `variable ${name} has a binding in address space ${space}`);
+  if (variable.type === null) throw new WgslError(module.source, start, `variable ${name} has no type`);
+  const type = types.read(variable.type);
+  const tail = type.kind === 'struct' ? type.members[type.members.length - 1]?.type : type;
+  const runtimeArray = space === 'storage' && tail?.kind === 'array' && tail.length === null ? tail : null;
+  return {
+    name,
+    group: find('group'),
+    binding: find('binding'),
+    space,
+    access: space === 'handle' ? null : space === 'uniform' ? 'read' : ((access ?? 'read') as Resource['access']),
+    type,
+    runtimeArray,
+    minBytes: space === 'handle' ? 0 : sizeOf(type),
+    position: positionAt(module.source, start),
+  };
+}
+
+function workgroupSizeOf(module: Module, entry: FunctionDeclaration, overrides: Overrides): [number, number, number] {
+  const attribute = entry.attributes.find(({ name }) => name === 'workgroup_size');
+  if (!attribute) throw new WgslError(module.source, entry.start, `entry point ${entry.name} has no @workgroup_size`);
+  const size: [number, number, number] = [1, 1, 1];
+  for (const [axis, each] of attribute.parameters.entries()) {
+    const value = constantValue(module, each, overrides);
+    if (value === null || !Number.isSafeInteger(value) || value < 1) {
+      throw new WgslError(
+        module.source,
+        each.start,
+        'the workgroup size is not a constant that can be computed here; give overrides their values',
+      );
+    }
+    size[axis] = value;
+  }
+  return size;
+}
+
+function builtinsOf(module: Module, { parameters }: FunctionDeclaration): Builtin[] {
+  const builtin = (attributes: readonly Attribute[], parameter: string): Builtin[] =>
+    attributes.flatMap(({ name, parameters: [value], start }) =>
+      name === 'builtin' && value?.kind === 'name'
+        ? [{ name: value.name, parameter, position: positionAt(module.source, start) }]
+        : [],
+    );
+  return parameters.flatMap(({ local, attributes }) => {
+    const struct = local.type ? module.structs.get(local.type.name) : undefined;
+    if (!struct) return builtin(attributes, local.name);
+    return struct.members.flatMap((each) => builtin(each.attributes, `${local.name}.${each.name}`));
+  });
+}

@@ -1,0 +1,351 @@
+/** From the tree of the parser (the package `wesl`) to ours. Nothing else knows the parser's. */
+import type * as Wesl from 'wesl/core';
+import { associate } from './precedence.js';
+import { Scope } from './scope.js';
+import type {
+  Attribute,
+  Block,
+  Expression,
+  FunctionDeclaration,
+  GlobalConstant,
+  GlobalVariable,
+  Literal,
+  Local,
+  Module,
+  Statement,
+  Struct,
+  TypeName,
+} from './tree.js';
+import { WgslError } from './wgsl-error.js';
+
+/** What is needed of the package `wesl`: the caller loads it when there is a module to read (`loadParser`). */
+export type Parser = Pick<typeof Wesl, 'parseSrcModule'>;
+
+/** @throws WgslError where the source is no WGSL, or has what only WESL has */
+export function parse(parser: Parser, source: string): Module {
+  const { moduleElem, diagnostics, imports } = parser.parseSrcModule(
+    { modulePath: 'package::module', debugFilePath: 'module.wgsl', src: source },
+    { keepComments: false },
+  );
+  const wrong = diagnostics.find(({ severity }) => severity === 'error');
+  if (wrong) throw new WgslError(source, wrong.start, wrong.message);
+  if (imports.length > 0) throw new WgslError(source, 0, 'imports are not WGSL; link the module first');
+  return new Reader(source).module(moduleElem);
+}
+
+class Reader {
+  readonly #source: string;
+
+  constructor(source: string) {
+    this.#source = source;
+  }
+
+  module(moduleElem: Wesl.ModuleElem): Module {
+    const functions = new Map<string, FunctionDeclaration>();
+    const variables = new Map<string, GlobalVariable>();
+    const structs = new Map<string, Struct>();
+    const constants = new Map<string, GlobalConstant>();
+    const aliases = new Map<string, TypeName>();
+    for (const each of moduleElem.decls) {
+      if (each.kind === 'fn') functions.set(nameOf(each.name), this.#function(each));
+      else if (each.kind === 'gvar') variables.set(nameOf(each.name.decl), this.#variable(each));
+      else if (each.kind === 'struct') structs.set(nameOf(each.name), this.#struct(each));
+      else if (each.kind === 'alias') aliases.set(nameOf(each.name), this.#type(each.typeRef));
+      else if (each.kind === 'const' || each.kind === 'override')
+        constants.set(nameOf(each.name.decl), this.#constant(each));
+      else if (each.kind !== 'directive' && each.kind !== 'assert' && each.kind !== 'empty')
+        throw this.#refuse('start' in each ? each : moduleElem, `${each.kind} is not supported at module scope`);
+    }
+    return { source: this.#source, functions, variables, structs, constants, aliases };
+  }
+
+  #refuse({ start }: { readonly start: number }, problem: string): WgslError {
+    return new WgslError(this.#source, start, problem);
+  }
+
+  #function(element: Wesl.FnElem): FunctionDeclaration {
+    const scope = new Scope(null);
+    const parameters = element.params.map((each) => {
+      const local: Local = { ...this.#local(each.name, 'parameter'), start: each.name.decl.start };
+      scope.add(local);
+      return { local, attributes: this.#attributes(each) };
+    });
+    const { start, end, name, returnType, body } = element;
+    return {
+      start,
+      end,
+      name: nameOf(name),
+      parameters,
+      result: returnType ? this.#type(returnType) : null,
+      attributes: this.#attributes(element),
+      // The parameters and the body are one scope.
+      body: { kind: 'block', start: body.start, end: body.end, body: this.#statements(body.body, scope) },
+      bodyStart: this.#source.indexOf('{', body.start) + 1,
+    };
+  }
+
+  #variable(element: Wesl.GlobalVarElem): GlobalVariable {
+    const [space, access] = (element.template ?? []).map(({ name }) => name);
+    const { start, end } = element;
+    const { decl, typeRef } = element.name;
+    return {
+      start,
+      end,
+      name: nameOf(decl),
+      type: typeRef ? this.#type(typeRef) : null,
+      space: space ?? 'handle',
+      access: access ?? null,
+      attributes: this.#attributes(element),
+    };
+  }
+
+  #struct(element: Wesl.StructElem): Struct {
+    const members = element.members.map((each) => ({
+      start: each.start,
+      end: each.end,
+      name: each.name.name,
+      type: this.#type(each.typeRef),
+      attributes: this.#attributes(each),
+    }));
+    return { start: element.start, end: element.end, name: nameOf(element.name), members };
+  }
+
+  #constant(element: Wesl.ConstElem | Wesl.OverrideElem): GlobalConstant {
+    const { kind, start, end, init } = element;
+    const { decl, typeRef } = element.name;
+    return {
+      kind,
+      start,
+      end,
+      name: nameOf(decl),
+      type: typeRef ? this.#type(typeRef) : null,
+      value: init ? this.#expression(init, new Scope(null)) : null,
+      attributes: this.#attributes(element),
+    };
+  }
+
+  #local({ decl, typeRef, start, end }: Wesl.TypedDeclElem, kind: Local['kind']): Local {
+    return { start, end, name: nameOf(decl), kind, type: typeRef ? this.#type(typeRef) : null };
+  }
+
+  #attributes({ attributes = [] }: Wesl.HasAttributes): Attribute[] {
+    return attributes.flatMap(({ attribute, start, end }): Attribute[] => {
+      if (attribute.kind === '@attribute') {
+        const parameters = (attribute.params ?? []).map(({ expression }) =>
+          this.#expression(expression, new Scope(null)),
+        );
+        return [{ name: attribute.name, parameters, start, end }];
+      }
+      if (attribute.kind === '@builtin') {
+        const { name, start: at, end: until } = attribute.param;
+        return [
+          { name: 'builtin', parameters: [{ kind: 'name', name, local: null, start: at, end: until }], start, end },
+        ];
+      }
+      if (attribute.kind === '@diagnostic' || attribute.kind === '@interpolate') return [];
+      throw this.#refuse({ start }, `${attribute.kind} is not WGSL; link the module first`);
+    });
+  }
+
+  #type({ name, templateParams = [], start, end }: Wesl.TypeRefElem): TypeName {
+    return { name: name.originalName, parameters: templateParams.map((each) => this.#typeParameter(each)), start, end };
+  }
+
+  #typeParameter(element: Wesl.ExpressionElem): TypeName | Expression {
+    if (element.kind === 'type') return this.#type(element);
+    if (element.kind === 'ref')
+      return { name: element.ident.originalName, parameters: [], start: element.start, end: element.end };
+    return this.#expression(element, new Scope(null));
+  }
+
+  #expression(element: Wesl.ExpressionElem, scope: Scope): Expression {
+    const { start, end } = element;
+    switch (element.kind) {
+      case 'literal':
+        return this.#literal(element);
+      case 'ref': {
+        const name = element.ident.originalName;
+        return { kind: 'name', name, local: scope.find(name), start, end };
+      }
+      case 'type': {
+        const name = element.name.originalName;
+        return { kind: 'name', name, local: scope.find(name), start, end };
+      }
+      case 'parenthesized-expression':
+        return { ...this.#expression(element.expression, scope), start, end };
+      case 'component-expression':
+        return {
+          kind: 'index',
+          base: this.#expression(element.base, scope),
+          index: this.#expression(element.access, scope),
+          start,
+          end,
+        };
+      case 'component-member-expression':
+        return { kind: 'member', base: this.#expression(element.base, scope), member: element.access.name, start, end };
+      case 'unary-expression': {
+        const operand = this.#expression(element.expression, scope);
+        return { kind: 'unary', operator: element.operator.value, operand, start, end };
+      }
+      case 'binary-expression': {
+        const operands: Expression[] = [];
+        const operators: string[] = [];
+        this.#flatten(element, scope, operands, operators);
+        return associate(operands, operators);
+      }
+      case 'call-expression':
+        return this.#call(element, scope);
+      default:
+        throw this.#refuse(element, 'this expression is not supported');
+    }
+  }
+
+  /** The chain of operands and operators in the order of the source, whatever shape the parser gave it. */
+  #flatten(element: Wesl.ExpressionElem, scope: Scope, operands: Expression[], operators: string[]): void {
+    if (element.kind !== 'binary-expression') {
+      operands.push(this.#expression(element, scope));
+      return;
+    }
+    this.#flatten(element.left, scope, operands, operators);
+    operators.push(element.operator.value);
+    this.#flatten(element.right, scope, operands, operators);
+  }
+
+  #call(element: Wesl.FunctionCallExpression, scope: Scope): Expression & { kind: 'call' } {
+    const { function: callee, templateArgs = [], start, end } = element;
+    const name = callee.kind === 'type' ? callee.name.originalName : callee.ident.originalName;
+    const own = callee.kind === 'type' ? (callee.templateParams ?? []) : [];
+    const parameters = [...own, ...templateArgs].map((each) => this.#typeParameter(each));
+    return {
+      kind: 'call',
+      callee: { name, parameters, start: callee.start, end: callee.end },
+      parameters: element.arguments.map((each) => this.#expression(each, scope)),
+      start,
+      end,
+    };
+  }
+
+  #literal(element: Wesl.Literal): Literal {
+    const { value: text, start, end } = element;
+    if (text === 'true' || text === 'false')
+      return { kind: 'literal', type: 'bool', value: text === 'true', start, end };
+    const hexadecimal = /^0x/i.test(text);
+    const [, digits, suffix] = (hexadecimal && !/[.p]/i.test(text) ? /^(.*?)([iu]?)$/ : /^(.*?)([iufh]?)$/).exec(
+      text,
+    ) as unknown as [string, string, string];
+    const suffixed = { i: 'i32', u: 'u32', f: 'f32', h: 'f16' } as const;
+    const whole = hexadecimal ? !/[.p]/i.test(digits) : /^\d+$/.test(digits);
+    const type = suffix ? suffixed[suffix as keyof typeof suffixed] : whole ? 'abstract-int' : 'abstract-float';
+    // Hexadecimal fractions are never indices: their value is not asked for.
+    const value = whole || !hexadecimal ? Number(digits) : Number.NaN;
+    return { kind: 'literal', type, value, start, end };
+  }
+
+  #block({ start, end, body }: Wesl.BlockElem, outer: Scope): Block {
+    return { kind: 'block', start, end, body: this.#statements(body, new Scope(outer)) };
+  }
+
+  #statements(statements: readonly Wesl.Statement[], scope: Scope): Statement[] {
+    return statements.flatMap((each) => this.#statement(each, scope) ?? []);
+  }
+
+  #statement(element: Wesl.Statement, scope: Scope): Statement | null {
+    const { start, end } = element;
+    switch (element.kind) {
+      case 'empty':
+      case 'assert':
+        return null;
+      case 'block':
+        return this.#block(element, scope);
+      case 'var':
+      case 'let':
+      case 'const': {
+        // The name is known from the next statement on.
+        const value = element.init ? this.#expression(element.init, scope) : null;
+        const local = this.#local(element.name, element.kind);
+        scope.add(local);
+        return { kind: 'declare', local, value, start, end };
+      }
+      case 'assign': {
+        const target = element.lhs.kind === 'phony' ? null : this.#expression(element.lhs, scope);
+        const operator = element.op.value === '=' ? null : element.op.value.slice(0, -1);
+        return { kind: 'assign', target, operator, value: this.#expression(element.rhs, scope), start, end };
+      }
+      case 'increment':
+      case 'decrement': {
+        const value: Literal = { kind: 'literal', type: 'abstract-int', value: 1, start: end, end };
+        const operator = element.kind === 'increment' ? '+' : '-';
+        return { kind: 'assign', target: this.#expression(element.target, scope), operator, value, start, end };
+      }
+      case 'call':
+        return { kind: 'call', call: this.#call(element.call, scope), start, end };
+      case 'return':
+        return { kind: 'return', value: element.value ? this.#expression(element.value, scope) : null, start, end };
+      case 'break':
+      case 'continue':
+        return { kind: element.kind, start, end };
+      case 'if': {
+        const otherwise = element.else;
+        let last: Block | null = null;
+        if (otherwise?.kind === 'if') {
+          const { start: at, end: until } = otherwise;
+          last = { kind: 'block', start: at, end: until, body: [this.#statement(otherwise, scope) as Statement] };
+        } else if (otherwise) last = this.#block(otherwise, scope);
+        const condition = this.#expression(element.condition, scope);
+        return { kind: 'if', condition, body: this.#block(element.body, scope), otherwise: last, start, end };
+      }
+      case 'for': {
+        const own = new Scope(scope);
+        const first = element.init ? this.#statement(element.init, own) : null;
+        const guard = element.condition ? [leaveUnless(this.#expression(element.condition, own))] : [];
+        const continuing = element.update ? [this.#statement(element.update, own) as Statement] : [];
+        const loop = this.#loop(element, [...guard, this.#block(element.body, own)], continuing);
+        return { kind: 'block', start, end, body: first ? [first, loop] : [loop] };
+      }
+      case 'while': {
+        const guard = leaveUnless(this.#expression(element.condition, scope));
+        return this.#loop(element, [guard, this.#block(element.body, scope)], []);
+      }
+      case 'loop': {
+        // What the body declares is known in the continuing block.
+        const own = new Scope(scope);
+        const body = this.#statements(element.body.body, own);
+        const inner = new Scope(own);
+        const continuing = element.continuing ? this.#statements(element.continuing.body.body, inner) : [];
+        const breakIf = element.continuing?.breakIf ? this.#expression(element.continuing.breakIf, inner) : null;
+        return { ...this.#loop(element, body, continuing), breakIf };
+      }
+      case 'switch': {
+        const clauses = element.clauses.map(({ selectors, body }) => ({
+          isDefault: selectors.includes('default'),
+          body: this.#block(body, scope),
+        }));
+        const values = element.clauses.flatMap(({ selectors }) =>
+          selectors.flatMap((each) => (each === 'default' ? [] : [this.#expression(each, scope)])),
+        );
+        return { kind: 'switch', selector: this.#expression(element.selector, scope), clauses, values, start, end };
+      }
+      default:
+        throw this.#refuse(element, `${element.kind} is not supported in a compute shader`);
+    }
+  }
+
+  #loop(
+    { start, end }: Wesl.AbstractElemBase,
+    body: Statement[],
+    continuing: Statement[],
+  ): Statement & { kind: 'loop' } {
+    return { kind: 'loop', body: { kind: 'block', body, start, end }, continuing, breakIf: null, start, end };
+  }
+}
+
+function leaveUnless(condition: Expression): Statement {
+  const { start, end } = condition;
+  const leave: Block = { kind: 'block', start, end, body: [{ kind: 'break', start, end }] };
+  const negated: Expression = { kind: 'unary', operator: '!', operand: condition, start, end };
+  return { kind: 'if', condition: negated, body: leave, otherwise: null, start, end };
+}
+
+function nameOf({ ident }: Wesl.DeclIdentElem): string {
+  return ident.originalName;
+}

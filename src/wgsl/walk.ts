@@ -1,0 +1,88 @@
+/** All expressions and statements of a function. */
+import type { Call, Expression, FunctionDeclaration, Statement } from './tree.js';
+
+function visitExpressions(expression: Expression, visit: (each: Expression) => void): void {
+  visit(expression);
+  switch (expression.kind) {
+    case 'index':
+      visitExpressions(expression.base, visit);
+      visitExpressions(expression.index, visit);
+      return;
+    case 'member':
+      visitExpressions(expression.base, visit);
+      return;
+    case 'unary':
+      visitExpressions(expression.operand, visit);
+      return;
+    case 'binary':
+      visitExpressions(expression.left, visit);
+      visitExpressions(expression.right, visit);
+      return;
+    case 'call':
+      for (const each of expression.parameters) visitExpressions(each, visit);
+      return;
+    default:
+  }
+}
+
+/** Statements and those inside them, each before its own; expressions are those of the statement itself. */
+function visitStatements(
+  statements: readonly Statement[],
+  visit: (each: Statement, expressions: readonly Expression[]) => void,
+): void {
+  for (const each of statements) {
+    visit(each, expressionsOf(each));
+    if (each.kind === 'block') visitStatements(each.body, visit);
+    else if (each.kind === 'if') {
+      visitStatements(each.body.body, visit);
+      if (each.otherwise) visitStatements(each.otherwise.body, visit);
+    } else if (each.kind === 'loop') {
+      visitStatements(each.body.body, visit);
+      visitStatements(each.continuing, visit);
+    } else if (each.kind === 'switch') for (const clause of each.clauses) visitStatements(clause.body.body, visit);
+  }
+}
+
+function expressionsOf(statement: Statement): Expression[] {
+  const present = (...list: (Expression | null)[]) => list.filter((each) => each !== null);
+  switch (statement.kind) {
+    case 'declare':
+    case 'return':
+      return present(statement.value);
+    case 'assign':
+      return present(statement.target, statement.value);
+    case 'if':
+      return [statement.condition];
+    case 'loop':
+      return present(statement.breakIf);
+    case 'switch':
+      return [statement.selector, ...statement.values];
+    case 'call':
+      return [statement.call];
+    default:
+      return [];
+  }
+}
+
+function visitFunction({ body }: FunctionDeclaration, visit: (each: Expression) => void): void {
+  visitStatements(body.body, (_, expressions) => {
+    for (const each of expressions) visitExpressions(each, visit);
+  });
+}
+
+/** Names that the function itself does not declare. */
+export function namesIn(declaration: FunctionDeclaration): Set<string> {
+  const names = new Set<string>();
+  visitFunction(declaration, (each) => {
+    if (each.kind === 'name' && each.local === null) names.add(each.name);
+  });
+  return names;
+}
+
+export function callsIn(declaration: FunctionDeclaration): Call[] {
+  const calls: Call[] = [];
+  visitFunction(declaration, (each) => {
+    if (each.kind === 'call') calls.push(each);
+  });
+  return calls;
+}
