@@ -5,11 +5,15 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
+/** Where this module is; null where a bundler to CommonJS has left nothing of `import.meta`, or an empty text. */
+function placeOf(url: string | undefined): URL | null {
+  return url !== undefined && URL.canParse(url) ? new URL(url) : null;
+}
+
 /** The module from which a space's first thread is started; null where it is not beside this one. */
 export function sentinelFile(): URL | null {
-  // Bundlers to CommonJS leave nothing of `import.meta`.
-  const here = import.meta.url as string | undefined;
-  if (here === undefined) return null;
+  const here = placeOf(import.meta.url);
+  if (here?.protocol !== 'file:') return null;
   const file = new URL('../pager/manager/sentinel.js', here);
   return existsSync(file) ? file : null;
 }
@@ -21,8 +25,8 @@ export function witnessFile(): URL {
 
 /** What the author of a bundle can do about it. */
 export function bundledMessage(): string {
-  const here = import.meta.url as string | undefined;
-  const bundle = here?.startsWith('file:') ? fileURLToPath(here) : (process.argv[1] ?? 'another file');
+  const here = placeOf(import.meta.url);
+  const bundle = here?.protocol === 'file:' ? fileURLToPath(here) : (process.argv[1] ?? 'another file');
   return (
     `onemem was bundled into ${bundle}, but it needs the files of its package: mark onemem as external, and install it where the program ` +
     'runs (esbuild --external:onemem or --packages=external; external in rollup and tsup; ssr.external in vite; externals in webpack; ' +

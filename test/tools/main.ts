@@ -152,6 +152,12 @@ await bundled(
 );
 await bundled('onemem in the bundle is refused with the remedy', ['--format=esm'], /--external:onemem/, 1);
 await bundled('the same for CommonJS', ['--format=cjs'], /--external:onemem/, 1);
+await bundled(
+  'the same where the bundle has an empty import.meta.url',
+  ['--format=cjs', '--define:import.meta.url=""'],
+  /--external:onemem/,
+  1,
+);
 
 const inline = `const { f32, kernel, openSpace } = await import('onemem');
 const k = kernel({ x: f32.inout }, ({ x }) => { x[0] = 7; });
