@@ -208,7 +208,8 @@ export class AddressSpace {
    * Stops this thread while an element has a value, until another thread of this process calls `notify`, or `timeoutMs` is over.
    * It may return 'ok' without a reason, as every futex may: look at the element again. What is notified must be a change: a
    * notification alone is missed by a thread that is not asleep at that moment, as with every futex. For Int32Array and Uint32Array, since the
-   * kernel waits for words of 32 bits. Works without privilege, too. Code on a device cannot notify: what it changes is noticed
+   * kernel waits for words of 32 bits. Works without privilege, too. Throws ACCESS_DENIED where the element may not be read, and the code of
+   * what went wrong where its content cannot be had. Code on a device cannot notify: what it changes is noticed
    * within a fifth of a second, or at once if a thread notifies when the launch has ended. The event loop of the thread stands
    * still meanwhile.
    */

@@ -28,16 +28,29 @@ export function wait(
   const { client } = array.space;
   const address = addressOf(array, index);
   const deadline = performance.now() + Math.max(0, timeoutMs);
-  if (Atomics.load(array.data, index) !== value) return 'not-equal';
+  if (read(array, index) !== value) return 'not-equal';
   for (let left = Math.max(0, timeoutMs); ; left = deadline - performance.now()) {
     if (left <= 0) return 'timed-out';
     const result = futexWait(address, value, Math.min(left, LOOK_MS), 'private');
     if (result === 'woken') return 'ok';
     client.assertOpen(`waiting for array ${array.name}`);
-    // A thread that changed the element while this one looked around found nobody to wake. The touch also brings the page, which must be
-    // there for the system call where its faults are not served.
-    if (Atomics.load(array.data, index) !== value) return 'ok';
+    // A thread that changed the element while this one looked around found nobody to wake.
+    if (read(array, index) !== value) return 'ok';
+    // The page must be there for the system call where its faults are not served, and may be read: the manager has just said so.
+    if (result === 'absent' && Atomics.load(array.data, index) !== value) return 'ok';
   }
+}
+
+/**
+ * The element, which the manager reads: a touch of one that may not be read, or whose content is lost, would end the process, and the
+ * manager says why as an error.
+ */
+function read(array: ArraySeen<Int32Array> | ArraySeen<Uint32Array>, index: number): number {
+  const { client } = array.space;
+  const { rangeId: range, name, offset } = array;
+  const { data } = client.call('readBytes', { range, name, offset: offset + index * 4, bytes: 4 });
+  const word = new DataView(data.buffer, data.byteOffset).getInt32(0, true);
+  return array.type === 'i32' ? word : word >>> 0;
 }
 
 export function notify(array: ArraySeen<Int32Array> | ArraySeen<Uint32Array>, index: number, count: number): number {

@@ -134,6 +134,25 @@ test('a prefetch and exclusive access of what may not be used say so', () =>
     await ended(stream.exclusive(x.range(0, 32 * PAGE)));
   }));
 
+test('waiting for an element that may not be read is refused by name, also when it is protected meanwhile', () =>
+  withSpace('process', async (space) => {
+    const x = counting(space, 4 * PAGE, 'ledger');
+    await x.protect('read', { begin: 0, end: PAGE });
+    assert.equal(space.wait(x, 5, 5, 1), 'timed-out');
+    await x.protect('none', { begin: PAGE, end: 2 * PAGE });
+    const error = await failsWith('ACCESS_DENIED', () => space.wait(x, PAGE + 5, PAGE + 5));
+    assert.match(error.message, /array ledger, elements 1024 to 2047 .*protected against all access/);
+    // Another value is no reason to be let near it, and whoever notifies touches nothing.
+    await failsWith('ACCESS_DENIED', () => space.wait(x, PAGE + 5, 0));
+    assert.equal(space.notify(x, PAGE + 5), 0);
+    const protecting = x.protect('none', { begin: 3 * PAGE });
+    await failsWith('ACCESS_DENIED', () => space.wait(x, 3 * PAGE, 3 * PAGE));
+    await protecting;
+    await x.protect('readwrite');
+    assert.equal(space.wait(x, PAGE + 5, 0), 'not-equal');
+    assert.equal(space.wait(x, PAGE + 5, PAGE + 5, 1), 'timed-out');
+  }));
+
 test('rights that cannot be had are refused', () =>
   withSpace('process', async (space) => {
     const n = 10 * PAGE + 5;

@@ -293,6 +293,20 @@ test('threads that wait keep neither their worker nor their space from ending', 
   await second.close();
 });
 
+test('a space is closed while threads ask for its elements without a pause', async () => {
+  for (let round = 0; round < 3; round++) {
+    const space = await openSpace({});
+    const turn = space.array(Int32Array, 16);
+    const awake = space.array(Int32Array, 16);
+    const team = new Team({ turn, awake }, new Array(3).fill({ kind: 'sleep for ever', value: 1 }));
+    await team.ready();
+    const done = team.go();
+    while (Atomics.load(awake.data, 1) < 3) await sleep(1);
+    await space.close();
+    assert.deepEqual(await done, new Array(3).fill('SPACE_CLOSED'));
+  }
+});
+
 test('a million increments of one counter by threads and the units of two devices, none lost', async () => {
   const process = { kind: 'process', memory: '8MiB', units: 2 } as const;
   await using space = await openSpace({ devices: [process, process] });

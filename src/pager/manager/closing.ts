@@ -14,6 +14,8 @@ export class Closing {
   readonly closedSpaces: ClosedSpace[] = [];
   /** Called when nothing is left. */
   private done: (() => void) | null = null;
+  /** What has to end first has ended: spaces that were closed before, of which views are left. */
+  private due: readonly ClosedSpace[] | null = null;
 
   constructor(
     private readonly parts: Parts,
@@ -37,15 +39,18 @@ export class Closing {
    * nothing is left.
    */
   begin(timeoutMs: number | null, before: readonly ClosedSpace[], done: (failure: WireError | null) => void): void {
-    const { launches, streams, providers, writeBack, devices, copies, deferred } = this.parts;
+    const { launches, streams, providers, writeBack, devices, copies } = this.parts;
     if (timeoutMs !== null) launches.stopAll(timeoutMs, 'the space is being closed');
     if (this.done !== null) return;
     this.done = () => done(null);
     streams.cancelAll(wireError('SPACE_CLOSED', 'cancelled: the space is being closed'));
     let running = 1;
     const flushed = (failure: WireError | null): void => {
-      if (failure === null) providers.close(() => deferred.later(() => this.shutDown(before)));
-      else {
+      if (failure === null) {
+        providers.close(() => {
+          this.due = before;
+        });
+      } else {
         // The space stays, with all that was written: its owner can make room and close it again.
         this.done = null;
         done(failure);
@@ -61,6 +66,16 @@ export class Closing {
     running++;
     copies.whenIdle(idle);
     idle();
+  }
+
+  /**
+   * Gives everything back once what has to end first has ended; true when nothing is left. To be called between the rounds of the loop: what
+   * is asked for in a round, by other threads too, finds the memory still there.
+   */
+  step(): boolean {
+    if (this.due !== null) this.shutDown(this.due);
+    this.due = null;
+    return this.finished;
   }
 
   /** The process exits: children first, nothing else matters any more. */

@@ -84,10 +84,10 @@ export class Pager implements ClientEvents {
   /** Serves the space until it is closed, or the process ends. */
   async run(): Promise<void> {
     try {
-      while (!this.closing.finished) {
+      while (!this.closing.step()) {
         this.serveFaults();
         // The last launch may have ended just now, and with it a space that was only waiting for it.
-        if (this.closing.finished) break;
+        if (this.closing.step()) break;
         const idle = !this.goRound();
         if (this.needsTurn(idle)) await new Promise((resolve) => setImmediate(resolve));
       }
@@ -102,7 +102,7 @@ export class Pager implements ClientEvents {
     const { host, polls, router, copies, pins, providers } = this.parts;
     let served = 0;
     const looks = this.spin.looks(1 + polls.processes);
-    for (let look = 0; look < looks && served < FAULTS_IN_A_ROW && !this.closing.finished; look++) {
+    for (let look = 0; look < looks && served < FAULTS_IN_A_ROW; look++) {
       let found = host.readFaults() + polls.readFaults();
       if (router.step()) found++;
       if (copies.step()) found++;

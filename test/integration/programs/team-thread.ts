@@ -4,7 +4,16 @@ import { type ArrayHandle, attachArray, i32, kernel, type ManagedArray } from '.
 
 const { handles, job, gate } = workerData as {
   handles: Record<string, ArrayHandle>;
-  job: { kind: string; rounds: number; lane: number; lanes: number; begin: number; end: number; seed: number };
+  job: {
+    kind: string;
+    rounds: number;
+    lane: number;
+    lanes: number;
+    begin: number;
+    end: number;
+    seed: number;
+    value?: number;
+  };
   gate: Int32Array;
 };
 const arrays = Object.fromEntries(
@@ -95,7 +104,7 @@ async function work(): Promise<unknown> {
       const { turn, awake } = arrays;
       Atomics.add(awake.data, 1, 1);
       try {
-        for (;;) turn.space.wait(turn, 0, 0);
+        for (;;) turn.space.wait(turn, 0, job.value ?? 0);
       } catch (error) {
         return (error as { code: string }).code;
       }
