@@ -2,11 +2,24 @@
 import assert from 'node:assert/strict';
 import { existsSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { COMMANDS_SECONDS, Folder, type Running, ramp, SAXPY, SLOW_SAXPY, saxpy } from '../harness/command.js';
+import { COMMANDS_SECONDS, Folder, ramp, SAXPY, SLOW_SAXPY, saxpy } from '../harness/command.js';
+import { until } from '../harness/processes.js';
 import { runTests, test } from '../harness/suite.js';
 
 const LENGTH = 2 ** 21;
 const RUN = ['run', 'saxpy.js', '--in', 'x=x.npy', '--inout', 'y=y.npy', '--set', 'alpha=3', '--device-memory', '8MiB'];
+
+/** As SLOW_SAXPY, but it never gets further than a first element. */
+const ENDLESS = `import { writeFileSync } from 'node:fs';
+export default {
+  params: { x: 'f32.in', y: 'f32.inout', alpha: 'f32' },
+  kernel({ x, y, alpha }, { begin }) {
+    y[begin] += alpha * x[begin];
+    writeFileSync(new URL('./midway', import.meta.url), '');
+    for (;;);
+  },
+};
+`;
 
 interface Files {
   before: Buffer;
@@ -25,10 +38,7 @@ function filesFor(folder: Folder, kernel: string): Files {
 
 /** Waits until the kernel has written a part. */
 async function midway(folder: Folder): Promise<void> {
-  for (let waited = 0; !existsSync(folder.file('midway')); waited += 10) {
-    assert.ok(waited < 30_000, 'the kernel never got midway');
-    await sleep(10);
-  }
+  await until('the kernel is midway', () => existsSync(folder.file('midway')));
 }
 
 function isAlive(pid: number): boolean {
@@ -41,10 +51,7 @@ function isAlive(pid: number): boolean {
 }
 
 async function allGone(pids: readonly number[]): Promise<void> {
-  for (let waited = 0; pids.some(isAlive); waited += 10) {
-    assert.ok(waited < 2000, `processes ${pids.filter(isAlive).join(', ')} are still there`);
-    await sleep(10);
-  }
+  await until(`processes ${pids.join(', ')} are gone`, () => !pids.some(isAlive));
 }
 
 for (const [signal, exitCode] of [
@@ -52,7 +59,7 @@ for (const [signal, exitCode] of [
   ['SIGTERM', 143],
   ['SIGHUP', 129],
 ] as const) {
-  test(`${signal} midway ends within a second and leaves everything as it was`, async () => {
+  test(`${signal} midway ends the run and leaves everything as it was`, async () => {
     using folder = new Folder();
     const { before } = filesFor(folder, SLOW_SAXPY);
     const running = folder.start(...RUN);
@@ -60,12 +67,9 @@ for (const [signal, exitCode] of [
     const devices = running.children;
     assert.equal(devices.length, 1);
     assert.equal(folder.temporaries.length, 1);
-    const sent = performance.now();
     running.kill(signal);
     const { code, stderr } = await running.ended;
-    const took = performance.now() - sent;
     assert.equal(code, exitCode);
-    assert.ok(took < 1000, `it took ${took} ms`);
     assert.match(stderr, new RegExp(`onemem: interrupted by ${signal}; y\\.npy is as before\\n$`));
     assert.deepEqual(folder.temporaries, []);
     assert.ok(folder.read('y.npy').equals(before));
@@ -132,21 +136,13 @@ for (const lossy of [false, true]) {
 
 test('a kernel that never ends does not stop Ctrl-C', async () => {
   using folder = new Folder();
-  const { before } = filesFor(
-    folder,
-    SAXPY.replace('for (', 'for (;;) if (begin > size) break;\n    for (').replace(
-      '{ begin, end }',
-      '{ begin, end, size }',
-    ),
-  );
-  const running: Running = folder.start(...RUN);
-  while (running.children.length === 0) await sleep(10);
-  await sleep(700);
+  const { before } = filesFor(folder, ENDLESS);
+  const running = folder.start(...RUN);
+  await midway(folder);
   const devices = running.children;
+  assert.equal(devices.length, 1);
   running.kill('SIGINT');
-  const sent = performance.now();
   assert.equal((await running.ended).code, 130);
-  assert.ok(performance.now() - sent < 1000);
   assert.ok(folder.read('y.npy').equals(before));
   await allGone(devices);
 });

@@ -1,8 +1,12 @@
 /** Programs that a test starts and watches from outside. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { constants } from 'node:os';
 import { dirname } from 'node:path';
 import { sleep } from './suite.js';
+
+/** What takes longer on a machine that does other things, too, does not happen. */
+const UNTIL_MS = 30_000;
 
 export interface Outcome {
   readonly code: number | null;
@@ -114,18 +118,52 @@ export function runProgram(program: string, args: readonly string[], options: St
   return new Program(program, args, options).outcome;
 }
 
-/** Whether a process runs. One that has ended and waits to be reaped does not. */
-function isRunning(pid: number): boolean {
+/** What the kernel says of a process, or of a thread by its path under the process; null: it has gone. */
+function statOf(pid: number | string): { state: string; session: number } | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    return !/^[ZX]/.test(stat.slice(stat.lastIndexOf(')') + 2));
+    const [state, , , session] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return { state, session: Number(session) };
+  } catch {
+    return null;
+  }
+}
+
+/** Whether a process runs. One that has ended and waits to be reaped does not. */
+function isRunning(pid: number): boolean {
+  return !/^[ZX]?$/.test(statOf(pid)?.state ?? '');
+}
+
+/** Whether the main thread of a process stands in a page fault: it is stopped, and in no system call. */
+export function isInFault(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/syscall`, 'latin1').startsWith('-1 ');
   } catch {
     return false;
   }
 }
 
+/** Whether a process has a handler for a signal, by what the kernel says; false: the signal ends it, or it has gone. */
+export function handlesSignal(pid: number, name: NodeJS.Signals): boolean {
+  try {
+    const caught = /^SigCgt:\t(\w+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? '0';
+    return ((BigInt(`0x${caught}`) >> BigInt(constants.signals[name] - 1)) & 1n) === 1n;
+  } catch {
+    return false;
+  }
+}
+
+/** Waits until something is so, for as long as a test may take. */
+export async function until(what: string, isSo: () => boolean): Promise<void> {
+  for (const end = Date.now() + UNTIL_MS; !isSo(); await sleep(5)) {
+    if (Date.now() > end) throw new Error(`${what}: not within ${UNTIL_MS / 1000} s`);
+  }
+}
+
 /** What a process leaves behind if it does not clean up: its devices and its memory files. */
 export interface Traces {
+  /** The number of the session that it leads, and that its devices belong to. */
+  readonly session: number;
   readonly pids: readonly number[];
   readonly inodes: readonly number[];
 }
@@ -145,10 +183,14 @@ export function memoryFiles(pid: number | 'self' = 'self'): { path: string; name
   });
 }
 
-/** Who still runs, or still has one of the memory files open or mapped. */
-function leftOvers({ pids, inodes }: Traces): string[] {
+/**
+ * Who still runs, or still has one of the memory files open or mapped. Only the program's own session is looked at: the numbers of files
+ * that have gone are given to new ones, such as those of a test that runs beside this one.
+ */
+function leftOvers({ session, pids, inodes }: Traces): string[] {
   const left = pids.filter(isRunning).map((pid) => `process ${pid} runs`);
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    if (statOf(pid)?.session !== session) continue;
     try {
       for (const file of memoryFiles(Number(pid))) {
         if (inodes.includes(file.inode)) left.push(`process ${pid} has ${file.name} open`);

@@ -4,7 +4,7 @@ import { goneWithin, type Outcome, Program, type Traces } from '../harness/proce
 import { runTests, sleep, test } from '../harness/suite.js';
 
 /** From the moment that the program begins to end until its process is gone. */
-const LIMIT_MS = 1000;
+const LIMIT_MS = 10_000;
 
 interface End {
   readonly code?: number;

@@ -1,7 +1,7 @@
 /** Ctrl-C ends a program in every state: with a kernel that never ends, and with a main thread that waits for a page. */
 import assert from 'node:assert/strict';
-import { goneWithin, Program } from '../harness/processes.js';
-import { runTests, sleep, test } from '../harness/suite.js';
+import { goneWithin, handlesSignal, isInFault, Program, until } from '../harness/processes.js';
+import { runTests, test } from '../harness/suite.js';
 
 /** Starts the program and waits until it is where it is to be. */
 async function start(...args: string[]): Promise<{ program: Program; devices: number[] }> {
@@ -19,22 +19,23 @@ for (const listener of [[], ['listener']]) {
       assert.equal(code, 130);
       assert.match(stderr, /interrupted by SIGINT; nothing was written/);
     }
-    assert.deepEqual(await goneWithin(5000, { pids: devices, inodes: [] }), []);
+    assert.deepEqual(await goneWithin(5000, { session: program.pid, pids: devices, inodes: [] }), []);
   });
 }
 
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   test(`the second ${name} ends a command whose main thread waits for a page`, async () => {
     const { program, devices } = await start('fault', 'listener');
-    // The main thread waits a moment after it has said that it is about to.
-    await sleep(300);
+    await until('the main thread waits for a page', () => isInFault(program.pid));
+    assert.ok(handlesSignal(program.pid, name));
     program.signal(name);
-    const early = await Promise.race([program.outcome, sleep(300).then(() => null)]);
-    assert.equal(early, null, 'the first one was enough, so that nothing was tested');
+    await until('the first signal has been taken', () => !handlesSignal(program.pid, name));
+    // Its listener would have to run in the main thread, which goes on to wait.
+    await until('the main thread waits again', () => isInFault(program.pid));
     program.signal(name);
     const { signal, code } = await program.outcome;
     assert.deepEqual([signal, code], [name, null]);
-    assert.deepEqual(await goneWithin(5000, { pids: devices, inodes: [] }), []);
+    assert.deepEqual(await goneWithin(5000, { session: program.pid, pids: devices, inodes: [] }), []);
   });
 }
 

@@ -10,7 +10,8 @@ export function say(line: string): void {
 /** For the parent, which looks for these after the end. */
 export function sayTraces(space: AddressSpace): void {
   const pids = [process.pid, ...space.devices.flatMap(({ pid }) => (pid === null ? [] : [pid]))];
-  say(`traces ${JSON.stringify({ pids, inodes: memoryFiles().map(({ inode }) => inode) })}`);
+  const inodes = memoryFiles().map(({ inode }) => inode);
+  say(`traces ${JSON.stringify({ session: process.pid, pids, inodes })}`);
 }
 
 export function sayEnding(): void {
