@@ -68,11 +68,55 @@ const gatherKernel = kernel(
   },
 );
 
+const plannedKernel = kernel(
+  { table: f32.in.by('order'), order: u32.in, result: f32.out },
+  ({ table, order, result }, { begin, end }) => {
+    for (let i = begin; i < end; i++) result[i] = table[order[i]];
+  },
+  { name: 'plannedKernel' },
+);
+
 /** Numbers that are exact in 32 bits, and differ from page to page. */
 function fill(array: ManagedArray, factor: number): Float32Array {
   const data = array.data as Float32Array;
   for (let i = 0; i < data.length; i++) data[i] = ((i * factor) % 251) + (i >> 10) / 1024;
   return Float32Array.from(data);
+}
+
+/** Random reads of single elements, with the indices known to the manager or not. */
+function gather(name: string, program: typeof gatherKernel | typeof plannedKernel): Program {
+  return {
+    name,
+    deviceBytes: 2 ** 25,
+    make: (space, bytes) => {
+      const length = Math.floor(bytes / 4096) * WORDS_PER_PAGE;
+      const count = 2 ** 12;
+      const table = space.array(Float32Array, length);
+      const order = space.array(Uint32Array, count);
+      const result = space.array(Float32Array, count);
+      const plainTable = fill(table, 3);
+      let seed = 1;
+      const pages = new Set<number>();
+      for (let i = 0; i < count; i++) {
+        seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+        order.data[i] = seed % length;
+        pages.add(Math.floor(order.data[i] / WORDS_PER_PAGE));
+      }
+      const [plainOrder, plain] = [Uint32Array.from(order.data), new Float32Array(count)];
+      return {
+        inputs: [table, order],
+        // Nobody can bring less than the pages that are read.
+        bytesIn: pages.size * 4096 + order.byteLength,
+        outputs: [{ array: result, plain }],
+        launch: (device) => device.run(program, { table, order, result }, { size: count }),
+        compute: () =>
+          program.kernel?.(
+            { table: plainTable, order: plainOrder, result: plain },
+            { begin: 0, end: count, size: count, unit: 0, units: 1 },
+          ),
+      };
+    },
+  };
 }
 
 const programs: readonly Program[] = [
@@ -136,38 +180,8 @@ const programs: readonly Program[] = [
       };
     },
   },
-  {
-    name: 'gather',
-    deviceBytes: 2 ** 25,
-    make: (space, bytes) => {
-      const length = Math.floor(bytes / 4096) * WORDS_PER_PAGE;
-      const count = 2 ** 12;
-      const table = space.array(Float32Array, length);
-      const order = space.array(Uint32Array, count);
-      const result = space.array(Float32Array, count);
-      const plainTable = fill(table, 3);
-      let seed = 1;
-      const pages = new Set<number>();
-      for (let i = 0; i < count; i++) {
-        seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
-        order.data[i] = seed % length;
-        pages.add(Math.floor(order.data[i] / WORDS_PER_PAGE));
-      }
-      const [plainOrder, plain] = [Uint32Array.from(order.data), new Float32Array(count)];
-      return {
-        inputs: [table, order],
-        // Nobody can bring less than the pages that are read.
-        bytesIn: pages.size * 4096 + order.byteLength,
-        outputs: [{ array: result, plain }],
-        launch: (device) => device.run(gatherKernel, { table, order, result }, { size: count }),
-        compute: () =>
-          gatherKernel.kernel?.(
-            { table: plainTable, order: plainOrder, result: plain },
-            { begin: 0, end: count, size: count, unit: 0, units: 1 },
-          ),
-      };
-    },
-  },
+  gather('gather', gatherKernel),
+  gather('gather-planned', plannedKernel),
 ];
 
 /** Writes a word of each page as it was, so that the device's copies of the inputs are worth nothing. */
@@ -253,6 +267,6 @@ async function run(settings: Settings): Promise<void> {
 
 export const oversubscribed: Bench = {
   name: 'oversubscribed',
-  what: 'GB/s of triad, stencil, sgemm and gather over 0.75 to 2 times the device; beside a roofline',
+  what: 'GB/s of triad, stencil, sgemm and gather, without and with a plan, over 0.75 to 2 times the device; beside a roofline',
   run,
 };

@@ -32,15 +32,37 @@ export interface ArrayParameter<T extends ElementType, U extends 'in' | 'out' | 
   readonly kind: 'array';
   readonly type: T;
   readonly use: U;
+  /** Which elements the kernel uses, where another parameter says that. */
+  readonly named?: NamedElements;
+}
+
+/** What `by` says of a parameter. */
+export interface NamedElements {
+  /** The parameter that holds the indices: an array of integers that is `in` or `inout`. */
+  readonly indices: string;
+  /** Elements for each index: a number, or the parameter that is one. */
+  readonly row: number | string;
+}
+
+/** An array parameter of which the kernel may use no more than what another parameter names. */
+export interface GatherableParameter<T extends ElementType, U extends 'in' | 'inout'> extends ArrayParameter<T, U> {
+  /**
+   * Says that the parameter `indices` holds the indices of the elements, or of the rows of `row` elements, that the kernel uses: index i
+   * stands for the elements from i * row on. A device with page faults is then brought their pages, and no others, in batches ahead of the
+   * kernel, instead of one at each fault: `table: f32.in.by('order')`, `table: f32.in.by('order', 64)`, or `.by('order', 'width')` with
+   * `width: u32`. Element k of n indices is taken to be used where the launch is at k / n of its size. It is a hint: what it does not
+   * say comes by faults as ever, indices that lie outside of the array are the kernel's own affair.
+   */
+  by(indices: string, row?: number | string): ArrayParameter<T, U>;
 }
 
 /** A parameter that is a number; `.in`, `.out` and `.inout` make the array parameters of the same element type. */
 export interface ScalarParameter<T extends ElementType> {
   readonly kind: 'scalar';
   readonly type: T;
-  readonly in: ArrayParameter<T, 'in'>;
+  readonly in: GatherableParameter<T, 'in'>;
   readonly out: ArrayParameter<T, 'out'>;
-  readonly inout: ArrayParameter<T, 'inout'>;
+  readonly inout: GatherableParameter<T, 'inout'>;
 }
 
 export type KernelParameters = Readonly<
@@ -111,10 +133,15 @@ function scalar<T extends ElementType>(type: T): ScalarParameter<T> {
   return {
     kind: 'scalar',
     type,
-    in: { kind: 'array', type, use: 'in' },
+    in: gatherable(type, 'in'),
     out: { kind: 'array', type, use: 'out' },
-    inout: { kind: 'array', type, use: 'inout' },
+    inout: gatherable(type, 'inout'),
   };
+}
+
+function gatherable<T extends ElementType, U extends 'in' | 'inout'>(type: T, use: U): GatherableParameter<T, U> {
+  const parameter = { kind: 'array', type, use } as const;
+  return { ...parameter, by: (indices, row = 1) => ({ ...parameter, named: { indices, row } }) };
 }
 
 export const i8 = scalar('i8');
@@ -254,7 +281,35 @@ function checkParameters(parameters: unknown): asserts parameters is KernelParam
       );
     }
   }
+  for (const [name, parameter] of Object.entries(parameters as KernelParameters)) {
+    if (parameter.kind === 'array' && parameter.named !== undefined)
+      checkNamed(name, parameter.named, parameters as KernelParameters);
+  }
 }
+
+/** Refuses what `by` says of a parameter where it names no array of indices, or no length of rows. */
+function checkNamed(name: string, named: unknown, parameters: KernelParameters): void {
+  const { indices, row } = (named ?? {}) as Partial<NamedElements>;
+  const of = (each: unknown) => (typeof each === 'string' && Object.hasOwn(parameters, each) ? parameters[each] : null);
+  const order = of(indices);
+  if (order?.kind !== 'array' || order.use === 'out' || !INDEX_TYPES.has(order.type) || indices === name) {
+    throw typeError(
+      'KERNEL_PARAMETER',
+      `parameter ${name} of a kernel: by() takes the name of another parameter that holds indices, such as { order: u32.in }, not ${show(indices)}`,
+    );
+  }
+  const length = of(row);
+  if ((Number.isSafeInteger(row) && (row as number) >= 1) || (length?.kind === 'scalar' && length.type !== 'bytes'))
+    return;
+  throw typeError(
+    'KERNEL_PARAMETER',
+    `parameter ${name} of a kernel: the elements for each index of ${show(indices)} are a whole number of 1 or more, or the name of a ` +
+      `parameter that is one, not ${show(row)}`,
+  );
+}
+
+/** Element types of arrays that hold indices. */
+const INDEX_TYPES: ReadonlySet<ElementType> = new Set(['i8', 'u8', 'i16', 'u16', 'i32', 'u32', 'i64', 'u64']);
 
 function isParameter(parameter: unknown): boolean {
   const { kind, type, use } = (parameter ?? {}) as { kind?: unknown; type?: unknown; use?: unknown };

@@ -4,6 +4,7 @@ import { addressName } from '../core/address-view.js';
 import { bytesOf, constructorName, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
 import { refuseUnknown } from '../core/option-names.js';
 import type { LaunchParameter } from '../drivers/driver.js';
+import type { Gather } from '../pager/protocol/operations.js';
 import type { ArrayPages } from '../pager/protocol/pages.js';
 import { arrayTypeName, checkObject, show } from './arguments.js';
 import { argumentError, typeError } from './errors.js';
@@ -55,7 +56,7 @@ export function handOver(
   given: readonly LaunchArgument[],
   whole: boolean,
   staging: Staging,
-): { parameters: LaunchParameter[]; arrays: ArrayPages[] } {
+): { parameters: LaunchParameter[]; arrays: ArrayPages[]; gathers: Gather[] } {
   const arrays: ArrayPages[] = [];
   // Whether a module's kernel asks for its memory is not known here.
   const addressed = kernel.kernel === null || kernel.kernel.length > 2;
@@ -69,7 +70,19 @@ export function handOver(
     const parameter: LaunchParameter = { name, kind: 'array', type, use, offset, length };
     return addressed ? [parameter, { name: addressName(name, declared), kind: 'scalar', value: address }] : [parameter];
   });
-  return { parameters, arrays };
+  return { parameters, arrays, gathers: gathersOf(kernel, given) };
+}
+
+/** What the kernel's parameters say of each other, with the lengths of rows that this launch has. */
+function gathersOf(kernel: Kernel, given: readonly LaunchArgument[]): Gather[] {
+  return Object.entries(kernel.parameters).flatMap(([table, parameter]) => {
+    if (parameter.kind !== 'array' || parameter.named === undefined) return [];
+    const { indices, row: said } = parameter.named;
+    const argument = given.find(({ name }) => name === said);
+    const row = Number(argument?.kind === 'scalar' ? argument.value : said);
+    // The length of a row may be any number that the program hands in: of one that is none there is nothing to plan.
+    return Number.isSafeInteger(row) && row >= 1 ? [{ table, indices, row }] : [];
+  });
 }
 
 function managedPlace(

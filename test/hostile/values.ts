@@ -1,6 +1,6 @@
 /** What is handed to the functions of the API: a good deal of it wrong, in every way that a program may get wrong. */
 import fc from 'fast-check';
-import { f32, i64, type ManagedArray, type Notifier, u8 } from '../../src/index.js';
+import { f32, i32, i64, type ManagedArray, type Notifier, u8, u32 } from '../../src/index.js';
 import { KERNELS } from './kernels.js';
 import type { Pool, World } from './world.js';
 
@@ -464,10 +464,23 @@ const launched: fc.Arbitrary<[Value, Value]> = fc.nat(KERNELS.length - 1).chain(
   return args.map((made) => [literal(`kernel ${KERNELS[at].name}`, () => KERNELS[at]), made] as [Value, Value]);
 });
 
-const fitting = choice({ '{ x: f32.inout }': { x: f32.inout }, '{ x: u8.in, by: f32 }': { x: u8, by: f32 } });
+const fitting = choice({
+  '{ x: f32.inout }': { x: f32.inout },
+  '{ x: u8.in, by: f32 }': { x: u8, by: f32 },
+  "{ x: f32.in.by('y', 'n'), y: u32.in, n: i32 }": { x: f32.in.by('y', 'n'), y: u32.in, n: i32 },
+});
 const shape = mostly(
   record({
-    x: mostly(choice({ 'f32.in': f32.in, 'f32.inout': f32.inout, f32, 'u8.out': u8.out, 'i64.inout': i64.inout })),
+    x: mostly(
+      choice({
+        'f32.in': f32.in,
+        "f32.in.by('x')": f32.in.by('x'),
+        'f32.inout': f32.inout,
+        f32,
+        'u8.out': u8.out,
+        'i64.inout': i64.inout,
+      }),
+    ),
     y: mostly(
       record({ kind: mostly(choice({ "'array'": 'array' })), type: mostly(choice({ "'f32'": 'f32' })), use: junk }),
     ),

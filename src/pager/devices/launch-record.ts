@@ -3,6 +3,7 @@ import type { LaunchFailure } from '../../drivers/driver.js';
 import type { OperationDone, StreamOperation } from '../protocol/operations.js';
 import { abortError, type WireError, wireError } from '../protocol/wire.js';
 import type { Device } from './device.js';
+import type { GatherPlan } from './gather-plans.js';
 
 export type LaunchOperation = Extract<StreamOperation, { kind: 'launch' }>;
 
@@ -13,6 +14,8 @@ export interface LaunchRecord {
   failure: WireError | null;
   /** The core has been told: from then on the device may have touched its arrays. */
   begun: boolean;
+  /** Brings the pages that its indices name, part by part; null: it runs as a whole. */
+  plan: GatherPlan | null;
   inDriver: boolean;
   /** Its turn has come, and its device was killed, but is not known to be dead yet. */
   doomed: boolean;

@@ -11,6 +11,7 @@ import type { CoreRequests } from '../core/core-requests.js';
 import type { OperationDone } from '../protocol/operations.js';
 import { wireError } from '../protocol/wire.js';
 import type { Device } from './device.js';
+import type { GatherPlans, LaunchPart } from './gather-plans.js';
 import { argumentsOf, type EdgeClearing, type NamedArgument } from './launch-arguments.js';
 import type { LaunchChecks } from './launch-checks.js';
 import {
@@ -51,6 +52,7 @@ export class Launches {
     private readonly places: Places,
     private readonly checks: LaunchChecks,
     private readonly edges: EdgeClearing,
+    private readonly gathers: GatherPlans,
     /** Runs something when the current event has been handled. */
     private readonly later: (action: () => void) => void,
     /** Pages that the host's threads were denied have content again. */
@@ -74,6 +76,7 @@ export class Launches {
       done,
       failure: null,
       begun: false,
+      plan: null,
       inDriver: false,
       doomed: false,
       timeoutAt: never,
@@ -169,7 +172,11 @@ export class Launches {
         failure.code === 'DEVICE_LOST'
           ? lostError(device, record, failure.message)
           : wireError(failure.code, messageOf(failure, kernelName), { kernel: kernelName }, failure.stack);
-    } else record.completed = true;
+    } else if (record.plan?.over === false && record.failure === null && record.ending === null) {
+      record.inDriver = false;
+      this.nextPart(queue, record);
+      return;
+    } else record.completed = record.plan?.over !== false;
     this.finish(queue, record);
   }
 
@@ -299,8 +306,11 @@ export class Launches {
   private start(queue: Queue, record: LaunchRecord): void {
     const { device } = queue;
     const { code } = record.operation;
+    const { faults, budgetPages } = device.driver.description;
+    // A device without page faults has all pages of the launch by now.
+    if (faults) record.plan = this.gathers.open(device.info.id, budgetPages, record.operation);
     if (device.process !== null || code.kind === 'inline' || this.modules.has(moduleKey(code))) {
-      this.hand(queue, record);
+      this.nextPart(queue, record);
       return;
     }
     // A device without a process of its own runs its kernels in this thread, and their modules must be loaded first.
@@ -309,7 +319,7 @@ export class Launches {
       (kernel) => {
         this.loading--;
         this.modules.set(moduleKey(code), kernel);
-        this.hand(queue, record);
+        this.nextPart(queue, record);
       },
       (error: unknown) => {
         this.loading--;
@@ -319,22 +329,31 @@ export class Launches {
     );
   }
 
-  private hand(queue: Queue, record: LaunchRecord): void {
+  /** Hands over what comes next of the launch: all of it, or the part whose pages are planned. */
+  private nextPart(queue: Queue, record: LaunchRecord): void {
+    if (record.plan === null) this.hand(queue, record, record.operation);
+    else record.plan.next((part) => this.hand(queue, record, part));
+  }
+
+  private hand(queue: Queue, record: LaunchRecord, { begin, end }: LaunchPart): void {
     const { device } = queue;
+    if (queue.records[0] !== record) return;
     if (!device.alive) record.failure ??= lostError(device, record, device.reason);
     if (record.failure !== null || record.ending !== null) {
       this.finish(queue, record);
       return;
     }
     record.inDriver = true;
-    device.launched++;
-    const { kernelName, code, parameters, begin, end, size } = record.operation;
+    const { kernelName, code, parameters, size } = record.operation;
+    if (begin === record.operation.begin) device.launched++;
     device.driver.launch?.({ id: record.id, kernelName, code, parameters, begin, end, size });
+    record.plan?.prepare();
   }
 
   private finish(queue: Queue, record: LaunchRecord): void {
     if (queue.records[0] !== record) return;
     queue.records.shift();
+    record.plan?.close();
     this.countUse(record.operation, -1);
     this.requests.forget(record.id);
     this.manager.launchEnd(record.id);

@@ -99,13 +99,14 @@ export class Pager implements ClientEvents {
 
   /** Serves faults and moves queued pieces until there is nothing to do for a moment. */
   private serveFaults(): void {
-    const { host, polls, router, copies, pins, providers } = this.parts;
+    const { host, polls, router, copies, gathers, pins, providers } = this.parts;
     let served = 0;
     const looks = this.spin.looks(1 + polls.processes);
     for (let look = 0; look < looks && served < FAULTS_IN_A_ROW; look++) {
       let found = host.readFaults() + polls.readFaults();
       if (router.step()) found++;
       if (copies.step()) found++;
+      if (gathers.step()) found++;
       if (pins.step()) found++;
       if (providers.step()) found++;
       if (polls.progress()) found += DEVICE_STEP;
@@ -165,13 +166,14 @@ export class Pager implements ClientEvents {
 
   /** Whether there is something to do at once. */
   private isWorking(): boolean {
-    const { clients, streams, router, copies, pins, providers, launches, notifiers } = this.parts;
+    const { clients, streams, router, copies, gathers, pins, providers, launches, notifiers } = this.parts;
     return (
       this.more ||
       clients.more ||
       streams.more ||
       router.busy ||
       copies.busy ||
+      gathers.busy ||
       pins.busy ||
       providers.busy ||
       launches.loading + notifiers.loading > 0

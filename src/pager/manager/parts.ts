@@ -26,6 +26,7 @@ import { type CoreListener, Deferred } from '../core/deferred.js';
 import { DevicePolls, pollerSlots } from '../devices/device-polls.js';
 import { Devices } from '../devices/devices.js';
 import { DriverMaker } from '../devices/drivers.js';
+import { GatherPlans } from '../devices/gather-plans.js';
 import { EdgeClearing } from '../devices/launch-arguments.js';
 import { LaunchChecks } from '../devices/launch-checks.js';
 import { Launches } from '../devices/launches.js';
@@ -160,7 +161,8 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   // Devices.
   const edges = new EdgeClearing(manager, requests, table, places, memory);
   const checks = new LaunchChecks(manager, places);
-  const launches = new Launches(manager, requests, arrays, table, places, checks, edges, later, restore, now);
+  const gathers = new GatherPlans(manager, requests, memory);
+  const launches = new Launches(manager, requests, arrays, table, places, checks, edges, gathers, later, restore, now);
   const polls = new DevicePolls(poller, FIRST_DEVICE_SLOT);
   const space = { base, bytes: options.bytes, hostMemory: host.node.fd };
   const maker = new DriverMaker(space, launches.kernelOf, warn);
@@ -227,6 +229,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     notifiers,
     resizing,
     hostDenials,
+    gathers,
     launches,
     polls,
     devices,

@@ -11,12 +11,22 @@ export interface CopyOrder {
   readonly at: number | null;
 }
 
+/** An argument of a launch that is used where the indices in another one say. */
+export interface Gather {
+  readonly table: string;
+  readonly indices: string;
+  /** Elements of the table for each index. */
+  readonly row: number;
+}
+
 /** Something that runs on a stream, in order. Events are numbered within their stream, from 1. */
 export type StreamOperation = { readonly stream: number; readonly sequence: number } & (
   | ({ readonly kind: 'launch'; readonly device: number } & Omit<DriverLaunch, 'id' | 'parameters'> & {
         readonly parameters: readonly LaunchParameter[];
         /** The pages of its arguments. */
         readonly arrays: readonly ArrayPages[];
+        /** Arguments of which it uses what others name. */
+        readonly gathers: readonly Gather[];
         /** How long it may run; null: as long as it likes. */
         readonly timeoutMs: number | null;
       })

@@ -48,6 +48,12 @@ kernel({ x: f32.in }, ({ x }) => {
   // @ts-expect-error what is only read cannot be assigned to
   x[0] = 1;
 });
+kernel({ x: f32.in.by('order', 4), order: i64.in }, ({ x, order }) => {
+  // @ts-expect-error nor can it be where indices name what is read
+  x[Number(order[0])] = 1;
+});
+// @ts-expect-error what is written from nothing has no pages that could come
+kernel({ x: f32.out.by('order'), order: i64.in }, ({ x }) => x);
 kernel({ raw: bytes.out }, ({ raw }) => {
   raw[0] = 255;
 });
