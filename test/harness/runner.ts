@@ -9,7 +9,7 @@
  * the tests after it run in a new process.
  */
 import { spawn } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { Report } from './suite.js';
@@ -19,6 +19,17 @@ const END_SECONDS = 10;
 
 let passed = 0;
 let failed = 0;
+
+/** Milliseconds of processor time that a process has used so far, with those of its children that have ended. */
+function processorTime(pid: number | undefined): number {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) * 10;
+  } catch {
+    return 0;
+  }
+}
 
 /** Runs the tests of a file from one on. Returns where to go on, or null when it is through. */
 function runFrom(folder: URL, file: string, from: number, say: (text: string) => void): Promise<number | null> {
@@ -33,6 +44,7 @@ function runFrom(folder: URL, file: string, from: number, say: (text: string) =>
     let next: number | null = from;
     let watchdog: NodeJS.Timeout | undefined;
     let reason = '';
+    let used = 0;
     let output = '';
     let buffered = '';
     const watch = (seconds: number, what: string): void => {
@@ -45,10 +57,13 @@ function runFrom(folder: URL, file: string, from: number, say: (text: string) =>
     const take = (report: Report): void => {
       if (report.kind === 'begin') {
         current = report;
+        used = processorTime(child.pid);
         watch(report.seconds, 'it was still running');
       } else if (report.kind === 'note') say(`     ${report.text}`);
       else if (report.kind === 'end') {
-        say(`${report.failure === null ? 'ok  ' : 'FAIL'} ${file}: ${current?.name} (${Math.round(report.ms)} ms)`);
+        say(
+          `${report.failure === null ? 'ok  ' : 'FAIL'} ${file}: ${current?.name} (${Math.round(report.ms)} ms, ${processorTime(child.pid) - used} of a processor)`,
+        );
         if (report.failure === null) passed++;
         else {
           failed++;
