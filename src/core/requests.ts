@@ -73,8 +73,8 @@ export class Requests {
   }
 
   /** Asks for pages. */
-  ask({ first, count, ...wanted }: Wanted): void {
-    const request = this.record({ first, end: first + count, ...wanted });
+  ask(wanted: Wanted): void {
+    const request = this.record(wanted);
     this.issue(request, 1);
     this.close(request);
   }
@@ -92,24 +92,27 @@ export class Requests {
   }
 
   /** It counts as one task itself, so that it does not end before it has been handed out. */
-  private record(wanted: Pick<Request, 'id' | 'kind'> & Partial<Request>): Request {
+  private record(wanted: Pick<Wanted, 'id' | 'kind'> & Partial<Wanted>): Request {
+    const { first = 0, count = 0 } = wanted;
+    // Field by field, as few shapes of records as may be: there may be a request for each page.
     const request: Request = {
-      node: NO_NODE,
-      processor: HOST,
-      access: Access.None,
-      map: false,
-      hold: false,
-      exclusive: false,
-      ahead: false,
-      lastChance: false,
-      first: 0,
-      end: 0,
-      cursor: wanted.first ?? 0,
+      id: wanted.id,
+      kind: wanted.kind,
+      node: wanted.node ?? NO_NODE,
+      processor: wanted.processor ?? HOST,
+      access: wanted.access ?? Access.None,
+      map: wanted.map ?? false,
+      hold: wanted.hold ?? false,
+      exclusive: wanted.exclusive ?? false,
+      ahead: wanted.ahead ?? false,
+      lastChance: wanted.lastChance ?? false,
+      first,
+      end: first + count,
+      cursor: first,
       outstanding: 1,
       pages: 0,
       held: 0,
       failure: null,
-      ...wanted,
     };
     this.state.effort++;
     this.state.requests.set(request.id, request);
@@ -162,8 +165,20 @@ export class Requests {
     request.outstanding++;
     // The part that writes back holds the pages already: what waits for the end of holds must not stand in its way.
     const ahead = request.ahead || kind === 'clean';
-    const how = { node, processor, access, map, hold, exclusive, ahead, lastChance };
-    block.tasks.push({ kind, mask, ...how, request: id, written: false });
+    block.tasks.push({
+      kind,
+      mask,
+      node,
+      processor,
+      access,
+      map,
+      hold,
+      exclusive,
+      ahead,
+      lastChance,
+      request: id,
+      written: false,
+    });
     makeReady(this.state, block);
   }
 

@@ -173,7 +173,7 @@ export class Router implements Commands {
 
   transfer(order: Readonly<Transfer>): Status {
     const known = this.transfers[order.token];
-    const transfer = known ?? { ...order, active: true, visible: false };
+    const transfer = known ?? pendingOf(order);
     if (known === undefined) this.transfers[order.token] = transfer;
     else copyOrder(order, known);
     if (order.urgent) return this.start(transfer);
@@ -188,18 +188,19 @@ export class Router implements Commands {
     this.transferred(token, this.publish(transfer, status));
   }
 
-  /** Takes the next queued piece. False when there is none. */
-  step(): boolean {
+  /** Takes the next queued piece. Returns how many pages it has, 0 when there is none. */
+  step(): number {
     if (this.queueHead === this.queue.length) {
       this.queue.length = 0;
       this.queueHead = 0;
-      return false;
+      return 0;
     }
     const transfer = this.transfers[this.queue[this.queueHead++]];
-    if (!transfer.active) return true;
+    const { count } = transfer;
+    if (!transfer.active) return count;
     const status = this.start(transfer);
     if (status !== Status.Pending) this.transferred(transfer.token, status);
-    return true;
+    return count;
   }
 
   /** Whether queued pieces are left. */
@@ -256,6 +257,26 @@ function memoryOf(source: number, driver: NodeDriver | undefined): Memory {
 
 function kindOf(driver: NodeDriver): 0 | 1 {
   return driver.memory === 0 ? Memory.Engine : Memory.Addressable;
+}
+
+/** With all fields in one order, so that the compiler knows records of one kind only. */
+function pendingOf(order: Readonly<Transfer>): Pending {
+  const { token, source, sourceFrame, node, processor, page, count, frame, access, backed, urgent } = order;
+  return {
+    token,
+    source,
+    sourceFrame,
+    node,
+    processor,
+    page,
+    count,
+    frame,
+    access,
+    backed,
+    urgent,
+    active: true,
+    visible: false,
+  };
 }
 
 /** Field by field, since a copy of the object would be garbage for each fault. */

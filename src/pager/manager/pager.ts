@@ -3,6 +3,7 @@
  * It never waits for a thread of the application, nor for a copy that is not from memory to memory.
  */
 import type { Policies } from '../../core/state.js';
+import { PAGES_PER_TRANSFER } from '../../core/types.js';
 import { NodeError } from '../../drivers/paged-memory.js';
 import { drainEventfd } from '../../linux/eventfd.js';
 import { threadExists } from '../../linux/process.js';
@@ -24,6 +25,8 @@ const SLEEP_MS = 200;
 const SHORT_SLEEP_MS = 10;
 /** Fault messages in a row after which requests get a look, too. */
 const FAULTS_IN_A_ROW = 256;
+/** What a piece costs besides its pages: as much as so many more. */
+const PIECE_PAGES = 7;
 /** How many faults a step of a device in this thread counts as: it may take as long as so many. */
 const DEVICE_STEP = 16;
 
@@ -99,12 +102,12 @@ export class Pager implements ClientEvents {
 
   /** Serves faults and moves queued pieces until there is nothing to do for a moment. */
   private serveFaults(): void {
-    const { host, polls, router, copies, gathers, pins, providers } = this.parts;
+    const { host, polls, copies, gathers, pins, providers } = this.parts;
     let served = 0;
     const looks = this.spin.looks(1 + polls.processes);
     for (let look = 0; look < looks && served < FAULTS_IN_A_ROW; look++) {
       let found = host.readFaults() + polls.readFaults();
-      if (router.step()) found++;
+      if (this.moveSome()) found++;
       if (copies.step()) found++;
       if (gathers.step()) found++;
       if (pins.step()) found++;
@@ -118,6 +121,18 @@ export class Pager implements ClientEvents {
       }
     }
     this.more = served >= FAULTS_IN_A_ROW;
+  }
+
+  /** Moves queued pieces: a large one, or several small ones that together take no longer. False when there is none. */
+  private moveSome(): boolean {
+    const { router } = this.parts;
+    let cost = 0;
+    while (cost < PAGES_PER_TRANSFER) {
+      const pages = router.step();
+      if (pages === 0) break;
+      cost += pages + PIECE_PAGES;
+    }
+    return cost > 0;
   }
 
   /** Looks after everything that is no fault: sleeps until something happens, and handles it. False when nothing has. */
