@@ -85,7 +85,7 @@ export class Folder {
   }
 }
 
-export class Running {
+class Running {
   readonly ended: Promise<Ended>;
   private readonly child: ChildProcess;
 

@@ -18,9 +18,9 @@ import { type Mutant, mutants } from './mutants.js';
 const compiled = fileURLToPath(new URL('../..', import.meta.url));
 const seedsFile = join(fileURLToPath(new URL('../../..', import.meta.url)), 'test/mutants/seeds.json');
 const FIRST_SEED = 1;
-/** What a schedule may take with a mutant: with a sound core none takes a second. */
+/** What a schedule may take of a processor with a mutant: with a sound core none takes a second. */
 const LIMIT_SECONDS = 5;
-/** A schedule that goes round for ever ends by the simulation's own limit; all of them take less than this. */
+/** A schedule that goes round for ever ends by the simulation's own limit; all of them take less than this, on a busy machine too. */
 const SECONDS = 1800;
 
 interface Outcome {
@@ -32,7 +32,8 @@ interface Outcome {
 /** A folder with the compiled code and one mistake in it; undefined: without. */
 function prepare(mutant: Mutant | undefined): string {
   const folder = mkdtempSync(join(tmpdir(), 'onemem-mutant-'));
-  for (const part of ['package.json', 'src/core', 'src/policy', 'src/drivers', 'src/pager', 'test/simulation']) {
+  const parts = ['src/core', 'src/policy', 'src/drivers', 'src/pager', 'src/linux/thread-state.js', 'test/simulation'];
+  for (const part of ['package.json', ...parts]) {
     cpSync(join(compiled, part), join(folder, part), { recursive: true });
   }
   if (mutant === undefined) return folder;
