@@ -120,16 +120,21 @@ export class Departures {
   }
 
   private drain(node: NodeId, processor: ProcessorId): void {
-    const request = this.requests.open(this.requests.newInner(), 'home', node, processor);
-    const mask = createMask().fill(-1);
+    const concerned: Block[] = [];
     for (const block of this.state.va.blocks.values()) {
       // A task for one that leaves which still waits would otherwise outlive it, and be carried out for its successor.
       const asked = block.tasks.some(
         (task) => task.processor === processor || (task.node !== NO_NODE && task.node === node),
       );
-      if (block.residences[node] === undefined && block.operation === null && !asked) continue;
-      this.requests.addTask(block, request, mask);
+      if (block.residences[node] !== undefined || block.operation !== null || asked) concerned.push(block);
     }
+    this.bringHome(node, processor, concerned);
+  }
+
+  private bringHome(node: NodeId, processor: ProcessorId, blocks: readonly Block[]): void {
+    const request = this.requests.open(this.requests.newInner(), 'home', node, processor);
+    const mask = createMask().fill(-1);
+    for (const block of blocks) this.requests.addTask(block, request, mask);
     this.requests.close(request);
   }
 
@@ -155,6 +160,11 @@ export class Departures {
     const { state } = this;
     const node = state.nodes[request.node];
     if (node !== undefined) {
+      const busy = this.inUse(node);
+      if (busy.length > 0) {
+        this.bringHome(request.node, request.processor, busy);
+        return;
+      }
       for (const block of state.va.blocks.values()) {
         const residence = block.residences[node.id];
         if (residence !== undefined) state.holds -= residence.holds.splice(0).length;
@@ -163,6 +173,18 @@ export class Departures {
     }
     this.leaving.push(request);
     this.released();
+  }
+
+  /**
+   * Blocks that may be copied from the node just now, for a thread that needs a page of what could not be brought home. If the node went under
+   * such a copy, its memory would be given back while it is read, and the end of the copy would be taken for that of a copy from the next
+   * node with this number: when the copy has ended, the block is brought home, or given up, once more.
+   */
+  private inUse(node: Node): Block[] {
+    const busy: Block[] = [];
+    for (const block of this.state.va.blocks.values())
+      if (block.operation !== null && (block.residences[node.id]?.backedCount ?? 0) > 0) busy.push(block);
+    return busy;
   }
 
   /** Frames may have been released for good: those that leave, and have none in quarantine any more, are forgotten. */

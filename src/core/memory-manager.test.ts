@@ -746,6 +746,29 @@ describe('MemoryManager', () => {
       expect(range.advice.at(0)).toMatchObject({ accessedBy: 2, preferred: -1 });
     });
 
+    it('stays until a copy from it has ended, though what it has could not be brought home before', () => {
+      start({ memorySurvives: false });
+      const first = allocate(2 * BLOCK);
+      fault(1, first, true);
+      for (const page of [0, 1]) fault(1, first + BLOCK + page, true);
+      // The way home of two pages takes long, and that of one fails as often as it is tried.
+      commands.transferStatus = (_source, _node, count) => (count === 2 ? Status.Pending : Status.Failed);
+      event(() => manager.detach(1));
+      commands.transferStatus = () => Status.Pending;
+      // Now a thread needs a page of the first block, and its copy takes long, too.
+      expect(fault(HOST, first, false)).toEqual(['host gets 0+1 from dev as read']);
+      const [home, copy] = commands.pending;
+      expect(event(() => manager.transferred(home, Status.Done))).toEqual([`dev release ${BLOCK}+2`]);
+      expect(addDevice(manager, faulting)).toBe(2);
+      expect(event(() => manager.transferred(copy, Status.Lost))).toEqual(['host release 0+1']);
+      // Its death is told later, and ends all that waits for it.
+      expect(event(() => manager.processorLost(1))).toEqual([
+        'dev release 0+1',
+        'dev drained',
+        'host denied read 0 LOST',
+      ]);
+    });
+
     it('is the last of sixteen processors', () => {
       for (let id = 2; id < 16; id++) expect(addDevice(manager, faulting)).toBe(id);
       expect(() => addDevice(manager, faulting)).toThrow(/16 processors already/);
