@@ -11,6 +11,13 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { FAILING_CALLS } from '../../src/linux/failing-calls.js';
 
+interface Case {
+  readonly call: string;
+  readonly error: string;
+  readonly when: string;
+  readonly by: 'injection' | 'strace';
+}
+
 /** What each call may fail with, by the manual of the system. */
 const CALLS: readonly (readonly [call: string, ...errors: string[]])[] = [
   ['UFFDIO_COPY', 'ENOMEM', 'EAGAIN'],
@@ -54,6 +61,8 @@ const ONLY_OPENING = new Set([
   'socketpair',
   'pidfdOpen',
 ]);
+/** Tried besides what is chosen: the first packet to a device has to wait, with the descriptors that it takes along. */
+const ALSO: readonly Case[] = [{ call: 'sendmsg', error: 'EAGAIN', when: 'opening', by: 'injection' }];
 /** The same from outside: these are made often enough that one of them is hit in any run. */
 const OUTSIDE: readonly (readonly [call: string, error: string])[] = [
   ['ioctl', 'ENOMEM'],
@@ -66,13 +75,6 @@ const OUTSIDE: readonly (readonly [call: string, error: string])[] = [
 ];
 const WHENS = ['opening', '1', '10', '100'] as const;
 const LIMIT_MS = 90_000;
-
-interface Case {
-  readonly call: string;
-  readonly error: string;
-  readonly when: string;
-  readonly by: 'injection' | 'strace';
-}
 
 interface Report {
   readonly fired: number;
@@ -155,6 +157,7 @@ for (const [place, [call, ...errors]] of CALLS.entries()) {
     }
   }
 }
+if (!all && named.length === 0) cases.push(...ALSO);
 if (spawnSync('strace', ['-V']).error !== undefined) {
   console.log('SKIPPED: strace is not installed; the same from outside was not tried (Debian: apt install strace)');
 } else if (named.length === 0) {
