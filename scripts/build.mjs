@@ -25,6 +25,8 @@ const threads = [
   'drivers/process/child',
   'drivers/process/control',
   'drivers/process/unit',
+  'drivers/webgpu/engine',
+  'drivers/webgpu/listener',
 ];
 const entries = ['index', 'drivers/index', 'policy/index', 'testing/index', 'testing/broken-driver', 'cli/main'];
 const configs = { dist: 'tsconfig.json', '.build': 'tsconfig.test.json' };

@@ -23,6 +23,11 @@ export function built(folder, ...args) {
   return ['node', '--enable-source-maps', `.build/test/${folder}/main.js`, ...args];
 }
 
+/** The same, where the program finds a GPU in software. */
+export function onSoftwareGpu(folder, ...args) {
+  return ['node', 'scripts/software-gpu.mjs', ...built(folder, ...args)];
+}
+
 /** Colours would stand between the words that are counted. */
 function plain(text) {
   return text.replace(/\u001b\[[0-9;]*m/g, '');

@@ -9,7 +9,7 @@
 // Ends with one plain line, as `npm test` does, and goes on after what failed. What failed prints how to see it again.
 
 import { parseArgs } from 'node:util';
-import { built, runStages } from './stages.mjs';
+import { built, onSoftwareGpu, runStages } from './stages.mjs';
 
 const { values, positionals } = parseArgs({
   options: { minutes: { type: 'string', default: '70' }, seed: { type: 'string' } },
@@ -49,6 +49,8 @@ await runStages(
       },
     ],
     [{ name: 'conformance', run: built('conformance'), seconds: 900 }],
+    [{ name: 'webgpu conformance', run: onSoftwareGpu('conformance', '--device', 'webgpu'), seconds: 900 }],
+    [{ name: 'webgpu', run: onSoftwareGpu('webgpu'), seconds: 900 }],
     [{ name: 'suite', run: built('suite', '--all'), seconds: 1200 }],
     [{ name: 'system faults', run: built('system-faults', '--all'), seconds: 3600 }],
     [{ name: 'tools', run: built('tools', '--all'), seconds: 900 }],

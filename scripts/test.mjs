@@ -8,9 +8,15 @@
 // reaches. A stage whose program is missing fails: a check that quietly does not run is worse than none. Seeds are fixed here, so that
 // what fails is what was changed; `npm run test:long` has fresh ones, and more of everything.
 
-import { built, runStages } from './stages.mjs';
+import { built, onSoftwareGpu, runStages } from './stages.mjs';
 
 const npm = (script) => ['npm', 'run', '-s', script];
+
+/** What a GPU in software is asked in every run: all that moves pages to and from a device. The others are in `npm run test:long`. */
+const ON_GPU =
+  'open_close migrate migrate_fault migrate_release migrate_multiple double_map oversubscribe migrate_empty migrate_zero migrate_block_round_trip ' +
+  'migrate_partial_free_fault migrate_mixed snapshot pin_while_on_device migrate_discarded cow_in_device clone_partial_write exclusive ' +
+  'exclusive_mprotect exclusive_cow migrate_resize_fault migrate_alloc_failure migrate_zero_alloc_failure device_loss';
 
 await runStages(
   [
@@ -33,6 +39,17 @@ await runStages(
       // A lossy device differs from one that is not when it dies.
       { name: 'conformance', run: built('conformance', '--device', 'process', '--device', 'simulated'), seconds: 600 },
       { name: 'command line', run: built('cli'), seconds: 600 },
+      {
+        name: 'webgpu conformance',
+        run: onSoftwareGpu(
+          'conformance',
+          '--device',
+          'webgpu',
+          ...ON_GPU.split(' ').flatMap((name) => ['--scenario', name]),
+        ),
+        seconds: 600,
+      },
+      { name: 'webgpu', run: onSoftwareGpu('webgpu'), seconds: 600 },
       { name: 'examples', run: built('examples'), seconds: 600 },
       { name: 'tools', run: built('tools'), seconds: 900 },
       { name: 'mutants', run: built('mutants', '--jobs', '1'), seconds: 900 },

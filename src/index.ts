@@ -11,6 +11,7 @@ export type {
   BuiltInDeviceSpecification,
   CustomDeviceSpecification,
   DeviceSpecification,
+  WebgpuDeviceSpecification,
 } from './api/device-specification.js';
 export { OnememError } from './api/errors.js';
 export type { FileArrayOptions, FileUse } from './api/file-array.js';
@@ -41,7 +42,9 @@ export {
   u16,
   u32,
   u64,
+  type WgslKernel,
 } from './api/kernel.js';
+export type { LaunchSize } from './api/launch-size.js';
 export { type FlushOptions, ManagedArray } from './api/managed-array.js';
 export {
   attachNotifier,

@@ -30,6 +30,11 @@ export interface BuiltInDeviceSpecification extends AnyDeviceSpecification {
   readonly lossy?: boolean;
 }
 
+/** A GPU, by WebGPU: the packages `webgpu` and `wesl` must be installed. It runs kernels that have a module in WGSL. */
+export interface WebgpuDeviceSpecification extends Omit<AnyDeviceSpecification, 'units'> {
+  readonly kind: 'webgpu';
+}
+
 /** A device whose driver is a module of the user's own: `onemem/driver` says what it must do. */
 export interface CustomDeviceSpecification extends AnyDeviceSpecification {
   readonly kind: 'custom';
@@ -39,11 +44,13 @@ export interface CustomDeviceSpecification extends AnyDeviceSpecification {
   readonly options?: unknown;
 }
 
-export type DeviceSpecification = BuiltInDeviceSpecification | CustomDeviceSpecification;
+export type DeviceSpecification = BuiltInDeviceSpecification | WebgpuDeviceSpecification | CustomDeviceSpecification;
 
 const ANY_DEVICE = { kind: true, memory: true, units: true, name: true, inject: true } as const;
 
 const BUILT_IN_DEVICE: OptionNames<BuiltInDeviceSpecification> = { ...ANY_DEVICE, lossy: true };
+
+const WEBGPU_DEVICE: OptionNames<WebgpuDeviceSpecification> = { kind: true, memory: true, name: true, inject: true };
 
 const CUSTOM_DEVICE: OptionNames<CustomDeviceSpecification> = { ...ANY_DEVICE, driver: true, options: true };
 
@@ -63,20 +70,21 @@ export function deviceOptions(devices: readonly DeviceSpecification[], before = 
   const names = new Set<string>(['host']);
   return devices.map((device, index) => {
     checkObject(`device ${index}`, device);
-    const { kind, units = 1, name = `${kind}${before + index}`, inject } = device;
-    if (kind !== 'process' && kind !== 'simulated' && kind !== 'custom') {
+    const { kind, name = `${kind}${before + index}`, inject } = device;
+    const { units = 1 } = kind === 'webgpu' ? {} : device;
+    if (kind !== 'process' && kind !== 'simulated' && kind !== 'webgpu' && kind !== 'custom') {
       throw typeError(
         'DEVICE_KIND',
-        `device ${index} has kind ${show(kind)}; there are 'process', 'simulated' and 'custom'`,
+        `device ${index} has kind ${show(kind)}; there are 'process', 'simulated', 'webgpu' and 'custom'`,
       );
     }
     checkName(`device ${index}`, name);
-    checkOptions<CustomDeviceSpecification | BuiltInDeviceSpecification>(
+    checkOptions<DeviceSpecification>(
       `${kind} device ${name}`,
       device,
-      kind === 'custom' ? CUSTOM_DEVICE : BUILT_IN_DEVICE,
+      kind === 'custom' ? CUSTOM_DEVICE : kind === 'webgpu' ? WEBGPU_DEVICE : BUILT_IN_DEVICE,
     );
-    if (kind !== 'custom') checkFlag(`lossy of device ${name}`, device.lossy);
+    if (kind === 'process' || kind === 'simulated') checkFlag(`lossy of device ${name}`, device.lossy);
     const injection = injectionOf(inject);
     if (names.has(name))
       throw argumentError('DEVICE_NAME', `two devices are named ${name}; give each a name of its own`);
@@ -97,7 +105,7 @@ export function deviceOptions(devices: readonly DeviceSpecification[], before = 
       name,
       memoryBytes,
       units,
-      lossy: kind === 'simulated' || (kind === 'process' && device.lossy === true),
+      lossy: kind === 'simulated' || kind === 'webgpu' || (kind === 'process' && device.lossy === true),
       ...(kind === 'custom' ? { driver: driverModule(name, device) } : {}),
       ...injection,
     };

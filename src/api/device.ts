@@ -20,6 +20,8 @@ export interface DeviceCapabilities {
   readonly remoteAccess: boolean;
   /** Whether a launch that runs can be ended, by a signal or `timeoutMs`. */
   readonly cancellation: boolean;
+  /** What it runs: functions, or modules in WGSL. */
+  readonly kernels: 'functions' | 'wgsl';
   /** The unit in which content moves to and from its memory. */
   readonly pageBytes: number;
   /** Whether what is in its memory can still be had after it has died. */
@@ -47,7 +49,7 @@ export class Device {
     return this.info.name;
   }
 
-  /** 'process': a child process with memory of its own. 'simulated': in memory, without page faults. Others are what their drivers call themselves. */
+  /** 'process': a child process with memory of its own. 'simulated': in memory, without page faults. 'webgpu': a GPU. Others are what their drivers call themselves. */
   get kind(): string {
     return this.info.kind;
   }
@@ -73,8 +75,9 @@ export class Device {
 
   /** What the device can do, by its driver's description. */
   get capabilities(): DeviceCapabilities {
-    const { pageFaults, atomics, remoteAccess, cancellation, lossy, units } = this.info;
-    return { pageFaults, atomics, remoteAccess, cancellation, pageBytes: PAGE_BYTES, memorySurvives: !lossy, units };
+    const { pageFaults, atomics, remoteAccess, cancellation, kernels, lossy, units } = this.info;
+    const can = { pageFaults, atomics, remoteAccess, cancellation, kernels };
+    return { ...can, pageBytes: PAGE_BYTES, memorySurvives: !lossy, units };
   }
 
   /** Its memory now. What is not free comes back by eviction when something else needs it. */

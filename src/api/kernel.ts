@@ -2,11 +2,12 @@
 import type { AddressView } from '../core/address-view.js';
 import type { ElementType } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
-import type { KernelCode } from '../drivers/driver.js';
+import type { AnyKernelCode, WgslCode } from '../drivers/driver.js';
 import { checkName, checkOptions, isObject, show } from './arguments.js';
 import { typeError } from './errors.js';
 import { assignedName, noteDefinition } from './kernel-place.js';
 import { ambiguities, kernelSource } from './kernel-source.js';
+import { isWgslCode, wgslCode } from './wgsl-kernel.js';
 
 /** The typed array of each element type. */
 export interface TypedArrays {
@@ -107,6 +108,20 @@ export interface KernelModule {
 
 const KERNEL_MODULE: OptionNames<KernelModule> = { module: true, export: true };
 
+/** A kernel as a module in WGSL, for GPUs, and perhaps as a function, for devices that run functions: a launch picks by its device. */
+export interface WgslKernel<P extends KernelParameters = KernelParameters> {
+  /**
+   * The text of the module, which stays as it is. Storage variables are arrays by the parameters' names; numbers are uniform variables, or
+   * members of uniform structures, by the parameters' names. Of a launch over a part u32 numbers `begin`, `end` and `size` tell which part.
+   */
+  readonly wgsl: string;
+  /** May be left out where the module has one only. */
+  readonly entryPoint?: string;
+  readonly function?: KernelFunction<P> | KernelModule;
+}
+
+const WGSL_KERNEL: OptionNames<WgslKernel> = { wgsl: true, entryPoint: true, function: true };
+
 export interface KernelOptions {
   /** What errors and reports call it: the variable that it is assigned to, where that can be told, unless said otherwise. */
   readonly name?: string;
@@ -122,8 +137,10 @@ const KERNEL_OPTIONS: OptionNames<KernelOptions> = { name: true, globals: true }
 export interface Kernel<P extends KernelParameters = KernelParameters> {
   readonly name: string;
   readonly parameters: P;
-  readonly code: KernelCode;
-  /** The function itself, for a call on the CPU; null when it lives in a module. */
+  readonly code: AnyKernelCode;
+  /** What GPUs run; null: nothing. `code` is the same where there is no function. */
+  readonly wgsl: WgslCode | null;
+  /** The function itself, for a call on the CPU; null when it lives in a module, or there is none. */
   readonly kernel:
     | { call(values: KernelValues<P>, range: KernelRange, memory?: AddressView): void | Promise<void> }['call']
     | null;
@@ -193,24 +210,37 @@ export function parseParameter(text: string): KernelParameters[string] {
  */
 export function kernel<const P extends KernelParameters>(
   parameters: P,
-  body: KernelFunction<P> | KernelModule,
+  body: KernelFunction<P> | KernelModule | WgslKernel<P>,
   options: KernelOptions = {},
 ): Kernel<P> {
   checkParameters(parameters);
   checkKernelOptions(options);
   if (typeof body === 'function') {
     noteDefinition(body, kernel);
-    const name = options.name ?? nameOf(body);
-    const { text, globals } = kernelSource(body, name);
-    warnOfGlobals(name, globals, options.globals ?? []);
-    return { name, parameters, code: { kind: 'inline', source: text }, kernel: body };
+    return ofFunction(parameters, body, options);
   }
+  if (isObject(body) && 'wgsl' in body) return ofWgsl(parameters, body, options, kernel);
   if (typeof body !== 'object' || body === null || !('module' in body)) {
     throw typeError(
       'KERNEL_BODY',
-      'a kernel is a function, or { module: new URL(..., import.meta.url), export: name }',
+      'a kernel is a function, or { module: new URL(..., import.meta.url), export: name }, or { wgsl: text, entryPoint: name }',
     );
   }
+  return ofModule(parameters, body, options);
+}
+
+function ofFunction<P extends KernelParameters>(
+  parameters: P,
+  body: KernelFunction<P>,
+  options: KernelOptions,
+): Kernel<P> {
+  const name = options.name ?? nameOf(body);
+  const { text, globals } = kernelSource(body, name);
+  warnOfGlobals(name, globals, options.globals ?? []);
+  return { name, parameters, code: { kind: 'inline', source: text }, wgsl: null, kernel: body };
+}
+
+function ofModule<P extends KernelParameters>(parameters: P, body: KernelModule, options: KernelOptions): Kernel<P> {
   checkOptions('a kernel from a module', body, KERNEL_MODULE);
   const url = moduleUrl('KERNEL_MODULE', body.module);
   const exportName = exportOf('KERNEL_MODULE', body.export);
@@ -218,8 +248,28 @@ export function kernel<const P extends KernelParameters>(
     name: options.name ?? (exportName === 'default' ? url : exportName),
     parameters,
     code: { kind: 'module', url, exportName },
+    wgsl: null,
     kernel: null,
   };
+}
+
+/** @param hidden the function of ours that the program called */
+function ofWgsl<P extends KernelParameters>(
+  parameters: P,
+  body: WgslKernel<P>,
+  options: KernelOptions,
+  hidden: (...args: never[]) => unknown,
+): Kernel<P> {
+  checkOptions('a kernel in WGSL', body as WgslKernel, WGSL_KERNEL);
+  const { wgsl: source, entryPoint, function: other } = body;
+  const name = options.name ?? entryPoint ?? 'kernel';
+  const wgsl = wgslCode(name, parameters, source, entryPoint);
+  if (other === undefined) return { name, parameters, code: wgsl, wgsl, kernel: null };
+  if (typeof other === 'function') noteDefinition(other, hidden);
+  const named = { ...options, name };
+  if (typeof other === 'function') return { ...ofFunction(parameters, other, named), wgsl };
+  if (isObject(other) && 'module' in other) return { ...ofModule(parameters, other, named), wgsl };
+  throw typeError('KERNEL_BODY', `function of kernel ${name} is a function, or { module, export }, not ${show(other)}`);
 }
 
 function checkKernelOptions(options: KernelOptions): void {
@@ -338,6 +388,7 @@ function isCode(code: unknown): boolean {
     exportName?: unknown;
   };
   if (kind === 'inline') return typeof source === 'string';
+  if (kind === 'wgsl') return isWgslCode(code);
   return kind === 'module' && typeof url === 'string' && typeof exportName === 'string';
 }
 

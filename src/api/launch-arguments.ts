@@ -59,7 +59,7 @@ export function handOver(
 ): { parameters: LaunchParameter[]; arrays: ArrayPages[]; gathers: Gather[] } {
   const arrays: ArrayPages[] = [];
   // Whether a module's kernel asks for its memory is not known here.
-  const addressed = kernel.kernel === null || kernel.kernel.length > 2;
+  const addressed = kernel.code.kind === 'module' || (kernel.kernel !== null && kernel.kernel.length > 2);
   const parameters = given.flatMap((each): LaunchParameter[] => {
     if (each.kind === 'scalar') return [each];
     const { name, type, use: declared } = each;

@@ -28,7 +28,7 @@ export interface DeviceSeen {
   readonly number: number;
   /** The number of its own memory. */
   readonly node: number;
-  readonly capabilities: { readonly cancellation: boolean };
+  readonly capabilities: { readonly cancellation: boolean; readonly kernels: 'functions' | 'wgsl' };
   readonly isUsable: boolean;
   readonly sameAddresses: boolean;
   assertUsable(): void;

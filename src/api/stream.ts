@@ -4,7 +4,7 @@ import { HOST } from '../core/types.js';
 import { threadId } from '../linux/process.js';
 import type { StreamOperation, StreamEvent as WireEvent } from '../pager/protocol/operations.js';
 import type { AddressSpace } from './address-space.js';
-import { checkFlag, checkOptions, checkSize, show } from './arguments.js';
+import { checkFlag, checkOptions, show } from './arguments.js';
 import {
   cancelOperationOn,
   cancelStreamOn,
@@ -16,10 +16,12 @@ import {
 import { checkCopy, copyEnd, stageEnds } from './copy.js';
 import type { Device } from './device.js';
 import { DISPOSE } from './disposal.js';
-import { argumentError, OnememError, typeError } from './errors.js';
+import { OnememError, typeError } from './errors.js';
 import { checkKernel, type Kernel, type KernelParameters } from './kernel.js';
 import { explainStack, type Trace, traceTo } from './kernel-place.js';
 import { checkArguments, handOver } from './launch-arguments.js';
+import { codeFor } from './launch-code.js';
+import { type LaunchSize, launchRange } from './launch-size.js';
 import { pagesAround, placeOf } from './place.js';
 import type { CopyOptions, CopyPlace, LaunchArguments, ManagedElements } from './public-types.js';
 import { Staging } from './staging.js';
@@ -28,8 +30,11 @@ import { checkEvent, StreamEvent } from './stream-event.js';
 import { verifyLaunch } from './verify.js';
 
 export interface LaunchOptions {
-  /** How many work items there are: the kernel is called for parts of [0, size). */
-  readonly size: number;
+  /**
+   * How many work items there are: the kernel is called for parts of [0, size). In two or three dimensions for kernels in WGSL, such as
+   * [width, height]; a function sees their product.
+   */
+  readonly size: LaunchSize;
   /**
    * Only [begin, end) of them. A launch over a part does not empty its `out` arrays first, so that several launches can write one
    * array together: what none of them wrote reads as it did before.
@@ -118,15 +123,10 @@ export class Stream {
     this.device.assertUsable();
     checkKernel(kernel);
     checkOptions(`a launch of kernel ${kernel.name}`, options, LAUNCH_OPTIONS);
-    const { size } = options;
-    checkSize('size', size, 1);
-    const { begin = 0, end = size } = options;
-    if (!(Number.isSafeInteger(begin) && Number.isSafeInteger(end) && begin >= 0 && begin < end && end <= size)) {
-      throw argumentError(
-        'LAUNCH_RANGE',
-        `begin ${show(begin)} and end ${show(end)} must be whole numbers with 0 <= begin < end <= size (${size})`,
-      );
-    }
+    const range = launchRange(options.size, options.begin, options.end);
+    const { begin, end, size } = range;
+    const whole = begin === 0 && end === size;
+    const code = codeFor(kernel as Kernel, this.device, whole);
     const given = checkArguments(this.space, kernel, args);
     const { signal, timeoutMs } = options;
     checkSignal(signal);
@@ -140,17 +140,14 @@ export class Stream {
         ? this.call(() => verifyLaunch(this.device, kernel as Kernel, args, { begin, end, size }))
         : null;
     const staging = new Staging(this.space, `kernel ${kernel.name}`);
-    const whole = begin === 0 && end === size;
     const handed = staging.attempt(() => handOver(kernel, given, whole, staging));
     const operation = {
       kind: 'launch',
       device: this.device.number,
       kernelName: kernel.name,
-      code: kernel.code,
+      code,
       ...handed,
-      begin,
-      end,
-      size,
+      ...range,
       timeoutMs: timeoutMs ?? this.timeoutMs,
     } as const;
     const event = this.add(operation, signal);

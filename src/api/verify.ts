@@ -37,6 +37,10 @@ const warned = new WeakSet<Kernel>();
 async function functionOf(kernel: Kernel): Promise<CallableKernel | null> {
   try {
     const { code } = kernel;
+    if (code.kind === 'wgsl') {
+      warn(kernel, 'it has no function to compare with');
+      return null;
+    }
     const found = code.kind === 'inline' ? (kernel.kernel as CallableKernel) : await importKernel(code);
     if (found.length <= 2) return found;
     warn(kernel, 'it uses memory by address, and copies lie at other addresses');

@@ -27,6 +27,33 @@ export type KernelCode =
   | { readonly kind: 'inline'; readonly source: string }
   | { readonly kind: 'module'; readonly url: string; readonly exportName: string };
 
+/** A number's place in a uniform variable: a parameter of the kernel, or what the launch covers. */
+export interface UniformMember {
+  /** A parameter's name; for `launch`: begin, end or size. */
+  readonly name: string;
+  readonly from: 'parameter' | 'launch';
+  readonly type: 'i32' | 'u32' | 'f32';
+  readonly offset: number;
+}
+
+/** What a variable of a WGSL module is bound to. */
+export type WgslBinding = { readonly group: number; readonly binding: number } & (
+  | { readonly kind: 'array'; readonly parameter: string; readonly writable: boolean; readonly leastBytes: number }
+  | { readonly kind: 'uniform'; readonly bytes: number; readonly members: readonly UniformMember[] }
+);
+
+/** A module in WGSL, and how the parameters of the kernel reach it. */
+export interface WgslCode {
+  readonly kind: 'wgsl';
+  readonly source: string;
+  readonly entryPoint: string;
+  readonly workgroupSize: readonly [number, number, number];
+  readonly bindings: readonly WgslBinding[];
+}
+
+/** What a launch runs: a function where the device has threads, a WGSL module where it is a GPU. */
+export type AnyKernelCode = KernelCode | WgslCode;
+
 /** The part of a launch that one call covers. */
 export interface KernelCallRange {
   readonly begin: number;
@@ -54,9 +81,16 @@ export interface DriverLaunch {
   readonly size: number;
 }
 
+/** One launch of a WGSL module. */
+export interface WgslLaunch extends Omit<DriverLaunch, 'code'> {
+  readonly code: WgslCode;
+  /** How many invocations there are in each dimension, where the size has dimensions; their product is `size`. */
+  readonly dimensions?: readonly [number, number, number];
+}
+
 /** An error that a kernel threw, or why it could not run. */
 export interface LaunchFailure {
-  readonly code: 'KERNEL_ERROR' | 'DEVICE_LOST' | 'ACCESS_DENIED' | 'ABORTED';
+  readonly code: 'KERNEL_ERROR' | 'DEVICE_LOST' | 'DEVICE_MEMORY' | 'ACCESS_DENIED' | 'ABORTED';
   readonly message: string;
   readonly stack?: string;
 }

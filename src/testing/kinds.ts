@@ -16,6 +16,12 @@ export const kinds: readonly DeviceKind[] = [
   { name: 'process', memorySurvives: true, open: (wanted) => options(wanted, { kind: 'process' }) },
   { name: 'process-lossy', memorySurvives: false, open: (wanted) => options(wanted, { kind: 'process', lossy: true }) },
   { name: 'simulated', memorySurvives: false, open: (wanted) => options(wanted, { kind: 'simulated' }) },
+  {
+    name: 'webgpu',
+    memorySurvives: false,
+    onlyByName: true,
+    open: (wanted) => options(wanted, { kind: 'webgpu' }),
+  },
 ];
 
 /**

@@ -12,8 +12,9 @@ import { closeDescriptor } from '../../linux/libc.js';
 import { mayOpenPidfd, pidfdOpen, pidfdSendSignal } from '../../linux/process.js';
 import { createSocketPair, type Message, MessageSocket } from '../../linux/socket.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
-import type { Driver, DriverEvents, DriverLaunch, Injection, LaunchFailure } from '../driver.js';
+import type { DriverEvents, DriverLaunch, Injection, LaunchFailure } from '../driver.js';
 import { FAULT_FEATURES, NodeError, PagedMemory } from '../paged-memory.js';
+import type { ProcessDriver } from '../process-driver.js';
 import { STANDARD_ERROR } from '../user-output.js';
 import { Outbox } from './outbox.js';
 import {
@@ -58,8 +59,9 @@ interface RunningLaunch {
   failure: LaunchFailure | null;
 }
 
-export class ProcessDevice implements Driver {
+export class ProcessDevice implements ProcessDriver {
   readonly kind = 'process';
+  readonly kernels = 'functions';
   readonly description: DeviceDescription;
   readonly memory: number;
   readonly socket: MessageSocket;

@@ -3,7 +3,7 @@ import type { MemoryManager } from '../../core/memory-manager.js';
 import type { Status } from '../../core/types.js';
 import type { Driver, DriverEvents, LaunchFailure } from '../../drivers/driver.js';
 import type { DriverGuard } from '../../drivers/guard.js';
-import type { ProcessDevice } from '../../drivers/process/device.js';
+import type { ProcessDriver } from '../../drivers/process-driver.js';
 import type { Router } from '../../drivers/router.js';
 import type { DeviceInfo } from '../protocol/space.js';
 
@@ -11,14 +11,14 @@ import type { DeviceInfo } from '../protocol/space.js';
 export interface MadeDriver {
   readonly driver: Driver;
   /** The same driver, if it is that of a process. */
-  readonly process: ProcessDevice | null;
+  readonly process: ProcessDriver | null;
   /** The same driver, if it is one that works in this thread. */
   readonly guard: DriverGuard | null;
 }
 
 export class Device {
   readonly driver: Driver;
-  readonly process: ProcessDevice | null;
+  readonly process: ProcessDriver | null;
   readonly guard: DriverGuard | null;
   /** The poller tells when the device's socket takes packets again. */
   wantsRoom = false;

@@ -2,7 +2,7 @@
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { HOST, MAX_PROCESSORS, type NodeId, PAGE_BYTES, type ProcessorId } from '../../core/types.js';
 import type { LaunchFailure } from '../../drivers/driver.js';
-import type { ProcessDevice } from '../../drivers/process/device.js';
+import type { ProcessDriver } from '../../drivers/process-driver.js';
 import type { Router } from '../../drivers/router.js';
 import type { Notifiers } from '../arrays/notifiers.js';
 import type { DeniedAccess } from '../core/deferred.js';
@@ -45,7 +45,7 @@ type Started = (failure: string | null, started: readonly Device[]) => void;
 export class Devices implements DeviceOwner {
   private readonly byId = new Map<number, Device>();
   /** Processes whose end the event loop has not seen yet. */
-  readonly ended: ProcessDevice[] = [];
+  readonly ended: ProcessDriver[] = [];
   /** The last figures of processors that have gone. */
   private readonly gone: ProcessorStats[] = [];
   /** Why devices are not there any more, by number. */
@@ -271,7 +271,8 @@ export class Devices implements DeviceOwner {
       atomics: description.atomics ?? false,
       remoteAccess: description.remoteAccess ?? description.coherent ?? false,
       sameAddresses: description.frames === 'identity',
-      cancellation: made.process !== null || made.guard?.canAbort === true,
+      cancellation: made.guard === null ? made.driver.abort !== undefined : made.guard.canAbort,
+      kernels: made.process?.kernels ?? 'functions',
       pid: made.process?.pid ?? null,
     };
     const device = new Device(info, made);

@@ -1,10 +1,11 @@
 /** How the drivers of devices are made: those that come with the package, and those that modules of the user's make. */
 import { PAGE_BYTES } from '../../core/types.js';
-import type { ByteAccess, DriverContext, DriverEvents, DriverLaunch } from '../../drivers/driver.js';
+import type { ByteAccess, DriverContext, DriverEvents, KernelCode } from '../../drivers/driver.js';
 import { DriverGuard } from '../../drivers/guard.js';
 import type { KernelFunction } from '../../drivers/kernel-loader.js';
 import { ProcessDevice } from '../../drivers/process/device.js';
 import { SimulatedDevice } from '../../drivers/simulated/simulated-device.js';
+import { WebgpuDevice } from '../../drivers/webgpu/device.js';
 import { readMemory, writeMemory } from '../../linux/memory.js';
 import type { DeviceOptions } from '../protocol/space.js';
 import type { MadeDriver } from './device.js';
@@ -13,6 +14,8 @@ import type { MadeDriver } from './device.js';
 const LOADING_LIMIT_MS = 30_000;
 /** The program of a device's process. Its address is relative to this module, which the build makes part of the manager's. */
 const CHILD = new URL('../../drivers/process/child.js', import.meta.url);
+/** The same for the engine of a GPU. */
+const ENGINE = new URL('../../drivers/webgpu/engine.js', import.meta.url);
 
 /** The space that devices share. */
 export interface SharedSpace {
@@ -20,22 +23,29 @@ export interface SharedSpace {
   readonly bytes: number;
   /** The memory file of the host. */
   readonly hostMemory: number;
+  /** Where the manager has that file mapped. */
+  readonly hostAddress: number;
 }
 
 export class DriverMaker {
   constructor(
     private readonly space: SharedSpace,
     /** The function of a kernel that runs in this thread. */
-    private readonly kernelOf: (code: DriverLaunch['code']) => KernelFunction,
+    private readonly kernelOf: (code: KernelCode) => KernelFunction,
     /** A message for the program's standard error. */
     private readonly warn: (message: string) => void,
   ) {}
 
   /** Makes a driver that comes with the package. */
   make(options: DeviceOptions, events: DriverEvents): MadeDriver {
-    if (options.kind !== 'process') return this.simulated(options, events);
-    const { base, bytes, hostMemory } = this.space;
+    if (options.kind === 'simulated') return this.simulated(options, events);
+    const { base, bytes, hostMemory, hostAddress } = this.space;
     const budgetPages = Math.floor(options.memoryBytes / PAGE_BYTES);
+    if (options.kind === 'webgpu') {
+      const host = { fd: hostMemory, bytes, address: hostAddress };
+      const gpu = new WebgpuDevice({ ...options, budgetPages, host, program: ENGINE }, events);
+      return { driver: gpu, process: gpu, guard: null };
+    }
     const process = new ProcessDevice(base, bytes, { ...options, budgetPages, hostMemory, program: CHILD }, events);
     return { driver: process, process, guard: null };
   }

@@ -47,6 +47,11 @@ export function argumentsOf(parameters: readonly LaunchParameter[], table: Array
   });
 }
 
+/** The pages of each array, with those at its edges. */
+export function arrayPages(parameters: readonly LaunchParameter[]): Pages[] {
+  return parameters.flatMap((each) => (each.kind === 'array' ? [pagesAround(each)] : []));
+}
+
 /** Sets the elements of `out` arguments to zero that lie in pages with elements of others. */
 export class EdgeClearing {
   constructor(

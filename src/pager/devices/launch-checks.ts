@@ -5,7 +5,7 @@ import type { Places } from '../arrays/places.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import type { Device } from './device.js';
 import type { NamedArgument } from './launch-arguments.js';
-import type { LaunchOperation } from './launch-record.js';
+import { type LaunchOperation, messageOf } from './launch-record.js';
 
 export class LaunchChecks {
   constructor(
@@ -30,6 +30,9 @@ export class LaunchChecks {
         );
       }
     }
+    const { code } = operation;
+    const refused = code.kind === 'wgsl' ? (device.process?.refuse?.({ ...operation, code }) ?? null) : null;
+    if (refused !== null) return wireError(refused.code, messageOf(refused, kernelName), { kernel: kernelName });
     const { faults, budgetPages } = device.driver.description;
     const closed = this.closedPage(args, faults);
     if (closed !== -1) return this.places.denialError('NO_ACCESS', closed, `kernel ${kernelName}`, false);

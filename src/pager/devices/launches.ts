@@ -2,7 +2,7 @@
 import { kernelError } from '../../core/kernel-error.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { type DenyReason, PAGE_BYTES } from '../../core/types.js';
-import type { DriverLaunch, LaunchFailure } from '../../drivers/driver.js';
+import type { KernelCode, LaunchFailure } from '../../drivers/driver.js';
 import { compileKernel, type KernelFunction, loadKernel } from '../../drivers/kernel-loader.js';
 import type { ArrayTable } from '../arrays/array-table.js';
 import type { Arrays } from '../arrays/arrays.js';
@@ -12,7 +12,7 @@ import type { OperationDone } from '../protocol/operations.js';
 import { wireError } from '../protocol/wire.js';
 import type { Device } from './device.js';
 import type { GatherPlans, LaunchPart } from './gather-plans.js';
-import { argumentsOf, type EdgeClearing, type NamedArgument } from './launch-arguments.js';
+import { argumentsOf, arrayPages, type EdgeClearing, type NamedArgument } from './launch-arguments.js';
 import type { LaunchChecks } from './launch-checks.js';
 import {
   type Ending,
@@ -208,7 +208,7 @@ export class Launches {
   }
 
   /** The function of a kernel that runs in this thread; its module has been loaded before. */
-  readonly kernelOf = (code: DriverLaunch['code']): KernelFunction => {
+  readonly kernelOf = (code: KernelCode): KernelFunction => {
     if (code.kind === 'inline') return compileKernel(code.source);
     const loaded = this.modules.get(moduleKey(code));
     if (loaded === undefined) throw new Error(`module ${code.url} is not loaded`);
@@ -300,6 +300,9 @@ export class Launches {
       return;
     }
     record.begun = true;
+    if (device.process?.expect !== undefined) {
+      for (const { first, end } of arrayPages(record.operation.parameters)) device.process.expect(first, end - first);
+    }
     this.manager.launchBegin(record.id, device.info.id, args);
   }
 
@@ -309,7 +312,7 @@ export class Launches {
     const { faults, budgetPages } = device.driver.description;
     // A device without page faults has all pages of the launch by now.
     if (faults) record.plan = this.gathers.open(device.info.id, budgetPages, record.operation);
-    if (device.process !== null || code.kind === 'inline' || this.modules.has(moduleKey(code))) {
+    if (device.process !== null || code.kind !== 'module' || this.modules.has(moduleKey(code))) {
       this.nextPart(queue, record);
       return;
     }
@@ -344,9 +347,11 @@ export class Launches {
       return;
     }
     record.inDriver = true;
-    const { kernelName, code, parameters, size } = record.operation;
+    const { kernelName, code, parameters, size, dimensions } = record.operation;
     if (begin === record.operation.begin) device.launched++;
-    device.driver.launch?.({ id: record.id, kernelName, code, parameters, begin, end, size });
+    const launch = { id: record.id, kernelName, parameters, begin, end, size };
+    if (code.kind !== 'wgsl') device.driver.launch?.({ ...launch, code });
+    else device.process?.launchWgsl?.({ ...launch, code, ...(dimensions === undefined ? {} : { dimensions }) });
     record.plan?.prepare();
   }
 
@@ -366,6 +371,6 @@ export class Launches {
   }
 }
 
-function moduleKey(code: Extract<DriverLaunch['code'], { kind: 'module' }>): string {
+function moduleKey(code: Extract<KernelCode, { kind: 'module' }>): string {
   return `${code.exportName} ${code.url}`;
 }

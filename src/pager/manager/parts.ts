@@ -164,7 +164,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   const gathers = new GatherPlans(manager, requests, memory);
   const launches = new Launches(manager, requests, arrays, table, places, checks, edges, gathers, later, restore, now);
   const polls = new DevicePolls(poller, FIRST_DEVICE_SLOT);
-  const space = { base, bytes: options.bytes, hostMemory: host.node.fd };
+  const space = { base, bytes: options.bytes, hostMemory: host.node.fd, hostAddress: memory };
   const maker = new DriverMaker(space, launches.kernelOf, warn);
   const devices = new Devices(manager, router, launches, notifiers, maker, polls, later);
 

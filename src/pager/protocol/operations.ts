@@ -1,5 +1,5 @@
 /** What runs on streams, and what is said of it. */
-import type { DriverLaunch, LaunchParameter } from '../../drivers/driver.js';
+import type { AnyKernelCode, LaunchParameter, WgslLaunch } from '../../drivers/driver.js';
 import type { ArrayPages, BytePlace } from './pages.js';
 import type { WireError } from './wire.js';
 
@@ -21,7 +21,8 @@ export interface Gather {
 
 /** Something that runs on a stream, in order. Events are numbered within their stream, from 1. */
 export type StreamOperation = { readonly stream: number; readonly sequence: number } & (
-  | ({ readonly kind: 'launch'; readonly device: number } & Omit<DriverLaunch, 'id' | 'parameters'> & {
+  | ({ readonly kind: 'launch'; readonly device: number } & Omit<WgslLaunch, 'id' | 'parameters' | 'code'> & {
+        readonly code: AnyKernelCode;
         readonly parameters: readonly LaunchParameter[];
         /** The pages of its arguments. */
         readonly arrays: readonly ArrayPages[];

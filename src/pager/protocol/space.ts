@@ -20,7 +20,7 @@ export interface SpaceHandle {
 }
 
 export interface DeviceOptions {
-  readonly kind: 'process' | 'simulated' | 'custom';
+  readonly kind: 'process' | 'simulated' | 'webgpu' | 'custom';
   /** Of a custom device: where its driver comes from, and what it is told. */
   readonly driver?: { readonly url: string; readonly exportName: string; readonly options: unknown };
   readonly name: string;
@@ -50,6 +50,8 @@ export interface DeviceInfo {
   readonly sameAddresses: boolean;
   /** Whether a launch that runs can be ended. */
   readonly cancellation: boolean;
+  /** What it runs. */
+  readonly kernels: 'functions' | 'wgsl';
   readonly pid: number | null;
 }
 

@@ -1,0 +1,216 @@
+/** How a kernel's parameters reach the variables of its WGSL module: arrays by name, numbers by name or as members of uniform structures. */
+import { bytesOf, type ElementType } from '../core/elements.js';
+import type { UniformMember, WgslBinding, WgslCode } from '../drivers/driver.js';
+import { type Description, type Resource, uniformMembers } from '../wgsl/describe.js';
+import { sizeOf, type Type } from '../wgsl/types.js';
+import type { Position } from '../wgsl/wgsl-error.js';
+import { isError, isObject, show } from './arguments.js';
+import { typeError } from './errors.js';
+import { describeWgsl } from './wgsl-parser.js';
+
+/** A kernel's parameter, as far as a module is concerned. */
+type Parameter =
+  | { readonly kind: 'array'; readonly type: ElementType; readonly use: 'in' | 'out' | 'inout' }
+  | { readonly kind: 'scalar'; readonly type: ElementType };
+type Parameters = Readonly<Record<string, Parameter>>;
+type ScalarName = 'i32' | 'u32' | 'f32' | 'f16' | 'bool';
+
+/** Bytes that a uniform variable's size is a multiple of. */
+const UNIFORM_BYTES = 16;
+/** What a module may ask for of the launch itself, as u32; a parameter by the same name comes first. */
+const LAUNCH_MEMBERS: readonly string[] = ['begin', 'end', 'size'];
+/** Elements of arrays that WGSL has a type for. Whatever else an array has is handed over as bytes. */
+const ELEMENTS: Readonly<Record<ScalarName, ElementType | null>> = {
+  i32: 'i32',
+  u32: 'u32',
+  f32: 'f32',
+  f16: 'u16',
+  bool: null,
+};
+
+/** The module of a kernel, bound to its parameters. Throws a TypeError that says where in the module it does not fit. */
+export function wgslCode(
+  name: string,
+  parameters: Parameters,
+  source: unknown,
+  entryPoint: string | undefined,
+): WgslCode {
+  if (typeof source !== 'string')
+    throw typeError('WGSL', `wgsl of kernel ${name} is the text of a module, not ${show(source)}`);
+  if (entryPoint !== undefined && typeof entryPoint !== 'string')
+    throw typeError('WGSL', `entryPoint of kernel ${name} is a name, not ${show(entryPoint)}`);
+  const described = read(name, source, entryPoint);
+  const binder = new Binder(name, parameters);
+  const bindings = described.resources.map((each) => binder.bind(each));
+  binder.refuseUnused(described);
+  const { name: found, workgroupSize } = described.entryPoint;
+  return { kind: 'wgsl', source, entryPoint: found, workgroupSize, bindings };
+}
+
+/** Whether a launch over a part of the size can be told to the module. */
+export function takesParts(code: WgslCode): boolean {
+  const members = code.bindings.flatMap((each) => (each.kind === 'uniform' ? each.members : []));
+  return ['begin', 'end'].every((name) => members.some((each) => each.from === 'launch' && each.name === name));
+}
+
+export function isWgslCode(code: unknown): boolean {
+  const { kind, source, bindings } = (isObject(code) ? code : {}) as Partial<WgslCode>;
+  return kind === 'wgsl' && typeof source === 'string' && Array.isArray(bindings);
+}
+
+function read(name: string, source: string, entryPoint: string | undefined): Description {
+  try {
+    return describeWgsl(source, entryPoint);
+  } catch (error) {
+    if (isError(error) && error.name === 'WgslError') throw typeError('WGSL', `kernel ${name}, WGSL ${error.message}`);
+    throw error;
+  }
+}
+
+class Binder {
+  private readonly used = new Set<string>();
+
+  constructor(
+    private readonly kernel: string,
+    private readonly parameters: Parameters,
+  ) {}
+
+  bind(resource: Resource): WgslBinding {
+    const { name, group, binding, space, position } = resource;
+    if (space === 'uniform') {
+      const bytes = Math.ceil(sizeOf(resource.type) / UNIFORM_BYTES) * UNIFORM_BYTES;
+      return { group, binding, kind: 'uniform', bytes, members: this.members(resource) };
+    }
+    if (space === 'handle')
+      throw this.refuse(position, `variable ${name} is a texture or a sampler; kernels have arrays and numbers only`);
+    const parameter = this.parameter(name);
+    if (parameter?.kind !== 'array') {
+      const what = parameter === undefined ? 'no parameter' : `a number (${parameter.type})`;
+      throw this.refuse(
+        position,
+        `storage variable ${name} is ${what} of the kernel; give it a parameter ${name}, such as f32.in`,
+      );
+    }
+    this.checkAccess(resource, parameter.use);
+    this.checkElements(resource, parameter.type);
+    return {
+      group,
+      binding,
+      kind: 'array',
+      parameter: name,
+      writable: resource.access !== 'read',
+      leastBytes: resource.minBytes,
+    };
+  }
+
+  refuseUnused({ entryPoint, resources }: Description): void {
+    const unused = Object.keys(this.parameters).filter((name) => !this.used.has(name));
+    if (unused.length === 0) return;
+    const there = resources.map(({ name }) => name).join(', ') || 'none';
+    throw this.refuse(
+      entryPoint.position,
+      `entry point ${entryPoint.name} uses no variable for ${unused.join(', ')}; it uses: ${there}`,
+    );
+  }
+
+  private parameter(name: string): Parameter | undefined {
+    if (!Object.hasOwn(this.parameters, name)) return undefined;
+    this.used.add(name);
+    return this.parameters[name];
+  }
+
+  private checkAccess({ name, access, position }: Resource, use: 'in' | 'out' | 'inout'): void {
+    if (use === 'in' && access !== 'read') {
+      throw this.refuse(
+        position,
+        `${name} is var<storage, ${access}>, but parameter ${name} is only read (in); declare the parameter inout, or the variable var<storage, read>`,
+      );
+    }
+    if (use !== 'in' && access === 'read') {
+      throw this.refuse(
+        position,
+        `${name} is var<storage, read>, but parameter ${name} is written (${use}); declare the variable var<storage, read_write>`,
+      );
+    }
+  }
+
+  private checkElements({ name, type, runtimeArray, position }: Resource, declared: ElementType): void {
+    if (bytesOf(declared) === 1 && declared !== 'i8') return;
+    const leaves = [...new Set(scalarsOf(type))];
+    const wanted = leaves.length === 1 ? ELEMENTS[leaves[0]] : null;
+    if (wanted === declared) return;
+    const remedy = wanted === null ? 'bytes' : wanted;
+    throw this.refuse(
+      position,
+      `${name} is ${typeText(runtimeArray ?? type)}, but parameter ${name} is ${declared}; its elements are handed over as ${remedy}`,
+    );
+  }
+
+  private members(resource: Resource): UniformMember[] {
+    const { name: variable, position } = resource;
+    return uniformMembers(resource).map(({ name: member, type, offset }) => {
+      const name = member === '' ? variable : member;
+      const shown = member === '' ? variable : `${variable}.${member}`;
+      if (type.kind !== 'scalar' || (type.name !== 'i32' && type.name !== 'u32' && type.name !== 'f32')) {
+        throw this.refuse(
+          position,
+          `uniform ${shown} is ${typeText(type)}; a kernel's numbers are i32, u32 and f32: hand in anything else as an array (var<storage, read>)`,
+        );
+      }
+      const parameter = this.parameter(name);
+      if (parameter === undefined && LAUNCH_MEMBERS.includes(name) && type.name === 'u32')
+        return { name, from: 'launch', type: 'u32', offset };
+      if (parameter?.kind !== 'scalar' || parameter.type !== type.name) {
+        const what =
+          parameter === undefined
+            ? 'no parameter'
+            : `${parameter.type}${parameter.kind === 'array' ? `.${parameter.use}` : ''}`;
+        throw this.refuse(
+          position,
+          `uniform ${shown} is ${type.name}, and ${name} is ${what} of the kernel; declare ${name}: ${type.name}`,
+        );
+      }
+      return { name, from: 'parameter', type: type.name, offset };
+    });
+  }
+
+  private refuse({ line, column }: Position, problem: string): TypeError {
+    return typeError('WGSL_BINDING', `kernel ${this.kernel}, WGSL ${line}:${column}: ${problem}`);
+  }
+}
+
+/** As WGSL writes it, but for structures, which are shown by their name. */
+function typeText(type: Type): string {
+  switch (type.kind) {
+    case 'vector':
+      return `vec${type.width}<${type.component}>`;
+    case 'matrix':
+      return `mat${type.columns}x${type.rows}<${type.component}>`;
+    case 'atomic':
+      return `atomic<${type.name}>`;
+    case 'array':
+      return `array<${typeText(type.element)}${type.length === null ? '' : `, ${type.length}`}>`;
+    case 'pointer':
+      return `ptr<${type.space}, ${typeText(type.to)}>`;
+    default:
+      return type.name;
+  }
+}
+
+/** The numbers that a value consists of. */
+function scalarsOf(type: Type): ScalarName[] {
+  switch (type.kind) {
+    case 'scalar':
+    case 'atomic':
+      return [type.name];
+    case 'vector':
+    case 'matrix':
+      return [type.component];
+    case 'array':
+      return scalarsOf(type.element);
+    case 'struct':
+      return type.members.flatMap((each) => scalarsOf(each.type));
+    default:
+      return [];
+  }
+}

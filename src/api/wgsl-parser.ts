@@ -1,0 +1,29 @@
+/** Loads what reads WGSL, an optional peer, with the first kernel that is written in it. */
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { type Description, describe } from '../wgsl/describe.js';
+import type { Parser } from '../wgsl/syntax.js';
+import { textOf } from './arguments.js';
+import { OnememError } from './errors.js';
+
+let loaded: Parser | null = null;
+
+/** At once, since `kernel()` refuses a module that does not fit its parameters where it is called. */
+function parser(): Parser {
+  try {
+    loaded ??= createRequire(import.meta.url)(fileURLToPath(import.meta.resolve('wesl/core'))) as Parser;
+    return loaded;
+  } catch (error) {
+    throw new OnememError(
+      'PACKAGE_MISSING',
+      `kernels in WGSL are read by the package 'wesl', which cannot be loaded (${textOf(error)}); install it: npm install wesl webgpu`,
+      {},
+      { cause: error },
+    );
+  }
+}
+
+/** @throws WgslError with line and column */
+export function describeWgsl(source: string, entryPoint: string | undefined): Description {
+  return describe(parser(), source, entryPoint);
+}

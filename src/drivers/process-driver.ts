@@ -1,0 +1,39 @@
+/** What the manager needs of a driver whose device is a process of its own: descriptors to wait at, and what to do when they are ready. */
+import type { Driver, LaunchFailure, WgslLaunch } from './driver.js';
+
+export interface ProcessDriver extends Driver {
+  /** What it runs. */
+  readonly kernels: 'functions' | 'wgsl';
+  readonly pid: number;
+  /** Ready for a poller when the process has ended. */
+  readonly pidfd: number;
+  /** Where packets from the process come in. */
+  readonly socket: { readonly fd: number };
+  /** Where its page faults come in; -1: it has none, or not yet. */
+  readonly faultFd: number;
+  /** Resolves when the event loop has reaped the process. */
+  readonly exited: Promise<void>;
+  /** Whether the manager waits for an answer that is to come at once. */
+  readonly owesAnswers: boolean;
+  /** Whether packets wait for room in the socket. */
+  readonly sending: boolean;
+  /** Called once: null when the device is up, otherwise why it is not. */
+  onReady: (failure: string | null) => void;
+  /** Reports the faults that wait; returns how many there were. */
+  readFaults(): number;
+  /** Handles the packets that have come. True when `faultFd` has changed. */
+  readPackets(): boolean;
+  /** The process has ended: everything that is pending is answered, then `died` is reported. */
+  processEnded(): void;
+  sendRest(): void;
+  /** Looks whether the process still does what it is there for; to be called about once a second. */
+  look(): void;
+  /** Hears of pages that are about to be used as one piece, before they are brought: an argument of a launch, or what a prefetch names. */
+  expect?(page: number, count: number): void;
+  /** Why the device cannot run a launch, before anything is brought for it; null: it can. */
+  refuse?(launch: Omit<WgslLaunch, 'id'>): LaunchFailure | null;
+  /** As `launch`, where the device runs WGSL. */
+  launchWgsl?(launch: WgslLaunch): void;
+  /** Ends the process at once; `processEnded` follows. */
+  kill(why?: string | null): void;
+}

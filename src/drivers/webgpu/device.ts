@@ -1,0 +1,372 @@
+/**
+ * A GPU as a device, seen from the manager. Its pages lie in buffers that a process of its own, the engine, has on the GPU; it has no page
+ * faults, so that what a launch uses is there before it begins. What it holds is gone with it.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { type Access, type DeviceDescription, PAGE_BYTES, Status } from '../../core/types.js';
+import { closeDescriptor } from '../../linux/libc.js';
+import { copyMemory } from '../../linux/memory.js';
+import { mayOpenPidfd, pidfdOpen, pidfdSendSignal } from '../../linux/process.js';
+import { createSocketPair, MessageSocket } from '../../linux/socket.js';
+import type { DriverEvents, Injection, LaunchFailure, WgslCode, WgslLaunch } from '../driver.js';
+import { Outbox } from '../process/outbox.js';
+import { jsonPacket, MAX_PACKET_BYTES, readJson } from '../process/protocol.js';
+import type { ProcessDriver } from '../process-driver.js';
+import { STANDARD_ERROR } from '../user-output.js';
+import { type Pages, pagesOf, planOf, problemOf } from './launch-plan.js';
+import {
+  type AdapterFacts,
+  File,
+  type Hello,
+  type Launched,
+  type Move,
+  Packet,
+  type Part,
+  SOURCE_PIECE,
+} from './protocol.js';
+import { type BufferCommands, RunTable } from './run-table.js';
+import { STAGING_BYTES, Staging } from './staging.js';
+
+const SIGKILL = 9;
+/** Looks, about a second apart, that a GPU may take to be opened. They are counted, since a suspended machine takes none. */
+const STARTING_LOOKS = 60;
+
+export interface WebgpuDeviceOptions {
+  readonly name: string;
+  readonly budgetPages: number;
+  /** The memory file of the host, its bytes, and where the manager has it mapped. */
+  readonly host: { readonly fd: number; readonly bytes: number; readonly address: number };
+  /** The module that the engine's process runs (engine.ts). */
+  readonly program: URL;
+  readonly inject?: Injection;
+}
+
+/** A copy that the engine has not answered. */
+interface Pending {
+  /** Of the staging memory that it goes through; -1: none. */
+  readonly slot: number;
+  /** Where the bytes go when they have come. */
+  readonly out: { readonly address: number; readonly bytes: number } | null;
+  /** The pages that were to get content. */
+  readonly filled: Pages | null;
+}
+
+export class WebgpuDevice implements ProcessDriver, BufferCommands {
+  readonly kind = 'webgpu';
+  readonly kernels = 'wgsl';
+  readonly memory = 0;
+  readonly description: DeviceDescription;
+  readonly socket: MessageSocket;
+  readonly pidfd: number;
+  readonly pid: number;
+  readonly exited: Promise<void>;
+  readonly faultFd = -1;
+  readonly owesAnswers = false;
+  onReady: (failure: string | null) => void = () => undefined;
+  private readonly byPidfd = mayOpenPidfd();
+  private readonly child: ChildProcess;
+  private readonly outbox: Outbox;
+  private readonly staging: Staging;
+  private readonly runs: RunTable;
+  private readonly pending = new Map<number, Pending>();
+  /** Modules that the engine has, by their texts. */
+  private readonly modules = new Map<string, number>();
+  private launched: number | null = null;
+  private facts: AdapterFacts | null = null;
+  private overdue = 0;
+  private why: string | null = null;
+  private problem = '';
+  private dead = false;
+  private closed = false;
+
+  constructor(
+    private readonly options: WebgpuDeviceOptions,
+    private readonly events: DriverEvents,
+  ) {
+    const { name, budgetPages, host, program } = options;
+    this.description = {
+      name,
+      budgetPages,
+      frames: 'identity',
+      faults: false,
+      addressable: false,
+      units: 0,
+      memorySurvives: false,
+      // A page that is written is the GPU's alone while a kernel runs.
+      atomics: true,
+    };
+    this.runs = new RunTable(this, budgetPages);
+    this.staging = new Staging(`onemem-${name}-staging`);
+    const [ours, theirs] = createSocketPair();
+    const life = this.byPidfd ? [] : createSocketPair();
+    this.socket = new MessageSocket(ours, MAX_PACKET_BYTES);
+    this.outbox = new Outbox(this.socket);
+    this.child = spawn(process.execPath, [fileURLToPath(program)], {
+      stdio: ['ignore', STANDARD_ERROR, STANDARD_ERROR, theirs, host.fd, this.staging.fd, ...life.slice(1)],
+    });
+    for (const fd of [theirs, ...life.slice(1)]) closeDescriptor(fd);
+    if (this.child.pid === undefined) {
+      // Node tells the reason later, when nobody waits for it any more.
+      this.child.once('error', () => undefined);
+      this.socket.close();
+      this.staging.close();
+      throw new Error(
+        `device ${name}: the process ${process.execPath} could not be started; look whether the limit of processes (ulimit -u) or ` +
+          'of file descriptors (ulimit -n) is reached',
+      );
+    }
+    this.pid = this.child.pid;
+    this.exited = new Promise((resolve) => this.child.once('exit', () => resolve()));
+    this.pidfd = this.byPidfd ? pidfdOpen(this.pid) : life[0];
+    const hello: Hello = { hostBytes: host.bytes, stagingBytes: STAGING_BYTES };
+    this.post(Packet.Hello, hello);
+  }
+
+  readFaults(): number {
+    return 0;
+  }
+
+  readPackets(): boolean {
+    while (!this.dead) {
+      const packet = this.receive();
+      if (packet === null) break;
+      if (packet[0] === Packet.Moved) this.moved(...readJson<[number, Status]>(packet));
+      else if (packet[0] === Packet.Launched) this.ended(readJson<Launched>(packet));
+      else if (packet[0] === Packet.Ready) this.start(readJson<AdapterFacts>(packet));
+      else if (packet[0] === Packet.Failed) this.onReady(readJson<string>(packet));
+      else if (packet[0] === Packet.Lost) this.kill(`its GPU was lost: ${readJson<string>(packet)}`);
+    }
+    return false;
+  }
+
+  processEnded(): void {
+    if (this.dead) return;
+    this.readPackets();
+    this.dead = true;
+    if (this.closed) return;
+    const ended = `the process of device ${this.options.name} (pid ${this.pid}) has ended`;
+    const reason = this.why ?? (this.problem === '' ? ended : `${ended}: ${this.problem}`);
+    this.onReady(reason);
+    for (const token of this.pending.keys()) this.events.transferred(token, Status.Lost);
+    this.pending.clear();
+    this.events.died(reason);
+    if (this.launched !== null) this.events.launched(this.launched, { code: 'DEVICE_LOST', message: reason });
+    this.launched = null;
+  }
+
+  kill(why: string | null = null): void {
+    this.why ??= why;
+    if (this.byPidfd) pidfdSendSignal(this.pidfd, SIGKILL);
+    // The event loop has not reaped it as long as this does anything, so that it means no other process.
+    else this.child.kill('SIGKILL');
+  }
+
+  look(): void {
+    if (this.dead || this.facts !== null || ++this.overdue < STARTING_LOOKS) return;
+    const { name } = this.options;
+    this.kill(
+      `the process of device ${name} (pid ${this.pid}) did not start within ${STARTING_LOOKS} s, and was ended`,
+    );
+  }
+
+  get sending(): boolean {
+    return !this.dead && this.outbox.waiting > 0;
+  }
+
+  sendRest(): void {
+    if (this.dead) return;
+    try {
+      if (!this.outbox.flush()) this.kill();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  /** Nothing of the GPU looks at pages but kernels, which are told where they lie. */
+  map(): void {}
+
+  /** Kernels have their pages held; between them nobody uses any. */
+  revoke(): Status {
+    return Status.Done;
+  }
+
+  /** Nobody waits here: accesses do not fault. */
+  wake(): void {}
+
+  release(_token: number, page: number, count: number): Status {
+    if (!this.dead) this.runs.release(page, count);
+    return Status.Done;
+  }
+
+  expect(page: number, count: number): void {
+    if (!this.dead && count > 0 && count <= this.options.budgetPages) this.runs.join(page, count);
+  }
+
+  transferIn(
+    token: number,
+    address: number,
+    page: number,
+    count: number,
+    _frame: number,
+    _access: Access,
+    backed: boolean,
+  ): Status {
+    if (this.dead) return Status.Lost;
+    const most = this.options.inject?.refuseLargerThanPages ?? Number.POSITIVE_INFINITY;
+    if (!backed && count > most) return Status.NoMemory;
+    const filled = { first: page, count };
+    const bytes = count * PAGE_BYTES;
+    const at = this.inHost(address, bytes);
+    if (address === 0 || at !== -1) {
+      const file = address === 0 ? File.None : File.Host;
+      this.pending.set(token, { slot: -1, out: null, filled });
+      this.post(Packet.Write, move(token, file, address === 0 ? 0 : at, this.runs.fill(page, count)));
+      return Status.Pending;
+    }
+    this.runs.fill(page, count);
+    this.pending.set(token, { slot: -1, out: null, filled });
+    this.staging.take((slot) => {
+      this.pending.set(token, { slot, out: null, filled });
+      copyMemory(this.staging.addressOf(slot), address, bytes);
+      // Where they lie by now.
+      this.post(Packet.Write, move(token, File.Staging, this.staging.offsetOf(slot), this.runs.parts(page, count)));
+    });
+    return Status.Pending;
+  }
+
+  transferOut(token: number, page: number, count: number, address: number): Status {
+    if (this.dead) return Status.Lost;
+    const bytes = count * PAGE_BYTES;
+    const at = this.inHost(address, bytes);
+    this.pending.set(token, { slot: -1, out: null, filled: null });
+    if (at !== -1) this.post(Packet.Read, move(token, File.Host, at, this.runs.parts(page, count)));
+    else {
+      this.staging.take((slot) => {
+        this.pending.set(token, { slot, out: { address, bytes }, filled: null });
+        this.post(Packet.Read, move(token, File.Staging, this.staging.offsetOf(slot), this.runs.parts(page, count)));
+      });
+    }
+    return Status.Pending;
+  }
+
+  refuse(launch: Omit<WgslLaunch, 'id'>): LaunchFailure | null {
+    return this.facts === null ? null : problemOf(launch, this.facts.limits);
+  }
+
+  launchWgsl(launch: WgslLaunch): void {
+    const { id, code } = launch;
+    if (this.dead || this.facts === null) {
+      this.events.launched(id, { code: 'DEVICE_LOST', message: `device ${this.options.name} is gone` });
+      return;
+    }
+    this.launched = id;
+    for (const { first, count } of pagesOf(launch)) this.runs.join(first, count);
+    const alignment = this.facts.limits.minStorageBufferOffsetAlignment;
+    const plan = planOf(launch, this.moduleOf(code), alignment, (pages) => this.use(pages));
+    this.post(Packet.Dispatch, plan);
+  }
+
+  /** Has the GPU be lost, as a driver that resets it does; the engine goes on. For tests. */
+  lose(): void {
+    this.post(Packet.Lose, null);
+  }
+
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    if (!this.dead) this.kill();
+    this.dead = true;
+    closeDescriptor(this.pidfd);
+    this.socket.close();
+    this.staging.close();
+  }
+
+  create(buffer: number, bytes: number): void {
+    this.post(Packet.Create, [buffer, bytes]);
+  }
+
+  destroy(buffer: number): void {
+    this.post(Packet.Destroy, [buffer]);
+  }
+
+  copy(from: number, fromOffset: number, to: number, toOffset: number, bytes: number): void {
+    this.post(Packet.Copy, [from, fromOffset, to, toOffset, bytes]);
+  }
+
+  private use({ first, count }: Pages): Part {
+    const run = this.runs.use(first, count);
+    if (run === undefined) throw new Error(`pages ${first} to ${first + count - 1} lie in no piece`);
+    return [run.buffer, (first - run.first) * PAGE_BYTES, count * PAGE_BYTES];
+  }
+
+  private moduleOf({ source }: WgslCode): number {
+    const known = this.modules.get(source);
+    if (known !== undefined) return known;
+    const module = this.modules.size + 1;
+    this.modules.set(source, module);
+    for (let at = 0; at < source.length; at += SOURCE_PIECE)
+      this.post(Packet.Source, [module, source.slice(at, at + SOURCE_PIECE)]);
+    return module;
+  }
+
+  private start(facts: AdapterFacts): void {
+    this.facts = facts;
+    this.runs.largestPages = Math.floor(facts.limits.maxBufferSize / PAGE_BYTES);
+    this.onReady(null);
+  }
+
+  private moved(token: number, status: Status): void {
+    const pending = this.pending.get(token);
+    if (pending === undefined) return;
+    this.pending.delete(token);
+    const { slot, out, filled } = pending;
+    if (out !== null) copyMemory(out.address, this.staging.addressOf(slot), out.bytes);
+    if (slot !== -1) this.staging.give(slot);
+    if (status !== Status.Done && filled !== null) this.runs.release(filled.first, filled.count);
+    this.events.transferred(token, status);
+  }
+
+  private ended({ launch, failure }: Launched): void {
+    if (this.launched !== launch) return;
+    this.launched = null;
+    this.runs.unuse();
+    this.events.launched(launch, failure);
+  }
+
+  /** Where the bytes at an address lie in the host's memory file; -1: they do not. */
+  private inHost(address: number, bytes: number): number {
+    const at = address - this.options.host.address;
+    return at >= 0 && at + bytes <= this.options.host.bytes ? at : -1;
+  }
+
+  private post(kind: number, what: unknown): void {
+    if (this.dead) return;
+    try {
+      if (!this.outbox.post(jsonPacket(kind, what))) this.kill();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  private receive(): Uint8Array | null {
+    try {
+      const message = this.socket.receive();
+      if (message !== 'closed') return message?.bytes ?? null;
+      this.kill();
+    } catch (error) {
+      this.fail(error);
+    }
+    return null;
+  }
+
+  /** The engine cannot be talked to any more. */
+  private fail(error: unknown): void {
+    if (this.problem === '') this.problem = error instanceof Error ? error.message : String(error);
+    this.kill();
+  }
+}
+
+function move(token: number, file: File, at: number, parts: readonly Part[]): Move {
+  return { token, file, at, parts };
+}

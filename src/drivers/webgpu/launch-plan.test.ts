@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest';
+import { PAGE_BYTES } from '../../core/types.js';
+import type { LaunchParameter, WgslBinding, WgslLaunch } from '../driver.js';
+import { planOf, problemOf } from './launch-plan.js';
+import type { Limits } from './protocol.js';
+
+const LIMITS: Limits = {
+  maxBufferSize: 2 ** 20,
+  maxStorageBufferBindingSize: 2 ** 19,
+  maxUniformBufferBindingSize: 2 ** 16,
+  maxStorageBuffersPerShaderStage: 2,
+  minStorageBufferOffsetAlignment: 256,
+  maxComputeWorkgroupsPerDimension: 100,
+  maxComputeInvocationsPerWorkgroup: 256,
+  maxComputeWorkgroupStorageSize: 2 ** 14,
+};
+
+function array(name: string, offset: number, length: number): LaunchParameter {
+  return { name, kind: 'array', type: 'f32', use: 'inout', offset, length };
+}
+
+function bound(parameter: string, binding: number, writable: boolean, leastBytes = 4): WgslBinding {
+  return { group: 0, binding, kind: 'array', parameter, writable, leastBytes };
+}
+
+function launch(parameters: LaunchParameter[], bindings: WgslBinding[], size = 100): WgslLaunch {
+  const code = { kind: 'wgsl', source: '', entryPoint: 'main', workgroupSize: [8, 4, 1], bindings } as const;
+  return { id: 1, kernelName: 'k', code, parameters, begin: 0, end: size, size };
+}
+
+/** All pages lie in buffer 5, page by page. */
+const plan = (given: WgslLaunch) =>
+  planOf(given, 1, 256, ({ first, count }) => [5, first * PAGE_BYTES, count * PAGE_BYTES]);
+
+test('an argument is bound from its first byte to its last', () => {
+  const { bound: all, asides } = plan(launch([array('x', PAGE_BYTES + 512, 10)], [bound('x', 3, true)]));
+  expect(all).toEqual([{ group: 0, binding: 3, kind: 'buffer', writable: true, part: [5, PAGE_BYTES + 512, 40] }]);
+  expect(asides).toEqual([]);
+});
+
+test('one that begins where none can be bound is copied aside, and back if it is written', () => {
+  const { bound: all, asides } = plan(
+    launch([array('x', 4, 10), array('y', 260, 3)], [bound('x', 0, true), bound('y', 1, false)]),
+  );
+  expect(all.map(({ kind }) => kind)).toEqual(['aside', 'aside']);
+  expect(asides).toEqual([
+    { part: [5, 4, 40], back: true },
+    { part: [5, 260, 12], back: false },
+  ]);
+});
+
+test('what is read of a buffer that is written in the same launch is copied aside', () => {
+  const parameters = [array('x', 0, 10), array('y', PAGE_BYTES, 10)];
+  const { bound: all, asides } = plan(launch(parameters, [bound('x', 0, false), bound('y', 1, true)]));
+  expect(all.map(({ kind }) => kind)).toEqual(['aside', 'buffer']);
+  expect(asides).toEqual([{ part: [5, 0, 40], back: false }]);
+});
+
+test('numbers stand where the structure has them', () => {
+  const members = [
+    { name: 'a', from: 'parameter', type: 'f32', offset: 4 },
+    { name: 'n', from: 'parameter', type: 'i32', offset: 0 },
+    { name: 'end', from: 'launch', type: 'u32', offset: 12 },
+  ] as const;
+  const numbers: WgslBinding = { group: 1, binding: 0, kind: 'uniform', bytes: 16, members };
+  const scalars: LaunchParameter[] = [
+    { name: 'a', kind: 'scalar', value: 1.5 },
+    { name: 'n', kind: 'scalar', value: -2 },
+  ];
+  const [given] = plan(launch(scalars, [numbers], 77)).bound;
+  const data = Buffer.from(given.kind === 'uniform' ? given.bytes : '', 'base64');
+  expect([data.readInt32LE(0), data.readFloatLE(4), data.readUInt32LE(8), data.readUInt32LE(12)]).toEqual([
+    -2, 1.5, 0, 77,
+  ]);
+});
+
+test('workgroups cover the size in each dimension', () => {
+  const whole = launch([array('x', 0, 10)], [bound('x', 0, true)], 100);
+  expect(plan(whole).workgroups).toEqual([13, 1, 1]);
+  expect(plan({ ...whole, dimensions: [10, 10, 1] }).workgroups).toEqual([2, 3, 1]);
+});
+
+test('what a GPU’s limits forbid is refused by name', () => {
+  const problem = (given: WgslLaunch): string => problemOf(given, LIMITS)?.message ?? 'none';
+  const x = bound('x', 0, true);
+  expect(problem(launch([array('x', 0, 10)], [x]))).toBe('none');
+  expect(problem(launch([array('x', 0, 2 ** 18)], [x]))).toMatch(/maxStorageBufferBindingSize/);
+  expect(problem(launch([array('x', 0, 10)], [bound('x', 0, true, 64)]))).toMatch(/40 bytes, .* at least 64/);
+  expect(problem(launch([array('x', 0, 10)], [x, bound('x', 1, true), bound('x', 2, true)]))).toMatch(
+    /maxStorageBuffersPer/,
+  );
+  expect(problem(launch([array('x', 0, 10)], [x], 1000))).toMatch(/125 workgroups in dimension x/);
+});

@@ -1,0 +1,147 @@
+/** What a launch becomes for the engine: which bytes of which buffers are bound to which variable, and how many workgroups there are. */
+import { bytesOf } from '../../core/elements.js';
+import { PAGE_BYTES } from '../../core/types.js';
+import type { LaunchFailure, LaunchParameter, UniformMember, WgslCode, WgslLaunch } from '../driver.js';
+import type { Aside, Bound, Dispatch, Limits, Part } from './protocol.js';
+
+type ArrayParameter = Extract<LaunchParameter, { kind: 'array' }>;
+type Launch = Omit<WgslLaunch, 'id'>;
+
+/** Bytes that a binding's size is a multiple of. */
+const WORD_BYTES = 4;
+
+export interface Pages {
+  readonly first: number;
+  readonly count: number;
+}
+
+/** The pages that the arrays of a launch lie in. */
+export function pagesOf(launch: Launch): Pages[] {
+  return launch.parameters.flatMap((each) => (each.kind === 'array' ? [pagesAround(each)] : []));
+}
+
+/** Why the GPU cannot run the launch; null: it can. */
+export function problemOf(launch: Launch, limits: Limits): LaunchFailure | null {
+  const { code } = launch;
+  const refuse = (message: string): LaunchFailure => ({ code: 'KERNEL_ERROR', message });
+  for (const { parameter, leastBytes } of arraysOf(code)) {
+    const { offset, length, type } = arrayOf(launch, parameter);
+    const bytes = length * bytesOf(type);
+    if (bytes > limits.maxStorageBufferBindingSize || bytes > limits.maxBufferSize) {
+      const most = Math.min(limits.maxStorageBufferBindingSize, limits.maxBufferSize);
+      return refuse(
+        `parameter ${parameter} has ${bytes} bytes, and this GPU binds at most ${most} at once ` +
+          '(maxStorageBufferBindingSize, maxBufferSize); launch the kernel over parts, such as x.range(a, b)',
+      );
+    }
+    if (bytes < leastBytes)
+      return refuse(
+        `parameter ${parameter} has ${bytes} bytes, and its variable in the module needs at least ${leastBytes}`,
+      );
+    if (bytes % WORD_BYTES !== 0 || offset % WORD_BYTES !== 0) {
+      return refuse(
+        `parameter ${parameter} begins at byte ${offset % PAGE_BYTES} of a page and has ${bytes} bytes; WGSL has no smaller elements than ` +
+          `${WORD_BYTES} bytes, so that both must be multiples of ${WORD_BYTES}`,
+      );
+    }
+  }
+  const count = arraysOf(code).length;
+  if (count > limits.maxStorageBuffersPerShaderStage) {
+    return refuse(
+      `the kernel has ${count} arrays, and this GPU binds at most ${limits.maxStorageBuffersPerShaderStage} at once (maxStorageBuffersPerShaderStage)`,
+    );
+  }
+  const most = limits.maxComputeWorkgroupsPerDimension;
+  const groups = workgroupsOf(launch, code);
+  const axis = groups.findIndex((each) => each > most);
+  if (axis === -1) return null;
+  return refuse(
+    `the launch has ${groups[axis]} workgroups in dimension ${'xyz'[axis]}, and this GPU runs at most ${most} in each ` +
+      '(maxComputeWorkgroupsPerDimension); give it a size in two or three dimensions, or a larger @workgroup_size',
+  );
+}
+
+/** @param partOf where pages lie, in one piece of one buffer */
+export function planOf(
+  { id, code, ...launch }: WgslLaunch,
+  module: number,
+  alignment: number,
+  partOf: (pages: Pages) => Part,
+): Dispatch {
+  const asides: Aside[] = [];
+  const parts = new Map<string, Part>();
+  const written = new Set<number>();
+  for (const { parameter, writable } of arraysOf(code)) {
+    const array = arrayOf(launch, parameter);
+    const pages = pagesAround(array);
+    const [buffer, offset] = partOf(pages);
+    const part: Part = [buffer, offset + array.offset - pages.first * PAGE_BYTES, array.length * bytesOf(array.type)];
+    parts.set(parameter, part);
+    if (writable && part[1] % alignment === 0) written.add(buffer);
+  }
+  const bound = code.bindings.map((each): Bound => {
+    const { group, binding } = each;
+    if (each.kind === 'uniform') {
+      return { group, binding, kind: 'uniform', bytes: uniformOf(each.bytes, each.members, launch) };
+    }
+    const { writable } = each;
+    const part = parts.get(each.parameter) as Part;
+    // In one dispatch a buffer is either read or written, and begins at a multiple of the device's own.
+    if (part[1] % alignment === 0 && (writable || !written.has(part[0])))
+      return { group, binding, kind: 'buffer', writable, part };
+    return { group, binding, kind: 'aside', writable, index: asides.push({ part, back: writable }) - 1 };
+  });
+  return {
+    launch: id,
+    module,
+    entryPoint: code.entryPoint,
+    asides,
+    bound,
+    workgroups: workgroupsOf(launch, code),
+  };
+}
+
+function arraysOf(code: WgslCode) {
+  return code.bindings.filter((each) => each.kind === 'array');
+}
+
+function arrayOf({ parameters }: Pick<Launch, 'parameters'>, name: string): ArrayParameter {
+  const found = parameters.find((each): each is ArrayParameter => each.kind === 'array' && each.name === name);
+  if (found === undefined) throw new Error(`the launch has no array ${name}`);
+  return found;
+}
+
+function pagesAround({ offset, length, type }: ArrayParameter): Pages {
+  const first = Math.floor(offset / PAGE_BYTES);
+  return { first, count: Math.ceil((offset + length * bytesOf(type)) / PAGE_BYTES) - first };
+}
+
+function workgroupsOf(
+  { begin, end, dimensions }: Pick<Launch, 'begin' | 'end' | 'dimensions'>,
+  { workgroupSize }: WgslCode,
+): [number, number, number] {
+  const [x, y, z] = dimensions ?? [end - begin, 1, 1];
+  return [Math.ceil(x / workgroupSize[0]), Math.ceil(y / workgroupSize[1]), Math.ceil(z / workgroupSize[2])];
+}
+
+/** The content of a uniform variable, in base64. */
+function uniformOf(
+  bytes: number,
+  members: readonly UniformMember[],
+  launch: Pick<Launch, 'parameters' | 'begin' | 'end' | 'size'>,
+): string {
+  const data = new DataView(new ArrayBuffer(bytes));
+  for (const { name, from, type, offset } of members) {
+    const value = from === 'launch' ? launch[name as 'begin' | 'end' | 'size'] : scalarOf(launch, name);
+    if (type === 'f32') data.setFloat32(offset, value, true);
+    else if (type === 'i32') data.setInt32(offset, value, true);
+    else data.setUint32(offset, value, true);
+  }
+  return Buffer.from(data.buffer).toString('base64');
+}
+
+function scalarOf({ parameters }: Pick<Launch, 'parameters'>, name: string): number {
+  const found = parameters.find((each) => each.name === name);
+  if (found?.kind !== 'scalar') throw new Error(`the launch has no number ${name}`);
+  return Number(found.value);
+}

@@ -1,0 +1,108 @@
+/** What the driver and the process of its engine say to each other: a packet a message, one kind byte, then JSON. */
+import type { WgslCode } from '../driver.js';
+
+export const Packet = {
+  /** To the engine, first: JSON of Hello. */
+  Hello: 1,
+  /** From the engine: JSON of AdapterFacts; the device is there. */
+  Ready: 2,
+  /** From the engine: JSON of a text; there is no device. */
+  Failed: 3,
+  /** To the engine: [buffer, bytes]. */
+  Create: 4,
+  /** To the engine: [buffer]. */
+  Destroy: 5,
+  /** To the engine: JSON of Move; the parts are filled, with zeros where `file` is None. `Moved` answers. */
+  Write: 6,
+  /** To the engine: JSON of Move. `Moved` answers when the bytes are in the file. */
+  Read: 7,
+  /** To the engine: [from, offset, to, offset, bytes], between buffers. */
+  Copy: 8,
+  /** From the engine: [token, status]. */
+  Moved: 9,
+  /** To the engine: [module, a piece of its text]; pieces are put together. */
+  Source: 10,
+  /** To the engine: JSON of Dispatch. `Launched` answers. */
+  Dispatch: 11,
+  /** From the engine: JSON of Launched. */
+  Launched: 12,
+  /** From the engine: JSON of a text; the GPU is gone. */
+  Lost: 13,
+  /** To the engine, for tests: have the GPU be lost. */
+  Lose: 14,
+} as const;
+
+/** Characters of a module's text in one packet: JSON may take six bytes for each. */
+export const SOURCE_PIECE = 16 * 1024;
+
+/** Files that both processes have mapped: the host's memory, and what stands between the engine and any other memory. */
+export const File = { None: 0, Host: 1, Staging: 2 } as const;
+export type File = (typeof File)[keyof typeof File];
+
+export interface Hello {
+  readonly hostBytes: number;
+  readonly stagingBytes: number;
+}
+
+/** A device's limits that launches meet, by their names in WebGPU. */
+export interface Limits {
+  readonly maxBufferSize: number;
+  readonly maxStorageBufferBindingSize: number;
+  readonly maxUniformBufferBindingSize: number;
+  readonly maxStorageBuffersPerShaderStage: number;
+  readonly minStorageBufferOffsetAlignment: number;
+  readonly maxComputeWorkgroupsPerDimension: number;
+  readonly maxComputeInvocationsPerWorkgroup: number;
+  readonly maxComputeWorkgroupStorageSize: number;
+}
+
+/** What is known of a GPU: its name, and its device's limits and features. */
+export interface AdapterFacts {
+  readonly name: string;
+  readonly limits: Limits;
+  readonly features: readonly string[];
+}
+
+/** Bytes of a buffer: its number, where they begin, how many. */
+export type Part = readonly [buffer: number, offset: number, bytes: number];
+
+/** Bytes that go from a file to parts of buffers, one after the other, or back. */
+export interface Move {
+  readonly token: number;
+  readonly file: File;
+  /** Where they begin in the file. */
+  readonly at: number;
+  readonly parts: readonly Part[];
+}
+
+/** An argument that cannot be bound where it lies; it is copied to a buffer of its own, and back if it is written. */
+export interface Aside {
+  readonly part: Part;
+  readonly back: boolean;
+}
+
+/** What is bound to one variable of the module. */
+export type Bound = {
+  readonly group: number;
+  readonly binding: number;
+} & (
+  | { readonly kind: 'buffer'; readonly writable: boolean; readonly part: Part }
+  /** By its index in `asides`. */
+  | { readonly kind: 'aside'; readonly writable: boolean; readonly index: number }
+  /** Bytes in base64. */
+  | { readonly kind: 'uniform'; readonly bytes: string }
+);
+
+export interface Dispatch {
+  readonly launch: number;
+  readonly module: number;
+  readonly entryPoint: WgslCode['entryPoint'];
+  readonly asides: readonly Aside[];
+  readonly bound: readonly Bound[];
+  readonly workgroups: readonly [number, number, number];
+}
+
+export interface Launched {
+  readonly launch: number;
+  readonly failure: { readonly code: 'KERNEL_ERROR' | 'DEVICE_MEMORY'; readonly message: string } | null;
+}

@@ -1,0 +1,58 @@
+/**
+ * Memory that the driver and its engine both have mapped, through which bytes go that the engine cannot reach: those of other
+ * devices. Host memory it reaches itself.
+ */
+import { MAP_NORESERVE, MAP_SHARED, PROT_READ, PROT_WRITE } from '../../linux/constants.js';
+import { closeDescriptor } from '../../linux/libc.js';
+import { createMemoryFile, mmap, munmap } from '../../linux/memory.js';
+
+/** Bytes of a piece: no copy is larger. */
+const SLOT_BYTES = 2 ** 21;
+const SLOTS = 8;
+export const STAGING_BYTES = SLOT_BYTES * SLOTS;
+
+export class Staging {
+  readonly fd: number;
+  private readonly address: number;
+  private readonly free: number[] = [];
+  /** Called as slots become free. */
+  private readonly waiting: ((slot: number) => void)[] = [];
+
+  constructor(name: string) {
+    this.fd = createMemoryFile(name, STAGING_BYTES);
+    this.address = mmap(STAGING_BYTES, {
+      protection: PROT_READ | PROT_WRITE,
+      flags: MAP_SHARED | MAP_NORESERVE,
+      fd: this.fd,
+    });
+    for (let slot = 0; slot < SLOTS; slot++) this.free.push(slot);
+  }
+
+  /** Calls `use` with a slot: at once, or when another copy has ended. */
+  take(use: (slot: number) => void): void {
+    const slot = this.free.pop();
+    if (slot === undefined) this.waiting.push(use);
+    else use(slot);
+  }
+
+  give(slot: number): void {
+    const next = this.waiting.shift();
+    if (next === undefined) this.free.push(slot);
+    else next(slot);
+  }
+
+  /** Where a slot begins in the file. */
+  offsetOf(slot: number): number {
+    return slot * SLOT_BYTES;
+  }
+
+  addressOf(slot: number): number {
+    return this.address + slot * SLOT_BYTES;
+  }
+
+  close(): void {
+    this.waiting.length = 0;
+    munmap(this.address, STAGING_BYTES);
+    closeDescriptor(this.fd);
+  }
+}

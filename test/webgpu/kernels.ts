@@ -1,0 +1,312 @@
+/** Kernels in WGSL: how arguments reach the module, what is refused, and that results are those of plain JavaScript, byte for byte. */
+import assert from 'node:assert/strict';
+import {
+  type AddressSpace,
+  bytes,
+  f32,
+  i32,
+  type KernelParameters,
+  kernel,
+  type OnememError,
+  openSpace,
+  u32,
+} from '../../src/index.js';
+import { sharedSpace } from '../harness/spaces.js';
+import { failsWith, filled, runTests, sameData, test } from '../harness/suite.js';
+
+const MIB = 2 ** 20;
+const GPU = { devices: [{ kind: 'webgpu', memory: '16MiB', name: 'gpu' }] } as const;
+
+async function withGpu(action: (space: AddressSpace) => Promise<void>): Promise<void> {
+  await using space = await sharedSpace(GPU);
+  await action(space);
+  space.checkInvariants();
+}
+
+/** An entry point that does something at the index `i`. */
+function main(declarations: string, body: string, workgroup = 64): string {
+  return `${declarations}
+@compute @workgroup_size(${workgroup})
+fn main(@builtin(global_invocation_id) id: vec3<u32>) { let i = id.x; ${body} }`;
+}
+
+const SAXPY = main(
+  `@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@group(0) @binding(2) var<uniform> alpha: f32;`,
+  'if (i < arrayLength(&y)) { y[i] += alpha * x[i]; }',
+);
+const saxpy = kernel({ x: f32.in, y: f32.inout, alpha: f32 }, { wgsl: SAXPY }, { name: 'saxpy' });
+const double = kernel(
+  { data: u32.inout },
+  {
+    wgsl: main(
+      '@group(0) @binding(0) var<storage, read_write> data: array<u32>;',
+      'if (i < arrayLength(&data)) { data[i] *= 2u; }',
+    ),
+    function: ({ data }, { begin, end }) => {
+      for (let i = begin; i < end; i++) data[i] *= 2;
+    },
+  },
+  { name: 'double' },
+);
+
+test('arrays and numbers reach the variables of their names; arrayLength is the argument’s', () =>
+  withGpu(async (space) => {
+    const n = 10_001;
+    const x = space.array(Float32Array, n);
+    const y = space.array(Float32Array, n);
+    filled(x.data, (i) => i);
+    y.data.fill(1);
+    await space.devices[0].run(saxpy, { x, y, alpha: 3 }, { size: n });
+    sameData(y.data, (i) => 3 * i + 1);
+  }));
+
+test('what a launch leaves on the GPU is used by the next one where it is', () =>
+  withGpu(async (space) => {
+    const [gpu] = space.devices;
+    const data = space.array(Uint32Array, MIB / 4);
+    filled(data.data, (i) => i);
+    await gpu.run(double, { data }, { size: data.length });
+    const before = gpu.stats();
+    for (let time = 0; time < 3; time++) await gpu.run(double, { data }, { size: data.length });
+    const after = gpu.stats();
+    assert.equal(after.bytesIn - before.bytesIn, 0);
+    assert.equal(after.bytesOut - before.bytesOut, 0);
+    data.data[7] = 100;
+    await gpu.run(double, { data }, { size: data.length });
+    // The page that the CPU has written, and at most its neighbours, went home and came back.
+    assert.ok(gpu.stats().bytesIn - after.bytesIn <= MIB / 8, `${gpu.stats().bytesIn - after.bytesIn} bytes came in`);
+    sameData(data.data, (i) => (i === 7 ? 200 : i * 32));
+  }));
+
+test('parts of arrays begin anywhere, and leave what lies beside them alone', () =>
+  withGpu(async (space) => {
+    const data = space.array(Uint32Array, 40_000);
+    filled(data.data, (i) => i);
+    // Neither begins where a GPU could bind it: at elements 3 and 20,001.
+    await space.devices[0].run(double, { data: data.range(3, 5000) }, { size: 4997 });
+    await space.devices[0].run(double, { data: data.range(20_001, 20_003) }, { size: 2 });
+    // This one overlaps the piece in which the first lies.
+    await space.devices[0].run(double, { data: data.range(4096, 16_384) }, { size: 12_288 });
+    sameData(data.data, (i) => {
+      const times = Number(i >= 3 && i < 5000) + Number(i === 20_001 || i === 20_002) + Number(i >= 4096 && i < 16_384);
+      return i * 2 ** times;
+    });
+  }));
+
+test('two parts of one array are read and written in one launch', () =>
+  withGpu(async (space) => {
+    const all = space.array(Float32Array, 8192);
+    filled(all.data, (i) => i);
+    const [x, y] = [all.range(0, 4096), all.range(4096, 8192)];
+    await space.devices[0].run(saxpy, { x, y, alpha: 2 }, { size: 4096 });
+    sameData(all.data, (i) => (i < 4096 ? i : i + 2 * (i - 4096)));
+  }));
+
+test('members of a uniform structure are numbers by name; begin, end and size are the launch’s', () =>
+  withGpu(async (space) => {
+    const wgsl = main(
+      `struct Numbers { begin: u32, end: u32, factor: f32, size: u32, shift: i32 }
+@group(0) @binding(3) var<uniform> numbers: Numbers;
+@group(1) @binding(0) var<storage, read_write> out: array<f32>;`,
+      `let at = numbers.begin + i;
+if (at < numbers.end) { out[at] = f32(i32(at) + numbers.shift) * numbers.factor + f32(numbers.size); }`,
+    );
+    const scale = kernel({ out: f32.out, factor: f32, shift: i32 }, { wgsl });
+    const out = space.array(Float32Array, 3000);
+    out.data.fill(5);
+    await space.devices[0].run(scale, { out, factor: 0.5, shift: -4 }, { size: 3000, begin: 1000, end: 2000 });
+    sameData(out.data, (i) => (i >= 1000 && i < 2000 ? (i - 4) * 0.5 + 3000 : 5));
+  }));
+
+test('a size in two dimensions is so many invocations in each', () =>
+  withGpu(async (space) => {
+    const transpose = kernel(
+      { source: u32.in, result: u32.out, width: u32, height: u32 },
+      {
+        wgsl: `
+struct Shape { width: u32, height: u32 }
+@group(0) @binding(0) var<storage, read> source: array<u32>;
+@group(0) @binding(1) var<storage, read_write> result: array<u32>;
+@group(0) @binding(2) var<uniform> shape: Shape;
+@compute @workgroup_size(8, 4) fn main(@builtin(global_invocation_id) id: vec3u) {
+  if (id.x < shape.width && id.y < shape.height) { result[id.x * shape.height + id.y] = source[id.y * shape.width + id.x]; }
+}`,
+      },
+    );
+    const [width, height] = [37, 53];
+    const source = space.array(Uint32Array, width * height);
+    const result = space.array(Uint32Array, width * height);
+    filled(source.data, (i) => i);
+    await space.devices[0].run(transpose, { source, result, width, height }, { size: [width, height] });
+    sameData(result.data, (i) => (i % height) * width + Math.floor(i / height));
+  }));
+
+test('structures come as bytes, atomics count, workgroups meet at barriers', () =>
+  withGpu(async (space) => {
+    const wgsl = `
+struct Particle { place: vec3<f32>, mass: u32 }
+@group(0) @binding(0) var<storage, read> particles: array<Particle>;
+@group(0) @binding(1) var<storage, read_write> sum: atomic<u32>;
+var<workgroup> part: atomic<u32>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+  if (id.x < arrayLength(&particles)) { atomicAdd(&part, particles[id.x].mass); }
+  workgroupBarrier();
+  if (local == 0u) { atomicAdd(&sum, atomicLoad(&part)); }
+}`;
+    const mass = kernel({ particles: bytes.in, sum: u32.out }, { wgsl });
+    const particles = space.bytes(16 * 1000);
+    const words = new Uint32Array(particles.data.buffer, particles.data.byteOffset, 4000);
+    for (let i = 0; i < 1000; i++) words[i * 4 + 3] = i;
+    const sum = space.array(Uint32Array, 1);
+    await space.devices[0].run(mass, { particles, sum }, { size: 1000 });
+    assert.equal(sum.data[0], 499_500);
+  }));
+
+test('a launch picks the function or the module by its device', async () => {
+  await using space = await openSpace({
+    devices: [...GPU.devices, { kind: 'process', memory: '8MiB', name: 'cpu' }],
+  });
+  const [gpu, cpu] = space.devices;
+  const data = space.array(Uint32Array, 5000);
+  filled(data.data, (i) => i);
+  await gpu.run(double, { data }, { size: data.length });
+  await cpu.run(double, { data }, { size: data.length });
+  await gpu.run(double, { data }, { size: data.length });
+  sameData(data.data, (i) => i * 8);
+  const lone = await failsWith('KERNEL_LANGUAGE', () =>
+    cpu.run(saxpy, { x: new Float32Array(4), y: new Float32Array(4), alpha: 1 }, { size: 4 }),
+  );
+  assert.match(lone.message, /saxpy is in WGSL only, and device cpu \(process\) runs functions/);
+  const plain = kernel({ data: u32.inout }, () => undefined, { name: 'plain' });
+  const other = await failsWith('KERNEL_LANGUAGE', () => gpu.run(plain, { data }, { size: 1 }));
+  assert.match(other.message, /plain is a function only, and device gpu \(webgpu\) runs modules in WGSL/);
+  await gpu.detach();
+  sameData(data.data, (i) => i * 8);
+  space.checkInvariants();
+});
+
+test('a module that does not fit its parameters is refused at the place in its text', async () => {
+  const declared = (declaration: string, use = '_ = &x;'): string => main(`\n  ${declaration}`, use);
+  const cases: readonly [KernelParameters, string, RegExp][] = [
+    [
+      { x: u32.inout },
+      declared('@group(0) @binding(0) var<storage, read_write> x: array<f32>;'),
+      /2:3: x is array<f32>, but parameter x is u32/,
+    ],
+    [
+      { x: f32.inout },
+      declared('@group(0) @binding(0) var<storage, read> x: array<f32>;'),
+      /2:3: x is var<storage, read>, but .*written/,
+    ],
+    [
+      { x: f32.in },
+      declared('@group(0) @binding(0) var<storage, read_write> x: array<f32>;'),
+      /2:3: .*only read \(in\)/,
+    ],
+    [
+      {},
+      declared('@group(0) @binding(0) var<storage, read> x: array<f32>;'),
+      /2:3: storage variable x is no parameter/,
+    ],
+    [{ x: u32 }, declared('@group(0) @binding(0) var<uniform> x: vec4<f32>;', '_ = x;'), /2:3: uniform x is vec4<f32>/],
+    [
+      { x: f32 },
+      declared('@group(0) @binding(0) var<uniform> x: u32;', '_ = x;'),
+      /2:3: uniform x is u32, and x is f32/,
+    ],
+    [
+      { x: f32.in, n: u32 },
+      declared('@group(0) @binding(0) var<storage, read> x: array<f32>;'),
+      /uses no variable for n/,
+    ],
+  ];
+  for (const [parameters, wgsl, message] of cases) {
+    const error = await failsWith('WGSL_BINDING', () => kernel(parameters, { wgsl }));
+    assert.match(error.message, message);
+  }
+  const syntax = await failsWith('WGSL', () => kernel({}, { wgsl: 'fn main() {\n  let = 3;\n}' }));
+  assert.match(syntax.message, /WGSL 2:\d+/);
+});
+
+test('what this GPU cannot run fails by name, and the device goes on', () =>
+  withGpu(async (space) => {
+    const [gpu] = space.devices;
+    const data = space.array(Uint32Array, 1000);
+    data.data.fill(1);
+    const one = main('@group(0) @binding(0) var<storage, read_write> data: array<u32>;', 'data[i] = 1u;', 1);
+    const many = await failsWith('KERNEL_ERROR', () =>
+      gpu.run(kernel({ data: u32.inout }, { wgsl: one }), { data }, { size: 70_000 }),
+    );
+    assert.match(many.message, /70000 workgroups in dimension x, and this GPU runs at most 65535/);
+    const wrong = main('@group(0) @binding(0) var<storage, read_write> data: array<u32>;', 'data[i] = 1.5;');
+    const typed = await failsWith('KERNEL_ERROR', () =>
+      gpu.run(kernel({ data: u32.inout }, { wgsl: wrong }), { data }, { size: 1000 }),
+    );
+    assert.match(typed.message, /WGSL, line 3:/);
+    const part = await failsWith('LAUNCH_RANGE', () => gpu.run(double, { data }, { size: 1000, begin: 10 }));
+    assert.match(part.message, /begin: u32/);
+    await gpu.run(double, { data }, { size: 1000 });
+    sameData(data.data, () => 2);
+  }));
+
+const add = kernel(
+  { data: u32.inout, other: u32.in },
+  {
+    wgsl: main(
+      `@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+@group(0) @binding(1) var<storage, read> other: array<u32>;`,
+      'if (i < arrayLength(&other)) { data[i] += other[i]; }',
+    ),
+  },
+);
+
+test('a launch that needs more than the device’s memory is refused with the remedy', () =>
+  withGpu(async (space) => {
+    const data = space.array(Uint32Array, (14 * MIB) / 4);
+    const other = space.array(Uint32Array, (4 * MIB) / 4);
+    const error = (await failsWith('DEVICE_MEMORY', () =>
+      space.devices[0].run(add, { data, other }, { size: other.length }),
+    )) as unknown as OnememError;
+    assert.equal(error.details.budgetBytes, 16 * MIB);
+    assert.match(error.message, /launch it over smaller arrays/);
+  }));
+
+test('arrays that together are larger than the device take turns, and come home whole', () =>
+  withGpu(async (space) => {
+    const [gpu] = space.devices;
+    const length = (6 * MIB) / 4;
+    const arrays = Array.from({ length: 4 }, () => space.array(Uint32Array, length));
+    for (const [index, { data }] of arrays.entries()) data.fill(index + 1);
+    for (let round = 0; round < 2; round++) {
+      for (const data of arrays) await gpu.run(double, { data }, { size: length });
+    }
+    for (const [index, { data }] of arrays.entries()) sameData(data, () => (index + 1) * 4);
+    assert.ok(gpu.stats().peakBytes <= 16 * MIB);
+  }));
+
+test('a lost GPU loses what it had alone, and says so; the space goes on', async () => {
+  for (const end of ['kill -9', 'kill()'] as const) {
+    await using space = await openSpace({ devices: GPU.devices });
+    const [gpu] = space.devices;
+    const kept = space.array(Uint32Array, 4096);
+    const lost = space.array(Uint32Array, 4096);
+    filled(kept.data, (i) => i);
+    await gpu.run(double, { data: lost }, { size: 4096 });
+    const stream = gpu.stream();
+    for (let time = 0; time < 20; time++) stream.launch(double, { data: lost }, { size: 4096 });
+    if (end === 'kill()') gpu.kill();
+    else process.kill(gpu.pid as number, 'SIGKILL');
+    await failsWith('DEVICE_LOST', () => stream.synchronize());
+    await failsWith('DEVICE_LOST', () => gpu.run(double, { data: kept }, { size: 4096 }));
+    sameData(kept.data, (i) => i);
+    await gpu.restart();
+    await gpu.run(double, { data: kept }, { size: 4096 });
+    sameData(kept.data, (i) => 2 * i);
+    space.checkInvariants();
+  }
+});
+
+await runTests(60);
