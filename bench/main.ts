@@ -15,10 +15,13 @@ import { bandwidth } from './bandwidth.js';
 import { cpuFault } from './cpu-fault.js';
 import { cpuFaultBlock } from './cpu-fault-block.js';
 import { deviceFault } from './device-fault.js';
+import { fileRandom, fileScan } from './files.js';
 import { fitsCold, fitsWarm } from './fits.js';
 import type { Bench, Line } from './harness.js';
 import { oversubscribed } from './oversubscribed.js';
 import { resident } from './resident.js';
+import { searchBench } from './search.js';
+import { launchEmpty, open } from './start.js';
 
 const benches: readonly Bench[] = [
   cpuFault,
@@ -29,6 +32,11 @@ const benches: readonly Bench[] = [
   fitsWarm,
   oversubscribed,
   bandwidth,
+  fileScan,
+  fileRandom,
+  searchBench,
+  launchEmpty,
+  open,
 ];
 
 const { values, positionals } = parseArgs({

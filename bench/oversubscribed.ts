@@ -1,10 +1,12 @@
 /**
  * Launches over more than the device has. The reference is a roofline that nobody can beat: the longest of computing with everything in
  * place, copying every input in once, and copying every output out once, as if the three went on at the same time and cost nothing else.
- * Ours runs from the launch, with all data on the host, until the results are home.
+ * Ours runs from the launch, with all data on the host, until the results are home. Beside it stands an expert's program for the same
+ * two processes (expert-device.ts); at the end ours must be what that one has computed.
  */
 import { type AddressSpace, type Device, f32, kernel, type ManagedArray, openSpace, u32 } from '../src/index.js';
 import { MemoryCopy } from './bandwidth.js';
+import { type Chunk, ExpertDevice, type ExpertProgram, stencil, triad } from './expert-device.js';
 import { type Bench, compare, median, rounded, type Settings, verify } from './harness.js';
 import { warmMemory } from './placement.js';
 
@@ -23,6 +25,13 @@ interface Job {
   launch(device: Device): Promise<void>;
   /** On plain arrays: the compute part of the roofline, and the right result. */
   compute(): void;
+  /** The same by an expert's program, where there is one; its results go into the first of the plain outputs. */
+  readonly expert?: {
+    readonly program: ExpertProgram;
+    readonly most: number;
+    readonly width: number;
+    readonly chunks: readonly Chunk[];
+  };
 }
 
 interface Program {
@@ -31,17 +40,12 @@ interface Program {
   make(space: AddressSpace, bytes: number): Job;
 }
 
-const triadKernel = kernel({ a: f32.out, b: f32.in, c: f32.in, s: f32 }, ({ a, b, c, s }, { begin, end }) => {
-  for (let i = begin; i < end; i++) a[i] = b[i] + s * c[i];
-});
+const triadKernel = kernel({ a: f32.out, b: f32.in, c: f32.in, s: f32 }, triad);
 
-const stencilKernel = kernel({ from: f32.in, to: f32.out, width: u32 }, ({ from, to, width }, { begin, end, size }) => {
-  for (let row = Math.max(begin, 1); row < Math.min(end, size - 1); row++) {
-    for (let at = row * width + 1; at < row * width + width - 1; at++) {
-      to[at] = 0.2 * (from[at] + from[at - 1] + from[at + 1] + from[at - width] + from[at + width]);
-    }
-  }
-});
+const stencilKernel = kernel({ from: f32.in, to: f32.out, width: u32 }, stencil);
+
+/** Elements of each array that the expert's program moves at once. */
+const CHUNK = 2 ** 18;
 
 /** 32 rows of a by all of b, so that b is what does not fit. */
 const SGEMM_ROWS = 32;
@@ -81,6 +85,10 @@ function fill(array: ManagedArray, factor: number): Float32Array {
   const data = array.data as Float32Array;
   for (let i = 0; i < data.length; i++) data[i] = ((i * factor) % 251) + (i >> 10) / 1024;
   return Float32Array.from(data);
+}
+
+function startsOf(length: number, step: number): number[] {
+  return Array.from({ length: Math.ceil(length / step) }, (_, index) => index * step);
 }
 
 /** Random reads of single elements, with the indices known to the manager or not. */
@@ -136,6 +144,15 @@ const programs: readonly Program[] = [
             { a: plain, b: plainB, c: plainC, s: 3 },
             { begin: 0, end: length, size: length, unit: 0, units: 1 },
           ),
+        expert: {
+          program: 'triad',
+          most: CHUNK,
+          width: 1,
+          chunks: startsOf(length, CHUNK).map((at) => {
+            const [inB, inC, result] = [plainB, plainC, plain].map((each) => each.subarray(at, at + CHUNK));
+            return { elements: result.length, inputs: [inB, inC], result, resultAt: 0 };
+          }),
+        },
       };
     },
   },
@@ -156,6 +173,21 @@ const programs: readonly Program[] = [
             { from: plainFrom, to: plain, width },
             { begin: 0, end: height, size: height, unit: 0, units: 1 },
           ),
+        expert: {
+          program: 'stencil',
+          most: CHUNK + 2 * width,
+          width,
+          // Of each chunk the rows around it come along.
+          chunks: startsOf(height - 2, CHUNK / width).map((at) => {
+            const rows = Math.min(CHUNK / width, height - 2 - at);
+            return {
+              elements: (rows + 2) * width,
+              inputs: [plainFrom.subarray(at * width, (at + rows + 2) * width)],
+              result: plain.subarray((at + 1) * width, (at + 1 + rows) * width),
+              resultAt: width,
+            };
+          }),
+        },
       };
     },
   },
@@ -202,6 +234,8 @@ async function measure(settings: Settings, program: Program, factor: number, mem
     const parts = { compute: [] as number[], in: [] as number[], out: [] as number[] };
     const before = device.stats();
     let launches = 0;
+    const { expert } = job;
+    const rival = expert === undefined ? null : new ExpertDevice(expert.program, expert.most, expert.width);
     await compare(settings, {
       name,
       unit: 'GB/s',
@@ -229,6 +263,18 @@ async function measure(settings: Settings, program: Program, factor: number, mem
           return (bytesIn + bytesOut) / 1e6 / longest;
         },
       },
+      beside: {
+        ...(expert !== undefined && rival !== null
+          ? {
+              "an expert's program": () => {
+                job.outputs[0].plain.fill(0);
+                const start = performance.now();
+                rival.run(expert.chunks);
+                return (bytesIn + bytesOut) / 1e6 / (performance.now() - start);
+              },
+            }
+          : {}),
+      },
       extra: () => {
         const after = device.stats();
         return {
@@ -244,6 +290,7 @@ async function measure(settings: Settings, program: Program, factor: number, mem
         };
       },
     });
+    rival?.close();
     for (const { array, plain } of job.outputs) {
       const data = array.data;
       let wrong = 0;
