@@ -51,6 +51,7 @@ await runStages(
     [{ name: 'conformance', run: built('conformance'), seconds: 900 }],
     [{ name: 'webgpu conformance', run: onSoftwareGpu('conformance', '--device', 'webgpu'), seconds: 900 }],
     [{ name: 'webgpu', run: onSoftwareGpu('webgpu'), seconds: 900 }],
+    [{ name: 'wgsl', run: onSoftwareGpu('wgsl', '--seed', String(seed), '--programs', '3000'), seconds: 3600 }],
     [{ name: 'suite', run: built('suite', '--all'), seconds: 1200 }],
     [{ name: 'system faults', run: built('system-faults', '--all'), seconds: 3600 }],
     [{ name: 'tools', run: built('tools', '--all'), seconds: 900 }],

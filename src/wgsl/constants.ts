@@ -39,7 +39,7 @@ export function constantValue(module: Module, expression: Expression, overrides:
   return value(expression);
 }
 
-function constantOf(module: Module, constant: GlobalConstant, overrides: Overrides): number | null {
+export function constantOf(module: Module, constant: GlobalConstant, overrides: Overrides): number | null {
   if (constant.kind === 'override' && Object.hasOwn(overrides, constant.name))
     return overrides[constant.name] as number;
   return constant.value ? constantValue(module, constant.value, overrides) : null;

@@ -107,6 +107,7 @@ test.each([
   ['fn f() {\n  let a = b + ;\n}', undefined, /^2:1\d: /],
   [SAXPY, 'other', /other is not a compute entry point of the module; there are: main$/],
   [SAXPY, 'add', /^7:1: add is not a compute entry point/],
+  ['fn f() { let a = g(b, (c < 7u)) >> 2u; }', undefined, /if this is a comparison with <, write it with > instead/],
   ['fn f() {}', undefined, /there are|none/],
   ['override n: u32;\n@compute @workgroup_size(n) fn f() {}', undefined, /^2:26: the workgroup size is not a constant/],
   ['@group(0) var<storage> a: array<u32>;', undefined, /entry points/],

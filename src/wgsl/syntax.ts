@@ -28,9 +28,14 @@ export function parse(parser: Parser, source: string): Module {
     { keepComments: false },
   );
   const wrong = diagnostics.find(({ severity }) => severity === 'error');
-  if (wrong) throw new WgslError(source, wrong.start, wrong.message);
+  if (wrong) throw new WgslError(source, wrong.start, `${wrong.message}${hintFor(wrong.message)}`);
   if (imports.length > 0) throw new WgslError(source, 0, 'imports are not WGSL; link the module first');
   return new Reader(source).module(moduleElem);
+}
+
+/** The parser looks beyond a closing parenthesis for the end of a template: it reads `f(a < b) > c` as one. */
+function hintFor(message: string): string {
+  return message.includes('template') ? '; if this is a comparison with <, write it with > instead' : '';
 }
 
 class Reader {
@@ -254,6 +259,8 @@ class Reader {
     switch (element.kind) {
       case 'empty':
       case 'assert':
+      // The loop around it has read it.
+      case 'continuing':
         return null;
       case 'block':
         return this.#block(element, scope);

@@ -1,7 +1,7 @@
 /** All expressions and statements of a function. */
 import type { Call, Expression, FunctionDeclaration, Statement } from './tree.js';
 
-function visitExpressions(expression: Expression, visit: (each: Expression) => void): void {
+export function visitExpressions(expression: Expression, visit: (each: Expression) => void): void {
   visit(expression);
   switch (expression.kind) {
     case 'index':
@@ -26,7 +26,7 @@ function visitExpressions(expression: Expression, visit: (each: Expression) => v
 }
 
 /** Statements and those inside them, each before its own; expressions are those of the statement itself. */
-function visitStatements(
+export function visitStatements(
   statements: readonly Statement[],
   visit: (each: Statement, expressions: readonly Expression[]) => void,
 ): void {

@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest';
+import { accessesOf, type WorkgroupBox } from './accesses.js';
+import { describe } from './describe.js';
+import { loadParser } from './parser.js';
+
+const parser = await loadParser();
+const PRELUDE = `struct P { n: u32, w: u32 } @group(0) @binding(0) var<uniform> p: P;
+@group(0) @binding(1) var<storage, read_write> a: array<u32>; @group(0) @binding(2) var<storage, read_write> t: array<atomic<u32>>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u, @builtin(workgroup_id) w: vec3u, @builtin(local_invocation_id) l: vec3u) {
+let i = id.x; `;
+
+/** Kinds and ranges of what the body does with `a`, in workgroups 2 and 3 of 16: ids 128 to 255. */
+function ranges(body: string, more = ''): string[] {
+  const description = describe(parser, `${PRELUDE}${body} }\n${more}`);
+  const launch = { workgroups: [16, 1, 1] as const, lengths: { a: 1000, t: 1000 }, uniforms: { p: { n: 200, w: 10 } } };
+  const box: WorkgroupBox = { first: [2, 0, 0], count: [2, 1, 1] };
+  return accessesOf(description, launch, box)
+    .accesses.filter(({ resource }) => resource.name === 'a')
+    .map(({ kind, range }) => `${kind} ${range === null ? 'any' : `${range.lo}..${range.hi}`}`);
+}
+
+test.each([
+  ['a[i] = 1;', 'store 128..255'],
+  ['a[w.x * 64u + l.x] = 1;', 'store 128..255'],
+  ['a[i - l.x] = 1;', 'store 128..192'],
+  ['a[w.x] = 1;', 'store 2..3'],
+  ['if (i < p.n) { a[i] = 1; }', 'store 128..199'],
+  ['let j = i + 5u; if (i < p.n) { a[j] = 1; }', 'store 133..204'],
+  ['if (p.n <= i) { return; } a[i] = 1;', 'store 128..199'],
+  ['if (i >= p.n || i == 128u) { return; } a[i] = 1;', 'store 129..199'],
+  ['if (!(i < p.n && i > 140u)) { return; } a[i] = 1;', 'store 141..199'],
+  ['let inside = i < p.n; if (inside) { a[i] = 1; }', 'store 128..199'],
+  ['if (all(id.xy < vec2u(p.n, 1))) { a[i] = 1; }', 'store 128..199'],
+  ['a[min(i, p.n - 1u)] = 1;', 'store 128..199'],
+  ['a[clamp(i32(i) - 130, 0, 50)] = 1;', 'store 0..50'],
+  ['a[select(i, 7u, i > p.n)] = 1;', 'store 7..200'],
+  ['a[i / 4u] = 1;', 'store 32..63'],
+  ['a[i % 64u] = 1;', 'store 0..63'],
+  ['a[(i >> 3u) << 3u] = 1;', 'store 128..248'],
+  ['a[i & 7u] = 1;', 'store 0..7'],
+  ['a[id.y * p.w + 3u] = 1;', 'store 3..3'],
+  ['a[i - 128u] = 1;', 'store 0..127'],
+  ['a[arrayLength(&a) - 1u - i] = 1;', 'store 744..871'],
+  ['var j = 3u; j += i; a[j] = 1;', 'store 131..258'],
+  ['var v = vec2u(i, 4u); v.y = v.x + 1u; a[v.y] = 1;', 'store 129..256'],
+  ['let e = &a[i]; *e = 2;', 'store 128..255'],
+  ['for (var k = 0u; k < p.w; k++) { a[k] = 1; }', 'store 0..9'],
+  ['for (var k = i; k < p.n; k += 2u) { a[k] = 1; }', 'store 128..199'],
+  ['for (var k = 9; k >= 0; k--) { a[k] = 1; }', 'store 0..9'],
+  ['for (var s = 32u; s > 0u; s >>= 1u) { a[s] = 1; }', 'store 1..32'],
+  ['var k = 0u; while (k < p.w) { a[k] = 1; k += 3u; }', 'store 0..9'],
+  ['var k = 0u; loop { if (k >= p.w) { break; } a[k] = 1; continuing { k++; } }', 'store 0..9'],
+  ['for (var k = 0u; k < 4u; k++) { for (var m = k; m < 8u; m++) { a[k * 8u + m] = 1; } }', 'store 0..31'],
+  ['var j = 0u; if (i < 200u) { j = 5u; } a[j] = 1;', 'store 0..5'],
+  ['var j = 1u; switch (i) { case 130u: { j = 9u; } default: { j = 4u; } } a[j] = 1;', 'store 4..9'],
+  ['if (i > 1000u) { a[i] = 1; } a[1] = 1;', 'store 1..1'],
+  ['put(i + 1u);', 'store 129..256'],
+  ['a[twice(i)] = 1;', 'store 256..510'],
+  ['var j = i; raise(&j); a[j] = 1;', 'store 130..257'],
+])('%s', (body, expected) => {
+  const more = `fn put(at: u32) { a[at] = 1; } fn twice(x: u32) -> u32 { if (x == 0u) { return 0u; } return x * 2u; }
+fn raise(x: ptr<function, u32>) { *x += 2u; }`;
+  expect(ranges(body, more)).toEqual([expected]);
+});
+
+test('a compound assignment loads and stores, an atomic is one', () => {
+  expect(ranges('a[i] += 1u;')).toEqual(['load 128..255', 'store 128..255']);
+  const source = `${PRELUDE} atomicAdd(&t[i], 1u); let x = atomicMax(&t[0], 2u); }`;
+  const { accesses } = accessesOf(describe(parser, source), null);
+  expect(accesses.map(({ operation, resultUsed }) => [operation, resultUsed])).toEqual([
+    ['atomicAdd', false],
+    ['atomicMax', true],
+  ]);
+});
+
+test('a difference below zero wraps around: only a guard brings it back', () => {
+  const description = describe(parser, `${PRELUDE} let j = i - 1u; let x = a[j]; if (j < p.n) { a[j] = x; } }`);
+  const launch = { workgroups: [4, 1, 1] as const, lengths: { a: 256 }, uniforms: { p: { n: 200, w: 0 } } };
+  expect(accessesOf(description, launch).accesses.map(({ range }) => range)).toEqual([
+    { lo: -1, hi: 254 },
+    { lo: 0, hi: 199 },
+  ]);
+});
+
+test.each([
+  // The counter may pass the end of the type before the condition is looked at.
+  'for (var k = i; k <= 4294967295u; k += 7u) { a[k] = 1; }',
+  // The condition may be stepped over.
+  'for (var k = 0u; k != p.n; k += 3u) { a[k] = 1; }',
+  // A pointer changes it.
+  'var k = 0u; let q = &k; loop { if (k >= p.n) { break; } *q = t_at(); a[k] = 1; k++; }',
+  'a[atomicLoad(&t[i])] = 1;',
+  'a[i * i * i * i] = 1;',
+])('what is not bounded may be anything: %s', (body) => {
+  const [only] = ranges(body, 'fn t_at() -> u32 { return atomicLoad(&t[0]); }');
+  const [lo, hi] = only!.replace('store ', '').split('..').map(Number) as [number, number];
+  expect(hi - lo).toBeGreaterThan(999);
+});

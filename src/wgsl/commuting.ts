@@ -1,0 +1,93 @@
+/**
+ * Whether parts of a launch may run one after the other. Workgroups of one dispatch run in any order and cannot see what others write, so
+ * that only arrays that a part reads and another writes stand in the way, and atomics by which one learns what others have done.
+ */
+import { type Access, isOfIds, type WorkgroupBox } from './accesses.js';
+import type { Description, Resource } from './describe.js';
+import { sameForm } from './forms.js';
+import { positionAt } from './wgsl-error.js';
+
+export interface PartAccesses extends WorkgroupBox {
+  readonly accesses: readonly Access[];
+}
+
+/** Atomics of one kind give the same in every order, when nobody looks at what they give back. */
+const KINDS: Readonly<Record<string, string>> = {
+  atomicAdd: 'sum',
+  atomicSub: 'sum',
+  atomicMax: 'max',
+  atomicMin: 'min',
+  atomicAnd: 'and',
+  atomicOr: 'or',
+  atomicXor: 'xor',
+  atomicStore: 'store',
+  atomicLoad: 'load',
+};
+
+/**
+ * @param all accesses of the launch as a whole
+ * @returns why the parts must not run one after the other, with line and column; null: they may
+ */
+export function obstacleTo(
+  { module, resources }: Description,
+  all: readonly Access[],
+  parts: readonly PartAccesses[],
+): string | null {
+  if (parts.length < 2) return null;
+  for (const resource of resources) {
+    const own = all.filter((each) => each.resource === resource);
+    if (own.every(({ kind }) => kind === 'load') || commutes(own) || areApart(resource, parts)) continue;
+    const reading = own.find(({ kind, resultUsed }) => kind === 'load' || (kind === 'atomic' && resultUsed)) ?? own[0];
+    const { line, column } = positionAt(module.source, (reading as Access).offset);
+    return reading?.kind === 'atomic'
+      ? `${line}:${column}: what the atomics of one part of the launch find in '${resource.name}' depends on the other parts`
+      : `${line}:${column}: one part of the launch would read elements of '${resource.name}' that another part has written; ` +
+          'give the results an array of their own';
+  }
+  return null;
+}
+
+/** Whatever the order of the parts is. */
+function commutes(accesses: readonly Access[]): boolean {
+  const atomics = accesses.filter(({ kind }) => kind === 'atomic');
+  if (atomics.length === 0) {
+    if (accesses.every(({ kind }) => kind === 'store')) return true;
+    // Each invocation reads and writes an element of its own, or the program has a race also as one dispatch.
+    const [first] = accesses;
+    const form = first?.form;
+    return form != null && isOfIds(form) && accesses.every((each) => each.form !== null && sameForm(each.form, form));
+  }
+  if (atomics.length < accesses.length) return false;
+  const kind = KINDS[atomics[0]?.operation ?? ''];
+  if (kind === undefined || atomics.some(({ operation }) => KINDS[operation ?? ''] !== kind)) return false;
+  return kind === 'load' || atomics.every(({ resultUsed }) => !resultUsed);
+}
+
+/** Whether no part touches what another part writes. */
+function areApart(resource: Resource, parts: readonly PartAccesses[]): boolean {
+  if (resource.type.kind !== 'array') return false;
+  const touched: { begin: number; end: number; writeBegin: number; writeEnd: number }[] = [];
+  for (const { accesses } of parts) {
+    const part = { begin: Infinity, end: -Infinity, writeBegin: Infinity, writeEnd: -Infinity };
+    for (const { resource: of, range, kind } of accesses) {
+      if (of !== resource) continue;
+      // An index that wraps around reaches the array's last element.
+      if (range === null || range.lo < 0) return false;
+      part.begin = Math.min(part.begin, range.lo);
+      part.end = Math.max(part.end, range.hi + 1);
+      if (kind === 'load') continue;
+      part.writeBegin = Math.min(part.writeBegin, range.lo);
+      part.writeEnd = Math.max(part.writeEnd, range.hi + 1);
+    }
+    if (part.begin < part.end) touched.push(part);
+  }
+  touched.sort((one, other) => one.begin - other.begin);
+  let end = -Infinity;
+  let writeEnd = -Infinity;
+  for (const part of touched) {
+    if (part.writeBegin < end || part.begin < writeEnd) return false;
+    end = Math.max(end, part.end);
+    writeEnd = Math.max(writeEnd, part.writeEnd);
+  }
+  return true;
+}

@@ -1,0 +1,640 @@
+/**
+ * Runs an entry point on ranges instead of numbers (abstract interpretation): functions are run at each of their calls, the ways through an
+ * `if` are both gone and joined, and a loop is gone through once with its counters standing for all their values.
+ */
+import type { Access, Accesses, LaunchFacts } from './accesses.js';
+import type { Arithmetic } from './arithmetic.js';
+import { builtinResult, pairwise } from './builtins.js';
+import { assume } from './conditions.js';
+import { constantOf } from './constants.js';
+import type { Description, Resource } from './describe.js';
+import type { Facts, Symbols } from './facts.js';
+import { GLOBAL_ID, LOCAL_ID, symbol, WORKGROUP_ID } from './forms.js';
+import { assignmentsOf } from './loop-assignments.js';
+import { enterLoop } from './loops.js';
+import { anyOf, copyOf, forgotten, joined, joinedValue, type State } from './state.js';
+import type { Block, Call, Expression, FunctionDeclaration, Index, Local, Statement } from './tree.js';
+import type { Type } from './types.js';
+import {
+  type Condition,
+  integer,
+  isInteger,
+  OPEN,
+  type Place,
+  type PlacePath,
+  truth,
+  UNKNOWN,
+  type UniformValue,
+  type Value,
+  type Vector,
+} from './values.js';
+import { WgslError } from './wgsl-error.js';
+
+type ResourcePlace = Extract<Place, { kind: 'resource' }>;
+
+interface Frame {
+  readonly returns: { readonly state: State; readonly value: Value }[];
+  /** The loops and switches around: `break` leaves the last. A loop's end is known without those that leave it. */
+  readonly around: (State[] | null)[];
+}
+
+const COMPONENTS: Readonly<Record<string, number>> = { x: 0, y: 1, z: 2, w: 3, r: 0, g: 1, b: 2, a: 3 };
+
+export class Interpreter implements Accesses {
+  readonly accesses: Access[] = [];
+  readonly indices = new Map<Index, Set<Resource>>();
+  readonly lengths = new Map<Call, Set<Resource>>();
+  readonly #description: Description;
+  readonly #launch: LaunchFacts | null;
+  readonly #symbols: Symbols;
+  readonly #arithmetic: Arithmetic;
+  readonly #resources: ReadonlyMap<string, Resource>;
+  #recording = true;
+
+  constructor(description: Description, launch: LaunchFacts | null, symbols: Symbols, arithmetic: Arithmetic) {
+    this.#description = description;
+    this.#launch = launch;
+    this.#symbols = symbols;
+    this.#arithmetic = arithmetic;
+    this.#resources = new Map(description.resources.map((each) => [each.name, each]));
+  }
+
+  run(facts: Facts): void {
+    const entry = this.#description.functions.get(this.#description.entryPoint.name) as FunctionDeclaration;
+    const state: State = { locals: new Map(), facts };
+    for (const { local, attributes } of entry.parameters) {
+      const builtin = attributes.find(({ name }) => name === 'builtin')?.parameters[0];
+      state.locals.set(local, builtin?.kind === 'name' ? this.#builtin(builtin.name) : this.#structOfBuiltins(local));
+    }
+    this.#call(entry, state);
+  }
+
+  #refuse({ start }: { readonly start: number }, problem: string): WgslError {
+    return new WgslError(this.#description.module.source, start, problem);
+  }
+
+  // --- ids
+
+  #builtin(name: string): Value {
+    const ids = (first: number): Value => ({
+      kind: 'vector',
+      elements: [0, 1, 2].map((axis) => this.#id(first + axis)),
+    });
+    switch (name) {
+      case 'global_invocation_id':
+        return ids(GLOBAL_ID);
+      case 'workgroup_id':
+        return ids(WORKGROUP_ID);
+      case 'local_invocation_id':
+        return ids(LOCAL_ID);
+      case 'local_invocation_index': {
+        const [x, y] = this.#description.entryPoint.workgroupSize;
+        const terms = [1, x, x * y].flatMap((factor, axis) => {
+          const { lo, hi } = this.#symbols.range(LOCAL_ID + axis);
+          return lo === hi ? [] : [[LOCAL_ID + axis, factor] as const];
+        });
+        return integer('u32', { terms, constant: 0 });
+      }
+      case 'num_workgroups': {
+        const counts = this.#launch?.workgroups;
+        const element = (axis: number) =>
+          counts ? integer('u32', counts[axis] as number) : this.#arithmetic.between('u32', { lo: 1, hi: 2 ** 32 - 1 });
+        return { kind: 'vector', elements: [0, 1, 2].map(element) };
+      }
+      default:
+        return name.startsWith('subgroup') ? this.#arithmetic.any('u32') : UNKNOWN;
+    }
+  }
+
+  #id(id: number): Value {
+    const { lo, hi } = this.#symbols.range(id);
+    return integer('u32', lo === hi ? lo : symbol(id));
+  }
+
+  #structOfBuiltins(local: Local): Value {
+    const struct = local.type && this.#description.module.structs.get(local.type.name);
+    if (!struct) throw this.#refuse(local, `parameter ${local.name} of the entry point is not supported`);
+    const elements = struct.members.map(({ attributes }): Value => {
+      const builtin = attributes.find(({ name }) => name === 'builtin')?.parameters[0];
+      return builtin?.kind === 'name' ? this.#builtin(builtin.name) : UNKNOWN;
+    });
+    return { kind: 'structure', members: new Map(struct.members.map(({ name }, at) => [name, elements[at] as Value])) };
+  }
+
+  // --- functions and statements
+
+  #call(declaration: FunctionDeclaration, state: State): { state: State | null; value: Value } {
+    const frame: Frame = { returns: [], around: [] };
+    const before = state.facts;
+    const end = this.#statements(declaration.body.body, state, frame);
+    if (end) frame.returns.push({ state: end, value: UNKNOWN });
+    const [first, ...others] = frame.returns;
+    if (!first) return { state: null, value: UNKNOWN };
+    let result: { state: State; value: Value } = first;
+    for (const each of others) {
+      const value = joinedValue(this.#arithmetic, result.value, result.state.facts, each.value, each.state.facts);
+      result = { state: joined(this.#arithmetic, result.state, each.state, before) as State, value };
+    }
+    return result;
+  }
+
+  #statements(statements: readonly Statement[], from: State, frame: Frame): State | null {
+    let state: State | null = from;
+    for (const each of statements) {
+      if (state === null) return null;
+      state = this.#statement(each, state, frame);
+    }
+    return state;
+  }
+
+  #statement(statement: Statement, state: State, frame: Frame): State | null {
+    switch (statement.kind) {
+      case 'block':
+        return this.#statements(statement.body, state, frame);
+      case 'declare':
+        state.locals.set(statement.local, this.#declared(statement.local, statement.value, state));
+        return state;
+      case 'assign':
+        this.#assign(statement, state);
+        return state;
+      case 'call':
+        this.#callValue(statement.call, state, false);
+        return state;
+      case 'return': {
+        const value = statement.value ? this.#value(statement.value, state) : UNKNOWN;
+        frame.returns.push({ state, value });
+        return null;
+      }
+      case 'break':
+        frame.around.at(-1)?.push(state);
+        return null;
+      case 'continue':
+        return null;
+      case 'if':
+        return this.#if(statement, state, frame);
+      case 'switch':
+        return this.#switch(statement, state, frame);
+      case 'loop':
+        return this.#loop(statement, state, frame);
+    }
+  }
+
+  #if({ condition, body, otherwise }: Statement & { kind: 'if' }, state: State, frame: Frame): State | null {
+    const known = this.#condition(condition, state);
+    const { facts } = state;
+    const go = (block: Block | null, truth: boolean): State | null => {
+      const held = assume(facts, known, truth);
+      if (held === null) return null;
+      const branch = copyOf(state, held);
+      return block ? this.#statements(block.body, branch, frame) : branch;
+    };
+    return joined(this.#arithmetic, go(body, true), go(otherwise, false), facts);
+  }
+
+  #switch({ selector, clauses }: Statement & { kind: 'switch' }, state: State, frame: Frame): State | null {
+    this.#value(selector, state);
+    const ends: State[] = [];
+    frame.around.push(ends);
+    for (const { body } of clauses) {
+      const end = this.#statements(body.body, copyOf(state), frame);
+      if (end) ends.push(end);
+    }
+    frame.around.pop();
+    return ends.reduce<State | null>((one, other) => joined(this.#arithmetic, one, other, state.facts), null);
+  }
+
+  #loop(statement: Statement & { kind: 'loop' }, state: State, frame: Frame): State | null {
+    const assignments = assignmentsOf(statement);
+    const quietly = <T>(what: () => T): T => {
+      const recording = this.#recording;
+      this.#recording = false;
+      try {
+        return what();
+      } finally {
+        this.#recording = recording;
+      }
+    };
+    const head = enterLoop(statement, assignments, state, {
+      arithmetic: this.#arithmetic,
+      symbols: this.#symbols,
+      value: (each, at) => quietly(() => this.#value(each, copyOf(at))),
+      condition: (each, at) => quietly(() => this.#condition(each, copyOf(at))),
+    });
+    frame.around.push(null);
+    const end = this.#statements(statement.body.body, copyOf(head), frame);
+    // Those that continue early know less than the end of the body does.
+    const continuing = assignments.continues ? copyOf(head) : end;
+    if (continuing) {
+      const last = this.#statements(statement.continuing, continuing, frame);
+      if (last && statement.breakIf) this.#condition(statement.breakIf, last);
+    }
+    frame.around.pop();
+    return head;
+  }
+
+  #declared(local: Local, value: Expression | null, state: State): Value {
+    const type = local.type ? this.#description.types.read(local.type) : null;
+    if (value === null) return this.#zero(type);
+    const given = this.#value(value, state);
+    if (isInteger(given) && given.type === 'int') {
+      const name = type?.kind === 'scalar' ? type.name : local.kind === 'const' ? 'int' : 'i32';
+      if (name === 'i32' || name === 'u32' || name === 'int') return { ...given, type: name };
+      return { kind: 'unknown', type };
+    }
+    return given.kind === 'unknown' && type ? anyOf(this.#arithmetic, type) : given;
+  }
+
+  #zero(type: Type | null): Value {
+    if (type?.kind === 'scalar' && (type.name === 'i32' || type.name === 'u32')) return integer(type.name, 0);
+    if (type?.kind === 'scalar' && type.name === 'bool') return truth({ kind: 'known', value: false });
+    if (type?.kind === 'vector') {
+      const element = this.#zero({ kind: 'scalar', name: type.component });
+      return { kind: 'vector', elements: Array.from({ length: type.width }, () => element) };
+    }
+    return { kind: 'unknown', type };
+  }
+
+  #assign({ target, operator, value }: Statement & { kind: 'assign' }, state: State): void {
+    if (target === null) {
+      if (value.kind === 'call') this.#callValue(value, state, false);
+      else this.#value(value, state);
+      return;
+    }
+    const place = this.#place(target, state);
+    if (place === null) throw this.#refuse(target, 'this cannot be assigned to');
+    let given = this.#value(value, state);
+    if (operator !== null) {
+      const old = this.#load(place, target, state);
+      given = pairwise(this.#arithmetic, state.facts, operator, old, given);
+    }
+    this.#store(place, target, given, state);
+  }
+
+  // --- places
+
+  /** Null: the expression is a value and no place. */
+  #place(expression: Expression, state: State): Place | null {
+    switch (expression.kind) {
+      case 'name':
+        return this.#named(expression, state);
+      case 'unary': {
+        if (expression.operator !== '*') return null;
+        const pointer = this.#value(expression.operand, state);
+        return pointer.kind === 'pointer' ? pointer.place : { kind: 'other', type: null };
+      }
+      case 'index': {
+        const base = this.#base(expression.base, state);
+        const index = this.#value(expression.index, state);
+        return base && this.#element(base, index, expression);
+      }
+      case 'member': {
+        const base = this.#base(expression.base, state);
+        return base && memberPlace(base, expression.member);
+      }
+      default:
+        return null;
+    }
+  }
+
+  #named({ name, local }: Expression & { kind: 'name' }, state: State): Place | null {
+    if (local !== null) {
+      // Parameters and `let` are values, and may be pointers.
+      const kind = state.locals.get(local)?.kind;
+      return local.kind === 'var' || kind === 'vector' || kind === 'structure'
+        ? { kind: 'local', local, path: [] }
+        : null;
+    }
+    const resource = this.#resources.get(name);
+    if (resource) {
+      const known = resource.space === 'uniform' ? this.#launch?.uniforms[name] : undefined;
+      return { kind: 'resource', resource, type: resource.type, index: null, known };
+    }
+    const variable = this.#description.module.variables.get(name);
+    return variable ? { kind: 'other', type: variable.type && this.#description.types.read(variable.type) } : null;
+  }
+
+  /** What is indexed, or whose member is named: a place, or what a pointer points to. */
+  #base(expression: Expression, state: State): Place | null {
+    const place = this.#place(expression, state);
+    if (place !== null) {
+      if (place.kind !== 'local' || place.path.length > 0) return place;
+      const value = state.locals.get(place.local);
+      return value?.kind === 'pointer' ? value.place : place;
+    }
+    if (expression.kind !== 'name') return null;
+    const value = this.#value(expression, state);
+    return value.kind === 'pointer' ? value.place : null;
+  }
+
+  #element(base: Place, index: Value, expression: Index): Place {
+    if (base.kind === 'local') {
+      const known = isInteger(index) && index.form.terms.length === 0 ? index.form.constant : null;
+      return { ...base, path: [...base.path, known] };
+    }
+    if (base.kind === 'other') return { kind: 'other', type: base.type && elementType(base.type) };
+    const { resource, type } = base;
+    const element = elementType(type);
+    if (element === null) return { kind: 'other', type: null };
+    const whole = type === resource.type && type.kind === 'array';
+    if (whole && this.#recording) note(this.indices, expression, resource);
+    const at = isInteger(index) && index.form.terms.length === 0 ? index.form.constant : null;
+    const known = Array.isArray(base.known) && at !== null ? (base.known as UniformValue[])[at] : undefined;
+    return { ...base, type: element, index: whole ? index : base.index, known };
+  }
+
+  #load(place: Place, expression: Expression, state: State): Value {
+    if (place.kind === 'other') return anyOf(this.#arithmetic, place.type);
+    if (place.kind === 'local')
+      return this.#part(state.locals.get(place.local) ?? this.#unset(place.local), place.path);
+    if (place.resource.space === 'storage') this.#record(place, 'load', null, true, expression, state);
+    return place.known === undefined ? anyOf(this.#arithmetic, place.type) : this.#known(place.known, place.type);
+  }
+
+  #part(value: Value, [at, ...rest]: PlacePath): Value {
+    if (at === undefined) return value;
+    if (value.kind === 'vector') {
+      if (at === null) return forgotten(this.#arithmetic, value.elements[0] ?? UNKNOWN);
+      return this.#part(typeof at === 'string' ? swizzled(value, at) : (value.elements[at] ?? UNKNOWN), rest);
+    }
+    if (value.kind === 'structure') return this.#part(value.members.get(String(at)) ?? UNKNOWN, rest);
+    const type = value.kind === 'unknown' ? value.type : null;
+    if (type === null) return UNKNOWN;
+    return this.#part(anyOf(this.#arithmetic, typeof at === 'string' ? memberType(type, at) : elementType(type)), rest);
+  }
+
+  #unset(local: Local): Value {
+    return anyOf(this.#arithmetic, local.type ? this.#description.types.read(local.type) : null);
+  }
+
+  #known(value: UniformValue, type: Type): Value {
+    if (type.kind === 'scalar' && typeof value === 'number' && (type.name === 'i32' || type.name === 'u32'))
+      return integer(type.name, value);
+    if (type.kind === 'vector' && Array.isArray(value)) {
+      const element: Type = { kind: 'scalar', name: type.component };
+      return { kind: 'vector', elements: value.map((each: UniformValue) => this.#known(each, element)) };
+    }
+    return anyOf(this.#arithmetic, type);
+  }
+
+  #store(place: Place, expression: Expression, value: Value, state: State): void {
+    if (place.kind === 'resource') this.#record(place, 'store', null, false, expression, state);
+    if (place.kind !== 'local') return;
+    const { local, path } = place;
+    const old = state.locals.get(local) ?? this.#unset(local);
+    state.locals.set(local, this.#replaced(old, path, value));
+  }
+
+  #replaced(old: Value, [at, ...rest]: PlacePath, value: Value): Value {
+    if (at === undefined) return isInteger(value) && isInteger(old) ? { ...value, type: old.type } : value;
+    if (old.kind === 'structure') return UNKNOWN;
+    if (old.kind !== 'vector') return old;
+    if (at === null) return forgotten(this.#arithmetic, old);
+    const wanted = typeof at === 'string' ? COMPONENTS[at] : at;
+    const elements = old.elements.map((each, index) => (index === wanted ? this.#replaced(each, rest, value) : each));
+    return { kind: 'vector', elements };
+  }
+
+  #record(
+    place: ResourcePlace,
+    kind: Access['kind'],
+    operation: string | null,
+    resultUsed: boolean,
+    { start }: Expression,
+    { facts }: State,
+  ): void {
+    if (!this.#recording) return;
+    const { resource, index } = place;
+    const form = index !== null && isInteger(index) ? index.form : null;
+    const range = form && facts.range(form);
+    this.accesses.push({ resource, kind, operation, resultUsed, range, form, offset: start });
+  }
+
+  // --- values
+
+  #condition(expression: Expression, state: State): Condition {
+    const value = this.#value(expression, state);
+    return value.kind === 'truth' ? value.condition : OPEN;
+  }
+
+  #value(expression: Expression, state: State): Value {
+    switch (expression.kind) {
+      case 'literal':
+        return literal(expression.value, expression.type);
+      case 'name':
+        return this.#nameValue(expression, state);
+      case 'index':
+      case 'member': {
+        const place = this.#place(expression, state);
+        if (place !== null) return this.#load(place, expression, state);
+        return this.#partOfValue(expression, state);
+      }
+      case 'unary':
+        return this.#unary(expression, state);
+      case 'binary':
+        return this.#binary(expression, state);
+      case 'call':
+        return this.#callValue(expression, state, true);
+    }
+  }
+
+  #nameValue(expression: Expression & { kind: 'name' }, state: State): Value {
+    const { name, local } = expression;
+    if (local !== null) return state.locals.get(local) ?? this.#unset(local);
+    const constant = this.#description.module.constants.get(name);
+    if (constant) {
+      const type = constant.type ? this.#description.types.read(constant.type) : null;
+      const number = constantOf(this.#description.module, constant, this.#description.overrides);
+      const named = type?.kind === 'scalar' ? type.name : null;
+      if (number !== null && Number.isInteger(number) && (named === null || named === 'i32' || named === 'u32')) {
+        if (named !== null) return integer(named, number);
+        const value = constant.value ? this.#value(constant.value, state) : UNKNOWN;
+        return isInteger(value) ? { ...value, form: { terms: [], constant: number } } : value;
+      }
+      return constant.value && constant.kind === 'const'
+        ? this.#value(constant.value, state)
+        : anyOf(this.#arithmetic, type);
+    }
+    const place = this.#named(expression, state);
+    return place ? this.#load(place, expression, state) : UNKNOWN;
+  }
+
+  /** A component or element of what is no place, such as the result of a function. */
+  #partOfValue(expression: Expression & { kind: 'index' | 'member' }, state: State): Value {
+    const base = this.#value(expression.base, state);
+    if (expression.kind === 'index') this.#value(expression.index, state);
+    const type = base.kind === 'unknown' ? base.type : null;
+    if (expression.kind === 'member') {
+      if (base.kind === 'vector') return swizzled(base, expression.member);
+      const member = type?.kind === 'struct' && type.members.find(({ name }) => name === expression.member);
+      return member ? anyOf(this.#arithmetic, member.type) : UNKNOWN;
+    }
+    if (base.kind === 'vector') return forgotten(this.#arithmetic, base.elements[0] ?? UNKNOWN);
+    return anyOf(this.#arithmetic, type && elementType(type));
+  }
+
+  #unary({ operator, operand }: Expression & { kind: 'unary' }, state: State): Value {
+    if (operator === '&') {
+      const place = this.#place(operand, state);
+      return place ? { kind: 'pointer', place } : UNKNOWN;
+    }
+    const value = this.#value(operand, state);
+    if (operator === '*') return value.kind === 'pointer' ? this.#load(value.place, operand, state) : UNKNOWN;
+    if (operator === '!')
+      return value.kind === 'truth' ? truth({ kind: 'not', operand: value.condition }) : each(value, () => truth(OPEN));
+    return each(value, (one) => {
+      if (!isInteger(one)) return one;
+      return operator === '-' ? this.#arithmetic.negate(one) : this.#arithmetic.complement(one);
+    });
+  }
+
+  #binary({ operator, left, right }: Expression & { kind: 'binary' }, state: State): Value {
+    if (operator !== '&&' && operator !== '||')
+      return pairwise(this.#arithmetic, state.facts, operator, this.#value(left, state), this.#value(right, state));
+    const first = this.#condition(left, state);
+    // The right side is only looked at where the left has not decided.
+    const held = assume(state.facts, first, operator === '&&');
+    if (held === null) return truth(first);
+    const before = state.facts;
+    state.facts = held;
+    const second = this.#condition(right, state);
+    state.facts = before;
+    return truth({ kind: operator === '&&' ? 'and' : 'or', left: first, right: second });
+  }
+
+  #callValue(call: Call, state: State, used: boolean): Value {
+    const { callee, parameters } = call;
+    const { name } = callee;
+    const declaration = this.#description.functions.get(name);
+    if (declaration) return this.#inlined(declaration, call, state);
+    if (name === 'arrayLength') return this.#arrayLength(call, state);
+    if (name.startsWith('atomic') && name !== 'atomic') return this.#atomic(call, state, used);
+    if (name === 'workgroupUniformLoad') {
+      const pointer = this.#value(parameters[0] as Expression, state);
+      return pointer.kind === 'pointer' ? this.#load(pointer.place, call, state) : UNKNOWN;
+    }
+    const values = parameters.map((each) => this.#value(each, state));
+    return builtinResult(this.#arithmetic, state.facts, name, values) ?? this.#constructed(call, values);
+  }
+
+  #inlined(declaration: FunctionDeclaration, { parameters }: Call, state: State): Value {
+    const values = parameters.map((each) => this.#value(each, state));
+    for (const [at, { local }] of declaration.parameters.entries()) {
+      const type = local.type && this.#description.types.read(local.type);
+      const value = values[at] ?? UNKNOWN;
+      const name = type?.kind === 'scalar' && (type.name === 'i32' || type.name === 'u32') ? type.name : null;
+      if (isInteger(value) && name) state.locals.set(local, { ...value, type: name });
+      else state.locals.set(local, value.kind === 'unknown' && type ? anyOf(this.#arithmetic, type) : value);
+    }
+    const { state: after, value } = this.#call(declaration, copyOf(state));
+    if (after) {
+      for (const [local, changed] of after.locals) if (state.locals.has(local)) state.locals.set(local, changed);
+      state.facts = after.facts;
+    }
+    const type = declaration.result && this.#description.types.read(declaration.result);
+    if (isInteger(value) && value.type === 'int' && type?.kind === 'scalar')
+      return { ...value, type: type.name === 'u32' ? 'u32' : 'i32' };
+    return value.kind === 'unknown' ? anyOf(this.#arithmetic, type) : value;
+  }
+
+  #arrayLength(call: Call, state: State): Value {
+    const pointer = this.#value(call.parameters[0] as Expression, state);
+    if (pointer.kind !== 'pointer' || pointer.place.kind !== 'resource') return this.#arithmetic.any('u32');
+    const { resource } = pointer.place;
+    if (this.#recording) note(this.lengths, call, resource);
+    const length = this.#launch?.lengths[resource.name];
+    return length === undefined ? this.#arithmetic.between('u32', { lo: 1, hi: 2 ** 30 }) : integer('u32', length);
+  }
+
+  #atomic(call: Call, state: State, used: boolean): Value {
+    const [target, ...others] = call.parameters;
+    const pointer = this.#value(target as Expression, state);
+    for (const each of others) this.#value(each, state);
+    if (pointer.kind !== 'pointer') throw this.#refuse(call, 'this pointer to an atomic is not understood');
+    const { place } = pointer;
+    if (place.kind === 'resource') this.#record(place, 'atomic', call.callee.name, used, call, state);
+    return place.kind === 'local' ? UNKNOWN : anyOf(this.#arithmetic, place.type);
+  }
+
+  /** Types as functions: conversions, vectors, structures. What else there is gives numbers that are not followed. */
+  #constructed({ callee }: Call, values: readonly Value[]): Value {
+    const { name } = callee;
+    const converted = name === 'bitcast' && callee.parameters[0] ? callee.parameters[0] : callee;
+    const isType = /^(bool|[iu]32|f32|f16|vec[234][iufh]?|mat[234]x[234][fh]?)$/.test(
+      (converted as Call['callee']).name,
+    );
+    const { module, types } = this.#description;
+    if (!isType && !module.structs.has(name) && !module.aliases.has(name)) return UNKNOWN;
+    const typeName = converted as Call['callee'];
+    const bare = /^vec[234]$/.test(typeName.name) && typeName.parameters.length === 0;
+    const type = bare ? null : types.read(typeName);
+    if (bare || type?.kind === 'vector') {
+      const width = bare ? Number(typeName.name[3]) : (type as { width: number }).width;
+      const scalar: Type | null = type?.kind === 'vector' ? { kind: 'scalar', name: type.component } : null;
+      const flat = values.flatMap((each) => (each.kind === 'vector' ? each.elements : [each]));
+      const elements = Array.from({ length: width }, (_, at): Value => {
+        const value = flat.length === 0 ? this.#zero(scalar) : (flat[flat.length === 1 ? 0 : at] ?? UNKNOWN);
+        return scalar ? this.#converted(value, scalar) : value;
+      });
+      return { kind: 'vector', elements };
+    }
+    return values.length === 0 ? this.#zero(type) : this.#converted(values[0] as Value, type as Type);
+  }
+
+  /** i32 and u32 convert bit by bit: the form stays. */
+  #converted(value: Value, type: Type): Value {
+    if (type.kind !== 'scalar') return { kind: 'unknown', type };
+    if (type.name === 'i32' || type.name === 'u32') {
+      if (isInteger(value)) return { ...value, type: type.name };
+      return value.kind === 'truth'
+        ? this.#arithmetic.between(type.name, { lo: 0, hi: 1 })
+        : this.#arithmetic.any(type.name);
+    }
+    if (type.name === 'bool') return value.kind === 'truth' ? value : truth(OPEN);
+    return { kind: 'unknown', type };
+  }
+}
+
+function note<Key>(sites: Map<Key, Set<Resource>>, key: Key, resource: Resource): void {
+  const known = sites.get(key);
+  if (known) known.add(resource);
+  else sites.set(key, new Set([resource]));
+}
+
+function literal(value: number | boolean, type: string): Value {
+  if (typeof value === 'boolean') return truth({ kind: 'known', value });
+  if (type === 'abstract-int') return integer('int', value);
+  if (type === 'i32' || type === 'u32') return integer(type, value);
+  return { kind: 'unknown', type: { kind: 'scalar', name: type === 'f16' ? 'f16' : 'f32' } };
+}
+
+function elementType(type: Type): Type | null {
+  if (type.kind === 'array') return type.element;
+  if (type.kind === 'vector') return { kind: 'scalar', name: type.component };
+  return type.kind === 'matrix' ? { kind: 'vector', component: type.component, width: type.rows } : null;
+}
+
+function each(value: Value, change: (one: Value) => Value): Value {
+  return value.kind === 'vector' ? { kind: 'vector', elements: value.elements.map(change) } : change(value);
+}
+
+function swizzled({ elements }: Vector, member: string): Value {
+  const chosen = [...member].map((letter) => elements[COMPONENTS[letter] as number] ?? UNKNOWN);
+  return chosen.length === 1 ? (chosen[0] as Value) : { kind: 'vector', elements: chosen };
+}
+
+/** A member of a structure or a component of a vector. */
+function memberPlace(base: Place, member: string): Place {
+  if (base.kind === 'local') return { ...base, path: [...base.path, member] };
+  const type = base.type && memberType(base.type, member);
+  if (base.kind === 'other') return { kind: 'other', type };
+  const known = base.known as ({ [name: string]: UniformValue } & UniformValue[]) | undefined;
+  const part = base.type.kind === 'vector' ? known?.[COMPONENTS[member] ?? -1] : known?.[member];
+  return { ...base, type: type ?? base.type, known: part };
+}
+
+function memberType(type: Type, member: string): Type | null {
+  if (type.kind === 'struct') return type.members.find(({ name }) => name === member)?.type ?? null;
+  if (type.kind !== 'vector') return null;
+  if (member.length === 1) return { kind: 'scalar', name: type.component };
+  return { kind: 'vector', component: type.component, width: member.length as 2 | 3 | 4 };
+}

@@ -1,0 +1,72 @@
+/** Where the analysis stands on a path through the program: what variables have, and what is known of symbols. */
+import type { Arithmetic } from './arithmetic.js';
+import type { Facts } from './facts.js';
+import { sameForm } from './forms.js';
+import type { Local } from './tree.js';
+import type { Type } from './types.js';
+import { isInteger, OPEN, truth, UNKNOWN, type Value } from './values.js';
+
+export interface State {
+  readonly locals: Map<Local, Value>;
+  facts: Facts;
+}
+
+export function copyOf({ locals, facts }: State, with_: Facts = facts): State {
+  return { locals: new Map(locals), facts: with_ };
+}
+
+/** A value of the type of which nothing is known. */
+export function anyOf(arithmetic: Arithmetic, type: Type | null): Value {
+  if (type?.kind === 'scalar' || type?.kind === 'atomic') {
+    if (type.name === 'i32' || type.name === 'u32') return arithmetic.any(type.name);
+    if (type.name === 'bool') return truth(OPEN);
+  }
+  if (type?.kind === 'vector') {
+    const component: Type = { kind: 'scalar', name: type.component };
+    return { kind: 'vector', elements: Array.from({ length: type.width }, () => anyOf(arithmetic, component)) };
+  }
+  return { kind: 'unknown', type };
+}
+
+/** A value of the same shape of which nothing is known. */
+export function forgotten(arithmetic: Arithmetic, value: Value): Value {
+  if (isInteger(value)) return arithmetic.any(value.type === 'int' ? 'i32' : value.type);
+  if (value.kind === 'truth') return truth(OPEN);
+  if (value.kind === 'vector')
+    return { kind: 'vector', elements: value.elements.map((each) => forgotten(arithmetic, each)) };
+  return value;
+}
+
+/** Of two ways to the same place; `facts` hold on both. */
+export function joined(arithmetic: Arithmetic, one: State | null, other: State | null, facts: Facts): State | null {
+  if (one === null) return other;
+  if (other === null) return one;
+  const locals = new Map<Local, Value>();
+  for (const [local, value] of one.locals) {
+    const second = other.locals.get(local);
+    if (second) locals.set(local, joinedValue(arithmetic, value, one.facts, second, other.facts));
+  }
+  return { locals, facts };
+}
+
+export function joinedValue(
+  arithmetic: Arithmetic,
+  one: Value,
+  oneFacts: Facts,
+  other: Value,
+  otherFacts: Facts,
+): Value {
+  if (one === other) return one;
+  if (isInteger(one) && isInteger(other)) {
+    if (sameForm(one.form, other.form)) return one.type === 'int' ? other : one;
+    return arithmetic.either(one, oneFacts, other, otherFacts);
+  }
+  if (one.kind === 'truth' && other.kind === 'truth') return truth(OPEN);
+  if (one.kind === 'vector' && other.kind === 'vector') {
+    const elements = one.elements.map((each, at) =>
+      joinedValue(arithmetic, each, oneFacts, other.elements[at] ?? UNKNOWN, otherFacts),
+    );
+    return { kind: 'vector', elements };
+  }
+  return { kind: 'unknown', type: one.kind === 'unknown' ? one.type : null };
+}

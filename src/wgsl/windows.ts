@@ -1,0 +1,227 @@
+/**
+ * Cuts a launch into parts that each need one interval of each array, so that together they fit into a budget. A part is an ordinary
+ * dispatch over a box of workgroups; parts run one after the other.
+ */
+import { type Access, accessesOf, type LaunchFacts, type WorkgroupBox } from './accesses.js';
+import { obstacleTo } from './commuting.js';
+import type { Description, Resource } from './describe.js';
+import { positionAt } from './wgsl-error.js';
+
+export interface WindowLimits {
+  /** Bytes that the windows of a part may have together. */
+  readonly budgetBytes: number;
+  /** Bytes that one binding may have (maxStorageBufferBindingSize). */
+  readonly bindingBytes: number;
+  /** A window begins at a multiple of this many bytes (minStorageBufferOffsetAlignment). */
+  readonly alignmentBytes?: number;
+  /** More parts than this are refused: 65,536 unless it is given. */
+  readonly maxParts?: number;
+}
+
+/** Elements `[begin, end)` of an array, or the whole of another variable, for which they count the runtime-sized array at its end. */
+export interface Window {
+  readonly resource: Resource;
+  readonly begin: number;
+  readonly end: number;
+  readonly offsetBytes: number;
+  readonly bytes: number;
+  readonly written: boolean;
+}
+
+export interface LaunchPart extends WorkgroupBox {
+  /** One for each storage variable, in the order of the description. */
+  readonly windows: readonly Window[];
+}
+
+export type WindowPlan =
+  | { readonly kind: 'parts'; readonly parts: readonly LaunchPart[] }
+  /** `reason` begins with line and column, where a place in the source is to blame. */
+  | { readonly kind: 'refused'; readonly reason: string };
+
+interface Attempt extends LaunchPart {
+  readonly accesses: readonly Access[];
+  /** Why this is too much for the limits; null: it is not. */
+  readonly excess: string | null;
+}
+
+const ORDERS = [
+  [2, 1, 0],
+  [0, 1, 2],
+  [1, 2, 0],
+] as const;
+
+/**
+ * @example
+ * planWindows(description, { workgroups: [4096, 1, 1], lengths: { x: 2 ** 20 }, uniforms: {} }, { budgetBytes, bindingBytes });
+ * // { kind: 'parts', parts: [{ first: [0, 0, 0], count: [512, 1, 1], windows: [{ begin: 0, end: 131072, ... }] }, ...] }
+ */
+export function planWindows(description: Description, launch: LaunchFacts, limits: WindowLimits): WindowPlan {
+  const whole: WorkgroupBox = { first: [0, 0, 0], count: launch.workgroups };
+  if (launch.workgroups.includes(0)) return { kind: 'parts', parts: [] };
+  const all = attempt(description, launch, limits, whole);
+  if (all.excess === null) return { kind: 'parts', parts: [all] };
+  let best: readonly LaunchPart[] | null = null;
+  let refused: string | null = null;
+  for (const order of ORDERS) {
+    const cut = new Cutter(description, launch, limits);
+    const parts = cut.along(whole, order);
+    const reason = parts === null ? cut.reason : obstacleTo(description, all.accesses, parts);
+    if (reason !== null) refused ??= reason;
+    else if (parts !== null && (best === null || parts.length < best.length)) best = parts;
+  }
+  return best === null ? { kind: 'refused', reason: refused as string } : { kind: 'parts', parts: best };
+}
+
+/** Cuts along one dimension after the other, and remembers why it could not. */
+class Cutter {
+  reason = '';
+  readonly #description: Description;
+  readonly #launch: LaunchFacts;
+  readonly #limits: WindowLimits;
+  #left: number;
+
+  constructor(description: Description, launch: LaunchFacts, limits: WindowLimits) {
+    this.#description = description;
+    this.#launch = launch;
+    this.#limits = limits;
+    this.#left = limits.maxParts ?? 65_536;
+  }
+
+  along(box: WorkgroupBox, [axis, ...others]: readonly number[]): Attempt[] | null {
+    const tried = attempt(this.#description, this.#launch, this.#limits, box);
+    if (tried.excess === null) return [tried];
+    if (axis === undefined) {
+      this.reason = tried.excess;
+      return null;
+    }
+    const parts: Attempt[] = [];
+    const begin = box.first[axis] as number;
+    const count = box.count[axis] as number;
+    const piece = (at: number, wide: number): WorkgroupBox => ({
+      first: replaced(box.first, axis, begin + at),
+      count: replaced(box.count, axis, wide),
+    });
+    let wide = this.#greatest(count, (each) => piece(0, each));
+    for (let at = 0; at < count; ) {
+      wide = Math.min(wide, count - at);
+      const next = wide > 1 ? attempt(this.#description, this.#launch, this.#limits, piece(at, wide)) : null;
+      if (next !== null && next.excess !== null) {
+        wide = Math.ceil(wide / 2);
+        continue;
+      }
+      const made = next === null ? this.along(piece(at, 1), others) : [next];
+      if (made === null) return null;
+      for (const each of made) parts.push(each);
+      this.#left -= made.length;
+      if (this.#left < 0) {
+        this.reason = `the launch would have to be cut into more than ${this.#limits.maxParts ?? 65_536} parts`;
+        return null;
+      }
+      at += wide;
+    }
+    return parts;
+  }
+
+  /** How many workgroups in a row fit, at the beginning; 1 also where none does. */
+  #greatest(count: number, piece: (wide: number) => WorkgroupBox): number {
+    let fits = 1;
+    let fails = count;
+    while (fails - fits > 1) {
+      const middle = Math.floor((fits + fails) / 2);
+      const { excess } = attempt(this.#description, this.#launch, this.#limits, piece(middle));
+      if (excess === null) fits = middle;
+      else fails = middle;
+    }
+    return fits;
+  }
+}
+
+function replaced(list: readonly [number, number, number], axis: number, value: number): [number, number, number] {
+  const [x, y, z] = list;
+  return [axis === 0 ? value : x, axis === 1 ? value : y, axis === 2 ? value : z];
+}
+
+function attempt(description: Description, launch: LaunchFacts, limits: WindowLimits, box: WorkgroupBox): Attempt {
+  const { accesses } = accessesOf(description, launch, box);
+  const windows = description.resources
+    .filter(({ space }) => space === 'storage')
+    .map((each) => windowOf(each, accesses, launch, limits.alignmentBytes ?? 256));
+  return { ...box, windows, accesses, excess: excessOf(description, accesses, windows, limits) };
+}
+
+function windowOf(resource: Resource, accesses: readonly Access[], launch: LaunchFacts, alignment: number): Window {
+  const own = accesses.filter((each) => each.resource === resource);
+  const written = own.some(({ kind }) => kind !== 'load');
+  const { type, runtimeArray } = resource;
+  const length = lengthOf(resource, launch);
+  if (type.kind !== 'array' || runtimeArray === null) {
+    const tail = runtimeArray === null ? 0 : length - 1;
+    const bytes = resource.minBytes + tail * (runtimeArray?.stride ?? 0);
+    return { resource, begin: 0, end: length, offsetBytes: 0, bytes, written };
+  }
+  const { stride } = runtimeArray;
+  let begin = Infinity;
+  let end = 0;
+  for (const access of own) {
+    const touched = elementsOf(access, length);
+    if (touched.begin >= touched.end) continue;
+    begin = Math.min(begin, touched.begin);
+    end = Math.max(end, touched.end);
+  }
+  // Something must be bound also where nothing is touched.
+  if (begin >= end) [begin, end] = [0, Math.min(1, length)];
+  const unit = alignment / commonDivisor(alignment, stride);
+  begin = Math.floor(begin / unit) * unit;
+  return { resource, begin, end, offsetBytes: begin * stride, bytes: (end - begin) * stride, written };
+}
+
+export function lengthOf({ name, runtimeArray, type }: Resource, { lengths }: LaunchFacts): number {
+  if (runtimeArray === null) return type.kind === 'array' ? (type.length as number) : 1;
+  const length = lengths[name];
+  if (length === undefined) throw new RangeError(`lengths has no '${name}', a runtime-sized array of the module`);
+  return length;
+}
+
+/** Elements of an array that an access may touch. An index beyond the array is taken for its last element's, as GPUs do when they store. */
+function elementsOf({ range, kind }: Access, length: number): { begin: number; end: number } {
+  if (range === null || range.hi - range.lo >= 2 ** 32) return { begin: 0, end: length };
+  const shift = Math.floor((range.lo + 2 ** 31) / 2 ** 32) * 2 ** 32;
+  const lo = range.lo - shift;
+  const hi = range.hi - shift;
+  if (hi >= 2 ** 32) return { begin: 0, end: length };
+  const outside = lo < 0 || hi >= length;
+  const begin = Math.max(0, lo);
+  const end = Math.min(length, hi + 1);
+  if (kind === 'load' || !outside) return { begin, end };
+  return { begin: Math.min(begin, length - 1), end: length };
+}
+
+function excessOf(
+  { module }: Description,
+  accesses: readonly Access[],
+  windows: readonly Window[],
+  { budgetBytes, bindingBytes }: WindowLimits,
+): string | null {
+  const total = windows.reduce((sum, { bytes }) => sum + bytes, 0);
+  const largest = windows.reduce<Window | null>((a, b) => (a === null || b.bytes > a.bytes ? b : a), null);
+  if (largest === null || (total <= budgetBytes && largest.bytes <= bindingBytes)) return null;
+  const { resource, begin, end, bytes } = largest;
+  // To blame is the access that reaches farthest.
+  const own = accesses.filter((each) => each.resource === resource);
+  const width = ({ range }: Access) => (range === null ? Infinity : range.hi - range.lo);
+  const widest = own.reduce<Access | null>((a, b) => (a === null || width(b) > width(a) ? b : a), null);
+  const { line, column } = widest ? positionAt(module.source, widest.offset) : resource.position;
+  const limit =
+    bytes > bindingBytes
+      ? `a binding has at most ${bindingBytes}`
+      : `all arrays together may have ${budgetBytes} and would need ${total}`;
+  return (
+    `${line}:${column}: a single workgroup may touch elements ${begin} to ${end - 1} of '${resource.name}', ${bytes} bytes, and ${limit}; ` +
+    'an index that is an affine function of the ids, or bounded by if, min or clamp, needs less'
+  );
+}
+
+function commonDivisor(a: number, b: number): number {
+  while (b !== 0) [a, b] = [b, a % b];
+  return a;
+}

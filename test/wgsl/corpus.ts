@@ -1,0 +1,42 @@
+/** Each kernel of the corpus: one dispatch beside plain JavaScript, and parts beside the one dispatch, byte for byte. */
+import assert from 'node:assert/strict';
+import { describe } from '../../src/wgsl/describe.js';
+import type { Parser } from '../../src/wgsl/syntax.js';
+import type { Gpu } from './gpu.js';
+import type { Arrays, KernelCase } from './kernel-case.js';
+import { TestLaunch } from './launch.js';
+
+const SMALLER = [1 / 2, 1 / 4, 1 / 8];
+
+export async function tryKernel(parser: Parser, gpu: Gpu, kernel: KernelCase): Promise<void> {
+  const description = describe(parser, kernel.source, kernel.entryPoint, { overrides: kernel.overrides ?? {} });
+  const launch = new TestLaunch(kernel, description);
+  const expected = structuredClone(kernel.arrays) as Arrays;
+  kernel.reference(expected);
+  const direct = await launch.direct(gpu);
+  assert.deepEqual(direct, expected, 'in one dispatch');
+
+  const whole = launch.plan(launch.bytes);
+  assert.equal(whole.kind === 'parts' && whole.parts.length, 1, 'what fits is one part');
+  if (kernel.windows instanceof RegExp) {
+    const plan = launch.plan(launch.bytes / 2);
+    assert.equal(plan.kind, 'refused');
+    assert.match(plan.kind === 'refused' ? plan.reason : '', kernel.windows);
+    return;
+  }
+  const must = typeof kernel.windows === 'number' ? kernel.windows : 1 / 2;
+  for (const share of [must, ...SMALLER.filter((each) => each < must)]) {
+    const plan = launch.plan(launch.bytes * share);
+    // What every part needs whole may be too much for the smaller budgets.
+    if (plan.kind === 'refused') {
+      assert.notEqual(share, must, plan.reason);
+      break;
+    }
+    assert.ok(plan.parts.length > 1);
+    for (const { windows } of plan.parts) {
+      const bytes = windows.reduce((sum, each) => sum + each.bytes, 0);
+      assert.ok(bytes <= launch.bytes * share, `${bytes} bytes in a part`);
+    }
+    assert.deepEqual(await launch.inParts(gpu, plan.parts), direct, `in ${plan.parts.length} parts`);
+  }
+}

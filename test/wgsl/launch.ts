@@ -1,0 +1,87 @@
+/** A launch of a kernel in one dispatch, and in parts on windows of its arrays, as a driver would make it. */
+import type { LaunchFacts } from '../../src/wgsl/accesses.js';
+import type { Description } from '../../src/wgsl/describe.js';
+import { windowed } from '../../src/wgsl/windowed.js';
+import { type LaunchPart, planWindows, type WindowPlan } from '../../src/wgsl/windows.js';
+import type { Bound, Gpu } from './gpu.js';
+import type { Arrays, KernelCase } from './kernel-case.js';
+import { uniformBytes } from './uniform-bytes.js';
+
+const BINDING_BYTES = 128 * 2 ** 20;
+
+export class TestLaunch {
+  readonly #kernel: KernelCase;
+  readonly #description: Description;
+  readonly #facts: LaunchFacts;
+  /** Of all storage variables together. */
+  readonly bytes: number;
+
+  constructor(kernel: KernelCase, description: Description) {
+    this.#kernel = kernel;
+    this.#description = description;
+    const lengths: Record<string, number> = {};
+    for (const { name, runtimeArray, minBytes } of description.resources) {
+      if (runtimeArray === null) continue;
+      const { byteLength } = kernel.arrays[name] as { byteLength: number };
+      lengths[name] = 1 + Math.floor((byteLength - minBytes) / runtimeArray.stride);
+    }
+    this.#facts = { workgroups: kernel.workgroups, lengths, uniforms: kernel.uniforms ?? {} };
+    this.bytes = Object.values(kernel.arrays).reduce((sum, each) => sum + each.byteLength, 0);
+  }
+
+  plan(budgetBytes: number): WindowPlan {
+    const limits = { budgetBytes, bindingBytes: BINDING_BYTES, alignmentBytes: 64 };
+    return planWindows(this.#description, this.#facts, limits);
+  }
+
+  async direct(gpu: Gpu): Promise<Arrays> {
+    const arrays = structuredClone(this.#kernel.arrays) as Arrays;
+    const { name } = this.#description.entryPoint;
+    const pipeline = await gpu.pipeline(this.#kernel.source, name, this.#kernel.overrides ?? {});
+    const bound = this.#bound((each) => bytesOf(arrays, each));
+    await gpu.dispatch(pipeline, bound, this.#kernel.workgroups);
+    return arrays;
+  }
+
+  async inParts(gpu: Gpu, parts: readonly LaunchPart[]): Promise<Arrays> {
+    const arrays = structuredClone(this.#kernel.arrays) as Arrays;
+    const module = windowed(this.#description);
+    const { name } = this.#description.entryPoint;
+    const pipeline = await gpu.pipeline(module.source, name, this.#kernel.overrides ?? {});
+    for (const part of parts) {
+      // What lies outside of its windows a part cannot see: it has copies of them only.
+      const copies = new Map(
+        part.windows.map(({ resource, offsetBytes, bytes }) => {
+          const content = bytesOf(arrays, resource.name);
+          return [resource.name, content.slice(offsetBytes, offsetBytes + bytes)];
+        }),
+      );
+      const uniform = new Uint8Array(module.uniformOf(part, this.#facts));
+      const bound = this.#bound((each) => copies.get(each) as Uint8Array);
+      const { group, binding } = module;
+      await gpu.dispatch(
+        pipeline,
+        [...bound, { group, binding, kind: 'uniform', bytes: uniform, back: false }],
+        part.count,
+      );
+      for (const { resource, offsetBytes, written } of part.windows)
+        if (written) bytesOf(arrays, resource.name).set(copies.get(resource.name) as Uint8Array, offsetBytes);
+    }
+    return arrays;
+  }
+
+  #bound(content: (name: string) => Uint8Array): Bound[] {
+    return this.#description.resources.map((resource) => {
+      const { name, group, binding, space, access } = resource;
+      if (space !== 'uniform')
+        return { group, binding, kind: 'storage', bytes: content(name), back: access === 'read_write' };
+      const bytes = new Uint8Array(uniformBytes(resource, this.#facts.uniforms[name] ?? 0));
+      return { group, binding, kind: 'uniform', bytes, back: false };
+    });
+  }
+}
+
+function bytesOf(arrays: Arrays, name: string): Uint8Array {
+  const { buffer, byteOffset, byteLength } = arrays[name] as Uint32Array;
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}

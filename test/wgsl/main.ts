@@ -1,0 +1,46 @@
+/**
+ * Programs in WGSL, whole and in parts, on a GPU in software:
+ * `node scripts/software-gpu.mjs node .build/test/wgsl/main.js [--seed S] [--programs N] [NAME ...]`.
+ */
+import { parseArgs } from 'node:util';
+import { loadParser } from '../../src/wgsl/parser.js';
+import { tryKernel } from './corpus.js';
+import { Gpu } from './gpu.js';
+import { ELEMENTWISE } from './kernels/elementwise.js';
+import { NEIGHBOURS } from './kernels/neighbours.js';
+import { SHARED } from './kernels/shared.js';
+import { randomKernel } from './random-kernel.js';
+
+const { values, positionals: names } = parseArgs({
+  options: { seed: { type: 'string', default: '1' }, programs: { type: 'string', default: '20' } },
+  allowPositionals: true,
+});
+const seed = Number(values.seed);
+const programs = names.length === 0 ? Number(values.programs) : 0;
+const parser = await loadParser();
+const gpu = await Gpu.open();
+console.log(gpu.name);
+let passed = 0;
+let failed = 0;
+const tried = async (name: string, what: () => Promise<void>) => {
+  try {
+    await what();
+    passed++;
+  } catch (error) {
+    failed++;
+    console.log(`FAIL ${name}: ${error instanceof Error ? error.stack : String(error)}`);
+  }
+};
+for (const kernel of [...ELEMENTWISE, ...NEIGHBOURS, ...SHARED]) {
+  if (names.length === 0 || names.includes(kernel.name)) await tried(kernel.name, () => tryKernel(parser, gpu, kernel));
+}
+let cut = 0;
+for (let own = seed; own < seed + programs; own++) {
+  await tried(`random program, seed ${own}`, async () => {
+    if (await randomKernel(parser, gpu, own)) cut++;
+  });
+}
+if (programs > 0) console.log(`${cut} of ${programs} random programs were cut, seeds from ${seed}`);
+await gpu.close();
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed > 0 ? 1 : 0;
