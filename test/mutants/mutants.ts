@@ -145,6 +145,13 @@ export const mutants: readonly Mutant[] = [
     why: 'A shadow page table still has pages that have left their node.',
   },
   {
+    name: 'let a node go from which a copy is under way',
+    file: 'src/core/departures.js',
+    find: 'if (busy.length > 0) {',
+    replace: 'if (busy.length < 0) {',
+    why: 'Its memory is read after it was given back, and a thread that needs the page waits for a death that nobody tells.',
+  },
+  {
     name: 'let a device die without a word to subscribers',
     file: 'src/core/departures.js',
     find: "commands.invalidate(page, end - first, 'migrate', id);",

@@ -20,6 +20,8 @@ export class Plots {
   readonly returns: boolean;
   /** Clones often cannot be given a page just now. */
   readonly withholds: boolean;
+  /** Devices leave from which hardly a copy succeeds, while others need what they have. */
+  readonly strands: boolean;
   private readonly random: Random;
 
   constructor(
@@ -32,6 +34,7 @@ export class Plots {
     this.orphans = plot === 2 || plot === 3;
     this.returns = plot === 4 || plot === 5;
     this.withholds = plot === 6;
+    this.strands = plot === 7;
   }
 
   /** Whether lines of clones are wanted, by whichever plot. */

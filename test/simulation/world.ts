@@ -51,6 +51,9 @@ import { WatchedDevice } from './watched-device.js';
 
 const DEVICE_GOES_ON = 'device goes on';
 const WORDS_PER_PAGE = PAGE_BYTES / 4;
+/** How often copies fail while devices leave, in the plot that strands what they have, and how often otherwise there. */
+const STRANDING = 0.97;
+const FAIR = 0.01;
 /** Numbers below are those of requests that the manager's own parts make. */
 const FIRST_REQUEST = 1_000_000_000;
 
@@ -228,7 +231,6 @@ export class World implements Surroundings {
       copyFailure: calm ? 0 : random.pick([0, 0, 0.05, 0.05, 0.5]),
       later: random.pick([0, 0.2, 0.5, 0.9]),
     };
-    this.mayGiveUp = this.weather.copyFailure > 0;
     this.sources = new Sources(this, random, () => this.clones);
     this.reasons = new Reasons(this, this.sources);
     this.sources.failure = calm ? 0 : random.pick([0, 0.05]);
@@ -236,6 +238,8 @@ export class World implements Surroundings {
     // Drawn elsewhere, so that all other schedules stay as they were.
     this.plots = new Plots(this, seed);
     this.sources.withheld = this.plots.withholds ? 0.5 : 0;
+    if (this.plots.strands) this.weather.copyFailure = FAIR;
+    this.mayGiveUp = this.weather.copyFailure > 0;
     const { failure, withheld } = this.sources;
     this.mayFailCopies = this.weather.copyFailure + this.weather.noMemory + failure + withheld > 0;
     this.breeds = this.whims.chance(0.25) || this.plots.clones;
@@ -305,7 +309,7 @@ export class World implements Surroundings {
     for (let id = 0; id < 2; id++) this.host.threads.push(newThread(id, this.host));
     if (this.whims.chance(0.35)) this.addStore();
     if (this.whims.chance(0.25)) this.addNeighbour();
-    const process = this.perils || this.plots.orphans || this.plots.returns;
+    const process = this.perils || this.plots.orphans || this.plots.returns || this.plots.strands;
     this.addDevice(random.chance(0.5) || process);
     if (random.chance(0.7) || process) this.addDevice(random.chance(0.5) || process);
   }
@@ -316,7 +320,7 @@ export class World implements Surroundings {
 
   /** Runs the whole schedule; throws at the first thing that is wrong. */
   run(): void {
-    const steps = this.walks || this.plots.returns ? 400 : this.random.between(40, 120);
+    const steps = this.walks || this.plots.returns || this.plots.strands ? 400 : this.random.between(40, 120);
     while (this.step < steps) this.event();
     this.settle();
     this.audit.contents();
@@ -473,18 +477,35 @@ export class World implements Surroundings {
     {
       name: 'take to a device',
       weight: 4,
-      can: () => this.plots.orphans && !this.closing && this.memories.length > 0 && this.anyDevice() !== -1,
+      can: () =>
+        (this.plots.orphans || (this.plots.strands && this.leaving.size === 0)) &&
+        !this.closing &&
+        this.memories.length > 0 &&
+        this.anyDevice() !== -1,
       act: () => this.take(),
     },
     {
       name: 'add another device',
       weight: 2,
-      can: () => this.plots.orphans && !this.closing && this.deviceCount() < 2,
+      can: () => (this.plots.orphans || this.plots.strands) && !this.closing && this.deviceCount() < 2,
       act: () => this.addDevice(true),
+    },
+    {
+      name: 'detach more',
+      weight: 2,
+      can: () => this.plots.strands && !this.closing && this.leaving.size === 0 && this.idleDevice() !== -1,
+      act: () => this.detach(),
+    },
+    {
+      name: 'need what is stranded',
+      weight: 12,
+      can: () => this.plots.strands && !this.closing && this.leaving.size > 0 && this.memories.length > 0,
+      act: () => this.need(),
     },
   ];
 
   private event(): boolean {
+    this.strand();
     let total = 0;
     for (const action of this.actions) if (action.can()) total += action.weight;
     if (total === 0) return false;
@@ -497,6 +518,11 @@ export class World implements Surroundings {
       return true;
     }
     return true;
+  }
+
+  /** In the plot that strands what devices have that leave, hardly a copy succeeds meanwhile. */
+  private strand(): void {
+    if (this.plots.strands && !this.closing) this.weather.copyFailure = this.leaving.size > 0 ? STRANDING : FAIR;
   }
 
   private perform(name: string, act: () => void): void {
@@ -841,6 +867,7 @@ export class World implements Surroundings {
     const id = this.idleDevice();
     this.trace(() => `  detach ${id}`);
     this.leaving.add(id);
+    this.strand();
     this.manager.detach(id);
   }
 
@@ -1301,6 +1328,14 @@ export class World implements Surroundings {
     if (memory?.range.writable !== true) return;
     const [first, count] = this.pages(memory);
     this.bring(first, count, this.anyDevice(), Access.Write);
+  }
+
+  /** A page of what a device has that leaves, asked for on the host. */
+  private need(): void {
+    const memory = this.usable();
+    if (memory === null) return;
+    const [first] = this.pages(memory);
+    this.bring(first, 1, HOST, Access.Read);
   }
 
   private bring(first: number, count: number, processor: ProcessorId, access: Access): void {
