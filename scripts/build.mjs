@@ -27,6 +27,7 @@ const threads = [
   'drivers/process/unit',
   'drivers/webgpu/engine',
   'drivers/webgpu/listener',
+  'drivers/webgpu/probe',
 ];
 const entries = ['index', 'drivers/index', 'policy/index', 'testing/index', 'testing/broken-driver', 'cli/main'];
 const configs = { dist: 'tsconfig.json', '.build': 'tsconfig.test.json' };

@@ -12,11 +12,10 @@ import { built, onSoftwareGpu, runStages } from './stages.mjs';
 
 const npm = (script) => ['npm', 'run', '-s', script];
 
-/** What a GPU in software is asked in every run: all that moves pages to and from a device. The others are in `npm run test:long`. */
+/** What a GPU in software is asked in every run: what moves pages to and from a device. All is asked in `npm run test:long`. */
 const ON_GPU =
-  'open_close migrate migrate_fault migrate_release migrate_multiple double_map oversubscribe migrate_empty migrate_zero migrate_block_round_trip ' +
-  'migrate_partial_free_fault migrate_mixed snapshot pin_while_on_device migrate_discarded cow_in_device clone_partial_write exclusive ' +
-  'exclusive_mprotect exclusive_cow migrate_resize_fault migrate_alloc_failure migrate_zero_alloc_failure device_loss';
+  'open_close migrate migrate_fault migrate_multiple oversubscribe migrate_zero migrate_partial_free_fault migrate_mixed snapshot ' +
+  'migrate_discarded cow_in_device exclusive migrate_resize_fault migrate_alloc_failure device_loss';
 
 await runStages(
   [

@@ -47,6 +47,36 @@ export function wgslCode(
   return { kind: 'wgsl', source, entryPoint: found, workgroupSize, bindings };
 }
 
+/**
+ * The parameters that a module's entry point asks for: arrays by their variables, numbers by uniform variables and their members.
+ * @param out names of arrays that are written from zeros; others that may be written are read, too
+ */
+export function wgslParameters(
+  name: string,
+  source: string,
+  entryPoint: string | undefined,
+  out: ReadonlySet<string>,
+): Parameters {
+  const { resources } = read(name, source, entryPoint);
+  const parameters: Record<string, Parameter> = {};
+  for (const resource of resources) {
+    if (resource.space !== 'uniform') {
+      const leaves = [...new Set(scalarsOf(resource.type))];
+      const type = (leaves.length === 1 ? ELEMENTS[leaves[0]] : null) ?? 'bytes';
+      const use = resource.access === 'read' ? 'in' : out.has(resource.name) ? 'out' : 'inout';
+      parameters[resource.name] = { kind: 'array', type, use };
+      continue;
+    }
+    for (const { name: member, type } of uniformMembers(resource)) {
+      const own = member === '' ? resource.name : member;
+      // What is no number is refused where the module is bound, with its place.
+      if (type.kind === 'scalar' && !LAUNCH_MEMBERS.includes(own))
+        parameters[own] = { kind: 'scalar', type: ELEMENTS[type.name] ?? 'u32' };
+    }
+  }
+  return parameters;
+}
+
 /** Whether a launch over a part of the size can be told to the module. */
 export function takesParts(code: WgslCode): boolean {
   const members = code.bindings.flatMap((each) => (each.kind === 'uniform' ? each.members : []));

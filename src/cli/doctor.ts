@@ -2,6 +2,7 @@
 
 import { type Feature, probeFeatures, remediesOf } from '../linux/features.js';
 import { UsageError } from './failure.js';
+import { gpuFeature } from './gpu.js';
 import { parseOptions } from './options.js';
 import { print } from './output.js';
 
@@ -10,7 +11,7 @@ export const DOCTOR_SUMMARY = 'tell what this machine offers, and the remedy for
 export const DOCTOR_HELP = `onemem doctor [--json]: ${DOCTOR_SUMMARY}
 
 Tries each thing that onemem can use: page faults in user space by every way, write protection and minor faults of shared
-memory, poisoned pages, huge pages, limits of memory, Node's own limits, the addresses of spaces. Changes nothing.
+memory, poisoned pages, huge pages, limits of memory, Node's own limits, the addresses of spaces, a GPU. Changes nothing.
 Ends with 1 when something is missing that nothing works without.
 
   --json       the list as JSON, for programs
@@ -25,7 +26,7 @@ export function doctor(args: readonly string[]): number {
   if (positionals.length > 0) {
     throw new UsageError(`onemem doctor takes no arguments (${positionals.join(' ')}); see: onemem doctor --help`);
   }
-  const features = probeFeatures();
+  const features = [...probeFeatures(), gpuFeature()];
   const missing = features.filter((each) => each.required && !each.available);
   if (values.json) print(JSON.stringify({ usable: missing.length === 0, node: process.versions.node, features }));
   else print(table(features).join('\n'));

@@ -1,8 +1,9 @@
 /** Kernels that live in a file of their own, as `onemem run` takes them. */
 
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { wgslParameters } from '../api/wgsl-kernel.js';
 import { type Kernel, type KernelParameters, kernel, parseParameter } from '../index.js';
 import { CommandError, explain } from './failure.js';
 
@@ -13,9 +14,10 @@ const EXAMPLE =
  * Loads the default export of a module: what `kernel()` returned, or `{ params, kernel }` with parameters by their short names.
  * The module runs here once for its parameters, and on the device for its function.
  */
-export async function loadKernelFile(path: string): Promise<Kernel> {
+export async function loadKernelFile(path: string, wgsl: WgslChoices = {}): Promise<Kernel> {
   const file = resolve(path);
   if (!existsSync(file)) throw new CommandError('KERNEL_FILE', `${path}: there is no such kernel file`);
+  if (isWgslFile(path)) return wgslKernel(path, wgsl);
   const url = pathToFileURL(file);
   let module: { default?: unknown };
   try {
@@ -40,6 +42,28 @@ export async function loadKernelFile(path: string): Promise<Kernel> {
     throw new CommandError('KERNEL_FILE', `the default export of ${path} has ${lacks}; write ${EXAMPLE}`);
   }
   return { ...kernel(parametersOf(path, params), { module: url }), name };
+}
+
+/** What the command line says of a module in WGSL, which does not say it itself. */
+export interface WgslChoices {
+  readonly entryPoint?: string | undefined;
+  /** Arrays that are written from zeros. */
+  readonly out?: Iterable<string>;
+}
+
+export function isWgslFile(path: string): boolean {
+  return path.endsWith('.wgsl');
+}
+
+function wgslKernel(path: string, { entryPoint, out = [] }: WgslChoices): Kernel {
+  const name = basename(path);
+  const wgsl = readFileSync(path, 'utf8');
+  try {
+    const parameters = wgslParameters(name, wgsl, entryPoint, new Set(out)) as KernelParameters;
+    return kernel(parameters, entryPoint === undefined ? { wgsl } : { wgsl, entryPoint }, { name });
+  } catch (error) {
+    throw new CommandError('KERNEL_FILE', explain(error), [], { cause: error });
+  }
 }
 
 /** The lines of an error's stack that lead to its author's own files, with paths instead of URLs. */

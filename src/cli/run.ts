@@ -1,9 +1,11 @@
 /** `onemem run`: a kernel over files that may be larger than the device. */
 
+import { takesParts } from '../api/wgsl-kernel.js';
 import type { Dtype } from '../files/npy.js';
 import {
   type AddressSpace,
   type ArrayParameter,
+  type DeviceSpecification,
   type ElementType,
   type Kernel,
   type ManagedArray,
@@ -14,7 +16,7 @@ import { ARRAY_TYPES } from './array-types.js';
 import { CommandError, explain, UsageError } from './failure.js';
 import { formatBytes, formatCount, formatDuration } from './format.js';
 import { endOnSignals } from './interrupt.js';
-import { linesOfStack, loadKernelFile } from './kernel-file.js';
+import { isWgslFile, linesOfStack, loadKernelFile } from './kernel-file.js';
 import { launchInParts, partsOf } from './launch.js';
 import { assignments, parseOptions, sizeInBytes, wholeNumber } from './options.js';
 import { print } from './output.js';
@@ -24,7 +26,7 @@ import { type FileName, headerOf, type InputFile, openInput, parseFileName, Resu
 
 export const RUN_SUMMARY = 'run a kernel over files, which may be larger than the device';
 
-export const RUN_HELP = `onemem run KERNEL.js [options]: ${RUN_SUMMARY}
+export const RUN_HELP = `onemem run KERNEL.js|KERNEL.wgsl [options]: ${RUN_SUMMARY}
 
   --in NAME=FILE            an array that the kernel reads
   --inout NAME=FILE         an array that it reads and writes; when all is done, the file is replaced
@@ -34,7 +36,9 @@ export const RUN_HELP = `onemem run KERNEL.js [options]: ${RUN_SUMMARY}
   --size N                  how many work items; the length of the arrays unless they differ
   --chunks K                consecutive launches that the work is cut into (64)
 
-  --device KIND             process: a process with memory and page faults of its own (the default); simulated: for tests
+  --device KIND             process: a process with memory and page faults of its own (the default); simulated: for tests;
+                            webgpu: a GPU (the default for KERNEL.wgsl)
+  --entry NAME              the entry point of KERNEL.wgsl, where it has several
   --device-memory SIZE      the device's memory (256MiB)
   --units N                 its threads (1)
   --lossy                   its memory dies with it, as a GPU's does
@@ -60,9 +64,13 @@ KERNEL.js is a module such as
 
 or its default export is what kernel() of the library returns. The function is called for parts of [0, size), in any order.
 
+KERNEL.wgsl is a compute shader. Its storage variables are arrays, its uniform variables and their members numbers, by their
+names. All arrays of a launch must fit the device's memory.
+
 Examples
   onemem run saxpy.js --in x=x.npy --inout y=y.npy --set alpha=3 --device-memory 64MiB
   onemem run saxpy.js --in x=x.npy --inout y=y.npy --save y=sum.npy --set alpha=3 --units 2
+  onemem run saxpy.wgsl --in x=x.npy --inout y=y.npy --set alpha=3 --device-memory 256MiB
   onemem run norm.js --in v=vectors.bin:f64 --out n=norms.npy --size 1000000 --json`;
 
 const OPTIONS = {
@@ -74,6 +82,7 @@ const OPTIONS = {
   size: { type: 'string' },
   chunks: { type: 'string' },
   device: { type: 'string' },
+  entry: { type: 'string' },
   'device-memory': { type: 'string' },
   units: { type: 'string' },
   lossy: { type: 'boolean' },
@@ -94,7 +103,8 @@ interface Plan {
   readonly numbers: Map<string, string>;
   readonly size: number | undefined;
   readonly chunks: number;
-  readonly device: { kind: 'process' | 'simulated'; memory: number; units: number; lossy: boolean };
+  readonly entryPoint: string | undefined;
+  readonly device: DeviceSpecification;
   readonly hostMemory: number | undefined;
   readonly json: boolean;
 }
@@ -125,9 +135,15 @@ function parsePlan(args: readonly string[]): Plan {
     const what = positionals.length === 0 ? 'no kernel file is named' : `too many arguments: ${positionals.join(' ')}`;
     throw new UsageError(`${what}; write onemem run KERNEL.js [options], see: onemem run --help`);
   }
-  const kind = values.device ?? 'process';
-  if (kind !== 'process' && kind !== 'simulated')
-    throw new UsageError(`--device is '${kind}'; there are process and simulated`);
+  const kind = values.device ?? (isWgslFile(positionals[0]) ? 'webgpu' : 'process');
+  if (kind !== 'process' && kind !== 'simulated' && kind !== 'webgpu')
+    throw new UsageError(`--device is '${kind}'; there are process, simulated and webgpu`);
+  if (kind === 'webgpu' && (values.units !== undefined || values.lossy !== undefined))
+    throw new UsageError('--units and --lossy are for devices that run functions, and a GPU runs modules in WGSL');
+  if (values.entry !== undefined && !isWgslFile(positionals[0]))
+    throw new UsageError('--entry is for KERNEL.wgsl; a module in JavaScript has one kernel, its default export');
+  const memory = sizeInBytes('device-memory', values['device-memory']) ?? 256 * 2 ** 20;
+  const units = wholeNumber('units', values.units) ?? 1;
   const files = (option: 'in' | 'inout' | 'out' | 'save') =>
     new Map([...assignments(option, values[option], 'FILE')].map(([name, text]) => [name, parseFileName(text)]));
   return {
@@ -137,12 +153,8 @@ function parsePlan(args: readonly string[]): Plan {
     numbers: assignments('set', values.set, 'NUMBER'),
     size: wholeNumber('size', values.size),
     chunks: wholeNumber('chunks', values.chunks, MOST_CHUNKS) ?? 64,
-    device: {
-      kind,
-      memory: sizeInBytes('device-memory', values['device-memory']) ?? 256 * 2 ** 20,
-      units: wholeNumber('units', values.units) ?? 1,
-      lossy: values.lossy ?? false,
-    },
+    entryPoint: values.entry,
+    device: kind === 'webgpu' ? { kind, memory } : { kind, memory, units, lossy: values.lossy ?? false },
     hostMemory: sizeInBytes('host-memory', values['host-memory']),
     json: values.json ?? false,
   };
@@ -150,7 +162,7 @@ function parsePlan(args: readonly string[]): Plan {
 
 async function carryOut(plan: Plan): Promise<RunReport> {
   const started = performance.now();
-  const kernel = await loadKernelFile(plan.kernelPath);
+  const kernel = await loadKernelFile(plan.kernelPath, { entryPoint: plan.entryPoint, out: plan.files.out.keys() });
   const uses = checkNames(kernel, plan);
   const inputs = new Map<string, InputFile>();
   for (const use of ['in', 'inout'] as const) {
@@ -178,7 +190,9 @@ async function carryOut(plan: Plan): Promise<RunReport> {
   results.checkRoom();
 
   const [device] = space.devices;
-  const parts = partsOf(size, plan.chunks);
+  // A module that is not told which part it is to do does all of it.
+  const inParts = device.capabilities.kernels === 'functions' || (kernel.wgsl !== null && takesParts(kernel.wgsl));
+  const parts = partsOf(size, inParts ? plan.chunks : 1);
   const launchStarted = performance.now();
   let launchMs = 0;
   {

@@ -56,7 +56,7 @@ test('a command line that cannot be understood ends with 2', async () => {
     '65537',
   );
   await folder.fail(2, /--device-memory: "64Mib2" is no size/, 'run', 'k.js', '--device-memory', '64Mib2');
-  await folder.fail(2, /--device is 'gpu'; there are process and simulated/, 'run', 'k.js', '--device', 'gpu');
+  await folder.fail(2, /--device is 'gpu'; there are process, simulated and webgpu/, 'run', 'k.js', '--device', 'gpu');
   await folder.fail(2, /'f16' is no element type of a file/, 'run', 'k.js', '--in', 'x=a.bin:f16');
   await folder.fail(2, /add --size N/, 'run', 'k.js');
 });

@@ -1,0 +1,58 @@
+/** Programs that use a GPU: their engine ends with them, however they end, and commands run modules over files. */
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { Folder, ramp, saxpy } from '../harness/command.js';
+import { runProgram, until } from '../harness/processes.js';
+import { runTests, test } from '../harness/suite.js';
+
+const SAXPY = `
+struct Numbers { begin: u32, end: u32, alpha: f32 }
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@group(0) @binding(2) var<uniform> numbers: Numbers;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+  let i = numbers.begin + id.x;
+  if (i < numbers.end) { y[i] += numbers.alpha * x[i]; }
+}`;
+
+for (const [how, code] of [
+  ['return', 0],
+  ['exit', 0],
+  ['throw', 1],
+  ['worker', 0],
+] as const) {
+  test(`a program that ends by ${how} with launches pending ends at once, and its engine with it`, async () => {
+    const ended = await runProgram('ending', [how], { seconds: 60 });
+    assert.equal(ended.signal, null, ended.stderr);
+    assert.equal(ended.code, code, ended.stderr);
+    const [, engine] = /^engine (\d+)$/m.exec(ended.stdout) ?? [];
+    assert.ok(Number(engine) > 0, ended.stdout);
+    await until(`engine ${engine} has ended`, () => !existsSync(`/proc/${engine}`));
+  });
+}
+
+test('onemem run takes a module and files, and replaces the file of what is read and written', async () => {
+  using folder = new Folder();
+  const [x, y] = [ramp(100_000), ramp(100_000, 7)];
+  folder.write('saxpy.wgsl', SAXPY);
+  folder.npy('x.npy', 'f32', x, [100_000]);
+  folder.npy('y.npy', 'f32', y, [100_000]);
+  const expected = folder.npy('expected.npy', 'f32', saxpy(x, y, 3), [100_000]);
+  const args = ['run', 'saxpy.wgsl', '--in', 'x=x.npy', '--inout', 'y=y.npy', '--set', 'alpha=3', '--chunks', '3'];
+  const { stdout } = await folder.succeed(...args, '--device-memory', '8MiB');
+  assert.ok(folder.read('y.npy').equals(expected));
+  assert.match(stdout, /^100,000 work items in .*3 launches/m);
+  await folder.fail(2, /--units and --lossy are for devices that run functions/, ...args, '--units', '2');
+});
+
+test('doctor names the GPU and its limits', async () => {
+  using folder = new Folder();
+  const { stdout } = await folder.succeed('doctor');
+  assert.match(stdout, /^ok +GPU by WebGPU +\S.*: buffers to .*, bindings to .* at once, workgroups of \d+/m);
+  const without = new Folder({ VK_DRIVER_FILES: '/dev/null', VK_ICD_FILENAMES: '/dev/null' });
+  const { stdout: other } = await without.succeed('doctor');
+  assert.match(other, /^absent +GPU by WebGPU +no GPU was found\n +remedy: .*apt-get install/m);
+  without[Symbol.dispose]();
+});
+
+await runTests(60);
