@@ -71,8 +71,8 @@ function areApart(resource: Resource, parts: readonly PartAccesses[]): boolean {
     const part = { begin: Infinity, end: -Infinity, writeBegin: Infinity, writeEnd: -Infinity };
     for (const { resource: of, range, kind } of accesses) {
       if (of !== resource) continue;
-      // An index that wraps around reaches the array's last element.
-      if (range === null || range.lo < 0) return false;
+      // An index below 0 reaches the array's last element, and one that wraps around any.
+      if (range === null || range.lo < 0 || range.hi >= 2 ** 32) return false;
       part.begin = Math.min(part.begin, range.lo);
       part.end = Math.max(part.end, range.hi + 1);
       if (kind === 'load') continue;

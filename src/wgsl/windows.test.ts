@@ -56,6 +56,10 @@ test('a store beyond the array is one to its last element, which is then in the 
 test.each([
   ['b[i] = b[i + 7u];', /^3:103: one part of the launch would read elements of 'b' that another part has written/],
   ['b[i] = b[min(i + 1u, 4095u)];', /that another part has written/],
+  // At 0 the difference wraps around, and GPUs read the last element for it.
+  ['if (i < 64u) { b[i] = b[i - 1u]; } else { b[i] = 1; }', /that another part has written/],
+  // 1024 << 22 is 0 again.
+  ['let j = i << 22u; if (j < 64u) { b[j] = b[j + 1u]; }', /that another part has written/],
   ['b[i] = f32(atomicAdd(&n[0], 1u));', /^3:107: what the atomics of one part of the launch find in 'n'/],
   ['atomicAdd(&n[0], 1u); atomicMax(&n[1 + i % 2u], 7u); b[i] = 1;', /what the atomics/],
 ])('refused, since the parts would see each other: %s', (body, reason) => {
