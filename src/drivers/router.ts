@@ -23,6 +23,8 @@ import type { Driver, NodeDriver, ProcessorDriver } from './driver.js';
 export interface ProviderPort {
   /** `target` is where the manager can write the pages; it maps them itself once they are filled. */
   provide(token: number, page: number, count: number, target: number, urgent: boolean): Status;
+  /** Where the manager can read the content of pages just now, until it asks for anything else; 0: they must be provided. */
+  contentOf?(page: number, count: number): number;
 }
 
 /** Commands that are no driver's: what the core tells the owner of the loop. */
@@ -217,9 +219,12 @@ export class Router implements Commands {
     if (source >= 0 && from === undefined) return this.publish(transfer, Status.Lost);
     let status: Status;
     // Only for its own processor.
-    transfer.visible = way === Way.Target && (this.processors[transfer.processor] as unknown) === target;
-    if (way === Way.Target) {
-      const address = from === undefined ? 0 : from.memory + sourceFrame * this.pageBytes;
+    const own = (this.processors[transfer.processor] as unknown) === target;
+    // To fill and map pages without memory is one call of the driver's, and cheaper than to give them memory first.
+    const content = way === Way.Provider && own && !backed ? (this.provider.contentOf?.(page, count) ?? 0) : 0;
+    transfer.visible = own && (way === Way.Target || content !== 0);
+    if (way === Way.Target || content !== 0) {
+      const address = from === undefined ? content : from.memory + sourceFrame * this.pageBytes;
       const access = transfer.visible ? transfer.access : Rights.None;
       status = target.transferIn(token, address, page, count, frame, access, backed);
     } else {

@@ -2,9 +2,10 @@
  * Fills pages of file arrays. What the kernel has in memory is read at once; only when it would have to wait for the disk does the
  * engine's thread take over, so that a slow disk stops nobody else.
  */
-import { PAGE_BYTES, Status } from '../../core/types.js';
+import { PAGE_BYTES, PAGES_PER_TRANSFER, Status } from '../../core/types.js';
 import { preadWithoutWaiting } from '../../linux/file-io.js';
 import { fillMemory } from '../../linux/memory.js';
+import { NativeBuffer } from '../../linux/native-buffer.js';
 import type { FileSource } from '../protocol/requests.js';
 import type { IoEngine } from './io-ring.js';
 import type { Sources } from './sources.js';
@@ -17,6 +18,8 @@ export interface FileRange {
 
 export class FileProvider {
   private readonly ranges: FileRange[] = [];
+  /** For what is read before it has a place: as much as a transfer moves at most. It stays in the caches. */
+  private readonly buffer = new NativeBuffer(PAGES_PER_TRANSFER * PAGE_BYTES);
 
   constructor(
     private readonly engine: IoEngine,
@@ -30,6 +33,7 @@ export class FileProvider {
     this.sources.add(firstPage, pages, {
       kind: 'file',
       provide: (token, page, count, target) => this.provide(range, token, page, count, target),
+      contentOf: (page, count) => this.contentOf(range, page, count),
       end: () => {
         this.ranges.splice(this.ranges.indexOf(range), 1);
         // After its last write.
@@ -51,6 +55,17 @@ export class FileProvider {
       if (page >= range.firstPage && page < range.firstPage + range.pages) return range;
     }
     return null;
+  }
+
+  /** Pages that the kernel has in memory are read into the buffer. */
+  private contentOf({ firstPage, source }: FileRange, page: number, count: number): number {
+    if (count > PAGES_PER_TRANSFER) return 0;
+    const within = (page - firstPage) * PAGE_BYTES;
+    const bytes = Math.min(count * PAGE_BYTES, source.bytes - within);
+    const { address } = this.buffer;
+    if (preadWithoutWaiting(source.fd, address, bytes, source.offset + within) !== bytes) return 0;
+    clearRest(address, bytes, count);
+    return address;
   }
 
   private provide(

@@ -7,6 +7,8 @@ export interface Source {
   readonly kind: 'file' | 'provider' | 'clone';
   /** As ProviderPort.provide. */
   provide(token: number, page: number, count: number, target: number, urgent: boolean): Status;
+  /** As ProviderPort.contentOf. */
+  contentOf?(page: number, count: number): number;
   /** All of the range has been freed: nothing more is asked. */
   end(): void;
 }
@@ -39,6 +41,10 @@ export class Sources implements ProviderPort {
 
   provide(token: number, page: number, count: number, target: number, urgent: boolean): Status {
     return this.of(page)?.provide(token, page, count, target, urgent) ?? Status.SourceChanged;
+  }
+
+  contentOf(page: number, count: number): number {
+    return this.of(page)?.contentOf?.(page, count) ?? 0;
   }
 
   /** The first entry that begins at the page or behind it. */
