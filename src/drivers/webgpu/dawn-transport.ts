@@ -264,14 +264,15 @@ class DawnTransport implements Transport {
   private async allocate(size: number, usage: number): Promise<GPUBuffer | null> {
     const { device } = this;
     device.pushErrorScope('out-of-memory');
+    device.pushErrorScope('validation');
     let buffer: GPUBuffer | null = null;
     try {
       buffer = device.createBuffer({ size, usage });
     } catch {
       // An error that says no more than that it could not be made.
     }
-    const error = await device.popErrorScope();
-    if (error === null) return buffer;
+    const errors = await Promise.all([device.popErrorScope(), device.popErrorScope()]);
+    if (errors.every((error) => error === null)) return buffer;
     buffer?.destroy();
     return null;
   }

@@ -260,8 +260,16 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
       this.events.launched(id, { code: 'DEVICE_LOST', message: `device ${this.options.name} is gone` });
       return;
     }
+    const arrays = pagesOf(launch);
+    for (const { first, count } of arrays) this.runs.join(first, count);
+    if (arrays.some(({ first, count }) => this.runs.use(first, count) === undefined)) {
+      this.runs.unuse();
+      const message =
+        'its arrays share a page, and lie in pieces that are together larger than a buffer of this GPU; have them begin at pages of their own';
+      this.events.launched(id, { code: 'DEVICE_MEMORY', message });
+      return;
+    }
     this.launched = id;
-    for (const { first, count } of pagesOf(launch)) this.runs.join(first, count);
     const alignment = this.facts.limits.minStorageBufferOffsetAlignment;
     const plan = planOf(launch, this.moduleOf(code), alignment, (pages) => this.use(pages));
     this.post(Packet.Dispatch, plan);

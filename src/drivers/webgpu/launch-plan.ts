@@ -27,7 +27,8 @@ export function problemOf(launch: Launch, limits: Limits): LaunchFailure | null 
   for (const { parameter, leastBytes } of arraysOf(code)) {
     const { offset, length, type } = arrayOf(launch, parameter);
     const bytes = length * bytesOf(type);
-    if (bytes > limits.maxStorageBufferBindingSize || bytes > limits.maxBufferSize) {
+    const around = pagesAround({ offset, length, type }).count * PAGE_BYTES;
+    if (bytes > limits.maxStorageBufferBindingSize || around > limits.maxBufferSize) {
       const most = Math.min(limits.maxStorageBufferBindingSize, limits.maxBufferSize);
       return refuse(
         `parameter ${parameter} has ${bytes} bytes, and this GPU binds at most ${most} at once ` +
@@ -111,7 +112,7 @@ function arrayOf({ parameters }: Pick<Launch, 'parameters'>, name: string): Arra
   return found;
 }
 
-function pagesAround({ offset, length, type }: ArrayParameter): Pages {
+function pagesAround({ offset, length, type }: Pick<ArrayParameter, 'offset' | 'length' | 'type'>): Pages {
   const first = Math.floor(offset / PAGE_BYTES);
   return { first, count: Math.ceil((offset + length * bytesOf(type)) / PAGE_BYTES) - first };
 }

@@ -85,6 +85,15 @@ test('no buffer is larger than the GPU’s largest: what lies beside stays in pi
   expect(Math.max(...[...buffers.all.values()].map(({ length }) => length))).toBe(5);
 });
 
+test('more pages than one buffer has are not put together', () => {
+  const { buffers, table } = made(1000, 6);
+  table.join(0, 7);
+  buffers.write(table.fill(0, 4), range(0, 4));
+  buffers.write(table.fill(4, 3), range(4, 3));
+  expect(buffers.all.size).toBe(2);
+  expect(table.use(0, 7)).toBeUndefined();
+});
+
 test('a piece goes with its last page; one of a kernel that runs stays where it is', () => {
   const { buffers, table } = made();
   buffers.write(table.fill(0, 4), range(0, 4));

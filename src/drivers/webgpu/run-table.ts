@@ -45,8 +45,9 @@ export class RunTable {
     public largestPages: number = Number.MAX_SAFE_INTEGER,
   ) {}
 
-  /** Has pages lie in one run from now on, whatever of them is there and whatever comes. */
+  /** Has pages lie in one run from now on, whatever of them is there and whatever comes; not more of them than one buffer has. */
   join(first: number, count: number): void {
+    if (count > this.largestPages) return;
     const end = first + count;
     const old = this.runs.filter((run) => run.first < end && run.first + run.count > first);
     if (old.length === 1 && old[0].first <= first && endOf(old[0]) >= end) return;

@@ -1,0 +1,114 @@
+/** The driver of a GPU and its engine, without a space: bytes by both ways, and a GPU that is lost. */
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { Access, PAGE_BYTES, Status } from '../../src/core/types.js';
+import type { LaunchFailure } from '../../src/drivers/driver.js';
+import { WebgpuDevice } from '../../src/drivers/webgpu/device.js';
+import { MAP_ANONYMOUS, MAP_PRIVATE, MAP_SHARED, PROT_READ, PROT_WRITE } from '../../src/linux/constants.js';
+import { closeDescriptor } from '../../src/linux/libc.js';
+import { createMemoryFile, mmap, munmap, view } from '../../src/linux/memory.js';
+import { runTests, sleep, test } from '../harness/suite.js';
+
+const PAGES = 32;
+const BYTES = PAGES * PAGE_BYTES;
+const WRITABLE = PROT_READ | PROT_WRITE;
+const PROGRAM = new URL('../../src/drivers/webgpu/engine.js', import.meta.url);
+
+/** A driver with a host of its own, and what it has reported. */
+class World {
+  readonly fd = createMemoryFile('onemem-test-host', BYTES);
+  readonly host = mmap(BYTES, { protection: WRITABLE, flags: MAP_SHARED, fd: this.fd });
+  /** Memory that is not the host's, as another device's is not. */
+  readonly other = mmap(BYTES, { protection: WRITABLE, flags: MAP_PRIVATE | MAP_ANONYMOUS });
+  readonly transferred = new Map<number, Status>();
+  readonly launched: (LaunchFailure | null)[] = [];
+  died: string | null = null;
+  ready: string | null | undefined;
+  readonly device: WebgpuDevice;
+
+  constructor() {
+    const host = { fd: this.fd, bytes: BYTES, address: this.host };
+    const ignore = (): void => undefined;
+    this.device = new WebgpuDevice(
+      { name: 'gpu', budgetPages: 1024, host, program: PROGRAM },
+      {
+        fault: ignore,
+        revoked: ignore,
+        released: ignore,
+        transferred: (token, status) => void this.transferred.set(token, status),
+        launched: (_id, failure) => void this.launched.push(failure),
+        died: (reason) => {
+          this.died = reason;
+        },
+      },
+    );
+    this.device.onReady = (failure) => {
+      this.ready ??= failure;
+    };
+  }
+
+  /** Goes on as the manager does, until something is so. */
+  async until(what: string, isSo: () => boolean): Promise<void> {
+    for (const end = Date.now() + 40_000; !isSo(); await sleep(2)) {
+      if (Date.now() > end) throw new Error(`${what}: not within 40 s`);
+      this.device.sendRest();
+      this.device.readPackets();
+      if (!existsSync(`/proc/${this.device.pid}`)) this.device.processEnded();
+    }
+  }
+
+  bytes(address: number, page: number, count: number): Uint8Array {
+    return new Uint8Array(view(address + page * PAGE_BYTES, count * PAGE_BYTES));
+  }
+
+  async in(token: number, address: number, page: number, count: number): Promise<void> {
+    const status = this.device.transferIn(token, address, page, count, page, Access.Write, false);
+    assert.equal(status, Status.Pending);
+    await this.until(`copy ${token}`, () => this.transferred.has(token));
+  }
+
+  async out(token: number, page: number, count: number, address: number): Promise<void> {
+    assert.equal(this.device.transferOut(token, page, count, address), Status.Pending);
+    await this.until(`copy ${token}`, () => this.transferred.has(token));
+  }
+
+  [Symbol.dispose](): void {
+    this.device.close();
+    munmap(this.host, BYTES);
+    munmap(this.other, BYTES);
+    closeDescriptor(this.fd);
+  }
+}
+
+test('pages come and go through host memory and through any other, put together meanwhile', async () => {
+  using world = new World();
+  await world.until('the GPU is there', () => world.ready !== undefined);
+  assert.equal(world.ready, null);
+  const content = Uint8Array.from({ length: 8 * PAGE_BYTES }, (_, at) => (at * 7 + (at >> 8)) % 251);
+  world.bytes(world.host, 0, 8).set(content);
+  world.bytes(world.other, 0, 8).set(content);
+  await world.in(1, world.host, 100, 4);
+  await world.in(2, world.other + 4 * PAGE_BYTES, 104, 4);
+  await world.in(3, 0, 108, 2);
+  world.device.expect(102, 7);
+  await world.out(4, 100, 8, world.host + 16 * PAGE_BYTES);
+  await world.out(5, 100, 10, world.other + 16 * PAGE_BYTES);
+  assert.deepEqual([...world.transferred.values()], new Array(5).fill(Status.Done));
+  assert.ok(Buffer.compare(world.bytes(world.host, 16, 8), content) === 0);
+  assert.ok(Buffer.compare(world.bytes(world.other, 16, 8), content) === 0);
+  assert.ok(world.bytes(world.other, 24, 2).every((byte) => byte === 0));
+});
+
+test('a GPU that is destroyed ends its device: what is under way is lost, and says so', async () => {
+  using world = new World();
+  await world.until('the GPU is there', () => world.ready !== undefined);
+  await world.in(1, 0, 0, 4);
+  world.device.lose();
+  assert.equal(world.device.transferOut(2, 0, 4, world.host), Status.Pending);
+  await world.until('the device has died', () => world.died !== null);
+  assert.match(world.died ?? '', /its GPU was lost/);
+  assert.ok(world.transferred.has(2), 'a copy was never answered');
+  assert.equal(world.device.transferIn(3, 0, 8, 1, 8, Access.Write, false), Status.Lost);
+});
+
+await runTests(60);
