@@ -71,6 +71,7 @@ export type {
 } from './api/public-types.js';
 export type { Residency, ResidencyRun } from './api/residency.js';
 export type { Rights } from './api/rights.js';
+export type { StorageSpecification } from './api/storage.js';
 export { type LaunchOptions, Stream, type StreamOptions } from './api/stream.js';
 export { StreamEvent } from './api/stream-event.js';
 export type { TransferOptions } from './api/transfer.js';
@@ -86,4 +87,4 @@ export type {
   NotifierFunctions,
 } from './pager/protocol/notifiers.js';
 export type { FillFunction, FillRequest, ProvidedArrayFacts } from './pager/protocol/providers.js';
-export type { Injection, ProcessorStats, SpaceHandle, SpaceStats } from './pager/protocol/space.js';
+export type { Injection, ProcessorStats, SpaceHandle, SpaceStats, StorageStats } from './pager/protocol/space.js';

@@ -22,6 +22,7 @@ import { openingError, shortageError } from './opening-errors.js';
 import { checkPolicies } from './policies.js';
 import { addressesFor, basesFor, slotOf } from './space-addresses.js';
 import { signHandle } from './space-handle.js';
+import { type StorageSpecification, storageOf } from './storage.js';
 
 export interface SpaceOptions {
   readonly devices?: readonly DeviceSpecification[];
@@ -30,6 +31,12 @@ export interface SpaceOptions {
    * More than there is gets a warning (ONEMEM_MEMORY), as do devices whose memory together is more than there is.
    */
   readonly hostMemory?: number | string;
+  /**
+   * Where pages go that host memory has no room for, so that arrays may be larger: a spill file in a folder, which has no name, and of which
+   * nothing is left whatever becomes of the process. Unless said otherwise it is in the system's temporary folder, or in /var/tmp where that is memory itself, and takes half
+   * of the disk's free space at most; `onemem doctor` tells. It is made when it is needed first. `false`: none.
+   */
+  readonly storage?: StorageSpecification | boolean;
   /**
    * Addresses to reserve; they cost nothing. '1TiB' unless said otherwise, or a share of what a limit on addresses (`ulimit -v`) leaves;
    * `space.handle.bytes` tells how many there are.
@@ -58,6 +65,7 @@ export interface SpaceOptions {
 const SPACE_OPTIONS: OptionNames<SpaceOptions> = {
   devices: true,
   hostMemory: true,
+  storage: true,
   addressSpace: true,
   userModeOnly: true,
   policies: true,
@@ -94,6 +102,7 @@ async function open(options: SpaceOptions): Promise<AddressSpace> {
   const bytes = addressesFor(options.addressSpace, devices.length);
   const bases = basesFor(bytes);
   const hostBudgetBytes = hostBudget(options.hostMemory, devices);
+  const storage = storageOf(options.storage);
   const entry = sentinelFile();
   if (entry === null) throw new OnememError('BUNDLED', bundledMessage());
   await collectViews(slotOf(bytes));
@@ -107,6 +116,7 @@ async function open(options: SpaceOptions): Promise<AddressSpace> {
     control,
     wakeFd,
     hostBudgetBytes,
+    storage,
     userModeOnly: options.userModeOnly ?? false,
     devices,
     checkInvariants: options.checkInvariants ?? false,

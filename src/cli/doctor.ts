@@ -1,5 +1,6 @@
 /** `onemem doctor`: what this machine offers, and what to do about what it does not. */
 
+import { usualStorage } from '../api/storage.js';
 import { type Feature, probeFeatures, remediesOf } from '../linux/features.js';
 import { UsageError } from './failure.js';
 import { gpuFeature } from './gpu.js';
@@ -11,7 +12,7 @@ export const DOCTOR_SUMMARY = 'tell what this machine offers, and the remedy for
 export const DOCTOR_HELP = `onemem doctor [--json]: ${DOCTOR_SUMMARY}
 
 Tries each thing that onemem can use: page faults in user space by every way, write protection and minor faults of shared
-memory, poisoned pages, huge pages, limits of memory, Node's own limits, the addresses of spaces, a GPU. Changes nothing.
+memory, poisoned pages, huge pages, limits of memory, Node's own limits, the addresses of spaces, storage, a GPU. Changes nothing.
 Ends with 1 when something is missing that nothing works without.
 
   --json       the list as JSON, for programs
@@ -26,13 +27,31 @@ export function doctor(args: readonly string[]): number {
   if (positionals.length > 0) {
     throw new UsageError(`onemem doctor takes no arguments (${positionals.join(' ')}); see: onemem doctor --help`);
   }
-  const features = [...probeFeatures(), gpuFeature()];
+  const features = [...probeFeatures(), storageFeature(), gpuFeature()];
   const missing = features.filter((each) => each.required && !each.available);
   if (values.json) print(JSON.stringify({ usable: missing.length === 0, node: process.versions.node, features }));
   else print(table(features).join('\n'));
   if (missing.length === 0) return 0;
   console.error(`onemem: this machine lacks what nothing works without: ${missing.map(({ name }) => name).join(', ')}`);
   return 1;
+}
+
+/** Where arrays go that are larger than host memory, unless a program says otherwise. */
+function storageFeature(): Feature {
+  const storage = usualStorage();
+  return {
+    name: 'storage for what memory has no room for',
+    available: storage !== null,
+    required: false,
+    detail:
+      storage === null
+        ? 'no temporary folder is on a disk'
+        : `${storage.path}, at most ${(storage.bytes / 2 ** 30).toFixed(1)} GiB (half of what is free)`,
+    remedy:
+      storage === null
+        ? "openSpace({ storage: { path: '/a/folder/on/a/disk' } }), or set TMPDIR to such a folder"
+        : null,
+  };
 }
 
 function table(features: readonly Feature[]): string[] {

@@ -11,6 +11,7 @@ import {
   type ManagedArray,
   OnememError,
   openSpace,
+  type StorageSpecification,
 } from '../index.js';
 import { ARRAY_TYPES } from './array-types.js';
 import { CommandError, explain, UsageError } from './failure.js';
@@ -43,6 +44,8 @@ export const RUN_HELP = `onemem run KERNEL.js|KERNEL.wgsl [options]: ${RUN_SUMMA
   --units N                 its threads (1)
   --lossy                   its memory dies with it, as a GPU's does
   --host-memory SIZE        the most memory that arrays take in the host (70% of what there is)
+  --storage FOLDER[:SIZE]   where arrays go that are larger, and how much of it; none: they are refused
+                            (onemem doctor tells where they go unless you say)
 
   --json                    one JSON object on standard output, for programs
   --debug                   stacks of errors
@@ -87,6 +90,7 @@ const OPTIONS = {
   units: { type: 'string' },
   lossy: { type: 'boolean' },
   'host-memory': { type: 'string' },
+  storage: { type: 'string' },
   json: { type: 'boolean' },
 } as const;
 
@@ -106,6 +110,7 @@ interface Plan {
   readonly entryPoint: string | undefined;
   readonly device: DeviceSpecification;
   readonly hostMemory: number | undefined;
+  readonly storage: StorageSpecification | false | undefined;
   readonly json: boolean;
 }
 
@@ -156,8 +161,16 @@ function parsePlan(args: readonly string[]): Plan {
     entryPoint: values.entry,
     device: kind === 'webgpu' ? { kind, memory } : { kind, memory, units, lossy: values.lossy ?? false },
     hostMemory: sizeInBytes('host-memory', values['host-memory']),
+    storage: storageFrom(values.storage),
     json: values.json ?? false,
   };
+}
+
+function storageFrom(said: string | undefined): StorageSpecification | false | undefined {
+  if (said === undefined) return undefined;
+  if (said === 'none') return false;
+  const [, path = said, size] = /^(.+):(\d[^/]*)$/.exec(said) ?? [];
+  return { path, ...(size === undefined ? {} : { bytes: sizeInBytes('storage', size) as number }) };
 }
 
 async function carryOut(plan: Plan): Promise<RunReport> {
@@ -179,10 +192,11 @@ async function carryOut(plan: Plan): Promise<RunReport> {
     if (files.length === 0) return 'nothing was written';
     return `${files.join(', ')} ${files.length === 1 ? 'is' : 'are'} as before`;
   });
-  const { device: wanted, hostMemory } = plan;
+  const { device: wanted, hostMemory, storage } = plan;
   await using space = await openSpace({
     devices: [wanted],
     ...(hostMemory === undefined ? {} : { hostMemory }),
+    ...(storage === undefined ? {} : { storage }),
   }).catch((error: unknown) => {
     throw new CommandError('OPEN', explain(error), [], { cause: error });
   });
@@ -404,7 +418,9 @@ function shapeFor(size: number, inputs: ReadonlyMap<string, InputFile>): readonl
 /** The library speaks of its own options; here they have other names. */
 function allocationFailure(error: unknown): unknown {
   if ((error as { code?: string }).code !== 'HOST_BUDGET') return error;
-  return new CommandError('HOST_BUDGET', `${explain(error)} (--host-memory SIZE)`, [], { cause: error });
+  return new CommandError('HOST_BUDGET', `${explain(error)} (--host-memory SIZE, --storage FOLDER)`, [], {
+    cause: error,
+  });
 }
 
 function launchFailure(error: unknown): unknown {

@@ -39,8 +39,10 @@ export function statusOf(reason: DenyReason | null): Status {
     case 'ACCESS_REFUSED':
       return Status.Refused;
     case 'LOST':
+    case 'CORRUPTED':
       return Status.SourceLost;
     case 'OUT_OF_MEMORY':
+    case 'OUT_OF_STORAGE':
       return Status.SourceStarved;
     default:
       return Status.SourceFailed;

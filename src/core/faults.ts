@@ -3,7 +3,7 @@ import { isFinal, lossIn, reasonOf } from './absence.js';
 import { holderOf, onlyOn } from './contents.js';
 import { add, addRun, clear, has, type Mask, next, remove, WORDS } from './mask.js';
 import { absentPages, givesUp, migrate, type Outcome, save, waitForMemory } from './moves.js';
-import type { Node } from './nodes.js';
+import { type Node, shortageOf } from './nodes.js';
 import { ATTEMPTS, open, start } from './operation.js';
 import { readAhead, streams } from './read-ahead.js';
 import { evictBlock, failsToLeave, reclaim } from './reclaim.js';
@@ -92,7 +92,7 @@ function serviceFault(
   // A page that came along may have been what failed: only a failure of this page alone is its own.
   const narrow = failure !== Status.Done || block.attempts > 0;
   const mine = narrow && block.ended.only === page ? failure : Status.Done;
-  const reason = stuck ? 'OUT_OF_MEMORY' : denial(block, node.id, page, wanted, mine);
+  const reason = stuck ? shortageOf(state.nodes) : denial(block, node.id, page, wanted, mine);
   // A late read of freed memory on the host gives zeros, after a warning: it is a mistake, but harms nobody.
   const late = reason === 'FREED' && processor.id === HOST && !wanted;
   if (late) state.commands.deny(processor.id, base + page, wanted, mapping.urgentThread, reason, false);
@@ -222,7 +222,7 @@ function deny(
   if (isRemote(block, processor)) return coverInPlace(state, block, processor, mapping, page, write, reason);
   if (stranded) {
     // Nothing can be moved for this device any more, not even a scratch page in: the pager takes it for dead.
-    if (reason !== 'OUT_OF_MEMORY') reason = 'COPY_FAILED';
+    if (reason !== 'OUT_OF_MEMORY' && reason !== 'OUT_OF_STORAGE') reason = 'COPY_FAILED';
     block.attempts = 0;
     state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason, true);
     return dismiss(mapping, page);

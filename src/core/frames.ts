@@ -6,38 +6,37 @@ import { IntrusiveList } from './intrusive-list.js';
 import { PAGES_PER_BLOCK, PAGES_PER_GROUP } from './types.js';
 
 const GROUPS_PER_ROOT = PAGES_PER_BLOCK / PAGES_PER_GROUP;
+/** Roots that are opened at once: what nobody needs takes no memory for books, and a store reuses its frames before it grows. */
+const OPENED_ROOTS = 64;
 
 export class FrameAllocator {
   /** Frames that nobody holds. */
   free: number;
-  private readonly used: Uint8Array;
-  private readonly usedInGroup: Uint8Array;
-  private readonly usedInRoot: Uint16Array;
+  private used = new Uint8Array(0);
+  private usedInGroup = new Uint8Array(0);
+  private usedInRoot = new Uint16Array(0);
   /** Groups of the root that are partly or wholly used. */
-  private readonly touchedGroups: Uint8Array;
+  private touchedGroups = new Uint8Array(0);
+  /** Roots that have been opened, and how many there are. */
+  private opened = 0;
+  private readonly roots: number;
   private readonly freeRoots = new IntrusiveList();
   private readonly rootsWithFreeGroup = new IntrusiveList();
   private readonly groupsWithFreeFrame = new IntrusiveList();
 
   /** @param frames how many 4 KiB frames there are; a part of a root at the end serves small chunks only */
   constructor(readonly frames: number) {
-    const roots = Math.ceil(frames / PAGES_PER_BLOCK);
+    this.roots = Math.ceil(frames / PAGES_PER_BLOCK);
     this.free = frames;
-    this.used = new Uint8Array(roots * PAGES_PER_BLOCK);
-    this.usedInGroup = new Uint8Array(roots * GROUPS_PER_ROOT);
-    this.usedInRoot = new Uint16Array(roots);
-    this.touchedGroups = new Uint8Array(roots);
-    for (let root = 0; root < roots; root++) this.freeRoots.append(root);
-    // Frames past the end are taken for ever, which also keeps the last, shorter root from being handed out whole.
-    for (let frame = frames; frame < roots * PAGES_PER_BLOCK; frame++) this.take(frame, 1);
-    this.free = frames;
+    this.openMore();
   }
 
   /** The first of `count` neighbouring frames (512, 16 or 1), or -1 when there is no such chunk. */
   allocate(count: 512 | 16 | 1): number {
     let frame = -1;
     if (count === PAGES_PER_BLOCK) {
-      if (this.freeRoots.head !== -1) frame = this.freeRoots.head * PAGES_PER_BLOCK;
+      const root = this.freeRoot();
+      if (root !== -1) frame = root * PAGES_PER_BLOCK;
     } else if (count === PAGES_PER_GROUP) {
       frame = this.freeGroup();
     } else if (this.groupsWithFreeFrame.head !== -1) {
@@ -64,9 +63,34 @@ export class FrameAllocator {
     }
   }
 
+  private freeRoot(): number {
+    if (this.freeRoots.head === -1) this.openMore();
+    return this.freeRoots.head;
+  }
+
+  /** Opens further roots, if there are any. */
+  private openMore(): void {
+    const { frames, roots, opened } = this;
+    if (opened === roots) return;
+    const end = Math.min(roots, opened + OPENED_ROOTS);
+    this.opened = end;
+    if (end * PAGES_PER_BLOCK > this.used.length) {
+      const room = Math.min(roots, Math.max(end, opened * 2));
+      this.used = larger(this.used, new Uint8Array(room * PAGES_PER_BLOCK));
+      this.usedInGroup = larger(this.usedInGroup, new Uint8Array(room * GROUPS_PER_ROOT));
+      this.usedInRoot = larger(this.usedInRoot, new Uint16Array(room));
+      this.touchedGroups = larger(this.touchedGroups, new Uint8Array(room));
+    }
+    for (let root = opened; root < end; root++) this.freeRoots.append(root);
+    // Frames past the end are taken for ever, which also keeps the last, shorter root from being handed out whole.
+    const { free } = this;
+    for (let frame = frames; frame < end * PAGES_PER_BLOCK; frame++) this.take(frame, 1);
+    this.free = free;
+  }
+
   private freeGroup(): number {
     let root = this.rootsWithFreeGroup.head;
-    if (root === -1) root = this.freeRoots.head;
+    if (root === -1) root = this.freeRoot();
     if (root === -1) return -1;
     let group = root * GROUPS_PER_ROOT;
     while (this.usedInGroup[group] !== 0) group++;
@@ -98,4 +122,9 @@ export class FrameAllocator {
       if (!this.rootsWithFreeGroup.has(root)) this.rootsWithFreeGroup.append(root);
     } else this.rootsWithFreeGroup.remove(root);
   }
+}
+
+function larger<T extends Uint8Array | Uint16Array>(array: T, into: T): T {
+  into.set(array);
+  return into;
 }

@@ -3,7 +3,9 @@
  * It knows no clock, no file and no thread; its driver hands in what happened and carries out what it asks for, so
  * that the pager and the simulator run the same code.
  */
+import { lose } from './absence.js';
 import { aboutKnown, changeAdvice } from './advice.js';
+import { onlyOn } from './contents.js';
 import { Departures, type ProcessorFigures } from './departures.js';
 import { checkInvariants } from './invariants.js';
 import { type LaunchArgument, Launches } from './launches.js';
@@ -15,6 +17,7 @@ import type { Range, RangeOptions } from './range.js';
 import { type AcquireOptions, Requests } from './requests.js';
 import { service } from './service.js';
 import {
+  classify,
   createProcessor,
   createState,
   isHeld,
@@ -430,6 +433,41 @@ export class MemoryManager {
   /** A node that no processor calls its own is dead: what only it held is lost, unless its memory survives. */
   nodeLost(id: NodeId): void {
     this.departures.nodeLost(id);
+  }
+
+  /**
+   * The driver of a node found no room for what the budget allows: it can take `pages` in all, until it says otherwise. Null: it can take
+   * more again.
+   */
+  nodeFull(id: NodeId, pages: number | null): void {
+    const { state } = this;
+    const node = nodeOf(state, id);
+    node.limitPages = pages ?? Number.POSITIVE_INFINITY;
+    if (pages !== null) return;
+    // What could not go there may be tried again.
+    state.effort++;
+    for (const each of state.nodes) if (each !== undefined) each.pump = true;
+    this.run();
+  }
+
+  /**
+   * Pages of one block came back from a node other than they were sent there, and the transfer that brought them is about to fail: nobody
+   * ever reads what the node has of them, and what only it had is lost.
+   */
+  spoiled(id: NodeId, first: number, count: number): void {
+    const { state } = this;
+    const index = Math.floor(first / PAGES_PER_BLOCK);
+    const block = state.va.blocks.get(index);
+    const residence = block?.residences[id];
+    if (block === undefined || residence === undefined) return;
+    const mask = createMask();
+    addRun(mask, first - index * PAGES_PER_BLOCK, count);
+    for (let word = 0; word < mask.length; word++) mask[word] &= residence.resident[word];
+    for (let word = 0; word < mask.length; word++) residence.resident[word] &= ~mask[word];
+    onlyOn(state, block, id, mask, mask);
+    for (let word = 0; word < mask.length; word++) mask[word] &= block.dirty[word] & ~block.freed[word];
+    lose(block, mask, 'CORRUPTED');
+    classify(state, block);
   }
 
   /** The processor that has this number now. */

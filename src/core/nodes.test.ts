@@ -126,6 +126,44 @@ describe('a store behind the host', () => {
     manager.checkInvariants();
   });
 
+  it('that takes nothing more has written pages stay, and who needs room is told so until it does again', () => {
+    const first = allocate(6 * BLOCK);
+    write(first, 3);
+    manager.nodeFull(behind, 0);
+    log = [];
+    manager.fault(HOST, first + 3 * BLOCK, true, 1);
+    expect(log).toEqual([`denied ${first + 3 * BLOCK} OUT_OF_STORAGE`]);
+    manager.nodeFull(behind, null);
+    log = [];
+    manager.fault(HOST, first + 3 * BLOCK, true, 1);
+    expect(log.at(-1)).not.toMatch(/denied/);
+    expect(log.some((line) => line.startsWith(`${HOST_NODE}>${behind} `))).toBe(true);
+    manager.checkInvariants();
+  });
+
+  it('whose holder waits for room has it denied rather than wait for itself', () => {
+    const first = allocate(6 * BLOCK);
+    write(first, 3);
+    manager.acquire(7, HOST, first + 2 * BLOCK, 1, Access.Read, { hold: true });
+    manager.nodeFull(behind, 0);
+    log = [];
+    manager.acquire(8, HOST, first + 3 * BLOCK, 1, Access.Write, { hold: true });
+    expect(log).toEqual(['done 8 0 OUT_OF_STORAGE']);
+  });
+
+  it('that gives back another page than was sent there loses it by name, and only what has no other copy', () => {
+    const first = allocate(6 * BLOCK);
+    write(first, 6);
+    manager.fault(HOST, first + 1, false, 1);
+    manager.spoiled(behind, first, 2);
+    expect(manager.pages.lossOf(first)).toBe('CORRUPTED');
+    expect(manager.pages.lossOf(first + 1)).toBe(null);
+    log = [];
+    manager.fault(HOST, first, false, 2);
+    expect(log).toEqual([`denied ${first} CORRUPTED`]);
+    manager.checkInvariants();
+  });
+
   it('is no home for one that is at home there already', () => {
     expect(() => manager.setHome(behind, HOST_NODE)).toThrow(/whose own pages go there/);
   });

@@ -52,6 +52,8 @@ export interface Node {
   /** It died and its content with it: what it holds by the table can be read no more. */
   gone: boolean;
   budgetPages: number;
+  /** What its driver could take when it said that it has no room for more, though the budget allows it; otherwise Infinity. */
+  limitPages: number;
   backedPages: number;
   peakPages: number;
   /** Pages that evictions under way, and frames in quarantine, will give back. */
@@ -82,6 +84,7 @@ export function createNode(id: NodeId, description: NodeDescription, home: NodeI
     state: 'alive',
     gone: false,
     budgetPages: description.budgetPages,
+    limitPages: Number.POSITIVE_INFINITY,
     backedPages: 0,
     peakPages: 0,
     leavingPages: 0,
@@ -95,6 +98,13 @@ export function createNode(id: NodeId, description: NodeDescription, home: NodeI
     scratchBlocks: new Set(),
     counters: createNodeCounters(),
   };
+}
+
+/** Why there is no room for pages on the host, or on a node whose pages go there. */
+export function shortageOf(nodes: readonly (Node | undefined)[]): 'OUT_OF_MEMORY' | 'OUT_OF_STORAGE' {
+  for (let node = nodes[nodes[HOST_NODE]?.home ?? NO_NODE]; node !== undefined; node = nodes[node.home])
+    if (node.limitPages < node.budgetPages) return 'OUT_OF_STORAGE';
+  return 'OUT_OF_MEMORY';
 }
 
 /** The most written pages that there can be: those that the host can hold, and what it can send on. */

@@ -31,7 +31,8 @@ export function reclaim(state: State, block: Block, node: Node, pages: number): 
 }
 
 function findRoom(state: State, node: Node, pages: number): boolean {
-  while (node.backedPages - node.leavingPages + pages > node.budgetPages) {
+  const most = Math.min(node.budgetPages, node.limitPages);
+  while (node.backedPages - node.leavingPages + pages > most) {
     const stale = firstStale(state, node);
     if (stale !== null) {
       releaseAll(state, stale, node);
@@ -44,7 +45,7 @@ function findRoom(state: State, node: Node, pages: number): boolean {
     if (victim !== null && dropCopies(state, victim, node)) continue;
     if (!dropScratch(state, node)) return false;
   }
-  return node.backedPages + pages <= node.budgetPages;
+  return node.backedPages + pages <= most;
 }
 
 /**

@@ -5,7 +5,7 @@ import { onlyOn } from './contents.js';
 import { serviceFaults } from './faults.js';
 import { WORDS } from './mask.js';
 import { givesUp } from './moves.js';
-import type { Node } from './nodes.js';
+import { type Node, shortageOf } from './nodes.js';
 import { ATTEMPTS } from './operation.js';
 import { relieve } from './reclaim.js';
 import { isAlive } from './requests.js';
@@ -77,7 +77,7 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
         at++;
         continue;
       }
-      if (outcome === 'stuck') reason = 'OUT_OF_MEMORY';
+      if (outcome === 'stuck') reason = shortageOf(state.nodes);
       else reason ??= loss(block, task);
     }
     block.tasks.splice(at, 1);

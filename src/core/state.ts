@@ -2,7 +2,7 @@
 import type { FrameAllocator } from './frames.js';
 import { IntrusiveList } from './intrusive-list.js';
 import { bitCount, createMask, isEmpty, type Mask, MaskStack, next, nextAbsent, size, WORDS } from './mask.js';
-import type { Node } from './nodes.js';
+import { type Node, shortageOf } from './nodes.js';
 import {
   type Access,
   type Commands,
@@ -254,7 +254,9 @@ export function residenceOf(state: State, block: Block, node: NodeId): Residence
  */
 export function somethingMoves(state: State, node: NodeId): boolean {
   const waiting = node === HOST_NODE ? state.dependentOperations : 0;
-  return state.activeOperations > waiting || state.holds > 0 || state.quarantines > 0;
+  if (state.activeOperations > waiting || state.quarantines > 0) return true;
+  // With a store that takes nothing more, the end of a hold gives no memory, and its owner may be who waits for some.
+  return state.holds > 0 && shortageOf(state.nodes) === 'OUT_OF_MEMORY';
 }
 
 /** The node that the processor's mappings of the block point to. */

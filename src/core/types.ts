@@ -82,6 +82,10 @@ export type DenyReason =
   | 'OUTSIDE'
   | 'COPY_FAILED'
   | 'OUT_OF_MEMORY'
+  /** The store that pages of the host go on to could not take them: its disk is full, or fails. */
+  | 'OUT_OF_STORAGE'
+  /** The only copy came back from a store other than it was sent there. */
+  | 'CORRUPTED'
   | 'SOURCE_CHANGED'
   | 'PROVIDER_FAILED'
   | 'ACCESS_REFUSED';

@@ -190,6 +190,12 @@ export class Router implements Commands {
     this.transferred(token, this.publish(transfer, status));
   }
 
+  /** Where the pages of a transfer that is under way come from, and the first of them. */
+  orderOf(token: number): { source: NodeId; first: number } {
+    const { source, page } = this.transfers[token];
+    return { source, first: page };
+  }
+
   /** Takes the next queued piece. Returns how many pages it has, 0 when there is none. */
   step(): number {
     if (this.queueHead === this.queue.length) {

@@ -23,6 +23,7 @@ export function systemCallNumbers(platform: string = process.platform, arch: str
 
 export const EPERM = os.errno.EPERM;
 export const ENOSYS = os.errno.ENOSYS;
+export const EISDIR = os.errno.EISDIR;
 export const ENOENT = os.errno.ENOENT;
 export const EINTR = os.errno.EINTR;
 export const EBADF = os.errno.EBADF;
@@ -68,6 +69,11 @@ export const FALLOC_FL_PUNCH_HOLE = 0x2;
 // open, eventfd, userfaultfd
 export const O_NONBLOCK = 0o4000;
 export const O_CLOEXEC = 0o2000000;
+export const O_RDWR = 0o2;
+export const O_CREAT = 0o100;
+export const O_EXCL = 0o200;
+export const O_DIRECT = process.arch === 'arm64' ? 0o200000 : 0o40000;
+export const O_TMPFILE = process.arch === 'arm64' ? 0o20040000 : 0o20200000;
 export const EFD_CLOEXEC = O_CLOEXEC;
 export const EFD_NONBLOCK = O_NONBLOCK;
 export const UFFD_USER_MODE_ONLY = 1;

@@ -134,10 +134,12 @@ test('limits are named with the option that raises them', async () => {
   const big = ['run', 'big.js', '--out', 'y=big.bin:u8', '--size', `${2 ** 28}`];
   await folder.fail(
     1,
-    /cannot allocate array y: .*host budget.*\(--host-memory SIZE\)/,
+    /cannot allocate array y: .*host budget.*\(--host-memory SIZE, --storage FOLDER\)/,
     ...big,
     '--host-memory',
     '130MiB',
+    '--storage',
+    'none',
   );
   await folder.fail(
     1,

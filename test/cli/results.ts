@@ -43,6 +43,23 @@ test('files larger than the device: the file of an inout is replaced, and the re
   assert.doesNotMatch(stderr, /[\r\u001b]/);
 });
 
+test('arrays that are larger than host memory go to storage, and the result is whole', async () => {
+  using folder = new Folder();
+  folder.write(
+    'fill.js',
+    `export default { params: { y: 'u32.out' }, kernel({ y }, { begin, end }) { for (let i = begin; i < end; i++) y[i] = i * 3; } };`,
+  );
+  const sizes = ['--size', String(12 * MIB), '--host-memory', '32MiB', '--device-memory', '8MiB'];
+  await folder.succeed('run', 'fill.js', '--out', 'y=y.bin:u32', ...sizes, '--storage', `${folder.file('')}:256MiB`);
+  const { buffer, byteOffset, length } = folder.read('y.bin');
+  const result = new Uint32Array(buffer, byteOffset, length / 4);
+  assert.equal(result.length, 12 * MIB);
+  assert.equal(
+    result.findIndex((value, i) => value !== i * 3),
+    -1,
+  );
+});
+
 test('the result of an inout elsewhere, and figures for programs', async () => {
   using folder = new Folder();
   const { expected } = filesFor(folder);

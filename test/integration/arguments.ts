@@ -23,7 +23,11 @@ const MIB = 2 ** 20;
 const HOST_MEMORY = 256 * MIB;
 
 async function withSpace(action: (space: AddressSpace) => Promise<void>): Promise<void> {
-  await using space = await sharedSpace({ devices: [{ kind: 'process', memory: '8MiB' }], hostMemory: HOST_MEMORY });
+  await using space = await sharedSpace({
+    devices: [{ kind: 'process', memory: '8MiB' }],
+    hostMemory: HOST_MEMORY,
+    storage: false,
+  });
   await action(space);
   space.checkInvariants();
 }

@@ -37,7 +37,7 @@ async function withSpace(
   devices: SpaceOptions['devices'],
   action: (space: AddressSpace) => Promise<void>,
 ): Promise<void> {
-  await using space = await sharedSpace({ devices, hostMemory: '256MiB', checkInvariants: true });
+  await using space = await sharedSpace({ devices, hostMemory: '256MiB', storage: false, checkInvariants: true });
   await action(space);
   space.checkInvariants();
 }

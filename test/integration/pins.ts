@@ -24,6 +24,7 @@ async function withSpace(kind: 'process' | 'simulated', action: (space: AddressS
   await using space = await sharedSpace({
     devices: [{ kind, memory: '8MiB' }],
     hostMemory: '160MiB',
+    storage: false,
     checkInvariants: true,
   });
   await action(space);

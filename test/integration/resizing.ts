@@ -31,6 +31,7 @@ async function withSpace(kinds: readonly Kind[], action: (space: AddressSpace) =
   await using space = await sharedSpace({
     devices: kinds.map((kind) => ({ kind, memory: '8MiB' })),
     hostMemory: '160MiB',
+    storage: false,
     checkInvariants: true,
   });
   await action(space);

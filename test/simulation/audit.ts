@@ -194,8 +194,8 @@ export class Audit {
     return block !== undefined && has(block.freed, page % PAGES_PER_BLOCK);
   }
 
-  /** Pages whose only copy is on this node: they may be reported lost with it. */
-  noteSoleCopies(node: NodeId): void {
+  /** Pages whose only copy is on this node, or this one of them: they may be reported lost with it. */
+  noteSoleCopies(node: NodeId, only = -1): void {
     for (const block of this.world.manager.state.va.blocks.values()) {
       const residence = block.residences[node];
       if (residence === undefined) continue;
@@ -203,7 +203,8 @@ export class Audit {
         const elsewhere = block.residences.some(
           (other, id) => id !== node && this.isReadable(id) && other !== undefined && has(other.resident, page),
         );
-        if (!elsewhere) this.world.mayBeLost.add(block.index * PAGES_PER_BLOCK + page);
+        const at = block.index * PAGES_PER_BLOCK + page;
+        if (!elsewhere && (only === -1 || only === at)) this.world.mayBeLost.add(at);
       }
     }
   }

@@ -22,6 +22,8 @@ export class Plots {
   readonly withholds: boolean;
   /** Devices leave from which hardly a copy succeeds, while others need what they have. */
   readonly strands: boolean;
+  /** There is a store behind the host, which is full now and then, and gives pages back that are not as they were. */
+  readonly storeFails: boolean;
   private readonly random: Random;
 
   constructor(
@@ -35,6 +37,7 @@ export class Plots {
     this.returns = plot === 4 || plot === 5;
     this.withholds = plot === 6;
     this.strands = plot === 7;
+    this.storeFails = plot === 8;
   }
 
   /** Whether lines of clones are wanted, by whichever plot. */

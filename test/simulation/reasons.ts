@@ -33,7 +33,7 @@ export class Reasons {
     this.weather(reason, `page ${page}`, id);
     if (this.sources.isRefusal(reason) && !this.sources.hasSaid(reason, page))
       throw new Error(`page ${page} is denied with ${reason}, which its source never said`);
-    if (reason === 'LOST' && world.manager.pages.lossOf(page) === null)
+    if ((reason === 'LOST' || reason === 'CORRUPTED') && world.manager.pages.lossOf(page) === null)
       throw new Error(`page ${page} is denied as lost, and reported as if it were not`);
     if (reason === 'FREED' && world.freed[page] === 0 && world.fuzzy[page] === 0)
       throw new Error(`page ${page} is not freed`);
@@ -49,7 +49,7 @@ export class Reasons {
 
   /** A device is ended only when nothing can be moved for it any more: what one page is denied for is no reason. */
   ofEnd(reason: DenyReason, page: number): void {
-    if (reason !== 'OUT_OF_MEMORY' && reason !== 'COPY_FAILED')
+    if (reason !== 'OUT_OF_MEMORY' && reason !== 'OUT_OF_STORAGE' && reason !== 'COPY_FAILED')
       throw new Error(`a device must end because page ${page} is denied with ${reason}`);
   }
 
@@ -70,6 +70,8 @@ export class Reasons {
     const bad = world.closing || copyFailure + noMemory + sources.failure > 0;
     if (reason === 'OUT_OF_MEMORY' && !world.mayWant && !bad)
       throw new Error(`${what} finds no memory, where there is enough`);
+    if (reason === 'OUT_OF_STORAGE' && !world.everFull)
+      throw new Error(`${what} is told of a store that was never full`);
     const process = id === undefined ? undefined : world.devices[id];
     const died = process instanceof ModelDevice && process.dead;
     if (reason === 'COPY_FAILED' && !world.mayFailCopies && !died)

@@ -17,6 +17,9 @@ export class WatchedDevice extends SimulatedDevice {
   private changed = false;
   /** Releases whose readers have not ended, with what these began to read. */
   readonly late: { readonly token: number; readonly frame: number; readonly content: Uint8Array }[] = [];
+  /** Copies out of it that will not bring what came in; and whether the next is one of them. */
+  readonly spoiled: { readonly token: number; readonly count: number }[] = [];
+  spoils: () => boolean = () => false;
   /** Whether readers are late now. */
   isLate: () => boolean = () => false;
 
@@ -37,6 +40,12 @@ export class WatchedDevice extends SimulatedDevice {
     this.late.push({ token, frame, content: this.framesAt(frame, count).slice() });
     return Status.Pending;
   }
+
+  override readonly transferOut = (token: number, frame: number, count: number, address: number): Status => {
+    if (this.copies.lost || !this.spoils()) return this.copies.transferOut(token, frame, count, address);
+    this.spoiled.push({ token, count });
+    return Status.Pending;
+  };
 
   /** The last reader of a release has ended: it must have found what was there when it began. Returns the release's token. */
   endLate(which: number): number {

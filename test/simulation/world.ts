@@ -145,6 +145,11 @@ export class World implements Surroundings {
   private since = 0;
   /** The store is to go. */
   private storeLeaves = false;
+  /** The store finds no room for what its budget allows; and whether it ever did. */
+  private storeFull = false;
+  everFull = false;
+  /** What it had when it found no more room. */
+  private storeMost = 0;
   readonly memories: Memory[] = [];
   /** The value that each page must have. */
   readonly shadow = new Uint32Array(PAGES);
@@ -241,7 +246,8 @@ export class World implements Surroundings {
     if (this.plots.strands) this.weather.copyFailure = FAIR;
     this.mayGiveUp = this.weather.copyFailure > 0;
     const { failure, withheld } = this.sources;
-    this.mayFailCopies = this.weather.copyFailure + this.weather.noMemory + failure + withheld > 0;
+    this.mayFailCopies =
+      this.plots.storeFails || this.weather.copyFailure + this.weather.noMemory + failure + withheld > 0;
     this.breeds = this.whims.chance(0.25) || this.plots.clones;
     this.spoils = this.whims.chance(this.breeds ? 0.6 : 0.25);
     this.perils = this.whims.chance(0.1);
@@ -307,7 +313,7 @@ export class World implements Surroundings {
       memorySurvives: true,
     });
     for (let id = 0; id < 2; id++) this.host.threads.push(newThread(id, this.host));
-    if (this.whims.chance(0.35)) this.addStore();
+    if (this.whims.chance(0.35) || this.plots.storeFails) this.addStore();
     if (this.whims.chance(0.25)) this.addNeighbour();
     const process = this.perils || this.plots.orphans || this.plots.returns || this.plots.strands;
     this.addDevice(random.chance(0.5) || process);
@@ -397,6 +403,18 @@ export class World implements Surroundings {
       weight: 0.2,
       can: () => !this.closing && this.store !== NO_NODE && !this.storeLeaves,
       act: () => this.loseStore(),
+    },
+    {
+      name: 'fill the store',
+      weight: 0.6,
+      can: () => this.plots.storeFails && this.hasStore(),
+      act: () => this.fillStore(),
+    },
+    {
+      name: 'bring what is not as it was',
+      weight: 12,
+      can: () => this.plots.storeFails && this.spoiledStore() !== null,
+      act: () => this.bringSpoiled(),
     },
     { name: 'end a copy', weight: 7, can: () => this.modelWith('pendingCopies') !== null, act: () => this.endCopy() },
     { name: 'next piece', weight: 10, can: () => this.router.busy, act: () => this.nextPieces() },
@@ -552,6 +570,8 @@ export class World implements Surroundings {
       this.audit.inheritedLosses();
       this.audit.advice();
     }
+    if (this.storeFull && (this.manager.node(this.store)?.backedPages ?? 0) > this.storeMost)
+      throw new Error('pages are sent to the store, which has no room for them');
     if (this.store !== NO_NODE && this.holdsAny()) this.lastHeld = this.step;
     if (this.drainedAny && this.leaving.size === 0) this.mayBeLost.clear();
     this.drainedAny = false;
@@ -575,12 +595,18 @@ export class World implements Surroundings {
   }
 
   private fairWeather(): void {
+    if (this.storeFull && this.hasStoreNode()) this.manager.nodeFull(this.store, null);
+    this.storeFull = false;
     for (const device of this.stores) {
       if (!(device instanceof WatchedDevice)) continue;
       device.copies.mishaps.refuseLargerThanPages = Number.POSITIVE_INFINITY;
       device.copies.mishaps.refusals = 0;
       device.copies.mishaps.failures = 0;
     }
+  }
+
+  private hasStoreNode(): boolean {
+    return this.manager.state.nodes[this.store] !== undefined;
   }
 
   private busy(): boolean {
@@ -601,6 +627,7 @@ export class World implements Surroundings {
     for (const device of this.stores)
       if (device instanceof WatchedDevice && device.late.length > 0)
         list.push(`${device.description.name} for ${device.late.length} late readers`);
+    if (this.spoiledStore() !== null) list.push('the store for pages that are not as they were');
     if (this.storeLeaves) list.push('the store that is to go');
     if (this.manager.state.saves > 0) list.push(`${this.manager.state.saves} copies for clones`);
     if (this.invalidations.length > 0) list.push(`${this.invalidations.length} invalidations`);
@@ -711,6 +738,7 @@ export class World implements Surroundings {
     this.store = node;
     this.stores[node] = device;
     this.router.attachNode(node, device);
+    if (this.plots.storeFails) device.spoils = () => this.whims.chance(0.1);
     if (this.weather.noMemory > 0) device.copies.mishaps.refuseLargerThanPages = this.whims.pick([1, 5, 16, 64]);
   }
 
@@ -721,6 +749,40 @@ export class World implements Surroundings {
 
   private get storePages(): number {
     return this.store === NO_NODE || this.storeLeaves ? 0 : (this.manager.state.nodes[this.store]?.budgetPages ?? 0);
+  }
+
+  private hasStore(): boolean {
+    return !this.closing && this.store !== NO_NODE && !this.storeLeaves;
+  }
+
+  /** The store finds no room for what its budget allows, or has room again. */
+  private fillStore(): void {
+    const backedPages = this.manager.node(this.store)?.backedPages ?? 0;
+    this.storeFull = !this.storeFull;
+    this.storeMost = backedPages;
+    // What was allocated need not fit any more.
+    this.tight = true;
+    this.everFull = true;
+    const pages = this.storeFull ? this.whims.below(backedPages + 1) : null;
+    this.trace(() => `  node ${this.store} can take ${pages ?? 'all'} pages`);
+    this.manager.nodeFull(this.store, pages);
+  }
+
+  /** The store, if it is about to give pages that are not what was sent there. */
+  private spoiledStore(): WatchedDevice | null {
+    const device = this.stores[this.store];
+    return device instanceof WatchedDevice && device.spoiled.length > 0 ? device : null;
+  }
+
+  /** A page comes back from the store other than it was sent there, which the driver notices. */
+  private bringSpoiled(): void {
+    const [{ token, count }] = this.spoiledStore()?.spoiled.splice(0, 1) ?? [];
+    const { source, first } = this.router.orderOf(token);
+    const page = first + this.whims.below(count);
+    this.trace(() => `  page ${page} comes back from node ${source} as another one`);
+    this.audit.noteSoleCopies(source, page);
+    this.manager.spoiled(source, page, 1);
+    this.router.completed(token, Status.Failed);
   }
 
   /** The store behind the host is taken away, or dies. */
@@ -740,6 +802,7 @@ export class World implements Surroundings {
       const device = this.stores[node] as WatchedDevice;
       device.lose('killed');
       this.endAllLate(device);
+      for (const { token } of device.spoiled.splice(0)) this.router.completed(token, Status.Lost);
       this.audit.noteSoleCopies(node);
     }
     this.manager.nodeLost(node);
@@ -1021,7 +1084,8 @@ export class World implements Surroundings {
     // What kept memory from the request may have ended by now, as the event before this one may have ended what kept it from a fault.
     this.since = this.askedAt.get(id) ?? this.step - 1;
     this.askedAt.delete(id);
-    if (failure !== null && !(failure === 'OUT_OF_MEMORY' && this.mayNotFit.has(id))) this.reasons.ofRequest(failure);
+    const wants = failure === 'OUT_OF_MEMORY' || (failure === 'OUT_OF_STORAGE' && this.everFull);
+    if (failure !== null && !(wants && this.mayNotFit.has(id))) this.reasons.ofRequest(failure);
     this.since = this.step - 1;
     ending(pages, failure);
   }

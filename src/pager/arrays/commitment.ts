@@ -3,13 +3,19 @@
  * go home to: a program finds out that there is no room at `array()`, and not in the middle of a launch.
  */
 import type { MemoryManager } from '../../core/memory-manager.js';
-import { PAGE_BYTES } from '../../core/types.js';
+import { HOST, PAGE_BYTES } from '../../core/types.js';
 import { RequestError } from '../protocol/wire.js';
+
+/** Of host memory in front of storage, what pins may take. */
+const PINNED_SHARE = 0.75;
 
 export class Commitment {
   private committedPages = 0;
 
-  constructor(private readonly manager: MemoryManager) {}
+  constructor(
+    private readonly manager: MemoryManager,
+    private readonly hasStorage: boolean,
+  ) {}
 
   /** Throws where so much is not left. @param what what is not possible then */
   reserve(what: string, bytes: number, pages: number): void {
@@ -20,14 +26,35 @@ export class Commitment {
       return;
     }
     const left = (budgetPages - committedPages) * PAGE_BYTES;
+    const budget = this.hasStorage ? 'budget of host memory and storage' : 'host budget';
+    const remedy = this.hasStorage ? 'storage: { path, bytes }' : 'hostMemory, or with storage: { path }';
     throw new RequestError(
       'HOST_BUDGET',
-      `${what}: it takes ${bytes} bytes, and of the host budget of ${budgetPages * PAGE_BYTES} bytes ` +
-        `${left} are left; free arrays, or open the space with a larger hostMemory`,
+      `${what}: it takes ${bytes} bytes, and of the ${budget} of ${budgetPages * PAGE_BYTES} bytes ` +
+        `${left} are left; free arrays, or open the space with a larger ${remedy}`,
       {
         requestedBytes: bytes,
         budgetBytes: budgetPages * PAGE_BYTES,
         committedBytes: committedPages * PAGE_BYTES,
+        node: 'host',
+      },
+      'RangeError',
+    );
+  }
+
+  /** Throws where pins would leave too little of host memory for what moves: storage is no place for pinned pages. */
+  checkPinned(what: string, pinned: number, more: number): void {
+    const budgetPages = this.manager.figures(HOST).budgetPages;
+    const most = Math.floor(budgetPages * PINNED_SHARE);
+    if (!this.hasStorage || pinned + more <= most) return;
+    throw new RequestError(
+      'HOST_BUDGET',
+      `${what}: of the host budget of ${budgetPages * PAGE_BYTES} bytes ${most * PAGE_BYTES} may be pinned, and ` +
+        `${pinned * PAGE_BYTES} are; unpin others, or open the space with a larger hostMemory`,
+      {
+        requestedBytes: more * PAGE_BYTES,
+        budgetBytes: most * PAGE_BYTES,
+        pinnedBytes: pinned * PAGE_BYTES,
         node: 'host',
       },
       'RangeError',

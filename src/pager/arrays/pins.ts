@@ -71,9 +71,11 @@ export class Pins {
     const range = this.arrays.rangeOf(rangeId);
     // What may only be read is not in the budget: it could be dropped, and pinned it cannot.
     const reserved = range.writable ? 0 : count;
-    this.commitment.reserve(`cannot pin ${count * PAGE_BYTES} bytes of array ${name}`, count * PAGE_BYTES, reserved);
     const end = first + count;
     const pin: Pin = { id, range, first, end, lock, done, reserved, held: false, lockedEnd: first, dropped: false };
+    const what = `cannot pin ${count * PAGE_BYTES} bytes of array ${name}`;
+    this.commitment.checkPinned(what, this.pinnedPages, sizeOf(this.alone(pin, first, end, heldPart)));
+    this.commitment.reserve(what, count * PAGE_BYTES, reserved);
     this.pins.set(id, pin);
     // A program that pins wants no faults; what files and sources gave stays theirs as long as nobody writes it.
     const allowed = this.manager.pages.denial(first, count, Access.Write, HOST) === null;

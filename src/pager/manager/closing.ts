@@ -73,7 +73,9 @@ export class Closing {
    * is asked for in a round, by other threads too, finds the memory still there.
    */
   step(): boolean {
-    if (this.due !== null) this.shutDown(this.due);
+    // The disk may be reading or writing memory that is about to be unmapped.
+    if (this.due === null || this.parts.storage?.isBusy === true) return this.finished;
+    this.shutDown(this.due);
     this.due = null;
     return this.finished;
   }
@@ -97,13 +99,14 @@ export class Closing {
   }
 
   private shutDown(before: readonly ClosedSpace[]): void {
-    const { clients, notifiers, devices, files, engine, pipes, host, control, arrays, options } = this.parts;
+    const { clients, notifiers, devices, files, engine, pipes, storage, host, control, arrays, options } = this.parts;
     clients.forgetEnded(this.clientEvents);
     notifiers.releaseAll();
     devices.close();
     for (const { source } of files.all) engine.closeFile(source.fd);
     engine.close();
     pipes.close();
+    storage?.close();
     const { base } = host.node;
     // Where no view is left there is nobody to answer.
     const faults = host.close(Atomics.load(control, Control.Views) > 0);

@@ -110,6 +110,7 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
       notifiers.look(threadExists, true);
       return {
         processors: devices.stats(),
+        storage: parts.storage?.stats ?? null,
         ranges: arrays.count,
         allocatedBytes: arrays.allocatedBytes,
         notifiers: notifiers.count,

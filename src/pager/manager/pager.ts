@@ -102,10 +102,11 @@ export class Pager implements ClientEvents {
 
   /** Serves faults and moves queued pieces until there is nothing to do for a moment. */
   private serveFaults(): void {
-    const { host, polls, copies, gathers, pins, providers } = this.parts;
+    const { host, storage, polls, copies, gathers, pins, providers } = this.parts;
     let served = 0;
     const looks = this.spin.looks(1 + polls.processes);
     for (let look = 0; look < looks && served < FAULTS_IN_A_ROW; look++) {
+      storage?.look();
       let found = host.readFaults() + polls.readFaults();
       if (this.moveSome()) found++;
       if (copies.step()) found++;
@@ -137,7 +138,7 @@ export class Pager implements ClientEvents {
 
   /** Looks after everything that is no fault: sleeps until something happens, and handles it. False when nothing has. */
   private goRound(): boolean {
-    const { control, clients, streams, streamShare, engine, pipes, providers, devices, poller } = this.parts;
+    const { control, clients, streams, streamShare, engine, pipes, storage, providers, devices, poller } = this.parts;
     Atomics.add(control, Control.Heartbeat, 1);
     this.requestShare.renew();
     streamShare.renew();
@@ -149,6 +150,7 @@ export class Pager implements ClientEvents {
       drainEventfd(this.options.wakeFd);
       engine.poll();
       pipes.poll();
+      storage?.poll();
       providers.poll();
       this.settle();
     }
@@ -160,9 +162,11 @@ export class Pager implements ClientEvents {
 
   /** Does what is due by the clock, then sleeps until something happens. False when nothing has. */
   private sleep(now: number): boolean {
-    const { clients, streams, engine, pipes, polls, poison, launches, notifiers, poller, recording } = this.parts;
+    const { clients, streams, engine, pipes, storage, polls, poison, launches, notifiers, poller, recording } =
+      this.parts;
     engine.poll();
     pipes.poll();
+    storage?.poll();
     this.settle();
     polls.look(now);
     polls.sendRest();
@@ -196,16 +200,17 @@ export class Pager implements ClientEvents {
   }
 
   private longestSleep(now: number): number {
-    const { launches, providers, poison, devices, pipes, engine } = this.parts;
+    const { launches, providers, poison, devices, pipes, engine, storage } = this.parts;
     const longest = launches.sleepMs(now, providers.active ? SHORT_SLEEP_MS : SLEEP_MS);
-    return engine.sleepMs(pipes.sleepMs(devices.sleepMs(poison.sleepMs(longest))));
+    const others = engine.sleepMs(pipes.sleepMs(devices.sleepMs(poison.sleepMs(longest))));
+    return storage?.sleepMs(others) ?? others;
   }
 
   /** Whether the event loop must have a turn: to load modules, and to see threads and processes start and end. */
   private needsTurn(idle: boolean): boolean {
-    const { providers, launches, notifiers, engine, pipes, devices } = this.parts;
+    const { providers, launches, notifiers, engine, pipes, storage, devices } = this.parts;
     const modules = providers.tick() || launches.loading + notifiers.loading > 0;
-    const files = engine.needsTurn() || pipes.needsTurn();
+    const files = engine.needsTurn() || pipes.needsTurn() || storage?.needsTurn() === true;
     return devices.needsTurn(idle) || modules || files;
   }
 
@@ -217,6 +222,7 @@ export class Pager implements ClientEvents {
 
   request(message: ToManager, answer: Answer, client: Client): void {
     let reply = answer;
+    this.parts.storage?.look();
     try {
       reply = this.parts.uses.request(message, answer);
       carryOut(this.handlers, message, reply, client);

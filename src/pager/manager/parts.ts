@@ -32,6 +32,7 @@ import { LaunchChecks } from '../devices/launch-checks.js';
 import { Launches } from '../devices/launches.js';
 import { openHost } from '../host/host.js';
 import { Poison } from '../host/poison.js';
+import { Storage } from '../host/storage.js';
 import type { ManagerOptions } from '../protocol/space.js';
 import { ThreadTransport } from '../protocol/threads.js';
 import { FileProvider } from '../sources/files.js';
@@ -84,8 +85,10 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   const files = new FileProvider(engine, completed, sources);
   const providers = new Providers(options.wakeFd, control, completed, sources, pages, now);
 
-  // The host.
+  // The host, and what is behind it.
   const host = openHost(options, core, providers, deferred);
+  const storage =
+    options.storage === null ? null : new Storage(options.storage, core, options.wakeFd, options.control, now, warn);
   const { memory } = host;
   const { base } = host.node;
   const poison = new Poison(manager, host, deferred, control, say, now);
@@ -94,8 +97,8 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
 
   // Arrays.
   const table = new ArrayTable(pages);
-  const places = new Places(table, pages, files, providers, base);
-  const commitment = new Commitment(manager);
+  const places = new Places(table, pages, files, providers, storage, base);
+  const commitment = new Commitment(manager, storage !== null);
   const tellFreed = (range: number): void => clients.tellFreed(range);
   const arrays = new Arrays(
     manager,
@@ -216,6 +219,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     files,
     providers,
     host,
+    storage,
     poison,
     clients,
     arrays,

@@ -55,6 +55,13 @@ export interface DeviceInfo {
   readonly pid: number | null;
 }
 
+/** Where pages of the host go when it has no room for them. */
+export interface StorageOptions {
+  /** A folder. */
+  readonly path: string;
+  readonly bytes: number;
+}
+
 /** What the manager's worker is started with. */
 export interface ManagerOptions {
   readonly name: string;
@@ -63,6 +70,8 @@ export interface ManagerOptions {
   readonly control: SharedArrayBuffer;
   readonly wakeFd: number;
   readonly hostBudgetBytes: number;
+  /** Null: nothing that is written may exceed the host's budget. */
+  readonly storage: StorageOptions | null;
   readonly userModeOnly: boolean;
   readonly devices: readonly DeviceOptions[];
   readonly policies?: PolicyChoices;
@@ -108,8 +117,23 @@ export interface ProcessorStats {
   readonly alive: boolean;
 }
 
+/** What is behind host memory. */
+export interface StorageStats {
+  /** The folder of the spill file. */
+  readonly path: string;
+  readonly budgetBytes: number;
+  /** What the spill file has of pages, be they in memory as well or not. */
+  readonly heldBytes: number;
+  readonly bytesWritten: number;
+  readonly bytesRead: number;
+  /** Its last write failed, for want of disk space or otherwise, and it has not been tried again. */
+  readonly full: boolean;
+}
+
 export interface SpaceStats {
   readonly processors: readonly ProcessorStats[];
+  /** Null: the space has no storage. */
+  readonly storage: StorageStats | null;
   readonly ranges: number;
   readonly allocatedBytes: number;
   /** Subscriptions to invalidations that have not ended. */

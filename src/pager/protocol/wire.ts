@@ -56,6 +56,7 @@ export function codeOfDenial(reason: DenyReason): string {
     case 'FREED':
       return 'USE_AFTER_FREE';
     case 'LOST':
+    case 'CORRUPTED':
       return 'DATA_LOST';
     case 'READ_ONLY':
     case 'NO_ACCESS':
@@ -90,6 +91,10 @@ export function explainDenial(reason: DenyReason): string {
       return 'which its provider refused';
     case 'SOURCE_CHANGED':
       return 'whose file has become shorter or cannot be read any more';
+    case 'CORRUPTED':
+      return 'whose only copy came back from storage other than it was written (a checksum does not match); overwrite the whole array, or free it, and have the disk looked at';
+    case 'OUT_OF_STORAGE':
+      return 'for which no memory is left, since storage could not take what would make room';
     case 'OUT_OF_MEMORY':
       return 'for which no memory is left: everything is pinned, held by launches, or not to be had again';
     case 'DEVICE_LOST':

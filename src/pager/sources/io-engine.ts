@@ -7,10 +7,12 @@ import { EINTR } from '../../linux/constants.js';
 import { notifyEventfd } from '../../linux/eventfd.js';
 import { FAILING_CALLS, failCalls } from '../../linux/failing-calls.js';
 import { errno, libc } from '../../linux/libc.js';
+import { punchHole } from '../../linux/memory.js';
+import { firstSpoiled, noteSums, openSpillFile } from '../../linux/spill-file.js';
 import { Control } from '../protocol/control.js';
-import { JOB_WORDS, Job, type JobRing, Signal } from './io-ring.js';
+import { JOB_WORDS, Job, type JobRing, Signal, SPOILED } from './io-ring.js';
 
-const { numbers, signals, wakeFd, first, control } = workerData as JobRing;
+const { numbers, signals, wakeFd, first, control, folder } = workerData as JobRing;
 const failing = process.env[FAILING_CALLS];
 if (failing !== undefined) failCalls(failing, new Int32Array(control), Control.FailingCalls);
 parentPort?.on('message', () => process.exit(0));
@@ -19,14 +21,36 @@ const words = new Float64Array(numbers);
 const signal = new Int32Array(signals);
 const places = words.length / JOB_WORDS;
 
-/** Moves all bytes of a job, in as many calls as it takes. Returns bytes done, or the negative error number. */
+/** Returns what the job's `done` is to get. */
 function carryOut(at: number): number {
   const kind = words[at + Job.Kind];
   const fd = words[at + Job.Fd];
   const address = words[at + Job.Address];
   const length = words[at + Job.Length];
   const offset = words[at + Job.Offset];
-  if (kind === Job.Sync) return libc.fdatasync(fd) < 0 ? -errno() : 0;
+  const sums = words[at + Job.Sums];
+  switch (kind) {
+    case Job.Sync:
+      return libc.fdatasync(fd) < 0 ? -errno() : 0;
+    case Job.Open:
+      return openSpillFile(folder);
+    case Job.Punch:
+      return -punchHole(fd, offset, length);
+    case Job.WriteSummed:
+      noteSums(address, length, offset, sums);
+      return move(Job.Write, fd, address, length, offset);
+    case Job.ReadSummed: {
+      const result = move(Job.Read, fd, address, length, offset);
+      const wrong = result === length ? firstSpoiled(address, length, offset, sums) : -1;
+      return wrong === -1 ? result : -SPOILED - wrong;
+    }
+    default:
+      return move(kind, fd, address, length, offset);
+  }
+}
+
+/** Moves all bytes, in as many calls as it takes. Returns bytes done, or the negative error number. */
+function move(kind: number, fd: number, address: number, length: number, offset: number): number {
   let done = 0;
   while (done < length) {
     let step: number;

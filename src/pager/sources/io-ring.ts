@@ -7,7 +7,24 @@ import { Worker } from 'node:worker_threads';
 import { closeDescriptor } from '../../linux/libc.js';
 
 /** Places of a job's numbers, and the kinds. */
-export const Job = { Kind: 0, Fd: 1, Address: 2, Length: 3, Offset: 4, Result: 5, Read: 1, Write: 2, Sync: 3 } as const;
+export const Job = {
+  Kind: 0,
+  Fd: 1,
+  Address: 2,
+  Length: 3,
+  Offset: 4,
+  Result: 5,
+  /** Address of the checksums of the pages, a word each, that a spilled page has been written with. */
+  Sums: 6,
+
+  Read: 1,
+  Write: 2,
+  Sync: 3,
+  Open: 4,
+  ReadSummed: 5,
+  WriteSummed: 6,
+  Punch: 7,
+} as const;
 export const JOB_WORDS = 8;
 const PLACES = 256;
 /** Words of the signals: jobs handed in, jobs done, whether to stop, whether the thread works. */
@@ -29,7 +46,12 @@ export interface JobRing {
   readonly wakeFd: number;
   /** The control memory of the space. */
   readonly control: SharedArrayBuffer;
+  /** Where a spill file is made. */
+  readonly folder: string;
 }
+
+/** Added to the number of the first page that did not come back as it was written, and negated: the result of `readSummed`. */
+export const SPOILED = 2 ** 20;
 
 interface Waiting {
   readonly fd: number;
@@ -37,6 +59,7 @@ interface Waiting {
   readonly address: number;
   readonly length: number;
   readonly offset: number;
+  readonly sums?: number;
   readonly done: (result: number) => void;
 }
 
@@ -67,6 +90,7 @@ export class IoEngine {
     private readonly control: SharedArrayBuffer,
     private readonly now: () => number,
     private readonly start: (ring: JobRing) => Worker = startThread,
+    private readonly folder = '',
   ) {
     this.words = new Float64Array(this.numbers);
     this.signal = new Int32Array(this.signals);
@@ -85,6 +109,45 @@ export class IoEngine {
   /** Has what was written to a file survive a crash of the machine. `done` gets 0 or the negative error number. */
   sync(fd: number, done: (result: number) => void): void {
     this.add({ kind: Job.Sync, fd, address: 0, length: 0, offset: 0, done });
+  }
+
+  /** Makes a file without a name in the folder of the engine. `done` gets its descriptor, or the negative error number. */
+  open(done: (result: number) => void): void {
+    this.add({ kind: Job.Open, fd: -1, address: 0, length: 0, offset: 0, done });
+  }
+
+  /** Writes whole pages, and notes their checksums at `sums`. */
+  writeSummed(
+    fd: number,
+    address: number,
+    length: number,
+    offset: number,
+    sums: number,
+    done: (result: number) => void,
+  ): void {
+    this.add({ kind: Job.WriteSummed, fd, address, length, offset, sums, done });
+  }
+
+  /** Reads them, and compares. `done` gets the bytes, the negative error number, or -SPOILED - n where page n is another one. */
+  readSummed(
+    fd: number,
+    address: number,
+    length: number,
+    offset: number,
+    sums: number,
+    done: (result: number) => void,
+  ): void {
+    this.add({ kind: Job.ReadSummed, fd, address, length, offset, sums, done });
+  }
+
+  /** Gives the disk space of a part of a file back. */
+  punch(fd: number, offset: number, length: number, done: (result: number) => void): void {
+    this.add({ kind: Job.Punch, fd, address: 0, length, offset, done });
+  }
+
+  /** Jobs that have not ended. */
+  get load(): number {
+    return this.running.length + this.waiting.length;
   }
 
   /** Closes a file when its jobs have ended: by then its number could be another file's. */
@@ -139,11 +202,11 @@ export class IoEngine {
   }
 
   private startThread(): void {
-    const { numbers, signals, wakeFd, control } = this;
+    const { numbers, signals, wakeFd, control, folder } = this;
     Atomics.store(this.signal, Signal.Up, 0);
     let worker: Worker;
     try {
-      worker = this.start({ numbers, signals, wakeFd, control, first: this.finished });
+      worker = this.start({ numbers, signals, wakeFd, control, folder, first: this.finished });
     } catch (error) {
       this.lost(error);
       return;
@@ -217,6 +280,7 @@ export class IoEngine {
     this.words[at + Job.Address] = job.address;
     this.words[at + Job.Length] = job.length;
     this.words[at + Job.Offset] = job.offset;
+    this.words[at + Job.Sums] = job.sums ?? 0;
     this.running.push(job);
     this.handedIn = (this.handedIn + 1) | 0;
     Atomics.store(this.signal, Signal.HandedIn, this.handedIn);

@@ -374,7 +374,7 @@ export class Copies {
     const gone = this.manager.node(node) !== owner || owner?.state !== 'alive';
     const crowded = node !== HOST_NODE && copy.order.at === null && !copy.viaHost;
     const elsewhere = why === 'IN_PLACE' || (why === 'DEVICE_LOST' && gone);
-    if (!elsewhere && !(crowded && (why === 'OUT_OF_MEMORY' || why === 'COPY_FAILED'))) {
+    if (!elsewhere && !(crowded && (why === 'OUT_OF_MEMORY' || why === 'OUT_OF_STORAGE' || why === 'COPY_FAILED'))) {
       const page = this.places.pageWith(why, first, count);
       this.end(copy, this.places.denialError(why, page, WHO, access === Access.Write));
       return;

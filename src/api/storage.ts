@@ -1,0 +1,101 @@
+/** Where pages go that host memory has no room for. */
+import { accessSync, constants, statfsSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { resolve } from 'node:path';
+import type { OptionNames } from '../core/option-names.js';
+import { BLOCK_BYTES } from '../core/types.js';
+import type { StorageOptions } from '../pager/protocol/space.js';
+import { checkOptions, show } from './arguments.js';
+import { argumentError, OnememError } from './errors.js';
+import { type FilePath, pathOf } from './file-path.js';
+import { toBytes } from './sizes.js';
+
+/** A spill file behind host memory. */
+export interface StorageSpecification {
+  /** A folder; the system's temporary one unless said otherwise, or /var/tmp where that is memory itself. */
+  readonly path?: FilePath;
+  /** The most bytes that the file may have; half of the disk's free space unless said otherwise. */
+  readonly bytes?: number | string;
+}
+
+const STORAGE_OPTIONS: OptionNames<StorageSpecification> = { path: true, bytes: true };
+
+/** Of the free space of a disk, what a space may use unless it is told. */
+const SHARE = 0.5;
+/** The checksums of more would be more than Node.js 20 can look at. */
+const MOST_BYTES = 2 ** 41;
+/** File systems whose files are memory: tmpfs and ramfs. */
+const IN_MEMORY: readonly number[] = [0x01021994, 0x858458f6];
+
+/** What was said about storage, or the usual; null: none. */
+export function storageOf(said: StorageSpecification | boolean | undefined): StorageOptions | null {
+  if (said === false) return null;
+  if (said === undefined || said === true) {
+    const usual = usualStorage();
+    if (said === true && usual === null)
+      throw argumentError('STORAGE', 'storage is true, and no temporary folder is on a disk; say storage: { path }');
+    return usual;
+  }
+  if (typeof said !== 'object' || said === null)
+    throw argumentError('STORAGE', `storage is ${show(said)}; it must be false, true or { path, bytes }`);
+  checkOptions('storage', said, STORAGE_OPTIONS);
+  if (said.path === undefined) {
+    const usual = usualStorage();
+    if (usual === null)
+      throw argumentError(
+        'STORAGE',
+        'storage has no path, and no temporary folder is on a disk; say storage: { path }',
+      );
+    return said.bytes === undefined ? usual : { path: usual.path, bytes: budgetOf(said.bytes) };
+  }
+  const path = resolve(pathOf(said.path));
+  checkFolder(path);
+  return { path, bytes: said.bytes === undefined ? freeShare(path) : budgetOf(said.bytes) };
+}
+
+function budgetOf(said: number | string): number {
+  const bytes = toBytes('storage.bytes', said);
+  if (bytes >= BLOCK_BYTES && bytes <= MOST_BYTES) return Math.floor(bytes / BLOCK_BYTES) * BLOCK_BYTES;
+  throw argumentError(
+    'STORAGE',
+    `storage.bytes is ${bytes}; it must be from ${BLOCK_BYTES} (2MiB) to ${MOST_BYTES} (2TiB)`,
+  );
+}
+
+function checkFolder(path: string): void {
+  let problem: string | null = null;
+  try {
+    if (!statSync(path).isDirectory()) problem = 'it is no folder';
+    else accessSync(path, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    problem = (error as Error).message;
+  }
+  if (problem !== null)
+    throw new OnememError(
+      'STORAGE',
+      `storage.path is ${path}: ${problem}; name a folder that this process may write in`,
+      {
+        path,
+      },
+    );
+}
+
+/** The usual: where temporary files are, if that is a disk with room. */
+export function usualStorage(): StorageOptions | null {
+  for (const path of [tmpdir(), '/var/tmp']) {
+    try {
+      accessSync(path, constants.W_OK | constants.X_OK);
+      if (IN_MEMORY.includes(statfsSync(path).type)) continue;
+      const bytes = freeShare(path);
+      if (bytes > 0) return { path, bytes };
+    } catch {
+      // A folder that is not there, or not for this process.
+    }
+  }
+  return null;
+}
+
+function freeShare(path: string): number {
+  const { bavail, bsize } = statfsSync(path);
+  return Math.min(Math.floor((bavail * bsize * SHARE) / BLOCK_BYTES) * BLOCK_BYTES, MOST_BYTES);
+}

@@ -1,0 +1,71 @@
+/**
+ * A file that pages are put aside in: it has no name, so that nothing is left of it whatever becomes of the process, and bypasses the
+ * kernel's cache where the file system lets it, since what is put aside is not wanted for a while. Each page has a checksum in memory.
+ */
+import { randomBytes } from 'node:crypto';
+import { unlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { EISDIR, ENOENT, EOPNOTSUPP, O_CLOEXEC, O_CREAT, O_DIRECT, O_EXCL, O_RDWR, O_TMPFILE } from './constants.js';
+import { closeDescriptor, errno, libc, rawView } from './libc.js';
+
+const PAGE = 4096;
+
+/** Makes the file in a folder. Returns its descriptor, or the negative error number. */
+export function openSpillFile(folder: string): number {
+  for (const direct of [O_DIRECT, 0]) {
+    const fd = libc.open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | direct, 0o600);
+    if (fd >= 0) return fd;
+    const number = errno();
+    // Kernels and file systems that know no files without a name take the folder for what is to be opened.
+    if (number === EOPNOTSUPP || number === EISDIR || number === ENOENT) {
+      const named = openNamed(folder, direct);
+      if (named >= 0 || direct === 0) return named;
+    } else if (direct === 0) return -number;
+  }
+  return -1;
+}
+
+/** The name is there for as long as two system calls take. */
+function openNamed(folder: string, direct: number): number {
+  const path = join(folder, `.onemem-${randomBytes(12).toString('hex')}`);
+  const fd = libc.open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | direct, 0o600);
+  if (fd < 0) {
+    const number = errno();
+    // A file system that knows no direct access may have made the file before it said so.
+    removeName(path);
+    return -number;
+  }
+  if (removeName(path)) return fd;
+  closeDescriptor(fd);
+  return -1;
+}
+
+function removeName(path: string): boolean {
+  try {
+    unlinkSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Notes the checksums of pages that go to the file at `offset`. A page that is another one's differs, too. */
+export function noteSums(address: number, length: number, offset: number, sums: number): void {
+  const bytes = new Uint8Array(rawView(address, length));
+  const words = new Uint32Array(rawView(sums, (length / PAGE) * 4));
+  for (let page = 0; page < words.length; page++) words[page] = sumOf(bytes, page, offset);
+}
+
+/** The first of these pages that is not as it was noted, or -1. */
+export function firstSpoiled(address: number, length: number, offset: number, sums: number): number {
+  const bytes = new Uint8Array(rawView(address, length));
+  const words = new Uint32Array(rawView(sums, (length / PAGE) * 4));
+  for (let page = 0; page < words.length; page++) if (words[page] !== sumOf(bytes, page, offset)) return page;
+  return -1;
+}
+
+function sumOf(bytes: Uint8Array, page: number, offset: number): number {
+  const seed = (offset / PAGE + page) % 2 ** 32;
+  return crc32(bytes.subarray(page * PAGE, (page + 1) * PAGE), seed);
+}

@@ -1,0 +1,233 @@
+/** Arrays that are larger than host memory: what is written goes on to a spill file, and comes back as it was. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, openSync, readdirSync, readlinkSync, rmSync, statSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type AddressSpace, i32, kernel, type OnememError, openSpace, type StorageStats } from '../../src/index.js';
+import { FAILING_CALLS } from '../../src/linux/failing-calls.js';
+import { Control } from '../../src/pager/protocol/control.js';
+import { Program } from '../harness/processes.js';
+import { sharedSpace } from '../harness/spaces.js';
+import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
+
+const MIB = 2 ** 20;
+/** Elements of half as much again as the host may have. */
+const N = 12 * MIB;
+const HOST = '32MiB';
+/** Times that a program is killed while it spills; test:long has more. */
+const KILLS = Number(process.env.ONEMEM_KILLS ?? 10);
+
+const folder = mkdtempSync(join(tmpdir(), 'onemem-storage-'));
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+
+const fill = kernel({ x: i32.out, salt: i32 }, ({ x, salt }, { begin, end }) => {
+  for (let i = begin; i < end; i++) x[i] = Math.imul(i, 2_654_435_761) + salt;
+});
+const filled = (i: number, salt: number): number => (Math.imul(i, 2_654_435_761) + salt) | 0;
+
+function open(): Promise<AddressSpace> {
+  return sharedSpace({
+    hostMemory: HOST,
+    storage: { path: folder, bytes: '1GiB' },
+    devices: [{ kind: 'process', memory: '8MiB' }],
+  });
+}
+
+function storageOf(space: AddressSpace): StorageStats {
+  const { storage } = space.stats();
+  assert.ok(storage !== null);
+  return storage;
+}
+
+/** Descriptors of this process that are a spill file in the folder. */
+function spillFiles(within: string): string[] {
+  return readdirSync('/proc/self/fd')
+    .map((fd) => `/proc/self/fd/${fd}`)
+    .filter((path) => {
+      try {
+        return readlinkSync(path).startsWith(`${within}/`);
+      } catch {
+        return false;
+      }
+    });
+}
+
+test('an array of more than the host memory is written and read back, byte for byte', async () => {
+  await using space = await open();
+  const x = space.array(Int32Array, N);
+  for (let i = 0; i < N; i++) x.data[i] = filled(i, 1);
+  sameData(x.data, (i) => filled(i, 1));
+  const host = space.stats().processors[0];
+  assert.ok(host.peakBytes <= 32 * MIB);
+  const { bytesWritten, bytesRead, heldBytes } = storageOf(space);
+  assert.ok(bytesWritten >= 16 * MIB && heldBytes >= 16 * MIB && bytesRead > 0);
+  assert.ok((x.residency().bytes.storage ?? 0) >= 16 * MIB);
+  space.checkInvariants();
+  x.free();
+  while (storageOf(space).heldBytes > 0) await sleep(5);
+});
+
+test('pages that have a copy in storage are not written again', async () => {
+  await using space = await open();
+  const x = space.array(Int32Array, N);
+  for (let i = 0; i < N; i++) x.data[i] = i;
+  sameData(x.data, (i) => i);
+  const before = storageOf(space).bytesWritten;
+  sameData(x.data, (i) => i);
+  // The last pages that were written may only now have to go.
+  assert.ok(storageOf(space).bytesWritten - before <= 32 * MIB);
+  const settled = storageOf(space).bytesWritten;
+  sameData(x.data, (i) => i);
+  assert.equal(storageOf(space).bytesWritten, settled);
+});
+
+test('results of a device, and clones of them, go to storage and come back', async () => {
+  await using space = await open();
+  const [device] = space.devices;
+  const x = space.array(Int32Array, N);
+  await device.run(fill, { x, salt: 5 }, { size: N });
+  const clone = await x.clone();
+  await device.run(fill, { x, salt: 6 }, { size: N });
+  clone.data[17] = 99;
+  sameData(clone.data, (i) => (i === 17 ? 99 : filled(i, 5)));
+  sameData(x.data, (i) => filled(i, 6));
+  space.checkInvariants();
+});
+
+test('opening a space makes no file, and closing one leaves no descriptor', async () => {
+  const path = mkdtempSync(join(folder, 'own-'));
+  const space = await openSpace({ hostMemory: HOST, storage: { path, bytes: '64MiB' } });
+  assert.deepEqual(storageOf(space), {
+    path,
+    budgetBytes: 64 * MIB,
+    heldBytes: 0,
+    bytesWritten: 0,
+    bytesRead: 0,
+    full: false,
+  });
+  assert.deepEqual(spillFiles(path), []);
+  const x = space.array(Int32Array, N);
+  for (let i = 0; i < N; i += 1024) x.data[i] = i;
+  assert.equal(spillFiles(path).length, 1);
+  assert.deepEqual(readdirSync(path), []);
+  assert.equal(
+    (await failsWith('HOST_BUDGET', () => space.array(Int32Array, 13 * MIB))).message.includes('storage'),
+    true,
+  );
+  await space.close();
+  assert.deepEqual(spillFiles(path), []);
+});
+
+test('what storage is not is refused by name', async () => {
+  await failsWith('STORAGE', () => openSpace({ storage: { path: '/no/such/folder' } }));
+  await failsWith('STORAGE', () => openSpace({ storage: { path: '/etc/hostname' } }));
+  await failsWith('STORAGE', () => openSpace({ storage: { path: folder, bytes: 5 } }));
+  await failsWith('STORAGE', () => openSpace({ storage: 7 as unknown as boolean }));
+  await using space = await openSpace({ hostMemory: HOST, storage: false });
+  assert.equal(space.stats().storage, null);
+  const error = await failsWith('HOST_BUDGET', () => space.array(Int32Array, N));
+  assert.match(error.message, /storage: \{ path \}/);
+});
+
+test('a page that comes back other than it was written is lost by name, and no other one', async () => {
+  const own = mkdtempSync(join(folder, 'spoiled-'));
+  await using space = await openSpace({
+    hostMemory: HOST,
+    storage: { path: own, bytes: '1GiB' },
+    devices: [{ kind: 'simulated', memory: '8MiB' }],
+  });
+  const x = space.array(Int32Array, N, { name: 'x' });
+  for (let i = 0; i < N; i++) x.data[i] = i;
+  // Whatever lies there: the first page of the file that has been written.
+  const [path] = spillFiles(own);
+  assert.ok(statSync(path).size > 0);
+  const fd = openSync(path, 'r+');
+  writeSync(fd, Uint8Array.of(0xa5, 0x5a, 0x11), 0, 3, 2000);
+  const stream = space.devices[0].stream();
+  stream.prefetch(x.range(0, N / 4), 'host');
+  const error = (await failsWith('DATA_LOST', () => stream.synchronize())) as OnememError;
+  assert.match(error.message, /array x, elements \d+ to \d+ .*checksum/);
+  const first = error.details.element as number;
+  const run = x.residency().runs.filter(({ state }) => state === 'lost');
+  assert.deepEqual(
+    run.map(({ begin, end }) => [begin, end]),
+    [[first, first + 1024]],
+  );
+  sameData(x.data.subarray(0, first), (i) => i);
+  sameData(x.data.subarray(first + 1024), (i) => i + first + 1024);
+  space.checkInvariants();
+  await x.discard({ begin: first, end: first + 1024 });
+  assert.equal(x.data[first], 0);
+});
+
+for (const error of ['ENOSPC', 'EIO'])
+  test(`${error}: what is written stays, who needs room is told, and it goes on when storage can be written again`, async () => {
+    process.env[FAILING_CALLS] = `later,pwrite:${error}:1-1000000`;
+    await using space = await openSpace({
+      hostMemory: HOST,
+      storage: { path: folder, bytes: '1GiB' },
+      devices: [{ kind: 'process', memory: '8MiB', name: 'd' }],
+    });
+    delete process.env[FAILING_CALLS];
+    const control = new Int32Array(space.handle.control);
+    const [device] = space.devices;
+    const kept = space.array(Int32Array, 4 * MIB, { name: 'kept' });
+    for (let i = 0; i < kept.length; i++) kept.data[i] = filled(i, 3);
+    const x = space.array(Int32Array, N, { name: 'x' });
+    Atomics.or(control, Control.FailingCalls, 1);
+    const stream = device.stream();
+    for (let part = 0; part < 3; part++) stream.copy(x.range(part * 4 * MIB, (part + 1) * 4 * MIB), kept.range());
+    const refused = (await failsWith('OUT_OF_STORAGE', () => stream.synchronize())) as OnememError;
+    assert.match(refused.message, new RegExp(`spill file in ${folder}.*${error}.*make room`));
+    assert.equal(refused.details.path, folder);
+    assert.equal(typeof refused.details.bytes, 'number');
+    sameData(kept.data, (i) => filled(i, 3));
+    space.checkInvariants();
+    Atomics.and(control, Control.FailingCalls, ~1);
+    while (storageOf(space).full) await sleep(10);
+    await device.run(fill, { x, salt: 2 }, { size: N });
+    sameData(x.data, (i) => filled(i, 2));
+    sameData(kept.data, (i) => filled(i, 3));
+    space.checkInvariants();
+  });
+
+test('a disk that cannot be read for a while denies what it has, and gives it when it can', async () => {
+  process.env[FAILING_CALLS] = 'later,pread:EIO:1-1000000';
+  await using space = await openSpace({
+    hostMemory: HOST,
+    storage: { path: folder, bytes: '1GiB' },
+    devices: [{ kind: 'simulated', memory: '8MiB' }],
+  });
+  delete process.env[FAILING_CALLS];
+  const control = new Int32Array(space.handle.control);
+  const x = space.array(Int32Array, N, { name: 'x' });
+  for (let i = 0; i < N; i++) x.data[i] = filled(i, 4);
+  Atomics.or(control, Control.FailingCalls, 1);
+  const stream = space.devices[0].stream();
+  stream.prefetch(x.range(0, MIB), 'host');
+  await failsWith('COPY_FAILED', () => stream.synchronize());
+  Atomics.and(control, Control.FailingCalls, ~1);
+  sameData(x.data, (i) => filled(i, 4));
+});
+
+test(
+  'a program that is killed while it spills leaves nothing on the disk',
+  async () => {
+    const seed = Number(process.env.ONEMEM_SEED ?? Math.floor(Math.random() * 2 ** 31));
+    note(`ONEMEM_SEED=${seed}`);
+    const path = mkdtempSync(join(folder, 'killed-'));
+    let state = seed;
+    for (let kill = 0; kill < KILLS; kill++) {
+      state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+      const program = new Program('spilling', [path]);
+      await program.line('spilling');
+      await sleep((state >>> 8) % 150);
+      program.kill();
+      assert.equal((await program.outcome).signal, 'SIGKILL');
+      assert.deepEqual(readdirSync(path), []);
+    }
+  },
+  20 + KILLS * 3,
+);
+
+await runTests(40);
