@@ -48,6 +48,14 @@ await runStages(
         seconds: 1800,
       },
     ],
+    [
+      {
+        name: 'killed while spilling',
+        run: built('integration', 'storage'),
+        env: { ONEMEM_KILLS: '200', ONEMEM_SEED: String(seed) },
+        seconds: 1800,
+      },
+    ],
     [{ name: 'conformance', run: built('conformance'), seconds: 900 }],
     [{ name: 'webgpu conformance', run: onSoftwareGpu('conformance', '--device', 'webgpu'), seconds: 900 }],
     [{ name: 'webgpu', run: onSoftwareGpu('webgpu'), seconds: 900 }],

@@ -99,6 +99,7 @@ export class Player {
     const spaceOptions = {
       devices: specifications,
       hostMemory: `${random.pick([132, 160, 256])}MiB`,
+      storage: { bytes: '64MiB' },
       checkInvariants: random.chance(0.1),
     };
     log(`${name}: openSpace(${JSON.stringify(spaceOptions)})`);

@@ -59,13 +59,6 @@ export const mutants: readonly Mutant[] = [
     why: 'The only copy of a page is given back although it could not be copied.',
   },
   {
-    name: 'send pages to a store that is full',
-    file: 'src/core/reclaim.js',
-    find: 'const most = Math.min(node.budgetPages, node.limitPages);',
-    replace: 'const most = node.budgetPages;',
-    why: 'Evictions to a full disk are begun for ever, and nobody is told why nothing goes on.',
-  },
-  {
     name: 'keep a page that is not what was stored',
     file: 'src/core/memory-manager.js',
     find: 'residence.resident[word] &= ~mask[word];',
