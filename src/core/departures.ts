@@ -168,6 +168,8 @@ export class Departures {
       for (const block of state.va.blocks.values()) {
         const residence = block.residences[node.id];
         if (residence !== undefined) state.holds -= residence.holds.splice(0).length;
+        // What it could not bring home is taken from it, too.
+        if (request.processor !== NO_PROCESSOR) this.dropMappings(block, request.processor);
         loseNode(state, block, node);
       }
     }

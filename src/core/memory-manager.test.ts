@@ -769,6 +769,21 @@ describe('MemoryManager', () => {
       ]);
     });
 
+    it('that leaves tells the subscribers of what could not be brought home', () => {
+      const range = manager.allocate(10, { name: 'a', provided: false, writable: true }) as Range;
+      fault(1, 3, true);
+      manager.watch(range, 1);
+      commands.transferStatus = () => Status.Failed;
+      const log = event(() => manager.detach(1));
+      expect(log.slice(-4)).toEqual([
+        'invalidate 3+1 migrate for dev',
+        'invalidated 3+1 migrate for dev',
+        'dev release 3+1',
+        'dev drained',
+      ]);
+      expect(fault(HOST, 3, false)).toEqual(['host denied read 3 LOST']);
+    });
+
     it('is the last of sixteen processors', () => {
       for (let id = 2; id < 16; id++) expect(addDevice(manager, faulting)).toBe(id);
       expect(() => addDevice(manager, faulting)).toThrow(/16 processors already/);
