@@ -59,6 +59,13 @@ export const mutants: readonly Mutant[] = [
     why: 'The only copy of a page is given back although it could not be copied.',
   },
   {
+    name: 'keep a page that is not what was stored',
+    file: 'src/core/memory-manager.js',
+    find: 'residence.resident[word] &= ~mask[word];',
+    replace: ';',
+    why: 'What a disk has made of a page is read as its content.',
+  },
+  {
     name: 'keep an old copy after a write',
     file: 'src/core/operation.js',
     find: 'removeRun(stale.resident, first, count);',
