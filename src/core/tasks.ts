@@ -137,6 +137,7 @@ function bringTo(state: State, block: Block, node: Node, mapped: Processor | nul
       guarded[word] = allowed[word] & block.guarded[word];
     }
     excludeScratch(block, node.id, allowed);
+    excludeScratch(block, node.id, guarded);
     if (!isEmpty(guarded)) {
       absentPages(state, block, guarded, allowed);
       if (!isEmpty(allowed)) return migrate(state, block, node, mapped, Access.Read, allowed, -1, task);

@@ -159,6 +159,13 @@ export const mutants: readonly Mutant[] = [
     why: 'Its memory is read after it was given back, and a thread that needs the page waits for a death that nobody tells.',
   },
   {
+    name: 'fill what stands in for a denied page that has been cloned',
+    file: 'src/core/tasks.js',
+    find: 'excludeScratch(block, node.id, guarded);',
+    replace: ';',
+    why: 'The kernel that was denied the page finds its content where zeros stood.',
+  },
+  {
     name: 'let a device die without a word to subscribers',
     file: 'src/core/departures.js',
     find: "commands.invalidate(page, end - first, 'migrate', id);",
