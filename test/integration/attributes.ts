@@ -86,7 +86,7 @@ test('what devices can do', async () => {
       { kind: 'simulated', memory: '4MiB' },
     ],
   });
-  const common = { pageBytes: PAGE };
+  const common = { pageBytes: PAGE, kernels: 'functions' };
   const process = { ...common, remoteAccess: true, pageFaults: true, atomics: true, cancellation: true };
   assert.deepEqual(
     space.devices.map(({ capabilities }) => capabilities),
