@@ -86,6 +86,24 @@ export interface WgslLaunch extends Omit<DriverLaunch, 'code'> {
   readonly code: WgslCode;
   /** How many invocations there are in each dimension, where the size has dimensions; their product is `size`. */
   readonly dimensions?: readonly [number, number, number];
+  /** Set where this is a part of a launch that was cut. */
+  readonly part?: WgslPart;
+}
+
+/** Which workgroups a part of a launch has, and where its module is told that. */
+export interface WgslPart {
+  readonly workgroups: readonly [number, number, number];
+  readonly group: number;
+  readonly binding: number;
+  /** Of the uniform variable there, in base64. */
+  readonly content: string;
+}
+
+/** The parts of a launch that is too large for its device. They run one after the other, in any order. */
+export interface LaunchDivision {
+  readonly count: number;
+  /** What is not as in the launch: the arguments are windows of its arrays, none is `out`. */
+  partAt(index: number): Pick<WgslLaunch, 'code' | 'parameters' | 'part'>;
 }
 
 /** An error that a kernel threw, or why it could not run. */

@@ -1,5 +1,5 @@
 /** What the manager needs of a driver whose device is a process of its own: descriptors to wait at, and what to do when they are ready. */
-import type { Driver, LaunchFailure, WgslLaunch } from './driver.js';
+import type { Driver, LaunchDivision, LaunchFailure, LaunchParameter, WgslLaunch } from './driver.js';
 
 export interface ProcessDriver extends Driver {
   /** What it runs. */
@@ -32,6 +32,14 @@ export interface ProcessDriver extends Driver {
   expect?(page: number, count: number): void;
   /** Why the device cannot run a launch, before anything is brought for it; null: it can. */
   refuse?(launch: Omit<WgslLaunch, 'id'>): LaunchFailure | null;
+  /**
+   * Into which parts a launch is to be cut that the device has no room for, or why it cannot be; null: there is room for all of it.
+   * @param pagesOf the pages that the device needs at once for arguments
+   */
+  divide?(
+    launch: Omit<WgslLaunch, 'id'>,
+    pagesOf: (parameters: readonly LaunchParameter[]) => number,
+  ): LaunchDivision | LaunchFailure | null;
   /** As `launch`, where the device runs WGSL. */
   launchWgsl?(launch: WgslLaunch): void;
   /** Ends the process at once; `processEnded` follows. */

@@ -9,12 +9,21 @@ import { closeDescriptor } from '../../linux/libc.js';
 import { copyMemory } from '../../linux/memory.js';
 import { mayOpenPidfd, pidfdOpen, pidfdSendSignal } from '../../linux/process.js';
 import { createSocketPair, MessageSocket } from '../../linux/socket.js';
-import type { DriverEvents, Injection, LaunchFailure, WgslCode, WgslLaunch } from '../driver.js';
+import type {
+  DriverEvents,
+  Injection,
+  LaunchDivision,
+  LaunchFailure,
+  LaunchParameter,
+  WgslCode,
+  WgslLaunch,
+} from '../driver.js';
 import { Outbox } from '../process/outbox.js';
 import { jsonPacket, MAX_PACKET_BYTES, readJson } from '../process/protocol.js';
 import type { ProcessDriver } from '../process-driver.js';
 import { STANDARD_ERROR } from '../user-output.js';
-import { type Pages, pagesOf, planOf, problemOf } from './launch-plan.js';
+import { Divider } from './divider.js';
+import { excessiveGroups, type Pages, pagesOf, planOf, problemOf, tooLarge } from './launch-plan.js';
 import {
   type AdapterFacts,
   File,
@@ -69,6 +78,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   private readonly outbox: Outbox;
   private readonly staging: Staging;
   private readonly runs: RunTable;
+  private readonly divider = new Divider();
   private readonly pending = new Map<number, Pending>();
   /** Modules that the engine has, by their texts. */
   private readonly modules = new Map<string, number>();
@@ -252,6 +262,25 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
 
   refuse(launch: Omit<WgslLaunch, 'id'>): LaunchFailure | null {
     return this.facts === null ? null : problemOf(launch, this.facts.limits);
+  }
+
+  divide(
+    launch: Omit<WgslLaunch, 'id'>,
+    needs: (parameters: readonly LaunchParameter[]) => number,
+  ): LaunchDivision | LaunchFailure | null {
+    if (this.facts === null) return null;
+    const { limits } = this.facts;
+    const { name, budgetPages } = this.options;
+    const pages = needs(launch.parameters);
+    const large = tooLarge(launch, limits);
+    if (pages <= budgetPages && large === undefined) return excessiveGroups(launch, limits);
+    const division = this.divider.divide(launch, { limits, budgetPages, pagesOf: needs });
+    if (typeof division !== 'string') return division;
+    const excess =
+      large ??
+      `it needs ${pages * PAGE_BYTES} bytes at once on ${name}, which has no page faults and ${budgetPages * PAGE_BYTES} bytes`;
+    const message = `${excess}, and it cannot be cut into parts: ${division}; give the device more memory, or launch it over smaller arrays`;
+    return { code: 'DEVICE_MEMORY', message: `kernel ${launch.kernelName}: ${message}` };
   }
 
   launchWgsl(launch: WgslLaunch): void {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { PAGE_BYTES } from '../../core/types.js';
 import type { LaunchParameter, WgslBinding, WgslLaunch } from '../driver.js';
-import { planOf, problemOf } from './launch-plan.js';
+import { excessiveGroups, planOf, problemOf, tooLarge } from './launch-plan.js';
 import type { Limits } from './protocol.js';
 
 const LIMITS: Limits = {
@@ -84,10 +84,13 @@ test('what a GPU’s limits forbid is refused by name', () => {
   const problem = (given: WgslLaunch): string => problemOf(given, LIMITS)?.message ?? 'none';
   const x = bound('x', 0, true);
   expect(problem(launch([array('x', 0, 10)], [x]))).toBe('none');
-  expect(problem(launch([array('x', 0, 2 ** 18)], [x]))).toMatch(/maxStorageBufferBindingSize/);
+  expect(tooLarge(launch([array('x', 0, 10)], [x]), LIMITS)).toBe(undefined);
+  expect(tooLarge(launch([array('x', 0, 2 ** 18)], [x]), LIMITS)).toMatch(/x has 1048576 bytes, .* at most 524288/);
   expect(problem(launch([array('x', 0, 10)], [bound('x', 0, true, 64)]))).toMatch(/40 bytes, .* at least 64/);
   expect(problem(launch([array('x', 0, 10)], [x, bound('x', 1, true), bound('x', 2, true)]))).toMatch(
     /maxStorageBuffersPer/,
   );
-  expect(problem(launch([array('x', 0, 10)], [x], 1000))).toMatch(/125 workgroups in dimension x/);
+  expect(excessiveGroups(launch([array('x', 0, 10)], [x], 1000), LIMITS)?.message).toMatch(
+    /125 workgroups in dimension x/,
+  );
 });

@@ -20,21 +20,33 @@ export function pagesOf(launch: Launch): Pages[] {
   return launch.parameters.flatMap((each) => (each.kind === 'array' ? [pagesAround(each)] : []));
 }
 
-/** Why the GPU cannot run the launch; null: it can. */
+/** Bytes that a binding has at most, wherever in its first page it begins. */
+export function bindingBytesOf({ maxStorageBufferBindingSize, maxBufferSize }: Limits): number {
+  return Math.min(maxStorageBufferBindingSize, maxBufferSize - 2 * PAGE_BYTES);
+}
+
+/** An argument that the GPU cannot bind as a whole; undefined: it can bind them all. */
+export function tooLarge(launch: Launch, limits: Limits): string | undefined {
+  const most = bindingBytesOf(limits);
+  const found = arraysOf(launch.code).find(({ parameter }) => arrayBytes(launch, parameter) > most);
+  return (
+    found &&
+    `parameter ${found.parameter} has ${arrayBytes(launch, found.parameter)} bytes, and this GPU binds at most ${most} at once`
+  );
+}
+
+export function arrayBytes(launch: Launch, name: string): number {
+  const { length, type } = arrayOf(launch, name);
+  return length * bytesOf(type);
+}
+
+/** Why the GPU cannot run the launch, whatever it has room for; null: it can. */
 export function problemOf(launch: Launch, limits: Limits): LaunchFailure | null {
   const { code } = launch;
   const refuse = (message: string): LaunchFailure => ({ code: 'KERNEL_ERROR', message });
   for (const { parameter, leastBytes } of arraysOf(code)) {
     const { offset, length, type } = arrayOf(launch, parameter);
     const bytes = length * bytesOf(type);
-    const around = pagesAround({ offset, length, type }).count * PAGE_BYTES;
-    if (bytes > limits.maxStorageBufferBindingSize || around > limits.maxBufferSize) {
-      const most = Math.min(limits.maxStorageBufferBindingSize, limits.maxBufferSize);
-      return refuse(
-        `parameter ${parameter} has ${bytes} bytes, and this GPU binds at most ${most} at once ` +
-          '(maxStorageBufferBindingSize, maxBufferSize); launch the kernel over parts, such as x.range(a, b)',
-      );
-    }
     if (bytes < leastBytes)
       return refuse(
         `parameter ${parameter} has ${bytes} bytes, and its variable in the module needs at least ${leastBytes}`,
@@ -52,14 +64,21 @@ export function problemOf(launch: Launch, limits: Limits): LaunchFailure | null 
       `the kernel has ${count} arrays, and this GPU binds at most ${limits.maxStorageBuffersPerShaderStage} at once (maxStorageBuffersPerShaderStage)`,
     );
   }
+  return null;
+}
+
+/** Why the GPU cannot run the workgroups of the launch at once; null: it can. */
+export function excessiveGroups(launch: Launch, limits: Limits): LaunchFailure | null {
   const most = limits.maxComputeWorkgroupsPerDimension;
-  const groups = workgroupsOf(launch, code);
+  const groups = workgroupsOf(launch, launch.code);
   const axis = groups.findIndex((each) => each > most);
   if (axis === -1) return null;
-  return refuse(
-    `the launch has ${groups[axis]} workgroups in dimension ${'xyz'[axis]}, and this GPU runs at most ${most} in each ` +
+  return {
+    code: 'KERNEL_ERROR',
+    message:
+      `the launch has ${groups[axis]} workgroups in dimension ${'xyz'[axis]}, and this GPU runs at most ${most} in each ` +
       '(maxComputeWorkgroupsPerDimension); give it a size in two or three dimensions, or a larger @workgroup_size',
-  );
+  };
 }
 
 /** @param partOf where pages lie, in one piece of one buffer */
@@ -92,13 +111,17 @@ export function planOf(
       return { group, binding, kind: 'buffer', writable, part };
     return { group, binding, kind: 'aside', writable, index: asides.push({ part, back: writable }) - 1 };
   });
+  if (launch.part !== undefined) {
+    const { group, binding, content } = launch.part;
+    bound.push({ group, binding, kind: 'uniform', bytes: content });
+  }
   return {
     launch: id,
     module,
     entryPoint: code.entryPoint,
     asides,
     bound,
-    workgroups: workgroupsOf(launch, code),
+    workgroups: [...(launch.part?.workgroups ?? workgroupsOf(launch, code))],
   };
 }
 
@@ -117,12 +140,20 @@ function pagesAround({ offset, length, type }: Pick<ArrayParameter, 'offset' | '
   return { first, count: Math.ceil((offset + length * bytesOf(type)) / PAGE_BYTES) - first };
 }
 
-function workgroupsOf(
+export function workgroupsOf(
   { begin, end, dimensions }: Pick<Launch, 'begin' | 'end' | 'dimensions'>,
   { workgroupSize }: WgslCode,
 ): [number, number, number] {
   const [x, y, z] = dimensions ?? [end - begin, 1, 1];
   return [Math.ceil(x / workgroupSize[0]), Math.ceil(y / workgroupSize[1]), Math.ceil(z / workgroupSize[2])];
+}
+
+/** What a member of a uniform variable is in a launch. */
+export function numberOf(
+  launch: Pick<Launch, 'parameters' | 'begin' | 'end' | 'size'>,
+  { name, from }: UniformMember,
+): number {
+  return from === 'launch' ? launch[name as 'begin' | 'end' | 'size'] : scalarOf(launch, name);
 }
 
 /** The content of a uniform variable, in base64. */
@@ -132,8 +163,9 @@ function uniformOf(
   launch: Pick<Launch, 'parameters' | 'begin' | 'end' | 'size'>,
 ): string {
   const data = new DataView(new ArrayBuffer(bytes));
-  for (const { name, from, type, offset } of members) {
-    const value = from === 'launch' ? launch[name as 'begin' | 'end' | 'size'] : scalarOf(launch, name);
+  for (const member of members) {
+    const { type, offset } = member;
+    const value = numberOf(launch, member);
     if (type === 'f32') data.setFloat32(offset, value, true);
     else if (type === 'i32') data.setInt32(offset, value, true);
     else data.setUint32(offset, value, true);

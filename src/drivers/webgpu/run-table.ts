@@ -56,7 +56,8 @@ export class RunTable {
     // What lies beside stays in the same piece: parts of one array that overlap are often used in turn.
     const from = Math.min(first, ...old.map((run) => run.first));
     const to = Math.max(end, ...old.map(endOf));
-    const whole = to - from <= this.largestPages;
+    // But pages that a large array's parts need in turn are never all there.
+    const whole = to - from <= Math.min(this.largestPages, this.budgetPages);
     const spans = whole
       ? [{ first: from, end: to }]
       : [

@@ -23,6 +23,8 @@ export class Device {
   /** The poller tells when the device's socket takes packets again. */
   wantsRoom = false;
   launched = 0;
+  /** Parts that have run of launches that were cut. */
+  launchParts = 0;
   alive = true;
   /** It has died; what it has is on its way home. */
   lost = false;

@@ -386,7 +386,7 @@ export class Devices implements DeviceOwner {
   }
 
   stats(): ProcessorStats[] {
-    const host = figuresOf(this.manager, HOST, 'host', 'host', 0, true);
+    const host = figuresOf(this.manager, HOST, 'host', 'host', 0, 0, true);
     return [
       host,
       ...[...this.byId.values()].filter(({ forgotten }) => !forgotten).map((device) => this.statsOf(device)),
@@ -394,7 +394,7 @@ export class Devices implements DeviceOwner {
     ];
   }
 
-  private statsOf({ info, launched, alive }: Device): ProcessorStats {
-    return figuresOf(this.manager, info.id, info.name, info.kind, launched, alive);
+  private statsOf({ info, launched, launchParts, alive }: Device): ProcessorStats {
+    return figuresOf(this.manager, info.id, info.name, info.kind, launched, launchParts, alive);
   }
 }

@@ -9,6 +9,7 @@ export function figuresOf(
   name: string,
   kind: string,
   launches: number,
+  launchParts: number,
   alive: boolean,
 ): ProcessorStats {
   const { budgetPages, backedPages, peakPages, counters } = manager.figures(id);
@@ -31,6 +32,7 @@ export function figuresOf(
     revocations: counters.revocations,
     denied: counters.denied,
     launches,
+    launchParts,
     alive,
   };
 }

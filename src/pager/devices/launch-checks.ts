@@ -1,16 +1,19 @@
 /** What must be true of a launch's arguments before it begins, and which page is to blame when they cannot be had. */
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { Access, type DenyReason, PAGE_BYTES } from '../../core/types.js';
+import type { LaunchDivision } from '../../drivers/driver.js';
+import type { ArrayTable } from '../arrays/array-table.js';
 import type { Places } from '../arrays/places.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import type { Device } from './device.js';
-import type { NamedArgument } from './launch-arguments.js';
+import { argumentsOf, type NamedArgument } from './launch-arguments.js';
 import { type LaunchOperation, messageOf } from './launch-record.js';
 
 export class LaunchChecks {
   constructor(
     private readonly manager: MemoryManager,
     private readonly places: Places,
+    private readonly table: ArrayTable,
   ) {}
 
   /** Why a launch may not begin; null: it may. */
@@ -36,7 +39,7 @@ export class LaunchChecks {
     const { faults, budgetPages } = device.driver.description;
     const closed = this.closedPage(args, faults);
     if (closed !== -1) return this.places.denialError('NO_ACCESS', closed, `kernel ${kernelName}`, false);
-    if (faults) return null;
+    if (faults || device.process?.divide !== undefined) return null;
     const pages = this.manager.launchPages(args);
     if (pages <= budgetPages) return null;
     return wireError(
@@ -45,6 +48,32 @@ export class LaunchChecks {
         `${budgetPages * PAGE_BYTES} bytes; launch it over smaller arrays, or use a device with page faults`,
       { requestedBytes: pages * PAGE_BYTES, budgetBytes: budgetPages * PAGE_BYTES, node: device.info.name },
     );
+  }
+
+  /** The parts of a launch that its device has no room for, or why it cannot be cut; null: it runs as a whole. */
+  divide({ process, info }: Device, operation: LaunchOperation): { division: LaunchDivision } | WireError | null {
+    const { code, kernelName, parameters } = operation;
+    if (code.kind !== 'wgsl' || process?.divide === undefined) return null;
+    const pagesOf = (all: LaunchOperation['parameters']) => this.manager.launchPages(argumentsOf(all, this.table));
+    const found = process.divide({ ...operation, code }, pagesOf);
+    if (found === null) return null;
+    if ('count' in found) return { division: found };
+    const details = {
+      requestedBytes: pagesOf(parameters) * PAGE_BYTES,
+      budgetBytes: info.memoryBytes,
+      node: info.name,
+    };
+    const what = found.code === 'DEVICE_MEMORY' ? details : { kernel: kernelName };
+    return wireError(found.code, messageOf(found, kernelName), what);
+  }
+
+  /** Why a launch may not have a page of its arguments; null: it may have them all. */
+  denialOf({ info }: Device, args: readonly NamedArgument[]): DenyReason | null {
+    for (const { first, count, use } of args) {
+      const failure = this.manager.pages.denial(first, count, use === 'in' ? Access.Read : Access.Write, info.id);
+      if (failure !== null) return failure;
+    }
+    return null;
   }
 
   /** A page of the arguments that the failure is about. */

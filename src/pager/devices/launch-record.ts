@@ -1,5 +1,5 @@
 /** A launch from its stream's point of view: what is known of it, and what its stream is told of its end. */
-import type { LaunchFailure } from '../../drivers/driver.js';
+import type { LaunchDivision, LaunchFailure } from '../../drivers/driver.js';
 import type { OperationDone, StreamOperation } from '../protocol/operations.js';
 import { abortError, type WireError, wireError } from '../protocol/wire.js';
 import type { Device } from './device.js';
@@ -16,6 +16,10 @@ export interface LaunchRecord {
   begun: boolean;
   /** Brings the pages that its indices name, part by part; null: it runs as a whole. */
   plan: GatherPlan | null;
+  /** Its parts, where its device has no room for all of it; each is brought and run by itself. */
+  division: LaunchDivision | null;
+  /** Which of them runs or is brought. */
+  part: number;
   inDriver: boolean;
   /** Its turn has come, and its device was killed, but is not known to be dead yet. */
   doomed: boolean;

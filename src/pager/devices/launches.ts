@@ -2,7 +2,7 @@
 import { kernelError } from '../../core/kernel-error.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { type DenyReason, PAGE_BYTES } from '../../core/types.js';
-import type { KernelCode, LaunchFailure } from '../../drivers/driver.js';
+import type { KernelCode, LaunchDivision, LaunchFailure, LaunchParameter } from '../../drivers/driver.js';
 import { compileKernel, type KernelFunction, loadKernel } from '../../drivers/kernel-loader.js';
 import type { ArrayTable } from '../arrays/array-table.js';
 import type { Arrays } from '../arrays/arrays.js';
@@ -77,6 +77,8 @@ export class Launches {
       failure: null,
       begun: false,
       plan: null,
+      division: null,
+      part: 0,
       inDriver: false,
       doomed: false,
       timeoutAt: never,
@@ -176,6 +178,11 @@ export class Launches {
       record.inDriver = false;
       this.nextPart(queue, record);
       return;
+    } else if (record.division !== null && record.failure === null && ++record.part < record.division.count) {
+      record.inDriver = false;
+      this.manager.launchEnd(record.id);
+      this.enterPart(queue, record, record.division);
+      return;
     } else record.completed = record.plan?.over !== false;
     this.finish(queue, record);
   }
@@ -232,7 +239,12 @@ export class Launches {
 
   /** Has a launch whose turn has come end before its time. */
   private stop(device: Device, record: LaunchRecord, ending: Ending): void {
-    if (record.ending !== null || (record.inDriver && !device.info.cancellation)) return;
+    if (record.ending !== null) return;
+    if (record.inDriver && !device.info.cancellation) {
+      // The part that runs comes to its end, however long it takes, and is the last one.
+      if (record.division !== null) record.ending = ending;
+      return;
+    }
     record.ending = ending;
     record.endBy = this.now() + ENDING_LIMIT_MS;
     this.nextLimit = Math.min(this.nextLimit, record.endBy);
@@ -253,29 +265,30 @@ export class Launches {
       return;
     }
     const args = argumentsOf(record.operation.parameters, this.table);
-    const problem = device.alive
+    record.failure = device.alive
       ? this.checks.problemOf(device, record.operation, args)
       : lostError(device, record, device.reason);
-    if (problem !== null) {
-      record.failure = problem;
+    if (record.failure === null) {
+      const cut = this.checks.divide(device, record.operation);
+      if (cut !== null && 'division' in cut) record.division = cut.division;
+      else record.failure = cut;
+    }
+    if (record.failure !== null) {
       this.finish(queue, record);
       return;
     }
-    this.requests.expect(record.id, (_pages, failure) => {
-      if (failure === 'DEVICE_LOST') record.failure ??= lostError(device, record, device.reason);
-      else if (failure !== null) {
-        const who = `kernel ${record.operation.kernelName}`;
-        record.failure ??= this.places.denialError(failure, this.checks.pageOf(args, failure), who);
-      } else for (const { first, count, use } of args) if (use === 'out') this.restore(first, count);
-      if (!device.alive) record.failure ??= lostError(device, record, device.reason);
-      if (record.failure === null && record.ending === null) this.start(queue, record);
-      else this.finish(queue, record);
-    });
     // Before anything of it runs, while the device stands still, memory is placed as it was advised.
     this.requests.start(
       (request) => this.manager.arrange(request, device.info.id, args),
       () => {
         if (queue.records[0] !== record || !device.alive || record.ending !== null) {
+          this.enter(queue, record, args);
+          return;
+        }
+        // A part that is refused is not to leave behind what others have done.
+        const denied = record.division === null ? null : this.checks.denialOf(device, args);
+        if (denied !== null) {
+          this.fail(device, record, denied, args);
           this.enter(queue, record, args);
           return;
         }
@@ -300,10 +313,70 @@ export class Launches {
       return;
     }
     record.begun = true;
-    if (device.process?.expect !== undefined) {
-      for (const { first, end } of arrayPages(record.operation.parameters)) device.process.expect(first, end - first);
+    const { division } = record;
+    if (division === null) this.bring(queue, record, record.operation.parameters, args);
+    else {
+      const emptied = args.filter(({ use }) => use === 'out');
+      this.empty(emptied, 0, () => this.enterPart(queue, record, division));
     }
+  }
+
+  /** Empties what the parts of a launch write from zeros, all of it before the first one. */
+  private empty(args: readonly NamedArgument[], at: number, done: () => void): void {
+    if (at === args.length) {
+      done();
+      return;
+    }
+    const { first, count } = args[at];
+    this.requests.start(
+      (request) => this.manager.zero(request, first, count),
+      (_pages, failure) => {
+        if (failure === null) this.restore(first, count);
+        this.empty(args, at + 1, done);
+      },
+    );
+  }
+
+  /** Brings a part of a launch that was cut, for which it is a launch like any other. */
+  private enterPart(queue: Queue, record: LaunchRecord, division: LaunchDivision): void {
+    const { device } = queue;
+    if (queue.records[0] !== record) return;
+    if (isGone(device, record)) record.failure ??= lostError(device, record, device.reason);
+    if (record.failure !== null || record.ending !== null) {
+      this.finish(queue, record);
+      return;
+    }
+    const { parameters } = division.partAt(record.part);
+    this.bring(queue, record, parameters, argumentsOf(parameters, this.table));
+  }
+
+  /** Has the core bring what a launch uses, or a part of one, which then starts. */
+  private bring(
+    queue: Queue,
+    record: LaunchRecord,
+    parameters: readonly LaunchParameter[],
+    args: readonly NamedArgument[],
+  ): void {
+    const { device } = queue;
+    this.requests.expect(record.id, (_pages, failure) => {
+      if (failure !== null) this.fail(device, record, failure, args);
+      else for (const { first, count, use } of args) if (use === 'out') this.restore(first, count);
+      if (isGone(device, record)) record.failure ??= lostError(device, record, device.reason);
+      if (record.failure === null && record.ending === null) this.start(queue, record);
+      else this.finish(queue, record);
+    });
+    if (device.process?.expect !== undefined)
+      for (const { first, end } of arrayPages(parameters)) device.process.expect(first, end - first);
     this.manager.launchBegin(record.id, device.info.id, args);
+  }
+
+  /** The core has said no. */
+  private fail(device: Device, record: LaunchRecord, failure: DenyReason, args: readonly NamedArgument[]): void {
+    const who = `kernel ${record.operation.kernelName}`;
+    record.failure ??=
+      failure === 'DEVICE_LOST'
+        ? lostError(device, record, device.reason)
+        : this.places.denialError(failure, this.checks.pageOf(args, failure), who);
   }
 
   private start(queue: Queue, record: LaunchRecord): void {
@@ -341,17 +414,21 @@ export class Launches {
   private hand(queue: Queue, record: LaunchRecord, { begin, end }: LaunchPart): void {
     const { device } = queue;
     if (queue.records[0] !== record) return;
-    if (!device.alive) record.failure ??= lostError(device, record, device.reason);
+    if (isGone(device, record)) record.failure ??= lostError(device, record, device.reason);
     if (record.failure !== null || record.ending !== null) {
       this.finish(queue, record);
       return;
     }
     record.inDriver = true;
     const { kernelName, code, parameters, size, dimensions } = record.operation;
-    if (begin === record.operation.begin) device.launched++;
+    if (begin === record.operation.begin && record.part === 0) device.launched++;
     const launch = { id: record.id, kernelName, parameters, begin, end, size };
     if (code.kind !== 'wgsl') device.driver.launch?.({ ...launch, code });
-    else device.process?.launchWgsl?.({ ...launch, code, ...(dimensions === undefined ? {} : { dimensions }) });
+    else {
+      const part = record.division?.partAt(record.part);
+      if (part !== undefined) device.launchParts++;
+      device.process?.launchWgsl?.({ ...launch, code, ...(dimensions === undefined ? {} : { dimensions }), ...part });
+    }
     record.plan?.prepare();
   }
 
@@ -369,6 +446,11 @@ export class Launches {
     if (next !== undefined) this.begin(queue, next);
     else if (queue.records.length === 0) for (const action of queue.onIdle.splice(0)) this.later(action);
   }
+}
+
+/** A launch of which a part has run goes on where others would not begin: on a device that is being detached. */
+function isGone(device: Device, { part }: LaunchRecord): boolean {
+  return part > 0 ? device.lost : !device.alive;
 }
 
 function moduleKey(code: Extract<KernelCode, { kind: 'module' }>): string {

@@ -163,7 +163,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
 
   // Devices.
   const edges = new EdgeClearing(manager, requests, table, places, memory);
-  const checks = new LaunchChecks(manager, places);
+  const checks = new LaunchChecks(manager, places, table);
   const gathers = new GatherPlans(manager, requests, memory);
   const launches = new Launches(manager, requests, arrays, table, places, checks, edges, gathers, later, restore, now);
   const polls = new DevicePolls(poller, FIRST_DEVICE_SLOT);

@@ -114,6 +114,8 @@ export interface ProcessorStats {
   readonly revocations: number;
   readonly denied: number;
   readonly launches: number;
+  /** Parts that have run of launches that were cut, since the device had no room for all that they use. */
+  readonly launchParts: number;
   readonly alive: boolean;
 }
 

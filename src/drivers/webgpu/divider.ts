@@ -1,0 +1,147 @@
+/**
+ * Cuts a launch that a GPU has no room for into parts, each with its windows of the arrays (src/wgsl). What the GPU holds counts in
+ * whole pages and blocks, of which the analysis knows nothing: where its windows need more, they are made smaller.
+ */
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { bytesOf } from '../../core/elements.js';
+import { PAGE_BYTES } from '../../core/types.js';
+import type { LaunchFacts } from '../../wgsl/accesses.js';
+import { type Description, describe } from '../../wgsl/describe.js';
+import type { Parser } from '../../wgsl/syntax.js';
+import type { UniformValue } from '../../wgsl/values.js';
+import { type WindowedModule, windowed } from '../../wgsl/windowed.js';
+import { type LaunchPart, planWindows } from '../../wgsl/windows.js';
+import type { LaunchDivision, LaunchParameter, WgslCode, WgslLaunch } from '../driver.js';
+import { arrayBytes, bindingBytesOf, numberOf, workgroupsOf } from './launch-plan.js';
+import type { Limits } from './protocol.js';
+
+type Launch = Omit<WgslLaunch, 'id'>;
+type Box = Pick<LaunchPart, 'first' | 'count'>;
+
+/** A launch in more parts would keep the manager's thread from its other work. */
+const MOST_PARTS = 4096;
+/** Bytes that a binding's size is a multiple of. */
+const WORD_BYTES = 4;
+
+/** What a device has room for. */
+export interface Room {
+  readonly limits: Limits;
+  readonly budgetPages: number;
+  pagesOf(parameters: readonly LaunchParameter[]): number;
+}
+
+interface Analyzed {
+  readonly description: Description;
+  readonly module: WindowedModule;
+}
+
+export class Divider {
+  /** By the texts of modules and their entry points. */
+  private readonly known = new Map<string, Analyzed>();
+
+  /** Why it cannot be cut is a text, with line and column where a place in the module is to blame. */
+  divide(launch: Launch, room: Room): LaunchDivision | string {
+    try {
+      return this.cut(launch, room);
+    } catch (error) {
+      if (error instanceof Error && error.name === 'WgslError') return `WGSL ${error.message}`;
+      throw error;
+    }
+  }
+
+  private cut(launch: Launch, { limits, budgetPages, pagesOf }: Room): LaunchDivision | string {
+    const { description, module } = this.analyzed(launch.code);
+    const facts = factsOf(launch, description);
+    const bindingBytes = bindingBytesOf(limits);
+    const alignmentBytes = limits.minStorageBufferOffsetAlignment;
+    let budgetBytes = budgetPages * PAGE_BYTES;
+    for (;;) {
+      const plan = planWindows(description, facts, { budgetBytes, bindingBytes, alignmentBytes, maxParts: MOST_PARTS });
+      if (plan.kind === 'refused') return `WGSL ${plan.reason} (memory is held in whole blocks of 2 MiB)`;
+      const needed = plan.parts.reduce((most, part) => Math.max(most, pagesOf(windowsOf(launch, part))), 0);
+      if (needed <= budgetPages) {
+        return divisionOf(launch, module, facts, plan.parts, limits.maxComputeWorkgroupsPerDimension);
+      }
+      budgetBytes -= (needed - budgetPages) * PAGE_BYTES;
+    }
+  }
+
+  private analyzed({ source, entryPoint }: WgslCode): Analyzed {
+    const key = `${entryPoint} ${source}`;
+    let found = this.known.get(key);
+    if (found === undefined) {
+      const description = describe(parser(), source, entryPoint);
+      found = { description, module: windowed(description) };
+      this.known.set(key, found);
+    }
+    return found;
+  }
+}
+
+/** An optional peer, which the program has loaded in its own thread already. */
+function parser(): Parser {
+  return createRequire(import.meta.url)(fileURLToPath(import.meta.resolve('wesl/core'))) as Parser;
+}
+
+function divisionOf(
+  launch: Launch,
+  module: WindowedModule,
+  facts: LaunchFacts,
+  planned: readonly LaunchPart[],
+  mostGroups: number,
+): LaunchDivision {
+  const { source, group, binding } = module;
+  const code = { ...launch.code, source };
+  const parts = planned.flatMap((part) => boxesOf(part, mostGroups).map((box) => ({ ...part, ...box })));
+  return {
+    count: parts.length,
+    partAt: (index) => {
+      const part = parts[index];
+      const content = Buffer.from(module.uniformOf(part, facts)).toString('base64');
+      const parameters = windowsOf(launch, part);
+      return { code, parameters, part: { group, binding, content, workgroups: part.count } };
+    },
+  };
+}
+
+/** Workgroups of one dispatch have no order, so that they may as well be of several. */
+function boxesOf({ first, count }: Box, most: number): Box[] {
+  const axis = count.findIndex((each) => each > most);
+  if (axis === -1) return [{ first, count }];
+  const boxes: Box[] = [];
+  for (let at = 0; at < count[axis]; at += most) {
+    const from = first.with(axis, first[axis] + at) as [number, number, number];
+    const wide = count.with(axis, Math.min(most, count[axis] - at)) as [number, number, number];
+    boxes.push(...boxesOf({ first: from, count: wide }, most));
+  }
+  return boxes;
+}
+
+/** The arguments of a part. Those that it does not write are only read. */
+function windowsOf(launch: Launch, { windows }: LaunchPart): LaunchParameter[] {
+  return launch.parameters.map((each) => {
+    const window = windows.find(({ resource }) => resource.name === each.name);
+    if (each.kind !== 'array' || window === undefined) return each;
+    const { offsetBytes, written } = window;
+    const size = bytesOf(each.type);
+    const bytes = Math.min(Math.ceil(window.bytes / WORD_BYTES) * WORD_BYTES, each.length * size - offsetBytes);
+    return { ...each, use: written ? 'inout' : 'in', offset: each.offset + offsetBytes, length: bytes / size };
+  });
+}
+
+function factsOf(launch: Launch, { resources }: Description): LaunchFacts {
+  const lengths: Record<string, number> = {};
+  const uniforms: Record<string, UniformValue> = {};
+  for (const { name, group, binding, runtimeArray, minBytes, type } of resources) {
+    if (runtimeArray !== null) {
+      lengths[name] = 1 + Math.floor((arrayBytes(launch, name) - minBytes) / runtimeArray.stride);
+      continue;
+    }
+    const bound = launch.code.bindings.find((each) => each.group === group && each.binding === binding);
+    if (bound?.kind !== 'uniform') continue;
+    const values = bound.members.map((each) => [each.name, numberOf(launch, each)] as const);
+    uniforms[name] = type.kind === 'struct' ? Object.fromEntries(values) : values[0][1];
+  }
+  return { workgroups: workgroupsOf(launch, launch.code), lengths, uniforms };
+}

@@ -1,0 +1,246 @@
+/** Launches that a GPU has no room for, cut into parts: results as of one piece, what cannot be cut, and ends between two parts. */
+import assert from 'node:assert/strict';
+import { type AddressSpace, f32, kernel, openSpace, u32 } from '../../src/index.js';
+import { sharedSpace } from '../harness/spaces.js';
+import { failsWith, filled, runTests, sameData, sleep, test } from '../harness/suite.js';
+
+const MIB = 2 ** 20;
+const GPU = { devices: [{ kind: 'webgpu', memory: '8MiB', name: 'gpu' }] } as const;
+
+async function withGpu(action: (space: AddressSpace) => Promise<void>): Promise<void> {
+  await using space = await sharedSpace(GPU);
+  await action(space);
+  space.checkInvariants();
+}
+
+/** How many parts the launches of an action were cut into. */
+async function partsOf(space: AddressSpace, action: () => Promise<unknown>): Promise<number> {
+  const before = space.devices[0].stats().launchParts;
+  await action();
+  return space.devices[0].stats().launchParts - before;
+}
+
+const saxpy = kernel(
+  { x: f32.in, y: f32.inout, alpha: f32 },
+  {
+    wgsl: `
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@group(0) @binding(2) var<uniform> alpha: f32;
+@compute @workgroup_size(256) fn main(@builtin(global_invocation_id) id: vec3u) {
+  if (id.x < arrayLength(&y)) { y[id.x] += alpha * x[id.x]; }
+}`,
+  },
+  { name: 'saxpy' },
+);
+
+const doubleBy = (workgroup: number) =>
+  kernel(
+    { data: u32.inout },
+    {
+      wgsl: `
+@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+@compute @workgroup_size(${workgroup}) fn main(@builtin(global_invocation_id) id: vec3u) {
+  if (id.x < arrayLength(&data)) { data[id.x] *= 2u; }
+}`,
+    },
+    { name: 'double' },
+  );
+const double = doubleBy(256);
+
+test('saxpy over four times the device, whose arguments begin anywhere, leaves what lies beside them', () =>
+  withGpu(async (space) => {
+    const length = (16 * MIB) / 4;
+    const [x, y] = [space.array(Float32Array, length), space.array(Float32Array, length)];
+    filled(x.data, (i) => i % 1000);
+    y.data.fill(1);
+    const [from, to] = [3, length - 5];
+    const run = () =>
+      space.devices[0].run(saxpy, { x: x.range(from, to), y: y.range(from, to), alpha: 2 }, { size: to - from });
+    assert.ok((await partsOf(space, run)) >= 4);
+    sameData(y.data, (i) => (i >= from && i < to ? 2 * (i % 1000) + 1 : 1));
+    assert.ok(space.devices[0].stats().peakBytes <= 8 * MIB);
+  }));
+
+test('what fits runs as it is, in one piece', () =>
+  withGpu(async (space) => {
+    const data = space.array(Uint32Array, (8 * MIB) / 4);
+    data.data.fill(3);
+    assert.equal(await partsOf(space, () => space.devices[0].run(double, { data }, { size: data.length })), 0);
+    sameData(data.data, () => 6);
+  }));
+
+test('an array is changed in place, by more workgroups than the GPU runs in a dimension', () =>
+  withGpu(async (space) => {
+    const data = space.array(Uint32Array, (12 * MIB) / 4);
+    filled(data.data, (i) => i);
+    // 393,216 workgroups, of which the GPU runs 65,535 at once.
+    const run = () => space.devices[0].run(doubleBy(8), { data }, { size: data.length });
+    assert.ok((await partsOf(space, run)) >= 7);
+    sameData(data.data, (i) => i * 2);
+  }));
+
+test('neighbours of an element are read beyond the edges of a part; `out` is zero where nothing is written', () =>
+  withGpu(async (space) => {
+    const blur = kernel(
+      { old: u32.in, next: u32.out },
+      {
+        wgsl: `
+@group(0) @binding(0) var<storage, read> old: array<u32>;
+@group(0) @binding(1) var<storage, read_write> next: array<u32>;
+@compute @workgroup_size(256) fn main(@builtin(global_invocation_id) id: vec3u) {
+  let i = id.x;
+  if (i > 0u && i + 1u < arrayLength(&old)) { next[i] = old[i - 1u] + old[i] + old[i + 1u]; }
+}`,
+      },
+    );
+    const length = (16 * MIB) / 4;
+    const [old, next] = [space.array(Uint32Array, length), space.array(Uint32Array, length)];
+    filled(old.data, (i) => i % 777);
+    next.data.fill(9);
+    const before = space.devices[0].stats().bytesIn;
+    assert.ok((await partsOf(space, () => space.devices[0].run(blur, { old, next }, { size: length }))) >= 4);
+    // What is written from zeros does not come in.
+    assert.ok(space.devices[0].stats().bytesIn - before < 24 * MIB);
+    const at = (i: number): number => i % 777;
+    sameData(next.data, (i) => (i === 0 || i === length - 1 ? 0 : at(i - 1) + at(i) + at(i + 1)));
+  }));
+
+test('a table that all parts need stays on the GPU, in a launch of two dimensions', () =>
+  withGpu(async (space) => {
+    const shade = kernel(
+      { picture: u32.inout, table: u32.in, width: u32, height: u32 },
+      {
+        wgsl: `
+struct Shape { width: u32, height: u32 }
+@group(0) @binding(0) var<storage, read_write> picture: array<u32>;
+@group(0) @binding(1) var<storage, read> table: array<u32>;
+@group(0) @binding(2) var<uniform> shape: Shape;
+@compute @workgroup_size(16, 16) fn main(@builtin(global_invocation_id) id: vec3u) {
+  if (id.x >= shape.width || id.y >= shape.height) { return; }
+  let i = id.y * shape.width + id.x;
+  picture[i] = table[picture[i] % arrayLength(&table)] + id.y;
+}`,
+      },
+    );
+    const [width, height] = [2000, 1500];
+    const picture = space.array(Uint32Array, width * height);
+    const table = space.array(Uint32Array, MIB / 4);
+    filled(picture.data, (i) => i * 5);
+    filled(table.data, (i) => i ^ 3);
+    const before = space.devices[0].stats().bytesIn;
+    const run = () => space.devices[0].run(shade, { picture, table, width, height }, { size: [width, height] });
+    assert.ok((await partsOf(space, run)) >= 2);
+    assert.ok(space.devices[0].stats().bytesIn - before < width * height * 4 * 1.5 + 2 * MIB);
+    sameData(picture.data, (i) => (((i * 5) % (MIB / 4)) ^ 3) + Math.floor(i / width));
+  }));
+
+test('workgroups add to one sum', () =>
+  withGpu(async (space) => {
+    const total = kernel(
+      { data: u32.in, sum: u32.out },
+      {
+        wgsl: `
+@group(0) @binding(0) var<storage, read> data: array<u32>;
+@group(0) @binding(1) var<storage, read_write> sum: atomic<u32>;
+var<workgroup> own: atomic<u32>;
+@compute @workgroup_size(256)
+fn main(@builtin(global_invocation_id) id: vec3u, @builtin(local_invocation_index) local: u32) {
+  if (id.x < arrayLength(&data)) { atomicAdd(&own, data[id.x]); }
+  workgroupBarrier();
+  if (local == 0u) { atomicAdd(&sum, atomicLoad(&own)); }
+}`,
+      },
+    );
+    const data = space.array(Uint32Array, (9 * MIB) / 4);
+    const sum = space.array(Uint32Array, 1);
+    sum.data[0] = 7;
+    data.data.fill(3);
+    assert.ok((await partsOf(space, () => space.devices[0].run(total, { data, sum }, { size: data.length }))) >= 2);
+    assert.equal(sum.data[0], 3 * data.length);
+  }));
+
+test('what cannot be cut is refused with the place in the module, and nothing has changed', () =>
+  withGpu(async (space) => {
+    const [gpu] = space.devices;
+    const scatter = kernel(
+      { order: u32.in, data: u32.out },
+      {
+        wgsl: `
+@group(0) @binding(0) var<storage, read> order: array<u32>;
+@group(0) @binding(1) var<storage, read_write> data: array<u32>;
+@compute @workgroup_size(256) fn main(@builtin(global_invocation_id) id: vec3u) {
+  data[order[id.x]] = id.x;
+}`,
+      },
+      { name: 'scatter' },
+    );
+    const length = (9 * MIB) / 4;
+    const [order, data] = [space.array(Uint32Array, length), space.array(Uint32Array, length)];
+    filled(data.data, (i) => i);
+    const error: Error & { details?: unknown } = await failsWith('DEVICE_MEMORY', () =>
+      gpu.run(scatter, { order, data }, { size: length }),
+    );
+    assert.match(error.message, /kernel scatter.*8388608 bytes.*WGSL 5:\d+: .*'data'.*give the device more memory/);
+    assert.deepEqual(error.details, { requestedBytes: 18 * MIB, budgetBytes: 8 * MIB, node: 'gpu' });
+    sameData(data.data, (i) => i);
+  }));
+
+/** The parts of a launch over so much take far longer than to end it: nothing of it is there before. */
+const GIB = 2 ** 30;
+const SLOW = { devices: [{ kind: 'webgpu', memory: '4MiB', name: 'gpu' }] } as const;
+
+/** Begins a launch of many parts, and resolves when some of them have run. */
+async function begun(space: AddressSpace, signal?: AbortSignal): Promise<{ ended: Promise<unknown> }> {
+  const [gpu] = space.devices;
+  const data = space.array(Uint32Array, GIB / 4);
+  const ended = gpu.run(double, { data }, { size: data.length, ...(signal === undefined ? {} : { signal }) });
+  await untilPart(space, 1, ended);
+  return { ended };
+}
+
+/** A launch that fails before says so. */
+async function untilPart(space: AddressSpace, count: number, ended: Promise<unknown>): Promise<void> {
+  let over = false;
+  const end = () => {
+    over = true;
+  };
+  ended.then(end, end);
+  while (!over && space.devices[0].stats().launchParts < count) await sleep(1);
+  if (over) await ended;
+}
+
+test('a GPU that ends between two parts is lost; the launch says so, and the next one runs', async () => {
+  await using space = await openSpace(SLOW);
+  const [gpu] = space.devices;
+  const { ended } = await begun(space);
+  process.kill(gpu.pid as number, 'SIGKILL');
+  await failsWith('DEVICE_LOST', () => ended);
+  await gpu.restart();
+  const data = space.array(Uint32Array, MIB);
+  data.data.fill(1);
+  await gpu.run(double, { data }, { size: data.length });
+  sameData(data.data, () => 2);
+  space.checkInvariants();
+});
+
+test('a signal ends a launch between two parts, and a device that is detached runs the rest', async () => {
+  await using space = await openSpace(SLOW);
+  const [gpu] = space.devices;
+  const abort = new AbortController();
+  const { ended } = await begun(space, abort.signal);
+  abort.abort();
+  await failsWith('ABORTED', () => ended);
+  assert.ok(gpu.stats().launchParts < GIB / (4 * MIB));
+  const data = space.array(Uint32Array, (32 * MIB) / 4);
+  data.data.fill(1);
+  const before = gpu.stats().launchParts;
+  const whole = gpu.run(double, { data }, { size: data.length });
+  await untilPart(space, before + 1, whole);
+  await gpu.detach();
+  await whole;
+  sameData(data.data, () => 2);
+  space.checkInvariants();
+});
+
+await runTests(60);
