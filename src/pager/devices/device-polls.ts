@@ -86,7 +86,8 @@ export class DevicePolls {
       const process = device?.process ?? null;
       if (device === undefined || process === null || !(process.sending || device.wantsRoom)) continue;
       if (process.sending) process.sendRest();
-      if (process.sending === device.wantsRoom || !device.alive) continue;
+      // One that is being detached is still polled.
+      if (process.sending === device.wantsRoom || device.lost) continue;
       device.wantsRoom = process.sending;
       const events = device.wantsRoom ? POLLIN | POLLOUT : POLLIN;
       this.poller.set(this.slot(place, PACKETS), process.socket.fd, events);
