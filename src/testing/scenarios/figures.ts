@@ -29,6 +29,9 @@ function speed(bytes: number, ms: number): string {
   return `${ms.toFixed(2)} ms, ${(bytes / ms / 1e6).toFixed(2)} GB/s`;
 }
 
+/** What one launch changes: a GPU runs no more workgroups at once. */
+const LAUNCH_WORDS = 2 ** 23;
+
 /** One way there, a change on the device, and the way back. Prints what the ways take. */
 async function roundTrip(context: Context, array: Words, byPages: boolean, seed: number): Promise<void> {
   const { device, watch, note } = context;
@@ -39,7 +42,10 @@ async function roundTrip(context: Context, array: Words, byPages: boolean, seed:
   equal('bytes copied there', moved(device).bytesIn, array.byteLength);
   equal('bytes on the device', array.residency().bytes[device.name], array.byteLength);
   // Both have copies now. What the device writes is there alone, so that bringing it back is to copy it.
-  await device.run(flip, { data: array, mask: 1 }, { size: array.length });
+  for (let begin = 0; begin < array.length; begin += LAUNCH_WORDS) {
+    const range = { size: array.length, begin, end: Math.min(begin + LAUNCH_WORDS, array.length) };
+    await device.run(flip, { data: array, mask: 1 }, range);
+  }
   for (let at = 0; at < array.length; at += WORDS_PER_PAGE) content[at] ^= 1;
   const back = await move(context, array, 'host', byPages);
   equal('bytes copied back', moved('host').bytesIn, array.byteLength);
