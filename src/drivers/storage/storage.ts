@@ -1,6 +1,6 @@
 /**
  * A node behind the host that nobody runs on: pages go to frames of a spill file when the host has no room for them, and come back when
- * they are touched. Pieces that lie side by side in memory as in the file are moved by one call. What somebody waits for is read before
+ * they are touched. Pieces that lie side by side in memory as in the file are moved by one call. What a thread waits for is read before
  * anything else; writes have threads of their own.
  */
 import { PAGE_BYTES, Status } from '../../core/types.js';

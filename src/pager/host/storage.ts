@@ -118,7 +118,7 @@ export class Storage {
     }
     this.errno = errno;
     this.failedAt = this.now();
-    // Once a space: a disk that stays full is told by whoever is refused for it.
+    // Once a space: the errors of those that are refused tell of a disk that stays full.
     if (!this.told) this.warn(`warning: ${this.problem}; what was written stays in memory`);
     this.told = true;
     this.core.manager.nodeFull(this.node, this.driver.heldPages);
