@@ -255,7 +255,7 @@ export function residenceOf(state: State, block: Block, node: NodeId): Residence
 export function somethingMoves(state: State, node: NodeId): boolean {
   const waiting = node === HOST_NODE ? state.dependentOperations : 0;
   if (state.activeOperations > waiting || state.quarantines > 0) return true;
-  // With a store that takes nothing more, the end of a hold gives no memory, and its owner may be who waits for some.
+  // With a store that takes nothing more, the end of a hold gives no memory, and the request that holds may itself wait for some.
   return state.holds > 0 && shortageOf(state.nodes) === 'OUT_OF_MEMORY';
 }
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { accessesOf, type WorkgroupBox } from './accesses.js';
+import type { WorkgroupBox } from './access.js';
+import { accessesOf } from './accesses.js';
 import { describe } from './describe.js';
 import { loadParser } from './parser.js';
 

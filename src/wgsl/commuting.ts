@@ -2,7 +2,8 @@
  * Whether parts of a launch may run one after the other. Workgroups of one dispatch run in any order and cannot see what others write, so
  * that only arrays that a part reads and another writes stand in the way, and atomics by which one learns what others have done.
  */
-import { type Access, isOfIds, type WorkgroupBox } from './accesses.js';
+import type { Access, WorkgroupBox } from './access.js';
+import { isOfIds } from './accesses.js';
 import type { Description, Resource } from './describe.js';
 import { sameForm } from './forms.js';
 import { positionAt } from './wgsl-error.js';

@@ -2,7 +2,7 @@
  * Runs an entry point on ranges instead of numbers (abstract interpretation): functions are run at each of their calls, the ways through an
  * `if` are both gone and joined, and a loop is gone through once with its counters standing for all their values.
  */
-import type { Access, Accesses, LaunchFacts } from './accesses.js';
+import type { Access, Accesses, LaunchFacts } from './access.js';
 import type { Arithmetic } from './arithmetic.js';
 import { builtinResult, pairwise } from './builtins.js';
 import { assume } from './conditions.js';

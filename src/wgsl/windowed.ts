@@ -2,7 +2,8 @@
  * Rewrites a module so that it runs one part of a launch on windows of its arrays: ids are those of the whole launch, indices count from
  * the window's beginning, lengths are the true ones. All edits insert text within lines, so that positions in errors keep their line.
  */
-import { accessesOf, type LaunchFacts } from './accesses.js';
+import type { LaunchFacts } from './access.js';
+import { accessesOf } from './accesses.js';
 import type { Description, Resource } from './describe.js';
 import type { FunctionDeclaration, Parameter } from './tree.js';
 import { WgslError } from './wgsl-error.js';

@@ -2,7 +2,8 @@
  * Cuts a launch into parts that each need one interval of each array, so that together they fit into a budget. A part is an ordinary
  * dispatch over a box of workgroups; parts run one after the other.
  */
-import { type Access, accessesOf, type LaunchFacts, type WorkgroupBox } from './accesses.js';
+import type { Access, LaunchFacts, WorkgroupBox } from './access.js';
+import { accessesOf } from './accesses.js';
 import { obstacleTo } from './commuting.js';
 import type { Description, Resource } from './describe.js';
 import { positionAt } from './wgsl-error.js';

@@ -142,7 +142,7 @@ test('waiting for an element that may not be read is refused by name, also when 
     await x.protect('none', { begin: PAGE, end: 2 * PAGE });
     const error = await failsWith('ACCESS_DENIED', () => space.wait(x, PAGE + 5, PAGE + 5));
     assert.match(error.message, /array ledger, elements 1024 to 2047 .*protected against all access/);
-    // Another value is no reason to be let near it, and whoever notifies touches nothing.
+    // Another value is no reason to be let near it, and the thread that notifies touches nothing.
     await failsWith('ACCESS_DENIED', () => space.wait(x, PAGE + 5, 0));
     assert.equal(space.notify(x, PAGE + 5), 0);
     const protecting = x.protect('none', { begin: 3 * PAGE });

@@ -1,5 +1,5 @@
 /** A launch of a kernel in one dispatch, and in parts on windows of its arrays, as a driver would make it. */
-import type { LaunchFacts } from '../../src/wgsl/accesses.js';
+import type { LaunchFacts } from '../../src/wgsl/access.js';
 import type { Description } from '../../src/wgsl/describe.js';
 import { windowed } from '../../src/wgsl/windowed.js';
 import { type LaunchPart, planWindows, type WindowPlan } from '../../src/wgsl/windows.js';

@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { bytesOf } from '../../core/elements.js';
 import { PAGE_BYTES } from '../../core/types.js';
-import type { LaunchFacts } from '../../wgsl/accesses.js';
+import type { LaunchFacts } from '../../wgsl/access.js';
 import { type Description, describe } from '../../wgsl/describe.js';
 import type { Parser } from '../../wgsl/syntax.js';
 import type { UniformValue } from '../../wgsl/values.js';

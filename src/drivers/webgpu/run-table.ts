@@ -51,7 +51,7 @@ export class RunTable {
     const end = first + count;
     const old = this.runs.filter((run) => run.first < end && run.first + run.count > first);
     if (old.length === 1 && old[0].first <= first && endOf(old[0]) >= end) return;
-    // A kernel's buffers stay where they are; who needs the pages in one piece asks again.
+    // A kernel's buffers stay where they are; a launch that needs the pages in one piece asks again.
     if (old.some((run) => this.busy.has(run))) return;
     // What lies beside stays in the same piece: parts of one array that overlap are often used in turn.
     const from = Math.min(first, ...old.map((run) => run.first));

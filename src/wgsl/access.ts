@@ -1,0 +1,47 @@
+/** What is found in a module for a launch: which elements are read and written, and where the text says so. */
+import type { Resource } from './describe.js';
+import type { Form, Interval } from './forms.js';
+import type { Call, Index } from './tree.js';
+import type { UniformValue } from './values.js';
+
+/** What is known of a launch. What is left out may be anything. */
+export interface LaunchFacts {
+  /** How many workgroups there are in each dimension. */
+  readonly workgroups: readonly [number, number, number];
+  /** Elements of runtime-sized arrays, by the name of the variable. */
+  readonly lengths: Readonly<Record<string, number>>;
+  /** Of uniform variables, by name: a number, a list for a vector, an object for a structure. */
+  readonly uniforms: Readonly<Record<string, UniformValue | undefined>>;
+}
+
+/** Workgroups that run together: `count` in each dimension, from `first` on. */
+export interface WorkgroupBox {
+  readonly first: readonly [number, number, number];
+  readonly count: readonly [number, number, number];
+}
+
+export interface Access {
+  readonly resource: Resource;
+  readonly kind: 'load' | 'store' | 'atomic';
+  /** Of an atomic: the function's name. */
+  readonly operation: string | null;
+  /** Whether the program looks at what an atomic gives back. */
+  readonly resultUsed: boolean;
+  /** Which elements, where the variable is an array; null: any, or all. The bounds are those of the index before anything is clamped. */
+  readonly range: Interval | null;
+  /** The index as a form of ids, where it is one exactly. */
+  readonly form: Form | null;
+  /** Where it stands in the source, in characters. */
+  readonly offset: number;
+}
+
+/** Where the text of an access stands, for the rewriting. */
+export interface Sites {
+  /** Indices of arrays that are variables: `a` in `a[i]`. More than one where a function gets pointers to several. */
+  readonly indices: ReadonlyMap<Index, ReadonlySet<Resource>>;
+  readonly lengths: ReadonlyMap<Call, ReadonlySet<Resource>>;
+}
+
+export interface Accesses extends Sites {
+  readonly accesses: readonly Access[];
+}
