@@ -65,6 +65,20 @@ module.exports = {
       to: { path: '^src/', pathNot: '^src/linux/' },
     },
     {
+      name: 'valkey-imports',
+      comment: 'The client of Valkey servers stands below everything else, beside the system calls.',
+      severity: 'error',
+      from: { path: '^src/valkey/', pathNot: tests },
+      to: { path: '^src/', pathNot: '^src/valkey/' },
+    },
+    {
+      name: 'who-sees-valkey',
+      comment: 'The pager connects to servers, doctor asks them; the api knows what a URL of one is.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: ['^src/(pager|valkey)/', '^src/cli/doctor\\.ts$', tests] },
+      to: { path: '^src/valkey/', pathNot: '^src/valkey/(address|errors)\\.ts$' },
+    },
+    {
       name: 'files-imports',
       comment:
         'Forms of files are read and written by Node.js; they know elements, what the core did, and nothing of who uses them.',

@@ -1,0 +1,293 @@
+/**
+ * A connection to one Valkey or Redis server. Commands may be sent one behind the other without waiting; each has a promise of its answer.
+ * A connection that is lost fails what has no answer yet, and is not made again: whoever has it knows what is to be asked anew.
+ *
+ * One rule says when a server is too slow: as long as commands wait for answers, something must come or go every `timeoutMs`. A connection
+ * where nothing does is ended. So an answer that is large may take its time, and a command that blocks on the server has no place here.
+ */
+import { connect, type NetConnectOpts, type Socket } from 'node:net';
+import { connect as connectTls, type ConnectionOptions as TlsConnectOptions } from 'node:tls';
+import { type ValkeyAddress, valkeyAddress } from './address.js';
+import { ValkeyError } from './errors.js';
+import { type Reply, ReplyReader } from './replies.js';
+
+export type Argument = string | number | Uint8Array;
+
+/** What is to be known of certificates, as node:tls takes it. */
+export type TlsOptions = Pick<
+  TlsConnectOptions,
+  'ca' | 'cert' | 'key' | 'passphrase' | 'servername' | 'rejectUnauthorized'
+>;
+
+export interface ConnectionOptions {
+  readonly timeoutMs?: number;
+  readonly tls?: TlsOptions;
+  /** Hears what the server says unasked: `invalidate` of client-side caching, messages of channels. */
+  readonly onPush?: (message: readonly Reply[]) => void;
+  /** Is told once why the connection is gone, after all commands have been. */
+  readonly onEnd?: (reason: ValkeyError) => void;
+}
+
+/** What the server says of itself. */
+export interface ServerInfo {
+  readonly name: string;
+  readonly version: string;
+  readonly mode: 'standalone' | 'cluster' | 'sentinel' | string;
+  /** Of this connection, among the server's clients. */
+  readonly id: number;
+}
+
+interface Command {
+  readonly into: readonly Uint8Array[];
+  /** Strings of the answer so far. */
+  strings: number;
+  readonly resolve: (reply: Reply) => void;
+  readonly reject: (error: ValkeyError) => void;
+}
+
+const TIMEOUT_MS = 5000;
+/** The kernel hands over so much at once; larger than a processor's cache would cost more than it saves. */
+const BUFFER_BYTES = 2 ** 18;
+/** Arguments from here on are sent from where they lie. */
+const COPIED_BYTES = 2048;
+/** What HELLO and functions need. */
+const LEAST_VERSION = 7;
+
+export class ValkeyConnection {
+  info: ServerInfo = { name: '', version: '', mode: 'standalone', id: 0 };
+  private readonly reader = new ReplyReader(this);
+  /** Commands without an answer, the oldest first. */
+  private readonly commands: Command[] = [];
+  private socket: Socket;
+  private corked = false;
+  private isConnected = false;
+  /** Times that something came or went. */
+  private moves = 0;
+  private reason: ValkeyError | null = null;
+  private readonly timer: NodeJS.Timeout;
+
+  private constructor(
+    readonly address: ValkeyAddress,
+    private readonly options: ConnectionOptions,
+    private readonly connected: (error: ValkeyError | null) => void,
+  ) {
+    const { timeoutMs = TIMEOUT_MS } = options;
+    this.timer = setTimeout(() => this.tooSlow(timeoutMs), timeoutMs).unref();
+    this.socket = this.connect();
+    this.socket.once('error', (error) => this.end(this.lost(error)));
+    this.socket.once('close', () => this.end(this.lost(null)));
+  }
+
+  /**
+   * Connects, says who we are, and chooses the database.
+   *
+   * @throws ValkeyError URL, UNREACHABLE, TIMEOUT, REFUSED
+   */
+  static async open(url: string, options: ConnectionOptions = {}): Promise<ValkeyConnection> {
+    const address = valkeyAddress(url);
+    let connected: (error: ValkeyError | null) => void = () => undefined;
+    const ready = new Promise<ValkeyError | null>((resolve) => {
+      connected = resolve;
+    });
+    const connection = new ValkeyConnection(address, options, connected);
+    const error = await ready;
+    if (error !== null) throw error;
+    try {
+      await connection.greet();
+    } catch (cause) {
+      connection.close();
+      throw cause;
+    }
+    if (connection.reason !== null) throw connection.reason;
+    return connection;
+  }
+
+  get isOpen(): boolean {
+    return this.reason === null;
+  }
+
+  /** Commands that have no answer yet. */
+  get load(): number {
+    return this.commands.length;
+  }
+
+  /**
+   * Sends a command. Arguments of bytes are sent from where they lie, and must not change before the answer.
+   *
+   * @param into where the strings of bytes of the answer are written, in their order; one that is not there (null) has its place, too. The
+   * answer has parts of these arrays then. They are written to no more when the promise has been settled.
+   */
+  call(args: readonly Argument[], into: readonly Uint8Array[] = []): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      if (this.reason !== null) {
+        reject(this.reason);
+        return;
+      }
+      if (this.commands.length === 0) this.timer.refresh();
+      this.commands.push({ into, strings: 0, resolve, reject });
+      this.send(args);
+    });
+  }
+
+  /** Ends the connection; commands without an answer fail. */
+  close(): void {
+    this.end(new ValkeyError('ENDED', `the connection to ${this.address.shown} was closed`));
+  }
+
+  /** @internal */
+  target(): Uint8Array | null {
+    const command = this.commands[0];
+    return command?.into[command.strings++] ?? null;
+  }
+
+  /** @internal */
+  reply(value: Reply): void {
+    const command = this.commands.shift();
+    if (command === undefined) throw new ValkeyError('PROTOCOL', 'an answer came that nobody had asked for');
+    if (value instanceof ValkeyError) command.reject(value);
+    else command.resolve(value);
+  }
+
+  /** @internal */
+  pushed(message: readonly Reply[]): void {
+    this.options.onPush?.(message);
+  }
+
+  private connect(): Socket {
+    const { host, port, path, tls } = this.address;
+    const onread = {
+      buffer: Buffer.allocUnsafeSlow(BUFFER_BYTES),
+      callback: (length: number, buffer: Uint8Array): boolean => this.came(buffer.subarray(0, length)),
+    };
+    const place = path === null ? { host, port, noDelay: true } : { path };
+    const ready = (): void => {
+      this.isConnected = true;
+      this.moved();
+      this.connected(null);
+    };
+    if (!tls) return connect({ ...place, onread } as NetConnectOpts, ready);
+    // Its types do not know that TLS reads into one buffer, too.
+    const options: TlsConnectOptions & { onread: object } = { ...place, ...this.options.tls, onread };
+    return connectTls(options, ready);
+  }
+
+  private async greet(): Promise<void> {
+    const { user, password, db, shown } = this.address;
+    const auth = password === '' ? [] : ['AUTH', user, password];
+    let hello: Reply;
+    try {
+      hello = await this.call(['HELLO', 3, ...auth, 'SETNAME', 'onemem']);
+      if (db !== 0) await this.call(['SELECT', db]);
+    } catch (cause) {
+      throw refusal(shown, cause as ValkeyError);
+    }
+    const said = hello instanceof Map ? hello : new Map<Reply, Reply>();
+    const word = (name: string): string => textOf(said.get(name));
+    this.info = { name: word('server'), version: word('version'), mode: word('mode'), id: Number(said.get('id') ?? 0) };
+    if (!(Number.parseInt(this.info.version, 10) >= LEAST_VERSION))
+      throw new ValkeyError(
+        'REFUSED',
+        `${shown} is version '${this.info.version}'; it must be Valkey, or Redis 7 or newer`,
+      );
+  }
+
+  /** Small arguments are written into one piece with what stands between arguments. */
+  private send(args: readonly Argument[]): void {
+    const { socket } = this;
+    if (!this.corked) {
+      this.corked = true;
+      socket.cork();
+      process.nextTick(() => {
+        this.corked = false;
+        socket.uncork();
+      });
+    }
+    let parts: (string | Uint8Array)[] = [];
+    let text = `*${args.length}\r\n`;
+    for (const argument of args) {
+      if (typeof argument !== 'object') {
+        const said = String(argument);
+        text += `$${Buffer.byteLength(said)}\r\n${said}\r\n`;
+        continue;
+      }
+      parts.push(`${text}$${argument.length}\r\n`, argument);
+      text = '\r\n';
+      if (argument.length < COPIED_BYTES) continue;
+      parts.pop();
+      socket.write(joined(parts));
+      socket.write(argument);
+      parts = [];
+    }
+    socket.write(joined([...parts, text]), this.moved);
+  }
+
+  private came(bytes: Uint8Array): boolean {
+    this.moved();
+    if (this.reason !== null) return false;
+    try {
+      this.reader.read(bytes);
+    } catch (error) {
+      this.end(error instanceof ValkeyError ? error : new ValkeyError('PROTOCOL', String(error), { cause: error }));
+    }
+    return true;
+  }
+
+  private readonly moved = (): void => {
+    this.moves++;
+    if (this.reason === null) this.timer.refresh();
+  };
+
+  private tooSlow(timeoutMs: number): void {
+    if (this.commands.length === 0 && this.isConnected) return;
+    const { moves } = this;
+    // It may be this thread that stood still: what has come meanwhile is looked at before.
+    setImmediate(() => {
+      if (this.moves === moves)
+        this.end(new ValkeyError('TIMEOUT', `${this.address.shown} has not answered for ${timeoutMs} ms`));
+    });
+  }
+
+  private lost(error: Error | null): ValkeyError {
+    const { shown } = this.address;
+    const why = error === null ? 'the server closed it' : messageOf(error);
+    return this.info.version === ''
+      ? new ValkeyError('UNREACHABLE', `there is no connection to ${shown}: ${why}`, { cause: error ?? undefined })
+      : new ValkeyError('ENDED', `the connection to ${shown} is gone: ${why}`, { cause: error ?? undefined });
+  }
+
+  private end(reason: ValkeyError): void {
+    if (this.reason !== null) return;
+    this.reason = reason;
+    clearTimeout(this.timer);
+    // Nothing is read from, or written to, the memory of commands after this.
+    this.socket.destroy();
+    this.connected(reason);
+    for (const command of this.commands.splice(0)) command.reject(reason);
+    this.options.onEnd?.(reason);
+  }
+}
+
+function joined(parts: readonly (string | Uint8Array)[]): string | Buffer {
+  if (parts.length === 1 && typeof parts[0] === 'string') return parts[0];
+  return Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));
+}
+
+function textOf(value: Reply | undefined): string {
+  return value instanceof Uint8Array ? Buffer.from(value).toString() : String(value ?? '');
+}
+
+/** Of several addresses that a name stands for, none may have answered. */
+function messageOf(error: Error): string {
+  const { errors } = error as AggregateError;
+  return error.message || (errors ?? []).map((each: Error) => each.message).join('; ') || String(error);
+}
+
+function refusal(shown: string, cause: ValkeyError): ValkeyError {
+  if (cause.code !== 'REPLY') return cause;
+  const why = {
+    NOAUTH: 'it wants a password, which the url can have: valkey://USER:PASSWORD@HOST',
+    WRONGPASS: 'user and password of the url are not known to it',
+    NOPROTO: 'it is too old: it must be Valkey, or Redis 7 or newer',
+  }[cause.word];
+  return new ValkeyError('REFUSED', `${shown} refuses the connection: ${why ?? cause.message}`, { cause });
+}

@@ -1,0 +1,203 @@
+/** Connections to a real Valkey or Redis server. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ValkeyConnection } from '../../src/valkey/connection.js';
+import type { ValkeyError } from '../../src/valkey/errors.js';
+import type { Reply } from '../../src/valkey/replies.js';
+import { failsWith, note, runTests, test } from '../harness/suite.js';
+import { freePort, testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
+
+const KIB = 1024;
+
+/** Bytes of which no two parts are alike. */
+function bytes(length: number, salt = 1): Uint8Array {
+  const words = new Uint32Array(Math.ceil(length / 4));
+  for (let at = 0; at < words.length; at++) words[at] = Math.imul(at + salt, 2_654_435_761);
+  return new Uint8Array(words.buffer, 0, length);
+}
+
+function same(actual: Uint8Array, expected: Uint8Array): void {
+  assert.equal(Buffer.compare(actual, expected), 0);
+}
+
+/** A certificate for the address of this machine, made by openssl; null where there is none. */
+function certificate(): { folder: string; key: string; cert: string } | null {
+  const folder = mkdtempSync(join(tmpdir(), 'onemem-certificate-'));
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+  const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
+  const name = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
+  const { status } = spawnSync('openssl', ['req', ...kind, '-keyout', key, '-out', cert, ...name]);
+  return status === 0 ? { folder, key, cert } : null;
+}
+
+testWithValkey('values of every length come back as they were, into memory of ours or their own', async () => {
+  await using server = await ValkeyServer.start();
+  const connection = await ValkeyConnection.open(server.url);
+  assert.match(connection.info.version, /^\d+\./);
+  assert.equal(connection.info.mode, 'standalone');
+  const lengths = [0, 1, 2047, 2048, 4096, 64 * KIB + 3, 2048 * KIB];
+  const values = lengths.map((length) => bytes(length, length));
+  const written = values.map((value, n) => connection.call(['SET', `{s}key ${n}`, value]));
+  assert.deepEqual(
+    await Promise.all(written),
+    lengths.map(() => 'OK'),
+  );
+  const own = await Promise.all(values.map((_, n) => connection.call(['GET', `{s}key ${n}`])));
+  for (const [n, value] of values.entries()) same(own[n] as Uint8Array, value);
+  const targets = lengths.map((length) => new Uint8Array(length));
+  await Promise.all(targets.map((target, n) => connection.call(['GET', `{s}key ${n}`], [target])));
+  for (const [n, value] of values.entries()) same(targets[n], value);
+  connection.close();
+});
+
+testWithValkey('strings of one answer go to the places of each', async () => {
+  await using server = await ValkeyServer.start();
+  const connection = await ValkeyConnection.open(server.url);
+  void connection.call(['MSET', 'a', bytes(10), 'c', bytes(5000)]);
+  const into = [new Uint8Array(10), new Uint8Array(10), new Uint8Array(5000)];
+  const answer = (await connection.call(['MGET', 'a', 'b', 'c'], into)) as Reply[];
+  assert.equal(answer[1], null);
+  same(into[0], bytes(10));
+  same(into[1], new Uint8Array(10));
+  same(into[2], bytes(5000));
+  await failsWith('TOO_LARGE', () => connection.call(['GET', 'c'], [new Uint8Array(10)]));
+  assert.equal(await connection.call(['PING']), 'PONG');
+  connection.close();
+});
+
+testWithValkey('errors of the server are named and cost no other command', async () => {
+  await using server = await ValkeyServer.start({ maxmemory: '4mb' });
+  const connection = await ValkeyConnection.open(server.url);
+  const full = connection.call(['SET', 'k', bytes(8192 * KIB)]);
+  const again = connection.call(['SET', 'l', 'x']);
+  const wrong = connection.call(['GET']);
+  const well = connection.call(['PING']);
+  await Promise.allSettled([full, again, wrong]);
+  const first = (await Promise.allSettled([full]))[0];
+  if (first.status === 'fulfilled') assert.equal(((await failsWith('REPLY', () => again)) as ValkeyError).word, 'OOM');
+  else assert.equal((first.reason as ValkeyError).word, 'OOM');
+  assert.equal(((await failsWith('REPLY', () => wrong)) as ValkeyError).word, 'ERR');
+  assert.equal(await well, 'PONG');
+  connection.close();
+});
+
+testWithValkey('passwords, users and databases of a url are heeded', async () => {
+  await using server = await ValkeyServer.start({ requirepass: 'sesame & co' });
+  const refused = await failsWith('REFUSED', () => ValkeyConnection.open(server.url));
+  assert.match(refused.message, /wants a password/);
+  const wrong = await failsWith('REFUSED', () => ValkeyConnection.open(`${server.url}?password=open`));
+  assert.match(wrong.message, /user and password/);
+  assert.doesNotMatch(wrong.message, /open$/);
+  const connection = await ValkeyConnection.open(`${server.url}?password=${encodeURIComponent('sesame & co')}&db=3`);
+  await connection.call(['SET', 'k', 'v']);
+  assert.match(String(Buffer.from((await connection.call(['INFO', 'keyspace'])) as Uint8Array)), /db3:keys=1/);
+  connection.close();
+});
+
+testWithValkey('TLS is spoken where the url says so, and a stranger is not believed', async () => {
+  const made = certificate();
+  if (made === null) return note('SKIPPED: there is no openssl to make a certificate');
+  const port = await freePort();
+  const settings = { 'tls-port': port, 'tls-cert-file': made.cert, 'tls-key-file': made.key, 'tls-auth-clients': 'no' };
+  await using server = await ValkeyServer.start(settings);
+  const url = `valkeys://127.0.0.1:${port}`;
+  await failsWith('UNREACHABLE', () => ValkeyConnection.open(url));
+  const connection = await ValkeyConnection.open(url, { tls: { ca: readFileSync(made.cert) } });
+  const value = bytes(2048 * KIB);
+  const read = new Uint8Array(value.length);
+  await connection.call(['SET', 'k', value]);
+  await connection.call(['GET', 'k'], [read]);
+  same(read, value);
+  connection.close();
+  assert.ok(server.pid > 0);
+});
+
+testWithValkey('what the server says unasked is heard, between answers', async () => {
+  await using server = await ValkeyServer.start();
+  const heard: unknown[] = [];
+  let told = (): void => undefined;
+  const first = new Promise<void>((resolve) => {
+    told = resolve;
+  });
+  const onPush = ([kind, keys]: readonly Reply[]): void => {
+    heard.push(text(kind), (keys as Uint8Array[]).map(text));
+    told();
+  };
+  const reader = await ValkeyConnection.open(server.url, { onPush });
+  await reader.call(['CLIENT', 'TRACKING', 'ON', 'NOLOOP']);
+  await reader.call(['GET', 'k']);
+  await server.ask('SET', 'k', 'v');
+  await first;
+  assert.deepEqual(heard, ['invalidate', ['k']]);
+  assert.equal(text(await reader.call(['GET', 'k'])), 'v');
+  reader.close();
+});
+
+function text(reply: Reply): string {
+  return Buffer.from(reply as Uint8Array).toString();
+}
+
+testWithValkey('a server that dies fails what waits, and what comes after, by name', async () => {
+  await using server = await ValkeyServer.start();
+  let reason: ValkeyError | null = null;
+  const connection = await ValkeyConnection.open(server.url, {
+    onEnd: (error) => {
+      reason = error;
+    },
+  });
+  server.signal('SIGSTOP');
+  const waiting = failsWith('ENDED', () => connection.call(['GET', 'k']));
+  await server.stop();
+  await waiting;
+  assert.equal(connection.isOpen, false);
+  assert.equal((reason as ValkeyError | null)?.code, 'ENDED');
+  await failsWith('ENDED', () => connection.call(['GET', 'k']));
+  const error = await failsWith('UNREACHABLE', () => ValkeyConnection.open(server.url));
+  assert.match(error.message, /there is no connection to unix:.*ECONNREFUSED/);
+});
+
+testWithValkey(
+  'a server that stands still fails what waits after the time that it has, and not who asks nothing',
+  async () => {
+    await using server = await ValkeyServer.start();
+    const connection = await ValkeyConnection.open(server.url, { timeoutMs: 100 });
+    const idle = await ValkeyConnection.open(server.url, { timeoutMs: 100 });
+    server.signal('SIGSTOP');
+    const error = await failsWith('TIMEOUT', () => connection.call(['GET', 'k']));
+    assert.match(error.message, /has not answered for 100 ms/);
+    await failsWith('TIMEOUT', () => ValkeyConnection.open(server.url, { timeoutMs: 100 }));
+    assert.equal(idle.isOpen, true);
+    server.signal('SIGCONT');
+    assert.equal(await idle.call(['PING']), 'PONG');
+    idle.close();
+  },
+);
+
+/** Listens, and says the same to everybody who says something. */
+async function saying(answer: string): Promise<{ server: Server; url: string }> {
+  const server = createServer((socket) => socket.on('error', () => undefined).once('data', () => socket.write(answer)));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { server, url: `valkey://127.0.0.1:${(server.address() as { port: number }).port}` };
+}
+
+for (const [what, code, answer] of [
+  ['speaks another language', 'PROTOCOL', 'HTTP/1.1 400 Bad Request\r\n\r\n'],
+  ['is too old', 'REFUSED', '%1\r\n+version\r\n+6.2.14\r\n'],
+  ['knows no HELLO', 'REFUSED', '-ERR unknown command HELLO\r\n'],
+  ['says more than it was asked', 'PROTOCOL', '%1\r\n+version\r\n+7.0.15\r\n+OK\r\n'],
+])
+  test(`a server that ${what} is refused`, async () => {
+    const { server, url } = await saying(answer);
+    await failsWith(code, () => ValkeyConnection.open(url, { timeoutMs: 2000 }));
+    server.close();
+    await once(server, 'close');
+  });
+
+await runTests();
