@@ -11,6 +11,8 @@ import { positionAt } from './wgsl-error.js';
 export interface WindowLimits {
   /** Bytes that the windows of a part may have together. */
   readonly budgetBytes: number;
+  /** Bytes that windows take together where they are kept: the sum of theirs unless it is given. */
+  readonly heldBytes?: (windows: readonly Window[]) => number;
   /** Bytes that one binding may have (maxStorageBufferBindingSize). */
   readonly bindingBytes: number;
   /** A window begins at a multiple of this many bytes (minStorageBufferOffsetAlignment). */
@@ -45,6 +47,9 @@ interface Attempt extends LaunchPart {
   readonly excess: string | null;
 }
 
+/** What is halved until it fits is widened again to this part of what would fit. */
+const WIDENED = 8;
+
 const ORDERS = [
   [2, 1, 0],
   [0, 1, 2],
@@ -62,15 +67,36 @@ export function planWindows(description: Description, launch: LaunchFacts, limit
   const all = attempt(description, launch, limits, whole);
   if (all.excess === null) return { kind: 'parts', parts: [all] };
   let best: readonly LaunchPart[] | null = null;
+  let least = Infinity;
   let refused: string | null = null;
   for (const order of ORDERS) {
     const cut = new Cutter(description, launch, limits);
     const parts = cut.along(whole, order);
     const reason = parts === null ? cut.reason : obstacleTo(description, all.accesses, parts);
-    if (reason !== null) refused ??= reason;
-    else if (parts !== null && (best === null || parts.length < best.length)) best = parts;
+    if (reason !== null) {
+      refused ??= reason;
+      continue;
+    }
+    const moved = parts === null ? Infinity : movedBytes(parts);
+    if (moved >= least) continue;
+    best = parts;
+    least = moved;
   }
   return best === null ? { kind: 'refused', reason: refused as string } : { kind: 'parts', parts: best };
+}
+
+/** Bytes that move when each part is left with nothing but what the one before it had; what is written moves twice. */
+function movedBytes(parts: readonly LaunchPart[]): number {
+  let moved = 0;
+  for (const [at, { windows }] of parts.entries()) {
+    for (const [number, { offsetBytes, bytes, written }] of windows.entries()) {
+      const before = parts[at - 1]?.windows[number];
+      const from = Math.max(offsetBytes, before?.offsetBytes ?? Infinity);
+      const to = Math.min(offsetBytes + bytes, before === undefined ? 0 : before.offsetBytes + before.bytes);
+      moved += (bytes - Math.max(0, to - from)) * (written ? 2 : 1);
+    }
+  }
+  return moved;
 }
 
 /** Cuts along one dimension after the other, and remembers why it could not. */
@@ -102,15 +128,11 @@ class Cutter {
       first: replaced(box.first, axis, begin + at),
       count: replaced(box.count, axis, wide),
     });
-    let wide = this.#greatest(count, (each) => piece(0, each));
-    for (let at = 0; at < count; ) {
-      wide = Math.min(wide, count - at);
-      const next = wide > 1 ? attempt(this.#description, this.#launch, this.#limits, piece(at, wide)) : null;
-      if (next !== null && next.excess !== null) {
-        wide = Math.ceil(wide / 2);
-        continue;
-      }
-      const made = next === null ? this.along(piece(at, 1), others) : [next];
+    const most = this.#greatest(1, count, 1, (wide) => piece(0, wide));
+    for (let at = 0, wide = most; at < count; ) {
+      // Where windows lie badly a part is smaller; the next one need not be.
+      wide = this.#fitting(Math.min(2 * wide, most, count - at), (each) => piece(at, each));
+      const made = wide === 0 ? this.along(piece(at, 1), others) : [this.#attempt(piece(at, wide))];
       if (made === null) return null;
       for (const each of made) parts.push(each);
       this.#left -= made.length;
@@ -118,22 +140,36 @@ class Cutter {
         this.reason = `the launch would have to be cut into more than ${this.#limits.maxParts ?? 65_536} parts`;
         return null;
       }
+      wide = Math.max(1, wide);
       at += wide;
     }
     return parts;
   }
 
-  /** How many workgroups in a row fit, at the beginning; 1 also where none does. */
-  #greatest(count: number, piece: (wide: number) => WorkgroupBox): number {
-    let fits = 1;
-    let fails = count;
-    while (fails - fits > 1) {
+  /** So many workgroups in a row fit, nearly as many as can; 0: not one does. */
+  #fitting(wanted: number, piece: (wide: number) => WorkgroupBox): number {
+    let fails = wanted + 1;
+    for (let wide = wanted; wide >= 1; wide = Math.floor(wide / 2)) {
+      if (this.#attempt(piece(wide)).excess === null) return this.#greatest(wide, fails, wide / WIDENED, piece);
+      fails = wide;
+    }
+    return 0;
+  }
+
+  /** Between what fits and what does not, to within `precision`: the least is returned also where nothing fits. */
+  #greatest(fitting: number, failing: number, precision: number, piece: (wide: number) => WorkgroupBox): number {
+    let fits = fitting;
+    let fails = failing;
+    while (fails - fits > Math.max(1, precision)) {
       const middle = Math.floor((fits + fails) / 2);
-      const { excess } = attempt(this.#description, this.#launch, this.#limits, piece(middle));
-      if (excess === null) fits = middle;
+      if (this.#attempt(piece(middle)).excess === null) fits = middle;
       else fails = middle;
     }
     return fits;
+  }
+
+  #attempt(box: WorkgroupBox): Attempt {
+    return attempt(this.#description, this.#launch, this.#limits, box);
   }
 }
 
@@ -201,9 +237,9 @@ function excessOf(
   { module }: Description,
   accesses: readonly Access[],
   windows: readonly Window[],
-  { budgetBytes, bindingBytes }: WindowLimits,
+  { budgetBytes, bindingBytes, heldBytes = sumOf }: WindowLimits,
 ): string | null {
-  const total = windows.reduce((sum, { bytes }) => sum + bytes, 0);
+  const total = heldBytes(windows);
   const largest = windows.reduce<Window | null>((a, b) => (a === null || b.bytes > a.bytes ? b : a), null);
   if (largest === null || (total <= budgetBytes && largest.bytes <= bindingBytes)) return null;
   const { resource, begin, end, bytes } = largest;
@@ -220,6 +256,10 @@ function excessOf(
     `${line}:${column}: a single workgroup may touch elements ${begin} to ${end - 1} of '${resource.name}', ${bytes} bytes, and ${limit}; ` +
     'an index that is an affine function of the ids, or bounded by if, min or clamp, needs less'
   );
+}
+
+function sumOf(windows: readonly Window[]): number {
+  return windows.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 function commonDivisor(a: number, b: number): number {

@@ -7,10 +7,10 @@
  *   node .build/test/examples/main.js vector-add      those whose name holds the word
  */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { type Example, findsMistake, run, runsRight } from '../harness/examples.js';
 import { examples, expectedOutput } from '../package/readme.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
@@ -20,17 +20,6 @@ const FOLDERS = ['cookbook', 'apps'];
 const CONCEPTS = `${ROOT}docs/concepts`;
 /** The compiled tree, which bears the package's name. */
 const TREE = fileURLToPath(new URL('../..', import.meta.url));
-const FOLDER = fileURLToPath(new URL('../../examples', import.meta.url));
-const SECONDS = 60;
-
-interface Example {
-  /** All that it prints. */
-  readonly output: RegExp;
-  /** What stands in the program, and what is put there instead. */
-  readonly mistake: readonly [string, string];
-  /** What it says about the mistake. */
-  readonly complaint: RegExp;
-}
 
 const EXAMPLES: Readonly<Record<string, Example>> = {
   'cookbook/vector-add': {
@@ -102,46 +91,6 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     complaint: /5000 takes 0 steps instead of \d+/,
   },
 };
-
-interface Outcome {
-  readonly status: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function run(file: string): Outcome {
-  const { status, signal, stdout, stderr } = spawnSync(process.execPath, ['--enable-source-maps', file], {
-    cwd: FOLDER,
-    encoding: 'utf8',
-    timeout: SECONDS * 1000,
-  });
-  assert.equal(signal, null, `ended by ${signal}, which it gets after ${SECONDS} s: ${stdout}${stderr}`);
-  return { status, stdout, stderr };
-}
-
-function runsRight(name: string, { output }: Example): void {
-  const { status, stdout, stderr } = run(`${name}.js`);
-  assert.equal(status, 0, stderr);
-  assert.equal(stderr, '');
-  assert.match(stdout, output);
-}
-
-function findsMistake(name: string, { mistake: [right, wrong], complaint }: Example): void {
-  const program = readFileSync(`${FOLDER}/${name}.js`, 'utf8');
-  assert.equal(program.split(right).length, 2, `'${right}' should stand in the program once`);
-  const file = `${FOLDER}/${name}-mistaken.js`;
-  writeFileSync(
-    file,
-    program.replace(right, () => wrong),
-  );
-  try {
-    const { status, stderr } = run(file);
-    assert.match(stderr, complaint);
-    assert.equal(status, 1);
-  } finally {
-    rmSync(file);
-  }
-}
 
 function runsPage(page: string): void {
   for (const program of examples(readFileSync(`${CONCEPTS}/${page}`, 'utf8'))) runsExample(program);

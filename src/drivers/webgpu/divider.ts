@@ -1,6 +1,6 @@
 /**
  * Cuts a launch that a GPU has no room for into parts, each with its windows of the arrays (src/wgsl). What the GPU holds counts in
- * whole pages and blocks, of which the analysis knows nothing: where its windows need more, they are made smaller.
+ * whole pages and blocks, of which the analysis knows nothing but what they come to.
  */
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,7 @@ import { type Description, describe } from '../../wgsl/describe.js';
 import type { Parser } from '../../wgsl/syntax.js';
 import type { UniformValue } from '../../wgsl/values.js';
 import { type WindowedModule, windowed } from '../../wgsl/windowed.js';
-import { type LaunchPart, planWindows } from '../../wgsl/windows.js';
+import { type LaunchPart, planWindows, type Window } from '../../wgsl/windows.js';
 import type { LaunchDivision, LaunchParameter, WgslCode, WgslLaunch } from '../driver.js';
 import { arrayBytes, bindingBytesOf, numberOf, workgroupsOf } from './launch-plan.js';
 import type { Limits } from './protocol.js';
@@ -19,6 +19,8 @@ import type { Limits } from './protocol.js';
 type Launch = Omit<WgslLaunch, 'id'>;
 type Box = Pick<LaunchPart, 'first' | 'count'>;
 
+/** Plans that are kept: programs launch the same few kernels over the same few arrays. */
+const KEPT_PLANS = 16;
 /** A launch in more parts would keep the manager's thread from its other work. */
 const MOST_PARTS = 4096;
 /** Bytes that a binding's size is a multiple of. */
@@ -36,9 +38,17 @@ interface Analyzed {
   readonly module: WindowedModule;
 }
 
+interface Plan {
+  readonly parts: readonly LaunchPart[];
+  /** Parts of launches run in any order: each begins with what the one before it has left on the GPU. */
+  backwards: boolean;
+}
+
 export class Divider {
   /** By the texts of modules and their entry points. */
   private readonly known = new Map<string, Analyzed>();
+  /** By all that they depend on; the one that was used last stands last. */
+  private readonly plans = new Map<string, Plan>();
 
   /** Why it cannot be cut is a text, with line and column where a place in the module is to blame. */
   divide(launch: Launch, room: Room): LaunchDivision | string {
@@ -50,21 +60,39 @@ export class Divider {
     }
   }
 
-  private cut(launch: Launch, { limits, budgetPages, pagesOf }: Room): LaunchDivision | string {
+  private cut(launch: Launch, room: Room): LaunchDivision | string {
     const { description, module } = this.analyzed(launch.code);
     const facts = factsOf(launch, description);
-    const bindingBytes = bindingBytesOf(limits);
-    const alignmentBytes = limits.minStorageBufferOffsetAlignment;
-    let budgetBytes = budgetPages * PAGE_BYTES;
-    for (;;) {
-      const plan = planWindows(description, facts, { budgetBytes, bindingBytes, alignmentBytes, maxParts: MOST_PARTS });
-      if (plan.kind === 'refused') return `WGSL ${plan.reason} (memory is held in whole blocks of 2 MiB)`;
-      const needed = plan.parts.reduce((most, part) => Math.max(most, pagesOf(windowsOf(launch, part))), 0);
-      if (needed <= budgetPages) {
-        return divisionOf(launch, module, facts, plan.parts, limits.maxComputeWorkgroupsPerDimension);
-      }
-      budgetBytes -= (needed - budgetPages) * PAGE_BYTES;
+    const found = this.planned(launch, description, facts, room);
+    if (typeof found === 'string') return `WGSL ${found} (memory is held in whole blocks of 2 MiB)`;
+    const parts = found.backwards ? found.parts.toReversed() : found.parts;
+    found.backwards = !found.backwards;
+    return divisionOf(launch, module, facts, parts, room.limits.maxComputeWorkgroupsPerDimension);
+  }
+
+  private planned(launch: Launch, description: Description, facts: LaunchFacts, room: Room): Plan | string {
+    const { limits, budgetPages, pagesOf } = room;
+    const key = keyOf(launch, facts, room);
+    const known = this.plans.get(key);
+    const heldPages = (windows: readonly Window[]) => pagesOf(windowsOf(launch, windows));
+    // Blocks may have become larger or smaller with the arrays that lie in them.
+    if (known?.parts.every(({ windows }) => heldPages(windows) <= budgetPages)) {
+      this.plans.delete(key);
+      this.plans.set(key, known);
+      return known;
     }
+    const plan = planWindows(description, facts, {
+      budgetBytes: budgetPages * PAGE_BYTES,
+      heldBytes: (windows) => heldPages(windows) * PAGE_BYTES,
+      bindingBytes: bindingBytesOf(limits),
+      alignmentBytes: limits.minStorageBufferOffsetAlignment,
+      maxParts: MOST_PARTS,
+    });
+    if (plan.kind === 'refused') return plan.reason;
+    const made = { parts: plan.parts, backwards: false };
+    this.plans.set(key, made);
+    if (this.plans.size > KEPT_PLANS) this.plans.delete(this.plans.keys().next().value as string);
+    return made;
   }
 
   private analyzed({ source, entryPoint }: WgslCode): Analyzed {
@@ -77,6 +105,14 @@ export class Divider {
     }
     return found;
   }
+}
+
+/** Numbers that are no integers say nothing about elements. */
+function keyOf({ code, parameters }: Launch, { workgroups, uniforms }: LaunchFacts, { budgetPages }: Room): string {
+  const arrays = parameters.flatMap((each) => (each.kind === 'array' ? [[each.offset, each.length]] : []));
+  const integers = (_: string, value: unknown) =>
+    typeof value === 'number' && !Number.isInteger(value) ? null : value;
+  return JSON.stringify([code.source, code.entryPoint, workgroups, arrays, uniforms, budgetPages], integers);
 }
 
 /** An optional peer, which the program has loaded in its own thread already. */
@@ -99,7 +135,7 @@ function divisionOf(
     partAt: (index) => {
       const part = parts[index];
       const content = Buffer.from(module.uniformOf(part, facts)).toString('base64');
-      const parameters = windowsOf(launch, part);
+      const parameters = windowsOf(launch, part.windows);
       return { code, parameters, part: { group, binding, content, workgroups: part.count } };
     },
   };
@@ -119,7 +155,7 @@ function boxesOf({ first, count }: Box, most: number): Box[] {
 }
 
 /** The arguments of a part. Those that it does not write are only read. */
-function windowsOf(launch: Launch, { windows }: LaunchPart): LaunchParameter[] {
+function windowsOf(launch: Launch, windows: readonly Window[]): LaunchParameter[] {
   return launch.parameters.map((each) => {
     const window = windows.find(({ resource }) => resource.name === each.name);
     if (each.kind !== 'array' || window === undefined) return each;

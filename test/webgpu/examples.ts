@@ -1,0 +1,32 @@
+/** The examples for GPUs: each prints what it should, and finds a mistake in its kernel or its data. */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { type Example, findsMistake, runsRight } from '../harness/examples.js';
+import { runTests, test } from '../harness/suite.js';
+
+const EXAMPLES = fileURLToPath(new URL('../../../examples', import.meta.url));
+
+const ALL: Readonly<Record<string, Example>> = {
+  'gpu/embedding-search': {
+    output:
+      /^56000 x 96 floats in 20\.5 MiB, 2 batches of 2 queries\n.*\n(100 %.*\n 75 %.*\n 50 %.*\n 25 % +\d+\.\d MiB +\d+ #+ .*\n)all scores are right; .*\n$/,
+    mistake: ['shape.rows + row] = sum', 'shape.rows + row] = select(sum, 0.0, row == 777u)'],
+    complaint: /the score of row 777 is 0 instead of \S+/,
+  },
+};
+
+test('every example for GPUs is run here, and named in examples/README.md', () => {
+  const names = readdirSync(`${EXAMPLES}/gpu`).map((file) => `gpu/${file.replace(/\.ts$/, '')}`);
+  assert.deepEqual(names.sort(), Object.keys(ALL).sort());
+  const readme = readFileSync(`${EXAMPLES}/README.md`, 'utf8');
+  const commands = [...readme.matchAll(/node \.build\/examples\/(gpu\/[\w-]+)\.js/g)].map(([, name]) => name);
+  assert.deepEqual(commands.sort(), names);
+});
+
+for (const [name, example] of Object.entries(ALL)) {
+  test(`${name} prints what it should`, () => runsRight(name, example));
+  test(`${name} finds a mistake`, () => findsMistake(name, example));
+}
+
+await runTests(120);
