@@ -23,6 +23,9 @@ if (!(minutes > 0) || !Number.isSafeInteger(seed)) {
 }
 console.log(`seed ${seed}, ${minutes} minutes`);
 
+/** More than the GPU in software binds at once, which is 1 GiB. */
+const LARGE = ['--rows', '1310720', '--columns', '256', '--queries', '2'];
+
 /** A stage that plays for a share of the minutes; the rest is for those that take as long as they take. */
 function playing(name, share, folder, seedOption = '--seed') {
   const own = minutes * share;
@@ -59,6 +62,13 @@ await runStages(
     [{ name: 'conformance', run: built('conformance'), seconds: 900 }],
     [{ name: 'webgpu conformance', run: onSoftwareGpu('conformance', '--device', 'webgpu'), seconds: 900 }],
     [{ name: 'webgpu', run: onSoftwareGpu('webgpu'), seconds: 900 }],
+    [
+      {
+        name: 'search in 1.25 GiB',
+        run: [...'node scripts/software-gpu.mjs node .build/examples/gpu/embedding-search.js'.split(' '), ...LARGE],
+        seconds: 1800,
+      },
+    ],
     [{ name: 'wgsl', run: onSoftwareGpu('wgsl', '--seed', String(seed), '--programs', '3000'), seconds: 3600 }],
     [{ name: 'suite', run: built('suite', '--all'), seconds: 1200 }],
     [{ name: 'system faults', run: built('system-faults', '--all'), seconds: 3600 }],

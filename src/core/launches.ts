@@ -215,7 +215,7 @@ export class Launches {
         owner.intents.push({ launch: launch.id, first, end: first + count, write: use !== 'in' });
       }
       noteUse(this.state, launch.processor, launch.arguments);
-      noteArguments(this.state, owner.own, launch.arguments);
+      noteArguments(this.state, owner.own, launch.arguments, !owner.description.faults);
       if (!owner.description.faults) launch.blocks = blocksOf(launch.arguments);
     }
     while (launch.failure === null && launch.blocks.length > 0) {

@@ -62,21 +62,23 @@ export function noteUse(
  * An argument that is wholly on the node, and takes no more than half of it, is used as a whole by the launch that begins, though no fault
  * tells so: without this a table that every launch reads would age as if nobody did. Of larger arguments, or those of which only a part
  * is there, faults tell which part is needed.
+ * @param held the processor has no faults, and needs all of the arguments at once: what is there is not to go for what is not
  */
 export function noteArguments(
   state: State,
   id: NodeId,
   args: readonly { readonly first: number; readonly count: number }[],
+  held: boolean,
 ): void {
   const node = state.nodes[id];
   for (const { first, count } of args) {
-    if (node === undefined || count === 0 || count > node.budgetPages / 2) continue;
+    if (node === undefined || count === 0 || (count > node.budgetPages / 2 && !held)) continue;
     const begin = Math.floor(first / PAGES_PER_BLOCK);
     const end = Math.ceil((first + count) / PAGES_PER_BLOCK);
-    const isThere = (index: number): boolean => (state.va.blocks.get(index)?.residences[id]?.backedCount ?? 0) > 0;
-    let index = begin;
-    while (index < end && isThere(index)) index++;
-    if (index === end) for (index = begin; index < end; index++) node.eviction.used(index);
+    const there: number[] = [];
+    for (let index = begin; index < end; index++)
+      if ((state.va.blocks.get(index)?.residences[id]?.backedCount ?? 0) > 0) there.push(index);
+    if (held || there.length === end - begin) for (const index of there) node.eviction.used(index);
   }
 }
 

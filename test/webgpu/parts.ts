@@ -135,6 +135,33 @@ struct Shape { width: u32, height: u32 }
     sameData(picture.data, (i) => (((i * 5) % (MIB / 4)) ^ 3) + Math.floor(i / width));
   }));
 
+test('a launch begins with what the same one before it has left on the GPU', () =>
+  withGpu(async (space) => {
+    const [gpu] = space.devices;
+    const [x, y] = [space.array(Float32Array, 2.5 * MIB), space.array(Float32Array, 16)];
+    filled(x.data, (i) => i % 100);
+    const most = kernel(
+      { x: f32.in, y: f32.out },
+      {
+        wgsl: `
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+  if (x[id.x] == 99.0) { y[id.x % 16u] = 99.0; }
+}`,
+      },
+    );
+    const moved: number[] = [];
+    for (let round = 0; round < 3; round++) {
+      const before = gpu.stats().bytesIn;
+      assert.ok((await partsOf(space, () => gpu.run(most, { x, y }, { size: x.length }))) >= 2);
+      moved.push(gpu.stats().bytesIn - before);
+    }
+    // Of 10 MiB, 6 or more stay.
+    assert.ok(moved[0] >= 10 * MIB && moved[1] <= 4 * MIB && moved[2] <= 4 * MIB, `${moved}`);
+    sameData(y.data, (i) => (i % 4 === 3 ? 99 : 0));
+  }));
+
 test('workgroups add to one sum', () =>
   withGpu(async (space) => {
     const total = kernel(
