@@ -34,12 +34,13 @@ let log: string[];
 let releases: { token: number; frame: number; count: number }[];
 let manager: OpenManager;
 let releaseStatus: Status;
+let commands: Commands;
 
 function start(): void {
   log = [];
   releases = [];
   releaseStatus = Status.Done;
-  const commands: Commands = {
+  commands = {
     map: (processor, page, count, access) => log.push(`map ${processor} ${page}+${count} ${access}`),
     revoke: () => Status.Done,
     transfer: ({ source, node, page, count }) => {
@@ -100,6 +101,49 @@ describe('a store behind the host', () => {
     log = [];
     manager.fault(HOST, first, false, 1);
     expect(log).toContain(`${behind}>${HOST_NODE} ${first}+1`);
+    manager.checkInvariants();
+  });
+
+  it('gets what goes next before its memory is needed, and nothing while everything fits', () => {
+    const policies = namedPolicies({ prefetch: 'none', readAhead: 'none' });
+    manager = new OpenManager(
+      commands,
+      { ...policies, eviction: () => ({ ...policies.eviction(), ahead: () => 1 }) },
+      64,
+    );
+    manager.addDevice({ ...host, budgetPages: 6 * BLOCK }, NO_NODE);
+    behind = manager.addNode(store);
+    manager.setHome(HOST_NODE, behind);
+    const first = allocate(9 * BLOCK);
+    write(first, 6);
+    expect(log.filter((line) => line.startsWith(`${HOST_NODE}>${behind} `))).toEqual([]);
+    write(first + 6 * BLOCK, 1);
+    expect(manager.node(HOST_NODE)?.backedPages).toBe(5 * BLOCK);
+    write(first + 7 * BLOCK, 1);
+    expect(manager.node(HOST_NODE)?.backedPages).toBe(5 * BLOCK);
+    manager.checkInvariants();
+  });
+
+  it('is asked for several blocks ahead of a walk, each as a whole', () => {
+    const policies = namedPolicies({ readAhead: { name: 'next', share: 1, stored: 2 } });
+    manager = new OpenManager(commands, policies, 64);
+    manager.addDevice({ ...host, budgetPages: 6 * BLOCK }, NO_NODE);
+    behind = manager.addNode({ ...store, budgetPages: 16 * BLOCK });
+    manager.setHome(HOST_NODE, behind);
+    const first = allocate(12 * BLOCK);
+    write(first, 12);
+    const range = manager.pages.rangeOf(first);
+    if (range !== undefined) manager.advise(range, 0, 12 * BLOCK, { pattern: 'sequential' });
+    log = [];
+    manager.fault(HOST, first, false, 1);
+    const brought = log.filter((line) => line.startsWith(`${behind}>${HOST_NODE} `));
+    expect(brought.some((line) => line.includes(` ${first + 2 * BLOCK}+64`))).toBe(true);
+    expect(brought.some((line) => line.includes(` ${first + 3 * BLOCK}+`))).toBe(false);
+    // The first group of a block is there, and unmapped: entering it faults, and has the next one brought.
+    expect(log).not.toContain(`map ${HOST} ${first + BLOCK}+16 1`);
+    log = [];
+    manager.fault(HOST, first + BLOCK, false, 1);
+    expect(log.filter((line) => line.startsWith(`${behind}>${HOST_NODE} ${first + 3 * BLOCK}+`))).not.toEqual([]);
     manager.checkInvariants();
   });
 

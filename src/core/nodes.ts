@@ -67,6 +67,8 @@ export interface Node {
   readonly unused: IntrusiveList;
   /** Blocks that wait for memory of this node, oldest first. */
   readonly waiters: IntrusiveList;
+  /** It had to make room, and was not half empty since: the memory that is needed next is made free ahead. */
+  pressed: boolean;
   /** Something was given back: the blocks that wait may try again. */
   pump: boolean;
   /** Blocks that were brought before a thread touched them, and have not been touched yet. */
@@ -93,6 +95,7 @@ export function createNode(id: NodeId, description: NodeDescription, home: NodeI
     eviction,
     unused: new IntrusiveList(),
     waiters: new IntrusiveList(),
+    pressed: false,
     pump: false,
     aheadBlocks: 0,
     scratchBlocks: new Set(),

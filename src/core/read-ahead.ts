@@ -5,7 +5,15 @@
 import { addRun, createMask, isEmpty, WORDS } from './mask.js';
 import type { Node } from './nodes.js';
 import { isRemote, makeReady, type Processor, residenceOf, type State } from './state.js';
-import { type Access, HOST_NODE, NO_NODE, PAGES_PER_BLOCK, PAGES_PER_GROUP, type ProcessorId } from './types.js';
+import {
+  type Access,
+  HOST_NODE,
+  NO_NODE,
+  NO_PROCESSOR,
+  PAGES_PER_BLOCK,
+  PAGES_PER_GROUP,
+  type ProcessorId,
+} from './types.js';
 import { type Block, changedPages } from './va-block.js';
 
 /** The request number of tasks that nobody waits for. */
@@ -25,7 +33,20 @@ export function readAhead(state: State, block: Block, processor: Processor, node
   const advised = block.advice.pattern === 'sequential';
   if (!advised && !isWhole(state, block, block.index - 1, processor.id)) return;
   const nodeBlocks = Math.floor(node.budgetPages / PAGES_PER_BLOCK);
-  const blocks = Math.min(MOST, processor.readAhead({ advised, nodeBlocks, aheadBlocks: node.aheadBlocks }));
+  let reached = 0;
+  let stored = false;
+  for (let step = 1; step <= MOST; step++) {
+    const following = state.va.blocks.get(block.index + step);
+    if (following === undefined || following.range !== block.range) break;
+    const residence = following.residences[node.id];
+    if (residence?.ahead === true) reached++;
+    else if (residence === undefined || residence.backedCount === 0) {
+      stored = isStored(state, following);
+      break;
+    }
+  }
+  const { aheadBlocks } = node;
+  const blocks = Math.min(MOST, processor.readAhead({ advised, nodeBlocks, aheadBlocks, reached, stored }));
   for (let step = 1; step <= blocks; step++) {
     const ahead = state.va.block(block.index + step);
     if (ahead === undefined || ahead.range !== block.range) return;
@@ -44,9 +65,11 @@ function bringAhead(state: State, ahead: Block, processor: Processor, node: Node
   const first = createMask();
   addRun(first, 0, PAGES_PER_GROUP);
   const rest = createMask();
+  // A store is asked once for all, rather than for the first group and then for the others.
+  const whole = isStored(state, ahead);
   for (let word = 0; word < WORDS; word++) {
-    first[word] &= ahead.inside[word];
     rest[word] = ahead.inside[word] & ~first[word];
+    first[word] = whole ? ahead.inside[word] : ahead.inside[word] & first[word];
   }
   const common = {
     kind: 'present',
@@ -62,6 +85,16 @@ function bringAhead(state: State, ahead: Block, processor: Processor, node: Node
   } as const;
   ahead.tasks.push({ ...common, mask: first, map: false }, { ...common, mask: rest, map: true });
   makeReady(state, ahead);
+}
+
+/** Whether a node that nobody runs on has some of the block. */
+function isStored(state: State, { residences }: Block): boolean {
+  for (let id = 0; id < residences.length; id++) {
+    const residence = residences[id];
+    if (residence === undefined || isEmpty(residence.resident)) continue;
+    if (id !== HOST_NODE && state.nodes[id]?.owner === NO_PROCESSOR) return true;
+  }
+  return false;
 }
 
 /** Whether the block has anything but zeros. */

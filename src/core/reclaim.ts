@@ -9,7 +9,7 @@ import { isEmpty, type Mask, size, WORDS } from './mask.js';
 import type { Node } from './nodes.js';
 import { ATTEMPTS, open, start } from './operation.js';
 import { classify, isHeld, makeReady, releaseBacking, type State } from './state.js';
-import { HOST_NODE, NO_NODE, type NodeId } from './types.js';
+import { HOST_NODE, NO_NODE, type NodeId, PAGES_PER_BLOCK } from './types.js';
 import type { Block } from './va-block.js';
 import type { Task } from './work.js';
 
@@ -25,9 +25,41 @@ function homeOf(state: State, { home }: Node): Node | undefined {
  */
 export function reclaim(state: State, block: Block, node: Node, pages: number): boolean {
   block.kept++;
+  notePressure(node, pages);
   const room = findRoom(state, node, pages);
+  if (node.pressed) demoteAhead(state, node, pages);
   block.kept--;
   return room;
+}
+
+/** A node that had to make room will have to again, until half of it is free. One that everything fits never gets there. */
+function notePressure(node: Node, pages: number): void {
+  const most = Math.min(node.budgetPages, node.limitPages);
+  if (node.backedPages + pages > most) node.pressed = true;
+  else if (node.backedPages + pages < most / 2) node.pressed = false;
+}
+
+/** What goes next is sent home before anybody waits for its memory. */
+function demoteAhead(state: State, node: Node, pages: number): void {
+  if (homeOf(state, node) === undefined) return;
+  const most = Math.min(node.budgetPages, node.limitPages);
+  const nodeBlocks = Math.floor(node.budgetPages / PAGES_PER_BLOCK);
+  const ahead = (node.eviction.ahead?.(nodeBlocks) ?? 0) * PAGES_PER_BLOCK;
+  while (node.backedPages - node.leavingPages + pages + ahead > most) {
+    const victim = chooseVictim(state, node, false);
+    // What need not be sent anywhere goes at once when it must.
+    if (victim === null || !mustBeSent(state, victim, node) || !evictBlock(state, victim, node)) return;
+  }
+}
+
+/** Whether the node has something of the block that would be gone without it. */
+function mustBeSent(state: State, block: Block, node: Node): boolean {
+  const { mark } = state.masks;
+  const only = state.masks.take();
+  onlyCopies(state, block, node.id, block.inside, only);
+  const any = !isEmpty(only);
+  state.masks.backTo(mark);
+  return any;
 }
 
 function findRoom(state: State, node: Node, pages: number): boolean {

@@ -222,6 +222,11 @@ export interface EvictionPolicy {
   evict(evictable: (block: number) => boolean): number;
   /** The node holds nothing of the block any more. */
   deactivate(block: number): void;
+  /**
+   * Blocks that a node of `nodeBlocks` which is full should have free, or on their way out, before anybody needs their memory; none unless it
+   * says. What need not be sent anywhere stays until it is needed.
+   */
+  ahead?(nodeBlocks: number): number;
 }
 
 /** What a prefetch policy is told about a fault, and where it puts its answer. All masks are of one block. */
@@ -250,6 +255,10 @@ export interface ReadAheadRequest {
   nodeBlocks: number;
   /** Blocks that were brought to it ahead of a processor, and that none has entered yet. */
   aheadBlocks: number;
+  /** Those of them that come right after this block. */
+  reached: number;
+  /** The next block that the node does not have has to come from a store, such as a disk, which answers late and many at once. */
+  stored: boolean;
 }
 /** How many blocks after this one are to be brought before a thread touches them; 0: none. */
 export type ReadAheadPolicy = (request: Readonly<ReadAheadRequest>) => number;

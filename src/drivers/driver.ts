@@ -169,8 +169,11 @@ export interface NodeDriver {
    * addresses them. Done or NoMemory; on NoMemory no memory is held. Only for memory that takes its pages when it is used.
    */
   reserve?(page: number, count: number): Status;
-  /** Copies frames to memory that the manager addresses. Only for memory that it cannot address. */
-  transferOut?(token: number, frame: number, count: number, address: number): Status;
+  /**
+   * Copies frames to memory that the manager addresses. Only for memory that it cannot address. For an `urgent` copy a thread waits: where
+   * copies stand in line it may go before others.
+   */
+  transferOut?(token: number, frame: number, count: number, address: number, urgent: boolean): Status;
   /** Goes on with pending work that needs no waiting; false when there is none. */
   progress?(): boolean;
   close(): void;

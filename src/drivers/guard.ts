@@ -133,9 +133,9 @@ export class DriverGuard implements Driver {
     );
   }
 
-  transferOut(token: number, frame: number, count: number, address: number): Status {
+  transferOut(token: number, frame: number, count: number, address: number, urgent: boolean): Status {
     // That a driver without addressable memory has this command was looked at when it came.
-    return this.copy('transferOut', token, (driver) => driver.transferOut?.(token, frame, count, address));
+    return this.copy('transferOut', token, (driver) => driver.transferOut?.(token, frame, count, address, urgent));
   }
 
   reserve(page: number, count: number): Status {

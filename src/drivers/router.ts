@@ -246,7 +246,7 @@ export class Router implements Commands {
     const { token, source, sourceFrame, page, count, urgent } = transfer;
     if (way === Way.Provider) return this.provider.provide(token, page, count, address, urgent);
     if (way === Way.Source && from?.transferOut !== undefined)
-      return from.transferOut(token, sourceFrame, count, address);
+      return from.transferOut(token, sourceFrame, count, address, urgent);
     throw new Error(`there is no way for page ${page} from ${from?.kind ?? source} to node ${transfer.node}`);
   }
 

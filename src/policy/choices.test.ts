@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createMask, has, size } from '../core/mask.js';
 import type { EvictionPolicy, PrefetchRequest } from '../core/types.js';
-import { checkChoices, loadPolicies, type PolicyChoices } from './choices.js';
+import { checkChoices, loadPolicies, namedPolicies, type PolicyChoices } from './choices.js';
 import { guardEviction, guardPlacement, guardPrefetch, guardReadAhead } from './guard.js';
 
 function moduleOf(source: string): string {
@@ -9,12 +9,14 @@ function moduleOf(source: string): string {
 }
 
 const ignore = (): void => undefined;
-const walk = { advised: false, nodeBlocks: 64, aheadBlocks: 0 };
+const walk = { advised: false, nodeBlocks: 64, aheadBlocks: 0, reached: 0, stored: false };
 
 describe('choices of policies', () => {
   it('refuses what there is not, by name', () => {
     expect(() => checkChoices({ evict: 'lru' } as PolicyChoices)).toThrow(/no policy evict; did you mean eviction/);
-    expect(() => checkChoices({ eviction: 'belady' } as unknown as PolicyChoices)).toThrow(/there are 'lru', 'fifo'/);
+    expect(() => checkChoices({ eviction: 'belady' } as unknown as PolicyChoices)).toThrow(
+      /there are 'adaptive', 'lru', 'fifo'/,
+    );
     expect(() => checkChoices({ prefetch: { name: 'tree', thresholdPercent: 60 } })).not.toThrow();
     const mistaken = { readAhead: { name: 'next', shares: 4 } } as unknown as PolicyChoices;
     expect(() => checkChoices(mistaken)).toThrow(/next\(\) has no option shares; did you mean share/);
@@ -26,6 +28,14 @@ describe('choices of policies', () => {
     const theirs = moduleOf('export const make = ({ blocks }) => () => blocks;');
     const module = { module: theirs, export: 'make', options: { blocks: 3 } };
     expect((await loadPolicies({ readAhead: module }, ignore)).readAhead()(walk)).toBe(3);
+  });
+
+  it('reads several blocks ahead from a store, within the share of guesses', () => {
+    const policy = namedPolicies().readAhead();
+    expect(policy({ ...walk, stored: true })).toBe(6);
+    expect(policy({ ...walk, stored: true, nodeBlocks: 24 })).toBe(3);
+    expect(policy({ ...walk, stored: true, nodeBlocks: 48, aheadBlocks: 5, reached: 5 })).toBe(6);
+    expect(policy({ ...walk, stored: true, nodeBlocks: 48, aheadBlocks: 6, reached: 0 })).toBe(0);
   });
 
   it('says what is wrong with a module', async () => {

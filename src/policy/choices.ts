@@ -2,6 +2,7 @@
 import { refuseUnknown } from '../core/option-names.js';
 import type { Policies } from '../core/state.js';
 import type { EvictionPolicy, PlacementPolicy, PrefetchPolicy, ReadAheadPolicy } from '../core/types.js';
+import { adaptive } from './eviction/adaptive.js';
 import { fifo } from './eviction/fifo.js';
 import { lru } from './eviction/lru.js';
 import { guardEviction, guardPlacement, guardPrefetch, guardReadAhead, PolicyError, type Warn } from './guard.js';
@@ -19,8 +20,11 @@ export interface PolicyModule {
 
 /** What a program chooses; what is left out stays as it is. Each node, or processor, gets a policy of its own. */
 export interface PolicyChoices {
-  /** Which block goes when a node makes room: the least recently used one ('lru'), or the one that came first ('fifo'). */
-  readonly eviction?: 'lru' | 'fifo' | PolicyModule;
+  /**
+   * Which block goes when a node makes room: the least recently used one, but where a program goes again and again over more than there is
+   * room for ('adaptive'); always that one ('lru'); or the one that came first ('fifo').
+   */
+  readonly eviction?: 'adaptive' | 'lru' | 'fifo' | PolicyModule;
   /** What a fault brings along: as much as is dense enough ('tree'), or nothing ('none'). */
   readonly prefetch?: 'tree' | 'none' | ({ readonly name: 'tree' } & TreeOptions) | PolicyModule;
   /** What is brought before a thread touches it when a processor walks: the next block ('next'), or nothing ('none'). */
@@ -34,7 +38,7 @@ export type PolicyKind = keyof PolicyChoices;
 type Maker<T> = (options: never) => T;
 
 const NAMED = {
-  eviction: { lru, fifo },
+  eviction: { adaptive, lru, fifo },
   prefetch: { tree, none: () => none },
   readAhead: { next, none: () => noReadAhead },
   placement: { advised: () => advised, migrate: () => migrate },
@@ -62,7 +66,7 @@ export function checkChoices(choices: PolicyChoices): void {
 
 /** All four, by what is chosen or usual. */
 function completed({
-  eviction = 'lru',
+  eviction = 'adaptive',
   prefetch = 'tree',
   readAhead = 'next',
   placement = 'advised',

@@ -5,7 +5,7 @@
 import { kernelError } from '../core/kernel-error.js';
 import { WORDS } from '../core/mask.js';
 import type { EvictionPolicy, PlacementPolicy, PrefetchPolicy, ReadAheadPolicy } from '../core/types.js';
-import { lru } from './eviction/lru.js';
+import { adaptive } from './eviction/adaptive.js';
 import { advised } from './placement/advised.js';
 import { tree } from './prefetch/tree.js';
 import { next } from './read-ahead/next.js';
@@ -81,7 +81,7 @@ export function guardEviction(made: unknown, warn: Warn): EvictionPolicy {
     if (typeof theirs?.[name] !== 'function')
       throw new PolicyError(`policies.eviction: what the module made has no function ${name}`);
   }
-  const own = lru();
+  const own = adaptive();
   let failed = false;
   const tell = (name: 'activate' | 'used' | 'deactivate', block: number): void => {
     own[name](block);
@@ -115,6 +115,17 @@ export function guardEviction(made: unknown, warn: Warn): EvictionPolicy {
         }
       }
       return own.evict(evictable);
+    },
+    ahead(nodeBlocks) {
+      if (failed || theirs.ahead === undefined) return own.ahead?.(nodeBlocks) ?? 0;
+      try {
+        const blocks = theirs.ahead(nodeBlocks);
+        if (Number.isSafeInteger(blocks) && blocks >= 0) return Math.min(blocks, nodeBlocks / 2);
+        fail(`answered ${String(blocks)} blocks to free ahead`);
+      } catch (error) {
+        fail(`threw in ahead: ${kernelError(error).message}`);
+      }
+      return 0;
     },
   };
 }

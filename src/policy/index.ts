@@ -9,6 +9,7 @@ export type {
   ReadAheadRequest,
 } from '../core/types.js';
 export type { PolicyChoices, PolicyModule } from './choices.js';
+export { adaptive } from './eviction/adaptive.js';
 export { fifo } from './eviction/fifo.js';
 export { lru } from './eviction/lru.js';
 export { advised, migrate } from './placement/advised.js';

@@ -385,6 +385,17 @@ export const mutants: readonly Mutant[] = [
     why: 'A node has more memory than its budget while a device still reads what was released.',
   },
   {
+    name: 'free ahead the block that memory is wanted for',
+    file: 'src/core/reclaim.js',
+    find: `if (node.pressed)
+        demoteAhead(state, node, pages);
+    block.kept--;`,
+    replace: `block.kept--;
+    if (node.pressed)
+        demoteAhead(state, node, pages);`,
+    why: 'A block goes while it is being brought: two operations at once, or a thread that waits for ever.',
+  },
+  {
     name: 'read a store that has died with its content',
     file: 'src/core/departures.js',
     find: 'node.gone = !node.description.memorySurvives;',

@@ -26,6 +26,7 @@ import type { ByteAccess, CallableKernel, DriverEvents, KernelCode } from '../..
 import { Router } from '../../src/drivers/router.js';
 import { Clones } from '../../src/pager/arrays/clones.js';
 import { CoreRequests } from '../../src/pager/core/core-requests.js';
+import { adaptive } from '../../src/policy/eviction/adaptive.js';
 import { fifo } from '../../src/policy/eviction/fifo.js';
 import { lru } from '../../src/policy/eviction/lru.js';
 import { advised } from '../../src/policy/placement/advised.js';
@@ -280,8 +281,13 @@ export class World implements Surroundings {
     );
     const prefetch = random.chance(0.8) ? tree : () => none;
     const share = random.below(2) === 0 ? 1 : 2;
+    // Memories are small here, so that none would ever be freed ahead by the usual share.
+    const choices = new Random(seed ^ 0x51ed270b);
+    const ahead = choices.below(3);
+    const recent = choices.chance(0.5) ? adaptive : lru;
+    const eviction = this.whims.chance(0.8) ? recent : fifo;
     this.policies = {
-      eviction: this.whims.chance(0.8) ? lru : fifo,
+      eviction: () => ({ ...eviction(), ahead: () => ahead }),
       prefetch: () => prefetch(),
       readAhead: () => next({ share }),
       placement: () => advised,

@@ -5,9 +5,10 @@
  * error, and is never called from within the call.
  */
 export interface SpillFile {
-  /** Whether another write, or read, would begin at once. */
+  /** Whether another write would begin at once. */
   mayWrite(): boolean;
-  mayRead(): boolean;
+  /** The same of a read; an `urgent` one may stand in line behind one that runs. */
+  mayRead(urgent: boolean): boolean;
   /** Writes whole pages from memory, and notes their checksums. */
   write(address: number, length: number, offset: number, done: (result: number) => void): void;
   /** Reads them into memory. Where page n of them is not as it was written `spoiledPage` of the result is n. */

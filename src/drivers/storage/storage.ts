@@ -32,6 +32,7 @@ export class StorageDriver implements NodeDriver {
   readonly memory = 0;
   private readonly writes: Piece[] = [];
   private readonly reads: Piece[] = [];
+  private readonly urgentReads: Piece[] = [];
   /** Pages that have been written and not given back. */
   heldPages = 0;
   pagesWritten = 0;
@@ -53,8 +54,9 @@ export class StorageDriver implements NodeDriver {
     return Status.Pending;
   }
 
-  transferOut(token: number, frame: number, count: number, address: number): Status {
-    this.reads.push({ token, address, frame, count });
+  transferOut(token: number, frame: number, count: number, address: number, urgent: boolean): Status {
+    const queue = urgent ? this.urgentReads : this.reads;
+    queue.push({ token, address, frame, count });
     this.go();
     return Status.Pending;
   }
@@ -84,14 +86,15 @@ export class StorageDriver implements NodeDriver {
 
   /** Whether memory of the host is being read or written, or is about to be. */
   get isBusy(): boolean {
-    return this.running > 0 || this.reads.length > 0 || this.writes.length > 0;
+    return this.running + this.urgentReads.length + this.reads.length + this.writes.length > 0;
   }
 
   close(): void {}
 
   private go(): void {
-    const { file, reads, writes } = this;
-    while (reads.length > 0 && file.mayRead()) this.begin(reads, false);
+    const { file, urgentReads, reads, writes } = this;
+    while (urgentReads.length > 0 && file.mayRead(true)) this.begin(urgentReads, false);
+    while (reads.length > 0 && file.mayRead(false)) this.begin(reads, false);
     while (writes.length > 0 && file.mayWrite()) this.begin(writes, true);
   }
 

@@ -62,8 +62,8 @@ export class CopyEngine {
     return this.enqueue({ token, address, out: false, page, count, frame, access, done: 0 });
   }
 
-  /** As `Driver.transferOut`: Pending, or Lost when the memory is gone. */
-  transferOut(token: number, frame: number, count: number, address: number): Status {
+  /** As `Driver.transferOut`: Pending, or Lost when the memory is gone. Copies are made in their order, urgent or not. */
+  transferOut(token: number, frame: number, count: number, address: number, _urgent?: boolean): Status {
     return this.enqueue({ token, address, out: true, page: 0, count, frame, access: Access.None, done: 0 });
   }
 

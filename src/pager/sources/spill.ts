@@ -41,8 +41,9 @@ export class Spill implements SpillFile {
     return [...this.readers, ...this.writers];
   }
 
-  mayRead(): boolean {
-    return idlest(this.readers).load < DEPTH;
+  mayRead(urgent: boolean): boolean {
+    // What nobody waits for yet leaves a place for who does.
+    return idlest(this.readers).load < (urgent ? DEPTH : 1);
   }
 
   mayWrite(): boolean {

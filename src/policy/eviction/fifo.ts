@@ -1,6 +1,7 @@
 /** The block that came first goes first, however often it was used since: what least recently used is compared with. */
 import { IntrusiveList } from '../../core/intrusive-list.js';
 import type { EvictionPolicy } from '../../core/types.js';
+import { aheadOf } from './ahead.js';
 
 export function fifo(): EvictionPolicy {
   const list = new IntrusiveList();
@@ -15,5 +16,6 @@ export function fifo(): EvictionPolicy {
       while (block !== -1 && !evictable(block)) block = list.after(block);
       return block;
     },
+    ahead: aheadOf,
   };
 }

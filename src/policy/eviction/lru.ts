@@ -4,6 +4,7 @@
  */
 import { IntrusiveList } from '../../core/intrusive-list.js';
 import type { EvictionPolicy } from '../../core/types.js';
+import { aheadOf } from './ahead.js';
 
 export function lru(): EvictionPolicy {
   const list = new IntrusiveList();
@@ -20,5 +21,6 @@ export function lru(): EvictionPolicy {
       while (block !== -1 && !evictable(block)) block = list.after(block);
       return block;
     },
+    ahead: aheadOf,
   };
 }

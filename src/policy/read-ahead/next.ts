@@ -1,6 +1,7 @@
 /**
- * Reads one block ahead, so that a processor that walks finds the next block there. Blocks that were brought and not entered may take a
- * share of the node only: a guess must not push out what is in use.
+ * Reads one block ahead, so that a processor that walks finds the next block there, and several where they come from a store, which is
+ * fast only when it is asked for many at once. Blocks that were brought and not entered may take a share of the node only: a guess must
+ * not push out what is in use.
  */
 import { type OptionNames, refuseUnknown } from '../../core/option-names.js';
 import type { ReadAheadPolicy } from '../../core/types.js';
@@ -8,14 +9,19 @@ import type { ReadAheadPolicy } from '../../core/types.js';
 export interface NextOptions {
   /** One block in so many of the node's may be a guess; 8 unless said otherwise. */
   readonly share?: number;
+  /** Blocks that are brought ahead from a store; 6 unless said otherwise. */
+  readonly stored?: number;
 }
 
-const NEXT_OPTIONS: OptionNames<NextOptions> = { share: true };
+const NEXT_OPTIONS: OptionNames<NextOptions> = { share: true, stored: true };
 
 export function next(options: NextOptions = {}): ReadAheadPolicy {
   refuseUnknown('OPTIONS', 'next() has no option', Object.keys(options), Object.keys(NEXT_OPTIONS));
-  const { share = 8 } = options;
-  return ({ nodeBlocks, aheadBlocks }) => ((aheadBlocks + 1) * share <= nodeBlocks ? 1 : 0);
+  const { share = 8, stored: depth = 6 } = options;
+  return ({ nodeBlocks, aheadBlocks, reached, stored }) => {
+    const room = Math.max(0, Math.floor(nodeBlocks / share) - aheadBlocks);
+    return Math.min(stored ? depth : 1, reached + room);
+  };
 }
 
 /** Nothing comes before it is touched. */

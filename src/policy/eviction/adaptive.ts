@@ -1,0 +1,89 @@
+/**
+ * Least recently used blocks first, until blocks come back in the order in which they went. That is what a program looks like which goes
+ * again and again over more than the node has: the least recently used block is the next one that it needs, and every touch misses.
+ * Then what is there stays, and of what comes the oldest goes, so that each pass finds the same part of the loop there.
+ */
+import { IntrusiveList } from '../../core/intrusive-list.js';
+import type { EvictionPolicy } from '../../core/types.js';
+import { aheadOf } from './ahead.js';
+
+/** A block comes back in order if it went at most so many blocks before or after the one that came back before it, fewer where there are few. */
+const NEAR = 8;
+/** Returns in order after which it is a loop, and the most that are counted. */
+const LOOP = 16;
+const MOST = 24;
+/** What a block that is out of order takes off that count. */
+const DOUBT = 4;
+/** Of a loop's blocks that come and go so many are there at once, for those that are read ahead: a share of all, and the bounds. */
+const PASSING_SHARE = 4;
+const FEWEST_PASSING = 4;
+const MOST_PASSING = 16;
+
+export function adaptive(): EvictionPolicy {
+  const kept = new IntrusiveList();
+  const passing = new IntrusiveList();
+  /** By block: how many had gone when it went; 0: it never did. */
+  let went = new Int32Array(64);
+  let gone = 0;
+  let last = 0;
+  let order = 0;
+  let loops = false;
+
+  function note(block: number): void {
+    const at = block < went.length ? went[block] : 0;
+    const near = Math.min(NEAR, Math.ceil((kept.size + passing.size) / PASSING_SHARE));
+    const follows = at !== 0 && Math.abs(at - last) <= near;
+    if (at !== 0) last = at;
+    order = follows ? Math.min(order + 1, MOST) : Math.max(order - DOUBT, 0);
+    if (order >= LOOP) loops = true;
+    if (order > 0 || !loops) return;
+    loops = false;
+    while (passing.head !== -1) {
+      const each = passing.head;
+      passing.remove(each);
+      kept.append(each);
+    }
+  }
+
+  function leave(block: number): void {
+    if (block >= went.length) {
+      const larger = new Int32Array(Math.max(block + 1, went.length * 2));
+      larger.set(went);
+      went = larger;
+    }
+    gone++;
+    went[block] = gone;
+  }
+
+  function oldest(list: IntrusiveList, evictable: (block: number) => boolean): number {
+    let block = list.head;
+    while (block !== -1 && !evictable(block)) block = list.after(block);
+    return block;
+  }
+
+  return {
+    activate(block) {
+      if (kept.has(block) || passing.has(block)) return;
+      note(block);
+      (loops ? passing : kept).append(block);
+    },
+    used: (block) => {
+      if (kept.has(block)) kept.append(block);
+    },
+    deactivate(block) {
+      if (!kept.has(block) && !passing.has(block)) return;
+      kept.remove(block);
+      passing.remove(block);
+      leave(block);
+    },
+    evict(evictable) {
+      const share = Math.floor((kept.size + passing.size) / PASSING_SHARE);
+      const room = Math.min(MOST_PASSING, Math.max(FEWEST_PASSING, share));
+      const block = passing.size >= room ? oldest(passing, evictable) : -1;
+      if (block !== -1) return block;
+      const other = oldest(kept, evictable);
+      return other === -1 ? oldest(passing, evictable) : other;
+    },
+    ahead: aheadOf,
+  };
+}

@@ -1,0 +1,8 @@
+/** How many blocks a full node sends home before their memory is needed: enough for a disk to write several at once, and a small part. */
+
+const MOST_BLOCKS = 4;
+const SHARE = 16;
+
+export function aheadOf(nodeBlocks: number): number {
+  return Math.min(MOST_BLOCKS, Math.floor(nodeBlocks / SHARE));
+}
