@@ -6,7 +6,7 @@ import {
   type DemoColumn,
   type DemoData,
   demoColumns,
-  demoKernel,
+  demoFile,
   firstDifference,
   prepareDemoData,
   readColumnPlainly,
@@ -48,7 +48,7 @@ test('prepared columns are used again, and damaged ones are not', async () => {
 }, 60_000);
 
 test('the kernel computes what another formula gives', async () => {
-  const { default: flights } = await import(demoKernel().href);
+  const { default: flights } = await import(demoFile('kernel.js').href);
   const rows = 50_000;
   const columns = new Map(
     (Object.keys(demoColumns) as DemoColumn[]).map((name) => [name, readColumnPlainly(data, name).subarray(0, rows)]),

@@ -52,14 +52,14 @@ export interface DemoData {
 const FORMAT = 1;
 const EPOCH_MICROSECONDS = BigInt(Date.UTC(2001, 0, 1)) * 1000n;
 
-/** The kernel module. It stands in examples/, since it is written as a user's own would be. */
-export function demoKernel(): URL {
+/** A file of the demonstration in examples/, where its kernels stand, since they are written as a user's own would be. */
+export function demoFile(name: 'kernel.js' | 'kernel.wgsl'): URL {
   // From dist/cli or src/cli, and from .build/src/cli.
   for (const up of ['../../', '../../../']) {
-    const url = new URL(`${up}examples/flights/kernel.js`, import.meta.url);
+    const url = new URL(`${up}examples/flights/${name}`, import.meta.url);
     if (existsSync(url)) return url;
   }
-  throw new Error('examples/flights/kernel.js is missing from this installation of onemem');
+  throw new Error(`examples/flights/${name} is missing from this installation of onemem`);
 }
 
 /**

@@ -1,19 +1,20 @@
 /** `onemem demo`: three million flights on a device that has memory for a fifth of them, checked bit by bit. */
 
 import { fileURLToPath } from 'node:url';
-import { type AddressSpace, type ManagedArray, openSpace } from '../index.js';
+import { type AddressSpace, type Device, type ManagedArray, openSpace } from '../index.js';
 import { ARRAY_TYPES } from './array-types.js';
 import {
   type DemoColumn,
   type DemoData,
   demoColumns,
-  demoKernel,
+  demoFile,
   type FlightSummary,
   firstDifference,
   prepareDemoData,
   readColumnPlainly,
   summarizeFlights,
 } from './demo-data.js';
+import { deviationOf, type Flights, flightsOnGpu, mapForGpu } from './demo-gpu.js';
 import { CommandError, UsageError } from './failure.js';
 import { formatBytes, formatCount, formatDuration } from './format.js';
 import { endOnSignals } from './interrupt.js';
@@ -28,40 +29,43 @@ export const DEMO_SUMMARY = 'run a kernel over three million flights on a small 
 
 const DEFAULT_MEMORY = 32 * 2 ** 20;
 
-export const DEMO_HELP = `onemem demo [--device-memory SIZE] [--json]: ${DEMO_SUMMARY}
+export const DEMO_HELP = `onemem demo [options]: ${DEMO_SUMMARY}
 
 Flights within the United States, January to June 2001 (Bureau of Transportation Statistics), as the npm package vega-datasets
 carries them, joined with the airports' places. The kernel, examples/flights/kernel.js, computes for each flight the great-circle
 distance, how far the reported distance is from it, the compass direction and the hour. The same computation on plain typed arrays
 then tells whether every bit of the result is right; it ends with 1 if one is not.
 
+  --device KIND          process (the default), or webgpu: a GPU, whose kernel is examples/flights/kernel.wgsl. It computes in 32 bits,
+                         so that its results are compared within what WGSL asks of a GPU's sine
   --device-memory SIZE   the device's memory (${formatBytes(DEFAULT_MEMORY)})
   --json                 one JSON object on standard output, for programs
   -h, --help
 
 Examples
   onemem demo
-  onemem demo --device-memory 8MiB`;
+  onemem demo --device-memory 8MiB
+  onemem demo --device webgpu`;
 
 const INPUTS = (Object.keys(demoColumns) as DemoColumn[]).filter((column) => column !== 'delay');
 const RESULTS = ['difference', 'bearing', 'cell'] as const;
 
-interface Results {
-  readonly difference: Float32Array;
-  readonly bearing: Float32Array;
-  readonly cell: Uint16Array;
-}
-
 const PARTS = 64;
+/** Of a flight, with the room that each device needs for it. */
+const RESULT_BYTES = { process: 10, webgpu: 12 } as const;
 
 export async function demo(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseOptions('demo', args, {
+    device: { type: 'string' },
     'device-memory': { type: 'string' },
     json: { type: 'boolean' },
   });
   if (positionals.length > 0) {
     throw new UsageError(`onemem demo takes no arguments (${positionals.join(' ')}); see: onemem demo --help`);
   }
+  const kind = values.device ?? 'process';
+  if (kind !== 'process' && kind !== 'webgpu')
+    throw new UsageError(`--device is '${kind}'; there are process and webgpu; see: onemem demo --help`);
   const memory = sizeInBytes('device-memory', values['device-memory']) ?? DEFAULT_MEMORY;
   const json = values.json ?? false;
   const say = (line: string): void => {
@@ -70,7 +74,7 @@ export async function demo(args: readonly string[]): Promise<number> {
   using _signals = endOnSignals(() => 'nothing is left behind');
   const data = await prepare(json);
   try {
-    return await show(data, memory, json, say);
+    return await show(data, { kind, memory }, json, say);
   } finally {
     data.cleanUp();
   }
@@ -81,56 +85,52 @@ async function prepare(silent: boolean): Promise<DemoData> {
   return await prepareDemoData({ onProgress: (rows) => progress.update(rows) });
 }
 
-async function show(data: DemoData, memory: number, json: boolean, say: (line: string) => void): Promise<number> {
+async function show(
+  data: DemoData,
+  wanted: { readonly kind: 'process' | 'webgpu'; readonly memory: number },
+  json: boolean,
+  say: (line: string) => void,
+): Promise<number> {
   const { rows } = data;
-  await using space = await openSpace({ devices: [{ kind: 'process', memory }] });
+  await using space = await openSpace({ devices: [wanted] });
   const [device] = space.devices;
-  const inputs = Object.fromEntries(INPUTS.map((column) => [column, mapColumn(space, data, column)]));
-  const results = {
-    difference: space.array(Float32Array, rows, { name: 'difference' }),
-    bearing: space.array(Float32Array, rows, { name: 'bearing' }),
-    cell: space.array(Uint16Array, rows, { name: 'cell' }),
-  };
-  const bytes = [...Object.values(inputs), ...Object.values(results)].reduce((sum, each) => sum + each.byteLength, 0);
+  const map = wanted.kind === 'webgpu' ? mapForGpu : mapColumn;
+  const inputs = Object.fromEntries(INPUTS.map((column) => [column, map(space, data, column)]));
+  const results = RESULT_BYTES[wanted.kind] * rows;
+  const bytes = Object.values(inputs).reduce((sum, each) => sum + each.byteLength, results);
   say(
     `${formatCount(rows)} flights: ${formatBytes(bytes)} of arrays on a device that has ${formatBytes(device.memory)} of memory.`,
   );
 
-  const kernel = await loadKernelFile(fileURLToPath(demoKernel()));
   const started = performance.now();
-  {
-    using progress = createProgress({ label: 'flights', total: rows, unit: 'count', silent: json });
-    await launchInParts(
-      device,
-      kernel,
-      { ...inputs, ...results },
-      {
-        size: rows,
-        parts: partsOf(rows, PARTS),
-        onProgress: (done) => progress.update(done, `${formatCount(faultsOf(device.stats()))} faults`),
-      },
-    );
-  }
+  const found =
+    wanted.kind === 'webgpu'
+      ? await flightsOnGpu(space, device, inputs, rows)
+      : await flightsOnProcess(space, device, inputs, rows, json);
   const runMs = performance.now() - started;
   const processors = processorReports(space.stats());
   say(`It ran in ${formatDuration(runMs)}, and no line of the kernel or of this program moves a page. What happened:`);
   for (const line of processorTable(processors)) say(`  ${line}`);
   const used = processors[1];
-  say(explainFigures(used, bytes));
+  say(explainFigures(used, bytes, device.stats().launchParts));
 
   const plainStarted = performance.now();
   const expected = await computePlainly(data);
   const plainMs = performance.now() - plainStarted;
-  const found: Results = {
-    difference: results.difference.data,
-    bearing: results.bearing.data,
-    cell: results.cell.data,
-  };
-  refuseWrong(used, found, expected);
-  say(
-    `The result is right: every bit of ${formatCount(rows * RESULTS.length)} values is what a plain loop over plain arrays gives ` +
-      `(${formatDuration(plainMs)}).`,
-  );
+  refuseOverBudget(used);
+  if (wanted.kind === 'webgpu') {
+    const most = deviationOf(found, expected, readColumnPlainly(data, 'distance') as Int32Array);
+    say(
+      `The result is right: all ${formatCount(rows)} flights end within ${most.toFixed(3)} miles of where a plain loop over plain arrays, in ` +
+        `64 bits, has them end (${formatDuration(plainMs)}).`,
+    );
+  } else {
+    refuseWrong(found, expected);
+    say(
+      `The result is right: every bit of ${formatCount(rows * RESULTS.length)} values is what a plain loop over plain arrays gives ` +
+        `(${formatDuration(plainMs)}).`,
+    );
+  }
 
   const findings = summarizeFlights(found.cell, found.difference, readColumnPlainly(data, 'delay') as Int32Array);
   say(explainFindings(findings));
@@ -145,6 +145,31 @@ async function show(data: DemoData, memory: number, json: boolean, say: (line: s
   return 0;
 }
 
+async function flightsOnProcess(
+  space: AddressSpace,
+  device: Device,
+  inputs: Readonly<Record<string, ManagedArray>>,
+  rows: number,
+  silent: boolean,
+): Promise<Flights> {
+  const difference = space.array(Float32Array, rows, { name: 'difference' });
+  const bearing = space.array(Float32Array, rows, { name: 'bearing' });
+  const cell = space.array(Uint16Array, rows, { name: 'cell' });
+  const kernel = await loadKernelFile(fileURLToPath(demoFile('kernel.js')));
+  using progress = createProgress({ label: 'flights', total: rows, unit: 'count', silent });
+  await launchInParts(
+    device,
+    kernel,
+    { ...inputs, difference, bearing, cell },
+    {
+      size: rows,
+      parts: partsOf(rows, PARTS),
+      onProgress: (done) => progress.update(done, `${formatCount(faultsOf(device.stats()))} faults`),
+    },
+  );
+  return { difference: difference.data, bearing: bearing.data, cell: cell.data };
+}
+
 /** Nothing is read yet: the pages come when the device touches them. */
 function mapColumn(space: AddressSpace, data: DemoData, column: DemoColumn): ManagedArray {
   const { path, layout } = data.files[column];
@@ -156,11 +181,11 @@ function mapColumn(space: AddressSpace, data: DemoData, column: DemoColumn): Man
 }
 
 /** The same function, called once over ordinary arrays; nothing of onemem takes part. */
-async function computePlainly(data: DemoData): Promise<Results> {
-  const module = (await import(demoKernel().href)) as {
+async function computePlainly(data: DemoData): Promise<Flights> {
+  const module = (await import(demoFile('kernel.js').href)) as {
     default: { kernel(args: object, range: { begin: number; end: number }): void };
   };
-  const results: Results = {
+  const results: Flights = {
     difference: new Float32Array(data.rows),
     bearing: new Float32Array(data.rows),
     cell: new Uint16Array(data.rows),
@@ -170,7 +195,7 @@ async function computePlainly(data: DemoData): Promise<Results> {
   return results;
 }
 
-function refuseWrong(used: ProcessorReport, found: Results, expected: Results): void {
+function refuseWrong(found: Flights, expected: Flights): void {
   for (const name of RESULTS) {
     const difference = firstDifference(found[name], expected[name]);
     if (difference === null) continue;
@@ -181,6 +206,9 @@ function refuseWrong(used: ProcessorReport, found: Results, expected: Results): 
         `(${a}, and should be ${b}); please report this with the output of 'onemem doctor'`,
     );
   }
+}
+
+function refuseOverBudget(used: ProcessorReport): void {
   if (used.peakBytes <= used.budgetBytes) return;
   throw new CommandError(
     'BUDGET',
@@ -188,10 +216,12 @@ function refuseWrong(used: ProcessorReport, found: Results, expected: Results): 
   );
 }
 
-function explainFigures(used: ProcessorReport, bytes: number): string {
+function explainFigures(used: ProcessorReport, bytes: number, parts: number): string {
   const times = (bytes / used.budgetBytes).toFixed(1);
+  const faults = `It touched pages that it did not have ${formatCount(used.faults)} times`;
   return (
-    `The arrays are ${times} times as large as the device. It touched pages that it did not have ${formatCount(used.faults)} times; ` +
+    `The arrays are ${times} times as large as the device. ` +
+    `${used.kind === 'webgpu' ? `The launch was cut into ${formatCount(parts)} parts` : faults}; ` +
     `${formatBytes(used.bytesIn + used.bytesFromFiles)} came in, ${formatBytes(used.bytesOut)} of results went home to make room ` +
     `(${formatCount(used.evictions)} evictions), and it never held more than ${formatBytes(used.peakBytes)}.`
   );

@@ -68,7 +68,7 @@ KERNEL.js is a module such as
 or its default export is what kernel() of the library returns. The function is called for parts of [0, size), in any order.
 
 KERNEL.wgsl is a compute shader. Its storage variables are arrays, its uniform variables and their members numbers, by their
-names. All arrays of a launch must fit the device's memory.
+names. A launch that the device has no room for is cut into parts, where its indices allow that.
 
 Examples
   onemem run saxpy.js --in x=x.npy --inout y=y.npy --set alpha=3 --device-memory 64MiB

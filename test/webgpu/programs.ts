@@ -45,6 +45,14 @@ test('onemem run takes a module and files, and replaces the file of what is read
   await folder.fail(2, /--units and --lossy are for devices that run functions/, ...args, '--units', '2');
 });
 
+test('demo runs the flights on a GPU, in parts, and finds them where they should be', async () => {
+  using folder = new Folder();
+  const { stdout } = await folder.succeed('demo', '--device', 'webgpu');
+  assert.match(stdout, /^3,000,000 flights: 149 MiB of arrays on a device that has 32 MiB of memory\.$/m);
+  assert.match(stdout, /The launch was cut into \d+ parts; 114 MiB came in/);
+  assert.match(stdout, /^The result is right: all 3,000,000 flights end within \d\.\d{3} miles/m);
+});
+
 test('doctor names the GPU and its limits', async () => {
   using folder = new Folder();
   const { stdout } = await folder.succeed('doctor');
