@@ -36,8 +36,8 @@ carries them, joined with the airports' places. The kernel, examples/flights/ker
 distance, how far the reported distance is from it, the compass direction and the hour. The same computation on plain typed arrays
 then tells whether every bit of the result is right; it ends with 1 if one is not.
 
-  --device KIND          process (the default), or webgpu: a GPU, whose kernel is examples/flights/kernel.wgsl. It computes in 32 bits,
-                         so that its results are compared within what WGSL asks of a GPU's sine
+  --device KIND          process (the default), or webgpu: a GPU, by examples/flights/kernel.wgsl, which computes in 32 bits:
+                         results are compared within what WGSL asks of a GPU's sine
   --device-memory SIZE   the device's memory (${formatBytes(DEFAULT_MEMORY)})
   --json                 one JSON object on standard output, for programs
   -h, --help
