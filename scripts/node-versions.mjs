@@ -43,7 +43,7 @@ function runTests(program, version, path, args = []) {
   return new Promise((done) => {
     const started = performance.now();
     let output = '';
-    const child = spawn(program, ['--enable-source-maps', join(root, '.build/test', path), ...args], { cwd: root });
+    const child = spawn(program, [join(root, '.build/test', path), ...args], { cwd: root });
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text) => {
         output += text;

@@ -20,7 +20,7 @@ function refuseUnknown(groups, wanted) {
 
 /** The command line of a test program that `npm run build:test` has built. */
 export function built(folder, ...args) {
-  return ['node', '--enable-source-maps', `.build/test/${folder}/main.js`, ...args];
+  return ['node', `.build/test/${folder}/main.js`, ...args];
 }
 
 /** The same, where the program finds a GPU in software. */

@@ -24,7 +24,7 @@ interface Outcome {
 }
 
 export function run(file: string): Outcome {
-  const { status, signal, stdout, stderr } = spawnSync(process.execPath, ['--enable-source-maps', file], {
+  const { status, signal, stdout, stderr } = spawnSync(process.execPath, [file], {
     cwd: FOLDER,
     encoding: 'utf8',
     timeout: SECONDS * 1000,

@@ -35,7 +35,7 @@ function processorTime(pid: number | undefined): number {
 function runFrom(folder: URL, file: string, from: number, say: (text: string) => void): Promise<number | null> {
   return new Promise((resolve) => {
     const path = fileURLToPath(new URL(`./${file}.js`, folder));
-    const child = spawn(process.execPath, ['--enable-source-maps', path, '--from', String(from)], {
+    const child = spawn(process.execPath, [path, '--from', String(from)], {
       stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
       detached: true,
     });

@@ -49,14 +49,10 @@ console.log(
   `seed ${seed}, ${limited ? `${minutes.toFixed(2)} minutes` : `${runs} sequences`}${path === '' ? '' : ` from ${path} on`}`,
 );
 const work = fileURLToPath(new URL('./work.js', import.meta.url));
-const child = spawn(
-  process.execPath,
-  ['--enable-source-maps', work, String(seed), String(runs), String(minutes), path, log],
-  {
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-    detached: true,
-  },
-);
+const child = spawn(process.execPath, [work, String(seed), String(runs), String(minutes), path, log], {
+  stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+  detached: true,
+});
 // Until there is a result: a program whose event loop has nothing left to wait for ends as if all were well.
 process.exitCode = 1;
 let output = '';

@@ -28,7 +28,7 @@ const ATTEMPTS = 2;
 const LOG_LINES = 60;
 /** What the library says of what it had to give up, which a program may see to. */
 const WARNINGS = /^onemem: warning: pages of a clone could not be copied .*\n/gm;
-const FLAGS = ['--enable-source-maps', '--unhandled-rejections=strict'];
+const FLAGS = ['--unhandled-rejections=strict'];
 
 interface Outcome {
   /** Why the program failed, or null. */

@@ -16,7 +16,6 @@ import { Watchdog } from '../watchdog.js';
 const SILENCE_SECONDS = 90;
 const LOG_LINES = 25;
 const FLAGS = [
-  '--enable-source-maps',
   '--unhandled-rejections=strict',
   // Each thread's heap is collected early: with the usual size it grows for minutes before it stays as it is, and would look
   // like a leak.

@@ -37,7 +37,7 @@ interface Line {
 /** Runs the suite to its end, and returns its lines. */
 async function suite(program: string, args: readonly string[], env: Record<string, string> = {}): Promise<Line[]> {
   const path = fileURLToPath(new URL(program, import.meta.url));
-  const child = spawn(process.execPath, ['--enable-source-maps', path, '--json', ...args], {
+  const child = spawn(process.execPath, [path, '--json', ...args], {
     stdio: ['ignore', 'pipe', 'ignore'],
     env: { ...process.env, ...env },
   });
