@@ -28,6 +28,11 @@ const roomRules = rooms.slice(0, -1).map((room, at) => ({
 module.exports = {
   forbidden: [
     only('core', ['^src/core/'], 'The core is sans-I/O and deterministic: no node: module, no package, no other part.'),
+    only(
+      'coherence',
+      ['^src/coherence/'],
+      'The protocol of shared arrays is pure, so that all its states can be looked at.',
+    ),
     only('policy', ['^src/core/', '^src/policy/'], 'Policies are plain functions over the core.'),
     only(
       'wgsl',

@@ -74,6 +74,7 @@ await runStages(
     [{ name: 'system faults', run: built('system-faults', '--all'), seconds: 3600 }],
     [{ name: 'tools', run: built('tools', '--all'), seconds: 900 }],
     [{ name: 'node versions', run: ['node', 'scripts/node-versions.mjs', '--all'], seconds: 1800 }],
+    [{ name: 'coherence', run: built('coherence', '--large'), seconds: 1800 }],
     [{ name: 'mutants', run: built('mutants', '--schedules', '3000'), seconds: 3600 }],
   ],
   { wanted: positionals, keepOn: true },

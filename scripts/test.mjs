@@ -62,6 +62,7 @@ await runStages(
         run: built('simulation', '--schedules', '600', '--first-seed', '1', '--jobs', '1'),
         seconds: 600,
       },
+      { name: 'coherence', run: built('coherence'), seconds: 300 },
       { name: 'soak', run: built('soak', '--seed', '1'), seconds: 300 },
       {
         name: 'lossy devices',

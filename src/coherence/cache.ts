@@ -1,0 +1,309 @@
+/**
+ * A machine's side of an array that several share: what its threads may do with each block, and what it asks of the server.
+ *
+ * A block has one thing done to it at a time: it is asked for, its content is put in its place, rights are taken from the threads, or its
+ * content is on the way to the server. What is wanted of it meanwhile is looked at afterwards, what others want before what is wanted here.
+ *
+ * A connection carries requests, replies and notices in their order, those of one session. When it breaks, when the lease is over, or
+ * when the server refuses what is said, one path leads back: all rights are taken from the threads, and then a new session is begun that
+ * claims what the machine owned. What somebody else has been granted meanwhile is lost, and said so.
+ */
+import { type Claim, exceeds, type Notice, type Reply, type Request, type Right, type Rights } from './messages.js';
+
+type Doing = 'nothing' | 'asking' | 'installing' | 'restricting' | 'sending';
+
+export interface CachedBlock {
+  /** What the threads may do. */
+  right: Rights;
+  /** The epoch of the grant by which this machine owns the block; 0 when it does not. */
+  epoch: number;
+  /** Of the content that is here, as far as it was not written here; 0 when it is of no use. */
+  version: number;
+  /** What threads wait for. */
+  wanted: Rights;
+  /** The server lets the machine wait. */
+  waiting: boolean;
+  /** What somebody else waits for. */
+  recalled: Rights;
+  /** A flush has been asked for. */
+  flush: boolean;
+  doing: Doing;
+  /** What is installed, or what is kept of the right that is being given up. An owner that flushes keeps all of it, and reads meanwhile. */
+  target: Rights;
+}
+
+export interface CacheState {
+  connected: boolean;
+  /** 0 while there is none. */
+  session: number;
+  /** The last one. */
+  previous: number;
+  /** A new session has been asked for. */
+  greeting: boolean;
+  readonly blocks: CachedBlock[];
+}
+
+/** What the machine does for its cache. */
+export interface CacheCommands<C> {
+  send(request: Request<C>): void;
+  /** Puts content in its place, unless it is there (null), and then lets threads have the right; `installed` follows. */
+  install(block: number, content: C | null, right: Right): void;
+  /** Leaves threads no more than this right; `restricted` follows when none can use more any longer. */
+  restrict(block: number, right: Rights): void;
+  /** The content of a block that stands still. */
+  contentOf(block: number): C;
+  /** The server has the content as it was sent. */
+  clean(block: number): void;
+  /** The server has what was written before the flush was asked for. */
+  flushed(block: number): void;
+  /** What was written and had not been flushed is lost: another machine has had the block since. */
+  lost(block: number): void;
+}
+
+export class Cache<C> {
+  constructor(
+    readonly state: CacheState,
+    private readonly commands: CacheCommands<C>,
+  ) {}
+
+  static empty(blocks: number): CacheState {
+    const block = (): CachedBlock => ({
+      right: 'none',
+      epoch: 0,
+      version: 0,
+      wanted: 'none',
+      waiting: false,
+      recalled: 'none',
+      flush: false,
+      doing: 'nothing',
+      target: 'none',
+    });
+    return {
+      connected: false,
+      session: 0,
+      previous: 0,
+      greeting: false,
+      blocks: Array.from({ length: blocks }, block),
+    };
+  }
+
+  /** A thread waits for a right. */
+  touch(block: number, right: Right): void {
+    const state = this.state.blocks[block];
+    if (exceeds(right, state.wanted)) {
+      state.wanted = right;
+      state.waiting = false;
+    }
+    this.goOn(block);
+  }
+
+  flush(block: number): void {
+    this.state.blocks[block].flush = true;
+    this.goOn(block);
+  }
+
+  /** What waits at the server may have been forgotten there, or be held by somebody whose lease is over: it is asked for again. */
+  retry(): void {
+    for (const [block, state] of this.state.blocks.entries()) {
+      if (!state.waiting) continue;
+      state.waiting = false;
+      this.goOn(block);
+    }
+  }
+
+  connected(): void {
+    this.state.connected = true;
+    this.endSession();
+  }
+
+  /** Nothing of this connection will be heard any more. Rights remain until the lease is over, or there is another connection. */
+  disconnected(): void {
+    this.state.connected = false;
+    this.state.greeting = false;
+  }
+
+  /** By the clock of this machine, which must be earlier than the server's. */
+  leaseEnded(): void {
+    if (this.state.session !== 0) this.endSession();
+  }
+
+  installed(block: number): void {
+    const state = this.state.blocks[block];
+    state.doing = 'nothing';
+    state.right = state.target as Right;
+    if (!exceeds(state.wanted, state.right)) state.wanted = 'none';
+    this.goOn(block);
+  }
+
+  /** @param changed whether the content is other than the server gave it, or got it */
+  restricted(block: number, changed: boolean): void {
+    const state = this.state.blocks[block];
+    state.doing = 'nothing';
+    const left = meanwhile(state.target);
+    if (exceeds(state.right, left)) state.right = left;
+    if (this.state.session === 0) this.goOn(block);
+    else if (state.epoch === 0) {
+      // The release ends the wait, too.
+      state.waiting = false;
+      this.commands.send({ kind: 'release', session: this.state.session, block });
+      this.goOn(block);
+    } else this.send(block, state, changed);
+  }
+
+  private send(block: number, { epoch, target: keep }: CachedBlock, changed: boolean): void {
+    const content = changed ? this.commands.contentOf(block) : null;
+    this.state.blocks[block].doing = 'sending';
+    this.commands.send({ kind: 'flush', session: this.state.session, block, epoch, content, keep });
+  }
+
+  notice(notice: Exclude<Notice, { kind: 'lost' }>): void {
+    if (notice.to !== this.state.session) return;
+    const state = this.state.blocks[notice.block];
+    if (notice.kind === 'recall') {
+      if (exceeds(notice.right, state.recalled)) state.recalled = notice.right;
+    } else if (state.waiting) state.waiting = false;
+    this.goOn(notice.block);
+  }
+
+  /** @param session what the request was said in; a greeting is said in none */
+  reply(session: number, reply: Reply<C>): void {
+    if (session !== this.state.session) return;
+    switch (reply.kind) {
+      case 'welcome':
+        this.welcome(reply);
+        return;
+      case 'granted':
+        this.granted(reply);
+        return;
+      case 'wait': {
+        const state = this.state.blocks[reply.block];
+        state.doing = 'nothing';
+        state.waiting = true;
+        break;
+      }
+      case 'flushed':
+        this.sent(reply);
+        break;
+      case 'refused':
+        this.endSession();
+        return;
+    }
+    this.goOn(reply.block);
+  }
+
+  private granted({ block, right, epoch, version, content }: Extract<Reply<C>, { kind: 'granted' }>): void {
+    const state = this.state.blocks[block];
+    state.version = version;
+    if (right === 'write') state.epoch = epoch;
+    this.install(block, content, right);
+  }
+
+  private sent({ block, version }: Extract<Reply<C>, { kind: 'flushed' }>): void {
+    const state = this.state.blocks[block];
+    state.doing = 'nothing';
+    state.version = version;
+    if (state.target !== 'write') state.epoch = 0;
+    this.commands.clean(block);
+    this.endFlush(block);
+  }
+
+  private endFlush(block: number): void {
+    const state = this.state.blocks[block];
+    if (!state.flush) return;
+    state.flush = false;
+    this.commands.flushed(block);
+  }
+
+  private welcome({ session, kept, lost }: Extract<Reply<C>, { kind: 'welcome' }>): void {
+    this.state.session = session;
+    this.state.previous = session;
+    this.state.greeting = false;
+    for (const [block, state] of this.state.blocks.entries()) {
+      if (state.epoch === 0 || kept.includes(block)) continue;
+      // Flushed, and others may have written since; or lost.
+      state.epoch = 0;
+      state.version = 0;
+      if (lost.includes(block)) {
+        state.flush = false;
+        this.commands.lost(block);
+      } else {
+        this.commands.clean(block);
+        this.endFlush(block);
+      }
+    }
+    for (const block of this.state.blocks.keys()) this.goOn(block);
+  }
+
+  /** Nothing that was asked in the session is answered any more. */
+  private endSession(): void {
+    this.state.session = 0;
+    this.state.greeting = false;
+    for (const [block, state] of this.state.blocks.entries()) {
+      state.waiting = false;
+      state.recalled = 'none';
+      if (state.doing === 'asking' || state.doing === 'sending') state.doing = 'nothing';
+      this.goOn(block);
+    }
+    this.greet();
+  }
+
+  /** Begins a session, when no thread uses what an earlier one gave. */
+  private greet(): void {
+    const { connected, session, previous, greeting, blocks } = this.state;
+    if (!connected || session !== 0 || greeting) return;
+    if (blocks.some(({ doing, right }) => doing !== 'nothing' || right !== 'none')) return;
+    const claims: Claim[] = [];
+    for (const [block, { epoch }] of blocks.entries()) if (epoch !== 0) claims.push({ block, epoch });
+    this.state.greeting = true;
+    this.commands.send({ kind: 'hello', previous, claims });
+  }
+
+  /** What is to be done next with a block. */
+  private goOn(block: number): void {
+    const state = this.state.blocks[block];
+    if (state.doing !== 'nothing') return;
+    if (this.state.session === 0) {
+      if (state.right !== 'none') this.restrict(block, 'none');
+      else this.greet();
+      return;
+    }
+    const { recalled } = state;
+    state.recalled = 'none';
+    const owned = state.epoch !== 0;
+    if (recalled === 'write' && (owned || state.right !== 'none')) this.restrict(block, 'none');
+    else if (recalled === 'read' && owned) this.restrict(block, 'read');
+    else if (state.flush) {
+      if (owned) this.restrict(block, 'write');
+      else this.endFlush(block);
+    } else if (exceeds(state.wanted, state.right)) this.want(block);
+  }
+
+  private want(block: number): void {
+    const state = this.state.blocks[block];
+    const right = state.wanted as Right;
+    if (state.epoch !== 0) this.install(block, null, right);
+    else if (!state.waiting) {
+      state.doing = 'asking';
+      this.commands.send({ kind: 'acquire', session: this.state.session, block, right, have: state.version });
+    }
+  }
+
+  private install(block: number, content: C | null, right: Right): void {
+    const state = this.state.blocks[block];
+    state.doing = 'installing';
+    state.target = right;
+    this.commands.install(block, content, right);
+  }
+
+  private restrict(block: number, keep: Rights): void {
+    const state = this.state.blocks[block];
+    state.doing = 'restricting';
+    state.target = keep;
+    this.commands.restrict(block, meanwhile(keep));
+  }
+}
+
+/** What threads may do with a block while what they wrote is taken to the server: nothing moves under the content. */
+function meanwhile(kept: Rights): Rights {
+  return kept === 'none' ? 'none' : 'read';
+}

@@ -1,0 +1,176 @@
+/**
+ * The server's side of an array that machines share: for each block who owns it, who has a copy, and who waits. Each request is one
+ * step that nothing can interrupt.
+ *
+ * A session is a connection of a machine together with its lease. Sessions are never used again, so that what an old connection still
+ * says is refused. The end of a lease is noticed when somebody is in need of it; until then its session may go on.
+ *
+ * An epoch names one grant of the right to write, and the block has the latest. A machine that comes back claims its blocks by their
+ * epochs: what has been granted since, or was taken from a machine whose lease had ended, has another epoch.
+ */
+import type { Notice, Reply, Request, Right } from './messages.js';
+
+interface Waiting {
+  readonly session: number;
+  right: Right;
+}
+
+export interface DirectoryBlock<C> {
+  epoch: number;
+  /** The session that may write, or 0. */
+  owner: number;
+  /** Counts contents. */
+  version: number;
+  content: C;
+  /** Sessions that have a copy; the owner is none of them. */
+  readers: number[];
+  /** Who waits, the longest first. */
+  queue: Waiting[];
+}
+
+/** All that the server knows: plain data, so that states can be compared. */
+export interface DirectoryState<C> {
+  /** The last one that was begun. */
+  sessions: number;
+  /** Sessions whose lease has not ended, as far as anybody has noticed. */
+  alive: number[];
+  readonly blocks: DirectoryBlock<C>[];
+}
+
+export class Directory<C> {
+  constructor(
+    readonly state: DirectoryState<C>,
+    private readonly tell: (notice: Notice) => void,
+  ) {}
+
+  static empty<C>(contents: readonly C[]): DirectoryState<C> {
+    const blocks = contents.map((content) => ({ epoch: 0, owner: 0, version: 1, content, readers: [], queue: [] }));
+    return { sessions: 0, alive: [], blocks };
+  }
+
+  /** Undefined for a request that has no reply. */
+  step(request: Request<C>): Reply<C> | undefined {
+    switch (request.kind) {
+      case 'hello':
+        return this.hello(request);
+      case 'acquire':
+        return this.acquire(request);
+      case 'flush':
+        return this.flush(request);
+      case 'release':
+        this.release(request);
+        return undefined;
+    }
+  }
+
+  /** Somebody has noticed that the lease of a session is over. */
+  expire(session: number): void {
+    this.state.alive = this.state.alive.filter((each) => each !== session);
+  }
+
+  private hello({ previous, claims }: Extract<Request<C>, { kind: 'hello' }>): Reply<C> {
+    const session = ++this.state.sessions;
+    this.expire(previous);
+    this.state.alive.push(session);
+    const kept: number[] = [];
+    const lost: number[] = [];
+    for (const { block, epoch } of claims) {
+      const state = this.state.blocks[block];
+      if (state.epoch !== epoch) lost.push(block);
+      else if (state.owner !== 0) {
+        state.owner = session;
+        kept.push(block);
+      }
+    }
+    return { kind: 'welcome', session, kept, lost };
+  }
+
+  private acquire({ session, block, right, have }: Extract<Request<C>, { kind: 'acquire' }>): Reply<C> {
+    if (!this.isAlive(session)) return { kind: 'refused', block };
+    const state = this.state.blocks[block];
+    this.sweep(block);
+    const waiting = state.queue.find((each) => each.session === session);
+    if (waiting === undefined) state.queue.push({ session, right });
+    else waiting.right = right;
+    if (!this.isNext(state, session)) {
+      this.recall(block);
+      return { kind: 'wait', block };
+    }
+    state.queue = state.queue.filter((each) => each.session !== session);
+    state.readers = state.readers.filter((each) => each !== session);
+    if (right === 'write') {
+      state.epoch++;
+      state.owner = session;
+    } else state.readers.push(session);
+    const { epoch, version } = state;
+    this.tellNext(block);
+    return { kind: 'granted', block, right, epoch, version, content: have === version ? null : state.content };
+  }
+
+  private flush({ session, block, epoch, content, keep }: Extract<Request<C>, { kind: 'flush' }>): Reply<C> {
+    const state = this.state.blocks[block];
+    if (!this.isAlive(session) || state.owner !== session || state.epoch !== epoch) return { kind: 'refused', block };
+    if (content !== null) {
+      state.content = content;
+      state.version++;
+    }
+    if (keep !== 'write') state.owner = 0;
+    if (keep === 'read') state.readers.push(session);
+    this.sweep(block);
+    this.tellNext(block);
+    return { kind: 'flushed', block, version: state.version };
+  }
+
+  private release({ session, block }: Extract<Request<C>, { kind: 'release' }>): void {
+    const state = this.state.blocks[block];
+    if (!this.isAlive(session)) return;
+    state.readers = state.readers.filter((each) => each !== session);
+    state.queue = state.queue.filter((each) => each.session !== session);
+    this.sweep(block);
+    this.tellNext(block);
+  }
+
+  private isAlive(session: number): boolean {
+    return this.state.alive.includes(session);
+  }
+
+  /** Takes the block from those whose lease has ended. */
+  private sweep(block: number): void {
+    const state = this.state.blocks[block];
+    if (state.owner !== 0 && !this.isAlive(state.owner)) {
+      state.owner = 0;
+      // The owner that comes back later must find that its claim is too old, also if others have only read meanwhile.
+      state.epoch++;
+      this.tell({ kind: 'lost', to: 'all', block });
+    }
+    state.readers = state.readers.filter((each) => this.isAlive(each));
+    state.queue = state.queue.filter((each) => this.isAlive(each.session));
+  }
+
+  /** Whether a session that waits can have what it waits for: readers together, a writer when it is the first and alone. */
+  private isNext(state: DirectoryBlock<C>, session: number): boolean {
+    const at = state.queue.findIndex((each) => each.session === session);
+    const { right } = state.queue[at];
+    if (state.owner !== 0 && state.owner !== session) return false;
+    if (right === 'write') return at === 0 && state.readers.every((each) => each === session);
+    return state.queue.slice(0, at).every((each) => each.right === 'read');
+  }
+
+  /** Has those give up the block who are in the way of the first that waits. */
+  private recall(block: number): void {
+    const { owner, readers, queue } = this.state.blocks[block];
+    const [{ session, right }] = queue;
+    if (owner !== 0 && owner !== session) this.tell({ kind: 'recall', to: owner, block, right });
+    if (right === 'read') return;
+    for (const reader of readers) if (reader !== session) this.tell({ kind: 'recall', to: reader, block, right });
+  }
+
+  private tellNext(block: number): void {
+    const state = this.state.blocks[block];
+    for (const { session } of state.queue) {
+      if (!this.isNext(state, session)) break;
+      this.tell({ kind: 'ready', to: session, block });
+    }
+    if (state.queue.length > 0) this.recall(block);
+  }
+}

@@ -1,0 +1,72 @@
+/** What a machine that shares an array and the server that has its content say to each other. `C` is the content of a block. */
+
+export type Right = 'read' | 'write';
+export type Rights = 'none' | Right;
+
+const STRENGTH: Record<Rights, number> = { none: 0, read: 1, write: 2 };
+
+/** Whether a right is more than another one. */
+export function exceeds(right: Rights, other: Rights): boolean {
+  return STRENGTH[right] > STRENGTH[other];
+}
+
+/** A block that a machine owned before its connection or its lease ended: `epoch` names the grant. */
+export interface Claim {
+  readonly block: number;
+  readonly epoch: number;
+}
+
+export type Request<C> =
+  /** Begins a session, in place of another one (0: of none), whose copies are gone and whose blocks are claimed. */
+  | { readonly kind: 'hello'; readonly previous: number; readonly claims: readonly Claim[] }
+  /** `have` is the version of the content that is on the machine already, 0 if none is. */
+  | {
+      readonly kind: 'acquire';
+      readonly session: number;
+      readonly block: number;
+      readonly right: Right;
+      readonly have: number;
+    }
+  /** The owner's content, null if it is what the server has, and which right the owner keeps. */
+  | {
+      readonly kind: 'flush';
+      readonly session: number;
+      readonly block: number;
+      readonly epoch: number;
+      readonly content: C | null;
+      readonly keep: Rights;
+    }
+  /** The copy that was read is gone, and nothing is waited for. */
+  | { readonly kind: 'release'; readonly session: number; readonly block: number };
+
+export type Reply<C> =
+  /** Which claims hold, and which do not because others came after them. What is named in neither had been flushed. */
+  | {
+      readonly kind: 'welcome';
+      readonly session: number;
+      readonly kept: readonly number[];
+      readonly lost: readonly number[];
+    }
+  /** `content` is null if the machine has it. */
+  | {
+      readonly kind: 'granted';
+      readonly block: number;
+      readonly right: Right;
+      readonly epoch: number;
+      readonly version: number;
+      readonly content: C | null;
+    }
+  /** Others have the block, or wait for it longer. */
+  | { readonly kind: 'wait'; readonly block: number }
+  | { readonly kind: 'flushed'; readonly block: number; readonly version: number }
+  /** The session is over, or another one has the block. */
+  | { readonly kind: 'refused'; readonly block: number };
+
+/** What the server says of itself, to the session `to`. */
+export type Notice =
+  /** Somebody waits for this right: give up what is in the way of it. */
+  | { readonly kind: 'recall'; readonly to: number; readonly block: number; readonly right: Right }
+  /** The block that was waited for can be had. */
+  | { readonly kind: 'ready'; readonly to: number; readonly block: number }
+  /** For everybody: the lease of the block's owner has ended, and what it had not flushed is lost. */
+  | { readonly kind: 'lost'; readonly to: 'all'; readonly block: number };

@@ -1,0 +1,421 @@
+/**
+ * A server and some machines that share blocks, as plain data: every step that could come next is named, and taken on a copy.
+ *
+ * The content of a block is the list of writes that made it, in their order. So the server's list is the order of all writes that a
+ * sequentially consistent history must have, and a read fits into it if what it saw is a part of the list from its beginning: that, and that
+ * no machine sees less than before, is what `read` and `flushed` look at. Beyond that a machine whose lease holds must see the latest write,
+ * which makes the blocks consistent with each other.
+ */
+import type { Cache as CacheClass, CacheCommands, CacheState } from '../../src/coherence/cache.js';
+import type { Directory as DirectoryClass, DirectoryState } from '../../src/coherence/directory.js';
+import type { Notice, Reply, Request, Right, Rights } from '../../src/coherence/messages.js';
+
+/** The protocol as it is, or with a mistake in it. */
+export interface Protocol {
+  readonly Directory: typeof DirectoryClass;
+  readonly Cache: typeof CacheClass;
+}
+
+export type Content = readonly number[];
+type Operation = { readonly op: 'read' | 'write' | 'flush'; readonly block: number };
+
+export interface Setting {
+  readonly name: string;
+  readonly blocks: number;
+  /** What each machine does, in order: `w0` writes block 0, `r1` reads block 1, `f0` flushes. */
+  readonly programs: readonly string[];
+  /** How many may happen, of each kind. */
+  readonly crashes?: number;
+  readonly breaks?: number;
+  readonly leaseEnds?: number;
+  /** Machines that stand still while their leases end at the server, and do not know it. */
+  readonly stops?: number;
+}
+
+interface Sent {
+  readonly session: number;
+  readonly request: Request<Content>;
+}
+type Received = { readonly notice: Notice } | { readonly session: number; readonly reply: Reply<Content> };
+
+interface Memory {
+  content: Content;
+  right: Rights;
+  changed: boolean;
+  install: { content: Content | null; right: Right } | null;
+  restrict: Rights | null;
+}
+
+interface Machine {
+  cache: CacheState;
+  dead: boolean;
+  at: number;
+  /** The operation waits to be let. */
+  asked: boolean;
+  memory: Memory[];
+  up: Sent[];
+  down: Received[];
+  /** What an old connection has taken, and the server may still hear. */
+  late: Sent[];
+  /** By block: what was seen last, what was written here and is not lost, and whether a flush is awaited. */
+  seen: Content[];
+  written: number[][];
+  flushing: boolean;
+}
+
+interface State {
+  directory: DirectoryState<Content>;
+  machines: Machine[];
+  /** The machine of each session. */
+  sessions: number[];
+  writes: number;
+  crashes: number;
+  breaks: number;
+  leaseEnds: number;
+  stops: number;
+}
+
+export type Action = readonly [name: string, who: number, block?: number];
+
+export class Violation extends Error {}
+
+function begins(whole: Content, part: Content): boolean {
+  return part.length <= whole.length && part.every((write, at) => whole[at] === write);
+}
+
+function parse(program: string): Operation[] {
+  const ops = { r: 'read', w: 'write', f: 'flush' } as const;
+  return program.split(' ').map((word) => ({ op: ops[word[0] as 'r' | 'w' | 'f'], block: Number(word.slice(1)) }));
+}
+
+export class World {
+  private readonly programs: Operation[][];
+
+  constructor(
+    private readonly protocol: Protocol,
+    private readonly setting: Setting,
+    readonly state: State = World.begin(protocol, setting),
+  ) {
+    this.programs = setting.programs.map(parse);
+  }
+
+  /** All machines have their sessions. */
+  start(): void {
+    for (const who of this.state.machines.keys()) for (const name of ['connect', 'up', 'down']) this.take([name, who]);
+  }
+
+  static begin({ Directory, Cache }: Protocol, setting: Setting): State {
+    const { blocks, programs, crashes = 0, breaks = 0, leaseEnds = 0, stops = 0 } = setting;
+    const each = <T>(make: () => T): T[] => Array.from({ length: blocks }, make);
+    const machines = programs.map(
+      (): Machine => ({
+        cache: Cache.empty(blocks),
+        dead: false,
+        at: 0,
+        asked: false,
+        memory: each(() => ({ content: [], right: 'none', changed: false, install: null, restrict: null })),
+        up: [],
+        down: [],
+        late: [],
+        seen: each(() => []),
+        written: each(() => []),
+        flushing: false,
+      }),
+    );
+    const directory = Directory.empty<Content>(each(() => []));
+    return { directory, machines, sessions: [-1], writes: 0, crashes, breaks, leaseEnds, stops };
+  }
+
+  /** What may come next. Those that are not `failures` are all that is needed for the programs to end. */
+  actions(): { steps: Action[]; failures: Action[] } {
+    const steps: Action[] = [];
+    const failures: Action[] = [];
+    const { machines, directory, crashes, breaks, leaseEnds, stops } = this.state;
+    // What concerns nobody else comes first: when it is done makes no difference to others.
+    for (const [who, machine] of machines.entries()) {
+      if (machine.dead) continue;
+      const block = machine.memory.findIndex(({ install }) => install !== null);
+      if (block !== -1) return { steps: [['install', who, block]], failures: [] };
+      if (this.mustAsk(machine)) return { steps: [['go', who]], failures: [] };
+    }
+    for (const [who, machine] of machines.entries()) {
+      if (machine.late.length > 0) steps.push(['late', who], ['forget', who]);
+      // What a machine has sent may be heard after its death.
+      if (machine.up.length > 0) steps.push(['up', who]);
+      if (machine.dead) continue;
+      if (machine.down.length > 0) steps.push(['down', who]);
+      if (this.mayGoOn(machine)) steps.push(['go', who]);
+      for (const [block, { restrict }] of machine.memory.entries()) {
+        if (restrict !== null) steps.push(['restrict', who, block]);
+      }
+      const { connected, session } = machine.cache;
+      // Its lease cannot be renewed.
+      if (session !== 0 && !directory.alive.includes(session)) steps.push(['told', who]);
+      if (!connected) steps.push(['connect', who]);
+      else if (breaks > 0) failures.push(['break', who]);
+      if (crashes > 0 && machine.cache.session !== 0) failures.push(['crash', who]);
+      if (leaseEnds > 0 && machine.cache.session !== 0) failures.push(['lease', who]);
+    }
+    for (const session of directory.alive) {
+      if (this.isOver(session)) steps.push(['expire', session]);
+      else if (stops > 0) failures.push(['stop', session]);
+    }
+    // A retry comes after a long time, in which everything else has happened.
+    if (steps.every(([name]) => name === 'expire')) {
+      for (const [who, { dead, cache }] of machines.entries()) {
+        if (!dead && cache.blocks.some(({ waiting }) => waiting)) steps.push(['retry', who]);
+      }
+    }
+    return { steps, failures };
+  }
+
+  take([name, who, block = 0]: Action): void {
+    const machine = this.state.machines[who];
+    switch (name) {
+      case 'go':
+        this.go(who, machine);
+        return;
+      case 'up':
+        this.hear(machine, machine.up.shift()!, true);
+        return;
+      case 'late':
+        this.hear(machine, machine.late.shift()!, false);
+        return;
+      case 'forget':
+        machine.late = [];
+        return;
+      case 'down':
+        this.listen(who, machine);
+        return;
+      case 'install':
+        this.install(who, machine, block);
+        return;
+      case 'restrict': {
+        const memory = machine.memory[block];
+        const right = memory.restrict!;
+        memory.restrict = null;
+        if (right === 'none' || memory.right !== 'none') memory.right = right;
+        this.cacheOf(who).restricted(block, memory.changed);
+        return;
+      }
+      case 'connect':
+        this.cacheOf(who).connected();
+        return;
+      case 'retry':
+        if (!this.mayFail) throw new Violation(`machine ${who} has to ask again, though nothing has failed`);
+        this.cacheOf(who).retry();
+        return;
+      case 'break':
+        this.state.breaks--;
+        machine.late.push(...machine.up);
+        machine.up = [];
+        machine.down = [];
+        this.cacheOf(who).disconnected();
+        return;
+      case 'crash':
+        this.state.crashes--;
+        machine.dead = true;
+        machine.down = [];
+        return;
+      case 'lease':
+        this.state.leaseEnds--;
+        this.cacheOf(who).leaseEnded();
+        return;
+      case 'told':
+        this.cacheOf(who).leaseEnded();
+        return;
+      case 'stop':
+        this.state.stops--;
+        this.directory().expire(who);
+        return;
+      case 'expire':
+        this.directory().expire(who);
+        return;
+    }
+  }
+
+  /** When nothing more happens: all programs have ended, and what they wrote is there, unless they were told that it is not. */
+  end(): void {
+    for (const [who, machine] of this.state.machines.entries()) {
+      if (machine.dead) continue;
+      if (machine.at < this.programs[who].length) throw new Violation(`machine ${who} waits for ever`);
+      for (const [block, written] of machine.written.entries()) {
+        const latest = this.latest(block);
+        for (const write of written) {
+          if (!latest.includes(write))
+            throw new Violation(`write ${write} of machine ${who} is lost, and nobody said so`);
+        }
+      }
+    }
+  }
+
+  private mayGoOn(machine: Machine): boolean {
+    const who = this.state.machines.indexOf(machine);
+    const operation = this.programs[who][machine.at];
+    if (operation === undefined || machine.flushing) return false;
+    if (!machine.asked || operation.op === 'flush') return true;
+    const { right } = machine.memory[operation.block];
+    return right === 'write' || right === operation.op;
+  }
+
+  private get mayFail(): boolean {
+    const { crashes, breaks, leaseEnds, stops } = this.setting;
+    return (crashes ?? breaks ?? leaseEnds ?? stops) !== undefined;
+  }
+
+  /** Whether a thread is about to fault. */
+  private mustAsk(machine: Machine): boolean {
+    const operation = this.programs[this.state.machines.indexOf(machine)][machine.at];
+    if (operation === undefined || operation.op === 'flush' || machine.asked) return false;
+    const { right } = machine.memory[operation.block];
+    return right !== 'write' && right !== operation.op;
+  }
+
+  /** Whether no thread uses what the session gave, so that its lease may end at the server. */
+  private isOver(session: number): boolean {
+    const { dead, cache, memory } = this.state.machines[this.state.sessions[session]];
+    if (dead || cache.session > session) return true;
+    // The machine does not know yet that it has the session.
+    if (cache.greeting && session > cache.previous) return false;
+    return cache.session === 0 && memory.every(({ right, install }) => right === 'none' && install === null);
+  }
+
+  private go(who: number, machine: Machine): void {
+    const { op, block } = this.programs[who][machine.at];
+    const memory = machine.memory[block];
+    if (op === 'flush') {
+      machine.flushing = true;
+      this.cacheOf(who).flush(block);
+      return;
+    }
+    if (memory.right !== 'write' && memory.right !== op) {
+      machine.asked = true;
+      this.cacheOf(who).touch(block, op);
+      return;
+    }
+    machine.asked = false;
+    machine.at++;
+    this.look(who, machine, block);
+    if (op === 'write') {
+      const write = ++this.state.writes;
+      memory.content = [...memory.content, write];
+      memory.changed = true;
+      machine.written[block].push(write);
+      machine.seen[block] = memory.content;
+    }
+  }
+
+  /** What a thread sees of a block. */
+  private look(who: number, machine: Machine, block: number): void {
+    const { content } = machine.memory[block];
+    const { cache } = machine;
+    const session = cache.session === 0 ? cache.previous : cache.session;
+    if (this.state.directory.alive.includes(session)) {
+      const latest = this.latest(block);
+      if (String(content) !== String(latest))
+        throw new Violation(`machine ${who} sees [${content}] where [${latest}] was written`);
+    } else if (this.setting.stops === undefined) {
+      throw new Violation(`machine ${who} sees block ${block} after its lease has ended`);
+    }
+    if (!begins(content, machine.seen[block])) {
+      throw new Violation(`machine ${who} sees [${content}] after it has seen [${machine.seen[block]}]`);
+    }
+    machine.seen[block] = content;
+  }
+
+  /** What the block has for all whose lease holds: the owner's content, or the server's. */
+  private latest(block: number): Content {
+    const { owner, epoch, content } = this.state.directory.blocks[block];
+    if (owner === 0) return content;
+    const { dead, cache, memory } = this.state.machines[this.state.sessions[owner]];
+    if (dead || cache.blocks[block].epoch !== epoch || memory[block].install?.content != null) return content;
+    return memory[block].content;
+  }
+
+  private install(who: number, machine: Machine, block: number): void {
+    const memory = machine.memory[block];
+    const { content, right } = memory.install!;
+    memory.install = null;
+    if (content !== null) {
+      memory.content = content;
+      memory.changed = false;
+    }
+    memory.right = right;
+    this.cacheOf(who).installed(block);
+    // A machine lets a thread go on that it has woken, before it gives the block to others: without that two could take it from each other
+    // for ever.
+    if (machine.asked && this.programs[who][machine.at].block === block && this.mayGoOn(machine)) this.go(who, machine);
+  }
+
+  private hear(machine: Machine, { session, request }: Sent, answered: boolean): void {
+    const who = this.state.machines.indexOf(machine);
+    const before = this.state.directory.blocks.map(({ content }) => content);
+    const reply = this.directory().step(request);
+    for (const [block, { content }] of this.state.directory.blocks.entries()) {
+      if (!begins(content, before[block])) {
+        throw new Violation(`the server has [${content}] where it had [${before[block]}]`);
+      }
+    }
+    if (reply?.kind === 'welcome') this.state.sessions[reply.session] = who;
+    if (reply !== undefined && answered && !machine.dead) machine.down.push({ session, reply });
+  }
+
+  private listen(who: number, machine: Machine): void {
+    const received = machine.down.shift()!;
+    const cache = this.cacheOf(who);
+    if ('reply' in received) cache.reply(received.session, received.reply);
+    else if (received.notice.kind !== 'lost') cache.notice(received.notice);
+  }
+
+  private directory(): DirectoryClass<Content> {
+    return new this.protocol.Directory(this.state.directory, (notice) => {
+      if (notice.kind === 'lost') return;
+      const machine = this.state.machines[this.state.sessions[notice.to]];
+      // A connection hears what is for its session.
+      if (machine !== undefined && !machine.dead && machine.cache.connected) machine.down.push({ notice });
+    });
+  }
+
+  private cacheOf(who: number): CacheClass<Content> {
+    const machine = this.state.machines[who];
+    const commands: CacheCommands<Content> = {
+      send: (request) => machine.up.push({ session: machine.cache.session, request }),
+      install: (block, content, right) => {
+        machine.memory[block].install = { content, right };
+      },
+      restrict: (block, right) => {
+        machine.memory[block].restrict = right;
+      },
+      contentOf: (block) => machine.memory[block].content,
+      clean: (block) => {
+        machine.memory[block].changed = false;
+      },
+      flushed: (block) => this.flushed(machine, block),
+      lost: (block) => {
+        const has = this.state.directory.blocks[block].content;
+        machine.written[block] = machine.written[block].filter((write) => has.includes(write));
+        machine.seen[block] = [];
+        machine.flushing = this.endFlush(machine, block);
+      },
+    };
+    return new this.protocol.Cache(machine.cache, commands);
+  }
+
+  private flushed(machine: Machine, block: number): void {
+    const has = this.state.directory.blocks[block].content;
+    for (const write of machine.written[block]) {
+      if (!has.includes(write))
+        throw new Violation(`write ${write} was said to be flushed, and the server has [${has}]`);
+    }
+    machine.flushing = this.endFlush(machine, block);
+  }
+
+  /** Whether a flush is still awaited, now that one of this block has ended. */
+  private endFlush(machine: Machine, block: number): boolean {
+    const who = this.state.machines.indexOf(machine);
+    const operation = this.programs[who][machine.at];
+    if (!machine.flushing || operation.block !== block) return machine.flushing;
+    machine.at++;
+    return false;
+  }
+}
