@@ -61,7 +61,14 @@ await runStages(
     ],
     [{ name: 'conformance', run: built('conformance'), seconds: 900 }],
     [{ name: 'webgpu conformance', run: onSoftwareGpu('conformance', '--device', 'webgpu'), seconds: 900 }],
-    [{ name: 'webgpu', run: onSoftwareGpu('webgpu'), seconds: 900 }],
+    [
+      {
+        name: 'webgpu',
+        run: onSoftwareGpu('webgpu'),
+        env: { ONEMEM_KILLS: '50', ONEMEM_SEED: String(seed) },
+        seconds: 3600,
+      },
+    ],
     [
       {
         name: 'search in 1.25 GiB',
@@ -69,7 +76,7 @@ await runStages(
         seconds: 1800,
       },
     ],
-    [{ name: 'wgsl', run: onSoftwareGpu('wgsl', '--seed', String(seed), '--programs', '3000'), seconds: 3600 }],
+    [{ name: 'wgsl', run: onSoftwareGpu('wgsl', '--seed', String(seed), '--programs', '10000'), seconds: 7200 }],
     [{ name: 'suite', run: built('suite', '--all'), seconds: 1200 }],
     [{ name: 'system faults', run: built('system-faults', '--all'), seconds: 3600 }],
     [{ name: 'tools', run: built('tools', '--all'), seconds: 900 }],

@@ -48,7 +48,7 @@ await runStages(
         ),
         seconds: 600,
       },
-      { name: 'webgpu', run: onSoftwareGpu('webgpu'), seconds: 600 },
+      { name: 'webgpu', run: onSoftwareGpu('webgpu'), env: { ONEMEM_SEED: '1' }, seconds: 600 },
       { name: 'wgsl', run: onSoftwareGpu('wgsl', '--seed', '1', '--programs', '20'), seconds: 300 },
       { name: 'examples', run: built('examples'), seconds: 600 },
       { name: 'tools', run: built('tools'), seconds: 900 },

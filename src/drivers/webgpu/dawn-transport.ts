@@ -1,4 +1,5 @@
 /** Dawn, Chromium's WebGPU, by the npm package `webgpu`: an optional peer, which this process alone loads. */
+import type { FailingGpu } from './failing-gpu.js';
 import type { AdapterFacts, Bound, Dispatch, Launched, Limits } from './protocol.js';
 import type { Transport } from './transport.js';
 
@@ -56,8 +57,11 @@ async function loadPackage(): Promise<typeof import('webgpu')> {
   }
 }
 
-/** Opens the GPU that the system prefers. Throws why there is none. */
-export async function openDawn(): Promise<Transport> {
+/**
+ * Opens the GPU that the system prefers. Throws why there is none.
+ * @param failing has it find no memory, for tests
+ */
+export async function openDawn(failing: FailingGpu | null): Promise<Transport> {
   const { create } = await loadPackage();
   const gpu = create([]);
   kept.push(gpu);
@@ -75,7 +79,7 @@ export async function openDawn(): Promise<Transport> {
   const { vendor, architecture, device: model, description } = adapter.info;
   const name = description || [vendor, architecture, model].filter(Boolean).join(' ') || 'a GPU without a name';
   const given = Object.fromEntries(LIMITS.map((limit) => [limit, device.limits[limit]])) as unknown as Limits;
-  return new DawnTransport(device, { name, limits: given, features: [...requiredFeatures] });
+  return new DawnTransport(device, { name, limits: given, features: [...requiredFeatures] }, failing);
 }
 
 class DawnTransport implements Transport {
@@ -87,6 +91,7 @@ class DawnTransport implements Transport {
   constructor(
     private readonly device: GPUDevice,
     readonly facts: AdapterFacts,
+    private readonly failing: FailingGpu | null,
   ) {
     this.lost = device.lost.then(({ message }) => message || 'the driver says no more');
   }
@@ -262,7 +267,8 @@ class DawnTransport implements Transport {
   }
 
   private async allocate(size: number, usage: number): Promise<GPUBuffer | null> {
-    const { device } = this;
+    const { device, failing } = this;
+    if (failing !== null && !failing.hasMemory()) return null;
     device.pushErrorScope('out-of-memory');
     device.pushErrorScope('validation');
     let buffer: GPUBuffer | null = null;

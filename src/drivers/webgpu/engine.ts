@@ -11,6 +11,7 @@ import { exitImmediately, setParentDeathSignal } from '../../linux/process.js';
 import { MessageSocket } from '../../linux/socket.js';
 import { jsonPacket, MAX_PACKET_BYTES, readJson } from '../process/protocol.js';
 import { openDawn } from './dawn-transport.js';
+import { failingGpu } from './failing-gpu.js';
 import { type Dispatch, File, type Hello, type Launched, type Move, Packet } from './protocol.js';
 import type { Transport } from './transport.js';
 
@@ -127,14 +128,20 @@ async function start(): Promise<void> {
   const message = socket.receive(true);
   if (message === null || message === 'closed') return exitImmediately(1);
   const { hostBytes, stagingBytes } = readJson<Hello>(message.bytes);
-  const gpu = await openDawn();
+  const failing = failingGpu();
+  const gpu = await openDawn(failing);
   const engine = new Engine(gpu, [0, map(HOST, hostBytes), map(STAGING, stagingBytes)]);
   // What was under way is not waited for: the driver ends this process when it has heard of it.
   void gpu.lost.then(fail);
   let last = Promise.resolve();
   const listener = new Worker(new URL('./listener.js', import.meta.url), { workerData: { socket: SOCKET } });
   listener.on('message', (packet: Uint8Array) => {
-    last = last.then(() => engine.handle(packet)).catch(fail);
+    last = last
+      .then(() => {
+        if (failing?.isLostNow()) gpu.lose();
+        return engine.handle(packet);
+      })
+      .catch(fail);
   });
   listener.on('error', fail);
   say(Packet.Ready, gpu.facts);

@@ -10,7 +10,7 @@ function say(found: unknown): never {
   return exitImmediately(0);
 }
 
-openDawn().then(
+openDawn(null).then(
   ({ facts }) => say({ facts }),
   (error: unknown) => say({ problem: error instanceof Error ? error.message : String(error) }),
 );
