@@ -5,6 +5,7 @@ export type { AttributeRun, Attributes } from './api/advice.js';
 export type { ArrayHandle } from './api/array-handle.js';
 export type { ArrayPart } from './api/array-part.js';
 export { attachArray, attachSpace } from './api/attach.js';
+export type { BehindSpecification } from './api/behind.js';
 export type { ArrayDescription } from './api/description.js';
 export { Device, type DeviceCapabilities, type DeviceMemory } from './api/device.js';
 export type {
@@ -87,4 +88,11 @@ export type {
   NotifierFunctions,
 } from './pager/protocol/notifiers.js';
 export type { FillFunction, FillRequest, ProvidedArrayFacts } from './pager/protocol/providers.js';
-export type { Injection, ProcessorStats, SpaceHandle, SpaceStats, StorageStats } from './pager/protocol/space.js';
+export type {
+  Injection,
+  ProcessorStats,
+  ServerStats,
+  SpaceHandle,
+  SpaceStats,
+  StorageStats,
+} from './pager/protocol/space.js';

@@ -307,8 +307,7 @@ export class AddressSpace {
   /** @internal */
   placeNames(): PlaceNames {
     const processors: (string | undefined)[] = ['host'];
-    // Where there is storage it is the second node.
-    const nodes: (string | undefined)[] = ['host', 'storage'];
+    const nodes: (string | undefined)[] = ['host', ...this.handle.stores];
     // Of several that had the number, one after the other, the last one counts.
     for (const { id, node, name } of [...this.devices].sort((a, b) => a.number - b.number)) {
       processors[id] = name;

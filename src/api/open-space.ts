@@ -12,6 +12,7 @@ import type { Injection, ManagerOptions, ManagerReady, SpaceHandle } from '../pa
 import type { PolicyChoices } from '../policy/choices.js';
 import { AddressSpace } from './address-space.js';
 import { checkFlag, checkOptions, checkSize, show } from './arguments.js';
+import { type BehindSpecification, behindOf } from './behind.js';
 import { type DeviceSpecification, deviceOptions, injectionOf } from './device-specification.js';
 import { fromWire, OnememError, typeError } from './errors.js';
 import { watchExit } from './exit.js';
@@ -37,6 +38,8 @@ export interface SpaceOptions {
    * of the disk's free space at most; `onemem doctor` tells. It is made when it is needed first. `false`: none.
    */
   readonly storage?: StorageSpecification | boolean;
+  /** Memory of other machines: where arrays go that neither host memory nor storage has room for. */
+  readonly behind?: BehindSpecification;
   /**
    * Addresses to reserve; they cost nothing. '1TiB' unless said otherwise, or a share of what a limit on addresses (`ulimit -v`) leaves;
    * `space.handle.bytes` tells how many there are.
@@ -66,6 +69,7 @@ const SPACE_OPTIONS: OptionNames<SpaceOptions> = {
   devices: true,
   hostMemory: true,
   storage: true,
+  behind: true,
   addressSpace: true,
   userModeOnly: true,
   policies: true,
@@ -103,6 +107,7 @@ async function open(options: SpaceOptions): Promise<AddressSpace> {
   const bases = basesFor(bytes);
   const hostBudgetBytes = hostBudget(options.hostMemory, devices);
   const storage = storageOf(options.storage);
+  const behind = await behindOf(options.behind);
   const entry = sentinelFile();
   if (entry === null) throw new OnememError('BUNDLED', bundledMessage());
   await collectViews(slotOf(bytes));
@@ -117,6 +122,7 @@ async function open(options: SpaceOptions): Promise<AddressSpace> {
     wakeFd,
     hostBudgetBytes,
     storage,
+    behind,
     userModeOnly: options.userModeOnly ?? false,
     devices,
     checkInvariants: options.checkInvariants ?? false,
@@ -146,6 +152,7 @@ async function open(options: SpaceOptions): Promise<AddressSpace> {
   const forget = watchExit({ control: words, wakeFd });
   sentinel.unref();
   const handle: SpaceHandle = Object.freeze({
+    stores: [...(storage === null ? [] : ['storage']), ...(behind === null ? [] : ['valkey'])],
     onemem: 1,
     name,
     base: ready.base,

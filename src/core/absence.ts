@@ -22,6 +22,8 @@ export function reasonOf(failure: number): DenyReason {
     case Status.NoMemory:
     case Status.SourceStarved:
       return 'OUT_OF_MEMORY';
+    case Status.Unreachable:
+      return 'NODE_LOST';
     default:
       return 'COPY_FAILED';
   }
@@ -44,6 +46,8 @@ export function statusOf(reason: DenyReason | null): Status {
     case 'OUT_OF_MEMORY':
     case 'OUT_OF_STORAGE':
       return Status.SourceStarved;
+    case 'NODE_LOST':
+      return Status.Unreachable;
     default:
       return Status.SourceFailed;
   }

@@ -451,10 +451,10 @@ export class MemoryManager {
   }
 
   /**
-   * Pages of one block came back from a node other than they were sent there, and the transfer that brought them is about to fail: nobody
-   * ever reads what the node has of them, and what only it had is lost.
+   * Pages of one block came back from a node other than they were sent there, or not at all since it has them no more ('LOST'), and the
+   * transfer that should bring them is about to fail: nobody ever reads what the node has of them, and what only it had is lost.
    */
-  spoiled(id: NodeId, first: number, count: number): void {
+  spoiled(id: NodeId, first: number, count: number, reason: 'CORRUPTED' | 'LOST' = 'CORRUPTED'): void {
     const { state } = this;
     const index = Math.floor(first / PAGES_PER_BLOCK);
     const block = state.va.blocks.get(index);
@@ -466,7 +466,7 @@ export class MemoryManager {
     for (let word = 0; word < mask.length; word++) residence.resident[word] &= ~mask[word];
     onlyOn(state, block, id, mask, mask);
     for (let word = 0; word < mask.length; word++) mask[word] &= block.dirty[word] & ~block.freed[word];
-    lose(block, mask, 'CORRUPTED');
+    lose(block, mask, reason);
     classify(state, block);
   }
 

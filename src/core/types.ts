@@ -43,6 +43,7 @@ export const Status = {
   SourceLost: 8,
   SourceStarved: 9,
   SourceFailed: 10,
+  Unreachable: 11,
 } as const;
 export type Status = (typeof Status)[keyof typeof Status];
 
@@ -84,6 +85,8 @@ export type DenyReason =
   | 'OUT_OF_MEMORY'
   /** The store that pages of the host go on to could not take them: its disk is full, or fails. */
   | 'OUT_OF_STORAGE'
+  /** The only copy is in a store that does not answer. */
+  | 'NODE_LOST'
   /** The only copy came back from a store other than it was sent there. */
   | 'CORRUPTED'
   | 'SOURCE_CHANGED'
@@ -97,7 +100,10 @@ export interface NodeDescription {
   readonly budgetPages: number;
   /** `identity`: page n lives at frame n of a sparse memory. `pooled`: the core hands out frames. */
   readonly frames: 'identity' | 'pooled';
-  /** Whether the manager can address it. A copy needs at least one end that it can; a provider fills only such memory. */
+  /**
+   * Whether the manager can address it. Copies between two that it cannot go over the host, or, from a node to its home, over memory of the
+   * manager's; a provider fills only memory that it can.
+   */
   readonly addressable: boolean;
   /** Whether it can still be read after the processor that it belongs to died. */
   readonly memorySurvives: boolean;

@@ -33,9 +33,19 @@ export type Notices = Pick<
   'deny' | 'drained' | 'emptied' | 'invalidate' | 'invalidated' | 'requestDone' | 'save'
 >;
 
+/** Memory that copies between two engines go over: pieces for one transfer each. */
+export interface Staging {
+  /** The address of a piece that nobody has, or 0: there is none just now. */
+  take(): number;
+  give(address: number): void;
+}
+
 /** A transfer under way. */
 interface Pending extends Transfer {
   active: boolean;
+  /** The piece of memory that it goes over, or 0; and whether it has come there. */
+  staged: number;
+  half: boolean;
   /** The target's driver makes the pages visible itself, in the same step. */
   visible: boolean;
 }
@@ -44,17 +54,18 @@ interface Pending extends Transfer {
 const Memory = { Addressable: 0, Engine: 1, Zero: 2, Provider: 3 } as const;
 type Memory = (typeof Memory)[keyof typeof Memory];
 
-/** What carries a copy out: the target's driver, the source's, or the provider; nothing can. */
-const Way = { Target: 0, Source: 1, Provider: 2, None: 3 } as const;
+/** What carries a copy out: the target's driver, the source's, the provider, or first the source's and then the target's; nothing can. */
+const Way = { Target: 0, Source: 1, Provider: 2, Staged: 3, None: 4 } as const;
 type Way = (typeof Way)[keyof typeof Way];
 
 /**
  * How bytes get from one kind of memory (by row) into another one (addressable, engine). Between two that only their own engines reach
- * there is no way but over the host, nor is there one from a provider: the core sends pages over the host before it asks for that.
+ * they go over memory of the manager's; the core asks for that where a node sends pages to its home, since the host may have no room. From
+ * a provider there is no way: the core has such pages come to the host before.
  */
 const WAYS: readonly (readonly [Way, Way])[] = [
   /* addressable */ [Way.Target, Way.Target],
-  /* engine      */ [Way.Source, Way.None],
+  /* engine      */ [Way.Source, Way.Staged],
   /* zero        */ [Way.Target, Way.Target],
   /* provider    */ [Way.Provider, Way.None],
 ];
@@ -66,6 +77,8 @@ export class Router implements Commands {
   private readonly transfers: Pending[] = [];
   private readonly queue: number[] = [];
   private queueHead = 0;
+  /** Transfers that wait for memory to go over. */
+  private readonly unstaged: number[] = [];
 
   constructor(
     private readonly notices: Notices,
@@ -73,6 +86,7 @@ export class Router implements Commands {
     /** The core's event `transferred`. */
     private readonly transferred: (token: number, status: Status) => void,
     private readonly pageBytes: number = PAGE_BYTES,
+    private readonly staging: Staging | null = null,
   ) {}
 
   /** A device: a processor, and the memory of its own. */
@@ -187,7 +201,9 @@ export class Router implements Commands {
   completed(token: number, status: Status): void {
     const transfer = this.transfers[token];
     if (transfer === undefined || !transfer.active) return;
-    this.transferred(token, this.publish(transfer, status));
+    const result = transfer.staged === 0 ? status : this.goOn(transfer, status);
+    if (result !== Status.Pending) this.transferred(token, this.publish(transfer, result));
+    this.startUnstaged();
   }
 
   /** Where the pages of a transfer that is under way come from, and the first of them. */
@@ -223,6 +239,7 @@ export class Router implements Commands {
     const way = WAYS[memoryOf(source, from)][kindOf(target)];
     // A device that died takes its copies along; its own event tells the core what that means.
     if (source >= 0 && from === undefined) return this.publish(transfer, Status.Lost);
+    if (way === Way.Staged) return this.stage(transfer);
     let status: Status;
     // Only for its own processor.
     const own = (this.processors[transfer.processor] as unknown) === target;
@@ -239,6 +256,45 @@ export class Router implements Commands {
       if (status === Status.Done) status = this.fill(way, transfer, from, address);
     }
     return status === Status.Pending ? status : this.publish(transfer, status);
+  }
+
+  /** The source's engine writes where the target's reads afterwards. */
+  private stage(transfer: Pending): Status {
+    const address = this.staging?.take() ?? 0;
+    if (address === 0) {
+      this.unstaged.push(transfer.token);
+      return Status.Pending;
+    }
+    transfer.staged = address;
+    transfer.half = false;
+    const { token, source, sourceFrame, count, urgent } = transfer;
+    const status = this.node(source).transferOut?.(token, sourceFrame, count, address, urgent) ?? Status.Failed;
+    const result = status === Status.Pending ? status : this.goOn(transfer, status);
+    return result === Status.Pending ? result : this.publish(transfer, result);
+  }
+
+  /** One of the two halves of a transfer that goes over memory between has ended. */
+  private goOn(transfer: Pending, ended: Status): Status {
+    let status = ended;
+    if (status === Status.Done && !transfer.half) {
+      transfer.half = true;
+      const { token, staged, node, page, count, frame, backed } = transfer;
+      status = this.node(node).transferIn(token, staged, page, count, frame, Rights.None, backed);
+    }
+    if (status === Status.Pending) return status;
+    this.staging?.give(transfer.staged);
+    transfer.staged = 0;
+    return status;
+  }
+
+  private startUnstaged(): void {
+    for (let tries = this.unstaged.length; tries > 0; tries--) {
+      const transfer = this.transfers[this.unstaged.shift() as number];
+      if (!transfer.active) continue;
+      const status = this.start(transfer);
+      if (status !== Status.Pending) this.transferred(transfer.token, status);
+      else if (transfer.staged === 0) return;
+    }
   }
 
   /** The provider, or the source's engine, writes where the manager addresses the target. */
@@ -286,6 +342,8 @@ function pendingOf(order: Readonly<Transfer>): Pending {
     backed,
     urgent,
     active: true,
+    staged: 0,
+    half: false,
     visible: false,
   };
 }

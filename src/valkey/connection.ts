@@ -32,7 +32,10 @@ export interface ConnectionOptions {
 export interface ServerInfo {
   readonly name: string;
   readonly version: string;
-  readonly mode: 'standalone' | 'cluster' | 'sentinel' | string;
+  /** standalone, cluster or sentinel. */
+  readonly mode: string;
+  /** master, or what is copied from one: replica, in older versions slave. */
+  readonly role: string;
   /** Of this connection, among the server's clients. */
   readonly id: number;
 }
@@ -54,7 +57,7 @@ const COPIED_BYTES = 2048;
 const LEAST_VERSION = 7;
 
 export class ValkeyConnection {
-  info: ServerInfo = { name: '', version: '', mode: 'standalone', id: 0 };
+  info: ServerInfo = { name: '', version: '', mode: '', role: '', id: 0 };
   private readonly reader = new ReplyReader(this);
   /** Commands without an answer, the oldest first. */
   private readonly commands: Command[] = [];
@@ -183,7 +186,8 @@ export class ValkeyConnection {
     }
     const said = hello instanceof Map ? hello : new Map<Reply, Reply>();
     const word = (name: string): string => textOf(said.get(name));
-    this.info = { name: word('server'), version: word('version'), mode: word('mode'), id: Number(said.get('id') ?? 0) };
+    const id = Number(said.get('id') ?? 0);
+    this.info = { name: word('server'), version: word('version'), mode: word('mode'), role: word('role'), id };
     if (!(Number.parseInt(this.info.version, 10) >= LEAST_VERSION))
       throw new ValkeyError(
         'REFUSED',

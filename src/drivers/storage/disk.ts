@@ -1,7 +1,7 @@
-/** What a storage node needs of the threads that wait for disks. */
+/** What a store's node needs of the threads that wait for disks, or for servers. */
 
 /**
- * A file without a name that pages are put aside in. Every call returns at once; `done` gets the bytes moved, or the negative number of an
+ * A place without a name that pages are put aside in. Every call returns at once; `done` gets the bytes moved, or the negative number of an
  * error, and is never called from within the call.
  */
 export interface SpillFile {
@@ -11,20 +11,32 @@ export interface SpillFile {
   mayRead(urgent: boolean): boolean;
   /** Writes whole pages from memory, and notes their checksums. */
   write(address: number, length: number, offset: number, done: (result: number) => void): void;
-  /** Reads them into memory. Where page n of them is not as it was written `spoiledPage` of the result is n. */
+  /**
+   * Reads them into memory. Where page n of them is not as it was written `spoiledPage` of the result is n; where it is there no more,
+   * `gonePage` is.
+   */
   read(address: number, length: number, offset: number, done: (result: number) => void): void;
-  /** Gives disk space back. */
+  /** Gives space back. */
   punch(offset: number, length: number, done: (result: number) => void): void;
 }
 
-/** Results from here down name a page that did not come back as it was written. */
+/** Results from here down name a page that did not come back as it was written, and further down one that did not come back. */
 const SPOILED = -(2 ** 20);
+const GONE = -(2 ** 21);
 
 export function spoiled(page: number): number {
   return SPOILED - page;
 }
 
+export function gone(page: number): number {
+  return GONE - page;
+}
+
 /** The page that such a result names, or -1. */
 export function spoiledPage(result: number): number {
-  return result <= SPOILED ? SPOILED - result : -1;
+  return result <= SPOILED && result > GONE ? SPOILED - result : -1;
+}
+
+export function gonePage(result: number): number {
+  return result <= GONE ? GONE - result : -1;
 }

@@ -1,11 +1,11 @@
 /**
- * A node behind the host that nobody runs on: pages go to frames of a spill file when the host has no room for them, and come back when
- * they are touched. Pieces that lie side by side in memory as in the file are moved by one call. What a thread waits for is read before
+ * A node behind the host that nobody runs on: pages go to frames of a spill file, or of a server's memory, when the host has no room for
+ * them, and come back when they are touched. Pieces that lie side by side in memory as in the file are moved by one call. What a thread waits for is read before
  * anything else; writes have threads of their own.
  */
 import { PAGE_BYTES, Status } from '../../core/types.js';
 import type { NodeDriver } from '../driver.js';
-import { type SpillFile, spoiledPage } from './disk.js';
+import { gonePage, type SpillFile, spoiledPage } from './disk.js';
 
 /** The most bytes of one call. */
 const LONGEST_BYTES = 2 ** 21;
@@ -13,8 +13,8 @@ const LONGEST_BYTES = 2 ** 21;
 export interface StorageEvents {
   transferred(token: number, status: Status): void;
   released(token: number): void;
-  /** A page of a transfer from the node, counted from its first one, came back other than it was written. */
-  spoiled(token: number, page: number): void;
+  /** A page of a transfer from the node, counted from its first one, came back other than it was written, or is there no more. */
+  spoiled(token: number, page: number, reason: 'CORRUPTED' | 'LOST'): void;
   /** Writing, or reading, failed with an error number. */
   failed(errno: number, write: boolean): void;
 }
@@ -26,8 +26,16 @@ interface Piece {
   readonly count: number;
 }
 
+/** Pieces that are moved by one call, and what was found of them. */
+interface MoveJob {
+  readonly pieces: readonly Piece[];
+  readonly write: boolean;
+  readonly pages: number;
+  /** Pages that came back wrong, counted from the first one. */
+  readonly bad: { readonly page: number; readonly reason: 'CORRUPTED' | 'LOST' }[];
+}
+
 export class StorageDriver implements NodeDriver {
-  readonly kind = 'storage';
   /** The manager cannot address it. */
   readonly memory = 0;
   private readonly writes: Piece[] = [];
@@ -42,8 +50,11 @@ export class StorageDriver implements NodeDriver {
   /** A write failed: others would, too, until something has changed. */
   private failing = false;
 
+  /** @param unreadable how a transfer ends that could not be read: whether it is worth while to try again at once */
   constructor(
+    readonly kind: string,
     private readonly file: SpillFile,
+    private readonly unreadable: Status,
     private readonly events: StorageEvents,
   ) {}
 
@@ -109,33 +120,58 @@ export class StorageDriver implements NodeDriver {
       pages += piece.count;
       pieces++;
     }
-    const moved = queue.splice(0, pieces);
-    this.running++;
-    const done = (result: number): void => this.done(moved, write, pages, result);
-    if (write) this.file.write(address, pages * PAGE_BYTES, frame * PAGE_BYTES, done);
-    else this.file.read(address, pages * PAGE_BYTES, frame * PAGE_BYTES, done);
+    this.move({ pieces: queue.splice(0, pieces), write, pages, bad: [] }, 0);
   }
 
-  private done(pieces: readonly Piece[], write: boolean, pages: number, result: number): void {
+  /** Moves the pages of a job from one on. */
+  private move(job: MoveJob, from: number): void {
+    const { address, frame } = job.pieces[0];
+    const [at, length, offset] = [
+      address + from * PAGE_BYTES,
+      (job.pages - from) * PAGE_BYTES,
+      (frame + from) * PAGE_BYTES,
+    ];
+    this.running++;
+    const done = (result: number): void => this.done(job, from, result);
+    if (job.write) this.file.write(at, length, offset, done);
+    else this.file.read(at, length, offset, done);
+  }
+
+  private done(job: MoveJob, from: number, result: number): void {
     this.running--;
-    const bad = spoiledPage(result);
-    const well = result === pages * PAGE_BYTES;
+    const { pieces, write, pages, bad } = job;
+    const gone = gonePage(result);
+    const wrong = gone === -1 ? spoiledPage(result) : gone;
+    const well = result === (pages - from) * PAGE_BYTES || (wrong !== -1 && from + wrong + 1 === pages);
+    if (wrong !== -1) {
+      bad.push({ page: from + wrong, reason: gone === -1 ? 'CORRUPTED' : 'LOST' });
+      // Those behind it are looked at, too: who asks again for what is left should not find one after the other.
+      if (!well) {
+        this.move(job, from + wrong + 1);
+        return;
+      }
+    }
     if (well && write) for (const piece of pieces) this.note(piece);
     if (well && write) this.pagesWritten += pages;
-    else if (well) this.pagesRead += pages;
+    else if (well) this.pagesRead += pages - bad.length;
     // A file that is shorter than what was written to it is as broken as a disk that says so.
-    else if (bad === -1) {
+    else {
       this.failing ||= write;
       this.events.failed(result < 0 ? -result : 0, write);
       for (const { token } of write ? this.writes.splice(0) : []) this.events.transferred(token, Status.Failed);
     }
+    this.answer(job, well ? Status.Done : write ? Status.Failed : this.unreadable);
+    this.go();
+  }
+
+  private answer({ pieces, bad }: MoveJob, status: Status): void {
     let first = 0;
     for (const { token, count } of pieces) {
-      if (bad >= first && bad < first + count) this.events.spoiled(token, bad - first);
+      const own = bad.filter(({ page }) => page >= first && page < first + count);
+      for (const { page, reason } of own) this.events.spoiled(token, page - first, reason);
+      this.events.transferred(token, status === Status.Done && own.length > 0 ? Status.Failed : status);
       first += count;
-      this.events.transferred(token, well ? Status.Done : Status.Failed);
     }
-    this.go();
   }
 
   private note({ frame, count }: Piece): void {

@@ -26,8 +26,10 @@ export class Commitment {
       return;
     }
     const left = (budgetPages - committedPages) * PAGE_BYTES;
-    const budget = this.hasStorage ? 'budget of host memory and storage' : 'host budget';
-    const remedy = this.hasStorage ? 'storage: { path, bytes }' : 'hostMemory, or with storage: { path }';
+    const budget = this.hasStorage ? 'budget of host memory and what is behind it' : 'host budget';
+    const remedy = this.hasStorage
+      ? 'storage: { path, bytes } or behind: { bytes }'
+      : 'hostMemory, or with storage: { path }';
     throw new RequestError(
       'HOST_BUDGET',
       `${what}: it takes ${bytes} bytes, and of the ${budget} of ${budgetPages * PAGE_BYTES} bytes ` +

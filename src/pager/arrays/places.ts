@@ -1,7 +1,7 @@
 /** Words for pages of arrays: where they are, and what went wrong with them. */
 import type { PageQueries } from '../../core/page-queries.js';
 import { type DenyReason, PAGE_BYTES } from '../../core/types.js';
-import type { Storage } from '../host/storage.js';
+import type { Stores } from '../host/stores.js';
 import { codeOfDenial, explainDenial, type WireError, wireError } from '../protocol/wire.js';
 import type { FileProvider } from '../sources/files.js';
 import type { Providers } from '../sources/providers.js';
@@ -13,7 +13,7 @@ export class Places {
     private readonly pages: PageQueries,
     private readonly files: FileProvider,
     private readonly providers: Providers,
-    private readonly storage: Pick<Storage, 'problem' | 'details'> | null,
+    private readonly stores: Pick<Stores, 'problem' | 'readProblem' | 'detailsOf'>,
     /** First address of the space. */
     private readonly base: number,
   ) {}
@@ -63,14 +63,14 @@ export class Places {
     const { text, details } = this.placeOf(failure?.page ?? page);
     const message = `${who} ${what} ${text}, ${this.explain(reason, page)}`;
     const stack = this.providerFailure(reason, page)?.stack;
-    const about = reason === 'OUT_OF_STORAGE' ? this.storage?.details : undefined;
+    const about = this.stores.detailsOf(reason);
     return wireError(codeOfDenial(reason), message, { ...details, ...about, reason }, stack);
   }
 
   /** Why, with what the provider of the page said if it was its doing. */
   explain(reason: DenyReason, page: number): string {
-    if (reason === 'OUT_OF_STORAGE' && this.storage !== null)
-      return `${explainDenial(reason)}: ${this.storage.problem}`;
+    if (reason === 'OUT_OF_STORAGE') return `${explainDenial(reason)}: ${this.stores.problem}`;
+    if (reason === 'NODE_LOST') return `${explainDenial(reason)}: ${this.stores.readProblem}`;
     const failure = this.providerFailure(reason, page);
     return failure === null ? explainDenial(reason) : `${explainDenial(reason)}: ${failure.message}`;
   }

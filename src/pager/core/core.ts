@@ -2,16 +2,19 @@
 import { MemoryManager } from '../../core/memory-manager.js';
 import { Recorder } from '../../core/recording.js';
 import type { Policies } from '../../core/state.js';
-import { PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/types.js';
+import { PAGE_BYTES, PAGES_PER_BLOCK, type Status } from '../../core/types.js';
 import { type Notices, type ProviderPort, Router } from '../../drivers/router.js';
 import { RecordingFile } from '../../files/recording-file.js';
 import type { ManagerOptions } from '../protocol/space.js';
+import { StagingMemory } from './staging.js';
 
 export interface Core {
   readonly manager: MemoryManager;
   readonly router: Router;
   /** Where the run is written down, if it is. */
   readonly recording: RecordingFile | null;
+  /** Memory that pages go over from one store to the next. */
+  readonly staging: StagingMemory;
 }
 
 export function openCore(
@@ -23,8 +26,10 @@ export function openCore(
   const blocks = Math.floor(bytes / (PAGE_BYTES * PAGES_PER_BLOCK));
   const recording = record === undefined ? null : new RecordingFile(record, { blocks, policies: choices });
   const recorder = recording === null ? null : new Recorder((entries) => recording.write(entries));
-  const router: Router = new Router(notices, sources, (token, status) => manager.transferred(token, status));
+  const staging = new StagingMemory();
+  const transferred = (token: number, status: Status): void => manager.transferred(token, status);
+  const router: Router = new Router(notices, sources, transferred, PAGE_BYTES, staging);
   const manager = new MemoryManager(recorder?.commands(router) ?? router, policies, blocks);
   recorder?.events(manager);
-  return { manager, router, recording };
+  return { manager, router, recording, staging };
 }

@@ -73,8 +73,8 @@ export class Closing {
    * is asked for in a round, by other threads too, finds the memory still there.
    */
   step(): boolean {
-    // The disk may be reading or writing memory that is about to be unmapped.
-    if (this.due === null || this.parts.storage?.isBusy === true) return this.finished;
+    // A disk or a server may be reading or writing memory that is about to be unmapped.
+    if (this.due === null || this.parts.stores.isBusy) return this.finished;
     this.shutDown(this.due);
     this.due = null;
     return this.finished;
@@ -89,24 +89,25 @@ export class Closing {
 
   /** Waits for what ends by itself, then answers who asked for the end. */
   async complete(): Promise<void> {
-    const { control, devices, providers, clients } = this.parts;
+    const { control, devices, providers, stores, clients } = this.parts;
     if (Atomics.load(control, Control.Stop) === 1) return;
     // Children have been killed; waiting until the event loop has seen it leaves no zombie behind.
     await Promise.all(devices.ended.map((process) => process.exited));
     await providers.ended();
+    await stores.ended();
     this.done?.();
     clients.close();
   }
 
   private shutDown(before: readonly ClosedSpace[]): void {
-    const { clients, notifiers, devices, files, engine, pipes, storage, host, control, arrays, options } = this.parts;
+    const { clients, notifiers, devices, files, engine, pipes, stores, host, control, arrays, options } = this.parts;
     clients.forgetEnded(this.clientEvents);
     notifiers.releaseAll();
     devices.close();
     for (const { source } of files.all) engine.closeFile(source.fd);
     engine.close();
     pipes.close();
-    storage?.close();
+    stores.close();
     const { base } = host.node;
     // Where no view is left there is nobody to answer.
     const faults = host.close(Atomics.load(control, Control.Views) > 0);

@@ -110,7 +110,8 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
       notifiers.look(threadExists, true);
       return {
         processors: devices.stats(),
-        storage: parts.storage?.stats ?? null,
+        storage: parts.stores.storageStats,
+        behind: parts.stores.serverStats,
         ranges: arrays.count,
         allocatedBytes: arrays.allocatedBytes,
         notifiers: notifiers.count,

@@ -102,11 +102,11 @@ export class Pager implements ClientEvents {
 
   /** Serves faults and moves queued pieces until there is nothing to do for a moment. */
   private serveFaults(): void {
-    const { host, storage, polls, copies, gathers, pins, providers } = this.parts;
+    const { host, stores, polls, copies, gathers, pins, providers } = this.parts;
     let served = 0;
     const looks = this.spin.looks(1 + polls.processes);
     for (let look = 0; look < looks && served < FAULTS_IN_A_ROW; look++) {
-      storage?.look();
+      stores.look();
       let found = host.readFaults() + polls.readFaults();
       if (this.moveSome()) found++;
       if (copies.step()) found++;
@@ -138,7 +138,7 @@ export class Pager implements ClientEvents {
 
   /** Looks after everything that is no fault: sleeps until something happens, and handles it. False when nothing has. */
   private goRound(): boolean {
-    const { control, clients, streams, streamShare, engine, pipes, storage, providers, devices, poller } = this.parts;
+    const { control, clients, streams, streamShare, engine, pipes, stores, providers, devices, poller } = this.parts;
     Atomics.add(control, Control.Heartbeat, 1);
     this.requestShare.renew();
     streamShare.renew();
@@ -150,7 +150,7 @@ export class Pager implements ClientEvents {
       drainEventfd(this.options.wakeFd);
       engine.poll();
       pipes.poll();
-      storage?.poll();
+      stores.poll();
       providers.poll();
       this.settle();
     }
@@ -162,11 +162,11 @@ export class Pager implements ClientEvents {
 
   /** Does what is due by the clock, then sleeps until something happens. False when nothing has. */
   private sleep(now: number): boolean {
-    const { clients, streams, engine, pipes, storage, polls, poison, launches, notifiers, poller, recording } =
+    const { clients, streams, engine, pipes, stores, polls, poison, launches, notifiers, poller, recording } =
       this.parts;
     engine.poll();
     pipes.poll();
-    storage?.poll();
+    stores.poll();
     this.settle();
     polls.look(now);
     polls.sendRest();
@@ -200,17 +200,16 @@ export class Pager implements ClientEvents {
   }
 
   private longestSleep(now: number): number {
-    const { launches, providers, poison, devices, pipes, engine, storage } = this.parts;
+    const { launches, providers, poison, devices, pipes, engine, stores } = this.parts;
     const longest = launches.sleepMs(now, providers.active ? SHORT_SLEEP_MS : SLEEP_MS);
-    const others = engine.sleepMs(pipes.sleepMs(devices.sleepMs(poison.sleepMs(longest))));
-    return storage?.sleepMs(others) ?? others;
+    return stores.sleepMs(engine.sleepMs(pipes.sleepMs(devices.sleepMs(poison.sleepMs(longest)))));
   }
 
   /** Whether the event loop must have a turn: to load modules, and to see threads and processes start and end. */
   private needsTurn(idle: boolean): boolean {
-    const { providers, launches, notifiers, engine, pipes, storage, devices } = this.parts;
+    const { providers, launches, notifiers, engine, pipes, stores, devices } = this.parts;
     const modules = providers.tick() || launches.loading + notifiers.loading > 0;
-    const files = engine.needsTurn() || pipes.needsTurn() || storage?.needsTurn() === true;
+    const files = engine.needsTurn() || pipes.needsTurn() || stores.needsTurn();
     return devices.needsTurn(idle) || modules || files;
   }
 
@@ -222,7 +221,7 @@ export class Pager implements ClientEvents {
 
   request(message: ToManager, answer: Answer, client: Client): void {
     let reply = answer;
-    this.parts.storage?.look();
+    this.parts.stores.look();
     try {
       reply = this.parts.uses.request(message, answer);
       carryOut(this.handlers, message, reply, client);

@@ -32,7 +32,7 @@ import { LaunchChecks } from '../devices/launch-checks.js';
 import { Launches } from '../devices/launches.js';
 import { openHost } from '../host/host.js';
 import { Poison } from '../host/poison.js';
-import { Storage } from '../host/storage.js';
+import { Stores } from '../host/stores.js';
 import type { ManagerOptions } from '../protocol/space.js';
 import { ThreadTransport } from '../protocol/threads.js';
 import { FileProvider } from '../sources/files.js';
@@ -87,8 +87,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
 
   // The host, and what is behind it.
   const host = openHost(options, core, providers, deferred);
-  const storage =
-    options.storage === null ? null : new Storage(options.storage, core, options.wakeFd, options.control, now, warn);
+  const stores = new Stores(options, core, now, warn);
   const { memory } = host;
   const { base } = host.node;
   const poison = new Poison(manager, host, deferred, control, say, now);
@@ -97,8 +96,8 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
 
   // Arrays.
   const table = new ArrayTable(pages);
-  const places = new Places(table, pages, files, providers, storage, base);
-  const commitment = new Commitment(manager, storage !== null);
+  const places = new Places(table, pages, files, providers, stores, base);
+  const commitment = new Commitment(manager, stores.any);
   const tellFreed = (range: number): void => clients.tellFreed(range);
   const arrays = new Arrays(
     manager,
@@ -219,7 +218,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     files,
     providers,
     host,
-    storage,
+    stores,
     poison,
     clients,
     arrays,

@@ -1,6 +1,7 @@
 /** What a space and its devices are made with, and what is said of them. */
 import type { Injection } from '../../drivers/driver.js';
 import type { PolicyChoices } from '../../policy/choices.js';
+import type { TlsOptions } from '../../valkey/connection.js';
 import type { WireError } from './wire.js';
 
 export type { Injection };
@@ -16,6 +17,8 @@ export interface SpaceHandle {
   readonly wakeFd: number;
   readonly control: SharedArrayBuffer;
   readonly devices: readonly DeviceInfo[];
+  /** Names of the nodes behind the host, from the second one on. */
+  readonly stores: readonly string[];
   readonly hostBudgetBytes: number;
 }
 
@@ -62,6 +65,18 @@ export interface StorageOptions {
   readonly bytes: number;
 }
 
+/** A server of Valkey's or Redis's that pages go to when neither the host nor storage has room for them. */
+export interface ServerOptions {
+  readonly kind: 'valkey';
+  readonly url: string;
+  readonly bytes: number;
+  /** How long pages that only the server has are waited for when it does not answer. */
+  readonly timeoutMs: number;
+  /** How long what is there outlives a program that does not say that it needs it. */
+  readonly leaseMs: number;
+  readonly tls: TlsOptions;
+}
+
 /** What the manager's worker is started with. */
 export interface ManagerOptions {
   readonly name: string;
@@ -72,6 +87,8 @@ export interface ManagerOptions {
   readonly hostBudgetBytes: number;
   /** Null: nothing that is written may exceed the host's budget. */
   readonly storage: StorageOptions | null;
+  /** Null: no other machine has anything of the space. */
+  readonly behind: ServerOptions | null;
   readonly userModeOnly: boolean;
   readonly devices: readonly DeviceOptions[];
   readonly policies?: PolicyChoices;
@@ -132,10 +149,26 @@ export interface StorageStats {
   readonly full: boolean;
 }
 
+/** Memory of another machine, behind host memory and storage. */
+export interface ServerStats {
+  readonly kind: 'valkey';
+  /** Without the password. */
+  readonly url: string;
+  readonly budgetBytes: number;
+  /** What the server has of pages, be they elsewhere as well or not. */
+  readonly heldBytes: number;
+  readonly bytesWritten: number;
+  readonly bytesRead: number;
+  /** Its last write failed, since it has no room or does not answer, and it has not been tried again. */
+  readonly full: boolean;
+}
+
 export interface SpaceStats {
   readonly processors: readonly ProcessorStats[];
   /** Null: the space has no storage. */
   readonly storage: StorageStats | null;
+  /** Null: the space has nothing on other machines. */
+  readonly behind: ServerStats | null;
   readonly ranges: number;
   readonly allocatedBytes: number;
   /** Subscriptions to invalidations that have not ended. */

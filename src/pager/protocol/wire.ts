@@ -76,7 +76,7 @@ export function explainDenial(reason: DenyReason): string {
     case 'FREED':
       return 'which has been freed';
     case 'LOST':
-      return 'whose only copy was on a device that died; overwrite the whole array by an `out` launch or readFrom(), or free it';
+      return 'whose only copy was on a device or a server that died; overwrite the whole array by an `out` launch or readFrom(), or free it';
     case 'READ_ONLY':
       return 'which may only be read';
     case 'NO_ACCESS':
@@ -93,6 +93,8 @@ export function explainDenial(reason: DenyReason): string {
       return 'whose file has become shorter or cannot be read any more';
     case 'CORRUPTED':
       return 'whose only copy came back from storage other than it was written (a checksum does not match); overwrite the whole array, or free it, and have the disk looked at';
+    case 'NODE_LOST':
+      return 'whose only copy is on another machine, which does not answer';
     case 'OUT_OF_STORAGE':
       return 'for which no memory is left, since storage could not take what would make room';
     case 'OUT_OF_MEMORY':

@@ -52,6 +52,8 @@ export interface JobRing {
 
 /** Added to the number of the first page that did not come back as it was written, and negated: the result of `readSummed`. */
 export const SPOILED = 2 ** 20;
+/** The same, where the page did not come back at all. */
+export const GONE = 2 ** 21;
 
 interface Waiting {
   readonly fd: number;
@@ -128,7 +130,7 @@ export class IoEngine {
     this.add({ kind: Job.WriteSummed, fd, address, length, offset, sums, done });
   }
 
-  /** Reads them, and compares. `done` gets the bytes, the negative error number, or -SPOILED - n where page n is another one. */
+  /** Reads them, and compares. `done` gets the bytes, the negative error number, -SPOILED - n where page n is another one, or -GONE - n. */
   readSummed(
     fd: number,
     address: number,

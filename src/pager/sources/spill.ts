@@ -1,16 +1,14 @@
 /** A space's spill file: made on first use, by the threads that read and write it. */
 import { constants as os } from 'node:os';
 import { type SpillFile, spoiled } from '../../drivers/storage/disk.js';
-import { MAP_ANONYMOUS, MAP_NORESERVE, MAP_PRIVATE, PROT_READ, PROT_WRITE } from '../../linux/constants.js';
 import { closeDescriptor } from '../../linux/libc.js';
-import { mmap, munmap, PAGE_SIZE } from '../../linux/memory.js';
 import { IoEngine, SPOILED } from './io-ring.js';
+import { PageSums } from './page-sums.js';
 
 /** Threads that write, and that read: two of each keep a disk busy while one of them looks at checksums. */
 const THREADS = 2;
 /** Jobs of a thread at once: one that it does, and the next. */
 const DEPTH = 2;
-const SUM_BYTES = 4;
 
 type Job = (fd: number) => void;
 
@@ -19,18 +17,18 @@ export class Spill implements SpillFile {
   private readonly writers: IoEngine[];
   /** -1: not made yet. */
   private fd = -1;
-  /** A checksum for each frame; their memory is taken as frames are written. */
-  private sums = 0;
+  private readonly sums: PageSums;
   /** What waits for the file to be made. */
   private readonly waiting: { go: Job; done: (result: number) => void }[] = [];
 
   constructor(
     readonly folder: string,
-    private readonly bytes: number,
+    bytes: number,
     wakeFd: number,
     control: SharedArrayBuffer,
     now: () => number,
   ) {
+    this.sums = new PageSums(bytes);
     const engines = (): IoEngine[] =>
       Array.from({ length: THREADS }, () => new IoEngine(wakeFd, control, now, undefined, folder));
     this.readers = engines();
@@ -52,12 +50,12 @@ export class Spill implements SpillFile {
 
   write(address: number, length: number, offset: number, done: (result: number) => void): void {
     this.withFile(done, (fd) =>
-      idlest(this.writers).writeSummed(fd, address, length, offset, this.sumsAt(offset), done),
+      idlest(this.writers).writeSummed(fd, address, length, offset, this.sums.at(offset), done),
     );
   }
 
   read(address: number, length: number, offset: number, done: (result: number) => void): void {
-    idlest(this.readers).readSummed(this.fd, address, length, offset, this.sumsAt(offset), (result) =>
+    idlest(this.readers).readSummed(this.fd, address, length, offset, this.sums.at(offset), (result) =>
       done(result <= -SPOILED ? spoiled(-SPOILED - result) : result),
     );
   }
@@ -82,17 +80,8 @@ export class Spill implements SpillFile {
   close(): void {
     for (const engine of this.engines) engine.close();
     if (this.fd !== -1) closeDescriptor(this.fd);
-    if (this.sums !== 0) munmap(this.sums, this.sumBytes);
+    this.sums.close();
     this.fd = -1;
-    this.sums = 0;
-  }
-
-  private get sumBytes(): number {
-    return Math.ceil(((this.bytes / PAGE_SIZE) * SUM_BYTES) / PAGE_SIZE) * PAGE_SIZE;
-  }
-
-  private sumsAt(offset: number): number {
-    return this.sums + (offset / PAGE_SIZE) * SUM_BYTES;
   }
 
   private withFile(done: (result: number) => void, go: Job): void {
@@ -103,13 +92,7 @@ export class Spill implements SpillFile {
     this.waiting.push({ go, done });
     if (this.waiting.length > 1) return;
     this.writers[0].open((result) => {
-      if (result >= 0) {
-        this.fd = result;
-        if (this.sums === 0) {
-          const flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-          this.sums = mmap(this.sumBytes, { protection: PROT_READ | PROT_WRITE, flags });
-        }
-      }
+      if (result >= 0) this.fd = result;
       for (const { go: each, done: refuse } of this.waiting.splice(0)) {
         if (result >= 0) each(result);
         else refuse(result === -1 ? -os.errno.EIO : result);

@@ -1,0 +1,83 @@
+/** Memory of other machines, where pages go that neither host memory nor storage has room for. */
+import type { OptionNames } from '../core/option-names.js';
+import { BLOCK_BYTES } from '../core/types.js';
+import type { ServerOptions } from '../pager/protocol/space.js';
+import { valkeyAddress } from '../valkey/address.js';
+import type { TlsOptions } from '../valkey/connection.js';
+import { ValkeyError } from '../valkey/errors.js';
+import { checkOptions, show } from './arguments.js';
+import { argumentError, OnememError } from './errors.js';
+import { toBytes } from './sizes.js';
+
+/** A Valkey server, or Redis 7 or newer, that has pages of a space. */
+export interface BehindSpecification {
+  readonly kind: 'valkey';
+  /** `valkey://USER:PASSWORD@HOST:PORT/DATABASE`, `valkeys://` with TLS, or `unix:///PATH`. */
+  readonly url: string;
+  /** The most bytes of pages that it gets. */
+  readonly bytes: number | string;
+  /** How long a touch of what only the server has waits for it when it does not answer; 5 s unless said otherwise. */
+  readonly timeoutMs?: number;
+  /** How long pages stay on the server when the program does not run any more, or stands still; an hour unless said otherwise. */
+  readonly leaseMs?: number;
+  /** Certificates, as node:tls takes them. */
+  readonly tls?: TlsOptions;
+}
+
+const BEHIND_OPTIONS: OptionNames<BehindSpecification> = {
+  kind: true,
+  url: true,
+  bytes: true,
+  timeoutMs: true,
+  leaseMs: true,
+  tls: true,
+};
+const TIMEOUT_MS = 5000;
+const LEASE_MS = 3_600_000;
+const LEAST_LEASE_MS = 1000;
+/** Beyond it timers of Node.js do not go. */
+const MOST_MS = 2 ** 31 - 1;
+/** The checksums of more would be more than Node.js 20 can look at. */
+const MOST_BYTES = 2 ** 41;
+
+/** What was said about memory behind; null: none. Connects once, so that what is wrong is said where it was written. */
+export async function behindOf(said: BehindSpecification | undefined): Promise<ServerOptions | null> {
+  if (said === undefined) return null;
+  if (typeof said !== 'object' || said === null)
+    throw argumentError('BEHIND', `behind is ${show(said)}; it must be { kind: 'valkey', url, bytes }`);
+  checkOptions('behind', said, BEHIND_OPTIONS);
+  if (said.kind !== 'valkey') throw argumentError('BEHIND', `behind.kind is ${show(said.kind)}; it must be 'valkey'`);
+  const { url, timeoutMs = TIMEOUT_MS, leaseMs = LEASE_MS, tls = {} } = said;
+  if (typeof url !== 'string')
+    throw argumentError('BEHIND', `behind.url is ${show(url)}; it must be valkey://HOST:PORT`);
+  checkMs('timeoutMs', timeoutMs, 1);
+  checkMs('leaseMs', leaseMs, LEAST_LEASE_MS);
+  const bytes = budgetOf(said.bytes);
+  try {
+    valkeyAddress(url);
+    // Of interest to few, and not small.
+    const { checkServer } = await import('../valkey/check.js');
+    await checkServer(url, { timeoutMs, tls });
+  } catch (error) {
+    if (!(error instanceof ValkeyError)) throw error;
+    throw new OnememError('BEHIND', `behind: ${error.message}`, { reason: error.code }, { cause: error });
+  }
+  return { kind: 'valkey', url, bytes, timeoutMs, leaseMs, tls };
+}
+
+function budgetOf(said: number | string): number {
+  const bytes = toBytes('behind.bytes', said);
+  if (bytes >= BLOCK_BYTES && bytes <= MOST_BYTES) return Math.floor(bytes / BLOCK_BYTES) * BLOCK_BYTES;
+  throw argumentError(
+    'BEHIND',
+    `behind.bytes is ${bytes}; it must be from ${BLOCK_BYTES} (2MiB) to ${MOST_BYTES} (2TiB)`,
+  );
+}
+
+function checkMs(name: string, value: unknown, least: number): void {
+  if (typeof value === 'number' && value >= least && value <= MOST_MS) return;
+  throw argumentError(
+    'BEHIND',
+    `behind.${name} is ${show(value)}; it must be from ${least} to ${MOST_MS} milliseconds`,
+  );
+}

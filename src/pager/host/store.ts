@@ -1,0 +1,151 @@
+/** A store behind the host: what of it the core hears, and what is said of it when it fails. */
+import { type NodeId, PAGE_BYTES, type Status } from '../../core/types.js';
+import type { SpillFile } from '../../drivers/storage/disk.js';
+import { StorageDriver } from '../../drivers/storage/storage.js';
+import type { Core } from '../core/core.js';
+
+/** After an error it is tried again so much later, so that those who wait for room hear of the error before. */
+const PAUSE_MS = 50;
+/** Nobody asks more often whether there is room again. */
+const LOOK_MS = 5;
+
+/** Where a store keeps its pages, with its words. */
+export interface StorePlace {
+  readonly name: string;
+  readonly bytes: number;
+  readonly file: StoreFile;
+  /** How a transfer ends that could not be read. */
+  readonly unreadable: Status;
+  /** Whether there is a reason to try again what failed with an error number. */
+  mayTry(errno: number): boolean;
+  textOf(errno: number): string;
+  /** Why pages cannot go there, as the rest of a sentence. */
+  full(heldBytes: number, why: string): string;
+  /** Why pages cannot come back, as a sentence of its own. */
+  unread(why: string): string;
+  /** For programs. */
+  readonly details: Record<string, unknown>;
+}
+
+/** The threads that read and write there. */
+export interface StoreFile extends SpillFile {
+  poll(): void;
+  needsTurn(): boolean;
+  sleepMs(most: number): number;
+  /** Nothing of it is under way any more. */
+  close(): void;
+  /** The threads have ended, where that matters. */
+  ended?(): Promise<void>;
+}
+
+/** What is counted of a store. */
+export interface StoreFigures {
+  readonly budgetBytes: number;
+  readonly heldBytes: number;
+  readonly bytesWritten: number;
+  readonly bytesRead: number;
+  readonly full: boolean;
+}
+
+export class Store {
+  readonly node: NodeId;
+  private readonly driver: StorageDriver;
+  /** The last error, and when it was; 0: none that still stands. */
+  private errno = 0;
+  private failedAt = 0;
+  private lookedAt = 0;
+  private told = false;
+  private toldOfRead = false;
+  private readErrno = 0;
+
+  /** @param before the node whose pages go there when it has no room */
+  constructor(
+    readonly place: StorePlace,
+    private readonly core: Core,
+    before: NodeId,
+    private readonly now: () => number,
+    private readonly warn: (message: string) => void,
+  ) {
+    const { manager, router } = core;
+    const budgetPages = Math.floor(place.bytes / PAGE_BYTES);
+    this.driver = new StorageDriver(place.name, place.file, place.unreadable, {
+      transferred: (token, status) => router.completed(token, status),
+      released: (token) => manager.released(token),
+      spoiled: (token, page, reason) => {
+        const { source, first } = router.orderOf(token);
+        manager.spoiled(source, first + page, 1, reason);
+      },
+      failed: (errno, write) => this.failed(errno, write),
+    });
+    const description = { name: place.name, budgetPages, frames: 'pooled', addressable: false } as const;
+    this.node = manager.addNode({ ...description, memorySurvives: true });
+    router.attachNode(this.node, this.driver);
+    manager.setHome(before, this.node);
+  }
+
+  /** A store that was full, or failed, may be written again if there is a reason to try: called before anything wants room. */
+  look(): void {
+    if (this.errno === 0 || !this.driver.isStill) return;
+    const now = this.now();
+    if (now - this.lookedAt < LOOK_MS) return;
+    this.lookedAt = now;
+    if (now - this.failedAt < PAUSE_MS || !this.place.mayTry(this.errno)) return;
+    this.errno = 0;
+    this.driver.retry();
+    this.core.manager.nodeFull(this.node, null);
+  }
+
+  /** Its last write failed, and has not been tried again. */
+  get fails(): boolean {
+    return this.errno !== 0;
+  }
+
+  /** Why pages cannot go there, as the rest of a sentence. */
+  get problem(): string {
+    return this.place.full(this.heldBytes, this.place.textOf(this.errno));
+  }
+
+  /** Why they cannot come back. */
+  get readProblem(): string {
+    return this.place.unread(this.place.textOf(this.readErrno));
+  }
+
+  get details(): Record<string, unknown> {
+    return { ...this.place.details, bytes: this.heldBytes, budgetBytes: this.place.bytes };
+  }
+
+  get figures(): StoreFigures {
+    const { driver, place } = this;
+    return {
+      budgetBytes: place.bytes,
+      heldBytes: this.heldBytes,
+      bytesWritten: driver.pagesWritten * PAGE_BYTES,
+      bytesRead: driver.pagesRead * PAGE_BYTES,
+      full: this.fails,
+    };
+  }
+
+  /** Whether the host's memory, or that between two stores, is being read or written. */
+  get isBusy(): boolean {
+    return this.driver.isBusy;
+  }
+
+  private get heldBytes(): number {
+    return this.driver.heldPages * PAGE_BYTES;
+  }
+
+  private failed(errno: number, write: boolean): void {
+    if (!write) {
+      this.readErrno = errno;
+      if (!this.toldOfRead) this.warn(`warning: ${this.readProblem}; it is tried again`);
+      this.toldOfRead = true;
+      return;
+    }
+    this.errno = errno;
+    this.failedAt = this.now();
+    // Once a space: the errors of those that are refused tell of a store that stays full.
+    if (!this.told) this.warn(`warning: ${this.problem}; what was written stays in memory`);
+    this.told = true;
+    this.core.manager.nodeFull(this.node, this.driver.heldPages);
+  }
+}

@@ -1,0 +1,101 @@
+/** What is behind the host, the nearest first: each sends pages on to the next when it has no room. */
+import { HOST_NODE } from '../../core/types.js';
+import type { Core } from '../core/core.js';
+import type { ManagerOptions, ServerStats, StorageStats } from '../protocol/space.js';
+import { ServerPlace } from './server.js';
+import { StoragePlace } from './storage.js';
+import { Store } from './store.js';
+
+type StoreOptions = Pick<ManagerOptions, 'storage' | 'behind' | 'wakeFd' | 'control'>;
+
+export class Stores {
+  private readonly all: Store[] = [];
+  private readonly storage: Store | null = null;
+  private readonly server: Store | null = null;
+
+  constructor(
+    private readonly options: StoreOptions,
+    private readonly core: Core,
+    private readonly now: () => number,
+    private readonly warn: (message: string) => void,
+  ) {
+    const { storage, behind, wakeFd, control } = options;
+    if (storage !== null) this.storage = this.add(new StoragePlace(storage, wakeFd, control, now));
+    if (behind !== null) this.server = this.add(new ServerPlace(behind, wakeFd, control, now));
+  }
+
+  get any(): boolean {
+    return this.all.length > 0;
+  }
+
+  /** Answers what disks and servers have done. */
+  poll(): void {
+    for (const { place } of this.all) place.file.poll();
+  }
+
+  needsTurn(): boolean {
+    return this.all.some(({ place }) => place.file.needsTurn());
+  }
+
+  sleepMs(most: number): number {
+    return this.all.reduce((least, { place }) => place.file.sleepMs(least), most);
+  }
+
+  look(): void {
+    for (const store of this.all) store.look();
+  }
+
+  /** Why pages cannot go there, as the rest of a sentence; of several the one that is to blame. */
+  get problem(): string {
+    return this.failing.problem;
+  }
+
+  /** Why pages that only another machine has cannot be had. */
+  get readProblem(): string {
+    return this.server?.readProblem ?? '';
+  }
+
+  /** What programs are told of a failure. */
+  detailsOf(reason: string): Record<string, unknown> | undefined {
+    if (reason === 'OUT_OF_STORAGE') return this.any ? this.failing.details : undefined;
+    return reason === 'NODE_LOST' ? this.server?.details : undefined;
+  }
+
+  get storageStats(): StorageStats | null {
+    const { storage } = this.options;
+    return storage === null || this.storage === null ? null : { path: storage.path, ...this.storage.figures };
+  }
+
+  get serverStats(): ServerStats | null {
+    const place = this.server?.place;
+    return place instanceof ServerPlace && this.server !== null
+      ? { kind: 'valkey', url: place.url, ...this.server.figures }
+      : null;
+  }
+
+  /** Whether memory of the space is being read or written. */
+  get isBusy(): boolean {
+    return this.all.some((store) => store.isBusy);
+  }
+
+  close(): void {
+    for (const { place } of this.all) place.file.close();
+    this.core.staging.close();
+  }
+
+  /** What has to be done elsewhere has been done. */
+  async ended(): Promise<void> {
+    await Promise.all(this.all.map(({ place }) => place.file.ended?.()));
+  }
+
+  private get failing(): Store {
+    return this.all.findLast((store) => store.fails) ?? (this.all.at(-1) as Store);
+  }
+
+  private add(place: Store['place']): Store {
+    const before = this.all.at(-1)?.node ?? HOST_NODE;
+    const store = new Store(place, this.core, before, this.now, this.warn);
+    this.all.push(store);
+    return store;
+  }
+}

@@ -1,0 +1,224 @@
+/**
+ * A thread that speaks with a server, so that the manager need not wait for one. Jobs come through a ring in shared memory as those for
+ * files do; several are under way at once, and are answered in their order.
+ */
+import { constants as os } from 'node:os';
+import { workerData } from 'node:worker_threads';
+import { PAGE_BYTES, PAGES_PER_GROUP } from '../../core/types.js';
+import { notifyEventfd } from '../../linux/eventfd.js';
+import { rawView } from '../../linux/libc.js';
+import { firstSpoiled, noteSums } from '../../linux/spill-file.js';
+import type { ValkeyConnection } from '../../valkey/connection.js';
+import { ValkeyError } from '../../valkey/errors.js';
+import { GONE, JOB_WORDS, Job, Signal, SPOILED } from './io-ring.js';
+import type { ServerThread } from './valkey-file.js';
+import { ValkeyLink } from './valkey-link.js';
+
+const { ring, server, prefix, writes, groups, reachable } = workerData as ServerThread;
+const GROUP_BYTES = PAGES_PER_GROUP * PAGE_BYTES;
+/** Values whose time is put off, or that are given back, by one round trip. */
+const BATCH = 512;
+/** Of the time that values have, the part after which it is put off. */
+const RENEWAL = 0.25;
+/** How long the manager is not looked for. */
+const LOOK_MS = 1000;
+/** How long the end may take. */
+const CLOSING_MS = 2000;
+
+const words = new Float64Array(ring.numbers);
+const signal = new Int32Array(ring.signals);
+const places = words.length / JOB_WORDS;
+const used = new Uint16Array(groups);
+const up = new Int32Array(reachable);
+const link = new ValkeyLink(server, (isUp) => {
+  if (writes) Atomics.store(up, 0, isUp ? 1 : 0);
+});
+
+interface Part {
+  readonly key: string;
+  /** Within the value. */
+  readonly begin: number;
+  readonly bytes: Uint8Array;
+  /** Whether it is all of the value. */
+  readonly whole: boolean;
+  /** The first page of it, among those of the job. */
+  readonly page: number;
+}
+
+function keyOf(group: number): string {
+  return prefix + group.toString(36);
+}
+
+/** Memory cut where values end. */
+function partsOf(address: number, length: number, offset: number): Part[] {
+  const bytes = new Uint8Array(rawView(address, length));
+  const parts: Part[] = [];
+  for (let at = 0; at < length; ) {
+    const begin = (offset + at) % GROUP_BYTES;
+    const size = Math.min(GROUP_BYTES - begin, length - at);
+    parts.push({
+      key: keyOf(Math.floor((offset + at) / GROUP_BYTES)),
+      begin,
+      bytes: bytes.subarray(at, at + size),
+      whole: size === GROUP_BYTES,
+      page: at / PAGE_BYTES,
+    });
+    at += size;
+  }
+  return parts;
+}
+
+/** Waits for all, since what is read and written must not be touched after the answer; then throws the first error. */
+async function all<T>(calls: readonly Promise<T>[]): Promise<T[]> {
+  const ended = await Promise.allSettled(calls);
+  return ended.map((each) => {
+    if (each.status === 'rejected') throw each.reason;
+    return each.value;
+  });
+}
+
+async function write(address: number, length: number, offset: number): Promise<number> {
+  const parts = partsOf(address, length, offset);
+  await link.use((connection) =>
+    all(
+      parts.flatMap(({ key, begin, bytes, whole }) =>
+        whole
+          ? [connection.call(['SET', key, bytes, 'PX', server.leaseMs])]
+          : [connection.call(['SETRANGE', key, begin, bytes]), connection.call(['PEXPIRE', key, server.leaseMs])],
+      ),
+    ),
+  );
+  return length;
+}
+
+async function read(address: number, length: number, offset: number, sums: number): Promise<number> {
+  const parts = partsOf(address, length, offset);
+  const results = await link.use((connection) => all(parts.map((part) => readPart(connection, part))));
+  const wrong = results.find((result) => result < 0);
+  if (wrong !== undefined) return wrong;
+  const spoiled = firstSpoiled(address, length, offset, sums);
+  return spoiled === -1 ? length : -SPOILED - spoiled;
+}
+
+/** Returns 0, or what is wrong with a page of the part. */
+async function readPart(connection: ValkeyConnection, { key, begin, bytes, whole, page }: Part): Promise<number> {
+  const command = whole ? ['GET', key] : ['GETRANGE', key, begin, begin + bytes.length - 1];
+  try {
+    const reply = await connection.call(command, [bytes]);
+    const came = reply instanceof Uint8Array ? reply.length : 0;
+    return came === bytes.length ? 0 : -GONE - page - Math.floor(came / PAGE_BYTES);
+  } catch (error) {
+    // What has our name and is something else was put there by somebody else.
+    const { code, word } = error as ValkeyError;
+    if (code === 'TOO_LARGE' || word === 'WRONGTYPE') return -SPOILED - page;
+    throw error;
+  }
+}
+
+/** Gives back values that nothing is left in. */
+async function punch(offset: number, length: number): Promise<number> {
+  const first = Math.floor(offset / GROUP_BYTES);
+  const end = Math.ceil((offset + length) / GROUP_BYTES);
+  await link.use(async (connection) => {
+    const keys: string[] = [];
+    for (let group = first; group < end; group++) if (used[group] === 0) keys.push(keyOf(group));
+    if (keys.length > 0) await connection.call(['UNLINK', ...keys]);
+  });
+  return 0;
+}
+
+async function carryOut(at: number): Promise<number> {
+  const address = words[at + Job.Address];
+  const length = words[at + Job.Length];
+  const offset = words[at + Job.Offset];
+  const sums = words[at + Job.Sums];
+  try {
+    switch (words[at + Job.Kind]) {
+      case Job.WriteSummed:
+        noteSums(address, length, offset, sums);
+        return await write(address, length, offset);
+      case Job.ReadSummed:
+        return await read(address, length, offset, sums);
+      default:
+        return await punch(offset, length);
+    }
+  } catch (error) {
+    return -errnoOf(error);
+  }
+}
+
+/** What is wrong with a server, as numbers that are known. */
+function errnoOf(error: unknown): number {
+  if (!(error instanceof ValkeyError)) return os.errno.EIO;
+  if (error.word === 'OOM') return os.errno.ENOMEM;
+  switch (error.code) {
+    case 'UNREACHABLE':
+    case 'ENDED':
+      return os.errno.ECONNREFUSED;
+    case 'TIMEOUT':
+      return os.errno.ETIMEDOUT;
+    case 'REFUSED':
+      return os.errno.EACCES;
+    default:
+      return os.errno.EPROTO;
+  }
+}
+
+/** Does something with all values that are used, some at once. */
+async function eachBatch(action: (connection: ValkeyConnection, keys: readonly string[]) => Promise<unknown>) {
+  for (let group = 0; group < used.length; ) {
+    const keys: string[] = [];
+    for (; group < used.length && keys.length < BATCH; group++) if (used[group] !== 0) keys.push(keyOf(group));
+    if (keys.length > 0) await link.use((connection) => action(connection, keys));
+  }
+}
+
+/** Has the server keep for longer what is needed. */
+async function renew(): Promise<void> {
+  try {
+    await eachBatch((connection, keys) => all(keys.map((key) => connection.call(['PEXPIRE', key, server.leaseMs]))));
+  } catch {
+    // Next time, if the server can be reached by then.
+  }
+}
+
+/** Answers in the order of the ring. */
+let last: Promise<void> = Promise.resolve();
+
+function begin(next: number): void {
+  const at = (next % places) * JOB_WORDS;
+  const before = last;
+  const result = carryOut(at);
+  last = result.then(async (value) => {
+    await before;
+    words[at + Job.Result] = value;
+    Atomics.store(signal, Signal.Done, (next + 1) | 0);
+    try {
+      notifyEventfd(ring.wakeFd);
+    } catch {
+      // The manager looks for itself now and then.
+    }
+  });
+}
+
+async function end(): Promise<never> {
+  setTimeout(() => process.exit(0), CLOSING_MS);
+  try {
+    if (writes && Atomics.load(up, 0) === 1)
+      await eachBatch((connection, keys) => connection.call(['UNLINK', ...keys]));
+  } catch {
+    // It goes when its time is over.
+  }
+  link.close();
+  process.exit(0);
+}
+
+if (writes) setInterval(() => void renew(), server.leaseMs * RENEWAL);
+Atomics.store(signal, Signal.Up, 1);
+for (let next = ring.first; ; next = (next + 1) | 0) {
+  while (Atomics.load(signal, Signal.HandedIn) === next) {
+    if (Atomics.load(signal, Signal.Stop) === 1) await end();
+    await Atomics.waitAsync(signal, Signal.HandedIn, next, LOOK_MS).value;
+  }
+  begin(next);
+}

@@ -1,0 +1,273 @@
+/** Arrays that are larger than host memory, and whose pages go on to the memory of another machine: a real Valkey or Redis server. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  type AddressSpace,
+  type BehindSpecification,
+  type ManagedArray,
+  type OnememError,
+  openSpace,
+  type ServerStats,
+  type SpaceOptions,
+} from '../../src/index.js';
+import { failsWith, runTests, sameData, sleep } from '../harness/suite.js';
+import { testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
+
+const MIB = 2 ** 20;
+/** Elements of half as much again as the host may have. */
+const N = 12 * MIB;
+const HOST = '32MiB';
+
+const filled = (i: number, salt: number): number => (Math.imul(i, 2_654_435_761) + salt) | 0;
+
+function open(
+  server: ValkeyServer,
+  behind: Partial<BehindSpecification> = {},
+  options: SpaceOptions = {},
+): Promise<AddressSpace> {
+  return openSpace({
+    hostMemory: HOST,
+    storage: false,
+    behind: { kind: 'valkey', url: server.url, bytes: '256MiB', ...behind },
+    devices: [{ kind: 'simulated', memory: '8MiB' }],
+    ...options,
+  });
+}
+
+function behind(space: AddressSpace): ServerStats {
+  const stats = space.stats().behind;
+  assert.ok(stats !== null);
+  return stats;
+}
+
+function fill(data: Int32Array, salt: number): void {
+  for (let i = 0; i < data.length; i++) data[i] = filled(i, salt);
+}
+
+/** Where an array is that only the server has. */
+function far(
+  space: AddressSpace,
+  x: { residency(): { runs: readonly { begin: number; end: number; nodes: readonly string[] }[] } },
+) {
+  const run = x.residency().runs.find(({ nodes }) => nodes.length === 1 && nodes[0] === 'valkey');
+  assert.ok(run !== undefined, `the server has nothing alone: ${JSON.stringify(space.stats().behind)}`);
+  return run;
+}
+
+testWithValkey(
+  'an array of more than the host memory is written and read back, byte for byte, and leaves nothing',
+  async () => {
+    await using server = await ValkeyServer.start();
+    const space = await open(server);
+    const x = space.array(Int32Array, N);
+    fill(x.data, 1);
+    sameData(x.data, (i) => filled(i, 1));
+    assert.ok(space.stats().processors[0].peakBytes <= 32 * MIB);
+    const { bytesWritten, bytesRead, heldBytes, url } = behind(space);
+    assert.ok(bytesWritten >= 16 * MIB && heldBytes >= 16 * MIB && bytesRead > 0);
+    assert.equal(url, server.url);
+    assert.ok((x.residency().bytes.valkey ?? 0) >= 32 * MIB);
+    assert.ok(((await server.ask('DBSIZE')) as number) > 500);
+    space.checkInvariants();
+    x.free();
+    while (behind(space).heldBytes > 0) await sleep(5);
+    while ((await server.ask('DBSIZE')) !== 0) await sleep(5);
+    await space.close();
+  },
+);
+
+testWithValkey(
+  'a space that is closed leaves nothing on the server, and one that is not leaves it for as long as it said',
+  async () => {
+    await using server = await ValkeyServer.start();
+    const space = await open(server, { leaseMs: 60_000 });
+    const x = space.array(Int32Array, N);
+    fill(x.data, 1);
+    const key = Buffer.from((await server.ask('RANDOMKEY')) as Uint8Array).toString();
+    assert.match(key, /^onemem:\{[0-9a-f]{24}\}:/);
+    const left = (await server.ask('PTTL', key)) as number;
+    assert.ok(left > 0 && left <= 60_000, `${left}`);
+    await space.close();
+    assert.equal(await server.ask('DBSIZE'), 0);
+  },
+);
+
+testWithValkey('single pages of what the server has are written there alone', async () => {
+  await using server = await ValkeyServer.start();
+  await using space = await open(server);
+  const x = space.array(Int32Array, N);
+  fill(x.data, 2);
+  // What has never been there goes there first.
+  sameData(x.data, (i) => filled(i, 2));
+  const before = behind(space).bytesWritten;
+  for (let i = 0; i < N; i += 256 * 1024) x.data[i] = 7;
+  sameData(x.data, (i) => (i % (256 * 1024) === 0 ? 7 : filled(i, 2)));
+  assert.ok(behind(space).bytesWritten - before < 34 * MIB, `${behind(space).bytesWritten - before}`);
+  space.checkInvariants();
+});
+
+testWithValkey('storage comes first, and the server has what it has no room for', async () => {
+  await using server = await ValkeyServer.start();
+  const path = mkdtempSync(join(tmpdir(), 'onemem-chain-'));
+  process.on('exit', () => rmSync(path, { recursive: true, force: true }));
+  await using space = await open(server, {}, { storage: { path, bytes: '8MiB' } });
+  const x = space.array(Int32Array, N);
+  for (let round = 1; round <= 2; round++) {
+    fill(x.data, round);
+    sameData(x.data, (i) => filled(i, round));
+    space.checkInvariants();
+  }
+  const { bytes } = x.residency();
+  assert.ok((bytes.storage ?? 0) > 4 * MIB && (bytes.valkey ?? 0) >= 8 * MIB, JSON.stringify(bytes));
+  const clone = await x.clone();
+  x.data.fill(0);
+  sameData(clone.data, (i) => filled(i, 2));
+});
+
+testWithValkey('a server that stands still is waited for as long as it may, and not longer', async () => {
+  await using server = await ValkeyServer.start();
+  await using space = await open(server, { timeoutMs: 1000 });
+  const x = space.array(Int32Array, N, { name: 'x' });
+  fill(x.data, 3);
+  const { begin, end } = far(space, x);
+  server.signal('SIGSTOP');
+  setTimeout(() => server.signal('SIGCONT'), 300);
+  const stream = space.devices[0].stream();
+  stream.prefetch(x.range(begin, begin + 1024), 'host');
+  await stream.synchronize();
+  server.signal('SIGSTOP');
+  const started = performance.now();
+  stream.prefetch(x.range(end - 1024, end), 'host');
+  const error = (await failsWith('NODE_LOST', () => stream.synchronize())) as OnememError;
+  assert.ok(performance.now() - started >= 900);
+  assert.match(error.message, /array x, elements .*another machine.*has not answered for 1000 ms/);
+  assert.equal(error.details.url, server.url);
+  server.signal('SIGCONT');
+  await settled(space, server);
+  sameData(x.data, (i) => filled(i, 3));
+  space.checkInvariants();
+});
+
+/** Waits until the server has an answer for the space again. */
+async function settled(space: AddressSpace, server: ValkeyServer): Promise<void> {
+  await server.ask('PING');
+  while (behind(space).full) await sleep(10);
+}
+
+testWithValkey(
+  'a server that is killed and started again has lost what only it had, by name, and nothing else',
+  async () => {
+    await using server = await ValkeyServer.start();
+    await using space = await open(server, { timeoutMs: 20_000 });
+    const x = space.array(Int32Array, N, { name: 'x' });
+    fill(x.data, 4);
+    const { begin } = far(space, x);
+    const kept = x.residency().runs.filter(({ nodes }) => nodes.includes('host'));
+    await server.stop();
+    await server.restart();
+    const stream = space.devices[0].stream();
+    stream.prefetch(x.range(begin, begin + 1024), 'host');
+    const error = (await failsWith('DATA_LOST', () => stream.synchronize())) as OnememError;
+    assert.match(error.message, /array x, elements .*a server that died/);
+    for (const run of kept) sameData(x.data.subarray(run.begin, run.end), (i) => filled(run.begin + i, 4));
+    // What is written over is good again, and goes to the server that is there now.
+    await x.discard();
+    fill(x.data, 5);
+    sameData(x.data, (i) => filled(i, 5));
+    space.checkInvariants();
+  },
+);
+
+testWithValkey('a value that was changed is noticed, and lost by name', async () => {
+  await using server = await ValkeyServer.start();
+  await using space = await open(server);
+  const x = space.array(Int32Array, N, { name: 'x' });
+  fill(x.data, 6);
+  const change = "for _, key in ipairs(redis.call('KEYS', '*')) do redis.call('SETRANGE', key, 5000, 'other') end";
+  await server.ask('EVAL', change, 0);
+  const { begin, end } = far(space, x);
+  const stream = space.devices[0].stream();
+  stream.prefetch(x.range(begin, end), 'host');
+  const error = (await failsWith('DATA_LOST', () => stream.synchronize())) as OnememError;
+  assert.match(error.message, /checksum/);
+  space.checkInvariants();
+});
+
+/** Waits until the last elements can be written, which need room: a try that is under way may still fail. */
+async function roomAgain(space: AddressSpace, x: ManagedArray<Int32Array>, elements: number): Promise<void> {
+  for (;;) {
+    const stream = space.devices[0].stream();
+    stream.copy(x.range(x.length - elements, x.length), x.range(0, elements));
+    try {
+      await stream.synchronize();
+      return;
+    } catch (error) {
+      assert.equal((error as OnememError).code, 'OUT_OF_STORAGE');
+      await sleep(20);
+    }
+  }
+}
+
+testWithValkey(
+  'a server whose memory is used up has who needs room told so, and goes on when there is some',
+  async () => {
+    await using server = await ValkeyServer.start({ maxmemory: '8mb' });
+    await using space = await open(server);
+    const kept = space.array(Int32Array, 4 * MIB, { name: 'kept' });
+    fill(kept.data, 7);
+    const x = space.array(Int32Array, N, { name: 'x' });
+    const stream = space.devices[0].stream();
+    for (let part = 0; part < 3; part++) stream.copy(x.range(part * 4 * MIB, (part + 1) * 4 * MIB), kept.range());
+    const refused = (await failsWith('OUT_OF_STORAGE', () => stream.synchronize())) as OnememError;
+    assert.match(
+      refused.message,
+      /the server unix:.* has \d+ bytes.*OOM: its maxmemory is used up.*give it more memory/,
+    );
+    assert.equal(refused.details.url, server.url);
+    await server.ask('CONFIG', 'SET', 'maxmemory', '0');
+    await roomAgain(space, x, 4 * MIB);
+    fill(x.data, 8);
+    sameData(x.data, (i) => filled(i, 8));
+    sameData(kept.data, (i) => filled(i, 7));
+    space.checkInvariants();
+  },
+);
+
+testWithValkey('what is written while the server is down stays here, and goes there when it is back', async () => {
+  await using server = await ValkeyServer.start();
+  await using space = await open(server, { timeoutMs: 300 });
+  const x = space.array(Int32Array, N, { name: 'x' });
+  const host = x.data.subarray(0, 6 * MIB);
+  fill(host, 9);
+  await server.stop();
+  const stream = space.devices[0].stream();
+  stream.copy(x.range(8 * MIB, 12 * MIB), x.range(0, 4 * MIB));
+  const refused = (await failsWith('OUT_OF_STORAGE', () => stream.synchronize())) as OnememError;
+  assert.match(refused.message, /there is no connection to it/);
+  sameData(host, (i) => filled(i, 9));
+  await server.restart();
+  await roomAgain(space, x, 6 * MIB);
+  fill(x.data, 10);
+  sameData(x.data, (i) => filled(i, 10));
+  space.checkInvariants();
+});
+
+testWithValkey('what a server is not is refused by name, before a space is opened', async () => {
+  await using server = await ValkeyServer.start({ requirepass: 'sesame' });
+  const wrong = await failsWith('BEHIND', () => open(server));
+  assert.match(wrong.message, /behind: unix:.*wants a password/);
+  await using space = await open(server, { url: `${server.url}?password=sesame` });
+  assert.doesNotMatch(JSON.stringify(space.stats()), /sesame/);
+  await failsWith('BEHIND', () => open(server, { url: 'valkey://127.0.0.1:1' }));
+  await failsWith('BEHIND', () => open(server, { url: 'http://x' }));
+  await failsWith('BEHIND', () => open(server, { kind: 'memcached' as 'valkey' }));
+  await failsWith('BEHIND', () => open(server, { bytes: 5 }));
+  await failsWith('BEHIND', () => open(server, { timeoutMs: 0 }));
+  await using dropping = await ValkeyServer.start({ maxmemory: '64mb', 'maxmemory-policy': 'allkeys-lru' });
+  const dropped = await failsWith('BEHIND', () => open(dropping));
+  assert.match(dropped.message, /maxmemory-policy allkeys-lru.*noeviction/);
+});
+
+await runTests(60);
