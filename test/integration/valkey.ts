@@ -120,7 +120,7 @@ testWithValkey('storage comes first, and the server has what it has no room for'
     space.checkInvariants();
   }
   const { bytes } = x.residency();
-  assert.ok((bytes.storage ?? 0) > 4 * MIB && (bytes.valkey ?? 0) >= 8 * MIB, JSON.stringify(bytes));
+  assert.ok((bytes.storage ?? 0) >= 2 * MIB && (bytes.valkey ?? 0) >= 8 * MIB, JSON.stringify(bytes));
   const clone = await x.clone();
   x.data.fill(0);
   sameData(clone.data, (i) => filled(i, 2));
