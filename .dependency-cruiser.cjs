@@ -33,6 +33,7 @@ module.exports = {
       ['^src/coherence/'],
       'The protocol of shared arrays is pure, so that all its states can be looked at.',
     ),
+    only('sharing', ['^src/(sharing|coherence|valkey)/'], 'The protocol of shared arrays as a Valkey server takes it.'),
     only('policy', ['^src/core/', '^src/policy/'], 'Policies are plain functions over the core.'),
     only(
       'wgsl',
@@ -80,7 +81,7 @@ module.exports = {
       name: 'who-sees-valkey',
       comment: 'The pager connects to servers; the api knows what a URL of one is, and asks before it opens a space.',
       severity: 'error',
-      from: { path: '^src/', pathNot: ['^src/(pager|valkey)/', tests] },
+      from: { path: '^src/', pathNot: ['^src/(pager|sharing|valkey)/', tests] },
       to: { path: '^src/valkey/', pathNot: '^src/valkey/(address|check|connection|errors)\\.ts$' },
     },
     {

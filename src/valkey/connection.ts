@@ -53,6 +53,7 @@ const TIMEOUT_MS = 5000;
 const BUFFER_BYTES = 2 ** 18;
 /** Arguments from here on are sent from where they lie. */
 const COPIED_BYTES = 2048;
+const SUBSCRIBED: ReadonlySet<string> = new Set(['subscribe', 'psubscribe', 'ssubscribe']);
 /** What HELLO and functions need. */
 const LEAST_VERSION = 7;
 
@@ -115,7 +116,7 @@ export class ValkeyConnection {
   }
 
   /**
-   * Sends a command. Arguments of bytes are sent from where they lie, and must not change before the answer.
+   * Sends a command. One that subscribes names one channel: each has an answer of its own. Arguments of bytes are sent from where they lie, and must not change before the answer.
    *
    * @param into where the strings of bytes of the answer are written, in their order; one that is not there (null) has its place, too. The
    * answer has parts of these arrays then. They are written to no more when the promise has been settled.
@@ -153,7 +154,9 @@ export class ValkeyConnection {
 
   /** @internal */
   pushed(message: readonly Reply[]): void {
-    this.options.onPush?.(message);
+    // A subscription is confirmed by what is said unasked, where the answer to the command would be.
+    if (SUBSCRIBED.has(textOf(message[0]))) this.reply(message);
+    else this.options.onPush?.(message);
   }
 
   private connect(): Socket {

@@ -1,0 +1,276 @@
+/**
+ * The steps of `coherence/directory.ts` as a Valkey or Redis server takes them, each by one run of a script, which nothing interrupts. What the
+ * server keeps of an array has keys with one hash tag, so that a cluster has it in one place:
+ *
+ *     {onemem:NAME}            the sessions whose leases nobody has seen end, with when they end by the server's clock (a sorted set)
+ *     {onemem:NAME}:last       the number of the last session
+ *     {onemem:NAME}:N          block N: epoch e, owner o, version v, readers r and who waits q, as lists with commas (a hash)
+ *     {onemem:NAME}:N:content  its content; none: zeros
+ *     {onemem:NAME}:notices    the channel on which all machines hear notices
+ *
+ * A lease that is over by the clock is noticed by whoever is in need of what its session has, and only by these.
+ */
+import type { Notice, Reply, Request, Right, Rights } from '../coherence/messages.js';
+import type { Argument } from '../valkey/connection.js';
+import type { Reply as Answer } from '../valkey/replies.js';
+
+/** Rights and kinds of replies are numbers, so that a content is the only string of an answer and can be read to its place. */
+const NUMBER_OF: Record<Rights, number> = { none: 0, read: 1, write: 2 };
+const RIGHT_OF: Readonly<Record<number, Right>> = { 1: 'read', 2: 'write' };
+const REFUSED = 0;
+const WAIT = 1;
+const GRANTED = 2;
+const FLUSHED = 3;
+
+export const SCRIPT = `
+local leases, last = KEYS[1], KEYS[2]
+local kind, own = ARGV[1], ARGV[2]
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+local function tell(text)
+  redis.call('SPUBLISH', leases .. ':notices', text)
+end
+
+local function present(session)
+  return redis.call('ZSCORE', leases, session)
+end
+
+local function alive(session)
+  if session == own then return true end
+  local till = present(session)
+  if not till then return false end
+  if tonumber(till) >= now then return true end
+  redis.call('ZREM', leases, session)
+  return false
+end
+
+local function split(text)
+  local items = {}
+  for item in string.gmatch(text or '', '[^,]+') do items[#items + 1] = item end
+  return items
+end
+
+local function load(key)
+  local f = redis.call('HMGET', key, 'e', 'o', 'v', 'r', 'q')
+  local queue = {}
+  for _, item in ipairs(split(f[5])) do queue[#queue + 1] = { session = string.sub(item, 1, -2), right = string.sub(item, -1) } end
+  return { epoch = tonumber(f[1] or 0), owner = f[2] or '0', version = tonumber(f[3] or 1), readers = split(f[4]), queue = queue }
+end
+
+local function save(key, b)
+  local queue = {}
+  for at, each in ipairs(b.queue) do queue[at] = each.session .. each.right end
+  redis.call('HSET', key, 'e', b.epoch, 'o', b.owner, 'v', b.version, 'r', table.concat(b.readers, ','), 'q', table.concat(queue, ','))
+end
+
+local function keepReaders(b, keep)
+  local kept = {}
+  for _, each in ipairs(b.readers) do if keep(each) then kept[#kept + 1] = each end end
+  b.readers = kept
+end
+
+local function keepWaiting(b, keep)
+  local kept = {}
+  for _, each in ipairs(b.queue) do if keep(each.session) then kept[#kept + 1] = each end end
+  b.queue = kept
+end
+
+local function notOwn(session)
+  return session ~= own
+end
+
+local function sweep(b, block)
+  if b.owner ~= '0' and not alive(b.owner) then
+    b.owner = '0'
+    b.epoch = b.epoch + 1
+    tell('lost ' .. block)
+  end
+  keepReaders(b, alive)
+  keepWaiting(b, alive)
+end
+
+local function isNext(b, at)
+  local session, right = b.queue[at].session, b.queue[at].right
+  if b.owner ~= '0' and b.owner ~= session then return false end
+  if right == '2' then
+    if at > 1 then return false end
+    for _, each in ipairs(b.readers) do if each ~= session then return false end end
+    return true
+  end
+  for before = 1, at - 1 do if b.queue[before].right ~= '1' then return false end end
+  return true
+end
+
+local function recall(b, block)
+  local first = b.queue[1]
+  local wish = ' ' .. block .. ' ' .. first.right
+  if b.owner ~= '0' and b.owner ~= first.session then tell('recall ' .. b.owner .. wish) end
+  if first.right == '1' then return end
+  for _, each in ipairs(b.readers) do if each ~= first.session then tell('recall ' .. each .. wish) end end
+end
+
+local function tellNext(b, block)
+  for at, each in ipairs(b.queue) do
+    if not isNext(b, at) then break end
+    tell('ready ' .. each.session .. ' ' .. block)
+  end
+  if #b.queue > 0 then recall(b, block) end
+end
+
+if kind == 'hello' then
+  local session = redis.call('INCR', last)
+  redis.call('ZREM', leases, own)
+  redis.call('ZADD', leases, now + ARGV[3], session)
+  local kept, lost = {}, {}
+  for at = 3, #KEYS do
+    local block, epoch = tonumber(ARGV[2 * at - 2]), tonumber(ARGV[2 * at - 1])
+    local b = load(KEYS[at])
+    if b.epoch ~= epoch then lost[#lost + 1] = block
+    elseif b.owner ~= '0' then
+      redis.call('HSET', KEYS[at], 'o', session)
+      kept[#kept + 1] = block
+    end
+  end
+  return { session, kept, lost }
+end
+
+if kind == 'renew' then
+  if not present(own) then return 0 end
+  redis.call('ZADD', leases, now + ARGV[3], own)
+  return 1
+end
+
+if kind == 'leave' then return redis.call('ZREM', leases, own) end
+
+local block = ARGV[3]
+if not present(own) then return { ${REFUSED} } end
+local b = load(KEYS[3])
+
+if kind == 'acquire' then
+  local right, have = ARGV[4], tonumber(ARGV[5])
+  sweep(b, block)
+  local at = 0
+  for n, each in ipairs(b.queue) do if each.session == own then at = n end end
+  if at == 0 then
+    at = #b.queue + 1
+    b.queue[at] = { session = own, right = right }
+  else b.queue[at].right = right end
+  if not isNext(b, at) then
+    recall(b, block)
+    save(KEYS[3], b)
+    return { ${WAIT} }
+  end
+  keepWaiting(b, notOwn)
+  keepReaders(b, notOwn)
+  if right == '2' then
+    b.epoch = b.epoch + 1
+    b.owner = own
+  else b.readers[#b.readers + 1] = own end
+  tellNext(b, block)
+  save(KEYS[3], b)
+  local content = false
+  if have ~= b.version then content = redis.call('GET', KEYS[4]) or '' end
+  return { ${GRANTED}, tonumber(right), b.epoch, b.version, content }
+end
+
+if kind == 'flush' then
+  if b.owner ~= own or b.epoch ~= tonumber(ARGV[4]) then return { ${REFUSED} } end
+  if #ARGV > 5 then
+    redis.call('SET', KEYS[4], ARGV[6])
+    b.version = b.version + 1
+  end
+  if ARGV[5] ~= '2' then b.owner = '0' end
+  if ARGV[5] == '1' then b.readers[#b.readers + 1] = own end
+  sweep(b, block)
+  tellNext(b, block)
+  save(KEYS[3], b)
+  return { ${FLUSHED}, b.version }
+end
+
+keepReaders(b, notOwn)
+keepWaiting(b, notOwn)
+sweep(b, block)
+tellNext(b, block)
+save(KEYS[3], b)
+return { -1 }
+`;
+
+/** The keys of an array with this name. */
+export function keysOf(name: string) {
+  const leases = `{onemem:${name}}`;
+  return {
+    leases,
+    last: `${leases}:last`,
+    channel: `${leases}:notices`,
+    block: (block: number): string => `${leases}:${block}`,
+    content: (block: number): string => `${leases}:${block}:content`,
+  };
+}
+
+export type Keys = ReturnType<typeof keysOf>;
+
+/** What follows the script's name: how many keys, the keys, and the rest. */
+function command(keys: readonly string[], ...rest: Argument[]): Argument[] {
+  return [keys.length, ...keys, ...rest];
+}
+
+/** A request as arguments of EVALSHA behind the script's name. A content is sent from where it lies. */
+export function commandOf(keys: Keys, request: Request<Uint8Array>, leaseMs: number): Argument[] {
+  const { leases, last } = keys;
+  if (request.kind === 'hello') {
+    const { previous, claims } = request;
+    const blocks = claims.map(({ block }) => keys.block(block));
+    const said = claims.flatMap(({ block, epoch }) => [block, epoch]);
+    return command([leases, last, ...blocks], 'hello', previous, leaseMs, ...said);
+  }
+  const { kind, session, block } = request;
+  const all = [leases, last, keys.block(block), keys.content(block)];
+  if (kind === 'acquire') return command(all, kind, session, block, NUMBER_OF[request.right], request.have);
+  if (kind === 'release') return command(all, kind, session, block);
+  const { epoch, keep, content } = request;
+  return command(all, kind, session, block, epoch, NUMBER_OF[keep], ...(content === null ? [] : [content]));
+}
+
+/** Prolongs a lease: the answer is 1, or 0 when it is over. */
+export function renewal({ leases, last }: Keys, session: number, leaseMs: number): Argument[] {
+  return command([leases, last], 'renew', session, leaseMs);
+}
+
+/** Ends a lease whose session has nothing any more. */
+export function departure({ leases, last }: Keys, session: number): Argument[] {
+  return command([leases, last], 'leave', session);
+}
+
+/** The reply that an answer is; undefined where none is awaited. A content of no bytes stands for zeros. */
+export function replyOf(request: Request<Uint8Array>, answer: Answer): Reply<Uint8Array> | undefined {
+  if (request.kind === 'hello') {
+    const [session, kept, lost] = answer as [number, number[], number[]];
+    return { kind: 'welcome', session, kept, lost };
+  }
+  const { block } = request;
+  const [kind, ...rest] = answer as [number, ...Answer[]];
+  switch (kind) {
+    case REFUSED:
+      return request.kind === 'release' ? undefined : { kind: 'refused', block };
+    case WAIT:
+      return { kind: 'wait', block };
+    case GRANTED: {
+      const [right, epoch, version, content] = rest as [number, number, number, Uint8Array | null];
+      return { kind: 'granted', block, right: RIGHT_OF[right], epoch, version, content };
+    }
+    case FLUSHED:
+      return { kind: 'flushed', block, version: rest[0] as number };
+    default:
+      return undefined;
+  }
+}
+
+/** What a message of the channel says. */
+export function noticeOf(text: string): Notice {
+  const [kind, ...rest] = text.split(' ');
+  const numbers = rest.map(Number);
+  if (kind === 'lost') return { kind, to: 'all', block: numbers[0] };
+  const [to, block, right] = numbers;
+  return kind === 'ready' ? { kind, to, block } : { kind: 'recall', to, block, right: RIGHT_OF[right] };
+}

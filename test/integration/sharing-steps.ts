@@ -1,0 +1,206 @@
+/** The steps of a shared array on a real server, beside the pure ones that the protocol was proved with. */
+import assert from 'node:assert/strict';
+import { Directory } from '../../src/coherence/directory.js';
+import type { Notice, Reply, Request, Right, Rights } from '../../src/coherence/messages.js';
+import {
+  commandOf,
+  departure,
+  type Keys,
+  keysOf,
+  noticeOf,
+  renewal,
+  replyOf,
+  SCRIPT,
+} from '../../src/sharing/steps.js';
+import { type Argument, ValkeyConnection } from '../../src/valkey/connection.js';
+import type { Reply as Answer } from '../../src/valkey/replies.js';
+import { runTests } from '../harness/suite.js';
+import { testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
+
+const LEASE_MS = 600_000;
+const BLOCKS = 3;
+const SEQUENCES = 40;
+const STEPS = 60;
+
+/** An array on a server, and what is said of it. */
+class Served {
+  readonly keys: Keys;
+  readonly notices: Notice[] = [];
+
+  private constructor(
+    private readonly connection: ValkeyConnection,
+    private readonly digest: string,
+    name: string,
+  ) {
+    this.keys = keysOf(name);
+  }
+
+  static async open(url: string, name: string): Promise<Served> {
+    const heard: { by: Served | null } = { by: null };
+    const onPush = (message: readonly Answer[]): void => {
+      const [kind, , text] = message.map((part) => (part instanceof Uint8Array ? Buffer.from(part).toString() : part));
+      if (kind === 'smessage') heard.by?.notices.push(noticeOf(text as string));
+    };
+    const connection = await ValkeyConnection.open(url, { onPush });
+    const digest = Buffer.from((await connection.call(['SCRIPT', 'LOAD', SCRIPT])) as Uint8Array).toString();
+    heard.by = new Served(connection, digest, name);
+    await connection.call(['SSUBSCRIBE', heard.by.keys.channel]);
+    return heard.by;
+  }
+
+  run(args: readonly Argument[]): Promise<Answer> {
+    return this.connection.call(['EVALSHA', this.digest, ...args]);
+  }
+
+  async step(request: Request<Uint8Array>): Promise<Reply<Uint8Array> | undefined> {
+    return replyOf(request, await this.run(commandOf(this.keys, request, LEASE_MS)));
+  }
+
+  call(...args: Argument[]): Promise<Answer> {
+    return this.connection.call(args);
+  }
+
+  /** All that was published before. */
+  async heard(): Promise<Notice[]> {
+    await this.connection.call(['PING']);
+    return this.notices.splice(0);
+  }
+
+  close(): void {
+    this.connection.close();
+  }
+}
+
+function textOf(content: Uint8Array | null): string | null {
+  return content === null ? null : Buffer.from(content).toString();
+}
+
+/** Numbers below `most`, the same for the same seed. */
+function random(seed: number): (most: number) => number {
+  let state = seed * 2 + 1;
+  return (most) => {
+    state = Math.imul(state ^ (state >>> 15), 0x2c1b3c6d);
+    state = Math.imul(state ^ (state >>> 12), 0x297a2d39);
+    state ^= state >>> 15;
+    return (state >>> 0) % most;
+  };
+}
+
+/** Anything that a machine could ask for, with mistakes that none would make. */
+function anyRequest(below: (most: number) => number, directory: Directory<string>, made: number): Request<string> {
+  const { blocks, sessions } = directory.state;
+  const block = below(BLOCKS);
+  const { owner, epoch, version } = blocks[block];
+  const some = 1 + below(sessions + 1);
+  const off = (value: number): number => (below(5) === 0 ? Math.max(value - 1, 0) : value);
+  switch (below(8)) {
+    case 0: {
+      const claims = blocks.map((each, at) => ({ block: at, epoch: off(each.epoch) })).filter(() => below(2) === 0);
+      return { kind: 'hello', previous: below(2) === 0 ? some : 0, claims };
+    }
+    case 1:
+    case 2: {
+      const keep = (['none', 'read', 'write'] as const)[below(3)] as Rights;
+      const content = below(3) === 0 ? null : `content ${made}`;
+      return { kind: 'flush', session: below(4) === 0 ? some : owner, block, epoch: off(epoch), content, keep };
+    }
+    case 3:
+      return { kind: 'release', session: some, block };
+    default: {
+      const right: Right = below(2) === 0 ? 'read' : 'write';
+      return { kind: 'acquire', session: some, block, right, have: off(version) };
+    }
+  }
+}
+
+function toBytes(request: Request<string>): Request<Uint8Array> {
+  if (request.kind !== 'flush') return request;
+  return { ...request, content: request.content === null ? null : Buffer.from(request.content) };
+}
+
+function toText(reply: Reply<Uint8Array> | undefined): Reply<string> | undefined {
+  return reply?.kind === 'granted'
+    ? { ...reply, content: textOf(reply.content) }
+    : (reply as Reply<string> | undefined);
+}
+
+testWithValkey('the server takes the same steps as the pure directory, whatever is asked', async () => {
+  await using server = await ValkeyServer.start();
+  for (let seed = 1; seed <= SEQUENCES; seed++) {
+    const below = random(seed);
+    const notices: Notice[] = [];
+    const state = Directory.empty<string>(new Array<string>(BLOCKS).fill(''));
+    const directory = new Directory<string>(state, (notice) => notices.push(notice));
+    const served = await Served.open(server.url, `random ${seed}`);
+    for (let made = 0; made < STEPS; made++) {
+      if (below(12) === 0 && state.sessions > 0) {
+        const session = 1 + below(state.sessions);
+        directory.expire(session);
+        await served.call('ZREM', served.keys.leases, session);
+        continue;
+      }
+      const request =
+        made < 2 ? ({ kind: 'hello', previous: 0, claims: [] } as const) : anyRequest(below, directory, made);
+      const expected = directory.step(request);
+      const where = `seed ${seed}, step ${made}: ${JSON.stringify(request)}`;
+      assert.deepEqual(toText(await served.step(toBytes(request))), expected, where);
+      assert.deepEqual(await served.heard(), notices.splice(0), where);
+    }
+    served.close();
+  }
+});
+
+testWithValkey('a lease that is over ends when somebody is in need of it, and not before', async () => {
+  await using server = await ValkeyServer.start();
+  const served = await Served.open(server.url, 'leases');
+  const { leases } = served.keys;
+  for (let n = 0; n < 2; n++) await served.step({ kind: 'hello', previous: 0, claims: [] });
+  const acquire = (session: number, right: Right) =>
+    served.step({ kind: 'acquire', session, block: 0, right, have: 1 });
+  assert.deepEqual(await acquire(1, 'write'), {
+    kind: 'granted',
+    block: 0,
+    right: 'write',
+    epoch: 1,
+    version: 1,
+    content: null,
+  });
+  const flush = {
+    kind: 'flush',
+    session: 1,
+    block: 0,
+    epoch: 1,
+    content: Buffer.from('first'),
+    keep: 'write',
+  } as const;
+  // The lease is over by the clock, and nobody has seen it.
+  await served.call('ZADD', leases, 'XX', 1, 1);
+  assert.deepEqual(await served.step(flush), { kind: 'flushed', block: 0, version: 2 });
+  assert.equal(await served.run(renewal(served.keys, 1, LEASE_MS)), 1);
+  assert.deepEqual(await acquire(2, 'write'), { kind: 'wait', block: 0 });
+  await served.heard();
+  await served.call('ZADD', leases, 'XX', 1, 1);
+  const granted = await acquire(2, 'write');
+  assert.deepEqual(toText(granted), {
+    kind: 'granted',
+    block: 0,
+    right: 'write',
+    epoch: 3,
+    version: 2,
+    content: 'first',
+  });
+  assert.deepEqual(await served.heard(), [{ kind: 'lost', to: 'all', block: 0 }]);
+  assert.deepEqual(await served.step({ ...flush, content: Buffer.from('late') }), { kind: 'refused', block: 0 });
+  assert.equal(await served.run(renewal(served.keys, 1, LEASE_MS)), 0);
+  assert.deepEqual(await served.step({ kind: 'hello', previous: 1, claims: [{ block: 0, epoch: 1 }] }), {
+    kind: 'welcome',
+    session: 3,
+    kept: [],
+    lost: [0],
+  });
+  assert.equal(textOf((await served.call('GET', served.keys.content(0))) as Uint8Array), 'first');
+  assert.equal(await served.run(departure(served.keys, 2)), 1);
+  served.close();
+});
+
+await runTests();
