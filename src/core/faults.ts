@@ -3,7 +3,7 @@ import { isFinal, lossIn, reasonOf } from './absence.js';
 import { holderOf, onlyOn } from './contents.js';
 import { add, addRun, clear, has, type Mask, next, remove, WORDS } from './mask.js';
 import { absentPages, givesUp, migrate, type Outcome, save, waitForMemory } from './moves.js';
-import { type Node, shortageOf } from './nodes.js';
+import type { Node } from './nodes.js';
 import { ATTEMPTS, open, start } from './operation.js';
 import { readAhead, streams } from './read-ahead.js';
 import { evictBlock, failsToLeave, reclaim } from './reclaim.js';
@@ -20,6 +20,7 @@ import {
   releaseBacking,
   residenceOf,
   type State,
+  shortageOf,
 } from './state.js';
 import {
   Access,
@@ -92,7 +93,7 @@ function serviceFault(
   // A page that came along may have been what failed: only a failure of this page alone is its own.
   const narrow = failure !== Status.Done || block.attempts > 0;
   const mine = narrow && block.ended.only === page ? failure : Status.Done;
-  const reason = stuck ? shortageOf(state.nodes) : denial(block, node.id, page, wanted, mine);
+  const reason = stuck ? shortageOf(state) : denial(block, node.id, page, wanted, mine);
   // A late read of freed memory on the host gives zeros, after a warning: it is a mistake, but harms nobody.
   const late = reason === 'FREED' && processor.id === HOST && !wanted;
   if (late) state.commands.deny(processor.id, base + page, wanted, mapping.urgentThread, reason, false);

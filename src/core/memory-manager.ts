@@ -451,6 +451,22 @@ export class MemoryManager {
   }
 
   /**
+   * The provider of this page's range could not take changed pages, and is given none (`refuses`), or may be given some again. What it
+   * does not take goes to the host's home, if there is one, or stays.
+   */
+  providerRefuses(page: number, refuses: boolean): void {
+    const { state } = this;
+    const range = state.va.rangeOfPage(page);
+    if (range === undefined || range.refuses === refuses) return;
+    range.refuses = refuses;
+    state.refusals += refuses ? 1 : -1;
+    if (refuses) return;
+    state.effort++;
+    for (const each of state.nodes) if (each !== undefined) each.pump = true;
+    this.run();
+  }
+
+  /**
    * Pages of one block came back from a node other than they were sent there, or not at all since it has them no more ('LOST'), and the
    * transfer that should bring them is about to fail: nobody ever reads what the node has of them, and what only it had is lost.
    */
@@ -560,6 +576,7 @@ export class MemoryManager {
         for (let slot = 0; slot < slotBlock.length; slot++) if (slotBlock[slot] === index) slotBlock[slot] = -1;
       }
     }
+    if (range.refuses) state.refusals--;
     state.va.recycle(range);
     this.run();
     return true;

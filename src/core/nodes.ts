@@ -103,13 +103,6 @@ export function createNode(id: NodeId, description: NodeDescription, home: NodeI
   };
 }
 
-/** Why there is no room for pages on the host, or on a node whose pages go there. */
-export function shortageOf(nodes: readonly (Node | undefined)[]): 'OUT_OF_MEMORY' | 'OUT_OF_STORAGE' {
-  for (let node = nodes[nodes[HOST_NODE]?.home ?? NO_NODE]; node !== undefined; node = nodes[node.home])
-    if (node.limitPages < node.budgetPages) return 'OUT_OF_STORAGE';
-  return 'OUT_OF_MEMORY';
-}
-
 /** The most written pages that there can be: those that the host can hold, and what it can send on. */
 export function capacityOf(nodes: readonly (Node | undefined)[]): number {
   let pages = 0;

@@ -44,6 +44,7 @@ import {
   PAGES_PER_BLOCK,
   PAGES_PER_GROUP,
   PAGES_PER_TRANSFER,
+  PROVIDER,
   type ProcessorId,
   SOURCE_PROVIDER,
   SOURCE_ZERO,
@@ -109,8 +110,10 @@ function reserveFor(state: State, block: Block, operation: Operation): void {
   const { kind, node, mask, moving } = operation;
   const target = targetOf(state, operation);
   if (kind !== 'evict') copy(moving, mask);
-  else if (target === undefined) clear(moving);
+  else if (target === undefined && operation.target !== PROVIDER) clear(moving);
   else onlyCopies(state, block, node, mask, moving);
+  // What the provider would give anyway, it need not get.
+  if (operation.target === PROVIDER) for (let word = 0; word < WORDS; word++) moving[word] &= block.dirty[word];
   if (target !== undefined) reserve(state, block, target, moving, operation.reserved);
   if (kind !== 'evict') return;
   operation.evictingPages = backedIn(block, operation);
@@ -226,6 +229,7 @@ function issueTransfers(state: State, block: Block, operation: Operation): void 
   for (let word = 0; word < WORDS; word++) wanted[word] = operation.moving[word] & ~operation.settled[word];
   const target = targetOf(state, operation);
   operation.outstanding++;
+  if (operation.target === PROVIDER) giveBack(state, block, operation, wanted);
   // The chunk that a thread waits for goes first, then the ones after it, since most programs walk upwards.
   const chunks = PAGES_PER_BLOCK / PAGES_PER_TRANSFER;
   const from = operation.urgentPage === -1 ? 0 : Math.floor(operation.urgentPage / PAGES_PER_TRANSFER);
@@ -238,6 +242,55 @@ function issueTransfers(state: State, block: Block, operation: Operation): void 
   state.masks.backTo(mark);
   operation.outstanding--;
   if (operation.outstanding === 0) endTransfers(state, block, operation);
+}
+
+/** The provider takes runs as long as there are. */
+function giveBack(state: State, block: Block, operation: Operation, wanted: Mask): void {
+  const base = block.index * PAGES_PER_BLOCK;
+  const { frames } = residenceOf(state, block, operation.node);
+  const order = state.transfer;
+  for (let first = next(wanted, 0); first < PAGES_PER_BLOCK && operation.failure === Status.Done; ) {
+    const end = nextAbsent(wanted, first);
+    const token = newToken(state, 'transfer', block, PROVIDER, operation.node, first, end - first);
+    operation.outstanding++;
+    order.token = token.id;
+    order.source = operation.node;
+    order.sourceFrame = frameAt(frames, base, first);
+    order.node = PROVIDER;
+    order.processor = NO_PROCESSOR;
+    order.page = base + first;
+    order.count = end - first;
+    order.frame = base + first;
+    order.access = Access.None;
+    order.backed = true;
+    order.urgent = false;
+    const status = state.commands.transfer(order);
+    if (status !== Status.Pending) {
+      endToken(state, token);
+      operation.outstanding--;
+      givenBack(state, block, operation, first, end - first, status);
+    }
+    first = next(wanted, end);
+  }
+}
+
+/** The pages are what their provider would give, wherever there are copies. */
+function givenBack(
+  state: State,
+  block: Block,
+  operation: Operation,
+  first: number,
+  count: number,
+  status: Status,
+): void {
+  if (status !== Status.Done) {
+    operation.failure = status;
+    return;
+  }
+  addRun(operation.settled, first, count);
+  removeRun(block.dirty, first, count);
+  removeRun(block.blank, first, count);
+  nodeOf(state, operation.node).counters.pagesOut += count;
 }
 
 function issueChunk(state: State, block: Block, operation: Operation, target: Node, wanted: Mask, chunk: number): void {
@@ -358,7 +411,8 @@ export function transferDone(state: State, token: Token, status: Status): void {
   const operation = block.operation;
   if (operation === null) return;
   operation.outstanding--;
-  transferred(state, block, operation, nodeOf(state, node), source, first, count, status);
+  if (node === PROVIDER) givenBack(state, block, operation, first, count, status);
+  else transferred(state, block, operation, nodeOf(state, node), source, first, count, status);
   if (operation.outstanding === 0) endTransfers(state, block, operation);
 }
 

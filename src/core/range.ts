@@ -12,6 +12,8 @@ export interface RangeOptions {
   readonly provided: boolean;
   /** What the provider gives is the content of another range of the space, so that filling a page may need memory itself. */
   readonly derived?: boolean;
+  /** The provider takes changed pages: what the host has no room for goes there, rather than to the host's home. */
+  readonly takesBack?: boolean;
 }
 
 export interface Range extends RangeOptions {
@@ -34,6 +36,8 @@ export interface Range extends RangeOptions {
   readonly users: Intervals<number>;
   /** Subscribers that want to know of invalidations. */
   watchers: number;
+  /** Its provider could not take pages, and is given none until it says that it can. */
+  refuses: boolean;
   /** How many of its pages have been freed. */
   freedPages: number;
 }

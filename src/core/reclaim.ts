@@ -2,14 +2,14 @@
  * Making room on a node. Stale memory goes first, since nobody misses it; then the policy names victims. A victim whose pages
  * have copies elsewhere is dropped at once, others are demoted to the node's home first, and the block that needs the room waits for
  * that. A demotion may need room at home, and so on along the homes, which are a tree; it never waits for a promotion, so that the lines
- * cannot lock each other.
+ * cannot lock each other. Pages of the host that their provider takes back go there, which needs no room.
  */
 import { onlyCopies } from './contents.js';
 import { isEmpty, type Mask, size, WORDS } from './mask.js';
 import type { Node } from './nodes.js';
 import { ATTEMPTS, open, start } from './operation.js';
 import { classify, isHeld, makeReady, releaseBacking, type State } from './state.js';
-import { HOST_NODE, NO_NODE, type NodeId, PAGES_PER_BLOCK } from './types.js';
+import { HOST_NODE, NO_NODE, type NodeId, PAGES_PER_BLOCK, PROVIDER } from './types.js';
 import type { Block } from './va-block.js';
 import type { Task } from './work.js';
 
@@ -17,6 +17,11 @@ import type { Task } from './work.js';
 function homeOf(state: State, { home }: Node): Node | undefined {
   const node = state.nodes[home];
   return node?.state === 'alive' ? node : undefined;
+}
+
+/** Whether changed pages that the node has of the block go back to where they came from. */
+function goesBack({ range }: Block, { id }: Node): boolean {
+  return id === HOST_NODE && range.takesBack === true && !range.refuses;
 }
 
 /**
@@ -41,7 +46,6 @@ function notePressure(node: Node, pages: number): void {
 
 /** What goes next is sent home before anybody waits for its memory. */
 function demoteAhead(state: State, node: Node, pages: number): void {
-  if (homeOf(state, node) === undefined) return;
   const most = Math.min(node.budgetPages, node.limitPages);
   const nodeBlocks = Math.floor(node.budgetPages / PAGES_PER_BLOCK);
   const ahead = (node.eviction.ahead?.(nodeBlocks) ?? 0) * PAGES_PER_BLOCK;
@@ -147,13 +151,14 @@ export function evictBlock(state: State, block: Block, node: Node, task: Task | 
   // A node that leaves and has no home sends what only it has to the host.
   const leaves = node.state !== 'alive' && node.id !== HOST_NODE;
   const home = homeOf(state, node) ?? (leaves ? state.nodes[HOST_NODE] : undefined);
-  if (home === undefined) return dropCopies(state, block, node, task);
+  const back = goesBack(block, node);
+  if (home === undefined && !back) return dropCopies(state, block, node, task);
   const { mark } = state.masks;
   const mask = state.masks.take();
-  const room = makeRoom(state, block, node, home, mask);
+  const room = back || home === undefined || makeRoom(state, block, node, home, mask);
   if (room) {
     for (let word = 0; word < WORDS; word++) mask[word] = residence.backed[word] & ~residence.scratch[word];
-    evict(state, block, node, home.id, task, mask);
+    evict(state, block, node, back || home === undefined ? PROVIDER : home.id, task, mask);
   }
   state.masks.backTo(mark);
   return room;
@@ -233,7 +238,7 @@ function isEvictable(state: State, node: Node, index: number, droppable: boolean
   if (residence.shields > 0 || isHeld(block, node.id)) return false;
   if (node.id === HOST_NODE && !isEmpty(block.pinned)) return false;
   if (!isEmpty(residence.scratch) || failsToLeave(state, block)) return false;
-  if (!droppable && homeOf(state, node) !== undefined) return true;
+  if (!droppable && (homeOf(state, node) !== undefined || goesBack(block, node))) return true;
   // It has nowhere to send a page to: only what can be had again may be dropped.
   const { mark } = state.masks;
   const any = copiesOf(state, block, node, state.masks.take());

@@ -39,6 +39,7 @@ export const EVENTS = [
   'pin',
   'processorLost',
   'protect',
+  'providerRefuses',
   'recycle',
   'release',
   'released',

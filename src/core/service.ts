@@ -5,11 +5,11 @@ import { onlyOn } from './contents.js';
 import { serviceFaults } from './faults.js';
 import { WORDS } from './mask.js';
 import { givesUp } from './moves.js';
-import { type Node, shortageOf } from './nodes.js';
+import type { Node } from './nodes.js';
 import { ATTEMPTS } from './operation.js';
 import { relieve } from './reclaim.js';
 import { isAlive } from './requests.js';
-import { classify, releaseBacking, residenceOf, type State } from './state.js';
+import { classify, releaseBacking, residenceOf, type State, shortageOf } from './state.js';
 import { absence, doTask, loss, own, pagesDone, protection, refusal, remoteness } from './tasks.js';
 import { Access, type DenyReason, HOST_NODE, Status } from './types.js';
 import type { Block } from './va-block.js';
@@ -77,7 +77,7 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
         at++;
         continue;
       }
-      if (outcome === 'stuck') reason = shortageOf(state.nodes);
+      if (outcome === 'stuck') reason = shortageOf(state);
       else reason ??= loss(block, task);
     }
     block.tasks.splice(at, 1);

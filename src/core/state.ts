@@ -2,7 +2,7 @@
 import type { FrameAllocator } from './frames.js';
 import { IntrusiveList } from './intrusive-list.js';
 import { bitCount, createMask, isEmpty, type Mask, MaskStack, next, nextAbsent, size, WORDS } from './mask.js';
-import { type Node, shortageOf } from './nodes.js';
+import type { Node } from './nodes.js';
 import {
   type Access,
   type Commands,
@@ -139,6 +139,8 @@ export interface State {
   holds: number;
   /** Runs of pages that are being copied for those who cloned them. */
   saves: number;
+  /** Ranges whose providers take no changed pages just now. */
+  refusals: number;
   /** Some advice prefers a node: victims are looked for in more than one pass. */
   preferences: boolean;
   /** Some advice has processors reach host memory in place: launches look whether theirs do. */
@@ -188,6 +190,7 @@ export function createState(commands: Commands, policies: Policies, blockCount: 
     quarantines: 0,
     holds: 0,
     saves: 0,
+    refusals: 0,
     preferences: false,
     inPlace: false,
     effort: 0,
@@ -256,7 +259,14 @@ export function somethingMoves(state: State, node: NodeId): boolean {
   const waiting = node === HOST_NODE ? state.dependentOperations : 0;
   if (state.activeOperations > waiting || state.quarantines > 0) return true;
   // With a store that takes nothing more, the end of a hold gives no memory, and the request that holds may itself wait for some.
-  return state.holds > 0 && shortageOf(state.nodes) === 'OUT_OF_MEMORY';
+  return state.holds > 0 && shortageOf(state) === 'OUT_OF_MEMORY';
+}
+
+/** Why there is no room for pages on the host, or on a node whose pages go there. */
+export function shortageOf({ nodes, refusals }: State): 'OUT_OF_MEMORY' | 'OUT_OF_STORAGE' {
+  for (let node = nodes[nodes[HOST_NODE]?.home ?? NO_NODE]; node !== undefined; node = nodes[node.home])
+    if (node.limitPages < node.budgetPages) return 'OUT_OF_STORAGE';
+  return refusals > 0 ? 'OUT_OF_STORAGE' : 'OUT_OF_MEMORY';
 }
 
 /** The node that the processor's mappings of the block point to. */

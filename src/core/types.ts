@@ -63,6 +63,8 @@ export const HOST: ProcessorId = 0;
 export const HOST_NODE: NodeId = 0;
 export const NO_NODE: NodeId = -1;
 export const NO_PROCESSOR: ProcessorId = -1;
+/** Where changed pages go that their provider takes back. */
+export const PROVIDER: NodeId = -2;
 /** A node, SOURCE_ZERO or SOURCE_PROVIDER. */
 export type Source = NodeId;
 
@@ -133,6 +135,7 @@ export interface Transfer {
   source: Source;
   /** The first page's frame on the source, where that is a node. */
   sourceFrame: number;
+  /** Where they go: a node, or PROVIDER for pages that it takes back. */
   node: NodeId;
   /** The processor that they are mapped for in the same visible step; NO_PROCESSOR: for none. */
   processor: ProcessorId;

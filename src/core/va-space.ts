@@ -45,6 +45,7 @@ export class VaSpace {
       advice: new Intervals<Advice>(NO_ADVICE),
       users: new Intervals<number>(0),
       watchers: 0,
+      refuses: false,
       freedPages: 0,
     };
     this.ranges.set(range.id, range);

@@ -10,6 +10,7 @@ import {
   type InvalidationReason,
   type NodeId,
   PAGE_BYTES,
+  PROVIDER,
   type ProcessorId,
   Access as Rights,
   SOURCE_PROVIDER,
@@ -23,6 +24,8 @@ import type { Driver, NodeDriver, ProcessorDriver } from './driver.js';
 export interface ProviderPort {
   /** `target` is where the manager can write the pages; it maps them itself once they are filled. */
   provide(token: number, page: number, count: number, target: number, urgent: boolean): Status;
+  /** Takes changed pages back that the manager can read at `address` until it has answered: Pending, or a failure. */
+  takeBack?(token: number, page: number, count: number, address: number): Status;
   /** Where the manager can read the content of pages just now, until it asks for anything else; 0: they must be provided. */
   contentOf?(page: number, count: number): number;
 }
@@ -234,6 +237,7 @@ export class Router implements Commands {
 
   private start(transfer: Pending): Status {
     const { token, source, sourceFrame, page, count, frame, backed } = transfer;
+    if (transfer.node === PROVIDER) return this.takeBack(transfer);
     const target = this.node(transfer.node);
     const from = source >= 0 ? this.nodes[source] : undefined;
     const way = WAYS[memoryOf(source, from)][kindOf(target)];
@@ -295,6 +299,13 @@ export class Router implements Commands {
       if (status !== Status.Pending) this.transferred(transfer.token, status);
       else if (transfer.staged === 0) return;
     }
+  }
+
+  private takeBack(transfer: Pending): Status {
+    const { token, source, sourceFrame, page, count } = transfer;
+    const address = this.node(source).memory + sourceFrame * this.pageBytes;
+    const status = this.provider.takeBack?.(token, page, count, address) ?? Status.Failed;
+    return status === Status.Pending ? status : this.publish(transfer, status);
   }
 
   /** The provider, or the source's engine, writes where the manager addresses the target. */

@@ -385,6 +385,26 @@ export const mutants: readonly Mutant[] = [
     why: 'A node has more memory than its budget while a device still reads what was released.',
   },
   {
+    name: 'forget what a file could not take back',
+    file: 'src/core/operation.js',
+    find: `if (status !== Status.Done) {
+        operation.failure = status;
+        return;
+    }
+    addRun(operation.settled, first, count);
+    removeRun(block.dirty`,
+    replace: `addRun(operation.settled, first, count);
+    removeRun(block.dirty`,
+    why: 'A full disk makes a page of a shared array what it was before.',
+  },
+  {
+    name: 'let pages be written while their file takes them back',
+    file: 'src/core/operation-rules.js',
+    find: 'meanwhile: ({ node }, _processor, reached) => (reached === node ? Access.Read : Access.Write),',
+    replace: 'meanwhile: all,',
+    why: 'What is written meanwhile goes with the memory of the page.',
+  },
+  {
     name: 'free ahead the block that memory is wanted for',
     file: 'src/core/reclaim.js',
     find: `if (node.pressed)

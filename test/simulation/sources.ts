@@ -12,6 +12,13 @@ import type { World } from './world.js';
 const REFUSALS = [Status.SourceChanged, Status.ProviderFailed, Status.Refused] as const;
 const REASONS: readonly DenyReason[] = ['SOURCE_CHANGED', 'PROVIDER_FAILED', 'ACCESS_REFUSED'];
 
+/** Changed pages on their way back, and what was in them when they set out. */
+interface Return {
+  readonly token: number;
+  readonly page: number;
+  readonly values: readonly number[];
+}
+
 interface Provision {
   readonly token: number;
   readonly page: number;
@@ -23,8 +30,11 @@ export class Sources {
   /** What is given for each page: what was written back, or else what was there from the beginning. */
   readonly file = new Uint32Array(PAGES);
   readonly provisions: Provision[] = [];
+  readonly returns: Return[] = [];
   /** How often a part fails for once. */
   failure = 0;
+  /** How often changed pages are not taken back. */
+  returnFailure = 0;
   /** How often a file is found to have changed, also for once. */
   changes = 0;
   /** How often a clone cannot be given a part, for once. */
@@ -56,6 +66,31 @@ export class Sources {
       return Status.Pending;
     }
     return this.give(page, count, target);
+  }
+
+  /** The file is to take changed pages of the host back. */
+  takeBack(token: number, page: number, count: number): Status {
+    const values = Array.from({ length: count }, (_, at) => this.world.host.value(page + at));
+    this.returns.push({ token, page, values });
+    return Status.Pending;
+  }
+
+  /** It has, or could not. */
+  endReturn(): void {
+    const [{ token, page, values }] = this.returns.splice(this.random.below(this.returns.length), 1);
+    values.forEach((value, at) => {
+      if (this.world.host.value(page + at) !== value)
+        throw new Error(`page ${page + at} was written while its file took it back`);
+    });
+    if (this.random.chance(this.returnFailure)) {
+      this.world.refuseReturns(page);
+      this.world.router.completed(token, Status.Failed);
+      return;
+    }
+    values.forEach((value, at) => {
+      this.file[page + at] = value;
+    });
+    this.world.router.completed(token, Status.Done);
   }
 
   /** A part that took its time is there, or is not given. */

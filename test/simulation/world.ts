@@ -125,6 +125,10 @@ export class World implements Surroundings {
   readonly random: Random;
   /** For what does not change how a schedule goes on. */
   private readonly whims: Random;
+  /** Arrays are mostly of files that take changed pages back, and there are more than the host can hold. */
+  private readonly overflows: boolean;
+  /** For what came later, so that other schedules stay as they were. */
+  private readonly choices: Random;
   readonly weather: Weather;
   readonly manager: OpenManager;
   private readonly policies: Policies;
@@ -205,6 +209,8 @@ export class World implements Surroundings {
   private readonly parents = new Map<Range, Range>();
   /** Requests under way that have pages come from their provider again. */
   drops = 0;
+  /** First pages of arrays whose files take nothing back. */
+  private readonly refusing = new Set<number>();
   private version = 0;
   private nextRequest = FIRST_REQUEST;
   closing = false;
@@ -230,6 +236,7 @@ export class World implements Surroundings {
   ) {
     const random = new Random(seed);
     this.random = random;
+    this.choices = new Random(seed ^ 0x51ed270b);
     this.whims = new Random(seed ^ 0x5bd1e995);
     const calm = random.chance(0.25);
     this.weather = {
@@ -275,15 +282,21 @@ export class World implements Surroundings {
         },
         invalidated: (page, count) => this.invalidated(page, count),
       },
-      { provide: (token, page, count, target) => this.sources.provide(token, page, count, target) },
+      {
+        provide: (token, page, count, target) => this.sources.provide(token, page, count, target),
+        takeBack: (token, page, count) => this.sources.takeBack(token, page, count),
+      },
       (token, status) => this.manager.transferred(token, status),
       PAGE_BYTES,
     );
     const prefetch = random.chance(0.8) ? tree : () => none;
     const share = random.below(2) === 0 ? 1 : 2;
     // Memories are small here, so that none would ever be freed ahead by the usual share.
-    const choices = new Random(seed ^ 0x51ed270b);
+    const { choices } = this;
     const ahead = choices.below(3);
+    this.sources.returnFailure = calm ? 0 : choices.pick([0, 0.1, 0.5]);
+    this.overflows = choices.chance(0.1);
+    if (this.overflows) this.tight = true;
     const recent = choices.chance(0.5) ? adaptive : lru;
     const eviction = this.whims.chance(0.8) ? recent : fifo;
     this.policies = {
@@ -332,7 +345,8 @@ export class World implements Surroundings {
 
   /** Runs the whole schedule; throws at the first thing that is wrong. */
   run(): void {
-    const steps = this.walks || this.plots.returns || this.plots.strands ? 400 : this.random.between(40, 120);
+    const steps =
+      this.overflows || this.walks || this.plots.returns || this.plots.strands ? 400 : this.random.between(40, 120);
     while (this.step < steps) this.event();
     this.settle();
     this.audit.contents();
@@ -430,6 +444,13 @@ export class World implements Surroundings {
       can: () => !this.resting && this.simulated() !== null,
       act: () => this.progress(),
     },
+    { name: 'take back', weight: 5, can: () => this.sources.returns.length > 0, act: () => this.sources.endReturn() },
+    {
+      name: 'take back again',
+      weight: 1,
+      can: () => this.refusing.size > 0,
+      act: () => this.endRefusal(),
+    },
     { name: 'provide', weight: 5, can: () => this.sources.provisions.length > 0, act: () => this.sources.endOne() },
     {
       name: 'spoil',
@@ -485,6 +506,12 @@ export class World implements Surroundings {
         this.plots.writeCloned((memory, first, count) =>
           this.holdPages({ memory, first, count, access: Access.Write, device: this.host }),
         ),
+    },
+    {
+      name: 'bring for writing',
+      weight: 8,
+      can: () => this.overflows && !this.closing && this.memories.length > 0,
+      act: () => this.fillHost(),
     },
     {
       name: 'launch more',
@@ -589,6 +616,7 @@ export class World implements Surroundings {
     this.weather.noMemory = 0;
     this.weather.copyFailure = 0;
     this.sources.failure = 0;
+    this.sources.returnFailure = 0;
     this.sources.withheld = 0;
     this.fairWeather();
     for (let guard = 0; this.busy(); guard++) {
@@ -601,6 +629,7 @@ export class World implements Surroundings {
   }
 
   private fairWeather(): void {
+    while (this.refusing.size > 0) this.endRefusal();
     if (this.storeFull && this.hasStoreNode()) this.manager.nodeFull(this.store, null);
     this.storeFull = false;
     for (const device of this.stores) {
@@ -616,7 +645,12 @@ export class World implements Surroundings {
   }
 
   private busy(): boolean {
-    return this.waiting() !== '' || this.messages.length > 0 || this.router.busy || this.sources.provisions.length > 0;
+    return (
+      this.waiting() !== '' ||
+      this.messages.length > 0 ||
+      this.router.busy ||
+      this.sources.provisions.length + this.sources.returns.length > 0
+    );
   }
 
   /** Threads, requests and launches that have not got what they asked for. */
@@ -1024,7 +1058,7 @@ export class World implements Surroundings {
 
   private allocate(): void {
     const { random } = this;
-    const sizes = this.plots.returns ? [300, 512, 700] : this.breeds ? [1, 7, 40, 100] : null;
+    const sizes = this.overflows || this.plots.returns ? [300, 512, 700] : this.breeds ? [1, 7, 40, 100] : null;
     let pages = this.walks
       ? 2048
       : random.pick(sizes ?? (this.heavy ? [300, 512, 700, 1024, 1024, 1536, 1536] : [1, 7, 40, 300, 512, 700]));
@@ -1032,11 +1066,12 @@ export class World implements Surroundings {
     // Unless the schedule is about want of memory, the host can hold everything, so that want must not be heard of.
     if (!this.tight) pages = Math.min(pages, this.hostPages - used);
     if (pages <= 0) return;
-    const provided = random.chance(this.spoils ? 0.7 : 0.3);
+    const provided = random.chance(this.spoils ? 0.7 : 0.3) || this.overflows;
     const writable = !provided || random.chance(0.8);
     // Some are to grow later; with little memory they are promised nothing.
     const reserved = random.chance(0.3) ? pages + random.between(1, 600) : pages;
-    const range = this.manager.allocate(pages, { name: 'a', provided, writable }, reserved);
+    const takesBack = provided && writable && (this.overflows || this.choices.chance(0.5));
+    const range = this.manager.allocate(pages, { name: 'a', provided, writable, takesBack }, reserved);
     if (range === null) return;
     if (random.chance(0.4)) this.manager.watch(range, 1);
     this.trace(() => `  range ${range.first}+${pages}${provided ? ' provided' : ''}${writable ? '' : ' read-only'}`);
@@ -1288,6 +1323,25 @@ export class World implements Surroundings {
     });
   }
 
+  /** The file of this page's array takes nothing more, for a while. */
+  refuseReturns(page: number): void {
+    const first = this.manager.state.va.rangeOfPage(page)?.first ?? page;
+    this.trace(() => `  the file of ${first} takes nothing back`);
+    this.refusing.add(first);
+    this.tight = true;
+    this.everFull = true;
+    this.manager.providerRefuses(page, true);
+  }
+
+  private endRefusal(): void {
+    for (const first of this.refusing) {
+      this.trace(() => `  the file of ${first} takes pages back again`);
+      this.refusing.delete(first);
+      this.manager.providerRefuses(first, false);
+      return;
+    }
+  }
+
   private spoil(): void {
     const memory = this.random.pick(this.memories.filter(isProvided));
     this.sources.spoil(...this.pages(memory));
@@ -1398,6 +1452,14 @@ export class World implements Surroundings {
     if (memory?.range.writable !== true) return;
     const [first, count] = this.pages(memory);
     this.bring(first, count, this.anyDevice(), Access.Write);
+  }
+
+  /** A part of an array comes to the host to be written. */
+  private fillHost(): void {
+    const memory = this.usable();
+    if (memory?.range.writable !== true) return;
+    const [first, count] = this.pages(memory);
+    this.bring(first, count, HOST, Access.Write);
   }
 
   /** A page of what a device has that leaves, asked for on the host. */

@@ -81,7 +81,8 @@ export class Arrays {
   /** Makes an array, and answers. One with a provider is there when the provider's module has been loaded. */
   allocate(wanted: Requests['allocate']['in'], answer: Answer<Allocated>): void {
     const { bytes, name, writable, file, provider, elementBytes, reserveBytes = bytes } = wanted;
-    const options = { name, writable, provided: file !== null || provider !== null };
+    const takesBack = file?.shared === true;
+    const options = { name, writable, provided: file !== null || provider !== null, takesBack };
     const { range } = this.make(bytes, elementBytes, options, `cannot allocate array ${name}`, reserveBytes);
     const { id, first: firstPage, pages } = range;
     if (file !== null) this.files.add(firstPage, pages, file);
@@ -130,9 +131,10 @@ export class Arrays {
     what: string,
     reserveBytes: number = bytes,
   ): ArrayRecord {
-    const { writable } = options;
+    const { writable, takesBack = false } = options;
     const pages = Math.ceil(bytes / PAGE_BYTES);
-    const committed = writable ? pages : 0;
+    // What is written to a shared file needs no other place.
+    const committed = writable && !takesBack ? pages : 0;
     this.commitment.reserve(what, bytes, committed);
     const range = this.manager.allocate(pages, options, Math.max(pages, Math.ceil(reserveBytes / PAGE_BYTES)));
     if (range === null) {

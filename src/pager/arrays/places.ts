@@ -69,7 +69,7 @@ export class Places {
 
   /** Why, with what the provider of the page said if it was its doing. */
   explain(reason: DenyReason, page: number): string {
-    if (reason === 'OUT_OF_STORAGE') return `${explainDenial(reason)}: ${this.stores.problem}`;
+    if (reason === 'OUT_OF_STORAGE') return `${explainDenial(reason)}: ${this.files.problem ?? this.stores.problem}`;
     if (reason === 'NODE_LOST') return `${explainDenial(reason)}: ${this.stores.readProblem}`;
     const failure = this.providerFailure(reason, page);
     return failure === null ? explainDenial(reason) : `${explainDenial(reason)}: ${failure.message}`;

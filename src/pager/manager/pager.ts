@@ -102,11 +102,12 @@ export class Pager implements ClientEvents {
 
   /** Serves faults and moves queued pieces until there is nothing to do for a moment. */
   private serveFaults(): void {
-    const { host, stores, polls, copies, gathers, pins, providers } = this.parts;
+    const { host, stores, files, polls, copies, gathers, pins, providers } = this.parts;
     let served = 0;
     const looks = this.spin.looks(1 + polls.processes);
     for (let look = 0; look < looks && served < FAULTS_IN_A_ROW; look++) {
       stores.look();
+      files.look();
       let found = host.readFaults() + polls.readFaults();
       if (this.moveSome()) found++;
       if (copies.step()) found++;
@@ -222,6 +223,7 @@ export class Pager implements ClientEvents {
   request(message: ToManager, answer: Answer, client: Client): void {
     let reply = answer;
     this.parts.stores.look();
+    this.parts.files.look();
     try {
       reply = this.parts.uses.request(message, answer);
       carryOut(this.handlers, message, reply, client);

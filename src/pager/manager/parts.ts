@@ -82,7 +82,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   // Sources of content.
   const engine = new IoEngine(options.wakeFd, options.control, now);
   const pipes = new IoEngine(options.wakeFd, options.control, now);
-  const files = new FileProvider(engine, completed, sources);
+  const files = new FileProvider(engine, manager, completed, sources, now, later, warn);
   const providers = new Providers(options.wakeFd, control, completed, sources, pages, now);
 
   // The host, and what is behind it.

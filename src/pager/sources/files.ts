@@ -1,40 +1,62 @@
 /**
  * Fills pages of file arrays. What the kernel has in memory is read at once; only when it would have to wait for the disk does the
- * engine's thread take over, so that a slow disk stops nobody else.
+ * engine's thread take over, so that a slow disk stops nobody else. Files that arrays share take changed pages back when the host has
+ * no room for them.
  */
+import { fstatSync } from 'node:fs';
+import type { MemoryManager } from '../../core/memory-manager.js';
 import { PAGE_BYTES, PAGES_PER_TRANSFER, Status } from '../../core/types.js';
+import { errnoName } from '../../linux/errors.js';
 import { preadWithoutWaiting } from '../../linux/file-io.js';
 import { fillMemory } from '../../linux/memory.js';
 import { NativeBuffer } from '../../linux/native-buffer.js';
 import type { FileSource } from '../protocol/requests.js';
 import type { IoEngine } from './io-ring.js';
+import { PageRuns } from './page-runs.js';
 import type { Sources } from './sources.js';
 
 export interface FileRange {
   readonly firstPage: number;
   readonly pages: number;
   readonly source: FileSource;
+  /** Pages that were written for want of room, since somebody made note of it last. */
+  readonly takenBack: PageRuns;
 }
+
+/** A file that could not be written is tried again so much later, so that those who wait for room hear of the error before. */
+const PAUSE_MS = 50;
 
 export class FileProvider {
   private readonly ranges: FileRange[] = [];
   /** For what is read before it has a place: as much as a transfer moves at most. It stays in the caches. */
   private readonly buffer = new NativeBuffer(PAGES_PER_TRANSFER * PAGE_BYTES);
 
+  /** Files that could not be written. */
+  private readonly refusing = new Map<FileRange, { readonly since: number; readonly problem: string }>();
+  private readonly told = new WeakSet<FileRange>();
+
   constructor(
     private readonly engine: IoEngine,
+    private readonly manager: MemoryManager,
     private readonly completed: (token: number, status: Status) => void,
     private readonly sources: Sources,
+    private readonly now: () => number,
+    private readonly later: (action: () => void) => void,
+    private readonly warn: (message: string) => void,
   ) {}
 
   add(firstPage: number, pages: number, source: FileSource): void {
-    const range = { firstPage, pages, source };
+    const range = { firstPage, pages, source, takenBack: new PageRuns() };
     this.ranges.push(range);
     this.sources.add(firstPage, pages, {
       kind: 'file',
       provide: (token, page, count, target) => this.provide(range, token, page, count, target),
       contentOf: (page, count) => this.contentOf(range, page, count),
+      ...(source.shared
+        ? { takeBack: (token, page, count, address) => this.takeBack(range, token, page, count, address) }
+        : {}),
       end: () => {
+        this.refusing.delete(range);
         this.ranges.splice(this.ranges.indexOf(range), 1);
         // After its last write.
         this.engine.closeFile(source.fd);
@@ -55,6 +77,50 @@ export class FileProvider {
       if (page >= range.firstPage && page < range.firstPage + range.pages) return range;
     }
     return null;
+  }
+
+  /** Why changed pages cannot go to their file just now, as the rest of a sentence; null: they can. */
+  get problem(): string | null {
+    for (const { problem } of this.refusing.values()) return problem;
+    return null;
+  }
+
+  /** Files that could not be written are tried again after a while: called before anything wants room. */
+  look(): void {
+    if (this.refusing.size === 0) return;
+    for (const [range, { since }] of this.refusing) {
+      if (this.now() - since < PAUSE_MS) continue;
+      this.refusing.delete(range);
+      this.manager.providerRefuses(range.firstPage, false);
+    }
+  }
+
+  private takeBack(range: FileRange, token: number, page: number, count: number, address: number): Status {
+    const { firstPage, source } = range;
+    const within = (page - firstPage) * PAGE_BYTES;
+    const bytes = Math.min(count * PAGE_BYTES, source.bytes - within);
+    // A file that was cut must not grow again, with a hole in it, by what is written behind its end.
+    if (fstatSync(source.fd).size < source.offset + source.bytes) {
+      this.later(() => this.refuse(range, token, 'it has become shorter than the array'));
+      return Status.Pending;
+    }
+    this.engine.write(source.fd, address, bytes, source.offset + within, (result) => {
+      if (result > 0) range.takenBack.add(page, count);
+      if (result === bytes) this.completed(token, Status.Done);
+      // A device that takes fewer bytes than it was given, without an error, is full.
+      else this.refuse(range, token, result < 0 ? errnoName(-result) : 'ENOSPC');
+    });
+    return Status.Pending;
+  }
+
+  private refuse(range: FileRange, token: number, why: string): void {
+    const { path } = range.source;
+    const problem = `what was written to a shared array of ${path} cannot go there (${why}); make room there, or write it elsewhere by writeTo()`;
+    this.refusing.set(range, { since: this.now(), problem });
+    if (!this.told.has(range)) this.warn(`warning: ${problem}; it stays in memory`);
+    this.told.add(range);
+    this.manager.providerRefuses(range.firstPage, true);
+    this.completed(token, Status.Failed);
   }
 
   /** Pages that the kernel has in memory are read into the buffer. */

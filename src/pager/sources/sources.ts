@@ -7,6 +7,8 @@ export interface Source {
   readonly kind: 'file' | 'provider' | 'clone';
   /** As ProviderPort.provide. */
   provide(token: number, page: number, count: number, target: number, urgent: boolean): Status;
+  /** As ProviderPort.takeBack. */
+  takeBack?(token: number, page: number, count: number, address: number): Status;
   /** As ProviderPort.contentOf. */
   contentOf?(page: number, count: number): number;
   /** All of the range has been freed: nothing more is asked. */
@@ -41,6 +43,10 @@ export class Sources implements ProviderPort {
 
   provide(token: number, page: number, count: number, target: number, urgent: boolean): Status {
     return this.of(page)?.provide(token, page, count, target, urgent) ?? Status.SourceChanged;
+  }
+
+  takeBack(token: number, page: number, count: number, address: number): Status {
+    return this.of(page)?.takeBack?.(token, page, count, address) ?? Status.Failed;
   }
 
   contentOf(page: number, count: number): number {

@@ -13,7 +13,7 @@ import type { WireError } from '../protocol/wire.js';
 import { wireError } from '../protocol/wire.js';
 import type { FileProvider, FileRange } from '../sources/files.js';
 import type { IoEngine } from '../sources/io-ring.js';
-import { type PageRun, PageRuns } from './page-runs.js';
+import { type PageRun, PageRuns } from '../sources/page-runs.js';
 
 /** 8 MiB: large enough for a disk, small enough not to hold much. */
 const RUN_PAGES = 2048;
@@ -114,6 +114,8 @@ export class WriteBack {
       durability = { written: new PageRuns(), suspect: new PageRuns(), failures: 0 };
       this.durabilities.set(file, durability);
     }
+    durability.written.addAll(file.takenBack);
+    file.takenBack.clear();
     return durability;
   }
 
