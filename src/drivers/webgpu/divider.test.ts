@@ -1,0 +1,152 @@
+import { expect, test } from 'vitest';
+import { bytesOf } from '../../core/elements.js';
+import { PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/types.js';
+import type { LaunchDivision, LaunchParameter, WgslLaunch } from '../driver.js';
+import { Divider, type Room } from './divider.js';
+
+const BLOCK_BYTES = PAGES_PER_BLOCK * PAGE_BYTES;
+const LIMITS: Room['limits'] = {
+  maxBufferSize: 2 ** 30,
+  maxStorageBufferBindingSize: 2 ** 30,
+  maxUniformBufferBindingSize: 2 ** 16,
+  maxStorageBuffersPerShaderStage: 8,
+  minStorageBufferOffsetAlignment: 256,
+  maxComputeWorkgroupsPerDimension: 65_535,
+  maxComputeInvocationsPerWorkgroup: 256,
+  maxComputeWorkgroupStorageSize: 2 ** 14,
+};
+
+const SAXPY = `
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@group(0) @binding(2) var<uniform> alpha: f32;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+  if (id.x < arrayLength(&y)) { y[id.x] += alpha * x[id.x]; }
+}`;
+const LENGTH = (8 * BLOCK_BYTES) / 4;
+
+/** x in blocks of its own, then y. */
+function launchOf({ source = SAXPY, length = LENGTH, alpha = 2 } = {}): WgslLaunch {
+  const array = (name: string, use: 'in' | 'inout', offset: number): LaunchParameter => {
+    return { name, kind: 'array', type: 'f32', use, offset, length };
+  };
+  const second = Math.ceil((length * 4) / BLOCK_BYTES) * BLOCK_BYTES;
+  return {
+    id: 1,
+    kernelName: 'saxpy',
+    code: {
+      kind: 'wgsl',
+      source,
+      entryPoint: 'main',
+      workgroupSize: [64, 1, 1],
+      bindings: [
+        { group: 0, binding: 0, kind: 'array', parameter: 'x', writable: false, leastBytes: 4 },
+        { group: 0, binding: 1, kind: 'array', parameter: 'y', writable: true, leastBytes: 4 },
+        {
+          group: 0,
+          binding: 2,
+          kind: 'uniform',
+          bytes: 16,
+          members: [{ name: 'alpha', type: 'f32', offset: 0, from: 'parameter' }],
+        },
+      ],
+    },
+    parameters: [
+      array('x', 'in', 0),
+      array('y', 'inout', second),
+      { name: 'alpha', kind: 'scalar', type: 'f32', value: alpha },
+    ],
+    begin: 0,
+    end: length,
+    size: length,
+  };
+}
+
+/** As the core counts: whole blocks. */
+function blocksOf(parameters: readonly LaunchParameter[]): Set<number> {
+  const blocks = new Set<number>();
+  for (const each of parameters) {
+    if (each.kind !== 'array') continue;
+    const last = Math.floor((each.offset + each.length * bytesOf(each.type) - 1) / BLOCK_BYTES);
+    for (let block = Math.floor(each.offset / BLOCK_BYTES); block <= last; block++) blocks.add(block);
+  }
+  return blocks;
+}
+
+function room(budgetBlocks: number, limits: Partial<Room['limits']> = {}): Room {
+  return {
+    limits: { ...LIMITS, ...limits },
+    budgetPages: budgetBlocks * PAGES_PER_BLOCK,
+    pagesOf: (parameters) => blocksOf(parameters).size * PAGES_PER_BLOCK,
+  };
+}
+
+function partsOf(division: LaunchDivision | string) {
+  if (typeof division === 'string') throw new Error(division);
+  return Array.from({ length: division.count }, (_, at) => {
+    const { parameters, part } = division.partAt(at);
+    const [x, y] = parameters.filter((each) => each.kind === 'array');
+    return { parameters, x, y, groups: part.workgroups[0] };
+  });
+}
+
+test('parts fit into whole blocks, and together do every workgroup once', () => {
+  const parts = partsOf(new Divider().divide(launchOf(), room(4)));
+  expect(parts.length).toBeGreaterThanOrEqual(4);
+  let at = 0;
+  for (const { parameters, x, y, groups } of parts) {
+    expect(blocksOf(parameters).size).toBeLessThanOrEqual(4);
+    expect([x.use, y.use]).toEqual(['in', 'inout']);
+    expect(y.offset).toBe(8 * BLOCK_BYTES + at * 64 * 4);
+    expect([x.length, y.length]).toEqual([groups * 64, groups * 64]);
+    at += groups;
+  }
+  expect(at).toBe(LENGTH / 64);
+});
+
+test('an array larger than what is bound at once is cut where there is memory enough', () => {
+  const limits = { maxStorageBufferBindingSize: 3 * BLOCK_BYTES };
+  const parts = partsOf(new Divider().divide(launchOf(), room(100, limits)));
+  expect(parts.length).toBe(3);
+  for (const { x } of parts) expect(x.length * 4).toBeLessThanOrEqual(3 * BLOCK_BYTES);
+});
+
+test('more workgroups than a dimension takes are more dispatches over the same windows', () => {
+  const parts = partsOf(new Divider().divide(launchOf(), room(4, { maxComputeWorkgroupsPerDimension: 5000 })));
+  expect(Math.max(...parts.map(({ groups }) => groups))).toBe(5000);
+  expect(parts.reduce((sum, { groups }) => sum + groups, 0)).toBe(LENGTH / 64);
+  expect(parts[0].x).toEqual(parts[1].x);
+});
+
+test('the same launch again begins with what the last one has left, whatever its numbers that are no integers are', () => {
+  const divider = new Divider();
+  const offsets = [1.5, 2.5, 1.5].map((alpha) =>
+    partsOf(divider.divide(launchOf({ alpha }), room(4))).map(({ x }) => x.offset),
+  );
+  expect(offsets[1]).toEqual(offsets[0].toReversed());
+  expect(offsets[2]).toEqual(offsets[0]);
+});
+
+test('a plan is made anew when its windows have become more than there is room for', () => {
+  const divider = new Divider();
+  const few = partsOf(divider.divide(launchOf(), room(4)));
+  const fuller: Room = { ...room(4), pagesOf: (all) => 2 * blocksOf(all).size * PAGES_PER_BLOCK };
+  const many = partsOf(divider.divide(launchOf(), fuller));
+  expect(many.length).toBeGreaterThan(few.length);
+  for (const { parameters } of many) expect(blocksOf(parameters).size).toBeLessThanOrEqual(2);
+});
+
+test('a plan of other arrays, of another length or another device is no plan of this one', () => {
+  const divider = new Divider();
+  divider.divide(launchOf(), room(4));
+  expect(partsOf(divider.divide(launchOf({ length: LENGTH / 2 }), room(4)))[0].y.offset).toBe(4 * BLOCK_BYTES);
+  for (const { parameters } of partsOf(divider.divide(launchOf(), room(2))))
+    expect(blocksOf(parameters).size).toBeLessThanOrEqual(2);
+});
+
+test('what cannot be cut says where', () => {
+  const source = SAXPY.replace('x[id.x]', 'x[u32(y[id.x])]');
+  expect(new Divider().divide(launchOf({ source }), room(4))).toMatch(
+    /^WGSL 6:\d+: a single workgroup may touch elements 0 to 4194303 of 'x', .* \(memory is held in whole blocks/,
+  );
+});
