@@ -4,23 +4,17 @@
  * memory, a memory file, outlives it unless it is `lossy`.
  */
 
-import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { type Access, type DeviceDescription, Access as Rights, Status } from '../../core/types.js';
-import { closeDescriptor } from '../../linux/libc.js';
-import { mayOpenPidfd, pidfdOpen, pidfdSendSignal } from '../../linux/process.js';
-import { createSocketPair, type Message, MessageSocket } from '../../linux/socket.js';
+import type { MessageSocket } from '../../linux/socket.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
 import type { DriverEvents, DriverLaunch, Injection, LaunchFailure } from '../driver.js';
 import { FAULT_FEATURES, NodeError, PagedMemory } from '../paged-memory.js';
 import type { ProcessDriver } from '../process-driver.js';
-import { STANDARD_ERROR } from '../user-output.js';
-import { Outbox } from './outbox.js';
+import { DeviceProcess } from './device-process.js';
 import {
   type Hello,
   jsonPacket,
-  MAX_PACKET_BYTES,
   numberPacket,
   Packet,
   partition,
@@ -30,7 +24,6 @@ import {
   type UnitResult,
 } from './protocol.js';
 
-const SIGKILL = 9;
 /** Looks, about a second apart, that a device may take to start. They are counted, since a suspended machine takes none. */
 const STARTING_LOOKS = 60;
 /** Looks in a row in which a thread that is to do something is not there. The device has replaced it long before, or never will. */
@@ -64,16 +57,8 @@ export class ProcessDevice implements ProcessDriver {
   readonly kernels = 'functions';
   readonly description: DeviceDescription;
   readonly memory: number;
-  readonly socket: MessageSocket;
-  /** Ready for a poller when the process has ended. Where pidfds are denied, it is the end of a socket that the process keeps open. */
-  readonly pidfd: number;
-  private readonly byPidfd = mayOpenPidfd();
-  readonly pid: number;
-  /** Resolves when the event loop has reaped the process. */
-  readonly exited: Promise<void>;
   private readonly node: PagedMemory;
-  private readonly child: ChildProcess;
-  private readonly outbox: Outbox;
+  private readonly process: DeviceProcess;
   private readonly zaps = new Set<number>();
   private readonly launches = new Map<number, RunningLaunch>();
   private readonly report: DriverEvents['fault'];
@@ -83,12 +68,8 @@ export class ProcessDevice implements ProcessDriver {
   private readonly threads: number[] = [];
   /** Looks in which it was not up, or in which a thread was missing. */
   private overdue = 0;
-  /** Why it was killed, if the manager did it. */
-  private why: string | null = null;
   private dead = false;
   private closed = false;
-  /** Why it was ended, if it was. */
-  private problem = '';
   private readonly lossy: boolean;
   /** Called once: null when the device is up, otherwise why it is not. */
   onReady: (failure: string | null) => void = () => undefined;
@@ -116,33 +97,33 @@ export class ProcessDevice implements ProcessDriver {
     this.node = new PagedMemory(`onemem-${options.name}`, base, bytes);
     this.node.inject(options.inject);
     this.memory = this.node.alias;
-    const [ours, theirs] = createSocketPair();
-    const life = this.byPidfd ? [] : createSocketPair();
-    this.socket = new MessageSocket(ours, MAX_PACKET_BYTES);
-    this.outbox = new Outbox(this.socket);
-    const entry = fileURLToPath(options.program);
-    // The manager's own options are those that say how the program's modules are loaded, which kernels may be. Standard output is
-    // the program's alone: what kernels print there goes to standard error.
-    this.child = spawn(process.execPath, [...process.execArgv, entry], {
-      stdio: ['ignore', STANDARD_ERROR, STANDARD_ERROR, theirs, ...life.slice(1)],
-    });
-    for (const fd of [theirs, ...life.slice(1)]) closeDescriptor(fd);
-    if (this.child.pid === undefined) {
-      // Node tells the reason later, when nobody waits for it any more.
-      this.child.once('error', () => undefined);
-      this.socket.close();
+    try {
+      const { name, program } = options;
+      // The manager's own options are those that say how the program's modules are loaded, which kernels may be.
+      this.process = new DeviceProcess({ name, program, nodeOptions: process.execArgv, descriptors: [] });
+    } catch (error) {
       this.node.close();
-      throw new Error(
-        `device ${options.name}: the process ${process.execPath} could not be started; look whether the limit of processes (ulimit -u) or ` +
-          'of file descriptors (ulimit -n) is reached',
-      );
+      throw error;
     }
-    this.pid = this.child.pid;
-    this.exited = new Promise((resolve) => this.child.once('exit', () => resolve()));
-    this.pidfd = this.byPidfd ? pidfdOpen(this.pid) : life[0];
     const hello: Hello = { base, bytes, units: options.units, name: options.name };
     // One that has ended already, for example of an option in NODE_OPTIONS that this Node.js does not know, says so by its pidfd.
-    this.post(jsonPacket(Packet.Hello, hello), [this.node.fd, options.hostMemory]);
+    this.process.post(jsonPacket(Packet.Hello, hello), [this.node.fd, options.hostMemory]);
+  }
+
+  get socket(): MessageSocket {
+    return this.process.socket;
+  }
+
+  get pidfd(): number {
+    return this.process.pidfd;
+  }
+
+  get pid(): number {
+    return this.process.pid;
+  }
+
+  get exited(): Promise<void> {
+    return this.process.exited;
   }
 
   /** Whether the manager waits for its control thread. */
@@ -166,7 +147,7 @@ export class ProcessDevice implements ProcessDriver {
     try {
       count = this.node.userfaultfd.readMessages();
     } catch (error) {
-      this.fail(error);
+      this.process.fail(error);
     }
     // Outside of that: what goes wrong while a fault is served is no failure to read it.
     if (count > 0) this.node.reportFaults(count, this.report);
@@ -177,7 +158,7 @@ export class ProcessDevice implements ProcessDriver {
   readPackets(): boolean {
     let changed = false;
     while (!this.dead) {
-      const message = this.receive();
+      const message = this.process.receive();
       if (message === null) break;
       const { bytes, fds } = message;
       if (bytes[0] === Packet.Registered) {
@@ -203,8 +184,7 @@ export class ProcessDevice implements ProcessDriver {
     this.readPackets();
     this.dead = true;
     if (this.closed) return;
-    const ended = `the process of device ${this.options.name} (pid ${this.pid}) has ended`;
-    const reason = this.why ?? (this.problem === '' ? ended : `${ended}: ${this.problem}`);
+    const reason = this.process.endReason;
     this.onReady(reason);
     for (const token of this.zaps) this.events.revoked(token);
     this.zaps.clear();
@@ -215,10 +195,7 @@ export class ProcessDevice implements ProcessDriver {
 
   /** Its process ends at once, also one that is stopped; `processEnded` follows. */
   kill(why: string | null = null): void {
-    this.why ??= why;
-    if (this.byPidfd) pidfdSendSignal(this.pidfd, SIGKILL);
-    // The event loop has not reaped it as long as this does anything, so that it means no other process.
-    else this.child.kill('SIGKILL');
+    this.process.kill(why);
   }
 
   /**
@@ -287,55 +264,24 @@ export class ProcessDevice implements ProcessDriver {
   private ask(token: number, packet: Uint8Array): Status {
     this.zaps.add(token);
     // If it takes no packet, its mappings are there as long as it is: its end answers the token.
-    this.post(packet);
+    this.process.post(packet);
     return Status.Pending;
   }
 
   /** Whether packets wait for room in the socket. */
   get sending(): boolean {
-    return !this.dead && this.outbox.waiting > 0;
+    return !this.dead && this.process.waiting;
   }
 
   /** Sends what waits, as far as the process takes it. */
   sendRest(): void {
-    if (this.dead) return;
-    try {
-      if (!this.outbox.flush()) this.kill();
-    } catch (error) {
-      this.fail(error);
-    }
-  }
-
-  private post(packet: Uint8Array, fds: readonly number[] = []): void {
-    try {
-      if (!this.outbox.post(packet, fds)) this.kill();
-    } catch (error) {
-      this.fail(error);
-    }
-  }
-
-  private receive(): Message | null {
-    try {
-      const message = this.socket.receive();
-      if (message !== 'closed') return message;
-      // It ends, or a kernel has closed what is not its own.
-      this.kill();
-    } catch (error) {
-      this.fail(error);
-    }
-    return null;
+    if (!this.dead) this.process.sendRest();
   }
 
   /** The device's page tables cannot be made what they should be: it is ended. */
   private failIn(error: unknown): void {
     if (!(error instanceof NodeError)) throw error;
-    this.fail(error);
-  }
-
-  /** The device cannot be talked to, or served, any more. */
-  private fail(error: unknown): void {
-    if (this.problem === '') this.problem = error instanceof Error ? error.message : String(error);
-    this.kill();
+    this.process.fail(error);
   }
 
   remap(token: number, page: number, on: boolean): Status {
@@ -389,12 +335,12 @@ export class ProcessDevice implements ProcessDriver {
       return;
     }
     this.launches.set(launch.id, { kernelName: launch.kernelName, units: new Set(parts.keys()), failure: null });
-    this.post(jsonPacket(Packet.Launch, launch));
+    this.process.post(jsonPacket(Packet.Launch, launch));
   }
 
   /** Ends the units that work on a launch; `launched` follows, also if it ended by itself meanwhile. */
   abort(id: number): void {
-    if (!this.dead && this.launches.has(id)) this.post(numberPacket(Packet.Abort, id));
+    if (!this.dead && this.launches.has(id)) this.process.post(numberPacket(Packet.Abort, id));
   }
 
   close(): void {
@@ -402,8 +348,7 @@ export class ProcessDevice implements ProcessDriver {
     this.closed = true;
     if (!this.dead) this.kill();
     this.dead = true;
-    closeDescriptor(this.pidfd);
-    this.socket.close();
+    this.process.close();
     this.node.close();
   }
 

@@ -2,13 +2,9 @@
  * A GPU as a device, seen from the manager. Its pages lie in buffers that a process of its own, the engine, has on the GPU; it has no page
  * faults, so that what a launch uses is there before it begins. What it holds is gone with it.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { type Access, type DeviceDescription, PAGE_BYTES, Status } from '../../core/types.js';
-import { closeDescriptor } from '../../linux/libc.js';
 import { copyMemory } from '../../linux/memory.js';
-import { mayOpenPidfd, pidfdOpen, pidfdSendSignal } from '../../linux/process.js';
-import { createSocketPair, MessageSocket } from '../../linux/socket.js';
+import type { MessageSocket } from '../../linux/socket.js';
 import type {
   DriverEvents,
   Injection,
@@ -18,10 +14,9 @@ import type {
   WgslCode,
   WgslLaunch,
 } from '../driver.js';
-import { Outbox } from '../process/outbox.js';
-import { jsonPacket, MAX_PACKET_BYTES, readJson } from '../process/protocol.js';
+import { DeviceProcess } from '../process/device-process.js';
+import { jsonPacket, readJson } from '../process/protocol.js';
 import type { ProcessDriver } from '../process-driver.js';
-import { STANDARD_ERROR } from '../user-output.js';
 import { Divider } from './divider.js';
 import { excessiveGroups, type Pages, pagesOf, planOf, problemOf, tooLarge } from './launch-plan.js';
 import {
@@ -37,7 +32,6 @@ import {
 import { type BufferCommands, RunTable } from './run-table.js';
 import { STAGING_BYTES, Staging } from './staging.js';
 
-const SIGKILL = 9;
 /** Looks, about a second apart, that a GPU may take to be opened. They are counted, since a suspended machine takes none. */
 const STARTING_LOOKS = 60;
 
@@ -66,16 +60,10 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   readonly kernels = 'wgsl';
   readonly memory = 0;
   readonly description: DeviceDescription;
-  readonly socket: MessageSocket;
-  readonly pidfd: number;
-  readonly pid: number;
-  readonly exited: Promise<void>;
   readonly faultFd = -1;
   readonly owesAnswers = false;
   onReady: (failure: string | null) => void = () => undefined;
-  private readonly byPidfd = mayOpenPidfd();
-  private readonly child: ChildProcess;
-  private readonly outbox: Outbox;
+  private readonly process: DeviceProcess;
   private readonly staging: Staging;
   private readonly runs: RunTable;
   private readonly divider = new Divider();
@@ -85,8 +73,6 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   private launched: number | null = null;
   private facts: AdapterFacts | null = null;
   private overdue = 0;
-  private why: string | null = null;
-  private problem = '';
   private dead = false;
   private closed = false;
 
@@ -108,29 +94,30 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     };
     this.runs = new RunTable(this, budgetPages);
     this.staging = new Staging(`onemem-${name}-staging`);
-    const [ours, theirs] = createSocketPair();
-    const life = this.byPidfd ? [] : createSocketPair();
-    this.socket = new MessageSocket(ours, MAX_PACKET_BYTES);
-    this.outbox = new Outbox(this.socket);
-    this.child = spawn(process.execPath, [fileURLToPath(program)], {
-      stdio: ['ignore', STANDARD_ERROR, STANDARD_ERROR, theirs, host.fd, this.staging.fd, ...life.slice(1)],
-    });
-    for (const fd of [theirs, ...life.slice(1)]) closeDescriptor(fd);
-    if (this.child.pid === undefined) {
-      // Node tells the reason later, when nobody waits for it any more.
-      this.child.once('error', () => undefined);
-      this.socket.close();
+    try {
+      this.process = new DeviceProcess({ name, program, nodeOptions: [], descriptors: [host.fd, this.staging.fd] });
+    } catch (error) {
       this.staging.close();
-      throw new Error(
-        `device ${name}: the process ${process.execPath} could not be started; look whether the limit of processes (ulimit -u) or ` +
-          'of file descriptors (ulimit -n) is reached',
-      );
+      throw error;
     }
-    this.pid = this.child.pid;
-    this.exited = new Promise((resolve) => this.child.once('exit', () => resolve()));
-    this.pidfd = this.byPidfd ? pidfdOpen(this.pid) : life[0];
     const hello: Hello = { hostBytes: host.bytes, stagingBytes: STAGING_BYTES };
     this.post(Packet.Hello, hello);
+  }
+
+  get socket(): MessageSocket {
+    return this.process.socket;
+  }
+
+  get pidfd(): number {
+    return this.process.pidfd;
+  }
+
+  get pid(): number {
+    return this.process.pid;
+  }
+
+  get exited(): Promise<void> {
+    return this.process.exited;
   }
 
   readFaults(): number {
@@ -139,8 +126,8 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
 
   readPackets(): boolean {
     while (!this.dead) {
-      const packet = this.receive();
-      if (packet === null) break;
+      const packet = this.process.receive()?.bytes;
+      if (packet === undefined) break;
       if (packet[0] === Packet.Moved) this.moved(...readJson<[number, Status]>(packet));
       else if (packet[0] === Packet.Launched) this.ended(readJson<Launched>(packet));
       else if (packet[0] === Packet.Ready) this.start(readJson<AdapterFacts>(packet));
@@ -155,8 +142,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     this.readPackets();
     this.dead = true;
     if (this.closed) return;
-    const ended = `the process of device ${this.options.name} (pid ${this.pid}) has ended`;
-    const reason = this.why ?? (this.problem === '' ? ended : `${ended}: ${this.problem}`);
+    const reason = this.process.endReason;
     this.onReady(reason);
     for (const token of this.pending.keys()) this.events.transferred(token, Status.Lost);
     this.pending.clear();
@@ -166,10 +152,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   }
 
   kill(why: string | null = null): void {
-    this.why ??= why;
-    if (this.byPidfd) pidfdSendSignal(this.pidfd, SIGKILL);
-    // The event loop has not reaped it as long as this does anything, so that it means no other process.
-    else this.child.kill('SIGKILL');
+    this.process.kill(why);
   }
 
   look(): void {
@@ -181,16 +164,11 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   }
 
   get sending(): boolean {
-    return !this.dead && this.outbox.waiting > 0;
+    return !this.dead && this.process.waiting;
   }
 
   sendRest(): void {
-    if (this.dead) return;
-    try {
-      if (!this.outbox.flush()) this.kill();
-    } catch (error) {
-      this.fail(error);
-    }
+    if (!this.dead) this.process.sendRest();
   }
 
   /** Nothing of the GPU looks at pages but kernels, which are told where they lie. */
@@ -314,8 +292,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     this.closed = true;
     if (!this.dead) this.kill();
     this.dead = true;
-    closeDescriptor(this.pidfd);
-    this.socket.close();
+    this.process.close();
     this.staging.close();
   }
 
@@ -378,29 +355,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   }
 
   private post(kind: number, what: unknown): void {
-    if (this.dead) return;
-    try {
-      if (!this.outbox.post(jsonPacket(kind, what))) this.kill();
-    } catch (error) {
-      this.fail(error);
-    }
-  }
-
-  private receive(): Uint8Array | null {
-    try {
-      const message = this.socket.receive();
-      if (message !== 'closed') return message?.bytes ?? null;
-      this.kill();
-    } catch (error) {
-      this.fail(error);
-    }
-    return null;
-  }
-
-  /** The engine cannot be talked to any more. */
-  private fail(error: unknown): void {
-    if (this.problem === '') this.problem = error instanceof Error ? error.message : String(error);
-    this.kill();
+    if (!this.dead) this.process.post(jsonPacket(kind, what));
   }
 }
 

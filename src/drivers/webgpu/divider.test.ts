@@ -51,11 +51,7 @@ function launchOf({ source = SAXPY, length = LENGTH, alpha = 2 } = {}): WgslLaun
         },
       ],
     },
-    parameters: [
-      array('x', 'in', 0),
-      array('y', 'inout', second),
-      { name: 'alpha', kind: 'scalar', type: 'f32', value: alpha },
-    ],
+    parameters: [array('x', 'in', 0), array('y', 'inout', second), { name: 'alpha', kind: 'scalar', value: alpha }],
     begin: 0,
     end: length,
     size: length,
@@ -86,7 +82,7 @@ function partsOf(division: LaunchDivision | string) {
   return Array.from({ length: division.count }, (_, at) => {
     const { parameters, part } = division.partAt(at);
     const [x, y] = parameters.filter((each) => each.kind === 'array');
-    return { parameters, x, y, groups: part.workgroups[0] };
+    return { parameters, x, y, groups: part?.workgroups[0] ?? 0 };
   });
 }
 
