@@ -78,6 +78,7 @@ export function open(block: Block, kind: OperationKind, node: NodeId, processor:
 export function start(state: State, block: Block, operation: Operation): void {
   clear(operation.settled);
   clear(operation.reserved);
+  operation.whole = false;
   operation.phase = 'revoke';
   operation.transferPages = PAGES_PER_TRANSFER;
   operation.failure = Status.Done;
@@ -114,7 +115,10 @@ function reserveFor(state: State, block: Block, operation: Operation): void {
   else onlyCopies(state, block, node, mask, moving);
   // What the provider would give anyway, it need not get.
   if (operation.target === PROVIDER) for (let word = 0; word < WORDS; word++) moving[word] &= block.dirty[word];
-  if (target !== undefined) reserve(state, block, target, moving, operation.reserved);
+  if (target !== undefined) {
+    reserve(state, block, target, moving, operation.reserved);
+    operation.whole = size(operation.reserved) === PAGES_PER_BLOCK;
+  }
   if (kind !== 'evict') return;
   operation.evictingPages = backedIn(block, operation);
   nodeOf(state, node).leavingPages += operation.evictingPages;
@@ -365,6 +369,8 @@ function transfer(
   order.frame = frameAt(residenceOf(state, block, target.id).frames, base, first);
   order.access = operation.map ? operation.access : Access.None;
   order.backed = backed;
+  order.whole = operation.whole;
+  operation.whole = false;
   order.urgent = operation.urgentPage !== -1 && sameChunk(operation.urgentPage, first);
   const status = state.commands.transfer(order);
   if (status === Status.Pending) return status;

@@ -183,6 +183,7 @@ export function createState(commands: Commands, policies: Policies, blockCount: 
       frame: 0,
       access: 0,
       backed: false,
+      whole: false,
       urgent: false,
     },
     activeOperations: 0,

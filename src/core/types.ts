@@ -147,6 +147,8 @@ export interface Transfer {
   access: Access;
   /** Whether the node has memory for them already. */
   backed: boolean;
+  /** The first run of those by which all pages of the block get memory on the node; none of them has any yet. */
+  whole: boolean;
   /** A thread waits for this run. */
   urgent: boolean;
 }

@@ -296,6 +296,7 @@ function createOperation(): Operation {
     moving: createMask(),
     settled: createMask(),
     reserved: createMask(),
+    whole: false,
     phase: 'revoke',
     outstanding: 0,
     transferPages: 0,

@@ -83,6 +83,8 @@ export interface Operation {
   readonly settled: Mask;
   /** Memory that this operation reserved and has not filled yet. */
   readonly reserved: Mask;
+  /** That is the whole block, and no transfer has said so yet. */
+  whole: boolean;
   phase: 'revoke' | 'transfer';
   outstanding: number;
   /** Pages of one transfer at most; shrinks when a node refuses large allocations. */

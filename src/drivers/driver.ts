@@ -170,6 +170,11 @@ export interface NodeDriver {
    */
   reserve?(page: number, count: number): Status;
   /**
+   * All pages of the block that begins at `page` are about to get memory by transfers; none has any yet. A driver that gets memory cheaper in
+   * one piece may take it now: the transfers of these pages still say that they are not backed.
+   */
+  reserveBlock?(page: number): void;
+  /**
    * Copies frames to memory that the manager addresses. Only for memory that it cannot address. For an `urgent` copy a thread waits: where
    * copies stand in line it may go before others.
    */

@@ -4,7 +4,8 @@
  * that no thread ever sees half a page. Used for the host and, with the fault descriptor of another process, for a device.
  */
 
-import { Access, PAGE_BYTES, Status } from '../core/types.js';
+import { Access, PAGE_BYTES, PAGES_PER_BLOCK, Status } from '../core/types.js';
+import { createBlockFile } from '../linux/block-file.js';
 import {
   EAGAIN,
   EEXIST,
@@ -33,18 +34,10 @@ import {
 } from '../linux/constants.js';
 import { type CallArguments, SystemCallError } from '../linux/errors.js';
 import { closeDescriptor } from '../linux/libc.js';
-import {
-  allocate,
-  copyMemory,
-  createMemoryFile,
-  fillMemory,
-  mmap,
-  munmap,
-  punchHole,
-  tryMadvise,
-} from '../linux/memory.js';
+import { allocate, copyMemory, fillMemory, mmap, munmap, punchHole, tryMadvise } from '../linux/memory.js';
 import type { Userfaultfd } from '../linux/userfaultfd.js';
 import type { Injection } from './driver.js';
+import { WholeBlocks } from './whole-blocks.js';
 
 /** What the manager needs of userfaultfd; the process that maps the memory asks for these. */
 export const FAULT_FEATURES =
@@ -113,6 +106,7 @@ export class PagedMemory {
   /** Pieces of more pages are refused memory, as by an allocator that has no large piece left; for tests. */
   private refuseLargerThan = Number.POSITIVE_INFINITY;
   private faults: Userfaultfd | null = null;
+  private readonly wholeBlocks: WholeBlocks;
 
   /**
    * @param base address of page 0 for the processor's threads
@@ -123,13 +117,14 @@ export class PagedMemory {
     readonly base: number,
     readonly bytes: number,
   ) {
-    this.fd = createMemoryFile(name, bytes);
+    this.fd = createBlockFile(name, bytes);
     this.alias = mmap(bytes, {
       protection: PROT_READ | PROT_WRITE,
       flags: MAP_SHARED | MAP_NORESERVE,
       fd: this.fd,
     });
     settleMapping(this.alias, bytes);
+    this.wholeBlocks = new WholeBlocks(this.fd, this.alias);
   }
 
   /** Faults of the processor's mapping are answered through this descriptor. */
@@ -190,6 +185,7 @@ export class PagedMemory {
   release(page: number, count: number): void {
     const result = this.punch(page, count);
     if (result !== 0) throw new NodeError('fallocate', { name: this.name, page, count }, result);
+    this.wholeBlocks.released(page, count);
   }
 
   /** As `Driver.transferIn`. */
@@ -197,24 +193,33 @@ export class PagedMemory {
     const target = this.alias + page * PAGE_BYTES;
     const length = count * PAGE_BYTES;
     if (!backed && count > this.refuseLargerThan) return Status.NoMemory;
-    if (!backed && access !== Access.None) return this.insert(address, page, count, access);
-    if (!backed) {
+    const whole = !backed && this.wholeBlocks.has(page);
+    if (!backed && !whole && access !== Access.None) return this.insert(address, page, count, access);
+    if (!backed && !whole) {
       const status = this.populate(page, count, address === 0);
       if (status !== Status.Done || address === 0) return status;
     }
-    if (address === 0) fillMemory(target, 0, length);
-    else copyMemory(target, address, length);
+    if (address !== 0) copyMemory(target, address, length);
+    // Memory that was taken in one piece is zero until its pages are filled.
+    else if (!whole) fillMemory(target, 0, length);
     if (access === Access.None) return Status.Done;
     return this.publish(this.base + page * PAGE_BYTES, length, access === Access.Read);
   }
 
   /** As `Driver.reserve`. Without it a writer would take the pages one by one, and die of a signal when there are no more. */
   reserve(page: number, count: number): Status {
-    return count > this.refuseLargerThan ? Status.NoMemory : this.populate(page, count, false);
+    if (count > this.refuseLargerThan) return Status.NoMemory;
+    return this.wholeBlocks.has(page) ? Status.Done : this.populate(page, count, false);
+  }
+
+  /** As `Driver.reserveBlock`. */
+  reserveBlock(page: number): void {
+    if (this.refuseLargerThan >= PAGES_PER_BLOCK) this.wholeBlocks.take(page);
   }
 
   /** Gives pages memory before they are written through the alias: one call instead of a fault a page. */
   private populate(page: number, count: number, zero: boolean): Status {
+    this.wholeBlocks.taken(page, count);
     const offset = page * PAGE_BYTES;
     const length = count * PAGE_BYTES;
     let result = zero
@@ -237,6 +242,7 @@ export class PagedMemory {
   /** Fills and maps pages without memory in one call. */
   private insert(source: number, page: number, count: number, access: Access): Status {
     const { userfaultfd } = this;
+    this.wholeBlocks.taken(page, count);
     const address = this.base + page * PAGE_BYTES;
     const length = count * PAGE_BYTES;
     const readOnly = access === Access.Read;

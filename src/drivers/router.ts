@@ -10,6 +10,7 @@ import {
   type InvalidationReason,
   type NodeId,
   PAGE_BYTES,
+  PAGES_PER_BLOCK,
   PROVIDER,
   type ProcessorId,
   Access as Rights,
@@ -244,6 +245,7 @@ export class Router implements Commands {
     // A device that died takes its copies along; its own event tells the core what that means.
     if (source >= 0 && from === undefined) return this.publish(transfer, Status.Lost);
     if (way === Way.Staged) return this.stage(transfer);
+    if (transfer.whole) target.reserveBlock?.(page - (page % PAGES_PER_BLOCK));
     let status: Status;
     // Only for its own processor.
     const own = (this.processors[transfer.processor] as unknown) === target;
@@ -339,7 +341,7 @@ function kindOf(driver: NodeDriver): 0 | 1 {
 
 /** With all fields in one order, so that the compiler knows records of one kind only. */
 function pendingOf(order: Readonly<Transfer>): Pending {
-  const { token, source, sourceFrame, node, processor, page, count, frame, access, backed, urgent } = order;
+  const { token, source, sourceFrame, node, processor, page, count, frame, access, backed, whole, urgent } = order;
   return {
     token,
     source,
@@ -351,6 +353,7 @@ function pendingOf(order: Readonly<Transfer>): Pending {
     frame,
     access,
     backed,
+    whole,
     urgent,
     active: true,
     staged: 0,
@@ -370,6 +373,7 @@ function copyOrder(order: Readonly<Transfer>, to: Pending): void {
   to.frame = order.frame;
   to.access = order.access;
   to.backed = order.backed;
+  to.whole = order.whole;
   to.urgent = order.urgent;
   to.active = true;
 }

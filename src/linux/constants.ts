@@ -4,9 +4,18 @@
  */
 import { constants as os } from 'node:os';
 
+/** Those since Linux 5.1 have the same number everywhere. */
+const NEWER = {
+  pidfdOpen: 434,
+  pidfdSendSignal: 424,
+  pidfdGetfd: 438,
+  fsopen: 430,
+  fsconfig: 431,
+  fsmount: 432,
+} as const;
 const SYSTEM_CALLS = {
-  x64: { userfaultfd: 323, futex: 202, gettid: 186, pidfdOpen: 434, pidfdSendSignal: 424, pidfdGetfd: 438 },
-  arm64: { userfaultfd: 282, futex: 98, gettid: 178, pidfdOpen: 434, pidfdSendSignal: 424, pidfdGetfd: 438 },
+  x64: { userfaultfd: 323, futex: 202, gettid: 186, ...NEWER },
+  arm64: { userfaultfd: 282, futex: 98, gettid: 178, ...NEWER },
 } as const;
 
 export type SystemCallNumbers = { readonly [K in keyof (typeof SYSTEM_CALLS)['x64']]: number };
@@ -65,6 +74,19 @@ export const MFD_ALLOW_SEALING = 0x2;
 export const MFD_NOEXEC_SEAL = 0x8;
 export const FALLOC_FL_KEEP_SIZE = 0x1;
 export const FALLOC_FL_PUNCH_HOLE = 0x2;
+
+// fsopen, fsconfig, fsmount
+export const FSOPEN_CLOEXEC = 1;
+export const FSCONFIG_SET_STRING = 1;
+export const FSCONFIG_CMD_CREATE = 6;
+export const FSMOUNT_CLOEXEC = 1;
+export const MOUNT_ATTR_NOSUID = 2;
+export const MOUNT_ATTR_NODEV = 4;
+export const MOUNT_ATTR_NOEXEC = 8;
+
+// lseek
+export const SEEK_DATA = 3;
+export const SEEK_HOLE = 4;
 
 // open, eventfd, userfaultfd
 export const O_NONBLOCK = 0o4000;

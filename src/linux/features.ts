@@ -2,6 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { offersFolios } from './block-file.js';
 import {
   MADV_DONTNEED,
   MAP_ANONYMOUS,
@@ -242,6 +243,7 @@ function addressRange(): Feature {
   }
 }
 
+/** What comes as a whole block gets its memory three times cheaper in one piece. */
 function hugePages(): Feature {
   const name = 'huge pages for memory files';
   const path = '/sys/kernel/mm/transparent_hugepage/shmem_enabled';
@@ -249,8 +251,9 @@ function hugePages(): Feature {
   if (setting === null)
     return feature(name, `${path} cannot be read`, 'run a kernel built with CONFIG_TRANSPARENT_HUGEPAGE');
   const chosen = /\[(\w+)\]/.exec(setting)?.[1] ?? setting;
-  const usable = chosen !== 'never' && chosen !== 'deny';
-  return feature(name, `shmem_enabled is ${chosen}`, usable ? null : `echo advise | sudo tee ${path}`);
+  if (offersFolios()) return feature(name, `whole blocks get memory in one piece (shmem_enabled is ${chosen})`, null);
+  const detail = `shmem_enabled is ${chosen}, and this process may not make a file system of its own`;
+  return feature(name, detail, `echo advise | sudo tee ${path}`);
 }
 
 function lockedMemory(): Feature {

@@ -87,7 +87,14 @@ export const libc = {
   open: onUse<(path: string, flags: number, mode: number) => number>(
     'int open(const char *path, int flags, uint32_t mode)',
   ),
+  openat: onUse<(directory: number, path: string, flags: number, mode: number) => number>(
+    'int openat(int directory, const char *path, int flags, uint32_t mode)',
+  ),
+  unlinkat: onUse<(directory: number, path: string, flags: number) => number>(
+    'int unlinkat(int directory, const char *path, int flags)',
+  ),
   close: onUse<Call<1>>('int close(int fd)'),
+  lseek: onUse<Call<3>>('int64_t lseek(int fd, int64_t offset, int whence)'),
   fdatasync: onUse<Call<1>>('int fdatasync(int fd)'),
   // As syscall below: declared without the ellipsis.
   fcntl: onUse<Call<3>>('int fcntl(int fd, int command, int64_t argument)'),

@@ -12,6 +12,8 @@ import {
   MFD_CLOEXEC,
   MFD_NOEXEC_SEAL,
   SC_PAGESIZE,
+  SEEK_DATA,
+  SEEK_HOLE,
 } from './constants.js';
 import { check, SystemCallError } from './errors.js';
 import { closeDescriptor, errno, libc, rawView } from './libc.js';
@@ -108,6 +110,18 @@ export function allocate(fd: number, offset: number, length: number): number {
 /** Frees a part of a file, and takes it out of every mapping in every process. Returns 0 or the error number. */
 export function punchHole(fd: number, offset: number, length: number): number {
   return libc.fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length) < 0 ? errno() : 0;
+}
+
+/** Where the next written page of a memory file begins, from `offset` on; infinity: there is none. */
+export function nextData(fd: number, offset: number): number {
+  const result = libc.lseek(fd, offset, SEEK_DATA);
+  return result < 0 ? Number.POSITIVE_INFINITY : result;
+}
+
+/** Where the next page of it begins that nobody has written. */
+export function nextHole(fd: number, offset: number): number {
+  const result = libc.lseek(fd, offset, SEEK_HOLE);
+  return result < 0 ? offset : result;
 }
 
 /** How much memory (or disk space) a file really has. */

@@ -73,6 +73,20 @@ export const mutants: readonly Mutant[] = [
     why: 'Somebody reads the value from before the write.',
   },
   {
+    name: 'take a whole block where a part is asked for',
+    file: 'src/core/operation.js',
+    find: 'operation.whole = size(operation.reserved) === PAGES_PER_BLOCK;',
+    replace: 'operation.whole = size(operation.reserved) > 0;',
+    why: 'The node has memory that its books do not know: its budget is exceeded.',
+  },
+  {
+    name: 'take a whole block again for what was refused as too large',
+    file: 'src/core/operation.js',
+    find: 'operation.whole = false;\n    order.urgent',
+    replace: 'order.urgent',
+    why: 'Pages that have been filled meanwhile are given new memory, and what was in them is gone.',
+  },
+  {
     name: 'keep memory that was not filled',
     file: 'src/core/operation.js',
     find: 'releaseBacking(state, block, target, unfilled);',

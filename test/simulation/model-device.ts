@@ -89,6 +89,8 @@ export class ModelDevice implements Driver {
   readonly readable: Int32Array;
   readonly writable: Int32Array;
   readonly backed: Int32Array;
+  /** Pages that got memory with their block, and that the core has not filled yet. */
+  readonly fresh: Int32Array;
   backedPages = 0;
   readonly revokes: PendingRevoke[] = [];
   readonly pendingCopies: PendingCopy[] = [];
@@ -120,6 +122,7 @@ export class ModelDevice implements Driver {
     this.readable = new Int32Array(pages / 32);
     this.writable = new Int32Array(pages / 32);
     this.backed = new Int32Array(pages / 32);
+    this.fresh = new Int32Array(pages / 32);
   }
 
   map(page: number, count: number, access: Access, previous: Access, frame: number): void {
@@ -127,7 +130,7 @@ export class ModelDevice implements Driver {
     this.around.trace(() => `  ${this.description.name}: map ${page}+${count} ${previous}->${access}`);
     if (frame !== page) throw new Error(`frame ${frame} of an identity node for page ${page}`);
     for (let at = page; at < page + count; at++) {
-      if (!bit(this.homeOf(at).backed, at))
+      if (!this.homeOf(at).hasContent(at))
         throw new Error(`${this.description.name} is to map page ${at}, which has no memory`);
       if (this.access(at) !== previous)
         throw new Error(`page ${at} is mapped ${this.access(at)}, the core says ${previous}`);
@@ -215,6 +218,7 @@ export class ModelDevice implements Driver {
     for (let at = page; at < page + count; at++) {
       if (this.pendingCopies.some((copy) => covers(copy, at)))
         throw new Error(`page ${at} is given back while it is being filled`);
+      clearBit(this.fresh, at);
       this.setBacked(at, false);
       for (const model of this.around.models()) {
         if (model.homeOf(at) !== this) continue;
@@ -232,6 +236,17 @@ export class ModelDevice implements Driver {
     }
   }
 
+  reserveBlock(page: number): void {
+    if (this.dead) return;
+    this.around.trace(() => `  ${this.description.name}: block of ${page} gets memory`);
+    for (let at = page; at < page + PAGES_PER_BLOCK; at++)
+      if (bit(this.backed, at)) throw new Error(`page ${at} has memory already, and its block is to get it`);
+    for (let at = page; at < page + PAGES_PER_BLOCK; at++) {
+      this.setBacked(at, true);
+      setBit(this.fresh, at);
+    }
+  }
+
   transferIn(
     token: number,
     address: number,
@@ -246,7 +261,7 @@ export class ModelDevice implements Driver {
     if (frame !== page) throw new Error(`frame ${frame} of an identity node for page ${page}`);
     for (let at = page; at < page + count; at++) {
       if (this.homeOf(at) !== this) throw new Error(`page ${at} of ${this.description.name} is not in its own memory`);
-      if (bit(this.backed, at) !== backed)
+      if (this.hasContent(at) !== backed)
         throw new Error(`page ${at}: the core says backed ${backed}, memory says the opposite`);
       if (this.access(at) !== Access.None)
         throw new Error(`page ${at} of ${this.description.name} is filled while it is mapped`);
@@ -278,14 +293,17 @@ export class ModelDevice implements Driver {
       if (address === 0) target.fill(0);
       else this.around.readWords(address, target);
     }
-    for (let at = page; at < page + count; at++) this.setBacked(at, backed || status === Status.Done);
+    for (let at = page; at < page + count; at++) {
+      if (status === Status.Done) clearBit(this.fresh, at);
+      this.setBacked(at, backed || status === Status.Done || bit(this.fresh, at));
+    }
     if (status === Status.Done && access !== Access.None) this.publish(page, count, access);
     return status;
   }
 
   /** The copy will never end. */
   abandon({ page, count, backed }: PendingCopy): void {
-    if (!backed) for (let at = page; at < page + count; at++) this.setBacked(at, false);
+    if (!backed) for (let at = page; at < page + count; at++) this.setBacked(at, bit(this.fresh, at));
   }
 
   access(page: number): Access {
@@ -312,6 +330,7 @@ export class ModelDevice implements Driver {
     for (let at = page; at < page + count; at++) {
       if (this.access(at) !== Access.None) throw new Error(`page ${at} is filled while it is mapped`);
       this.setBacked(at, true);
+      clearBit(this.fresh, at);
     }
   }
 
@@ -336,6 +355,11 @@ export class ModelDevice implements Driver {
       if (access === Access.Write) setBit(this.writable, at);
     }
     this.wake(page, count);
+  }
+
+  /** Whether the page has memory that has been filled, or is being filled. */
+  private hasContent(page: number): boolean {
+    return bit(this.backed, page) && !bit(this.fresh, page);
   }
 
   private setBacked(page: number, backed: boolean): void {

@@ -130,6 +130,10 @@ export class HostDriver implements Driver {
     return this.node.reserve(page, count);
   }
 
+  reserveBlock(page: number): void {
+    this.node.reserveBlock(page);
+  }
+
   /**
    * Makes every later access to the page fail: SIGBUS for a load or store, EFAULT for a system call. A thread that waits for it goes on to
    * that end. False: this kernel cannot.

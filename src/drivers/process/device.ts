@@ -328,6 +328,10 @@ export class ProcessDevice implements ProcessDriver {
     return this.dead ? Status.Lost : this.node.reserve(page, count);
   }
 
+  reserveBlock(page: number): void {
+    if (!this.dead) this.node.reserveBlock(page);
+  }
+
   launch(launch: DriverLaunch): void {
     const parts = partition(launch.begin, launch.end, this.options.units);
     if (this.dead) {
