@@ -87,7 +87,7 @@ function serviceFault(
   if (processor.state !== 'alive') return dismiss(mapping, page);
   const base = block.index * PAGES_PER_BLOCK;
   if (has(wanted ? mapping.writable : mapping.mapped, page)) {
-    state.commands.wake(processor.id, base + page, 1);
+    state.commands.wake(processor.id, base + page, 1, has(mapping.writable, page) ? Access.Write : Access.Read);
     return dismiss(mapping, page);
   }
   // A page that came along may have been what failed: only a failure of this page alone is its own.

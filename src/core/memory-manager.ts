@@ -153,7 +153,7 @@ export class MemoryManager {
     block.young |= 1 << id;
     if (has(write ? mapping.writable : mapping.mapped, inBlock)) {
       processor.counters.repeatedFaults++;
-      state.commands.wake(id, page, 1);
+      state.commands.wake(id, page, 1, has(mapping.writable, inBlock) ? Access.Write : Access.Read);
       return;
     }
     state.effort++;

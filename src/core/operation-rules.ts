@@ -182,7 +182,7 @@ function finishCover(state: State, block: Block, operation: Operation): void {
   add(rareMask(mapping, 'standIn'), urgentPage);
   add(mapping.mapped, urgentPage);
   add(mapping.writable, urgentPage);
-  state.commands.wake(processor, page, 1);
+  state.commands.wake(processor, page, 1, Access.None);
 }
 
 function finishEviction(state: State, block: Block, operation: Operation): void {

@@ -176,8 +176,11 @@ export interface Commands {
    * node of pooled frames only: something may still read or write the frames, which nobody gets before the event `released`.
    */
   release(token: number, node: NodeId, page: number, count: number, frame: number): Status;
-  /** Wakes threads that may still wait for pages which are mapped by now. */
-  wake(processor: ProcessorId, page: number, count: number): void;
+  /**
+   * Wakes threads that may still wait for pages which are mapped by now, with the right `access`. Kernels take mappings away for reasons of
+   * their own: where the page tables lack them all the same they are mapped again. None: the threads are woken, and nothing else.
+   */
+  wake(processor: ProcessorId, page: number, count: number, access: Access): void;
   /**
    * An access that cannot be allowed. On a device the thread goes on with a page that stands in, and its launch must fail; if it is
    * `stranded`, nothing can be moved for the device any more, not even that page: its threads wait for ever, and it must be ended.

@@ -200,7 +200,11 @@ export interface ProcessorDriver {
    * is lost that is denied what it reaches in place.
    */
   cover?(token: number, page: number): Status;
-  wake(page: number, count: number): void;
+  /**
+   * Wakes threads that may still wait for pages which are mapped by now. Where page tables may lose a mapping without a command, the pages are
+   * mapped again with the right `access`, unless that is None.
+   */
+  wake(page: number, count: number, access: Access): void;
   /** Runs the launch; `launched` follows. */
   launch?(launch: DriverLaunch): void;
   /**

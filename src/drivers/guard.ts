@@ -115,8 +115,8 @@ export class DriverGuard implements Driver {
     return Status.Done;
   }
 
-  wake(page: number, count: number): void {
-    this.attempt('wake', (driver) => driver.wake(page, count));
+  wake(page: number, count: number, access: Access): void {
+    this.attempt('wake', (driver) => driver.wake(page, count, access));
   }
 
   transferIn(

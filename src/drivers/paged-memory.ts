@@ -171,10 +171,14 @@ export class PagedMemory {
     return this.protect(this.base + page * PAGE_BYTES, count * PAGE_BYTES, true);
   }
 
-  /** A thread that is not woken would wait for ever. */
-  wake(page: number, count: number): void {
+  /**
+   * A thread that is not woken would wait for ever. One that is woken while its page table lacks the page would come back for ever: the kernel
+   * takes pages out of page tables when it takes a folio apart, or needs memory itself.
+   */
+  wake(page: number, count: number, access: Access): void {
     const address = this.base + page * PAGE_BYTES;
     const length = count * PAGE_BYTES;
+    if (access !== Access.None && this.userfaultfd.continue_(address, length, access === Access.Read) === 0) return;
     let result = this.userfaultfd.wake(address, length);
     if (passes(result)) result = persist(() => this.userfaultfd.wake(address, length));
     if (result === 0 || result === ESRCH || result === ENOENT) return;
@@ -276,7 +280,7 @@ export class PagedMemory {
       if (result === EEXIST) {
         const status = this.protect(address + done, PAGE_BYTES, readOnly);
         if (status !== Status.Done) return status;
-        this.wake((address + done - this.base) / PAGE_BYTES, 1);
+        this.wake((address + done - this.base) / PAGE_BYTES, 1, Access.None);
         done += PAGE_BYTES;
       } else if (result === ESRCH || result === ENOENT) {
         return Status.Lost;

@@ -152,8 +152,8 @@ export class Router implements Commands {
     return this.node(node).release(token, page, count, frame);
   }
 
-  wake(processor: ProcessorId, page: number, count: number): void {
-    this.processor(processor).wake(page, count);
+  wake(processor: ProcessorId, page: number, count: number, access: Access): void {
+    this.processor(processor).wake(page, count, access);
   }
 
   deny(

@@ -39,7 +39,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'leave a repeated fault without a wake',
     file: 'src/core/memory-manager.js',
-    find: 'state.commands.wake(id, page, 1);',
+    find: 'state.commands.wake(id, page, 1, has(mapping.writable, inBlock) ? Access.Write : Access.Read);',
     replace: ';',
     why: 'A thread that fell asleep after its page was mapped (EEXIST) sleeps for ever.',
   },
@@ -71,6 +71,13 @@ export const mutants: readonly Mutant[] = [
     find: 'removeRun(stale.resident, first, count);',
     replace: ';',
     why: 'Somebody reads the value from before the write.',
+  },
+  {
+    name: 'only wake who faults on a page that the kernel has unmapped',
+    file: 'src/core/memory-manager.js',
+    find: '1, has(mapping.writable, inBlock) ? Access.Write : Access.Read);',
+    replace: '1, Access.None);',
+    why: 'The thread comes back for ever.',
   },
   {
     name: 'take a whole block where a part is asked for',

@@ -91,6 +91,10 @@ export class ModelDevice implements Driver {
   readonly backed: Int32Array;
   /** Pages that got memory with their block, and that the core has not filled yet. */
   readonly fresh: Int32Array;
+  /** Blocks that got their memory in one piece, which is taken apart when a part of it is given back. */
+  private readonly pieces = new Set<number>();
+  /** Pages that it has a right to, but that the kernel has taken out of its page table. */
+  private readonly slipped: Int32Array;
   backedPages = 0;
   readonly revokes: PendingRevoke[] = [];
   readonly pendingCopies: PendingCopy[] = [];
@@ -123,6 +127,7 @@ export class ModelDevice implements Driver {
     this.writable = new Int32Array(pages / 32);
     this.backed = new Int32Array(pages / 32);
     this.fresh = new Int32Array(pages / 32);
+    this.slipped = new Int32Array(pages / 32);
   }
 
   map(page: number, count: number, access: Access, previous: Access, frame: number): void {
@@ -137,7 +142,10 @@ export class ModelDevice implements Driver {
       if (this.pendingCopies.some((copy) => covers(copy, at)))
         throw new Error(`page ${at} becomes visible before its copy ends`);
     }
+    // A right that changes maps nothing.
+    const slipped = previous === Access.None ? null : this.slipped.slice();
     this.publish(page, count, access);
+    if (slipped !== null) this.slipped.set(slipped);
   }
 
   /** Whose memory a page of this device's addresses is in. */
@@ -180,6 +188,7 @@ export class ModelDevice implements Driver {
 
   coverPage(page: number): void {
     this.covered.add(page);
+    clearBit(this.slipped, page);
     this.store(page, 0);
     setBit(this.readable, page);
     setBit(this.writable, page);
@@ -189,6 +198,7 @@ export class ModelDevice implements Driver {
     for (const page of this.covered) if (Math.floor(page / PAGES_PER_BLOCK) === block) this.covered.delete(page);
     if (on && this.node !== NO_NODE) this.remote.add(block);
     else this.remote.delete(block);
+    this.slipped.fill(0, block * (PAGES_PER_BLOCK / 32), (block + 1) * (PAGES_PER_BLOCK / 32));
     this.readable.fill(0, block * (PAGES_PER_BLOCK / 32), (block + 1) * (PAGES_PER_BLOCK / 32));
     this.writable.fill(0, block * (PAGES_PER_BLOCK / 32), (block + 1) * (PAGES_PER_BLOCK / 32));
   }
@@ -215,6 +225,7 @@ export class ModelDevice implements Driver {
   release(_token: number, page: number, count: number, frame: number): Status {
     this.around.trace(() => `  ${this.description.name}: release ${page}+${count}`);
     if (frame !== page) throw new Error(`frame ${frame} of an identity node for page ${page}`);
+    this.takeApart(Math.floor(page / PAGES_PER_BLOCK));
     for (let at = page; at < page + count; at++) {
       if (this.pendingCopies.some((copy) => covers(copy, at)))
         throw new Error(`page ${at} is given back while it is being filled`);
@@ -230,7 +241,24 @@ export class ModelDevice implements Driver {
     return Status.Done;
   }
 
-  wake(page: number, count: number): void {
+  private takeApart(block: number): void {
+    if (!this.pieces.delete(block)) return;
+    for (const model of this.around.models()) {
+      for (let at = block * PAGES_PER_BLOCK; at < (block + 1) * PAGES_PER_BLOCK; at++)
+        if (model.homeOf(at) === this) setBit(model.slipped, at);
+    }
+  }
+
+  /** What one of its threads may do there before it faults. */
+  finds(page: number): Access {
+    return bit(this.slipped, page) ? Access.None : this.access(page);
+  }
+
+  wake(page: number, count: number, access: Access = Access.None): void {
+    for (let at = page; at < page + count && access !== Access.None; at++) {
+      if (this.access(at) < access) throw new Error(`page ${at} is mapped ${this.access(at)}, the core says ${access}`);
+      clearBit(this.slipped, at);
+    }
     for (const thread of this.threads) {
       if (thread.state === 'asleep' && thread.page >= page && thread.page < page + count) thread.state = 'running';
     }
@@ -241,6 +269,7 @@ export class ModelDevice implements Driver {
     this.around.trace(() => `  ${this.description.name}: block of ${page} gets memory`);
     for (let at = page; at < page + PAGES_PER_BLOCK; at++)
       if (bit(this.backed, at)) throw new Error(`page ${at} has memory already, and its block is to get it`);
+    this.pieces.add(page / PAGES_PER_BLOCK);
     for (let at = page; at < page + PAGES_PER_BLOCK; at++) {
       this.setBacked(at, true);
       setBit(this.fresh, at);
@@ -351,6 +380,7 @@ export class ModelDevice implements Driver {
 
   private publish(page: number, count: number, access: Access): void {
     for (let at = page; at < page + count; at++) {
+      clearBit(this.slipped, at);
       setBit(this.readable, at);
       if (access === Access.Write) setBit(this.writable, at);
     }

@@ -1847,7 +1847,7 @@ export class World implements Surroundings {
   private access(thread: Thread, launch: Launch | null): boolean {
     const { device, page, write } = thread;
     // A denial may have been overtaken by new rights before anything could stand in for the page: then this is the page itself.
-    const right = device.access(page);
+    const right = device.finds(page);
     const standsIn = this.audit.isScratch(device.id, page) || device.covers.some((cover) => cover.page === page);
     const isPage = right !== Access.None && device.scratch.has(page) && !standsIn;
     if (isPage) {

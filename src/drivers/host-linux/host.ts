@@ -109,8 +109,9 @@ export class HostDriver implements Driver {
     return Status.Done;
   }
 
-  wake(page: number, count: number): void {
-    this.node.wake(page, count);
+  wake(page: number, count: number, access: Access = Rights.None): void {
+    // To be mapped would end what a poisoned page is there for.
+    this.node.wake(page, count, this.poisoned.has(page) ? Rights.None : access);
   }
 
   transferIn(

@@ -297,10 +297,10 @@ export class ProcessDevice implements ProcessDriver {
     return Status.Done;
   }
 
-  wake(page: number, count: number): void {
+  wake(page: number, count: number, access: Access): void {
     if (this.dead) return;
     try {
-      this.node.wake(page, count);
+      this.node.wake(page, count, access);
     } catch (error) {
       this.failIn(error);
     }
