@@ -17,6 +17,7 @@ import { cpuFaultBlock } from './cpu-fault-block.js';
 import { deviceFault } from './device-fault.js';
 import { fileRandom, fileScan } from './files.js';
 import { fitsCold, fitsWarm } from './fits.js';
+import { gpuFits, gpuHome, gpuSearch, gpuStream } from './gpu.js';
 import type { Bench, Line } from './harness.js';
 import { oversubscribed } from './oversubscribed.js';
 import { resident } from './resident.js';
@@ -37,6 +38,10 @@ const benches: readonly Bench[] = [
   searchBench,
   launchEmpty,
   open,
+  gpuFits,
+  gpuStream,
+  gpuHome,
+  gpuSearch,
 ];
 
 const { values, positionals } = parseArgs({

@@ -1,0 +1,190 @@
+/**
+ * Launches on a GPU beside the same by plain WebGPU (hand-gpu.ts): where everything fits, where data streams through, pages that come home by
+ * faults of the CPU, and a search. Figures of a GPU in software say nothing about GPUs.
+ */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { type AddressSpace, f32, kernel, openSpace, u32 } from '../src/index.js';
+import { SAXPY, SEARCH } from './gpu-kernels.js';
+import type { HandTask } from './hand-gpu.js';
+import { type Bench, compare, type Settings, verify } from './harness.js';
+
+const MIB = 2 ** 20;
+const MEMORY = 8 * MIB;
+const BYTES = 4 * MEMORY;
+
+const saxpy = kernel({ x: f32.in, y: f32.inout }, { wgsl: SAXPY }, { name: 'saxpy' });
+const search = kernel(
+  { vectors: f32.in, asked: f32.in, scores: f32.out, rows: u32, columns: u32, queries: u32 },
+  { wgsl: SEARCH.source },
+  { name: 'search' },
+);
+
+class Hand {
+  private constructor(private readonly child: ChildProcess) {}
+
+  static async start(): Promise<Hand> {
+    const child = fork(fileURLToPath(new URL('./hand-gpu.js', import.meta.url)));
+    await once(child, 'message');
+    return new Hand(child);
+  }
+
+  async run(task: HandTask): Promise<number> {
+    const answered = once(this.child, 'message');
+    this.child.send(task);
+    const [milliseconds] = (await answered) as [number];
+    return milliseconds;
+  }
+
+  [Symbol.dispose](): void {
+    this.child.disconnect();
+  }
+}
+
+interface Measure {
+  readonly task: HandTask['task'];
+  readonly bytes: number;
+  readonly memory: number;
+  readonly unit: string;
+  readonly better: 'lower' | 'higher';
+  /** What is reported for so many milliseconds. */
+  figure(milliseconds: number): number;
+  /** Prepares, and returns what is measured. */
+  ours(space: AddressSpace): Promise<() => Promise<number>>;
+}
+
+async function measured(
+  settings: Settings,
+  { task, bytes, memory, unit, better, figure, ours }: Measure,
+): Promise<void> {
+  using hand = await Hand.start();
+  await using space = await openSpace({ devices: [{ kind: 'webgpu', memory }] });
+  const run = await ours(space);
+  await compare(settings, {
+    name: `webgpu-${task}`,
+    unit,
+    better,
+    warmUp: 1,
+    ours: async () => figure(await run()),
+    references: { 'plain WebGPU': async () => figure(await hand.run({ task, bytes, memory })) },
+    extra: { bytes, memory },
+  });
+}
+
+async function timed(action: () => Promise<unknown>): Promise<number> {
+  const started = performance.now();
+  await action();
+  return performance.now() - started;
+}
+
+function ramp(space: AddressSpace, bytes: number, value: number) {
+  const array = space.array(Float32Array, bytes / 4);
+  array.data.fill(value);
+  return array;
+}
+
+/** Goes of saxpy over two arrays, where the second one is 0 first; the CPU looks at the result at the end of each. */
+async function saxpyOver(space: AddressSpace, bytes: number): Promise<() => Promise<number>> {
+  const [x, y] = [ramp(space, bytes, 1), ramp(space, bytes, 0)];
+  let times = 0;
+  return async () => {
+    const elapsed = await timed(() => space.devices[0].run(saxpy, { x, y }, { size: x.length }));
+    times++;
+    verify(y.data[y.length - 1] === 3 * times, `the last element is ${y.data[y.length - 1]} after ${times} launches`);
+    return elapsed;
+  };
+}
+
+export const gpuFits: Bench = {
+  name: 'webgpu-fits',
+  what: 'ms of a launch over what is on the GPU already; beside plain WebGPU',
+  run: (settings) =>
+    measured(settings, {
+      task: 'fits',
+      bytes: 4 * MIB,
+      memory: 16 * MIB,
+      unit: 'ms',
+      better: 'lower',
+      figure: (ms) => ms,
+      ours: async (space) => {
+        const [x, y] = [ramp(space, 4 * MIB, 1), ramp(space, 4 * MIB, 0)];
+        return () => timed(() => space.devices[0].run(saxpy, { x, y }, { size: x.length }));
+      },
+    }),
+};
+
+export const gpuStream: Bench = {
+  name: 'webgpu-stream',
+  what: 'ms of saxpy over two arrays that are together eight times the memory; beside plain WebGPU in chunks through two sets of buffers',
+  run: (settings) =>
+    measured(settings, {
+      task: 'stream',
+      bytes: BYTES,
+      memory: MEMORY,
+      unit: 'ms',
+      better: 'lower',
+      figure: (ms) => ms,
+      ours: (space) => saxpyOver(space, BYTES),
+    }),
+};
+
+export const gpuHome: Bench = {
+  name: 'webgpu-home',
+  what: 'MiB/s of pages that the CPU touches after a kernel has written them; beside plain WebGPU through one staging buffer',
+  run: (settings) =>
+    measured(settings, {
+      task: 'home',
+      bytes: MEMORY,
+      memory: 4 * MEMORY,
+      unit: 'MiB/s',
+      better: 'higher',
+      figure: (ms) => MEMORY / MIB / (ms / 1000),
+      ours: async (space) => {
+        const [x, y] = [ramp(space, MEMORY, 1), ramp(space, MEMORY, 0)];
+        let times = 0;
+        return async () => {
+          await space.devices[0].run(saxpy, { x, y }, { size: x.length });
+          times++;
+          return timed(async () => {
+            const { data } = y;
+            let sum = 0;
+            for (let at = 0; at < data.length; at += 1024) sum += data[at];
+            verify(sum === 3 * times * (data.length / 1024), `the sum is ${sum}`);
+          });
+        };
+      },
+    }),
+};
+
+export const gpuSearch: Bench = {
+  name: 'webgpu-search',
+  what: 'ms of a search among embeddings that are four times the memory; beside plain WebGPU in chunks through two buffers',
+  run: (settings) =>
+    measured(settings, {
+      task: 'search',
+      bytes: BYTES,
+      memory: MEMORY,
+      unit: 'ms',
+      better: 'lower',
+      figure: (ms) => ms,
+      ours: async (space) => {
+        const { columns, queries } = SEARCH;
+        const rows = BYTES / 4 / columns;
+        const vectors = ramp(space, BYTES, 0.5);
+        const asked = ramp(space, 4 * queries * columns, 1);
+        const scores = ramp(space, 4 * rows * queries, 0);
+        const args = { vectors, asked, scores, rows, columns, queries };
+        return async () => {
+          const elapsed = await timed(async () => {
+            await space.devices[0].run(search, args, { size: rows });
+            // They come home, as by hand.
+            scores.data.at(-1);
+          });
+          const { data } = scores;
+          for (let at = 0; at < data.length; at++) verify(data[at] === columns / 2, `score ${at} is ${data[at]}`);
+          return elapsed;
+        };
+      },
+    }),
+};
