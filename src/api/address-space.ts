@@ -17,6 +17,7 @@ import { ASYNC_DISPOSE } from './disposal.js';
 import { argumentError, typeError } from './errors.js';
 import { checkUse, FILE_ARRAY_OPTIONS, type FileArrayOptions, partOfFile, withFile } from './file-array.js';
 import { type FilePath, pathOf } from './file-path.js';
+import { hostBytes } from './host-memory.js';
 import { ManagedArray } from './managed-array.js';
 import { type OpenNpyOptions, openNpy, type SaveNpyOptions, saveNpy } from './npy.js';
 import { pointerAttributes } from './pointer.js';
@@ -78,6 +79,16 @@ export class AddressSpace {
 
   get isClosed(): boolean {
     return this.client.isClosed;
+  }
+
+  /**
+   * Changes how much host memory arrays may take, `'256MiB'` or bytes, at least '32MiB', while the program runs. It grows at once; it
+   * shrinks as pages go to storage or to their files, and the promise is fulfilled when it has. Rejects with HOST_BUDGET where arrays or
+   * pins need more, or what is in use can go nowhere: then it is as large as before.
+   */
+  async setHostMemory(bytes: number | string): Promise<void> {
+    this.client.assertOpen('cannot change host memory');
+    await this.client.request('setHostMemory', { bytes: hostBytes(bytes) });
   }
 
   /**

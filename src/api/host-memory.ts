@@ -13,14 +13,20 @@ const LEAST_HOST_BYTES = 16 * BLOCK_BYTES;
 
 /** The host's budget, in bytes, as it was said or by what there is. Warns of more than there is. */
 export function hostBudget(said: number | string | undefined, devices: readonly DeviceOptions[]): number {
-  const bytes = said === undefined ? defaultHostMemory() : toBytes('hostMemory', said);
+  const bytes = said === undefined ? defaultHostMemory() : hostBytes(said);
+  warnOfMemory(bytes, said !== undefined, devices);
+  return bytes;
+}
+
+/** What a program has said, as bytes: refused where it is too little. */
+export function hostBytes(said: number | string): number {
+  const bytes = toBytes('hostMemory', said);
   if (bytes < LEAST_HOST_BYTES) {
     throw argumentError(
       'HOST_MEMORY',
       `hostMemory is ${bytes} bytes; it must be at least ${LEAST_HOST_BYTES} (32MiB), of which each thread that waits in a fault needs 2 MiB`,
     );
   }
-  warnOfMemory(bytes, said !== undefined, devices);
   return bytes;
 }
 

@@ -14,6 +14,7 @@ import { capacityOf, createNode, type Node } from './nodes.js';
 import { revokeDone, transferDone } from './operation.js';
 import { PageQueries } from './page-queries.js';
 import type { Range, RangeOptions } from './range.js';
+import { shrink } from './reclaim.js';
 import { type AcquireOptions, Requests } from './requests.js';
 import { service } from './service.js';
 import {
@@ -433,6 +434,27 @@ export class MemoryManager {
   /** A node that no processor calls its own is dead: what only it held is lost, unless its memory survives. */
   nodeLost(id: NodeId): void {
     this.departures.nodeLost(id);
+  }
+
+  /**
+   * The node is to have `pages` at most. Returns how many it has beyond that: until it is told so again and there are none, what it needs
+   * it still gets, and what can leave does.
+   */
+  setBudget(id: NodeId, pages: number): number {
+    const { state } = this;
+    const node = nodeOf(state, id);
+    if (node.goalPages !== pages) state.effort++;
+    node.goalPages = pages;
+    if (node.backedPages > pages) {
+      shrink(state, node);
+      this.run();
+    }
+    if (node.backedPages > pages) return node.backedPages - pages;
+    node.budgetPages = pages;
+    node.goalPages = Number.POSITIVE_INFINITY;
+    node.pump = true;
+    this.run();
+    return 0;
   }
 
   /**

@@ -147,6 +147,31 @@ describe('a store behind the host', () => {
     manager.checkInvariants();
   });
 
+  it('takes what the host has to give up when it shrinks, and the host grows at once', () => {
+    const first = allocate(3 * BLOCK);
+    write(first, 3);
+    log = [];
+    expect(manager.setBudget(HOST_NODE, 2 * BLOCK)).toBe(0);
+    expect(log.filter((line) => line.startsWith(`${HOST_NODE}>${behind} `)).length).toBe(8);
+    expect(manager.figures(HOST).budgetPages).toBe(2 * BLOCK);
+    expect(manager.setBudget(HOST_NODE, 3 * BLOCK)).toBe(0);
+    expect(manager.capacityPages()).toBe(7 * BLOCK);
+    manager.checkInvariants();
+  });
+
+  it('that takes nothing has a host which is to shrink keep what it has, and deny nobody', () => {
+    const first = allocate(3 * BLOCK);
+    write(first, 2);
+    manager.nodeFull(behind, 0);
+    log = [];
+    expect(manager.setBudget(HOST_NODE, BLOCK)).toBe(BLOCK);
+    write(first + 2 * BLOCK, 1);
+    expect(log.filter((line) => line.startsWith('denied'))).toEqual([]);
+    manager.nodeFull(behind, null);
+    expect(manager.setBudget(HOST_NODE, 2 * BLOCK)).toBe(0);
+    manager.checkInvariants();
+  });
+
   it('that is removed sends its pages to the host as far as there is room, and then is empty', () => {
     const first = allocate(6 * BLOCK);
     write(first, 6);

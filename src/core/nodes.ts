@@ -54,6 +54,8 @@ export interface Node {
   budgetPages: number;
   /** What its driver could take when it said that it has no room for more, though the budget allows it; otherwise Infinity. */
   limitPages: number;
+  /** What it is to have at most, and does not hold it to yet; otherwise Infinity. */
+  goalPages: number;
   backedPages: number;
   peakPages: number;
   /** Pages that evictions under way, and frames in quarantine, will give back. */
@@ -87,6 +89,7 @@ export function createNode(id: NodeId, description: NodeDescription, home: NodeI
     gone: false,
     budgetPages: description.budgetPages,
     limitPages: Number.POSITIVE_INFINITY,
+    goalPages: Number.POSITIVE_INFINITY,
     backedPages: 0,
     peakPages: 0,
     leavingPages: 0,

@@ -39,14 +39,14 @@ export function reclaim(state: State, block: Block, node: Node, pages: number): 
 
 /** A node that had to make room will have to again, until half of it is free. One that everything fits never gets there. */
 function notePressure(node: Node, pages: number): void {
-  const most = Math.min(node.budgetPages, node.limitPages);
+  const most = Math.min(node.budgetPages, node.limitPages, node.goalPages);
   if (node.backedPages + pages > most) node.pressed = true;
   else if (node.backedPages + pages < most / 2) node.pressed = false;
 }
 
 /** What goes next is sent home before anybody waits for its memory. */
 function demoteAhead(state: State, node: Node, pages: number): void {
-  const most = Math.min(node.budgetPages, node.limitPages);
+  const most = Math.min(node.budgetPages, node.limitPages, node.goalPages);
   const nodeBlocks = Math.floor(node.budgetPages / PAGES_PER_BLOCK);
   const ahead = (node.eviction.ahead?.(nodeBlocks) ?? 0) * PAGES_PER_BLOCK;
   while (node.backedPages - node.leavingPages + pages + ahead > most) {
@@ -67,7 +67,7 @@ function mustBeSent(state: State, block: Block, node: Node): boolean {
 }
 
 function findRoom(state: State, node: Node, pages: number): boolean {
-  const most = Math.min(node.budgetPages, node.limitPages);
+  const most = Math.min(node.budgetPages, node.limitPages, node.goalPages);
   while (node.backedPages - node.leavingPages + pages > most) {
     const stale = firstStale(state, node);
     if (stale !== null) {
@@ -79,9 +79,16 @@ function findRoom(state: State, node: Node, pages: number): boolean {
     // There is no room at home for what the policy would send there; what has a copy elsewhere needs none.
     if (victim !== null) victim = chooseVictim(state, node, true);
     if (victim !== null && dropCopies(state, victim, node)) continue;
-    if (!dropScratch(state, node)) return false;
+    if (!dropScratch(state, node)) break;
   }
-  return node.backedPages + pages <= most;
+  if (node.backedPages + pages <= most) return true;
+  // A node that is to shrink, and cannot just now, denies nobody what it has.
+  return node.leavingPages === 0 && node.backedPages + pages <= Math.min(node.budgetPages, node.limitPages);
+}
+
+/** Has a node give up what it has beyond its goal. */
+export function shrink(state: State, node: Node): void {
+  findRoom(state, node, 0);
 }
 
 /**

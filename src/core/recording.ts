@@ -46,6 +46,7 @@ export const EVENTS = [
   'removeNode',
   'revoked',
   'saved',
+  'setBudget',
   'setHome',
   'spoiled',
   'transferred',

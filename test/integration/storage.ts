@@ -94,6 +94,36 @@ test('results of a device, and clones of them, go to storage and come back', asy
   space.checkInvariants();
 });
 
+test('host memory shrinks to what it is set to while a program runs, and grows again', async () => {
+  await using space = await openSpace({ hostMemory: '64MiB', storage: { path: folder, bytes: '256MiB' } });
+  const x = space.array(Int32Array, 16 * MIB - 1024);
+  for (let i = 0; i < x.length; i++) x.data[i] = filled(i, 7);
+  assert.equal(storageOf(space).bytesWritten, 0);
+  await space.setHostMemory('32MiB');
+  const [host] = space.stats().processors;
+  assert.ok(host.budgetBytes === 32 * MIB && host.backedBytes <= 32 * MIB);
+  sameData(x.data, (i) => filled(i, 7));
+  await space.setHostMemory('96MiB');
+  sameData(x.data, (i) => filled(i, 7));
+  const read = storageOf(space).bytesRead;
+  sameData(x.data, (i) => filled(i, 7));
+  assert.equal(storageOf(space).bytesRead, read);
+  space.checkInvariants();
+});
+
+test('host memory that arrays or pins need is not given up, and says what needs it', async () => {
+  await using space = await openSpace({ hostMemory: '64MiB', storage: false });
+  const x = space.array(Int32Array, N);
+  const error = await failsWith('HOST_BUDGET', () => space.setHostMemory('32MiB'));
+  assert.match(
+    error.message,
+    /cannot set hostMemory to 33554432 bytes: arrays that can be written take 50331648 bytes/,
+  );
+  await failsWith('HOST_MEMORY', () => space.setHostMemory('1MiB'));
+  x.data[0] = 1;
+  assert.equal(space.stats().processors[0].budgetBytes, 64 * MIB);
+});
+
 test('opening a space makes no file, and closing one leaves no descriptor', async () => {
   const path = mkdtempSync(join(folder, 'own-'));
   const space = await openSpace({ hostMemory: HOST, storage: { path, bytes: '64MiB' } });

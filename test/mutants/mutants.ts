@@ -406,6 +406,14 @@ export const mutants: readonly Mutant[] = [
     why: 'A node has more memory than its budget while a device still reads what was released.',
   },
   {
+    name: 'take a host for shrunk whose pages have not left',
+    file: 'src/core/memory-manager.js',
+    find: `if (node.backedPages > pages)
+            return node.backedPages - pages;`,
+    replace: '',
+    why: 'The host has more memory than its program was told.',
+  },
+  {
     name: 'forget what a file could not take back',
     file: 'src/core/operation.js',
     find: `if (status !== Status.Done) {

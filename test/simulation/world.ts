@@ -127,6 +127,8 @@ export class World implements Surroundings {
   private readonly whims: Random;
   /** Arrays are mostly of files that take changed pages back, and there are more than the host can hold. */
   private readonly overflows: boolean;
+  /** The host's memory shrinks and grows. */
+  private readonly resizes: boolean;
   /** For what came later, so that other schedules stay as they were. */
   private readonly choices: Random;
   readonly weather: Weather;
@@ -296,7 +298,8 @@ export class World implements Surroundings {
     const ahead = choices.below(3);
     this.sources.returnFailure = calm ? 0 : choices.pick([0, 0.1, 0.5]);
     this.overflows = choices.chance(0.1);
-    if (this.overflows) this.tight = true;
+    this.resizes = choices.chance(0.15);
+    if (this.overflows || this.resizes) this.tight = true;
     const recent = choices.chance(0.5) ? adaptive : lru;
     const eviction = this.whims.chance(0.8) ? recent : fifo;
     this.policies = {
@@ -327,7 +330,8 @@ export class World implements Surroundings {
     this.audit = new Audit(this);
     this.host = this.addModel({
       name: 'host',
-      budgetPages: PAGES_PER_BLOCK * (this.tight ? 3 : random.between(3, 6)) + random.below(PAGES_PER_BLOCK),
+      budgetPages:
+        PAGES_PER_BLOCK * (this.resizes ? 6 : this.tight ? 3 : random.between(3, 6)) + random.below(PAGES_PER_BLOCK),
       units: 2,
       memorySurvives: true,
     });
@@ -508,6 +512,12 @@ export class World implements Surroundings {
         ),
     },
     {
+      name: 'resize the host',
+      weight: 3,
+      can: () => this.resizes && !this.closing,
+      act: () => this.resizeHost(),
+    },
+    {
       name: 'bring for writing',
       weight: 8,
       can: () => this.overflows && !this.closing && this.memories.length > 0,
@@ -629,6 +639,7 @@ export class World implements Surroundings {
   }
 
   private fairWeather(): void {
+    this.manager.setBudget(HOST_NODE, this.host.description.budgetPages);
     while (this.refusing.size > 0) this.endRefusal();
     if (this.storeFull && this.hasStoreNode()) this.manager.nodeFull(this.store, null);
     this.storeFull = false;
@@ -1452,6 +1463,14 @@ export class World implements Surroundings {
     if (memory?.range.writable !== true) return;
     const [first, count] = this.pages(memory);
     this.bring(first, count, this.anyDevice(), Access.Write);
+  }
+
+  /** As much as its threads, and those of a neighbour, need at once at least. */
+  private resizeHost(): void {
+    const { budgetPages } = this.host.description;
+    const pages = this.choices.between(Math.min(5 * PAGES_PER_BLOCK, budgetPages), budgetPages);
+    const left = this.manager.setBudget(HOST_NODE, pages);
+    this.trace(() => `  the host is to have ${pages} pages, and has ${left} more`);
   }
 
   /** A part of an array comes to the host to be written. */

@@ -44,6 +44,25 @@ export class Commitment {
     );
   }
 
+  /** Throws where the host cannot have so few pages, by what has been promised to arrays and pins. */
+  checkHost(pages: number, pinned: number): void {
+    const { manager, committedPages } = this;
+    const capacity = manager.capacityPages() - manager.figures(HOST).budgetPages + pages;
+    const most = this.hasStorage ? Math.floor(pages * PINNED_SHARE) : pages;
+    if (committedPages <= capacity && pinned <= most) return;
+    const why =
+      pinned > most
+        ? `${pinned * PAGE_BYTES} bytes are pinned, and ${most * PAGE_BYTES} could be; unpin some`
+        : `arrays that can be written take ${committedPages * PAGE_BYTES} bytes, and host memory with storage would be ` +
+          `${capacity * PAGE_BYTES}; free some, or open the space with a larger storage: { path, bytes }`;
+    throw new RequestError(
+      'HOST_BUDGET',
+      `cannot set hostMemory to ${pages * PAGE_BYTES} bytes: ${why}`,
+      { requestedBytes: pages * PAGE_BYTES, committedBytes: committedPages * PAGE_BYTES, node: 'host' },
+      'RangeError',
+    );
+  }
+
   /** Throws where pins would leave too little of host memory for what moves: storage is no place for pinned pages. */
   checkPinned(what: string, pinned: number, more: number): void {
     const budgetPages = this.manager.figures(HOST).budgetPages;

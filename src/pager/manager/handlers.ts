@@ -106,6 +106,7 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
       if (clear) manager.forgetUse(firstPage, count);
       return { runs: runs.flatMap((run) => [run.first, run.count, run.processors]) };
     },
+    setHostMemory: ({ bytes }, answer) => later(parts.hostBudget.set(bytes, orFailure(answer))),
     stats: () => {
       notifiers.look(threadExists, true);
       return {

@@ -163,11 +163,24 @@ export class Pager implements ClientEvents {
 
   /** Does what is due by the clock, then sleeps until something happens. False when nothing has. */
   private sleep(now: number): boolean {
-    const { clients, streams, engine, pipes, stores, polls, poison, launches, notifiers, poller, recording } =
-      this.parts;
+    const {
+      clients,
+      streams,
+      engine,
+      pipes,
+      stores,
+      hostBudget,
+      polls,
+      poison,
+      launches,
+      notifiers,
+      poller,
+      recording,
+    } = this.parts;
     engine.poll();
     pipes.poll();
     stores.poll();
+    hostBudget.look();
     this.settle();
     polls.look(now);
     polls.sendRest();
@@ -201,8 +214,8 @@ export class Pager implements ClientEvents {
   }
 
   private longestSleep(now: number): number {
-    const { launches, providers, poison, devices, pipes, engine, stores } = this.parts;
-    const longest = launches.sleepMs(now, providers.active ? SHORT_SLEEP_MS : SLEEP_MS);
+    const { launches, providers, poison, devices, pipes, engine, stores, hostBudget } = this.parts;
+    const longest = hostBudget.sleepMs(launches.sleepMs(now, providers.active ? SHORT_SLEEP_MS : SLEEP_MS));
     return stores.sleepMs(engine.sleepMs(pipes.sleepMs(devices.sleepMs(poison.sleepMs(longest)))));
   }
 

@@ -12,6 +12,7 @@ import { Arrays } from '../arrays/arrays.js';
 import { Clones } from '../arrays/clones.js';
 import { Cloning } from '../arrays/cloning.js';
 import { Commitment } from '../arrays/commitment.js';
+import { HostBudget } from '../arrays/host-budget.js';
 import { HostDenials } from '../arrays/host-denials.js';
 import { Notifiers } from '../arrays/notifiers.js';
 import { PageReports } from '../arrays/page-reports.js';
@@ -118,6 +119,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   const rights = new Rights(manager, requests, arrays, places, files, restore);
   const reports = new PageReports(pages, places, sources);
   const pins = new Pins(manager, requests, arrays, places, commitment, memory);
+  const hostBudget = new HostBudget(manager, commitment, () => pins.pinnedBytes, now);
   const clones = new Clones(
     manager,
     requests,
@@ -218,6 +220,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     files,
     providers,
     host,
+    hostBudget,
     stores,
     poison,
     clients,

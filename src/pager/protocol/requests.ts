@@ -82,6 +82,8 @@ export interface Requests {
   taken: { in: { range: number }; out: null };
   /** Nothing more will come. `ended`: the thread ends, and its views with it. */
   leave: { in: { ended: boolean }; out: null };
+  /** Has the host's memory be so large from now on; the answer comes when it is. */
+  setHostMemory: { in: { bytes: number }; out: null };
   stats: { in: null; out: SpaceStats };
   residency: { in: ArrayPages; out: PageReport };
   /** What lies at a byte of the space; null where no element of an array does. */

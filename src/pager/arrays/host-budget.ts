@@ -1,0 +1,72 @@
+/** What the host's memory may be, while the program runs: it grows at once, and shrinks as pages find another place. */
+import type { MemoryManager } from '../../core/memory-manager.js';
+import { HOST, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
+import { type WireError, wireError } from '../protocol/wire.js';
+import type { Commitment } from './commitment.js';
+
+/** So long nothing may have left before it is given up: launches hold what they use, and disks may be full. */
+const LIMIT_MS = 5000;
+/** How often it is looked whether more can leave. */
+const LOOK_MS = 5;
+
+interface Shrinking {
+  readonly pages: number;
+  readonly before: number;
+  readonly done: (failure: WireError | null) => void;
+  /** Pages that were too many when some left last, and when that was. */
+  left: number;
+  since: number;
+}
+
+export class HostBudget {
+  private shrinking: Shrinking | null = null;
+
+  constructor(
+    private readonly manager: MemoryManager,
+    private readonly commitment: Commitment,
+    private readonly pinnedBytes: () => number,
+    private readonly now: () => number,
+  ) {}
+
+  /** Throws where arrays or pins need more; `done` when the host has no more, or why it cannot be. */
+  set(bytes: number, done: (failure: WireError | null) => void): void {
+    const pages = Math.floor(bytes / PAGE_BYTES);
+    this.commitment.checkHost(pages, this.pinnedBytes() / PAGE_BYTES);
+    const before = this.shrinking?.before ?? this.manager.figures(HOST).budgetPages;
+    this.end(wireError('HOST_BUDGET', 'another size of host memory was set meanwhile', {}));
+    this.shrinking = { pages, before, done, left: Number.POSITIVE_INFINITY, since: this.now() };
+    this.look();
+  }
+
+  look(): void {
+    const { shrinking } = this;
+    if (shrinking === null) return;
+    const left = this.manager.setBudget(HOST_NODE, shrinking.pages);
+    if (left === 0) {
+      this.end(null);
+      return;
+    }
+    const now = this.now();
+    if (left < shrinking.left) {
+      shrinking.left = left;
+      shrinking.since = now;
+    } else if (now - shrinking.since >= LIMIT_MS) {
+      this.manager.setBudget(HOST_NODE, shrinking.before);
+      const [wanted, more] = [shrinking.pages * PAGE_BYTES, left * PAGE_BYTES];
+      const message =
+        `cannot set hostMemory to ${wanted} bytes: ${more} bytes more are in use and can go nowhere just now, since launches or transfers ` +
+        'hold them, or there is no room in storage; try again when these have ended, or free arrays';
+      this.end(wireError('HOST_BUDGET', message, { requestedBytes: wanted, budgetBytes: wanted + more, node: 'host' }));
+    }
+  }
+
+  sleepMs(most: number): number {
+    return this.shrinking === null ? most : Math.min(most, LOOK_MS);
+  }
+
+  private end(failure: WireError | null): void {
+    const { shrinking } = this;
+    this.shrinking = null;
+    shrinking?.done(failure);
+  }
+}
