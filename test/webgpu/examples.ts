@@ -14,6 +14,12 @@ const ALL: Readonly<Record<string, Example>> = {
     mistake: ['shape.rows + row] = sum', 'shape.rows + row] = select(sum, 0.0, row == 777u)'],
     complaint: /the score of row 777 is 0 instead of \S+/,
   },
+  'gpu/layers': {
+    output:
+      /^8 layers in 12\.5 MiB, on a GPU with 6 MiB\n(pass \d: \d+\.\d MiB went to the GPU, and all 2560 activations are right\n){2}$/,
+    mistake: ['i < width; i++) { sum', 'i + 1u < width; i++) { sum'],
+    complaint: /activation \d+ is \d+ instead of \d+/,
+  },
 };
 
 test('every example for GPUs is run here, and named in examples/README.md', () => {
