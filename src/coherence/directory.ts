@@ -2,8 +2,8 @@
  * The server's side of an array that machines share: for each block who owns it, who has a copy, and who waits. Each request is one
  * step that nothing can interrupt.
  *
- * A session is a connection of a machine together with its lease. Sessions are never used again, so that what an old connection still
- * says is refused. The end of a lease is noticed when somebody is in need of it; until then its session may go on.
+ * Sessions, epochs and versions have numbers that are used once, so that what an old connection still says is refused. A session is a
+ * connection of a machine together with its lease. The end of a lease is noticed when somebody is in need of it; until then its session may go on.
  *
  * An epoch names one grant of the right to write, and the block has the latest. A machine that comes back claims its blocks by their
  * epochs: what has been granted since, or was taken from a machine whose lease had ended, has another epoch.
@@ -19,7 +19,7 @@ export interface DirectoryBlock<C> {
   epoch: number;
   /** The session that may write, or 0. */
   owner: number;
-  /** Counts contents. */
+  /** Names a content; 1 is the first. */
   version: number;
   content: C;
   /** Sessions that have a copy; the owner is none of them. */
@@ -30,8 +30,8 @@ export interface DirectoryBlock<C> {
 
 /** All that the server knows: plain data, so that states can be compared. */
 export interface DirectoryState<C> {
-  /** The last one that was begun. */
-  sessions: number;
+  /** The last number that was given to a session, an epoch or a version. */
+  numbers: number;
   /** Sessions whose lease has not ended, as far as anybody has noticed. */
   alive: number[];
   readonly blocks: DirectoryBlock<C>[];
@@ -45,7 +45,7 @@ export class Directory<C> {
 
   static empty<C>(contents: readonly C[]): DirectoryState<C> {
     const blocks = contents.map((content) => ({ epoch: 0, owner: 0, version: 1, content, readers: [], queue: [] }));
-    return { sessions: 0, alive: [], blocks };
+    return { numbers: 1, alive: [], blocks };
   }
 
   /** Undefined for a request that has no reply. */
@@ -69,7 +69,7 @@ export class Directory<C> {
   }
 
   private hello({ previous, claims }: Extract<Request<C>, { kind: 'hello' }>): Reply<C> {
-    const session = ++this.state.sessions;
+    const session = ++this.state.numbers;
     this.expire(previous);
     this.state.alive.push(session);
     const kept: number[] = [];
@@ -99,7 +99,7 @@ export class Directory<C> {
     state.queue = state.queue.filter((each) => each.session !== session);
     state.readers = state.readers.filter((each) => each !== session);
     if (right === 'write') {
-      state.epoch++;
+      state.epoch = ++this.state.numbers;
       state.owner = session;
     } else state.readers.push(session);
     const { epoch, version } = state;
@@ -112,7 +112,7 @@ export class Directory<C> {
     if (!this.isAlive(session) || state.owner !== session || state.epoch !== epoch) return { kind: 'refused', block };
     if (content !== null) {
       state.content = content;
-      state.version++;
+      state.version = ++this.state.numbers;
     }
     if (keep !== 'write') state.owner = 0;
     if (keep === 'read') state.readers.push(session);
@@ -140,7 +140,7 @@ export class Directory<C> {
     if (state.owner !== 0 && !this.isAlive(state.owner)) {
       state.owner = 0;
       // The owner that comes back later must find that its claim is too old, also if others have only read meanwhile.
-      state.epoch++;
+      state.epoch = ++this.state.numbers;
       this.tell({ kind: 'lost', to: 'all', block });
     }
     state.readers = state.readers.filter((each) => this.isAlive(each));

@@ -3,10 +3,13 @@
  * server keeps of an array has keys with one hash tag, so that a cluster has it in one place:
  *
  *     {onemem:NAME}            the sessions whose leases nobody has seen end, with when they end by the server's clock (a sorted set)
- *     {onemem:NAME}:last       the number of the last session
+ *     {onemem:NAME}:last       the last number that a session, an epoch or a version was given
  *     {onemem:NAME}:N          block N: epoch e, owner o, version v, readers r and who waits q, as lists with commas (a hash)
  *     {onemem:NAME}:N:content  its content; none: zeros
  *     {onemem:NAME}:notices    the channel on which all machines hear notices
+ *
+ * Numbers begin with the server's clock, so that those of an array that the server has forgotten, since it was started again without what it
+ * had, do not come again: nothing that was kept from before holds then.
  *
  * A lease that is over by the clock is noticed by whoever is in need of what its session has, and only by these.
  */
@@ -27,6 +30,11 @@ local leases, last = KEYS[1], KEYS[2]
 local kind, own = ARGV[1], ARGV[2]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+local function number()
+  if redis.call('EXISTS', last) == 0 then redis.call('SET', last, time[1] * 1000000 + time[2]) end
+  return redis.call('INCR', last)
+end
 
 local function tell(text)
   redis.call('SPUBLISH', leases .. ':notices', text)
@@ -83,7 +91,7 @@ end
 local function sweep(b, block)
   if b.owner ~= '0' and not alive(b.owner) then
     b.owner = '0'
-    b.epoch = b.epoch + 1
+    b.epoch = number()
     tell('lost ' .. block)
   end
   keepReaders(b, alive)
@@ -119,7 +127,7 @@ local function tellNext(b, block)
 end
 
 if kind == 'hello' then
-  local session = redis.call('INCR', last)
+  local session = number()
   redis.call('ZREM', leases, own)
   redis.call('ZADD', leases, now + ARGV[3], session)
   local kept, lost = {}, {}
@@ -164,7 +172,7 @@ if kind == 'acquire' then
   keepWaiting(b, notOwn)
   keepReaders(b, notOwn)
   if right == '2' then
-    b.epoch = b.epoch + 1
+    b.epoch = number()
     b.owner = own
   else b.readers[#b.readers + 1] = own end
   tellNext(b, block)
@@ -178,7 +186,7 @@ if kind == 'flush' then
   if b.owner ~= own or b.epoch ~= tonumber(ARGV[4]) then return { ${REFUSED} } end
   if #ARGV > 5 then
     redis.call('SET', KEYS[4], ARGV[6])
-    b.version = b.version + 1
+    b.version = number()
   end
   if ARGV[5] ~= '2' then b.owner = '0' end
   if ARGV[5] == '1' then b.readers[#b.readers + 1] = own end

@@ -16,7 +16,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'the end of a lease does not make the epoch old',
     file: 'directory.js',
-    find: 'state.epoch++;\n            this.tell(',
+    find: 'state.epoch = ++this.state.numbers;\n            this.tell(',
     replace: 'this.tell(',
   },
   {

@@ -67,7 +67,7 @@ interface State {
   directory: DirectoryState<Content>;
   machines: Machine[];
   /** The machine of each session. */
-  sessions: number[];
+  sessions: Record<number, number>;
   writes: number;
   crashes: number;
   breaks: number;
@@ -123,7 +123,7 @@ export class World {
       }),
     );
     const directory = Directory.empty<Content>(each(() => []));
-    return { directory, machines, sessions: [-1], writes: 0, crashes, breaks, leaseEnds, stops };
+    return { directory, machines, sessions: {}, writes: 0, crashes, breaks, leaseEnds, stops };
   }
 
   /** What may come next. Those that are not `failures` are all that is needed for the programs to end. */

@@ -1,7 +1,7 @@
 /** The steps of a shared array on a real server, beside the pure ones that the protocol was proved with. */
 import assert from 'node:assert/strict';
 import { Directory } from '../../src/coherence/directory.js';
-import type { Notice, Reply, Request, Right, Rights } from '../../src/coherence/messages.js';
+import type { Claim, Notice, Reply, Request, Right, Rights } from '../../src/coherence/messages.js';
 import {
   commandOf,
   departure,
@@ -21,6 +21,9 @@ const LEASE_MS = 600_000;
 const BLOCKS = 3;
 const SEQUENCES = 40;
 const STEPS = 60;
+
+type Welcome = Extract<Reply<Uint8Array>, { kind: 'welcome' }>;
+type Granted = Extract<Reply<Uint8Array>, { kind: 'granted' }>;
 
 /** An array on a server, and what is said of it. */
 class Served {
@@ -87,11 +90,16 @@ function random(seed: number): (most: number) => number {
 }
 
 /** Anything that a machine could ask for, with mistakes that none would make. */
-function anyRequest(below: (most: number) => number, directory: Directory<string>, made: number): Request<string> {
-  const { blocks, sessions } = directory.state;
+function anyRequest(
+  below: (most: number) => number,
+  directory: Directory<string>,
+  sessions: number[],
+  made: number,
+): Request<string> {
+  const { blocks, numbers } = directory.state;
   const block = below(BLOCKS);
   const { owner, epoch, version } = blocks[block];
-  const some = 1 + below(sessions + 1);
+  const some = sessions.length === 0 ? numbers : sessions[below(sessions.length)];
   const off = (value: number): number => (below(5) === 0 ? Math.max(value - 1, 0) : value);
   switch (below(8)) {
     case 0: {
@@ -131,19 +139,24 @@ testWithValkey('the server takes the same steps as the pure directory, whatever 
     const notices: Notice[] = [];
     const state = Directory.empty<string>(new Array<string>(BLOCKS).fill(''));
     const directory = new Directory<string>(state, (notice) => notices.push(notice));
+    const sessions: number[] = [];
     const served = await Served.open(server.url, `random ${seed}`);
     for (let made = 0; made < STEPS; made++) {
-      if (below(12) === 0 && state.sessions > 0) {
-        const session = 1 + below(state.sessions);
+      if (below(12) === 0 && sessions.length > 0) {
+        const session = sessions[below(sessions.length)];
         directory.expire(session);
         await served.call('ZREM', served.keys.leases, session);
         continue;
       }
       const request =
-        made < 2 ? ({ kind: 'hello', previous: 0, claims: [] } as const) : anyRequest(below, directory, made);
+        made < 2 ? ({ kind: 'hello', previous: 0, claims: [] } as const) : anyRequest(below, directory, sessions, made);
+      const answer = toText(await served.step(toBytes(request)));
+      // The server's numbers begin with its clock.
+      if (made === 0 && answer?.kind === 'welcome') state.numbers = answer.session - 1;
       const expected = directory.step(request);
+      if (expected?.kind === 'welcome') sessions.push(expected.session);
       const where = `seed ${seed}, step ${made}: ${JSON.stringify(request)}`;
-      assert.deepEqual(toText(await served.step(toBytes(request))), expected, where);
+      assert.deepEqual(answer, expected, where);
       assert.deepEqual(await served.heard(), notices.splice(0), where);
     }
     served.close();
@@ -154,52 +167,45 @@ testWithValkey('a lease that is over ends when somebody is in need of it, and no
   await using server = await ValkeyServer.start();
   const served = await Served.open(server.url, 'leases');
   const { leases } = served.keys;
-  for (let n = 0; n < 2; n++) await served.step({ kind: 'hello', previous: 0, claims: [] });
-  const acquire = (session: number, right: Right) =>
-    served.step({ kind: 'acquire', session, block: 0, right, have: 1 });
-  assert.deepEqual(await acquire(1, 'write'), {
-    kind: 'granted',
-    block: 0,
-    right: 'write',
-    epoch: 1,
-    version: 1,
-    content: null,
-  });
-  const flush = {
-    kind: 'flush',
-    session: 1,
-    block: 0,
-    epoch: 1,
-    content: Buffer.from('first'),
-    keep: 'write',
-  } as const;
+  const hello = async (previous: number, claims: Claim[] = []) =>
+    (await served.step({ kind: 'hello', previous, claims })) as Welcome;
+  const [one, two] = [(await hello(0)).session, (await hello(0)).session];
+  const write = (session: number) => served.step({ kind: 'acquire', session, block: 0, right: 'write', have: 1 });
+  const { epoch, content } = (await write(one)) as Granted;
+  assert.equal(content, null);
+  const flush = { kind: 'flush', session: one, block: 0, epoch, content: Buffer.from('first'), keep: 'write' } as const;
   // The lease is over by the clock, and nobody has seen it.
-  await served.call('ZADD', leases, 'XX', 1, 1);
-  assert.deepEqual(await served.step(flush), { kind: 'flushed', block: 0, version: 2 });
-  assert.equal(await served.run(renewal(served.keys, 1, LEASE_MS)), 1);
-  assert.deepEqual(await acquire(2, 'write'), { kind: 'wait', block: 0 });
+  await served.call('ZADD', leases, 'XX', 1, one);
+  assert.equal((await served.step(flush))?.kind, 'flushed');
+  assert.equal(await served.run(renewal(served.keys, one, LEASE_MS)), 1);
+  assert.deepEqual(await write(two), { kind: 'wait', block: 0 });
   await served.heard();
-  await served.call('ZADD', leases, 'XX', 1, 1);
-  const granted = await acquire(2, 'write');
-  assert.deepEqual(toText(granted), {
-    kind: 'granted',
-    block: 0,
-    right: 'write',
-    epoch: 3,
-    version: 2,
-    content: 'first',
-  });
+  await served.call('ZADD', leases, 'XX', 1, one);
+  assert.equal(textOf(((await write(two)) as Granted).content), 'first');
   assert.deepEqual(await served.heard(), [{ kind: 'lost', to: 'all', block: 0 }]);
   assert.deepEqual(await served.step({ ...flush, content: Buffer.from('late') }), { kind: 'refused', block: 0 });
-  assert.equal(await served.run(renewal(served.keys, 1, LEASE_MS)), 0);
-  assert.deepEqual(await served.step({ kind: 'hello', previous: 1, claims: [{ block: 0, epoch: 1 }] }), {
-    kind: 'welcome',
-    session: 3,
-    kept: [],
-    lost: [0],
-  });
+  assert.equal(await served.run(renewal(served.keys, one, LEASE_MS)), 0);
+  const { kept, lost } = await hello(one, [{ block: 0, epoch }]);
+  assert.deepEqual([kept, lost], [[], [0]]);
   assert.equal(textOf((await served.call('GET', served.keys.content(0))) as Uint8Array), 'first');
-  assert.equal(await served.run(departure(served.keys, 2)), 1);
+  assert.equal(await served.run(departure(served.keys, two)), 1);
+  served.close();
+});
+
+testWithValkey('a server that has forgotten an array keeps no claim, whoever has been granted what since', async () => {
+  await using server = await ValkeyServer.start();
+  const grant = async (): Promise<{ served: Served; session: number; granted: Granted }> => {
+    const served = await Served.open(server.url, 'forgotten');
+    const { session } = (await served.step({ kind: 'hello', previous: 0, claims: [] })) as Welcome;
+    const acquire = { kind: 'acquire', session, block: 0, right: 'write', have: 0 } as const;
+    return { served, session, granted: (await served.step(acquire)) as Granted };
+  };
+  const before = await grant();
+  await server.restart();
+  const { served } = await grant();
+  const claims = [{ block: 0, epoch: before.granted.epoch }];
+  const { lost } = (await served.step({ kind: 'hello', previous: before.session, claims })) as Welcome;
+  assert.deepEqual(lost, [0]);
   served.close();
 });
 
