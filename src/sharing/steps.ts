@@ -8,8 +8,8 @@
  *     {onemem:NAME}:N:content  its content; none: zeros
  *     {onemem:NAME}:notices    the channel on which all machines hear notices
  *
- * Numbers begin with the server's clock, so that those of an array that the server has forgotten, since it was started again without what it
- * had, do not come again: nothing that was kept from before holds then.
+ * Numbers follow the server's clock, in microseconds, so that those that a server has forgotten do not come again, be it started again without
+ * what it had last, or replaced by a copy that lags: no claim and no copy from before holds then.
  *
  * A lease that is over by the clock is noticed by whoever is in need of what its session has, and only by these.
  */
@@ -32,8 +32,9 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 local function number()
-  if redis.call('EXISTS', last) == 0 then redis.call('SET', last, time[1] * 1000000 + time[2]) end
-  return redis.call('INCR', last)
+  local number = math.max(tonumber(redis.call('GET', last) or 0) + 1, time[1] * 1000000 + time[2])
+  redis.call('SET', last, number)
+  return number
 end
 
 local function tell(text)

@@ -1,0 +1,272 @@
+/**
+ * A machine as a member of a shared array: its cache, the connection to the server and its leases. It runs on an event loop of its own, and
+ * says to the memory what is to be done with blocks.
+ *
+ * The lease begins, for this machine, before the server is asked for it, and is over a quarter earlier than the server thinks: so long may
+ * the memory take to take rights from threads, and so much may clocks differ. A machine that is suspended is found out by either clock.
+ */
+import { Cache, type CacheCommands } from '../coherence/cache.js';
+import type { Notice, Request, Right, Rights } from '../coherence/messages.js';
+import { type ConnectionOptions, ValkeyConnection } from '../valkey/connection.js';
+import type { ValkeyError } from '../valkey/errors.js';
+import type { Reply as Answer } from '../valkey/replies.js';
+import { commandOf, departure, type Keys, keysOf, noticeOf, renewal, replyOf, SCRIPT } from './steps.js';
+
+/** The blocks of a machine. */
+export interface SharedMemory {
+  /** Puts content in its place, unless it is there (null), and lets threads have the right; then calls `installed`. No bytes stand for zeros. */
+  install(block: number, content: Uint8Array | null, right: Right): void;
+  /** Leaves threads no more than this right; then calls `restricted`. */
+  restrict(block: number, right: Rights): void;
+  /** The content of a block that stands still, as it will be until the server has it. */
+  contentOf(block: number): Uint8Array;
+  /** The server has the content as it was handed out. */
+  clean(block: number): void;
+  flushed(block: number): void;
+  /** What this machine had written to the block and not flushed is lost: its lease had ended, and others have had the block since. */
+  lost(block: number): void;
+  /** The lease of a machine that owned the block has ended: what it had not flushed is lost. */
+  abandoned(block: number): void;
+  /** There is a connection again (null), or there is none and why. */
+  connection(failure: ValkeyError | null): void;
+}
+
+export interface MemberOptions {
+  readonly url: string;
+  readonly name: string;
+  readonly blocks: number;
+  readonly memory: SharedMemory;
+  /** How long others wait for a machine that says nothing. */
+  readonly leaseMs?: number;
+  /** How long a machine keeps what its threads have waited for, while others wait for it: so that they come to use it. */
+  readonly holdMs?: number;
+  readonly tls?: ConnectionOptions['tls'];
+}
+
+const LEASE_MS = 5000;
+const HOLD_MS = 1;
+/** The part of a lease after which the machine takes it for over. */
+const OWN_PART = 0.75;
+const RENEWALS = 4;
+const FIRST_PAUSE_MS = 20;
+const LONGEST_PAUSE_MS = 1000;
+
+export class Member {
+  private readonly keys: Keys;
+  private readonly cache: Cache<Uint8Array>;
+  private readonly leaseMs: number;
+  private readonly holdMs: number;
+  private readonly installedAt = new Map<number, number>();
+  private readonly timer: NodeJS.Timeout;
+  private connection: ValkeyConnection | null = null;
+  private digest = '';
+  /** When the lease was last asked for that has been given, by two clocks. */
+  private leasedAt = this.clocks();
+  private askedAt = this.clocks();
+  private lastRenewal = 0;
+  private pauseMs = FIRST_PAUSE_MS;
+  private closing = false;
+  private givenUp = (): void => undefined;
+  private closed = false;
+
+  constructor(private readonly options: MemberOptions) {
+    const { name, blocks, leaseMs = LEASE_MS, holdMs = HOLD_MS } = options;
+    this.keys = keysOf(name);
+    this.leaseMs = leaseMs;
+    this.holdMs = holdMs;
+    const { memory } = options;
+    const commands: CacheCommands<Uint8Array> = {
+      send: (request) => this.send(request),
+      install: (block, content, right) => memory.install(block, content, right),
+      restrict: (block, right) => memory.restrict(block, right),
+      contentOf: (block) => memory.contentOf(block),
+      clean: (block) => memory.clean(block),
+      flushed: (block) => memory.flushed(block),
+      lost: (block) => memory.lost(block),
+    };
+    this.cache = new Cache(Cache.empty(blocks), commands);
+    this.timer = setInterval(() => this.tick(), leaseMs / RENEWALS / 2);
+    void this.connect();
+  }
+
+  /** A thread waits for a right. */
+  touch(block: number, right: Right): void {
+    this.look();
+    this.cache.touch(block, right);
+  }
+
+  /** Has what was written to the block put on the server; `flushed` follows, or `lost`. */
+  flush(block: number): void {
+    this.look();
+    this.cache.flush(block);
+  }
+
+  installed(block: number): void {
+    this.installedAt.set(block, performance.now());
+    this.cache.installed(block);
+    this.giveUp();
+  }
+
+  /** @param changed whether it was written since it was installed, or was last clean */
+  restricted(block: number, changed: boolean): void {
+    this.cache.restricted(block, changed);
+    this.giveUp();
+  }
+
+  /** Gives up all blocks, and leaves. False if the server did not get what was changed within a lease. */
+  async close(): Promise<boolean> {
+    this.closing = true;
+    let limit: NodeJS.Timeout | undefined;
+    const given = new Promise<boolean>((resolve) => {
+      this.givenUp = () => resolve(true);
+      limit = setTimeout(() => resolve(false), this.leaseMs);
+    });
+    this.giveUp();
+    const all = await given;
+    clearTimeout(limit);
+    this.closed = true;
+    clearInterval(this.timer);
+    const { connection } = this;
+    this.connection = null;
+    if (connection === null) return all;
+    await this.run(connection, departure(this.keys, this.cache.state.session)).catch(() => undefined);
+    connection.close();
+    return all;
+  }
+
+  /** As if others wanted every block. */
+  private giveUp(): void {
+    if (!this.closing) return;
+    const { session, blocks } = this.cache.state;
+    for (const [block, { right, epoch, doing }] of blocks.entries()) {
+      if (session === 0 || doing !== 'nothing' || (right === 'none' && epoch === 0)) continue;
+      this.cache.notice({ kind: 'recall', to: session, block, right: 'write' });
+    }
+    if (blocks.every(({ right, epoch, doing }) => right === 'none' && epoch === 0 && doing === 'nothing'))
+      this.givenUp();
+  }
+
+  private run(connection: ValkeyConnection, args: ReturnType<typeof departure>): Promise<Answer> {
+    return connection.call(['EVALSHA', this.digest, ...args]);
+  }
+
+  private async connect(): Promise<void> {
+    const { url, tls, memory } = this.options;
+    let opened: ValkeyConnection | null = null;
+    try {
+      const connection = await ValkeyConnection.open(url, {
+        ...(tls === undefined ? {} : { tls }),
+        timeoutMs: this.leaseMs,
+        // What the server says is heard in its order, which promises keep: answers are handled one turn later than they come.
+        onPush: (message) => queueMicrotask(() => this.pushed(opened, message)),
+        onEnd: (reason) => this.disconnected(opened, reason),
+      });
+      opened = connection;
+      this.digest = textOf(await connection.call(['SCRIPT', 'LOAD', SCRIPT]));
+      await connection.call(['SSUBSCRIBE', this.keys.channel]);
+      if (this.closed) connection.close();
+      if (!connection.isOpen) return;
+      this.connection = connection;
+      this.pauseMs = FIRST_PAUSE_MS;
+      memory.connection(null);
+      this.cache.connected();
+    } catch (error) {
+      // One that was opened has said so itself.
+      if (opened === null) this.pause(error as ValkeyError);
+      else (opened as ValkeyConnection).close();
+    }
+  }
+
+  private disconnected(connection: ValkeyConnection | null, reason: ValkeyError): void {
+    if (connection === null) return;
+    if (this.connection === connection) {
+      this.connection = null;
+      this.cache.disconnected();
+    }
+    this.pause(reason);
+  }
+
+  /** Tries again later. */
+  private pause(reason: ValkeyError): void {
+    if (this.closed) return;
+    this.options.memory.connection(reason);
+    setTimeout(() => {
+      if (!this.closed) void this.connect();
+    }, this.pauseMs);
+    this.pauseMs = Math.min(this.pauseMs * 2, LONGEST_PAUSE_MS);
+  }
+
+  private send(request: Request<Uint8Array>): void {
+    const { connection } = this;
+    // What is not said is asked again in the next session.
+    if (connection === null) return;
+    const { session } = this.cache.state;
+    if (request.kind === 'hello') this.askedAt = this.clocks();
+    this.run(connection, commandOf(this.keys, request, this.leaseMs)).then(
+      (answer) => this.answered(connection, session, request, answer),
+      // A server that cannot do what it is asked, for want of memory, say, is tried again from the beginning.
+      () => connection.close(),
+    );
+  }
+
+  private answered(connection: ValkeyConnection, session: number, request: Request<Uint8Array>, answer: Answer): void {
+    if (this.connection !== connection) return;
+    const reply = replyOf(request, answer);
+    if (reply === undefined) return;
+    if (reply.kind === 'welcome') {
+      this.leasedAt = this.askedAt;
+      this.lastRenewal = performance.now();
+    } else this.look();
+    this.cache.reply(session, reply);
+    this.giveUp();
+  }
+
+  private pushed(connection: ValkeyConnection | null, message: readonly Answer[]): void {
+    if (connection === null || this.connection !== connection || textOf(message[0]) !== 'smessage') return;
+    const notice = noticeOf(textOf(message[2]));
+    if (notice.kind === 'lost') this.options.memory.abandoned(notice.block);
+    else this.noticed(notice);
+  }
+
+  /** What the threads have waited for is theirs for a moment. A recall that comes later than other words is as good. */
+  private noticed(notice: Exclude<Notice, { kind: 'lost' }>): void {
+    if (notice.to !== this.cache.state.session) return;
+    const left = (this.installedAt.get(notice.block) ?? Number.NEGATIVE_INFINITY) + this.holdMs - performance.now();
+    if (notice.kind === 'ready' || left <= 0) this.cache.notice(notice);
+    else setTimeout(() => this.cache.notice(notice), left);
+  }
+
+  private tick(): void {
+    this.look();
+    this.cache.retry();
+    const { connection } = this;
+    const { session } = this.cache.state;
+    const now = performance.now();
+    if (connection === null || session === 0 || now - this.lastRenewal < this.leaseMs / RENEWALS) return;
+    this.lastRenewal = now;
+    const asked = this.clocks();
+    this.run(connection, renewal(this.keys, session, this.leaseMs)).then(
+      (answer) => {
+        if (this.connection !== connection || session !== this.cache.state.session) return;
+        if (answer === 1) this.leasedAt = asked;
+        else this.cache.leaseEnded();
+      },
+      () => connection.close(),
+    );
+  }
+
+  /** Whether the lease is over is the first thing to know, whatever has happened. */
+  private look(): void {
+    const [steady, wall] = this.clocks();
+    const passed = Math.max(steady - this.leasedAt[0], wall - this.leasedAt[1]);
+    if (passed > this.leaseMs * OWN_PART) this.cache.leaseEnded();
+  }
+
+  private clocks(): readonly [number, number] {
+    return [performance.now(), Date.now()];
+  }
+}
+
+function textOf(value: Answer | undefined): string {
+  return value instanceof Uint8Array ? Buffer.from(value).toString() : String(value);
+}
