@@ -5,11 +5,12 @@
 import type { Access, Accesses, LaunchFacts } from './access.js';
 import type { Arithmetic } from './arithmetic.js';
 import { builtinResult, pairwise } from './builtins.js';
+import { COMPONENTS, each, elementType, literal, memberPlace, memberType, swizzled } from './components.js';
 import { assume } from './conditions.js';
 import { constantOf } from './constants.js';
 import type { Description, Resource } from './describe.js';
 import type { Facts, Symbols } from './facts.js';
-import { GLOBAL_ID, LOCAL_ID, symbol, WORKGROUP_ID } from './forms.js';
+import { Ids } from './ids.js';
 import { assignmentsOf } from './loop-assignments.js';
 import { enterLoop } from './loops.js';
 import { anyOf, copyOf, forgotten, joined, joinedValue, type State } from './state.js';
@@ -26,7 +27,6 @@ import {
   UNKNOWN,
   type UniformValue,
   type Value,
-  type Vector,
 } from './values.js';
 import { WgslError } from './wgsl-error.js';
 
@@ -38,8 +38,6 @@ interface Frame {
   readonly around: (State[] | null)[];
 }
 
-const COMPONENTS: Readonly<Record<string, number>> = { x: 0, y: 1, z: 2, w: 3, r: 0, g: 1, b: 2, a: 3 };
-
 export class Interpreter implements Accesses {
   readonly accesses: Access[] = [];
   readonly indices = new Map<Index, Set<Resource>>();
@@ -49,6 +47,7 @@ export class Interpreter implements Accesses {
   readonly #symbols: Symbols;
   readonly #arithmetic: Arithmetic;
   readonly #resources: ReadonlyMap<string, Resource>;
+  readonly #ids: Ids;
   #recording = true;
 
   constructor(description: Description, launch: LaunchFacts | null, symbols: Symbols, arithmetic: Arithmetic) {
@@ -56,6 +55,7 @@ export class Interpreter implements Accesses {
     this.#launch = launch;
     this.#symbols = symbols;
     this.#arithmetic = arithmetic;
+    this.#ids = new Ids(description, launch, symbols, arithmetic);
     this.#resources = new Map(description.resources.map((each) => [each.name, each]));
   }
 
@@ -64,61 +64,15 @@ export class Interpreter implements Accesses {
     const state: State = { locals: new Map(), facts };
     for (const { local, attributes } of entry.parameters) {
       const builtin = attributes.find(({ name }) => name === 'builtin')?.parameters[0];
-      state.locals.set(local, builtin?.kind === 'name' ? this.#builtin(builtin.name) : this.#structOfBuiltins(local));
+      const value = builtin?.kind === 'name' ? this.#ids.value(builtin.name) : this.#ids.structure(local);
+      if (value === null) throw this.#refuse(local, `parameter ${local.name} of the entry point is not supported`);
+      state.locals.set(local, value);
     }
     this.#call(entry, state);
   }
 
   #refuse({ start }: { readonly start: number }, problem: string): WgslError {
     return new WgslError(this.#description.module.source, start, problem);
-  }
-
-  // --- ids
-
-  #builtin(name: string): Value {
-    const ids = (first: number): Value => ({
-      kind: 'vector',
-      elements: [0, 1, 2].map((axis) => this.#id(first + axis)),
-    });
-    switch (name) {
-      case 'global_invocation_id':
-        return ids(GLOBAL_ID);
-      case 'workgroup_id':
-        return ids(WORKGROUP_ID);
-      case 'local_invocation_id':
-        return ids(LOCAL_ID);
-      case 'local_invocation_index': {
-        const [x, y] = this.#description.entryPoint.workgroupSize;
-        const terms = [1, x, x * y].flatMap((factor, axis) => {
-          const { lo, hi } = this.#symbols.range(LOCAL_ID + axis);
-          return lo === hi ? [] : [[LOCAL_ID + axis, factor] as const];
-        });
-        return integer('u32', { terms, constant: 0 });
-      }
-      case 'num_workgroups': {
-        const counts = this.#launch?.workgroups;
-        const element = (axis: number) =>
-          counts ? integer('u32', counts[axis] as number) : this.#arithmetic.between('u32', { lo: 1, hi: 2 ** 32 - 1 });
-        return { kind: 'vector', elements: [0, 1, 2].map(element) };
-      }
-      default:
-        return name.startsWith('subgroup') ? this.#arithmetic.any('u32') : UNKNOWN;
-    }
-  }
-
-  #id(id: number): Value {
-    const { lo, hi } = this.#symbols.range(id);
-    return integer('u32', lo === hi ? lo : symbol(id));
-  }
-
-  #structOfBuiltins(local: Local): Value {
-    const struct = local.type && this.#description.module.structs.get(local.type.name);
-    if (!struct) throw this.#refuse(local, `parameter ${local.name} of the entry point is not supported`);
-    const elements = struct.members.map(({ attributes }): Value => {
-      const builtin = attributes.find(({ name }) => name === 'builtin')?.parameters[0];
-      return builtin?.kind === 'name' ? this.#builtin(builtin.name) : UNKNOWN;
-    });
-    return { kind: 'structure', members: new Map(struct.members.map(({ name }, at) => [name, elements[at] as Value])) };
   }
 
   // --- functions and statements
@@ -598,43 +552,4 @@ function note<Key>(sites: Map<Key, Set<Resource>>, key: Key, resource: Resource)
   const known = sites.get(key);
   if (known) known.add(resource);
   else sites.set(key, new Set([resource]));
-}
-
-function literal(value: number | boolean, type: string): Value {
-  if (typeof value === 'boolean') return truth({ kind: 'known', value });
-  if (type === 'abstract-int') return integer('int', value);
-  if (type === 'i32' || type === 'u32') return integer(type, value);
-  return { kind: 'unknown', type: { kind: 'scalar', name: type === 'f16' ? 'f16' : 'f32' } };
-}
-
-function elementType(type: Type): Type | null {
-  if (type.kind === 'array') return type.element;
-  if (type.kind === 'vector') return { kind: 'scalar', name: type.component };
-  return type.kind === 'matrix' ? { kind: 'vector', component: type.component, width: type.rows } : null;
-}
-
-function each(value: Value, change: (one: Value) => Value): Value {
-  return value.kind === 'vector' ? { kind: 'vector', elements: value.elements.map(change) } : change(value);
-}
-
-function swizzled({ elements }: Vector, member: string): Value {
-  const chosen = [...member].map((letter) => elements[COMPONENTS[letter] as number] ?? UNKNOWN);
-  return chosen.length === 1 ? (chosen[0] as Value) : { kind: 'vector', elements: chosen };
-}
-
-/** A member of a structure or a component of a vector. */
-function memberPlace(base: Place, member: string): Place {
-  if (base.kind === 'local') return { ...base, path: [...base.path, member] };
-  const type = base.type && memberType(base.type, member);
-  if (base.kind === 'other') return { kind: 'other', type };
-  const known = base.known as ({ [name: string]: UniformValue } & UniformValue[]) | undefined;
-  const part = base.type.kind === 'vector' ? known?.[COMPONENTS[member] ?? -1] : known?.[member];
-  return { ...base, type: type ?? base.type, known: part };
-}
-
-function memberType(type: Type, member: string): Type | null {
-  if (type.kind === 'struct') return type.members.find(({ name }) => name === member)?.type ?? null;
-  if (type.kind !== 'vector') return null;
-  if (member.length === 1) return { kind: 'scalar', name: type.component };
-  return { kind: 'vector', component: type.component, width: member.length as 2 | 3 | 4 };
 }
