@@ -20,6 +20,7 @@ import { fitsCold, fitsWarm } from './fits.js';
 import { gpuFits, gpuHome, gpuSearch, gpuStream } from './gpu.js';
 import type { Bench, Line } from './harness.js';
 import { oversubscribed } from './oversubscribed.js';
+import { remotePage } from './remote-page.js';
 import { resident } from './resident.js';
 import { searchBench } from './search.js';
 import { launchEmpty, open } from './start.js';
@@ -35,6 +36,7 @@ const benches: readonly Bench[] = [
   bandwidth,
   fileScan,
   fileRandom,
+  remotePage,
   searchBench,
   launchEmpty,
   open,

@@ -5,6 +5,7 @@ import type { Dtype } from '../files/npy.js';
 import {
   type AddressSpace,
   type ArrayParameter,
+  type BehindSpecification,
   type DeviceSpecification,
   type ElementType,
   type Kernel,
@@ -46,6 +47,8 @@ export const RUN_HELP = `onemem run KERNEL.js|KERNEL.wgsl [options]: ${RUN_SUMMA
   --host-memory SIZE        the most memory that arrays take in the host (70% of what there is)
   --storage FOLDER[:SIZE]   where arrays go that are larger, and how much of it; none: they are refused
                             (onemem doctor tells where they go unless you say)
+  --behind URL              a Valkey server, such as valkey://HOST:PORT, for what storage has no room for
+  --behind-memory SIZE      how much of its memory
 
   --json                    one JSON object on standard output, for programs
   --debug                   stacks of errors
@@ -91,6 +94,8 @@ const OPTIONS = {
   lossy: { type: 'boolean' },
   'host-memory': { type: 'string' },
   storage: { type: 'string' },
+  behind: { type: 'string' },
+  'behind-memory': { type: 'string' },
   json: { type: 'boolean' },
 } as const;
 
@@ -111,6 +116,7 @@ interface Plan {
   readonly device: DeviceSpecification;
   readonly hostMemory: number | undefined;
   readonly storage: StorageSpecification | false | undefined;
+  readonly behind: BehindSpecification | undefined;
   readonly json: boolean;
 }
 
@@ -162,6 +168,7 @@ function parsePlan(args: readonly string[]): Plan {
     device: kind === 'webgpu' ? { kind, memory } : { kind, memory, units, lossy: values.lossy ?? false },
     hostMemory: sizeInBytes('host-memory', values['host-memory']),
     storage: storageFrom(values.storage),
+    behind: behindFrom(values.behind, sizeInBytes('behind-memory', values['behind-memory'])),
     json: values.json ?? false,
   };
 }
@@ -171,6 +178,12 @@ function storageFrom(said: string | undefined): StorageSpecification | false | u
   if (said === 'none') return false;
   const [, path = said, size] = /^(.+):(\d[^/]*)$/.exec(said) ?? [];
   return { path, ...(size === undefined ? {} : { bytes: sizeInBytes('storage', size) as number }) };
+}
+
+function behindFrom(url: string | undefined, bytes: number | undefined): BehindSpecification | undefined {
+  if (url === undefined && bytes === undefined) return undefined;
+  if (url !== undefined && bytes !== undefined) return { kind: 'valkey', url, bytes };
+  throw new UsageError('--behind URL and --behind-memory SIZE go together; see: onemem run --help');
 }
 
 async function carryOut(plan: Plan): Promise<RunReport> {
@@ -192,11 +205,12 @@ async function carryOut(plan: Plan): Promise<RunReport> {
     if (files.length === 0) return 'nothing was written';
     return `${files.join(', ')} ${files.length === 1 ? 'is' : 'are'} as before`;
   });
-  const { device: wanted, hostMemory, storage } = plan;
+  const { device: wanted, hostMemory, storage, behind } = plan;
   await using space = await openSpace({
     devices: [wanted],
     ...(hostMemory === undefined ? {} : { hostMemory }),
     ...(storage === undefined ? {} : { storage }),
+    ...(behind === undefined ? {} : { behind }),
   }).catch((error: unknown) => {
     throw new CommandError('OPEN', explain(error), [], { cause: error });
   });

@@ -34,18 +34,21 @@ let log: string[];
 let releases: { token: number; frame: number; count: number }[];
 let manager: OpenManager;
 let releaseStatus: Status;
+/** How transfers from stores end. */
+let storeStatus: Status;
 let commands: Commands;
 
 function start(): void {
   log = [];
   releases = [];
   releaseStatus = Status.Done;
+  storeStatus = Status.Done;
   commands = {
     map: (processor, page, count, access) => log.push(`map ${processor} ${page}+${count} ${access}`),
     revoke: () => Status.Done,
     transfer: ({ source, node, page, count }) => {
       log.push(`${source}>${node} ${page}+${count}`);
-      return Status.Done;
+      return source > HOST_NODE ? storeStatus : Status.Done;
     },
     remap: () => Status.Done,
     cover: () => Status.Done,
@@ -230,6 +233,39 @@ describe('a store behind the host', () => {
     log = [];
     manager.fault(HOST, first, false, 2);
     expect(log).toEqual([`denied ${first} CORRUPTED`]);
+    manager.checkInvariants();
+  });
+
+  it('that does not answer has nothing lost: who needs a page is told so at once, and gets it when it answers again', () => {
+    const first = allocate(6 * BLOCK);
+    write(first, 6);
+    storeStatus = Status.Unreachable;
+    log = [];
+    manager.fault(HOST, first, false, 1);
+    expect(log).toContain(`denied ${first} NODE_LOST`);
+    expect(log.filter((line) => line.startsWith(`${behind}>`)).length).toBeLessThanOrEqual(2);
+    expect(manager.pages.lossOf(first)).toBe(null);
+    storeStatus = Status.Done;
+    log = [];
+    manager.fault(HOST, first, false, 1);
+    expect(log).toContain(`${behind}>${HOST_NODE} ${first}+1`);
+    manager.checkInvariants();
+  });
+
+  it('that has another one behind it sends on what it has no room for', () => {
+    manager.removeNode(behind);
+    behind = manager.addNode({ ...store, budgetPages: BLOCK });
+    manager.setHome(HOST_NODE, behind);
+    const far = manager.addNode(store);
+    manager.setHome(behind, far);
+    expect(manager.capacityPages()).toBe(8 * BLOCK);
+    const first = allocate(7 * BLOCK);
+    write(first, 7);
+    expect(log.some((line) => line.startsWith(`${behind}>${far} `))).toBe(true);
+    expect(manager.node(behind)?.backedPages).toBeLessThanOrEqual(BLOCK);
+    log = [];
+    manager.fault(HOST, first, false, 1);
+    expect(log).toContain(`${far}>${HOST_NODE} ${first}+1`);
     manager.checkInvariants();
   });
 

@@ -4,6 +4,7 @@ import { chmodSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import type { RunReport } from '../../src/cli/run.js';
 import { COMMANDS_SECONDS, Folder, ramp, SAXPY, saxpy } from '../harness/command.js';
 import { runTests, test } from '../harness/suite.js';
+import { testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
 
 const MIB = 2 ** 20;
 
@@ -43,14 +44,14 @@ test('files larger than the device: the file of an inout is replaced, and the re
   assert.doesNotMatch(stderr, /[\r\u001b]/);
 });
 
-test('arrays that are larger than host memory go to storage, and the result is whole', async () => {
-  using folder = new Folder();
+/** Runs a kernel whose result is half as large again as host memory, and looks at all of it. */
+async function fillMore(folder: Folder, ...where: string[]): Promise<void> {
   folder.write(
     'fill.js',
     `export default { params: { y: 'u32.out' }, kernel({ y }, { begin, end }) { for (let i = begin; i < end; i++) y[i] = i * 3; } };`,
   );
   const sizes = ['--size', String(12 * MIB), '--host-memory', '32MiB', '--device-memory', '8MiB'];
-  await folder.succeed('run', 'fill.js', '--out', 'y=y.bin:u32', ...sizes, '--storage', `${folder.file('')}:256MiB`);
+  await folder.succeed('run', 'fill.js', '--out', 'y=y.bin:u32', ...sizes, ...where);
   const { buffer, byteOffset, length } = folder.read('y.bin');
   const result = new Uint32Array(buffer, byteOffset, length / 4);
   assert.equal(result.length, 12 * MIB);
@@ -58,6 +59,19 @@ test('arrays that are larger than host memory go to storage, and the result is w
     result.findIndex((value, i) => value !== i * 3),
     -1,
   );
+}
+
+test('arrays that are larger than host memory go to storage, and the result is whole', async () => {
+  using folder = new Folder();
+  await fillMore(folder, '--storage', `${folder.file('')}:256MiB`);
+});
+
+testWithValkey('arrays that are larger than host memory go to a server, and the result is whole', async () => {
+  using folder = new Folder();
+  await using server = await ValkeyServer.start();
+  await fillMore(folder, '--storage', 'none', '--behind', server.url, '--behind-memory', '256MiB');
+  assert.equal(await server.ask('DBSIZE'), 0);
+  await folder.fail(2, /--behind URL and --behind-memory SIZE go together/, 'run', 'fill.js', '--behind', server.url);
 });
 
 test('the result of an inout elsewhere, and figures for programs', async () => {

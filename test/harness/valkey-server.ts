@@ -12,7 +12,7 @@ import { note, sleep, test } from './suite.js';
 const FINDER = fileURLToPath(new URL('../../../scripts/valkey-server.mjs', import.meta.url));
 const STARTING_MS = 20_000;
 
-interface Programs {
+export interface Programs {
   readonly server: string;
   readonly benchmark: string | null;
   readonly libraries: string;
@@ -21,7 +21,7 @@ interface Programs {
 let found: Programs | string | null = null;
 
 /** The programs, or why there are none. They are fetched when they are not there. */
-function valkeyPrograms(): Programs | string {
+export function valkeyPrograms(): Programs | string {
   if (found !== null) return found;
   const { status, stdout, stderr } = spawnSync(process.execPath, [FINDER], { encoding: 'utf8', timeout: 240_000 });
   found = status === 0 ? (JSON.parse(stdout) as Programs) : `no valkey-server, and none to be had: ${stderr.trim()}`;

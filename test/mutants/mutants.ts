@@ -66,6 +66,21 @@ export const mutants: readonly Mutant[] = [
     why: 'What a disk has made of a page is read as its content.',
   },
   {
+    name: 'give memory between two stores back while the second one reads it',
+    file: 'src/drivers/router.js',
+    find: 'transfer.half = true;',
+    replace: `transfer.half = true;
+            this.staging?.give(transfer.staged);`,
+    why: 'A server gets pages of another array, and gives them back as what it was sent.',
+  },
+  {
+    name: 'leave the last transfer between two stores waiting',
+    file: 'src/drivers/router.js',
+    find: 'for (let tries = this.unstaged.length; tries > 0; tries--)',
+    replace: 'for (let tries = this.unstaged.length; tries > 1; tries--)',
+    why: 'Who needs room that the last of many evictions would give waits for ever.',
+  },
+  {
     name: 'keep an old copy after a write',
     file: 'src/core/operation.js',
     find: 'removeRun(stale.resident, first, count);',

@@ -24,6 +24,8 @@ export class Plots {
   readonly strands: boolean;
   /** There is a store behind the host, which is full now and then, and gives pages back that are not as they were. */
   readonly storeFails: boolean;
+  /** Behind the store there is another one, which does not answer now and then. */
+  readonly chains: boolean;
   private readonly random: Random;
 
   constructor(
@@ -37,7 +39,8 @@ export class Plots {
     this.returns = plot === 4 || plot === 5;
     this.withholds = plot === 6;
     this.strands = plot === 7;
-    this.storeFails = plot === 8;
+    this.chains = plot === 9;
+    this.storeFails = plot === 8 || this.chains;
   }
 
   /** Whether lines of clones are wanted, by whichever plot. */

@@ -74,6 +74,7 @@ export class Reasons {
       throw new Error(`${what} is told of a store that was never full`);
     const process = id === undefined ? undefined : world.devices[id];
     const died = process instanceof ModelDevice && process.dead;
+    if (reason === 'NODE_LOST' && !world.everAway) throw new Error(`${what} is told of a store that was never away`);
     if (reason === 'COPY_FAILED' && !world.mayFailCopies && !died)
       throw new Error(`a copy of ${what} failed, and none did`);
   }

@@ -20,6 +20,8 @@ export class WatchedDevice extends SimulatedDevice {
   /** Copies out of it that will not bring what came in; and whether the next is one of them. */
   readonly spoiled: { readonly token: number; readonly count: number }[] = [];
   spoils: () => boolean = () => false;
+  /** It does not answer for the time being. */
+  away = false;
   /** Whether readers are late now. */
   isLate: () => boolean = () => false;
 
@@ -33,6 +35,9 @@ export class WatchedDevice extends SimulatedDevice {
     return super.revoke(...args);
   }
 
+  override readonly transferIn = (...copy: Parameters<SimulatedDevice['transferIn']>): Status =>
+    this.away ? Status.Failed : this.copies.transferIn(...copy);
+
   override release(token: number, page: number, count: number, frame = 0): Status {
     this.changed = true;
     super.release(token, page, count);
@@ -42,6 +47,7 @@ export class WatchedDevice extends SimulatedDevice {
   }
 
   override readonly transferOut = (token: number, frame: number, count: number, address: number): Status => {
+    if (this.away) return Status.Unreachable;
     if (this.copies.lost || !this.spoils()) return this.copies.transferOut(token, frame, count, address);
     this.spoiled.push({ token, count });
     return Status.Pending;

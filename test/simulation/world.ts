@@ -48,6 +48,7 @@ import { Plots } from './plots.js';
 import { Random } from './random.js';
 import { Reasons } from './reasons.js';
 import { Sources } from './sources.js';
+import { StagingModel } from './staging-model.js';
 import { WatchedDevice } from './watched-device.js';
 
 const DEVICE_GOES_ON = 'device goes on';
@@ -152,11 +153,14 @@ export class World implements Surroundings {
   private since = 0;
   /** The store is to go. */
   private storeLeaves = false;
-  /** The store finds no room for what its budget allows; and whether it ever did. */
-  private storeFull = false;
+  /** The store behind that one; NO_NODE: there is none. */
+  private far: NodeId = NO_NODE;
+  /** Whether it has ever been away. */
+  everAway = false;
+  /** What stores had when they found no room for what their budgets allow; and whether any ever did. */
+  private readonly full = new Map<NodeId, number>();
   everFull = false;
-  /** What it had when it found no more room. */
-  private storeMost = 0;
+  private readonly staging = new StagingModel();
   readonly memories: Memory[] = [];
   /** The value that each page must have. */
   readonly shadow = new Uint32Array(PAGES);
@@ -263,7 +267,7 @@ export class World implements Surroundings {
     this.perils = this.whims.chance(0.1);
     this.lossy = random.chance(0.5) || this.perils || this.plots.orphans;
     this.tight = random.chance(0.25);
-    this.heavy = random.chance(0.4);
+    this.heavy = random.chance(0.4) || this.plots.chains;
     // Some schedules are about devices that walk through long ranges: what is brought ahead of them is to be seen.
     this.walks = random.chance(0.1);
     this.pieces = random.pick([1, 4, 12]);
@@ -290,6 +294,7 @@ export class World implements Surroundings {
       },
       (token, status) => this.manager.transferred(token, status),
       PAGE_BYTES,
+      this.staging,
     );
     const prefetch = random.chance(0.8) ? tree : () => none;
     const share = random.below(2) === 0 ? 1 : 2;
@@ -331,12 +336,14 @@ export class World implements Surroundings {
     this.host = this.addModel({
       name: 'host',
       budgetPages:
-        PAGES_PER_BLOCK * (this.resizes ? 6 : this.tight ? 3 : random.between(3, 6)) + random.below(PAGES_PER_BLOCK),
+        PAGES_PER_BLOCK * (this.resizes ? 6 : this.tight ? 3 : random.between(3, this.plots.chains ? 3 : 6)) +
+        random.below(PAGES_PER_BLOCK),
       units: 2,
       memorySurvives: true,
     });
     for (let id = 0; id < 2; id++) this.host.threads.push(newThread(id, this.host));
-    if (this.whims.chance(0.35) || this.plots.storeFails) this.addStore();
+    if (this.whims.chance(0.35) || this.plots.storeFails) this.store = this.addStore(HOST_NODE);
+    if (this.plots.chains) this.far = this.addStore(this.store);
     if (this.whims.chance(0.25)) this.addNeighbour();
     const process = this.perils || this.plots.orphans || this.plots.returns || this.plots.strands;
     this.addDevice(random.chance(0.5) || process);
@@ -350,7 +357,9 @@ export class World implements Surroundings {
   /** Runs the whole schedule; throws at the first thing that is wrong. */
   run(): void {
     const steps =
-      this.overflows || this.walks || this.plots.returns || this.plots.strands ? 400 : this.random.between(40, 120);
+      this.plots.chains || this.overflows || this.walks || this.plots.returns || this.plots.strands
+        ? 400
+        : this.random.between(40, 120);
     while (this.step < steps) this.event();
     this.settle();
     this.audit.contents();
@@ -425,7 +434,7 @@ export class World implements Surroundings {
     {
       name: 'lose the store',
       weight: 0.2,
-      can: () => !this.closing && this.store !== NO_NODE && !this.storeLeaves,
+      can: () => !this.closing && this.store !== NO_NODE && !this.storeLeaves && !this.plots.chains,
       act: () => this.loseStore(),
     },
     {
@@ -433,6 +442,18 @@ export class World implements Surroundings {
       weight: 0.6,
       can: () => this.plots.storeFails && this.hasStore(),
       act: () => this.fillStore(),
+    },
+    {
+      name: 'write a block',
+      weight: 8,
+      can: () => this.far !== NO_NODE && !this.closing && this.memories.length > 0,
+      act: () => this.writeBlock(),
+    },
+    {
+      name: 'go away, or come back',
+      weight: 1,
+      can: () => this.far !== NO_NODE && !this.closing,
+      act: () => this.goAway(),
     },
     {
       name: 'bring what is not as it was',
@@ -613,8 +634,9 @@ export class World implements Surroundings {
       this.audit.inheritedLosses();
       this.audit.advice();
     }
-    if (this.storeFull && (this.manager.node(this.store)?.backedPages ?? 0) > this.storeMost)
-      throw new Error('pages are sent to the store, which has no room for them');
+    for (const [node, most] of this.full)
+      if ((this.manager.node(node)?.backedPages ?? 0) > most)
+        throw new Error('pages are sent to a store that has no room for them');
     if (this.store !== NO_NODE && this.holdsAny()) this.lastHeld = this.step;
     if (this.drainedAny && this.leaving.size === 0) this.mayBeLost.clear();
     this.drainedAny = false;
@@ -641,18 +663,16 @@ export class World implements Surroundings {
   private fairWeather(): void {
     this.manager.setBudget(HOST_NODE, this.host.description.budgetPages);
     while (this.refusing.size > 0) this.endRefusal();
-    if (this.storeFull && this.hasStoreNode()) this.manager.nodeFull(this.store, null);
-    this.storeFull = false;
+    for (const node of this.full.keys())
+      if (this.manager.state.nodes[node] !== undefined) this.manager.nodeFull(node, null);
+    this.full.clear();
     for (const device of this.stores) {
       if (!(device instanceof WatchedDevice)) continue;
+      device.away = false;
       device.copies.mishaps.refuseLargerThanPages = Number.POSITIVE_INFINITY;
       device.copies.mishaps.refusals = 0;
       device.copies.mishaps.failures = 0;
     }
-  }
-
-  private hasStoreNode(): boolean {
-    return this.manager.state.nodes[this.store] !== undefined;
   }
 
   private busy(): boolean {
@@ -743,6 +763,7 @@ export class World implements Surroundings {
       if (left !== 0 || counted !== 0)
         throw new Error(`everything is freed, and node ${node} has ${left} pages, by count ${counted}`);
     }
+    if (!this.staging.isIdle) throw new Error('memory that pages go over from store to store is left in use');
     if (this.manager.state.holds !== 0) throw new Error(`${this.manager.state.holds} holds are left`);
     if (this.manager.state.requests.size !== 0) throw new Error('requests are left');
   }
@@ -774,9 +795,11 @@ export class World implements Surroundings {
     this.router.attachProcessor(id, device);
   }
 
-  /** A memory that nobody runs on, where the host's pages go when it makes room. */
-  private addStore(): void {
-    const device = this.simulatedDevice('store', this.whims.between(600, 4000), {
+  /** A memory that nobody runs on, where the pages of another one go when it makes room. */
+  private addStore(before: NodeId): NodeId {
+    // One that has another behind it is to send on much of what it gets.
+    const sends = this.plots.chains && before === HOST_NODE;
+    const device = this.simulatedDevice('store', this.whims.between(sends ? 40 : 600, sends ? 800 : 4000), {
       fault: () => {},
       revoked: () => {},
       released: () => {},
@@ -785,12 +808,12 @@ export class World implements Surroundings {
       died: () => {},
     });
     const node = this.manager.addNode({ ...device.description, memorySurvives: this.whims.chance(0.5) });
-    this.manager.setHome(HOST_NODE, node);
-    this.store = node;
+    this.manager.setHome(before, node);
     this.stores[node] = device;
     this.router.attachNode(node, device);
     if (this.plots.storeFails) device.spoils = () => this.whims.chance(0.1);
     if (this.weather.noMemory > 0) device.copies.mishaps.refuseLargerThanPages = this.whims.pick([1, 5, 16, 64]);
+    return node;
   }
 
   /** Pages that the host can hold, and send on. */
@@ -799,30 +822,54 @@ export class World implements Surroundings {
   }
 
   private get storePages(): number {
-    return this.store === NO_NODE || this.storeLeaves ? 0 : (this.manager.state.nodes[this.store]?.budgetPages ?? 0);
+    if (this.store === NO_NODE || this.storeLeaves) return 0;
+    const { nodes } = this.manager.state;
+    return (nodes[this.store]?.budgetPages ?? 0) + (nodes[this.far]?.budgetPages ?? 0);
   }
 
   private hasStore(): boolean {
     return !this.closing && this.store !== NO_NODE && !this.storeLeaves;
   }
 
-  /** The store finds no room for what its budget allows, or has room again. */
+  /** A store finds no room for what its budget allows, or has room again. */
   private fillStore(): void {
-    const backedPages = this.manager.node(this.store)?.backedPages ?? 0;
-    this.storeFull = !this.storeFull;
-    this.storeMost = backedPages;
+    const node = this.far !== NO_NODE && this.whims.chance(0.5) ? this.far : this.store;
+    if (!this.isAway(node)) this.setFull(node, !this.full.has(node));
+  }
+
+  /** The far store does not answer, so that nothing can be read or written there, or does again. */
+  private goAway(): void {
+    const device = this.stores[this.far] as WatchedDevice;
+    device.away = !device.away;
+    this.everAway = true;
+    this.trace(() => `  node ${this.far} is ${device.away ? 'away' : 'back'}`);
+    this.setFull(this.far, device.away);
+  }
+
+  private isAway(node: NodeId): boolean {
+    const device = this.stores[node];
+    return device instanceof WatchedDevice && device.away;
+  }
+
+  private setFull(node: NodeId, full: boolean): void {
+    const backedPages = this.manager.node(node)?.backedPages ?? 0;
+    if (full) this.full.set(node, backedPages);
+    else this.full.delete(node);
     // What was allocated need not fit any more.
     this.tight = true;
     this.everFull = true;
-    const pages = this.storeFull ? this.whims.below(backedPages + 1) : null;
-    this.trace(() => `  node ${this.store} can take ${pages ?? 'all'} pages`);
-    this.manager.nodeFull(this.store, pages);
+    const pages = full ? this.whims.below(backedPages + 1) : null;
+    this.trace(() => `  node ${node} can take ${pages ?? 'all'} pages`);
+    this.manager.nodeFull(node, pages);
   }
 
-  /** The store, if it is about to give pages that are not what was sent there. */
+  /** A store that is about to give pages that are not what was sent there. */
   private spoiledStore(): WatchedDevice | null {
-    const device = this.stores[this.store];
-    return device instanceof WatchedDevice && device.spoiled.length > 0 ? device : null;
+    for (const node of [this.store, this.far]) {
+      const device = this.stores[node];
+      if (device instanceof WatchedDevice && device.spoiled.length > 0) return device;
+    }
+    return null;
   }
 
   /** A page comes back from the store other than it was sent there, which the driver notices. */
@@ -1525,6 +1572,16 @@ export class World implements Surroundings {
     this.holdPages({ memory, first, count, access, device });
   }
 
+  /** What fills the host, so that it must send pages on. */
+  private writeBlock(): void {
+    const memory = this.usable();
+    if (memory === null || !memory.range.writable) return;
+    const { first: begin, pages } = memory.range;
+    const first = begin + this.whims.below(Math.ceil(pages / PAGES_PER_BLOCK)) * PAGES_PER_BLOCK;
+    const count = Math.min(PAGES_PER_BLOCK, begin + pages - first);
+    this.holdPages({ memory, first, count, access: Access.Write, device: this.host });
+  }
+
   private holdPages(hold: Hold): void {
     const { memory, first, count, access, device } = hold;
     memory.users++;
@@ -1993,6 +2050,7 @@ export class World implements Surroundings {
   // --- memory ----------------------------------------------------------------------------------------------------
 
   readWords(address: number, target: Uint32Array): void {
+    if (this.staging.read(address, target)) return;
     const node = Math.floor(address / NODE_BYTES) - 1;
     const device = this.stores[node] as ModelDevice;
     const start = (address - device.memory) / 4;
@@ -2001,6 +2059,7 @@ export class World implements Surroundings {
 
   /** What the simulated device copies out. */
   private writeWords(address: number, source: Uint32Array): void {
+    if (this.staging.write(address, source)) return;
     const device = this.stores[Math.floor(address / NODE_BYTES) - 1] as ModelDevice;
     if (device.gone) return;
     const start = (address - device.memory) / 4;
