@@ -24,6 +24,7 @@ import { remotePage } from './remote-page.js';
 import { resident } from './resident.js';
 import { searchBench } from './search.js';
 import { launchEmpty, open } from './start.js';
+import { storageBenches } from './storage.js';
 
 const benches: readonly Bench[] = [
   cpuFault,
@@ -44,6 +45,7 @@ const benches: readonly Bench[] = [
   gpuStream,
   gpuHome,
   gpuSearch,
+  ...storageBenches,
 ];
 
 const { values, positionals } = parseArgs({

@@ -85,6 +85,11 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     mistake: ['Math.min(Number(last) + 1, size)', 'Math.min(Number(last), size)'],
     complaint: /bytes=\S+: 206 with \d+ bytes, wrong or not as many/,
   },
+  'apps/sort-on-storage': {
+    output: /^sorted 12582912 numbers, 48MiB, in 32MiB of memory; \d+ MiB went to storage\n$/,
+    mistake: ['source[first.at++]', 'i === 777 ? source[first.at++] ^ 1024 : source[first.at++]'],
+    complaint: /not sorted: (numbers were lost|out of order)/,
+  },
   'apps/threads-with-progress': {
     output: /^4 threads counted for 400000 numbers; 230631 takes 442 steps\n$/,
     mistake: ['Math.min(begin + PART, NUMBERS)', 'Math.min(begin + PART - 1, NUMBERS)'],
