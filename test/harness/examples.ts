@@ -9,6 +9,8 @@ const FOLDER = fileURLToPath(new URL('../../examples', import.meta.url));
 const SECONDS = 60;
 
 export interface Example {
+  /** What it is run with, where that is less than it does by itself. */
+  readonly args?: readonly string[];
   /** All that it prints. */
   readonly output: RegExp;
   /** What stands in the program, and what is put there instead. */
@@ -23,8 +25,8 @@ interface Outcome {
   readonly stderr: string;
 }
 
-export function run(file: string): Outcome {
-  const { status, signal, stdout, stderr } = spawnSync(process.execPath, [file], {
+export function run(file: string, args: readonly string[] = []): Outcome {
+  const { status, signal, stdout, stderr } = spawnSync(process.execPath, [file, ...args], {
     cwd: FOLDER,
     encoding: 'utf8',
     timeout: SECONDS * 1000,
@@ -33,8 +35,8 @@ export function run(file: string): Outcome {
   return { status, stdout, stderr };
 }
 
-export function runsRight(name: string, { output }: Example): void {
-  const { status, stdout, stderr } = run(`${name}.js`);
+export function runsRight(name: string, { args, output }: Example): void {
+  const { status, stdout, stderr } = run(`${name}.js`, args);
   assert.equal(status, 0, stderr);
   assert.equal(stderr, '');
   assert.match(stdout, output);
