@@ -1,7 +1,7 @@
 /** Faults that wait: what comes along with a page, with which right, and what is denied. */
 import { isFinal, lossIn, reasonOf } from './absence.js';
 import { holderOf, onlyOn } from './contents.js';
-import { add, addRun, clear, has, type Mask, next, remove, WORDS } from './mask.js';
+import { add, addRun, clear, has, type Mask, next, nextAbsent, remove, WORDS } from './mask.js';
 import { absentPages, givesUp, migrate, type Outcome, save, waitForMemory } from './moves.js';
 import type { Node } from './nodes.js';
 import { ATTEMPTS, open, start } from './operation.js';
@@ -117,6 +117,8 @@ function serviceFault(
   request.write = access === Access.Write;
   request.streaming = pattern === 'sequential' || (pattern === 'normal' && streams(state, block, processor, page));
   request.pressed = node.backedPages + PAGES_PER_BLOCK > node.budgetPages;
+  const from = page - (page % PAGES_PER_GROUP);
+  request.walked = mapping.walkPage === from ? mapping.walked + 1 : 0;
   const { occupied, allowed } = request;
   const there = access === Access.Write ? mapping.writable : mapping.mapped;
   const { scratch } = residenceOf(state, block, node.id);
@@ -132,7 +134,10 @@ function serviceFault(
   if (access === Access.Write && !write && !intent) keepOwned(state, block, node.id, allowed);
   processor.prefetch(request);
   const outcome = migrate(state, block, node, processor, access, request.result, page, null);
-  if (request.streaming && outcome === 'started') readAhead(state, block, processor, node, access);
+  if (outcome !== 'started') return outcome;
+  mapping.walked = request.walked;
+  mapping.walkPage = nextAbsent(request.result, page);
+  if (request.streaming) readAhead(state, block, processor, node, access);
   return outcome;
 }
 

@@ -18,9 +18,12 @@ import {
   type State,
   somethingMoves,
 } from './state.js';
-import { Access, HOST_NODE, NO_NODE, type NodeId, PAGES_PER_BLOCK, type Status } from './types.js';
+import { Access, HOST_NODE, NO_NODE, type NodeId, PAGES_PER_BLOCK, PAGES_PER_GROUP, type Status } from './types.js';
 import { type Block, isProvided, rareMask } from './va-block.js';
 import type { OperationKind, Task } from './work.js';
+
+/** The first group's bits in the first word of a mask. */
+const FIRST_GROUP = 2 ** PAGES_PER_GROUP - 1;
 
 /**
  * `started`: an operation runs, or has run. `done`: nothing was left to do. `blocked`: something else must end first.
@@ -101,6 +104,7 @@ function transferTo(
   const operation = open(block, 'migrate', node.id, mapped?.id ?? node.owner, mask);
   operation.access = access;
   operation.map = mapped !== null;
+  operation.entry = task?.entry ?? false;
   operation.urgentPage = urgentPage;
   operation.exclusive = task?.exclusive ?? false;
   operation.task = task;
@@ -177,7 +181,10 @@ export function save(state: State, block: Block, mask: Mask, lastChance: boolean
   }
 }
 
-/** Whether all these pages are on the node, and mapped for `mapped`, if that is a processor, with the access that is wanted. */
+/**
+ * Whether all these pages are on the node, and mapped for `mapped`, if that is a processor, with the access that is wanted; but for the first
+ * group of a block at whose `entry` the processor is to fault.
+ */
 export function isDone(
   state: State,
   block: Block,
@@ -185,13 +192,15 @@ export function isDone(
   mapped: Processor | null,
   access: Access,
   pages: Mask,
+  entry: boolean,
 ): boolean {
   const residence = residenceOf(state, block, node);
   const mapping = mapped === null ? undefined : mappingOf(state, block, mapped.id);
   const write = access === Access.Write;
   for (let word = 0; word < WORDS; word++) {
     let good = residence.resident[word];
-    if (mapping !== undefined) good &= write ? mapping.writable[word] : mapping.mapped[word];
+    if (mapping !== undefined)
+      good &= (write ? mapping.writable[word] : mapping.mapped[word]) | (entry && word === 0 ? FIRST_GROUP : 0);
     else if (write) good &= block.dirty[word];
     if ((pages[word] & ~good) !== 0) return false;
   }

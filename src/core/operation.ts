@@ -68,6 +68,7 @@ export function open(block: Block, kind: OperationKind, node: NodeId, processor:
   copy(operation.mask, mask);
   operation.access = Access.None;
   operation.map = false;
+  operation.entry = false;
   operation.exclusive = false;
   operation.urgentPage = -1;
   operation.task = null;
@@ -301,7 +302,6 @@ function issueChunk(state: State, block: Block, operation: Operation, target: No
   const residence = residenceOf(state, block, target.id);
   const mapping = operation.map ? mappingOf(state, block, operation.processor) : null;
   const base = block.index * PAGES_PER_BLOCK;
-  const access = operation.map ? operation.access : Access.None;
   const limit = chunk + PAGES_PER_TRANSFER;
   for (let first = next(wanted, chunk); first < limit; first = next(wanted, first)) {
     const source = sourceOf(state, block, operation, target.id, first);
@@ -311,9 +311,10 @@ function issueChunk(state: State, block: Block, operation: Operation, target: No
       return;
     }
     const backed = !has(operation.reserved, first);
+    const access = accessAt(operation, first);
     const previous = mapping === null ? Access.None : accessOf(mapping.mapped, mapping.writable, first);
     let end = first + 1;
-    const longest = Math.min(limit, first + operation.transferPages);
+    const longest = Math.min(limit, first + operation.transferPages, endAt(operation, first));
     while (
       end < longest &&
       has(wanted, end) &&
@@ -363,11 +364,12 @@ function transfer(
   order.source = source;
   order.sourceFrame = frameAt(frames, base, first);
   order.node = target.id;
-  order.processor = operation.map ? operation.processor : NO_PROCESSOR;
+  const access = accessAt(operation, first);
+  order.processor = access === Access.None ? NO_PROCESSOR : operation.processor;
   order.page = base + first;
   order.count = count;
   order.frame = frameAt(residenceOf(state, block, target.id).frames, base, first);
-  order.access = operation.map ? operation.access : Access.None;
+  order.access = access;
   order.backed = backed;
   order.whole = operation.whole;
   operation.whole = false;
@@ -378,6 +380,16 @@ function transfer(
   operation.outstanding--;
   transferred(state, block, operation, target, source, first, count, status);
   return status;
+}
+
+/** The right to a page that the operation's processor gets. */
+function accessAt({ map, entry, access }: Operation, page: number): Access {
+  return map && !(entry && page < PAGES_PER_GROUP) ? access : Access.None;
+}
+
+/** Where pages that are mapped otherwise begin. */
+function endAt({ entry }: Operation, page: number): number {
+  return entry && page < PAGES_PER_GROUP ? PAGES_PER_GROUP : PAGES_PER_BLOCK;
 }
 
 function sameChunk(one: number, other: number): boolean {
@@ -485,7 +497,7 @@ function settle(
     }
   }
   // A processor that died meanwhile keeps the content, if it keeps any, but has no tables to map it in.
-  if (!operation.map || state.processors[operation.processor]?.state === 'dead') return;
+  if (accessAt(operation, first) === Access.None || state.processors[operation.processor]?.state === 'dead') return;
   const mapping = mappingOf(state, block, operation.processor);
   addRun(mapping.mapped, first, count);
   if (operation.access === Access.Write) addRun(mapping.writable, first, count);

@@ -2,7 +2,7 @@
  * Reading ahead: a processor that walks through a range will want the next blocks, which are brought while it works on this one. The policy
  * says how many. Their first group stays unmapped, so that entering a block faults, cheaply, and brings the one after it in time.
  */
-import { addRun, createMask, isEmpty, WORDS } from './mask.js';
+import { copy, createMask, isEmpty, WORDS } from './mask.js';
 import type { Node } from './nodes.js';
 import { isRemote, makeReady, type Processor, residenceOf, type State } from './state.js';
 import {
@@ -22,16 +22,16 @@ const NOBODY = 0;
 /** The most blocks that a policy may have brought at once. */
 const MOST = 8;
 
-/** The processor comes in at the border to a block of the same range that is wholly mapped: it walks. */
+/** The processor comes in at the border to a block of the same range that is wholly mapped, or that it has walked through: it walks. */
 export function streams(state: State, block: Block, processor: Processor, page: number): boolean {
-  if (page < PAGES_PER_GROUP) return isWhole(state, block, block.index - 1, processor.id);
+  if (page < PAGES_PER_GROUP) return comesFrom(state, block, processor);
   return page >= PAGES_PER_BLOCK - PAGES_PER_GROUP && isWhole(state, block, block.index + 1, processor.id);
 }
 
 /** The processor walks, and has come into this block. */
 export function readAhead(state: State, block: Block, processor: Processor, node: Node, access: Access): void {
   const advised = block.advice.pattern === 'sequential';
-  if (!advised && !isWhole(state, block, block.index - 1, processor.id)) return;
+  if (!advised && !comesFrom(state, block, processor)) return;
   const nodeBlocks = Math.floor(node.budgetPages / PAGES_PER_BLOCK);
   let reached = 0;
   let stored = false;
@@ -62,28 +62,24 @@ function bringAhead(state: State, ahead: Block, processor: Processor, node: Node
   if (node.id === HOST_NODE && !hasContent(state, ahead)) return;
   residence.ahead = true;
   node.aheadBlocks++;
-  const first = createMask();
-  addRun(first, 0, PAGES_PER_GROUP);
-  const rest = createMask();
-  // A store is asked once for all, rather than for the first group and then for the others.
-  const whole = isStored(state, ahead);
-  for (let word = 0; word < WORDS; word++) {
-    rest[word] = ahead.inside[word] & ~first[word];
-    first[word] = whole ? ahead.inside[word] : ahead.inside[word] & first[word];
-  }
-  const common = {
+  // One operation for all of it: a store is asked once, and memory may come in one piece.
+  const mask = createMask();
+  copy(mask, ahead.inside);
+  ahead.tasks.push({
     kind: 'present',
+    mask,
     node: NO_NODE,
     processor: processor.id,
     access,
+    map: true,
+    entry: true,
     hold: false,
     exclusive: false,
     ahead: false,
     lastChance: false,
     request: NOBODY,
     written: false,
-  } as const;
-  ahead.tasks.push({ ...common, mask: first, map: false }, { ...common, mask: rest, map: true });
+  });
   makeReady(state, ahead);
 }
 
@@ -106,6 +102,15 @@ function hasContent(state: State, block: Block): boolean {
   const any = !isEmpty(changed);
   state.masks.backTo(mark);
   return any;
+}
+
+/** Whether the processor has the block before, or the end of it at least, by faults one after the other. */
+function comesFrom(state: State, block: Block, { id }: Processor): boolean {
+  const before = state.va.blocks.get(block.index - 1);
+  if (before === undefined || before.range !== block.range) return false;
+  const mapping = before.mappings[id];
+  if (mapping === undefined) return false;
+  return (mapping.walked > 1 && mapping.walkPage === PAGES_PER_BLOCK) || isWhole(state, block, before.index, id);
 }
 
 function isWhole(state: State, block: Block, index: number, processor: ProcessorId): boolean {

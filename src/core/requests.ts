@@ -172,6 +172,7 @@ export class Requests {
       processor,
       access,
       map,
+      entry: false,
       hold,
       exclusive,
       ahead,

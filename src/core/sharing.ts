@@ -15,7 +15,7 @@ export function bringToShare(state: State, block: Block, processor: Processor, t
     if (task.access === Access.Write) allowed[word] &= ~(block.unwritable[word] | block.guarded[word]);
   }
   const host = nodeOf(state, HOST_NODE);
-  if (!task.written && !isDone(state, block, HOST_NODE, null, task.access, allowed)) {
+  if (!task.written && !isDone(state, block, HOST_NODE, null, task.access, allowed, false)) {
     return migrate(state, block, host, null, task.access, allowed, -1, task);
   }
   task.written = true;

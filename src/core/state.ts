@@ -170,6 +170,7 @@ export function createState(commands: Commands, policies: Policies, blockCount: 
       allowed: createMask(),
       streaming: false,
       pressed: false,
+      walked: 0,
       result: createMask(),
     },
     transfer: {

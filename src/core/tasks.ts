@@ -144,7 +144,7 @@ function bringTo(state: State, block: Block, node: Node, mapped: Processor | nul
       save(state, block, guarded, false);
       return 'blocked';
     }
-    if (!isDone(state, block, node.id, mapped, Access.Write, allowed)) {
+    if (!isDone(state, block, node.id, mapped, Access.Write, allowed, task.entry)) {
       return migrate(state, block, node, mapped, Access.Write, allowed, -1, task);
     }
     // Not asked for again: while the rest comes, others may push this out, and two that want more than there is would do so for ever.
@@ -159,7 +159,7 @@ function bringTo(state: State, block: Block, node: Node, mapped: Processor | nul
     }
   }
   excludeScratch(block, node.id, allowed);
-  if (isDone(state, block, node.id, mapped, Access.Read, allowed)) return 'done';
+  if (isDone(state, block, node.id, mapped, Access.Read, allowed, task.entry)) return 'done';
   return migrate(state, block, node, mapped, Access.Read, allowed, -1, task);
 }
 

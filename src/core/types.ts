@@ -256,6 +256,8 @@ export interface PrefetchRequest {
   streaming: boolean;
   /** The node has no room for another block: what is brought on a guess pushes out something else. */
   pressed: boolean;
+  /** Faults in a row up to this one that came right after what the one before them brought. */
+  walked: number;
   /** The answer: pages to bring, the touched one among them. */
   result: Int32Array;
 }

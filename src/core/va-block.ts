@@ -56,6 +56,9 @@ export interface Mapping {
   urgentPage: number;
   /** The thread of that fault, for messages. */
   urgentThread: number;
+  /** Faults in a row that came right after what the one before them brought, and where the next of that kind would be. */
+  walked: number;
+  walkPage: number;
 }
 
 export interface Hold {
@@ -277,6 +280,8 @@ export function createMapping(node: NodeId): Mapping {
     waiting: false,
     urgentPage: -1,
     urgentThread: 0,
+    walked: 0,
+    walkPage: -1,
   };
 }
 
@@ -288,6 +293,7 @@ function createOperation(): Operation {
     processor: NO_PROCESSOR,
     access: Access.None,
     map: false,
+    entry: false,
     exclusive: false,
     dependent: false,
     announcedPage: 0,

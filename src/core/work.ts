@@ -33,6 +33,8 @@ export interface Task {
   readonly access: Access;
   /** Whether it is to be mapped for the processor as well. */
   readonly map: boolean;
+  /** All but the first group, so that the processor faults when it comes into the block. */
+  readonly entry: boolean;
   readonly hold: boolean;
   readonly exclusive: boolean;
   /** Does not wait for the tasks before it: pages of another block wait for this one, on which those may depend. */
@@ -69,6 +71,8 @@ export interface Operation {
   processor: ProcessorId;
   access: Access;
   map: boolean;
+  /** All but the first group is mapped. */
+  entry: boolean;
   /** The processor wants the pages for itself, for atomic operations. */
   exclusive: boolean;
   /** It waits for pages that come from another range. */

@@ -70,6 +70,7 @@ describe('a policy of the user that fails', () => {
       allowed: createMask(),
       streaming: false,
       pressed: false,
+      walked: 0,
       result: createMask(),
     };
     request.allowed[1] = 1;

@@ -95,6 +95,13 @@ export const mutants: readonly Mutant[] = [
     why: 'The thread comes back for ever.',
   },
   {
+    name: 'count the entry of a block that came ahead as mapped',
+    file: 'src/core/operation.js',
+    find: 'if (accessAt(operation, first) === Access.None ||',
+    replace: 'if (!operation.map ||',
+    why: 'Whoever comes into the block faults on a page that he is believed to have.',
+  },
+  {
     name: 'take a whole block where a part is asked for',
     file: 'src/core/operation.js',
     find: 'operation.whole = size(operation.reserved) === PAGES_PER_BLOCK;',

@@ -14,6 +14,7 @@ function ask(page: number, occupied: Run[], about: Partial<PrefetchRequest> = {}
     allowed: createMask(),
     streaming: false,
     pressed: false,
+    walked: 0,
     result: createMask().fill(0x55555555),
     ...about,
   };
@@ -73,6 +74,10 @@ describe('the tree prefetcher', () => {
   it('brings the group alone where the node is full, however dense the block is', () => {
     expect(ask(100, [group(0)], { pressed: true })).toEqual(ask(100, []));
     expect(ask(100, [group(0)], { pressed: true, streaming: true })).toEqual([group(1, 31)]);
+    // Faults one after the other bring more and more, as far as the block goes.
+    const brought = [0, 1, 2, 3, 4, 5].map((walked) => ask(256, [], { pressed: true, walked }));
+    expect(brought).toEqual([1, 1, 2, 4, 8, 16].map((groups) => [group(16, groups)]));
+    expect(ask(480, [], { pressed: true, walked: 5 })).toEqual([group(30, 2)]);
   });
 
   it('brings the whole block to who streams', () => {

@@ -2,7 +2,8 @@
  * The density prefetcher of NVIDIA's UVM driver: a fault brings its 64 KiB group; walking from there to the root of a binary
  * tree over the block, the largest subtree of which more than `thresholdPercent` would then be there comes whole. When the
  * processor comes in from a neighbouring block that is all there already, the block comes at once: streams need no second fault.
- * Where the node is full, only the group comes: density then says where the processor was, and guesses push out what it needs.
+ * Where the node is full, only the group comes: density then says where the processor was, and guesses push out what it needs. Faults
+ * one after the other are no guess: what they bring grows.
  */
 import { addRun, clear, sizeOfRun, WORDS } from '../../core/mask.js';
 import { type OptionNames, refuseUnknown } from '../../core/option-names.js';
@@ -26,7 +27,10 @@ export function tree(options: TreeOptions = {}): PrefetchPolicy {
     if (request.streaming) {
       first = 0;
       count = PAGES_PER_BLOCK;
-    } else if (!request.pressed) {
+    } else if (request.pressed) {
+      // Who has walked through two groups gets twice as much each time.
+      if (request.walked > 1) count = Math.min(PAGES_PER_GROUP << (request.walked - 1), PAGES_PER_BLOCK - first);
+    } else {
       for (let width = PAGES_PER_GROUP * 2; width <= PAGES_PER_BLOCK; width *= 2) {
         const start = request.page & ~(width - 1);
         // The group of the fault counts as there; pages of it that are there already must not count twice.
