@@ -15,6 +15,7 @@ import {
   type ProcessorId,
 } from './types.js';
 import { type Block, changedPages } from './va-block.js';
+import type { Task } from './work.js';
 
 /** The request number of tasks that nobody waits for. */
 const NOBODY = 0;
@@ -62,10 +63,9 @@ function bringAhead(state: State, ahead: Block, processor: Processor, node: Node
   if (node.id === HOST_NODE && !hasContent(state, ahead)) return;
   residence.ahead = true;
   node.aheadBlocks++;
-  // One operation for all of it: a store is asked once, and memory may come in one piece.
   const mask = createMask();
   copy(mask, ahead.inside);
-  ahead.tasks.push({
+  const task: Task = {
     kind: 'present',
     mask,
     node: NO_NODE,
@@ -79,7 +79,10 @@ function bringAhead(state: State, ahead: Block, processor: Processor, node: Node
     lastChance: false,
     request: NOBODY,
     written: false,
-  });
+  };
+  // A store is asked for all alike; what is mapped is mapped when that is there.
+  if (isStored(state, ahead)) ahead.tasks.push({ ...task, map: false, entry: false });
+  ahead.tasks.push(task);
   makeReady(state, ahead);
 }
 
