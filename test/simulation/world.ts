@@ -51,6 +51,8 @@ import { Sources } from './sources.js';
 import { StagingModel } from './staging-model.js';
 import { WatchedDevice } from './watched-device.js';
 
+/** For what a schedule is about besides its plot. */
+const TURNS = 0x3c6ef372;
 const DEVICE_GOES_ON = 'device goes on';
 const WORDS_PER_PAGE = PAGE_BYTES / 4;
 /** How often copies fail while devices leave, in the plot that strands what they have, and how often otherwise there. */
@@ -128,6 +130,8 @@ export class World implements Surroundings {
   private readonly whims: Random;
   /** Arrays are mostly of files that take changed pages back, and there are more than the host can hold. */
   private readonly overflows: boolean;
+  /** Files take changed pages back. */
+  private readonly returns: boolean;
   /** The host's memory shrinks and grows. */
   private readonly resizes: boolean;
   /** For what came later, so that other schedules stay as they were. */
@@ -301,11 +305,13 @@ export class World implements Surroundings {
     // Memories are small here, so that none would ever be freed ahead by the usual share.
     const { choices } = this;
     const ahead = choices.below(3);
-    this.sources.returnFailure = calm ? 0 : choices.pick([0, 0.1, 0.5]);
-    this.overflows = choices.chance(0.1);
-    this.resizes = choices.chance(0.15);
-    if (this.overflows || this.resizes) this.tight = true;
     const recent = choices.chance(0.5) ? adaptive : lru;
+    const turn = new Random(seed ^ TURNS).below(20);
+    this.overflows = turn < 2;
+    this.resizes = turn >= 2 && turn < 5;
+    this.returns = turn < 8;
+    this.sources.returnFailure = calm ? 0 : choices.pick([0, 0.1, 0.5]);
+    if (this.overflows || this.resizes) this.tight = true;
     const eviction = this.whims.chance(0.8) ? recent : fifo;
     this.policies = {
       eviction: () => ({ ...eviction(), ahead: () => ahead }),
@@ -1128,7 +1134,7 @@ export class World implements Surroundings {
     const writable = !provided || random.chance(0.8);
     // Some are to grow later; with little memory they are promised nothing.
     const reserved = random.chance(0.3) ? pages + random.between(1, 600) : pages;
-    const takesBack = provided && writable && (this.overflows || this.choices.chance(0.5));
+    const takesBack = provided && writable && (this.overflows || (this.returns && this.choices.chance(0.5)));
     const range = this.manager.allocate(pages, { name: 'a', provided, writable, takesBack }, reserved);
     if (range === null) return;
     if (random.chance(0.4)) this.manager.watch(range, 1);
