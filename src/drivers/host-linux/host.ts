@@ -131,8 +131,12 @@ export class HostDriver implements Driver {
     return this.node.reserve(page, count);
   }
 
+  /**
+   * Not where system calls cannot wait for pages: to give back one page of a folio unmaps the others for a moment, and a system call that has
+   * been handed one of them would fail.
+   */
   reserveBlock(page: number): void {
-    this.node.reserveBlock(page);
+    if (this.node.userfaultfd.via !== 'user-mode') this.node.reserveBlock(page);
   }
 
   /**
