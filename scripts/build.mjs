@@ -73,7 +73,7 @@ const common = {
   ],
 };
 // The sources themselves are in the package.
-const written = { format: 'esm', sourcemap: true, sourcemapExcludeSources: true };
+const written = { format: 'esm', sourcemap: true, sourcemapExcludeSources: true, comments: false };
 
 const bundled = new Set();
 await Promise.all(
