@@ -191,7 +191,7 @@ class World {
         device.run(mix, { x: zeros, y: model.array, salt: 0 }, { size: N }),
       );
       zeros.free();
-      assert.match(error.message, new RegExp(`array ${model.name}, .*whose only copy was on a device that died`));
+      assert.match(error.message, new RegExp(`array ${model.name}, .*whose only copy was on a device or a server that died`));
       await this.renew(device, model);
       assert.ok(!model.array.residency().runs.some(({ state }) => state === 'lost'));
       assert.equal(model.array.residency().indeterminate, false);
@@ -341,7 +341,7 @@ test('the CPU touches what was lost with a device: a message, then the end', asy
   assert.doesNotMatch(stdout, /^survived/m);
   assert.match(
     stderr,
-    /^onemem: denied access: thread \d+ read array gone, elements 0 to 1023 .*whose only copy was on a device that died/m,
+    /^onemem: denied access: thread \d+ read array gone, elements 0 to 1023 .*whose only copy was on a device or a server that died/m,
   );
 });
 
