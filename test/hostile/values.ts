@@ -637,6 +637,8 @@ export const providedOptions = mostly(
   6,
 );
 
+export const hostMemory = mostly(choice({ "'256MiB'": '256MiB', "'64MiB'": '64MiB', "'1KiB'": '1KiB' }));
+
 const injection = mostly(record({ refuseLargerThanPages: mostly(whole(1, 64)) }));
 const deviceSpecification = mostly(
   record(
@@ -664,7 +666,7 @@ export const addedDevice = fc.oneof(
 export const spaceOptions = mostly(
   record({
     devices: mostly(list(deviceSpecification, 3)),
-    hostMemory: mostly(choice({ "'256MiB'": '256MiB', "'1KiB'": '1KiB' })),
+    hostMemory,
     addressSpace: mostly(choice({ "'1TiB'": '1TiB', "'1GiB'": '1GiB', "'1PiB'": '1PiB' })),
     userModeOnly: mostly(choice({ true: true, false: false })),
     checkInvariants: mostly(choice({ true: true, false: false })),
