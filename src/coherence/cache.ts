@@ -23,7 +23,7 @@ export interface CachedBlock {
   wanted: Rights;
   /** The server lets the machine wait. */
   waiting: boolean;
-  /** What somebody else waits for. */
+  /** What another machine waits for. */
   recalled: Rights;
   /** A flush has been asked for. */
   flush: boolean;

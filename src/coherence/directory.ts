@@ -3,7 +3,7 @@
  * step that nothing can interrupt.
  *
  * Sessions, epochs and versions have numbers that are used once, so that what an old connection still says is refused. A session is a
- * connection of a machine together with its lease. The end of a lease is noticed when somebody is in need of it; until then its session may go on.
+ * connection of a machine together with its lease. The end of a lease is noticed when a machine needs what its session has; until then its session may go on.
  *
  * An epoch names one grant of the right to write, and the block has the latest. A machine that comes back claims its blocks by their
  * epochs: what has been granted since, or was taken from a machine whose lease had ended, has another epoch.
@@ -63,7 +63,7 @@ export class Directory<C> {
     }
   }
 
-  /** Somebody has noticed that the lease of a session is over. */
+  /** A machine has noticed that the lease of a session is over. */
   expire(session: number): void {
     this.state.alive = this.state.alive.filter((each) => each !== session);
   }

@@ -64,7 +64,7 @@ export type Reply<C> =
 
 /** What the server says of itself, to the session `to`. */
 export type Notice =
-  /** Somebody waits for this right: give up what is in the way of it. */
+  /** Another machine waits for this right: give up what is in the way of it. */
   | { readonly kind: 'recall'; readonly to: number; readonly block: number; readonly right: Right }
   /** The block that was waited for can be had. */
   | { readonly kind: 'ready'; readonly to: number; readonly block: number }

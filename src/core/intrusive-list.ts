@@ -41,6 +41,13 @@ export class IntrusiveList {
     return this.next[entry];
   }
 
+  /** The first entry for which `accepts` is true, or -1. */
+  find(accepts: (entry: number) => boolean): number {
+    let entry = this.head;
+    while (entry !== -1 && !accepts(entry)) entry = this.next[entry];
+    return entry;
+  }
+
   private reserve(entry: number): void {
     if (entry < this.next.length) return;
     let length = this.next.length;

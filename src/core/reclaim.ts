@@ -37,16 +37,21 @@ export function reclaim(state: State, block: Block, node: Node, pages: number): 
   return room;
 }
 
+/** What the node should have at most: its budget, what its driver can take, and what it is to shrink to. */
+function mostPages({ budgetPages, limitPages, goalPages }: Node): number {
+  return Math.min(budgetPages, limitPages, goalPages);
+}
+
 /** A node that had to make room will have to again, until half of it is free. One that everything fits never gets there. */
 function notePressure(node: Node, pages: number): void {
-  const most = Math.min(node.budgetPages, node.limitPages, node.goalPages);
+  const most = mostPages(node);
   if (node.backedPages + pages > most) node.pressed = true;
   else if (node.backedPages + pages < most / 2) node.pressed = false;
 }
 
 /** What goes next is sent home before anybody waits for its memory. */
 function demoteAhead(state: State, node: Node, pages: number): void {
-  const most = Math.min(node.budgetPages, node.limitPages, node.goalPages);
+  const most = mostPages(node);
   const nodeBlocks = Math.floor(node.budgetPages / PAGES_PER_BLOCK);
   const ahead = (node.eviction.ahead?.(nodeBlocks) ?? 0) * PAGES_PER_BLOCK;
   while (node.backedPages - node.leavingPages + pages + ahead > most) {
@@ -67,7 +72,7 @@ function mustBeSent(state: State, block: Block, node: Node): boolean {
 }
 
 function findRoom(state: State, node: Node, pages: number): boolean {
-  const most = Math.min(node.budgetPages, node.limitPages, node.goalPages);
+  const most = mostPages(node);
   while (node.backedPages - node.leavingPages + pages > most) {
     const stale = firstStale(state, node);
     if (stale !== null) {

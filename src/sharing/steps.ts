@@ -11,7 +11,7 @@
  * Numbers follow the server's clock, in microseconds, so that those that a server has forgotten do not come again, be it started again without
  * what it had last, or replaced by a copy that lags: no claim and no copy from before holds then.
  *
- * A lease that is over by the clock is noticed by whoever is in need of what its session has, and only by these.
+ * A lease that is over by the clock is noticed by the machines that need what its session has, and only by these.
  */
 import type { Notice, Reply, Request, Right, Rights } from '../coherence/messages.js';
 import type { Argument } from '../valkey/connection.js';

@@ -1,6 +1,6 @@
 /**
  * A connection to one Valkey or Redis server. Commands may be sent one behind the other without waiting; each has a promise of its answer.
- * A connection that is lost fails what has no answer yet, and is not made again: whoever has it knows what is to be asked anew.
+ * A connection that is lost fails what has no answer yet, and is not made again: its owner knows what is to be asked anew.
  *
  * One rule says when a server is too slow: as long as commands wait for answers, something must come or go every `timeoutMs`. A connection
  * where nothing does is ended. So an answer that is large may take its time, and a command that blocks on the server has no place here.

@@ -1,8 +1,8 @@
 /** A store behind the host: what of it the core hears, and what is said of it when it fails. */
 import { type NodeId, PAGE_BYTES, type Status } from '../../core/types.js';
-import type { SpillFile } from '../../drivers/storage/disk.js';
 import { StorageDriver } from '../../drivers/storage/storage.js';
 import type { Core } from '../core/core.js';
+import type { StoreFile } from '../sources/io-engines.js';
 
 /** After an error it is tried again so much later, so that those who wait for room hear of the error before. */
 const PAUSE_MS = 50;
@@ -25,17 +25,6 @@ export interface StorePlace {
   unread(why: string): string;
   /** For programs. */
   readonly details: Record<string, unknown>;
-}
-
-/** The threads that read and write there. */
-export interface StoreFile extends SpillFile {
-  poll(): void;
-  needsTurn(): boolean;
-  sleepMs(most: number): number;
-  /** Nothing of it is under way any more. */
-  close(): void;
-  /** The threads have ended, where that matters. */
-  ended?(): Promise<void>;
 }
 
 /** What is counted of a store. */

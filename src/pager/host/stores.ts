@@ -30,15 +30,15 @@ export class Stores {
 
   /** Answers what disks and servers have done. */
   poll(): void {
-    for (const { place } of this.all) place.file.poll();
+    for (const { place } of this.all) place.file.engines.poll();
   }
 
   needsTurn(): boolean {
-    return this.all.some(({ place }) => place.file.needsTurn());
+    return this.all.some(({ place }) => place.file.engines.needsTurn());
   }
 
   sleepMs(most: number): number {
-    return this.all.reduce((least, { place }) => place.file.sleepMs(least), most);
+    return this.all.reduce((least, { place }) => place.file.engines.sleepMs(least), most);
   }
 
   look(): void {

@@ -19,7 +19,7 @@ export interface FileRange {
   readonly firstPage: number;
   readonly pages: number;
   readonly source: FileSource;
-  /** Pages that were written for want of room, since somebody made note of it last. */
+  /** Pages that were written for want of room, since the write-back noted it last. */
   readonly takenBack: PageRuns;
 }
 

@@ -3,6 +3,7 @@
  * into the job's place and the manager's eventfd raised.
  */
 import { parentPort, workerData } from 'node:worker_threads';
+import { spoiled } from '../../drivers/storage/disk.js';
 import { EINTR } from '../../linux/constants.js';
 import { notifyEventfd } from '../../linux/eventfd.js';
 import { FAILING_CALLS, failCalls } from '../../linux/failing-calls.js';
@@ -10,7 +11,7 @@ import { errno, libc } from '../../linux/libc.js';
 import { punchHole } from '../../linux/memory.js';
 import { firstSpoiled, noteSums, openSpillFile } from '../../linux/spill-file.js';
 import { Control } from '../protocol/control.js';
-import { JOB_WORDS, Job, type JobRing, Signal, SPOILED } from './io-ring.js';
+import { JOB_WORDS, Job, type JobRing, Signal } from './io-ring.js';
 
 const { numbers, signals, wakeFd, first, control, folder } = workerData as JobRing;
 const failing = process.env[FAILING_CALLS];
@@ -42,7 +43,7 @@ function carryOut(at: number): number {
     case Job.ReadSummed: {
       const result = move(Job.Read, fd, address, length, offset);
       const wrong = result === length ? firstSpoiled(address, length, offset, sums) : -1;
-      return wrong === -1 ? result : -SPOILED - wrong;
+      return wrong === -1 ? result : spoiled(wrong);
     }
     default:
       return move(kind, fd, address, length, offset);

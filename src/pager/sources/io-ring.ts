@@ -50,11 +50,6 @@ export interface JobRing {
   readonly folder: string;
 }
 
-/** Added to the number of the first page that did not come back as it was written, and negated: the result of `readSummed`. */
-export const SPOILED = 2 ** 20;
-/** The same, where the page did not come back at all. */
-export const GONE = 2 ** 21;
-
 interface Waiting {
   readonly fd: number;
   readonly kind: number;
@@ -130,7 +125,7 @@ export class IoEngine {
     this.add({ kind: Job.WriteSummed, fd, address, length, offset, sums, done });
   }
 
-  /** Reads them, and compares. `done` gets the bytes, the negative error number, -SPOILED - n where page n is another one, or -GONE - n. */
+  /** Reads them, and compares. `done` gets the bytes, the negative error number, or the page that is another one (disk.ts). */
   readSummed(
     fd: number,
     address: number,

@@ -1,8 +1,8 @@
 /** A space's spill file: made on first use, by the threads that read and write it. */
 import { constants as os } from 'node:os';
-import { type SpillFile, spoiled } from '../../drivers/storage/disk.js';
 import { closeDescriptor } from '../../linux/libc.js';
-import { IoEngine, SPOILED } from './io-ring.js';
+import { IoEngines, type StoreFile } from './io-engines.js';
+import { IoEngine } from './io-ring.js';
 import { PageSums } from './page-sums.js';
 
 /** Threads that write, and that read: two of each keep a disk busy while one of them looks at checksums. */
@@ -12,9 +12,8 @@ const DEPTH = 2;
 
 type Job = (fd: number) => void;
 
-export class Spill implements SpillFile {
-  private readonly readers: IoEngine[];
-  private readonly writers: IoEngine[];
+export class Spill implements StoreFile {
+  readonly engines: IoEngines;
   /** -1: not made yet. */
   private fd = -1;
   private readonly sums: PageSums;
@@ -31,54 +30,35 @@ export class Spill implements SpillFile {
     this.sums = new PageSums(bytes);
     const engines = (): IoEngine[] =>
       Array.from({ length: THREADS }, () => new IoEngine(wakeFd, control, now, undefined, folder));
-    this.readers = engines();
-    this.writers = engines();
-  }
-
-  private get engines(): IoEngine[] {
-    return [...this.readers, ...this.writers];
+    this.engines = new IoEngines(engines(), engines());
   }
 
   mayRead(urgent: boolean): boolean {
     // What nobody waits for yet leaves a place for who does.
-    return idlest(this.readers).load < (urgent ? DEPTH : 1);
+    return this.engines.reader.load < (urgent ? DEPTH : 1);
   }
 
   mayWrite(): boolean {
-    return this.waiting.length === 0 && idlest(this.writers).load < DEPTH;
+    return this.waiting.length === 0 && this.engines.writer.load < DEPTH;
   }
 
   write(address: number, length: number, offset: number, done: (result: number) => void): void {
     this.withFile(done, (fd) =>
-      idlest(this.writers).writeSummed(fd, address, length, offset, this.sums.at(offset), done),
+      this.engines.writer.writeSummed(fd, address, length, offset, this.sums.at(offset), done),
     );
   }
 
   read(address: number, length: number, offset: number, done: (result: number) => void): void {
-    idlest(this.readers).readSummed(this.fd, address, length, offset, this.sums.at(offset), (result) =>
-      done(result <= -SPOILED ? spoiled(-SPOILED - result) : result),
-    );
+    this.engines.reader.readSummed(this.fd, address, length, offset, this.sums.at(offset), done);
   }
 
   punch(offset: number, length: number, done: (result: number) => void): void {
-    idlest(this.writers).punch(this.fd, offset, length, done);
-  }
-
-  poll(): void {
-    for (const engine of this.engines) engine.poll();
-  }
-
-  needsTurn(): boolean {
-    return this.engines.some((engine) => engine.needsTurn());
-  }
-
-  sleepMs(most: number): number {
-    return Math.min(...this.engines.map((engine) => engine.sleepMs(most)));
+    this.engines.writer.punch(this.fd, offset, length, done);
   }
 
   /** Nothing of it is under way any more. */
   close(): void {
-    for (const engine of this.engines) engine.close();
+    this.engines.close();
     if (this.fd !== -1) closeDescriptor(this.fd);
     this.sums.close();
     this.fd = -1;
@@ -91,7 +71,7 @@ export class Spill implements SpillFile {
     }
     this.waiting.push({ go, done });
     if (this.waiting.length > 1) return;
-    this.writers[0].open((result) => {
+    this.engines.writer.open((result) => {
       if (result >= 0) this.fd = result;
       for (const { go: each, done: refuse } of this.waiting.splice(0)) {
         if (result >= 0) each(result);
@@ -99,8 +79,4 @@ export class Spill implements SpillFile {
       }
     });
   }
-}
-
-function idlest(engines: readonly IoEngine[]): IoEngine {
-  return engines.reduce((best, each) => (each.load < best.load ? each : best));
 }

@@ -5,12 +5,13 @@
 import { constants as os } from 'node:os';
 import { workerData } from 'node:worker_threads';
 import { PAGE_BYTES, PAGES_PER_GROUP } from '../../core/types.js';
+import { gone, spoiled } from '../../drivers/storage/disk.js';
 import { notifyEventfd } from '../../linux/eventfd.js';
 import { rawView } from '../../linux/libc.js';
 import { firstSpoiled, noteSums } from '../../linux/spill-file.js';
 import type { ValkeyConnection } from '../../valkey/connection.js';
 import { ValkeyError } from '../../valkey/errors.js';
-import { GONE, JOB_WORDS, Job, Signal, SPOILED } from './io-ring.js';
+import { JOB_WORDS, Job, Signal } from './io-ring.js';
 import type { ServerThread } from './valkey-file.js';
 import { ValkeyLink } from './valkey-link.js';
 
@@ -96,8 +97,8 @@ async function read(address: number, length: number, offset: number, sums: numbe
   const results = await link.use((connection) => all(parts.map((part) => readPart(connection, part))));
   const wrong = results.find((result) => result < 0);
   if (wrong !== undefined) return wrong;
-  const spoiled = firstSpoiled(address, length, offset, sums);
-  return spoiled === -1 ? length : -SPOILED - spoiled;
+  const bad = firstSpoiled(address, length, offset, sums);
+  return bad === -1 ? length : spoiled(bad);
 }
 
 /** Returns 0, or what is wrong with a page of the part. */
@@ -106,11 +107,11 @@ async function readPart(connection: ValkeyConnection, { key, begin, bytes, whole
   try {
     const reply = await connection.call(command, [bytes]);
     const came = reply instanceof Uint8Array ? reply.length : 0;
-    return came === bytes.length ? 0 : -GONE - page - Math.floor(came / PAGE_BYTES);
+    return came === bytes.length ? 0 : gone(page + Math.floor(came / PAGE_BYTES));
   } catch (error) {
-    // What has our name and is something else was put there by somebody else.
+    // What has our name and is something else is another program's doing.
     const { code, word } = error as ValkeyError;
-    if (code === 'TOO_LARGE' || word === 'WRONGTYPE') return -SPOILED - page;
+    if (code === 'TOO_LARGE' || word === 'WRONGTYPE') return spoiled(page);
     throw error;
   }
 }

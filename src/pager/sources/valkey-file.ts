@@ -6,9 +6,9 @@
 import { randomBytes } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { PAGE_BYTES, PAGES_PER_GROUP } from '../../core/types.js';
-import { gone, type SpillFile, spoiled } from '../../drivers/storage/disk.js';
 import type { ServerOptions } from '../protocol/space.js';
-import { GONE, IoEngine, type JobRing, SPOILED } from './io-ring.js';
+import { IoEngines, type StoreFile } from './io-engines.js';
+import { IoEngine, type JobRing } from './io-ring.js';
 import { PageSums } from './page-sums.js';
 
 const READERS = 2;
@@ -30,9 +30,8 @@ export interface ServerThread {
   readonly reachable: SharedArrayBuffer;
 }
 
-export class ValkeyFile implements SpillFile {
-  private readonly writer: IoEngine;
-  private readonly readers: IoEngine[];
+export class ValkeyFile implements StoreFile {
+  readonly engines: IoEngines;
   private readonly sums: PageSums;
   private readonly groups: Uint16Array;
   private readonly reachable = new Int32Array(new SharedArrayBuffer(4));
@@ -48,8 +47,8 @@ export class ValkeyFile implements SpillFile {
     const shared = { server, prefix, groups: buffer, reachable: this.reachable.buffer } as const;
     const engine = (writes: boolean): IoEngine =>
       new IoEngine(wakeFd, control, now, (ring) => this.start({ ...shared, ring, writes } as ServerThread));
-    this.writer = engine(true);
-    this.readers = Array.from({ length: READERS }, () => engine(false));
+    const readers = Array.from({ length: READERS }, () => engine(false));
+    this.engines = new IoEngines(readers, [engine(true)]);
   }
 
   /** Whether the server answered when it was written to last. */
@@ -59,25 +58,22 @@ export class ValkeyFile implements SpillFile {
 
   mayRead(urgent: boolean): boolean {
     // What nobody waits for yet leaves places for who does.
-    return this.idlest().load < (urgent ? DEPTH : DEPTH / 2);
+    return this.engines.reader.load < (urgent ? DEPTH : DEPTH / 2);
   }
 
   mayWrite(): boolean {
-    return this.writer.load < DEPTH;
+    return this.engines.writer.load < DEPTH;
   }
 
   write(address: number, length: number, offset: number, done: (result: number) => void): void {
     this.each(offset, length, (group, frames) => {
       this.groups[group] |= frames;
     });
-    this.writer.writeSummed(-1, address, length, offset, this.sums.at(offset), done);
+    this.engines.writer.writeSummed(-1, address, length, offset, this.sums.at(offset), done);
   }
 
   read(address: number, length: number, offset: number, done: (result: number) => void): void {
-    this.idlest().readSummed(-1, address, length, offset, this.sums.at(offset), (result) => {
-      if (result <= -GONE) done(gone(-GONE - result));
-      else done(result <= -SPOILED ? spoiled(-SPOILED - result) : result);
-    });
+    this.engines.reader.readSummed(-1, address, length, offset, this.sums.at(offset), done);
   }
 
   /** Values go when none of their frames is used any more. */
@@ -85,24 +81,12 @@ export class ValkeyFile implements SpillFile {
     this.each(offset, length, (group, frames) => {
       this.groups[group] &= ~frames;
     });
-    this.writer.punch(-1, offset, length, done);
-  }
-
-  poll(): void {
-    for (const engine of this.engines) engine.poll();
-  }
-
-  needsTurn(): boolean {
-    return this.engines.some((engine) => engine.needsTurn());
-  }
-
-  sleepMs(most: number): number {
-    return Math.min(...this.engines.map((engine) => engine.sleepMs(most)));
+    this.engines.writer.punch(-1, offset, length, done);
   }
 
   /** Nothing of it is under way any more: the threads have the server forget what it has, and end. */
   close(): void {
-    for (const engine of this.engines) engine.close();
+    this.engines.close();
     this.sums.close();
   }
 
@@ -114,14 +98,6 @@ export class ValkeyFile implements SpillFile {
     });
     await Promise.race([Promise.all(this.threads), late]);
     clearTimeout(timer);
-  }
-
-  private get engines(): IoEngine[] {
-    return [this.writer, ...this.readers];
-  }
-
-  private idlest(): IoEngine {
-    return this.readers.reduce((best, each) => (each.load < best.load ? each : best));
   }
 
   private start(thread: ServerThread): Worker {

@@ -55,12 +55,6 @@ export function adaptive(): EvictionPolicy {
     went[block] = gone;
   }
 
-  function oldest(list: IntrusiveList, evictable: (block: number) => boolean): number {
-    let block = list.head;
-    while (block !== -1 && !evictable(block)) block = list.after(block);
-    return block;
-  }
-
   return {
     activate(block) {
       if (kept.has(block) || passing.has(block)) return;
@@ -79,10 +73,10 @@ export function adaptive(): EvictionPolicy {
     evict(evictable) {
       const share = Math.floor((kept.size + passing.size) / PASSING_SHARE);
       const room = Math.min(MOST_PASSING, Math.max(FEWEST_PASSING, share));
-      const block = passing.size >= room ? oldest(passing, evictable) : -1;
+      const block = passing.size >= room ? passing.find(evictable) : -1;
       if (block !== -1) return block;
-      const other = oldest(kept, evictable);
-      return other === -1 ? oldest(passing, evictable) : other;
+      const other = kept.find(evictable);
+      return other === -1 ? passing.find(evictable) : other;
     },
     ahead: aheadOf,
   };

@@ -11,11 +11,7 @@ export function fifo(): EvictionPolicy {
     },
     used: () => undefined,
     deactivate: (block) => list.remove(block),
-    evict(evictable) {
-      let block = list.head;
-      while (block !== -1 && !evictable(block)) block = list.after(block);
-      return block;
-    },
+    evict: (evictable) => list.find(evictable),
     ahead: aheadOf,
   };
 }

@@ -16,11 +16,7 @@ export function lru(): EvictionPolicy {
       if (list.has(block)) list.append(block);
     },
     deactivate: (block) => list.remove(block),
-    evict(evictable) {
-      let block = list.head;
-      while (block !== -1 && !evictable(block)) block = list.after(block);
-      return block;
-    },
+    evict: (evictable) => list.find(evictable),
     ahead: aheadOf,
   };
 }
