@@ -14,8 +14,6 @@ const TRIES = 8;
 
 export class ValkeyLink {
   private connection: ValkeyConnection | null = null;
-  /** When the server was last known to answer. */
-  private downSince = performance.now();
   private problem: ValkeyError | null = null;
   private readonly waiting = new Set<() => void>();
   /** Of the last connection: the server's run, and its number there. */
@@ -33,11 +31,13 @@ export class ValkeyLink {
   /**
    * Has something done on a connection, and again on the next one where it is lost.
    *
-   * @throws ValkeyError when the server has not answered for the time that it has, or answers with an error
+   * @throws ValkeyError when there is no connection for the time that the server has, or it answers with an error. Each action has that time
+   * for itself: the server may be back when one that came before has been refused
    */
   async use<T>(action: (connection: ValkeyConnection) => Promise<T>): Promise<T> {
+    const until = performance.now() + this.server.timeoutMs;
     for (let tries = 1; ; tries++) {
-      const connection = this.connection ?? (await this.connected());
+      const connection = this.connection ?? (await this.connected(until));
       try {
         return await action(connection);
       } catch (error) {
@@ -51,9 +51,9 @@ export class ValkeyLink {
     this.connection?.close();
   }
 
-  private async connected(): Promise<ValkeyConnection> {
+  private async connected(until: number): Promise<ValkeyConnection> {
     while (this.connection === null) {
-      const left = this.downSince + this.server.timeoutMs - performance.now();
+      const left = until - performance.now();
       if (left <= 0) throw this.problem ?? new ValkeyError('TIMEOUT', 'the server does not answer');
       await new Promise<void>((resolve) => {
         const timer = setTimeout(() => this.wake(), left);
@@ -110,8 +110,6 @@ export class ValkeyLink {
   private lost(reason: ValkeyError): void {
     this.connection = null;
     this.problem = reason;
-    // Who waited for an answer has waited for as long as there is time.
-    this.downSince = performance.now() - (reason.code === 'TIMEOUT' ? this.server.timeoutMs : 0);
     this.changed(false);
     void this.connect();
   }
