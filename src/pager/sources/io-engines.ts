@@ -1,0 +1,52 @@
+/** The threads that read and write for one store. */
+import type { SpillFile } from '../../drivers/storage/disk.js';
+import type { IoEngine } from './io-ring.js';
+
+/** Where a store keeps its pages, and the threads that carry them. */
+export interface StoreFile extends SpillFile {
+  readonly engines: IoEngines;
+  /** Nothing of it is under way any more. */
+  close(): void;
+  /** The threads have ended, where that matters. */
+  ended?(): Promise<void>;
+}
+
+export class IoEngines {
+  private readonly all: readonly IoEngine[];
+
+  constructor(
+    private readonly readers: readonly IoEngine[],
+    private readonly writers: readonly IoEngine[],
+  ) {
+    this.all = [...readers, ...writers];
+  }
+
+  /** The thread that reads which has least to do. */
+  get reader(): IoEngine {
+    return idlest(this.readers);
+  }
+
+  get writer(): IoEngine {
+    return idlest(this.writers);
+  }
+
+  poll(): void {
+    for (const engine of this.all) engine.poll();
+  }
+
+  needsTurn(): boolean {
+    return this.all.some((engine) => engine.needsTurn());
+  }
+
+  sleepMs(most: number): number {
+    return this.all.reduce((least, engine) => engine.sleepMs(least), most);
+  }
+
+  close(): void {
+    for (const engine of this.all) engine.close();
+  }
+}
+
+function idlest(engines: readonly IoEngine[]): IoEngine {
+  return engines.reduce((best, each) => (each.load < best.load ? each : best));
+}
