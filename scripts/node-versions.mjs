@@ -15,6 +15,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { fetchNode } from './fetch-node.mjs';
+import { WITHOUT_CERTIFICATES } from './stages.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
@@ -43,7 +44,8 @@ function runTests(program, version, path, args = []) {
   return new Promise((done) => {
     const started = performance.now();
     let output = '';
-    const child = spawn(program, [join(root, '.build/test', path), ...args], { cwd: root });
+    const env = { ...process.env, ...WITHOUT_CERTIFICATES };
+    const child = spawn(program, [join(root, '.build/test', path), ...args], { cwd: root, env });
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text) => {
         output += text;

@@ -25,7 +25,7 @@ await runStages(
       { name: 'types of the tests', run: npm('build:test'), seconds: 120, builds: true },
     ],
     [
-      { name: 'package', run: built('package'), seconds: 240 },
+      { name: 'package', run: built('package'), fetches: true, seconds: 240 },
       { name: 'knip', run: npm('knip'), seconds: 120 },
       { name: 'boundaries', run: npm('boundaries'), seconds: 120 },
       { name: 'api', run: npm('api:check'), seconds: 60 },
@@ -51,12 +51,12 @@ await runStages(
       { name: 'webgpu', run: onSoftwareGpu('webgpu'), env: { ONEMEM_SEED: '1' }, seconds: 600 },
       { name: 'wgsl', run: onSoftwareGpu('wgsl', '--seed', '1', '--programs', '20'), seconds: 300 },
       { name: 'examples', run: built('examples'), seconds: 600 },
-      { name: 'tools', run: built('tools'), seconds: 900 },
+      { name: 'tools', run: built('tools'), fetches: true, seconds: 900 },
       { name: 'mutants', run: built('mutants', '--jobs', '1'), seconds: 900 },
       { name: 'system faults', run: built('system-faults', '--jobs', '1'), seconds: 600 },
       { name: 'hostile calls', run: built('hostile', '--seed', '1', '--runs', '1000'), seconds: 600 },
       { name: 'model', run: built('model', '--seed', '1', '--minutes', '1', '--jobs', '1'), seconds: 600 },
-      { name: 'node versions', run: ['node', 'scripts/node-versions.mjs'], seconds: 600 },
+      { name: 'node versions', run: ['node', 'scripts/node-versions.mjs'], fetches: true, seconds: 600 },
       {
         name: 'simulation',
         run: built('simulation', '--schedules', '600', '--first-seed', '1', '--jobs', '1'),
