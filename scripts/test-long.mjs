@@ -59,6 +59,7 @@ await runStages(
         seconds: 1800,
       },
     ],
+    [{ name: 'examples', run: built('examples', '--mistakes'), seconds: 900 }],
     [{ name: 'conformance', run: built('conformance'), seconds: 900 }],
     [{ name: 'webgpu conformance', run: onSoftwareGpu('conformance', '--device', 'webgpu'), seconds: 900 }],
     [

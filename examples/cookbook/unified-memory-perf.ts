@@ -2,11 +2,16 @@
  * What it costs to have data at a device and back, by size: managed arrays whose pages come when they are touched, managed arrays
  * that are prefetched, and plain typed arrays that are copied whole, there and back. Each round writes everything on the CPU, adds
  * one to everything on the device, and reads everything on the CPU. The times are for reading; the results are checked.
+ *
+ *   node .build/examples/cookbook/unified-memory-perf.js [KIBIBYTES OF THE LARGEST]
  */
 import { f32, kernel, openSpace } from 'onemem';
 
 const KIB = 2 ** 10;
-const SIZES = [4, 16, 64, 256, 1024, 4096, 16_384, 65_536].map((kibibytes) => kibibytes * KIB);
+const LARGEST = Number(process.argv[2] ?? 65_536);
+const SIZES = [4, 16, 64, 256, 1024, 4096, 16_384, 65_536]
+  .filter((kibibytes) => kibibytes <= LARGEST)
+  .map((kibibytes) => kibibytes * KIB);
 const WARM_UP = 2;
 
 const increment = kernel({ x: f32.inout }, ({ x }, { begin, end }) => {

@@ -74,11 +74,19 @@ test('doctor lists features with remedies, and as JSON', async () => {
   for (const { available, remedy } of report.features) assert.equal(available, remedy === null);
 });
 
-test('demo runs the flights on a small device and finds every bit right', async () => {
-  using folder = new Folder();
+test('demo runs the flights on a small device, finds every bit right, and is played again command by command', async () => {
+  using folder = new Folder({ ONEMEM_RECORD: 'demo.rec' });
   const { stdout } = await folder.succeed('demo', '--device-memory', '24MiB');
   assert.match(stdout, /^3,000,000 flights: 143 MiB of arrays on a device that has 24 MiB of memory\.$/m);
   assert.match(stdout, /^The result is right: every bit of 9,000,000 values/m);
+  const { stdout: told } = await folder.succeed('replay', 'demo.rec');
+  assert.match(told, /^\d{3,} events \(most of them: .*\b\d+ fault.*\) and \d{3,} commands: the same as recorded\n$/);
+  await folder.fail(2, /takes one file/, 'replay');
+  await folder.fail(1, /none\.rec: there is no such file/, 'replay', 'none.rec');
+});
+
+test('demo --json tells a program what it found, and what was moved', async () => {
+  using folder = new Folder();
   const report = JSON.parse((await folder.succeed('demo', '--json')).stdout) as {
     correct: boolean;
     bytes: number;
@@ -94,15 +102,6 @@ test('demo runs the flights on a small device and finds every bit right', async 
     report.findings.directions.reduce((sum, each) => sum + each.flights, 0),
     3_000_000,
   );
-});
-
-test('demo, written down, is played again command by command', async () => {
-  using folder = new Folder({ ONEMEM_RECORD: 'demo.rec' });
-  await folder.succeed('demo', '--device-memory', '24MiB');
-  const { stdout } = await folder.succeed('replay', 'demo.rec');
-  assert.match(stdout, /^\d{3,} events \(most of them: .*\b\d+ fault.*\) and \d{3,} commands: the same as recorded\n$/);
-  await folder.fail(2, /takes one file/, 'replay');
-  await folder.fail(1, /none\.rec: there is no such file/, 'replay', 'none.rec');
 });
 
 test('a reader that stops reading is no failure', async () => {
