@@ -11,7 +11,6 @@ import type { ManagerOptions, ManagerReady } from '../protocol/space.js';
 import { toWire } from '../protocol/wire.js';
 import { answerLateUses } from './late-uses.js';
 import { Pager } from './pager.js';
-import { warmUp } from './warm-up.js';
 
 const options = workerData as ManagerOptions;
 const control = new Int32Array(options.control);
@@ -52,9 +51,7 @@ if (pager !== null) {
       });
     }
   });
-  // While the devices' processes start, there is nothing else to do.
   try {
-    if (options.devices.length > 0) warmUp();
     await running.run();
   } catch (error) {
     // As long as nobody has the space, the thread that opens it can be told; afterwards a thread may wait in a fault.
