@@ -1,6 +1,6 @@
 /**
  * Programs in WGSL, whole and in parts, on a GPU in software:
- * `node scripts/software-gpu.mjs node .build/test/wgsl/main.js [--seed S] [--programs N] [NAME ...]`.
+ * `node scripts/software-gpu.mjs node .build/test/wgsl/main.js [--seed S] [--programs N | --minutes M] [NAME ...]`.
  */
 import { parseArgs } from 'node:util';
 import { loadParser } from '../../src/wgsl/parser.js';
@@ -12,11 +12,16 @@ import { SHARED } from './kernels/shared.js';
 import { randomKernel } from './random-kernel.js';
 
 const { values, positionals: names } = parseArgs({
-  options: { seed: { type: 'string', default: '1' }, programs: { type: 'string', default: '20' } },
+  options: {
+    seed: { type: 'string', default: '1' },
+    programs: { type: 'string', default: '20' },
+    minutes: { type: 'string' },
+  },
   allowPositionals: true,
 });
 const seed = Number(values.seed);
-const programs = names.length === 0 ? Number(values.programs) : 0;
+const programs = values.minutes === undefined ? Number(values.programs) : Number.POSITIVE_INFINITY;
+const end = values.minutes === undefined ? Number.POSITIVE_INFINITY : Date.now() + Number(values.minutes) * 60_000;
 const parser = await loadParser();
 const gpu = await Gpu.open();
 console.log(gpu.name);
@@ -35,12 +40,14 @@ for (const kernel of [...ELEMENTWISE, ...NEIGHBOURS, ...SHARED]) {
   if (names.length === 0 || names.includes(kernel.name)) await tried(kernel.name, () => tryKernel(parser, gpu, kernel));
 }
 let cut = 0;
-for (let own = seed; own < seed + programs; own++) {
+let played = 0;
+while (names.length === 0 && played < programs && Date.now() < end) {
+  const own = seed + played++;
   await tried(`random program, seed ${own}`, async () => {
     if (await randomKernel(parser, gpu, own)) cut++;
   });
 }
-if (programs > 0) console.log(`${cut} of ${programs} random programs were cut, seeds from ${seed}`);
+if (played > 0) console.log(`${cut} of ${played} random programs were cut, seeds from ${seed}`);
 await gpu.close();
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed > 0 ? 1 : 0;
