@@ -158,13 +158,13 @@ export class Departures {
   /** Nothing is left to bring home. The node may still have what could not be brought, because every copy failed: that goes with it. */
   drained(request: Request): void {
     const { state } = this;
+    const busy = this.inUse(request);
+    if (busy.length > 0) {
+      this.bringHome(request.node, request.processor, busy);
+      return;
+    }
     const node = state.nodes[request.node];
     if (node !== undefined) {
-      const busy = this.inUse(node);
-      if (busy.length > 0) {
-        this.bringHome(request.node, request.processor, busy);
-        return;
-      }
       for (const block of state.va.blocks.values()) {
         const residence = block.residences[node.id];
         if (residence !== undefined) state.holds -= residence.holds.splice(0).length;
@@ -178,14 +178,18 @@ export class Departures {
   }
 
   /**
-   * Blocks that may be copied from the node just now, for a thread that needs a page of what could not be brought home. If the node went under
-   * such a copy, its memory would be given back while it is read, and the end of the copy would be taken for that of a copy from the next
-   * node with this number: when the copy has ended, the block is brought home, or given up, once more.
+   * Blocks that keep who leaves for now: when their operations have ended they are brought home, or given up, once more. One may be copied from
+   * the node, for a thread that needs a page of what could not be brought home. If the node went under such a copy, its memory would be given
+   * back while it is read, and the end of the copy would be taken for that of a copy from the next node with this number. Of another one, which
+   * may be host memory, the processor may be giving up its rights: when it has gone it does not say so any more.
    */
-  private inUse(node: Node): Block[] {
+  private inUse({ node, processor }: Request): Block[] {
     const busy: Block[] = [];
-    for (const block of this.state.va.blocks.values())
-      if (block.operation !== null && (block.residences[node.id]?.backedCount ?? 0) > 0) busy.push(block);
+    for (const block of this.state.va.blocks.values()) {
+      if (block.operation === null) continue;
+      const answers = block.operation.phase === 'revoke' && block.mappings[processor] !== undefined;
+      if (answers || (block.residences[node]?.backedCount ?? 0) > 0) busy.push(block);
+    }
     return busy;
   }
 

@@ -202,6 +202,20 @@ export const mutants: readonly Mutant[] = [
     why: 'Its memory is read after it was given back, and a thread that needs the page waits for a death that nobody tells.',
   },
   {
+    name: 'let a processor go that is giving up its rights to host memory',
+    file: 'src/core/departures.js',
+    find: 'if (answers || ',
+    replace: 'if (',
+    why: 'It says no more that it has given them up, and who needs the memory waits for ever.',
+  },
+  {
+    name: 'send pages to a store that has no room for them',
+    file: 'src/core/reclaim.js',
+    find: 'return Math.min(budgetPages, limitPages, goalPages);',
+    replace: 'return Math.min(budgetPages, goalPages);',
+    why: 'Blocks go round between the host and a disk that is full, and nobody is told.',
+  },
+  {
     name: 'fill what stands in for a denied page that has been cloned',
     file: 'src/core/tasks.js',
     find: 'excludeScratch(block, node.id, guarded);',

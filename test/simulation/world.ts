@@ -53,6 +53,7 @@ import { WatchedDevice } from './watched-device.js';
 
 /** For what a schedule is about besides its plot. */
 const TURNS = 0x3c6ef372;
+const FILLING_TURNS = [1, 3, 6, 9, 10];
 const DEVICE_GOES_ON = 'device goes on';
 const WORDS_PER_PAGE = PAGE_BYTES / 4;
 /** How often copies fail while devices leave, in the plot that strands what they have, and how often otherwise there. */
@@ -134,6 +135,8 @@ export class World implements Surroundings {
   private readonly returns: boolean;
   /** The host's memory shrinks and grows. */
   private readonly resizes: boolean;
+  /** The stores find no room now and then. */
+  private readonly fills: boolean;
   /** For what came later, so that other schedules stay as they were. */
   private readonly choices: Random;
   readonly weather: Weather;
@@ -310,6 +313,8 @@ export class World implements Surroundings {
     this.overflows = turn < 2;
     this.resizes = turn >= 2 && turn < 5;
     this.returns = turn < 8;
+    // A quarter, with some of each of these kinds.
+    this.fills = this.plots.storeFails || FILLING_TURNS.includes(turn);
     this.sources.returnFailure = calm ? 0 : choices.pick([0, 0.1, 0.5]);
     if (this.overflows || this.resizes) this.tight = true;
     const eviction = this.whims.chance(0.8) ? recent : fifo;
@@ -446,7 +451,7 @@ export class World implements Surroundings {
     {
       name: 'fill the store',
       weight: 0.6,
-      can: () => this.plots.storeFails && this.hasStore(),
+      can: () => this.fills && this.hasStore(),
       act: () => this.fillStore(),
     },
     {
@@ -916,6 +921,8 @@ export class World implements Surroundings {
     this.trace(() => `  node ${node} is empty`);
     if (node !== this.store || !this.storeLeaves) throw new Error(`node ${node} is emptied, which nobody asked for`);
     this.store = NO_NODE;
+    // The next node may have its number.
+    this.full.delete(node);
     this.storeLeaves = false;
     this.drainedAny = true;
     // What every copy of has failed cannot come home.
