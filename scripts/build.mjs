@@ -30,6 +30,17 @@ const threads = [
   'drivers/webgpu/listener',
   'drivers/webgpu/probe',
 ];
+/**
+ * Of these, what is started with each space or device, and needs nothing that only ES modules have: Node.js starts without its loader
+ * for those.
+ */
+const plain = [
+  'pager/manager/sentinel',
+  'pager/sources/io-engine',
+  'drivers/process/child',
+  'drivers/process/control',
+  'drivers/process/unit',
+];
 const entries = ['index', 'drivers/index', 'policy/index', 'testing/index', 'testing/broken-driver', 'cli/main'];
 const configs = { dist: 'tsconfig.json', '.build': 'tsconfig.test.json' };
 const target = process.argv[2] ?? 'dist';
@@ -79,9 +90,19 @@ const bundled = new Set();
 await Promise.all(
   threads.map(async (thread) => {
     const bundle = await rolldown({ ...common, input: { [thread]: join(compiled, `${thread}.js`) } });
+    const [format, ending] = plain.includes(thread) ? ['cjs', 'cjs'] : ['esm', 'js'];
     // What a thread loads only when it needs it is a module of its own.
-    const chunkFileNames = `chunks/${basename(thread)}-[name].js`;
-    const { output } = await bundle.write({ ...written, dir: compiled, entryFileNames: '[name].js', chunkFileNames });
+    const chunkFileNames = `chunks/${basename(thread)}-[name].${ending}`;
+    const entryFileNames = `[name].${ending}`;
+    const banner = format === 'cjs' ? "'use strict';" : '';
+    const { output } = await bundle.write({
+      ...written,
+      format,
+      banner,
+      dir: compiled,
+      entryFileNames,
+      chunkFileNames,
+    });
     for (const { fileName } of output) bundled.add(join(compiled, fileName));
   }),
 );

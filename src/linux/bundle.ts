@@ -14,7 +14,7 @@ function placeOf(url: string | undefined): URL | null {
 export function sentinelFile(): URL | null {
   const here = placeOf(import.meta.url);
   if (here?.protocol !== 'file:') return null;
-  const file = new URL('../pager/manager/sentinel.js', here);
+  const file = new URL('../pager/manager/sentinel.cjs', here);
   return existsSync(file) ? file : null;
 }
 

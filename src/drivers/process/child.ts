@@ -81,7 +81,7 @@ function start(): void {
   const places: UnitPlace[] = [];
   for (let unit = 0; unit < hello.units; unit++) places.push(startUnit(hello, unit));
   const ports = places.map(({ port }) => port);
-  const control = new Worker(new URL('./control.js', import.meta.url), {
+  const control = new Worker(new URL('./control.cjs', import.meta.url), {
     workerData: { base: hello.base, socket: SOCKET, places, memory, hostMemory, faults: faults.fd },
     transferList: ports,
     name: `${hello.name} control`,
@@ -97,7 +97,7 @@ function start(): void {
   function startUnit({ base, name }: Hello, unit: number): UnitPlace {
     const { port1, port2 } = new MessageChannel();
     const assignment = new Assignment();
-    const worker = new Worker(new URL('./unit.js', import.meta.url), {
+    const worker = new Worker(new URL('./unit.cjs', import.meta.url), {
       workerData: { base, unit, socket: SOCKET, port: port2, assignment: assignment.memory },
       transferList: [port2],
       name: `${name} unit ${unit}`,

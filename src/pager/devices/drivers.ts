@@ -13,7 +13,7 @@ import type { MadeDriver } from './device.js';
 /** How long a driver's module may take to be loaded and to make its driver. */
 const LOADING_LIMIT_MS = 30_000;
 /** The program of a device's process. Its address is relative to this module, which the build makes part of the manager's. */
-const CHILD = new URL('../../drivers/process/child.js', import.meta.url);
+const CHILD = new URL('../../drivers/process/child.cjs', import.meta.url);
 /** The same for the engine of a GPU. */
 const ENGINE = new URL('../../drivers/webgpu/engine.js', import.meta.url);
 

@@ -286,7 +286,7 @@ export class IoEngine {
 }
 
 function startThread(ring: JobRing): Worker {
-  return new Worker(new URL('../sources/io-engine.js', import.meta.url), { workerData: ring, name: 'onemem io' });
+  return new Worker(new URL('../sources/io-engine.cjs', import.meta.url), { workerData: ring, name: 'onemem io' });
 }
 
 /** Of a thread that cannot start: no descriptors, or else no memory. */
