@@ -33,7 +33,7 @@ import {
   PAGES_PER_GROUP,
   Status,
 } from './types.js';
-import { type Block, isUnrestricted, type Mapping, noteWaiting, stopWaiting } from './va-block.js';
+import { type Block, isUnrestricted, type Mapping, noteWaiting, rareMask, stopWaiting } from './va-block.js';
 
 /** Each page that stands in where host memory is reached in place splits a mapping, of which the kernel allows 65,530. */
 const COVERED_PAGES = 8192;
@@ -97,6 +97,7 @@ function serviceFault(
   // A late read of freed memory on the host gives zeros, after a warning: it is a mistake, but harms nobody.
   const late = reason === 'FREED' && processor.id === HOST && !wanted;
   if (late) state.commands.deny(processor.id, base + page, wanted, mapping.urgentThread, reason, false);
+  else if (isForOthersToAllow(block, processor, reason)) return want(state, block, mapping, page, wanted);
   else if (reason !== null) {
     const spent = stuck || failsToLeave(state, block) || (block.attempts >= ATTEMPTS && !isFinal(mine));
     return deny(state, block, processor, node, mapping, page, wanted, reason, spent);
@@ -197,6 +198,20 @@ function denial(block: Block, node: NodeId, page: number, write: boolean, failur
   }
   if (failure !== Status.Done && givesUp(block, failure)) return reasonOf(failure);
   return null;
+}
+
+/** Whether another machine has what the processor may not do, so that it can be asked for. */
+function isForOthersToAllow({ range }: Block, { id }: Processor, reason: DenyReason | null): boolean {
+  return range.shared === true && id === HOST && (reason === 'NO_ACCESS' || reason === 'READ_ONLY');
+}
+
+/** Threads wait for the right out of the way of other pages of the block: it may take long. */
+function want(state: State, block: Block, mapping: Mapping, page: number, write: boolean): Outcome {
+  remove(write ? mapping.waitingWrite : mapping.waitingRead, page);
+  noteWaiting(mapping);
+  add(rareMask(mapping, write ? 'wantedWrite' : 'wantedRead'), page);
+  state.commands.want(block.index * PAGES_PER_BLOCK + page, write);
+  return 'done';
 }
 
 /**

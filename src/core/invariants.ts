@@ -76,6 +76,10 @@ function checkRights(state: State, block: Block): void {
     if (mapping === undefined || state.processors[id] === undefined) continue;
     const own = block.residences[mapping.node];
     for (let word = 0; word < WORDS; word++) {
+      const given =
+        (mapping.wantedRead[word] & ~block.unreadable[word]) | (mapping.wantedWrite[word] & ~block.unwritable[word]);
+      if (given !== 0)
+        refuse(block, word, given, `processor ${id} waits for a right that it has been given (invariant 6)`);
       const mapped = mapping.mapped[word];
       // What stands in for a denied page is nobody's content and does not count.
       const scratch = mapping.standIn[word];

@@ -75,6 +75,10 @@ class Recorder implements Commands {
   emptied(node: number): void {
     this.log.push(`${name(node)} emptied`);
   }
+  want(page: number, write: boolean): void {
+    this.log.push(`want ${page}${write ? ' to write' : ''}`);
+  }
+
   save(page: number, count: number, lastChance: boolean): void {
     this.log.push(`save ${page}+${count}${lastChance ? ', the last chance' : ''}`);
   }

@@ -245,6 +245,22 @@ export class MemoryManager {
     this.requests.ask({ id: request, kind: 'protect', first, count, access });
   }
 
+  /** Who wants a right to these pages that other machines do not give is denied the access. */
+  refuse(first: number, count: number, reason: DenyReason): void {
+    const { state } = this;
+    for (let page = first; page < first + count; page++) {
+      const mapping = state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK))?.mappings[HOST];
+      const inBlock = page % PAGES_PER_BLOCK;
+      if (mapping === undefined) continue;
+      const write = has(mapping.wantedWrite, inBlock);
+      if (!write && !has(mapping.wantedRead, inBlock)) continue;
+      remove(mapping.wantedRead, inBlock);
+      remove(mapping.wantedWrite, inBlock);
+      processorOf(state, HOST).counters.denied++;
+      state.commands.deny(HOST, page, write, mapping.urgentThread, reason, false);
+    }
+  }
+
   /**
    * From when this is done these pages, which have been cloned, are not written before `save` has been answered for them. What is
    * already guarded stays so.

@@ -65,6 +65,7 @@ function start(): void {
     save: () => undefined,
     invalidate: () => undefined,
     invalidated: () => undefined,
+    want: () => undefined,
   };
   manager = new OpenManager(commands, namedPolicies({ prefetch: 'none', readAhead: 'none' }), 64);
   manager.addDevice(host, NO_NODE);

@@ -14,7 +14,7 @@ import {
   type ProcessorId,
   Status,
 } from './types.js';
-import { type Block, NO_PAGES, rareMask, stopWaiting } from './va-block.js';
+import { type Block, NO_PAGES, rareMask, stopWaiting, wakeWanting } from './va-block.js';
 import type { Operation, OperationKind } from './work.js';
 
 export interface OperationRule {
@@ -247,6 +247,7 @@ function finishProtect(_state: State, block: Block, operation: Operation): void 
     if (access === Access.Write) unwritable[word] &= ~mask[word];
     else unwritable[word] |= mask[word];
   }
+  wakeWanting(block, mask);
 }
 
 function finishFree(state: State, block: Block, operation: Operation): void {
@@ -262,5 +263,6 @@ function finishFree(state: State, block: Block, operation: Operation): void {
     for (const said of [block.unreadable, block.unwritable, block.guarded, block.pinned])
       said[word] &= ~operation.mask[word];
   }
+  wakeWanting(block, operation.mask);
   finishZero(state, block, operation);
 }

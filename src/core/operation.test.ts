@@ -48,6 +48,7 @@ function manage(status: (count: number) => Status) {
     save: () => expect.unreachable('nothing is cloned here'),
     invalidate: () => expect.unreachable('nothing is watched here'),
     invalidated: () => expect.unreachable('nothing is watched here'),
+    want: () => expect.unreachable('nothing is shared here'),
   };
   const manager = new OpenManager(commands, namedPolicies(), 64);
   expect(manager.addDevice({ ...node, name: 'host' }, NO_NODE).processor).toBe(HOST);

@@ -14,6 +14,11 @@ export interface RangeOptions {
   readonly derived?: boolean;
   /** The provider takes changed pages: what the host has no room for goes there, rather than to the host's home. */
   readonly takesBack?: boolean;
+  /**
+   * Other machines have the range, too, so that nobody may use its pages before that is allowed (`protect`). The host's threads are not
+   * denied what they may not do, but wait for it (`want`).
+   */
+  readonly shared?: boolean;
 }
 
 export interface Range extends RangeOptions {

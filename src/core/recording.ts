@@ -41,6 +41,7 @@ export const EVENTS = [
   'protect',
   'providerRefuses',
   'recycle',
+  'refuse',
   'release',
   'released',
   'removeNode',
@@ -72,6 +73,7 @@ export const COMMANDS = [
   'save',
   'transfer',
   'wake',
+  'want',
 ] as const satisfies readonly (keyof Commands)[];
 export type CommandName = (typeof COMMANDS)[number];
 

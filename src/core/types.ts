@@ -22,10 +22,18 @@ export const Access = { None: 0, Read: 1, Write: 2 } as const;
 export type Access = (typeof Access)[keyof typeof Access];
 
 /**
- * Why processors lose what they had of pages, as subscribers are told. The core knows no 'resize' and no 'release': the part of the
- * pager that frees pages for such a reason says so.
+ * Why processors lose what they had of pages, as subscribers are told. The core knows no 'resize', no 'release' and no 'lost': the part of
+ * the pager that does something for such a reason says so.
  */
-export type InvalidationReason = 'unmap' | 'protect' | 'migrate' | 'discard' | 'exclusive' | 'resize' | 'release';
+export type InvalidationReason =
+  | 'unmap'
+  | 'protect'
+  | 'migrate'
+  | 'discard'
+  | 'exclusive'
+  | 'resize'
+  | 'release'
+  | 'lost';
 
 /**
  * The outcome of a command. Pending means that its token comes back later in an event. From SourceChanged on, trying again at
@@ -87,7 +95,7 @@ export type DenyReason =
   | 'OUT_OF_MEMORY'
   /** The store that pages of the host go on to could not take them: its disk is full, or fails. */
   | 'OUT_OF_STORAGE'
-  /** The only copy is in a store that does not answer. */
+  /** The only copy is in a store that does not answer, or the server that machines share an array by does not. */
   | 'NODE_LOST'
   /** The only copy came back from a store other than it was sent there. */
   | 'CORRUPTED'
@@ -199,6 +207,11 @@ export interface Commands {
    * they are. Nobody asks twice for the same page.
    */
   save(page: number, count: number, lastChance: boolean): void;
+  /**
+   * A thread of the host waits for a right to a page that other machines have, too, and that this one may not use so. It waits until the
+   * page's protection is changed, and is asked for again if that is not enough; or until `refuse`.
+   */
+  want(page: number, write: boolean): void;
   /**
    * Processors are about to lose what they have of some of these pages, on behalf of `owner`; `invalidated` with the same arguments
    * follows when it is done. Only for ranges that are watched.

@@ -52,6 +52,9 @@ export interface Mapping {
   readonly waitingRead: Mask;
   readonly waitingWrite: Mask;
   waiting: boolean;
+  /** Pages that threads wait for until other machines let them have the right: nothing is done about them meanwhile. */
+  wantedRead: Mask;
+  wantedWrite: Mask;
   /** The page that faulted last, served first. */
   urgentPage: number;
   /** The thread of that fault, for messages. */
@@ -263,6 +266,20 @@ export function stopWaiting(mapping: Mapping, page: number): void {
   noteWaiting(mapping);
 }
 
+/** Whoever waits for rights to these pages is looked at again: they have changed. */
+export function wakeWanting(block: Block, pages: Mask): void {
+  for (const mapping of block.mappings) {
+    if (mapping === undefined || (mapping.wantedRead === NO_PAGES && mapping.wantedWrite === NO_PAGES)) continue;
+    for (let word = 0; word < pages.length; word++) {
+      mapping.waitingRead[word] |= mapping.wantedRead[word] & pages[word];
+      mapping.waitingWrite[word] |= mapping.wantedWrite[word] & pages[word];
+      mapping.wantedRead[word] &= ~pages[word];
+      mapping.wantedWrite[word] &= ~pages[word];
+    }
+    noteWaiting(mapping);
+  }
+}
+
 /** Pages have been taken out of what threads wait for. */
 export function noteWaiting(mapping: Mapping): void {
   mapping.waiting = !(isEmpty(mapping.waitingRead) && isEmpty(mapping.waitingWrite));
@@ -278,6 +295,8 @@ export function createMapping(node: NodeId): Mapping {
     waitingRead: createMask(),
     waitingWrite: createMask(),
     waiting: false,
+    wantedRead: NO_PAGES,
+    wantedWrite: NO_PAGES,
     urgentPage: -1,
     urgentThread: 0,
     walked: 0,

@@ -8,6 +8,12 @@ import type { Range, RangeOptions } from './range.js';
 import { Access, type Advice, NO_ADVICE, PAGES_PER_BLOCK } from './types.js';
 import { type Block, createBlock, createBlockAfter, outlivesRange } from './va-block.js';
 
+/** What everybody may do to pages of which nothing has been said. */
+function firstRight({ writable, shared = false }: RangeOptions): Access {
+  if (shared) return Access.None;
+  return writable ? Access.Write : Access.Read;
+}
+
 export class VaSpace {
   readonly blocks = new Map<number, Block>();
   private readonly ranges = new Map<number, Range>();
@@ -39,7 +45,7 @@ export class VaSpace {
       first: block * PAGES_PER_BLOCK,
       pages,
       reserved,
-      protection: new Intervals<Access>(options.writable ? Access.Write : Access.Read),
+      protection: new Intervals<Access>(firstRight(options)),
       guards: new Intervals<boolean>(false),
       sources: new Intervals<Range | null>(null),
       advice: new Intervals<Advice>(NO_ADVICE),

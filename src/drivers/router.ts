@@ -34,7 +34,7 @@ export interface ProviderPort {
 /** Commands that are no driver's: what the core tells the owner of the loop. */
 export type Notices = Pick<
   Commands,
-  'deny' | 'drained' | 'emptied' | 'invalidate' | 'invalidated' | 'requestDone' | 'save'
+  'deny' | 'drained' | 'emptied' | 'invalidate' | 'invalidated' | 'requestDone' | 'save' | 'want'
 >;
 
 /** Memory that copies between two engines go over: pieces for one transfer each. */
@@ -181,6 +181,10 @@ export class Router implements Commands {
 
   save(page: number, count: number, lastChance: boolean): void {
     this.notices.save(page, count, lastChance);
+  }
+
+  want(page: number, write: boolean): void {
+    this.notices.want(page, write);
   }
 
   invalidate(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void {

@@ -127,10 +127,13 @@ export class Audit {
     const { world } = this;
     for (const block of world.manager.state.va.blocks.values()) {
       // A clone that is being made has no content of its own yet.
-      if (!world.memories.some(({ range }) => range === block.range)) continue;
+      if (![...world.memories, ...world.others.memories].some(({ range }) => range === block.range)) continue;
       const base = block.index * PAGES_PER_BLOCK;
       for (let page = next(block.inside, 0); page < PAGES_PER_BLOCK; page = next(block.inside, page + 1)) {
         if (world.fuzzy[base + page] > 0 || has(block.lost, page) || has(block.freed, page)) continue;
+        // What other machines may write is here as it was.
+        if (block.range.shared === true && (world.rights[base + page] === Access.None || world.changing[base + page] > 0))
+          continue;
         let copies = 0;
         for (let node = 0; node < block.residences.length; node++) {
           const residence = block.residences[node];

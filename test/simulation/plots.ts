@@ -26,6 +26,8 @@ export class Plots {
   readonly storeFails: boolean;
   /** Behind the store there is another one, which does not answer now and then. */
   readonly chains: boolean;
+  /** Other machines have some of the arrays, too. */
+  readonly shares: boolean;
   private readonly random: Random;
 
   constructor(
@@ -41,6 +43,7 @@ export class Plots {
     this.strands = plot === 7;
     this.chains = plot === 9;
     this.storeFails = plot === 8 || this.chains;
+    this.shares = plot === 10 || plot === 11;
   }
 
   /** Whether lines of clones are wanted, by whichever plot. */
@@ -69,6 +72,11 @@ export class Plots {
         !memories.some(({ source }) => source === memory),
     );
     return idle ?? null;
+  }
+
+  /** Threads use what other machines have more often than other arrays. */
+  chooseShared(memories: readonly Memory[]): Memory | null {
+    return memories.length > 0 && this.random.chance(0.7) ? this.random.pick(memories) : null;
   }
 
   /** Arrays that may be written, and that something was cloned from. */

@@ -56,6 +56,8 @@ export class Sources {
       if (this.withheld > 0 && this.random.chance(this.withheld)) return Status.SourceFailed;
       return this.clones().provide(range, token, page, count, target);
     }
+    const shared = this.world.others.provide(page, count, target);
+    if (shared !== null) return shared;
     if (this.changes > 0 && this.random.chance(this.changes)) {
       for (let at = page; at < page + count; at++) this.said[at] |= 1;
       return Status.SourceChanged;
@@ -136,20 +138,21 @@ export class Sources {
 
   /** What clones are made of: pages of the host, written where the router says. */
   copyHost(page: number, count: number, target: number): void {
-    this.fill(target, count, (at) => this.world.host.value(page + at));
+    this.write(target, count, (at) => this.world.host.value(page + at));
   }
 
   zero(count: number, target: number): void {
-    this.fill(target, count, () => 0);
+    this.write(target, count, () => 0);
   }
 
   private give(page: number, count: number, target: number): Status {
     for (let at = page; at < page + count; at++) if (this.refused[at] !== 0) return this.refused[at] as Status;
-    this.fill(target, count, (at) => this.file[page + at]);
+    this.write(target, count, (at) => this.file[page + at]);
     return Status.Done;
   }
 
-  private fill(target: number, count: number, value: (at: number) => number): void {
+  /** Values of pages, to where the router says. */
+  write(target: number, count: number, value: (at: number) => number): void {
     const device = this.world.stores[Math.floor(target / NODE_BYTES) - 1];
     if (!(device instanceof ModelDevice) || device.gone) return;
     const first = (target - device.memory) / PAGE_BYTES;

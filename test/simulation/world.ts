@@ -44,6 +44,7 @@ import {
   type Thread,
   type Weather,
 } from './model-device.js';
+import { Others } from './others.js';
 import { Plots } from './plots.js';
 import { Random } from './random.js';
 import { Reasons } from './reasons.js';
@@ -54,6 +55,7 @@ import { WatchedDevice } from './watched-device.js';
 /** For what a schedule is about besides its plot. */
 const TURNS = 0x3c6ef372;
 const FILLING_TURNS = [1, 3, 6, 9, 10];
+const OTHERS = 0x1b873593;
 const DEVICE_GOES_ON = 'device goes on';
 const WORDS_PER_PAGE = PAGE_BYTES / 4;
 /** How often copies fail while devices leave, in the plot that strands what they have, and how often otherwise there. */
@@ -210,6 +212,8 @@ export class World implements Surroundings {
   readonly sources: Sources;
   private readonly reasons: Reasons;
   private readonly plots: Plots;
+  /** Arrays that other machines have, too. */
+  readonly others: Others;
   /** Some pages of files and providers are not given, for good or for a while. */
   private readonly spoils: boolean;
   /** Clones of clones, which are emptied, moved and given back: many of them. */
@@ -289,6 +293,10 @@ export class World implements Surroundings {
           this.trace(() => `  save ${page}+${count}${lastChance ? ', the last chance' : ''}`);
           this.clones.save(page, count, lastChance);
         },
+        want: (page, write) => {
+          this.trace(() => `  want ${page} to ${write ? 'write' : 'read'}`);
+          this.later.push(() => this.others.wanted(page, write));
+        },
         invalidate: (page, count, reason) => {
           this.trace(() => `  invalidate ${page}+${count}: ${reason}`);
           this.invalidations.push({ page, count, open: true });
@@ -344,6 +352,7 @@ export class World implements Surroundings {
       },
     );
     this.audit = new Audit(this);
+    this.others = new Others(this, new Random(seed ^ OTHERS), this.cloneRequests);
     this.host = this.addModel({
       name: 'host',
       budgetPages:
@@ -374,6 +383,7 @@ export class World implements Surroundings {
     while (this.step < steps) this.event();
     this.settle();
     this.audit.contents();
+    this.memories.push(...this.others.memories);
     this.freeAll();
     this.replay();
   }
@@ -556,6 +566,18 @@ export class World implements Surroundings {
       act: () => this.fillHost(),
     },
     {
+      name: 'share an array',
+      weight: 4,
+      can: () => this.plots.shares && !this.closing && this.others.memories.length < 2,
+      act: () => this.others.share(),
+    },
+    {
+      name: 'act for other machines',
+      weight: 14,
+      can: () => this.others.any && (this.others.isBusy || !this.closing),
+      act: () => this.others.act(),
+    },
+    {
       name: 'launch more',
       weight: 8,
       can: () => this.plots.returns && !this.closing && this.idleDevice() !== -1,
@@ -712,6 +734,7 @@ export class World implements Surroundings {
     if (this.spoiledStore() !== null) list.push('the store for pages that are not as they were');
     if (this.storeLeaves) list.push('the store that is to go');
     if (this.manager.state.saves > 0) list.push(`${this.manager.state.saves} copies for clones`);
+    if (this.others.isBusy) list.push('other machines');
     if (this.invalidations.length > 0) list.push(`${this.invalidations.length} invalidations`);
     if (this.requests.size > 0) list.push(`${this.requests.size} requests`);
     for (const launch of this.launches) list.push(`launch ${launch.id} (${launch.state})`);
@@ -827,8 +850,13 @@ export class World implements Surroundings {
     return node;
   }
 
+  usedPages(): number {
+    const all = [...this.memories, ...this.others.memories];
+    return all.reduce((sum, { range }) => sum + range.pages, 0);
+  }
+
   /** Pages that the host can hold, and send on. */
-  private get hostPages(): number {
+  get hostPages(): number {
     return this.host.description.budgetPages + this.storePages;
   }
 
@@ -1133,7 +1161,7 @@ export class World implements Surroundings {
     let pages = this.walks
       ? 2048
       : random.pick(sizes ?? (this.heavy ? [300, 512, 700, 1024, 1024, 1536, 1536] : [1, 7, 40, 300, 512, 700]));
-    const used = this.memories.reduce((sum, memory) => sum + memory.range.pages, 0);
+    const used = this.usedPages();
     // Unless the schedule is about want of memory, the host can hold everything, so that want must not be heard of.
     if (!this.tight) pages = Math.min(pages, this.hostPages - used);
     if (pages <= 0) return;
@@ -1156,7 +1184,7 @@ export class World implements Surroundings {
   }
 
   /** Forgets what was known of these addresses. */
-  private begin(range: Range, writable: boolean): void {
+  begin(range: Range, writable: boolean): void {
     const end = range.first + range.reserved;
     for (const marks of [this.fuzzy, this.freed, this.perhapsEmpty, this.changing]) marks.fill(0, range.first, end);
     this.sources.begin(range.first, end);
@@ -1342,7 +1370,7 @@ export class World implements Surroundings {
     const memory = this.usable();
     if (memory === null || memory.users > 0 || memory.frees > 0) return;
     const { range } = memory;
-    const used = this.memories.reduce((sum, each) => sum + each.range.pages, 0);
+    const used = this.usedPages();
     if (!this.tight && range.pages + used > this.hostPages) return;
     for (let page = range.first; page < range.first + range.pages; page++) {
       if (this.rights[page] === Access.None || this.changing[page] > 0 || this.fuzzy[page] > 0) return;
@@ -1376,7 +1404,7 @@ export class World implements Surroundings {
     if (memory === null || memory.users > 0 || memory.frees > 0 || memory.pinned !== null) return;
     const { range } = memory;
     const pages = range.pages + this.random.between(0, 20);
-    const used = this.memories.reduce((sum, each) => sum + each.range.pages, 0);
+    const used = this.usedPages();
     if (!this.tight && pages + used > this.hostPages) return;
     for (let page = range.first; page < range.first + range.pages; page++)
       if (this.rights[page] === Access.None || this.changing[page] + this.fuzzy[page] > 0) return;
@@ -1482,7 +1510,7 @@ export class World implements Surroundings {
     while (from > 0 && this.freed[range.first + from - 1] === 1) from--;
     for (let page = range.first + from; page < range.first + range.pages; page++) if (this.changing[page] > 0) return;
     let pages = this.random.between(from, range.reserved);
-    const used = this.memories.reduce((sum, each) => sum + each.range.pages, 0);
+    const used = this.usedPages();
     if (!this.tight) pages = Math.min(pages, range.pages + this.hostPages - used);
     if (pages <= from) return;
     this.trace(() => `  ${range.first}+${range.pages} grows from ${from} to ${pages} pages`);
@@ -1644,7 +1672,7 @@ export class World implements Surroundings {
     for (let page = first; page < first + count; page++) {
       if (this.audit.isFreed(page) || this.audit.isLost(page)) continue;
       this.check(page, device.value(page), 'a file transfer or a copy');
-      if (access === Access.Write) this.write(device, page);
+      if (access === Access.Write) this.writeOn(device, page);
     }
   }
 
@@ -1879,7 +1907,7 @@ export class World implements Surroundings {
           state === 'running' &&
           thread.page === -1 &&
           device === this.host &&
-          (this.closing || this.memories.length === 0)
+          (this.closing || this.memories.length + this.others.memories.length === 0)
         )
           continue;
         return thread;
@@ -1900,7 +1928,9 @@ export class World implements Surroundings {
 
   private chooseAccess(thread: Thread, launch: Launch | null): boolean {
     if (thread.device === this.host) {
-      const memory = this.random.pick(this.memories);
+      const shared = this.plots.shares ? this.plots.chooseShared(this.others.memories) : null;
+      if (shared === null && this.memories.length === 0) return false;
+      const memory = shared ?? this.random.pick(this.memories);
       if (memory.exclusive) return false;
       const { range } = memory;
       thread.page = range.first + this.nearby(range.pages);
@@ -1963,7 +1993,7 @@ export class World implements Surroundings {
         throw new Error(
           `thread ${thread.id} of ${device.description.name} sees something of page ${page}, which it may not read`,
         );
-    } else if (write) this.write(device, page);
+    } else if (write) this.writeOn(device, page);
     else this.check(page, device.value(page), `thread ${thread.id} of ${device.description.name}`);
     this.endAccess(thread);
     return true;
@@ -1975,11 +2005,16 @@ export class World implements Surroundings {
     thread.memory = undefined;
   }
 
-  private write(device: ModelDevice, page: number): void {
+  private writeOn(device: ModelDevice, page: number): void {
+    device.store(page, this.write(page));
+  }
+
+  /** Somebody writes the page: returns what. */
+  write(page: number): number {
     this.version++;
-    device.store(page, this.version);
     this.shadow[page] = this.version;
     this.perhapsEmpty[page] = 0;
+    return this.version;
   }
 
   /** What was read must be what was written last. */
@@ -2097,7 +2132,7 @@ function newThread(id: number, device: ModelDevice): Thread {
   return { id, device, state: 'running', page: -1, write: false, memory: undefined };
 }
 
-function newMemory(range: Range, source: Memory | null): Memory {
+export function newMemory(range: Range, source: Memory | null): Memory {
   return { range, users: 0, exclusive: false, frees: 0, freesLeft: 0, source, pinned: null };
 }
 

@@ -22,6 +22,7 @@ type Said =
   | { readonly kind: 'done'; readonly request: number; readonly pages: number; readonly failure: DenyReason | null }
   | { readonly kind: 'drained'; readonly processor: ProcessorId }
   | { readonly kind: 'save'; readonly page: number; readonly count: number; readonly lastChance: boolean }
+  | { readonly kind: 'want'; readonly page: number; readonly write: boolean }
   | {
       readonly kind: 'objection';
       readonly page: number;
@@ -37,6 +38,8 @@ export interface CoreListener {
   drained(processor: ProcessorId): void;
   /** Clones are to be given these pages; with `lastChance` their content is forgotten then. */
   save(page: number, count: number, lastChance: boolean): void;
+  /** A thread of the host waits for a right that other machines have. */
+  wanted(page: number, write: boolean): void;
   /** A thread of the host may not have a page, for a reason that the core does not know. */
   objected(page: number, write: boolean, thread: number, why: string): void;
 }
@@ -85,6 +88,10 @@ export class Deferred implements Notices {
     this.said.push({ kind: 'save', page, count, lastChance });
   }
 
+  want(page: number, write: boolean): void {
+    this.said.push({ kind: 'want', page, write });
+  }
+
   invalidate(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void {
     this.listener?.begin(page, count, reason, owner);
   }
@@ -124,6 +131,9 @@ export class Deferred implements Notices {
         break;
       case 'save':
         listener.save(said.page, said.count, said.lastChance);
+        break;
+      case 'want':
+        listener.wanted(said.page, said.write);
         break;
       case 'objection':
         listener.objected(said.page, said.write, said.thread, said.why);

@@ -203,6 +203,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     denied: (access) => (access.processor === HOST ? hostDenials.denied(access) : devices.denied(access)),
     drained: (processor) => devices.drained(processor),
     save: (page, count, lastChance) => clones.save(page, count, lastChance),
+    wanted: () => undefined,
     objected: (page, write, thread, why) => hostDenials.objected(page, write, thread, why),
   };
 

@@ -25,7 +25,7 @@ export interface PageReport {
   /** Bits of PageState. */
   readonly flags: Uint8Array;
   /** What `Provided` means here. */
-  readonly providedBy: 'file' | 'provider' | 'clone';
+  readonly providedBy: 'file' | 'provider' | 'clone' | 'shared';
 }
 
 export interface PointerReport {

@@ -4,7 +4,7 @@ import type { ProviderPort } from '../../drivers/router.js';
 
 /** What fills the pages of one range. */
 export interface Source {
-  readonly kind: 'file' | 'provider' | 'clone';
+  readonly kind: 'file' | 'provider' | 'clone' | 'shared';
   /** As ProviderPort.provide. */
   provide(token: number, page: number, count: number, target: number, urgent: boolean): Status;
   /** As ProviderPort.takeBack. */

@@ -3,7 +3,7 @@ import type { Invalidation, NotifierFacts, NotifierFunctions } from '../../../sr
 
 /** A log in shared memory: the first word counts the entries, each of `LOG_WORDS` words. */
 export const LOG_WORDS = 6;
-export const REASONS = ['unmap', 'protect', 'migrate', 'discard', 'resize', 'release', 'exclusive'] as const;
+export const REASONS = ['unmap', 'protect', 'migrate', 'discard', 'resize', 'release', 'exclusive', 'lost'] as const;
 
 /** Notes each call: which function, reason, elements, pages. */
 export function log(words: Int32Array, facts: NotifierFacts): NotifierFunctions {
