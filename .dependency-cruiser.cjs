@@ -199,7 +199,7 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^src/(pager|api|testing)/',
-        pathNot: '^src/api/(address-space|device|managed-array|public-types|stream|stream-event)\\.ts$',
+        pathNot: '^src/api/(address-space|device|managed-array|public-types|shared-array|stream|stream-event)\\.ts$',
       },
       to: { circular: true },
     },

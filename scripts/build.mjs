@@ -22,6 +22,7 @@ const threads = [
   'pager/manager/witness',
   'pager/sources/io-engine',
   'pager/sources/provider-thread',
+  'pager/sources/sharing-thread',
   'pager/sources/valkey-engine',
   'drivers/process/child',
   'drivers/process/control',

@@ -72,6 +72,8 @@ export type {
 } from './api/public-types.js';
 export type { Residency, ResidencyRun } from './api/residency.js';
 export type { Rights } from './api/rights.js';
+export { type BarrierOptions, SharedArray } from './api/shared-array.js';
+export type { SharedArrayOptions, SharingServer } from './api/sharing.js';
 export type { StorageSpecification } from './api/storage.js';
 export { type LaunchOptions, Stream, type StreamOptions } from './api/stream.js';
 export { StreamEvent } from './api/stream-event.js';

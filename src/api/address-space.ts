@@ -24,6 +24,8 @@ import { pointerAttributes } from './pointer.js';
 import { PROVIDED_ARRAY_OPTIONS, type ProvidedArrayOptions, providerSource } from './provided-array.js';
 import type { ArrayRange, NpyArray, PointerAttributes } from './public-types.js';
 import type { PlaceNames } from './residency.js';
+import { SharedArray } from './shared-array.js';
+import { agree, SHARED_ARRAY_OPTIONS, type SharedArrayOptions, sharingSource } from './sharing.js';
 import { Views } from './views.js';
 import { notify, type WaitResult, wait } from './wait.js';
 
@@ -197,6 +199,32 @@ export class AddressSpace {
     const { id, firstPage, pages } = await this.client.request('allocate', wanted);
     const placement = { space: this.spaceHandle, range: id, firstPage, pages, length, type: element, name };
     return new ManagedArray(this, placement);
+  }
+
+  /**
+   * An array that programs on any number of machines have: whoever opens its name on the server has the same elements. What is touched
+   * comes here by blocks, and stays as long as no other machine wants to write it. Elements are zero until somebody writes them; all
+   * programs see the writes of each block, and of different blocks, in one order. Blocks of a machine that dies go on with what it had
+   * flushed (`fence`). Rejects with SHARED_SERVER when the server cannot be used, and with SHARED_MISMATCH where the array is there with
+   * another type, length or size of blocks. Kernels, copies, clones, pins, files and protection are refused (SHARED_ARRAY).
+   */
+  async sharedArray<T extends NumericArray>(
+    type: ArrayType<T>,
+    length: number,
+    options: SharedArrayOptions,
+  ): Promise<SharedArray<T>> {
+    const element = elementOf(type);
+    checkOptions('sharedArray()', options, SHARED_ARRAY_OPTIONS);
+    const elementBytes = bytesOf(element);
+    checkLength('cannot open a shared array', length, elementBytes);
+    const { name, source } = sharingSource(options, element, length);
+    this.client.assertOpen('cannot open a shared array');
+    await agree(name, source, element, length);
+    const bytes = length * elementBytes;
+    const wanted = { bytes, name, writable: true, file: null, provider: null, sharing: source, elementBytes };
+    const { id, firstPage, pages } = await this.client.request('allocate', wanted);
+    const placement = { space: this.spaceHandle, range: id, firstPage, pages, length, type: element, name };
+    return new SharedArray<T>(this, placement);
   }
 
   /** An array that another thread made, from its handle. */

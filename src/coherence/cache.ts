@@ -61,6 +61,9 @@ export interface CacheCommands<C> {
 }
 
 export class Cache<C> {
+  /** A block that kept a session from beginning when that was looked at last: with many blocks, all are looked at once and not for each. */
+  private inTheWay = 0;
+
   constructor(
     readonly state: CacheState,
     private readonly commands: CacheCommands<C>,
@@ -133,6 +136,14 @@ export class Cache<C> {
     state.right = state.target as Right;
     if (!exceeds(state.wanted, state.right)) state.wanted = 'none';
     this.goOn(block);
+  }
+
+  /** What was to be installed could not be: who waited for it has been told, and the block is given up. Its content stays with the machine. */
+  notInstalled(block: number): void {
+    const state = this.state.blocks[block];
+    state.wanted = 'none';
+    state.target = 'none';
+    this.restricted(block, false);
   }
 
   /** @param changed whether the content is other than the server gave it, or got it */
@@ -251,7 +262,11 @@ export class Cache<C> {
   private greet(): void {
     const { connected, session, previous, greeting, blocks } = this.state;
     if (!connected || session !== 0 || greeting) return;
-    if (blocks.some(({ doing, right }) => doing !== 'nothing' || right !== 'none')) return;
+    const busy = ({ doing, right }: CachedBlock): boolean => doing !== 'nothing' || right !== 'none';
+    if (busy(blocks[this.inTheWay])) return;
+    const found = blocks.findIndex(busy);
+    this.inTheWay = Math.max(found, 0);
+    if (found !== -1) return;
     const claims: Claim[] = [];
     for (const [block, { epoch }] of blocks.entries()) if (epoch !== 0) claims.push({ block, epoch });
     this.state.greeting = true;

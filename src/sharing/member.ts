@@ -7,8 +7,8 @@
  */
 import { Cache, type CacheCommands } from '../coherence/cache.js';
 import type { Notice, Request, Right, Rights } from '../coherence/messages.js';
-import { type ConnectionOptions, ValkeyConnection } from '../valkey/connection.js';
-import type { ValkeyError } from '../valkey/errors.js';
+import { type Argument, type ConnectionOptions, ValkeyConnection } from '../valkey/connection.js';
+import { ValkeyError } from '../valkey/errors.js';
 import type { Reply as Answer } from '../valkey/replies.js';
 import { commandOf, departure, type Keys, keysOf, noticeOf, renewal, replyOf, SCRIPT } from './steps.js';
 
@@ -40,6 +40,8 @@ export interface MemberOptions {
   readonly leaseMs?: number;
   /** How long a machine keeps what its threads have waited for, while others wait for it: so that they come to use it. */
   readonly holdMs?: number;
+  /** How long the server may leave what it is asked without an answer: a lease unless said otherwise. */
+  readonly timeoutMs?: number;
   readonly tls?: ConnectionOptions['tls'];
 }
 
@@ -59,6 +61,10 @@ export class Member {
   private readonly installedAt = new Map<number, number>();
   private readonly timer: NodeJS.Timeout;
   private connection: ValkeyConnection | null = null;
+  /** Why there is none. */
+  private failure = new ValkeyError('UNREACHABLE', 'there is no connection yet');
+  /** By `performance.now`, when the server answered last. */
+  heardAt = performance.now();
   private digest = '';
   /** When the lease was last asked for that has been given, by two clocks. */
   private leasedAt = this.clocks();
@@ -113,6 +119,26 @@ export class Member {
     this.giveUp();
   }
 
+  /** Its content could not be put in its place, where the memory keeps it until it can. */
+  notInstalled(block: number): void {
+    this.cache.notInstalled(block);
+    this.giveUp();
+  }
+
+  /** Asks the server something else, over the same connection. */
+  ask(args: readonly Argument[]): Promise<Answer> {
+    const { connection } = this;
+    return connection === null ? Promise.reject(this.failure) : connection.call(args);
+  }
+
+  /** As if the machine had died: what it owns others have when its lease has ended. */
+  abandon(): void {
+    this.closed = true;
+    clearInterval(this.timer);
+    this.connection?.close();
+    this.connection = null;
+  }
+
   /** Gives up all blocks, and leaves. False if the server did not get what was changed within a lease. */
   async close(): Promise<boolean> {
     this.closing = true;
@@ -151,12 +177,12 @@ export class Member {
   }
 
   private async connect(): Promise<void> {
-    const { url, tls, memory } = this.options;
+    const { url, tls, memory, timeoutMs = this.leaseMs } = this.options;
     let opened: ValkeyConnection | null = null;
     try {
       const connection = await ValkeyConnection.open(url, {
         ...(tls === undefined ? {} : { tls }),
-        timeoutMs: this.leaseMs,
+        timeoutMs: Math.min(timeoutMs, this.leaseMs),
         // What the server says is heard in its order, which promises keep: answers are handled one turn later than they come.
         onPush: (message) => queueMicrotask(() => this.pushed(opened, message)),
         onEnd: (reason) => this.disconnected(opened, reason),
@@ -189,6 +215,7 @@ export class Member {
   /** Tries again later. */
   private pause(reason: ValkeyError): void {
     if (this.closed) return;
+    this.failure = reason;
     this.options.memory.connection(reason);
     setTimeout(() => {
       if (!this.closed) void this.connect();
@@ -211,6 +238,7 @@ export class Member {
 
   private answered(connection: ValkeyConnection, session: number, request: Request<Uint8Array>, answer: Answer): void {
     if (this.connection !== connection) return;
+    this.heardAt = performance.now();
     const reply = replyOf(request, answer);
     if (reply === undefined) return;
     if (reply.kind === 'welcome') {
@@ -248,6 +276,7 @@ export class Member {
     this.run(connection, renewal(this.keys, session, this.leaseMs)).then(
       (answer) => {
         if (this.connection !== connection || session !== this.cache.state.session) return;
+        this.heardAt = performance.now();
         if (answer === 1) this.leasedAt = asked;
         else this.cache.leaseEnded();
       },

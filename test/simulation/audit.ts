@@ -132,7 +132,10 @@ export class Audit {
       for (let page = next(block.inside, 0); page < PAGES_PER_BLOCK; page = next(block.inside, page + 1)) {
         if (world.fuzzy[base + page] > 0 || has(block.lost, page) || has(block.freed, page)) continue;
         // What other machines may write is here as it was.
-        if (block.range.shared === true && (world.rights[base + page] === Access.None || world.changing[base + page] > 0))
+        if (
+          block.range.shared === true &&
+          (world.rights[base + page] === Access.None || world.changing[base + page] > 0)
+        )
           continue;
         let copies = 0;
         for (let node = 0; node < block.residences.length; node++) {

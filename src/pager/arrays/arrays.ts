@@ -15,6 +15,7 @@ import type { Wanted } from './array-pages.js';
 import type { ArrayRecord, ArrayTable } from './array-table.js';
 import type { Commitment } from './commitment.js';
 import type { Places } from './places.js';
+import type { SharedArrays } from './shared-arrays.js';
 
 type Allocated = Requests['allocate']['out'];
 
@@ -31,6 +32,7 @@ export class Arrays {
     private readonly sources: Sources,
     private readonly files: FileProvider,
     private readonly providers: Providers,
+    private readonly shared: SharedArrays,
     private readonly spaceBytes: number,
     private readonly later: (action: () => void) => void,
     /** Pages that the host's threads were denied may be used again. */
@@ -61,6 +63,7 @@ export class Arrays {
   /** Refuses pages of an array that has gone, and pages that have been freed, unless those may be among them. */
   checkPages({ pages: { range: id, name, firstPage, count }, verb, freedToo = false }: Wanted): void {
     const { range } = this.usable(id, name, verb);
+    if (range.shared === true && verb !== 'report on') throw sharedError(verb, name);
     const freed = freedToo || range.freedPages === 0 ? -1 : this.places.findDenied('FREED', firstPage, count);
     if (freed === -1) return;
     const { text, details } = this.places.placeOf(freed);
@@ -80,12 +83,14 @@ export class Arrays {
 
   /** Makes an array, and answers. One with a provider is there when the provider's module has been loaded. */
   allocate(wanted: Requests['allocate']['in'], answer: Answer<Allocated>): void {
-    const { bytes, name, writable, file, provider, elementBytes, reserveBytes = bytes } = wanted;
+    const { bytes, name, writable, file, provider, sharing = null, elementBytes, reserveBytes = bytes } = wanted;
     const takesBack = file?.shared === true;
-    const options = { name, writable, provided: file !== null || provider !== null, takesBack };
+    const provided = file !== null || provider !== null || sharing !== null;
+    const options = { name, writable, provided, takesBack, shared: sharing !== null };
     const { range } = this.make(bytes, elementBytes, options, `cannot allocate array ${name}`, reserveBytes);
     const { id, first: firstPage, pages } = range;
     if (file !== null) this.files.add(firstPage, pages, file);
+    if (sharing !== null) this.shared.start(range, elementBytes, sharing);
     if (provider === null) {
       answer({ id, firstPage, pages }, null);
       return;
@@ -105,6 +110,7 @@ export class Arrays {
   clone({ range: id, name, cloneName }: Requests['clone']['in']): { source: Range; range: Range } {
     const record = this.usable(id, name, 'clone');
     const { range: source, pages, bytes, elementBytes } = record;
+    if (source.shared === true) throw sharedError('clone', name);
     const { first } = source;
     const known = this.hasFreed(record) ? 'FREED' : this.manager.pages.denial(first, pages, Access.Read, HOST);
     // A clone of what nobody has any more could never be read.
@@ -291,6 +297,14 @@ export class Arrays {
 
 function freedError(name: string): RequestError {
   return new RequestError('USE_AFTER_FREE', `array ${name} has been freed`);
+}
+
+/** What needs pages to stay as they are for longer than a thread needs them does not go with machines that take them. */
+export function sharedError(verb: string, name: string): RequestError {
+  const message =
+    `cannot ${verb} array ${name}: other machines share it, and take its blocks when they need them; copy the elements to an array of this ` +
+    'space (local.data.set(shared.data)) and use that';
+  return new RequestError('SHARED_ARRAY', message, { array: name });
 }
 
 function resizingError(verb: string, name: string): RequestError {

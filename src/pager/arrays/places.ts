@@ -5,6 +5,7 @@ import type { Stores } from '../host/stores.js';
 import { codeOfDenial, explainDenial, type WireError, wireError } from '../protocol/wire.js';
 import type { FileProvider } from '../sources/files.js';
 import type { Providers } from '../sources/providers.js';
+import type { Sources } from '../sources/sources.js';
 import type { ArrayTable } from './array-table.js';
 
 export class Places {
@@ -14,6 +15,7 @@ export class Places {
     private readonly files: FileProvider,
     private readonly providers: Providers,
     private readonly stores: Pick<Stores, 'problem' | 'readProblem' | 'detailsOf'>,
+    private readonly sources: Sources,
     /** First address of the space. */
     private readonly base: number,
   ) {}
@@ -70,7 +72,8 @@ export class Places {
   /** Why, with what the provider of the page said if it was its doing. */
   explain(reason: DenyReason, page: number): string {
     if (reason === 'OUT_OF_STORAGE') return `${explainDenial(reason)}: ${this.files.problem ?? this.stores.problem}`;
-    if (reason === 'NODE_LOST') return `${explainDenial(reason)}: ${this.stores.readProblem}`;
+    if (reason === 'NODE_LOST')
+      return `${explainDenial(reason)}: ${this.sources.of(page)?.problem ?? this.stores.readProblem}`;
     const failure = this.providerFailure(reason, page);
     return failure === null ? explainDenial(reason) : `${explainDenial(reason)}: ${failure.message}`;
   }

@@ -45,7 +45,7 @@ export class Resizing {
     const what = `cannot resize array ${name}`;
     const source = this.sources.of(range.first);
     if (source !== undefined && source.kind !== 'clone') {
-      const message = `${what}: a file or a provider says how long it is; make another array, and copy to it`;
+      const message = `${what}: a file, a provider or the machines that share it say how long it is; make another array, and copy to it`;
       throw new RequestError('NOT_RESIZABLE', message, { array: name });
     }
     this.pins.check(range.first, range.pages, 'resize');

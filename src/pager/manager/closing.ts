@@ -39,7 +39,7 @@ export class Closing {
    * nothing is left.
    */
   begin(timeoutMs: number | null, before: readonly ClosedSpace[], done: (failure: WireError | null) => void): void {
-    const { launches, streams, providers, writeBack, devices, copies } = this.parts;
+    const { launches, streams, providers, shared, writeBack, devices, copies } = this.parts;
     if (timeoutMs !== null) launches.stopAll(timeoutMs, 'the space is being closed');
     if (this.done !== null) return;
     this.done = () => done(null);
@@ -47,9 +47,11 @@ export class Closing {
     let running = 1;
     const flushed = (failure: WireError | null): void => {
       if (failure === null) {
-        providers.close(() => {
-          this.due = before;
-        });
+        shared.leaveAll(() =>
+          providers.close(() => {
+            this.due = before;
+          }),
+        );
       } else {
         // The space stays, with all that was written: its owner can make room and close it again.
         this.done = null;
@@ -89,11 +91,12 @@ export class Closing {
 
   /** Waits for what ends by itself, then answers who asked for the end. */
   async complete(): Promise<void> {
-    const { control, devices, providers, stores, clients } = this.parts;
+    const { control, devices, providers, shared, stores, clients } = this.parts;
     if (Atomics.load(control, Control.Stop) === 1) return;
     // Children have been killed; waiting until the event loop has seen it leaves no zombie behind.
     await Promise.all(devices.ended.map((process) => process.exited));
     await providers.ended();
+    await shared.ended();
     await stores.ended();
     this.done?.();
     clients.close();

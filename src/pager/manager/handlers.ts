@@ -45,7 +45,7 @@ function orFailure(answer: Answer<null>): (failure: WireError | null) => void {
 }
 
 export function handlersOf(parts: Parts, closing: Closing): Handlers {
-  const { manager, deferred, arrays, advice, cloning, rights, pins, resizing, notifiers, reports } = parts;
+  const { manager, deferred, arrays, shared, advice, cloning, rights, pins, resizing, notifiers, reports } = parts;
   const { devices, freeing, writeBack, fileTransfers, byteReads, streams, clients } = parts;
 
   /** Everybody hears of a device that has come, or has taken the place of another one. */
@@ -81,6 +81,10 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
     pin: (wanted, answer) => later(pins.pin(wanted, answer)),
     unpin: ({ pin }) => done(pins.unpin(pin)),
 
+    sharing: ({ range, name, call }, answer) => {
+      arrays.usable(range, name, 'share');
+      return later(shared.call(range, call, orFailure(answer)));
+    },
     flush: (wanted, answer) =>
       later(writeBack.flush(wanted, (bytes, failure) => answer(failure === null ? { bytes } : null, failure))),
     reload: (wanted, answer) => {

@@ -139,7 +139,8 @@ export class Pager implements ClientEvents {
 
   /** Looks after everything that is no fault: sleeps until something happens, and handles it. False when nothing has. */
   private goRound(): boolean {
-    const { control, clients, streams, streamShare, engine, pipes, stores, providers, devices, poller } = this.parts;
+    const { control, clients, streams, streamShare, engine, pipes, stores, providers, shared, devices, poller } =
+      this.parts;
     Atomics.add(control, Control.Heartbeat, 1);
     this.requestShare.renew();
     streamShare.renew();
@@ -153,6 +154,7 @@ export class Pager implements ClientEvents {
       pipes.poll();
       stores.poll();
       providers.poll();
+      shared.poll();
       this.settle();
     }
     if (clients.more || woken) clients.read(this.requestShare, this);
@@ -221,9 +223,9 @@ export class Pager implements ClientEvents {
 
   /** Whether the event loop must have a turn: to load modules, and to see threads and processes start and end. */
   private needsTurn(idle: boolean): boolean {
-    const { providers, launches, notifiers, engine, pipes, stores, devices } = this.parts;
+    const { providers, shared, launches, notifiers, engine, pipes, stores, devices } = this.parts;
     const modules = providers.tick() || launches.loading + notifiers.loading > 0;
-    const files = engine.needsTurn() || pipes.needsTurn() || stores.needsTurn();
+    const files = engine.needsTurn() || pipes.needsTurn() || stores.needsTurn() || shared.needsTurn();
     return devices.needsTurn(idle) || modules || files;
   }
 

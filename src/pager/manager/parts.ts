@@ -20,6 +20,7 @@ import { Pins } from '../arrays/pins.js';
 import { Places } from '../arrays/places.js';
 import { Resizing } from '../arrays/resizing.js';
 import { Rights } from '../arrays/rights.js';
+import { SharedArrays } from '../arrays/shared-arrays.js';
 import { Uses } from '../arrays/uses.js';
 import { openCore } from '../core/core.js';
 import { CoreRequests } from '../core/core-requests.js';
@@ -97,9 +98,10 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
 
   // Arrays.
   const table = new ArrayTable(pages);
-  const places = new Places(table, pages, files, providers, stores, base);
+  const places = new Places(table, pages, files, providers, stores, sources, base);
   const commitment = new Commitment(manager, stores.any);
   const tellFreed = (range: number): void => clients.tellFreed(range);
+  const shared = new SharedArrays(manager, requests, sources, options.wakeFd, memory, restore, deferred, warn, now);
   const arrays = new Arrays(
     manager,
     requests,
@@ -109,6 +111,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     sources,
     files,
     providers,
+    shared,
     options.bytes,
     later,
     restore,
@@ -179,7 +182,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   const byteReads = new ByteReads(manager, requests, places, memory);
   const fileTransfers = new FileTransfers(manager, requests, table, places, engine, pipes, memory, later, restore);
   const writeBack = new WriteBack(manager, requests, places, files, engine, memory, later);
-  const freeing = new Freeing(arrays, pins, notifiers, writeBack, say);
+  const freeing = new Freeing(arrays, pins, notifiers, writeBack, shared, say);
 
   // Streams.
   const streamShare = new Share(wall);
@@ -203,7 +206,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     denied: (access) => (access.processor === HOST ? hostDenials.denied(access) : devices.denied(access)),
     drained: (processor) => devices.drained(processor),
     save: (page, count, lastChance) => clones.save(page, count, lastChance),
-    wanted: () => undefined,
+    wanted: (page, write) => shared.wanted(page, write),
     objected: (page, write, thread, why) => hostDenials.objected(page, write, thread, why),
   };
 
@@ -226,6 +229,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     poison,
     clients,
     arrays,
+    shared,
     advice,
     uses,
     rights,

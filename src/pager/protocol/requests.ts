@@ -6,6 +6,7 @@ import type { NotifierSource } from './notifiers.js';
 import type { Cancellation, StreamOperation } from './operations.js';
 import type { AdviceChange, AdviceRun, ArrayPages, BytePlace, PageReport, PinReport, PointerReport } from './pages.js';
 import type { ProviderSource } from './providers.js';
+import type { SharingCall, SharingSource } from './sharing.js';
 import type { DeviceInfo, DeviceOptions, SpaceStats } from './space.js';
 import type { WireError } from './wire.js';
 
@@ -40,6 +41,8 @@ export interface Requests {
       file: FileSource | null;
       /** With one, the answer comes when its module has been loaded. */
       provider: ProviderSource | null;
+      /** Other machines have it, too. */
+      sharing?: SharingSource;
       elementBytes: number;
       /** Addresses to keep for it; as many as it has bytes, unless more. */
       reserveBytes?: number;
@@ -57,6 +60,8 @@ export interface Requests {
   };
   /** `whole`: all that the array has by now, which may be nothing. */
   free: { in: ArrayPages & { whole?: boolean }; out: null };
+  /** Of an array that machines share. */
+  sharing: { in: { range: number; name: string; call: SharingCall }; out: null };
   /** Writes changed pages to the file that the array shares. */
   flush: { in: ArrayPages & { durable: boolean }; out: { bytes: number } };
   /** Lets everybody do no more than `access` (0: nothing, 1: read, 2: read and write) to whole pages of an array. */

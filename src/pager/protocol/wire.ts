@@ -94,7 +94,7 @@ export function explainDenial(reason: DenyReason): string {
     case 'CORRUPTED':
       return 'whose only copy came back from storage other than it was written (a checksum does not match); overwrite the whole array, or free it, and have the disk looked at';
     case 'NODE_LOST':
-      return 'whose only copy is on another machine, which does not answer';
+      return 'which is on another machine, and that does not answer';
     case 'OUT_OF_STORAGE':
       return 'for which no memory is left, since storage could not take what would make room';
     case 'OUT_OF_MEMORY':

@@ -11,6 +11,8 @@ export interface Source {
   takeBack?(token: number, page: number, count: number, address: number): Status;
   /** As ProviderPort.contentOf. */
   contentOf?(page: number, count: number): number;
+  /** Why its pages cannot be had just now. */
+  readonly problem?: string;
   /** All of the range has been freed: nothing more is asked. */
   end(): void;
 }

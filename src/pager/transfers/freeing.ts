@@ -1,7 +1,8 @@
 /** Arrays that are freed, as a whole or by parts. What was written to a shared file array reaches the file first. */
-import type { Arrays } from '../arrays/arrays.js';
+import { type Arrays, sharedError } from '../arrays/arrays.js';
 import type { Notifiers } from '../arrays/notifiers.js';
 import type { Pins } from '../arrays/pins.js';
+import type { SharedArrays } from '../arrays/shared-arrays.js';
 import type { Requests } from '../protocol/requests.js';
 import type { WriteBack } from './write-back.js';
 
@@ -11,6 +12,7 @@ export class Freeing {
     private readonly pins: Pins,
     private readonly notifiers: Notifiers,
     private readonly writeBack: WriteBack,
+    private readonly shared: SharedArrays,
     private readonly say: (text: string) => void,
   ) {}
 
@@ -19,7 +21,13 @@ export class Freeing {
     if (freed === null) return;
     const { firstPage, count } = freed;
     this.pins.check(firstPage, count, 'free');
-    if (this.arrays.isWhole(freed.range, firstPage, count)) this.notifiers.release(this.arrays.rangeOf(freed.range));
+    const whole = this.arrays.isWhole(freed.range, firstPage, count);
+    if (!whole && this.shared.has(freed.range)) throw sharedError('free a part of', wanted.name);
+    if (whole) this.notifiers.release(this.arrays.rangeOf(freed.range));
+    if (this.shared.has(freed.range)) {
+      this.shared.leave(freed.range, () => this.arrays.free(freed));
+      return;
+    }
     if (!this.writeBack.isShared(firstPage)) {
       this.arrays.free(freed);
       return;

@@ -1,0 +1,124 @@
+/** Where an array is that several machines share, and whether programs agree on it. */
+import { bytesOf, type ElementType } from '../core/elements.js';
+import type { OptionNames } from '../core/option-names.js';
+import { BLOCK_BYTES, PAGE_BYTES } from '../core/types.js';
+import type { SharingSource } from '../pager/protocol/sharing.js';
+import type { ArrayShape } from '../sharing/description.js';
+import { valkeyAddress } from '../valkey/address.js';
+import type { TlsOptions } from '../valkey/connection.js';
+import { ValkeyError } from '../valkey/errors.js';
+import { checkObject, checkOptions, isWhole, show } from './arguments.js';
+import { argumentError, OnememError } from './errors.js';
+import { toBytes } from './sizes.js';
+
+/** A Valkey server, or Redis 7 or newer, by which machines share arrays. */
+export interface SharingServer {
+  /** `valkey://USER:PASSWORD@HOST:PORT/DATABASE`, `valkeys://` with TLS, or `unix:///PATH`. */
+  readonly url: string;
+  /** How long a touch or a call waits for a server that does not answer; 5 s unless said otherwise. */
+  readonly timeoutMs?: number;
+  /** How long others wait for this machine when it says nothing, before they have its blocks as it had last flushed them; 5 s unless said otherwise. */
+  readonly leaseMs?: number;
+  /** Certificates, as node:tls takes them. */
+  readonly tls?: TlsOptions;
+}
+
+export interface SharedArrayOptions {
+  /** Programs that open the same name on the same server have the same array. */
+  readonly name: string;
+  readonly on: SharingServer;
+  /** The bytes that go from machine to machine as one, a power of two from 4 KiB to 2 MiB; 64 KiB unless said otherwise. The same for all. */
+  readonly blockBytes?: number | string;
+}
+
+export const SHARED_ARRAY_OPTIONS: OptionNames<SharedArrayOptions> = { name: true, on: true, blockBytes: true };
+const SERVER_OPTIONS: OptionNames<SharingServer> = { url: true, timeoutMs: true, leaseMs: true, tls: true };
+
+const DEFAULT_BLOCK_BYTES = 65_536;
+/** A machine and the server keep books about each of them. */
+const MOST_BLOCKS = 65_536;
+const TIMEOUT_MS = 5000;
+const LEASE_MS = 5000;
+const LEAST_LEASE_MS = 1000;
+const MOST_MS = 2 ** 31 - 1;
+const LONGEST_NAME = 200;
+
+/** What is said about a shared array can be known without asking the server. */
+export function sharingSource(
+  options: SharedArrayOptions,
+  type: ElementType,
+  length: number,
+): { name: string; source: SharingSource } {
+  const { name, on, blockBytes } = options;
+  if (typeof name !== 'string' || name === '' || name.length > LONGEST_NAME || /[{}\s]/.test(name)) {
+    const message = `the name of a shared array is ${show(name)}; it must be 1 to ${LONGEST_NAME} characters without blanks and braces, the same in all programs`;
+    throw argumentError('NAME', message);
+  }
+  const what = `array ${name}`;
+  checkObject(`on of ${what}`, on);
+  checkOptions(`on of ${what}`, on, SERVER_OPTIONS);
+  const { url, timeoutMs = TIMEOUT_MS, leaseMs = LEASE_MS, tls = {} } = on;
+  if (typeof url !== 'string')
+    throw argumentError('SHARED_SERVER', `on.url of ${what} is ${show(url)}; it must be valkey://HOST:PORT`);
+  checkMs(`on.timeoutMs of ${what}`, timeoutMs, 1);
+  checkMs(`on.leaseMs of ${what}`, leaseMs, LEAST_LEASE_MS);
+  const bytes = blockBytes === undefined ? DEFAULT_BLOCK_BYTES : toBytes(`blockBytes of ${what}`, blockBytes);
+  if (bytes < PAGE_BYTES || bytes > BLOCK_BYTES || (bytes & (bytes - 1)) !== 0) {
+    const message = `blockBytes of ${what} is ${bytes}; it must be a power of two from ${PAGE_BYTES} (4KiB) to ${BLOCK_BYTES} (2MiB)`;
+    throw argumentError('BLOCK_BYTES', message);
+  }
+  const blocks = Math.ceil((length * bytesOf(type)) / bytes);
+  if (blocks > MOST_BLOCKS) {
+    const message = `${what} has ${blocks} blocks of ${bytes} bytes; ${MOST_BLOCKS} are the most, so choose a larger blockBytes, or several arrays`;
+    throw argumentError('BLOCK_BYTES', message);
+  }
+  try {
+    valkeyAddress(url);
+  } catch (error) {
+    throw serverError(name, error);
+  }
+  return { name, source: { url, tls, timeoutMs, leaseMs, blockBytes: bytes } };
+}
+
+/** Asks the server whether it can be used, and whether the array is there in another shape. */
+export async function agree(
+  name: string,
+  { url, tls, timeoutMs, blockBytes }: SharingSource,
+  type: ElementType,
+  length: number,
+) {
+  const wanted = { type, length, blockBytes };
+  let known: ArrayShape;
+  try {
+    // Of interest to few, and not small.
+    const { checkServer } = await import('../valkey/check.js');
+    const { agreedShape } = await import('../sharing/description.js');
+    await checkServer(url, { timeoutMs, tls });
+    known = await agreedShape(url, name, wanted, { timeoutMs, tls });
+  } catch (error) {
+    throw serverError(name, error);
+  }
+  if (known.type === type && known.length === length && known.blockBytes === blockBytes) return;
+  const message =
+    `array ${name} on ${valkeyAddress(url).shown} has ${shown(known)}, and not ${shown(wanted)}; open it as it is, choose another name, ` +
+    `or, when nobody uses it any more, remove its keys ({onemem:${name}}*) from the server`;
+  throw new OnememError('SHARED_MISMATCH', message, { array: name, ...known });
+}
+
+function shown({ type, length, blockBytes }: ArrayShape): string {
+  return `${length} elements of ${type} in blocks of ${blockBytes} bytes`;
+}
+
+function serverError(name: string, error: unknown): unknown {
+  if (!(error instanceof ValkeyError)) return error;
+  const message = `cannot open shared array ${name}: ${error.message}`;
+  return new OnememError('SHARED_SERVER', message, { array: name, reason: error.code }, { cause: error });
+}
+
+export function checkMs(what: string, value: unknown, least: number): void {
+  if (isWhole(value, least) && value <= MOST_MS) return;
+  throw argumentError(
+    'TIMEOUT_MS',
+    `${what} is ${show(value)}; it must be a whole number of milliseconds from ${least} to ${MOST_MS}`,
+  );
+}

@@ -1,0 +1,304 @@
+/**
+ * Arrays that other machines have, too. Each has a thread that speaks with the server as a member; what that says of blocks is done here,
+ * to pages, and what threads want is passed on.
+ */
+import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
+import type { MemoryManager } from '../../core/memory-manager.js';
+import type { Range } from '../../core/range.js';
+import { type Commands, type DenyReason, HOST, PAGE_BYTES, type Status } from '../../core/types.js';
+import { fillMemory, readMemory, writeMemory } from '../../linux/memory.js';
+import { valkeyAddress } from '../../valkey/address.js';
+import type { CoreRequests } from '../core/core-requests.js';
+import type { FromSharing, SharingCall, SharingSource, SharingThreadData, ToSharing } from '../protocol/sharing.js';
+import { type WireError, wireError } from '../protocol/wire.js';
+import type { Sources } from '../sources/sources.js';
+import { SharedBlocks } from './shared-blocks.js';
+
+/** Turns of the event loop, in which it sees threads end. */
+const TURN_MS = 200;
+
+type Done = (failure: WireError | null) => void;
+
+interface Shared {
+  readonly range: Range;
+  readonly source: SharingSource;
+  readonly worker: Worker;
+  readonly port: MessagePort;
+  readonly blocks: SharedBlocks<Uint8Array>;
+  readonly calls: Map<number, Done>;
+  /** Why the server cannot be spoken with. */
+  problem: string | null;
+  /** Told whether the server has all that was written. */
+  left: ((all: boolean) => void) | null;
+  ended: boolean;
+}
+
+/** Who tells subscribers that elements are as they were at an earlier time. */
+type Losses = Pick<Commands, 'invalidate' | 'invalidated'>;
+
+export class SharedArrays {
+  /** By the number of the range. */
+  private readonly all = new Map<number, Shared>();
+  private readonly exits = new Set<Promise<void>>();
+  private lastCall = 0;
+  private lastTurn = 0;
+
+  constructor(
+    private readonly manager: MemoryManager,
+    private readonly requests: CoreRequests,
+    private readonly sources: Sources,
+    private readonly wakeFd: number,
+    /** The host's memory, where the manager can write. */
+    private readonly memory: number,
+    private readonly restore: (firstPage: number, count: number) => void,
+    private readonly losses: Losses,
+    private readonly warn: (message: string) => void,
+    private readonly now: () => number,
+  ) {}
+
+  start(range: Range, elementBytes: number, source: SharingSource): void {
+    const { port1: port, port2 } = new MessageChannel();
+    const blocks = Math.ceil((range.pages * PAGE_BYTES) / source.blockBytes);
+    const threadData: SharingThreadData = {
+      source,
+      name: range.name,
+      blocks,
+      elementBytes,
+      port: port2,
+      wakeFd: this.wakeFd,
+    };
+    const worker = new Worker(new URL('../sources/sharing-thread.js', import.meta.url), {
+      workerData: threadData,
+      transferList: [port2],
+      name: 'onemem sharing',
+    });
+    worker.unref();
+    const shared: Shared = {
+      range,
+      source,
+      worker,
+      port,
+      blocks: this.blocksOf(range, source, port),
+      calls: new Map(),
+      problem: null,
+      left: null,
+      ended: false,
+    };
+    this.watch(shared);
+    this.all.set(range.id, shared);
+    const { shown } = valkeyAddress(source.url);
+    this.sources.add(range.first, range.pages, {
+      kind: 'shared',
+      provide: (_token, page, count, target): Status => shared.blocks.provide(page, count, target),
+      get problem() {
+        return `array ${range.name} is shared by the server ${shown}, which does not answer: ${shared.problem ?? 'there is no connection'}`;
+      },
+      end: () => this.forget(range.id),
+    });
+  }
+
+  has(range: number): boolean {
+    return this.all.has(range);
+  }
+
+  /** A thread of the host waits for a right to a page. */
+  wanted(page: number, write: boolean): void {
+    for (const shared of this.all.values()) {
+      const { range, blocks, ended } = shared;
+      if (page < range.first || page >= range.first + range.pages) continue;
+      if (ended) blocks.refuse(blocks.blockOf(page), 'NODE_LOST');
+      else blocks.wanted(page, write);
+    }
+  }
+
+  call(range: number, call: SharingCall, done: Done): void {
+    const shared = this.all.get(range) as Shared;
+    if (shared.ended) {
+      done(this.endedError(shared));
+      return;
+    }
+    const id = ++this.lastCall;
+    shared.calls.set(id, done);
+    say(shared.port, { kind: 'call', id, call });
+  }
+
+  /** Has the server have all that was written, and gives everything up. `done` is told whether it has. */
+  leave(range: number, done: (all: boolean) => void): void {
+    const shared = this.all.get(range);
+    if (shared === undefined) done(true);
+    else if (shared.ended) done(false);
+    else {
+      const before = shared.left;
+      shared.left = (all) => {
+        before?.(all);
+        done(all);
+      };
+      if (before === null) say(shared.port, { kind: 'leave' });
+    }
+  }
+
+  leaveAll(done: () => void): void {
+    let running = 1;
+    const through = (): void => {
+      if (--running === 0) done();
+    };
+    for (const range of this.all.keys()) {
+      running++;
+      this.leave(range, through);
+    }
+    through();
+  }
+
+  /** Takes what the threads have said. */
+  poll(): void {
+    for (const shared of this.all.values()) this.read(shared);
+  }
+
+  /** Whether the event loop should have a turn, in which it sees threads end. */
+  needsTurn(): boolean {
+    if (this.all.size === 0) return false;
+    const now = this.now();
+    if (now - this.lastTurn < TURN_MS) return false;
+    this.lastTurn = now;
+    return true;
+  }
+
+  private blocksOf(range: Range, { blockBytes }: SharingSource, port: MessagePort): SharedBlocks<Uint8Array> {
+    const { manager, requests, memory, restore } = this;
+    const tell = (message: ToSharing): void => say(port, message);
+    const copied = (page: number, count: number): Uint8Array<ArrayBuffer> => {
+      const content = new Uint8Array(count * PAGE_BYTES);
+      readMemory(content, memory + page * PAGE_BYTES);
+      return content;
+    };
+    return new SharedBlocks<Uint8Array>(
+      manager,
+      requests,
+      range,
+      blockBytes / PAGE_BYTES,
+      {
+        fill: (content, from, count, target) => {
+          const part = content.subarray(from * PAGE_BYTES, (from + count) * PAGE_BYTES);
+          if (part.length > 0) writeMemory(target, part);
+          if (part.length < count * PAGE_BYTES) fillMemory(target + part.length, 0, count * PAGE_BYTES - part.length);
+        },
+        copy: copied,
+      },
+      {
+        touch: (block, right) => tell({ kind: 'touch', block, right }),
+        installed: (block) => tell({ kind: 'installed', block }),
+        notInstalled: (block) => tell({ kind: 'notInstalled', block }),
+        restricted: (block, content) =>
+          tell({ kind: 'restricted', block, content: content as Uint8Array<ArrayBuffer> | null }),
+        broken: (block, reason) => tell({ kind: 'broken', block, reason }),
+      },
+      restore,
+    );
+  }
+
+  private watch(shared: Shared): void {
+    shared.worker.on('error', (error: Error) => {
+      shared.problem = `its thread failed: ${error.message}`;
+    });
+    const exit = new Promise<void>((resolve) => {
+      shared.worker.once('exit', () => {
+        this.read(shared);
+        this.end(shared, false);
+        this.exits.delete(exit);
+        resolve();
+      });
+    });
+    this.exits.add(exit);
+  }
+
+  private read(shared: Shared): void {
+    for (;;) {
+      const received = receiveMessageOnPort(shared.port) as { message: FromSharing } | undefined;
+      if (received === undefined) return;
+      this.heard(shared, received.message);
+    }
+  }
+
+  private heard(shared: Shared, message: FromSharing): void {
+    const { blocks } = shared;
+    switch (message.kind) {
+      case 'install':
+        blocks.install(message.block, message.content, message.right);
+        break;
+      case 'restrict':
+        blocks.restrict(message.block, message.right);
+        break;
+      case 'clean':
+        blocks.clean(message.block);
+        break;
+      case 'refuse':
+        blocks.refuse(message.block, message.reason);
+        break;
+      case 'lost':
+        this.tellLoss(blocks.pagesOf(message.block));
+        break;
+      case 'connection':
+        shared.problem = message.problem;
+        break;
+      case 'answer': {
+        const done = shared.calls.get(message.id);
+        shared.calls.delete(message.id);
+        done?.(message.failure);
+        break;
+      }
+      case 'left':
+        this.end(shared, message.all);
+        break;
+    }
+  }
+
+  /** Subscribers are told, and nobody else: content that is newer is nowhere. */
+  private tellLoss({ first, count }: { first: number; count: number }): void {
+    this.losses.invalidate(first, count, 'lost', HOST);
+    this.losses.invalidated(first, count, 'lost', HOST);
+  }
+
+  /** The thread has left, or ended: nothing is asked of it any more. */
+  private end(shared: Shared, all: boolean): void {
+    if (shared.ended) return;
+    shared.ended = true;
+    shared.problem ??= 'its thread has ended';
+    for (const done of shared.calls.values()) done(this.endedError(shared));
+    shared.calls.clear();
+    this.refuseAll(shared, 'NODE_LOST');
+    const { left } = shared;
+    shared.left = null;
+    if (!all && left !== null)
+      this.warn(
+        `warning: what was written to array ${shared.range.name} and not flushed is lost: ${valkeyAddress(shared.source.url).shown} could not be sent it in time`,
+      );
+    left?.(all);
+  }
+
+  private refuseAll({ blocks }: Shared, reason: DenyReason): void {
+    for (let block = 0; block < blocks.count; block++) blocks.refuse(block, reason);
+  }
+
+  /** When the threads of all arrays that were left have ended. */
+  async ended(): Promise<void> {
+    await Promise.all(this.exits);
+  }
+
+  /** All of the range has been freed. */
+  private forget(range: number): void {
+    const shared = this.all.get(range);
+    if (shared === undefined) return;
+    this.all.delete(range);
+    shared.port.close();
+  }
+
+  private endedError({ range: { name }, problem }: Shared): WireError {
+    const text = `array ${name} is not shared any more (${problem}); free it, and open it again`;
+    return wireError('NODE_LOST', text, { array: name });
+  }
+}
+
+function say(port: MessagePort, message: ToSharing): void {
+  const content = message.kind === 'restricted' ? message.content : null;
+  port.postMessage(message, content === null ? [] : [content.buffer]);
+}

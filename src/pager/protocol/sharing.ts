@@ -1,0 +1,58 @@
+/** What the manager and the thread that speaks for a shared array tell each other. */
+import type { MessagePort } from 'node:worker_threads';
+import type { DenyReason } from '../../core/types.js';
+import type { TlsOptions } from '../../valkey/connection.js';
+import type { WireError } from './wire.js';
+
+/** Where an array is that several machines share. */
+export interface SharingSource {
+  readonly url: string;
+  readonly tls: TlsOptions;
+  readonly timeoutMs: number;
+  readonly leaseMs: number;
+  readonly blockBytes: number;
+}
+
+export interface SharingThreadData {
+  readonly source: SharingSource;
+  readonly name: string;
+  readonly blocks: number;
+  readonly elementBytes: number;
+  /** Read by the manager without an event loop. */
+  readonly port: MessagePort;
+  readonly wakeFd: number;
+}
+
+/** What programs ask of an array that is shared, besides its elements. */
+export type SharingCall =
+  /** Has the server have what was written. */
+  | { readonly kind: 'fence' }
+  /** The same, then waits until so many programs have come. */
+  | { readonly kind: 'barrier'; readonly name: string; readonly count: number; readonly timeoutMs: number | null };
+
+export type ToSharing =
+  | { readonly kind: 'touch'; readonly block: number; readonly right: 'read' | 'write' }
+  | { readonly kind: 'installed' | 'notInstalled'; readonly block: number }
+  | { readonly kind: 'restricted'; readonly block: number; readonly content: Uint8Array<ArrayBuffer> | null }
+  | { readonly kind: 'broken'; readonly block: number; readonly reason: DenyReason }
+  | { readonly kind: 'call'; readonly id: number; readonly call: SharingCall }
+  | { readonly kind: 'leave' };
+
+export type FromSharing =
+  | {
+      readonly kind: 'install';
+      readonly block: number;
+      readonly content: Uint8Array | null;
+      readonly right: 'read' | 'write';
+    }
+  | { readonly kind: 'restrict'; readonly block: number; readonly right: 'none' | 'read' }
+  | { readonly kind: 'clean'; readonly block: number }
+  /** Who waits for the block is denied it: the server does not answer, or (LOST) what this machine wrote cannot be had. */
+  | { readonly kind: 'refuse'; readonly block: number; readonly reason: DenyReason }
+  /** What had been written to the block and not flushed is lost, here (`own`) or on another machine. */
+  | { readonly kind: 'lost'; readonly block: number; readonly own: boolean }
+  /** There is no connection, and why; null: there is one again. */
+  | { readonly kind: 'connection'; readonly problem: string | null }
+  | { readonly kind: 'answer'; readonly id: number; readonly failure: WireError | null }
+  /** `all`: the server has everything that was written. */
+  | { readonly kind: 'left'; readonly all: boolean };

@@ -1,0 +1,279 @@
+/**
+ * The thread of an array that several machines share: it speaks with the server as a member, has the manager do what is to be done with
+ * blocks, and looks at the clock for those who wait.
+ */
+import { randomBytes } from 'node:crypto';
+import { writeSync } from 'node:fs';
+import { workerData } from 'node:worker_threads';
+import type { Right, Rights } from '../../coherence/messages.js';
+import { barrierAnswer, barrierCommand } from '../../sharing/barrier.js';
+import { Member, type SharedMemory } from '../../sharing/member.js';
+import { valkeyAddress } from '../../valkey/address.js';
+import type { ValkeyError } from '../../valkey/errors.js';
+import type { FromSharing, SharingCall, SharingThreadData, ToSharing } from '../protocol/sharing.js';
+import { type WireError, wireError } from '../protocol/wire.js';
+
+const { source, name, blocks, elementBytes, port, wakeFd } = workerData as SharingThreadData;
+const { url, tls, timeoutMs, leaseMs, blockBytes } = source;
+const { shown } = valkeyAddress(url);
+const ONE = new BigUint64Array([1n]);
+/** How often the clock is looked at while somebody waits. */
+const LOOK_MS = 20;
+/** A program that waits at a barrier asks so often whether it is open. */
+const BARRIER_MS = 5;
+/** A block whose content could not be copied for want of memory is tried again. */
+const AGAIN_MS = 50;
+
+function tell(message: FromSharing): void {
+  port.postMessage(message);
+  try {
+    writeSync(wakeFd, ONE);
+  } catch (error) {
+    // A counter that is full has woken the manager already.
+    if ((error as { code?: string }).code !== 'EAGAIN') throw error;
+  }
+}
+
+/** A call that waits for blocks to be on the server. */
+interface Fence {
+  readonly since: number;
+  readonly left: Set<number>;
+  readonly lost: number[];
+  readonly done: (failure: WireError | null) => void;
+}
+
+class Blocks implements SharedMemory {
+  readonly member: Member;
+  /** Why there is no connection. */
+  problem: ValkeyError | null = null;
+  /** What was written cannot be had here: the array is used no more. */
+  isBroken = false;
+  /** Blocks that threads wait for, with the right and since when. */
+  private readonly touched = new Map<number, { right: Right; since: number }>();
+  /** Blocks that may have been written since the server had them. */
+  private readonly changed = new Set<number>();
+  private readonly targets = new Map<number, 'none' | 'read'>();
+  private readonly contents = new Map<number, Uint8Array>();
+  private readonly fences = new Set<Fence>();
+  private clock: NodeJS.Timeout | null = null;
+
+  constructor() {
+    this.member = new Member({ url, tls, name, blocks, leaseMs, timeoutMs, memory: this });
+  }
+
+  touch(block: number, right: Right): void {
+    if (this.isBroken) {
+      tell({ kind: 'refuse', block, reason: 'LOST' });
+      return;
+    }
+    const known = this.touched.get(block);
+    if (known === undefined) this.touched.set(block, { right, since: performance.now() });
+    else if (right === 'write') known.right = right;
+    this.wind();
+    this.member.touch(block, right);
+  }
+
+  install(block: number, content: Uint8Array | null, right: Right): void {
+    if (right === 'write') this.changed.add(block);
+    const known = this.touched.get(block);
+    if (known !== undefined && (right === 'write' || known.right === 'read')) this.touched.delete(block);
+    tell({ kind: 'install', block, content, right });
+  }
+
+  restrict(block: number, right: Rights): void {
+    this.targets.set(block, right === 'none' ? 'none' : 'read');
+    this.restrictAgain(block);
+  }
+
+  restricted(block: number, content: Uint8Array | null): void {
+    if (content !== null) this.contents.set(block, content);
+    this.member.restricted(block, content !== null);
+  }
+
+  /** What was written to the block could not be copied. */
+  broken(block: number, isLost: boolean): void {
+    if (!isLost) {
+      setTimeout(() => this.restrictAgain(block), AGAIN_MS);
+      return;
+    }
+    this.isBroken = true;
+    this.member.abandon();
+    for (const each of this.touched.keys()) tell({ kind: 'refuse', block: each, reason: 'LOST' });
+    this.touched.clear();
+    for (const fence of this.fences) this.end(fence, lostError([...fence.left]));
+  }
+
+  contentOf(block: number): Uint8Array {
+    const content = this.contents.get(block) as Uint8Array;
+    this.contents.delete(block);
+    return content;
+  }
+
+  clean(block: number): void {
+    this.changed.delete(block);
+    tell({ kind: 'clean', block });
+  }
+
+  flushed(block: number): void {
+    this.endFlush(block, false);
+  }
+
+  lost(block: number): void {
+    this.changed.delete(block);
+    tell({ kind: 'clean', block });
+    tell({ kind: 'lost', block, own: true });
+    this.endFlush(block, true);
+  }
+
+  abandoned(block: number): void {
+    tell({ kind: 'lost', block, own: false });
+  }
+
+  connection(failure: ValkeyError | null): void {
+    this.problem = failure;
+    tell({ kind: 'connection', problem: failure === null ? null : failure.message });
+  }
+
+  /** The server has everything that was written until now, or why not. */
+  fence(): Promise<WireError | null> {
+    if (this.isBroken) return Promise.resolve(lostError([...this.changed]));
+    if (this.changed.size === 0) return Promise.resolve(null);
+    return new Promise((done) => {
+      const left = new Set(this.changed);
+      this.fences.add({ since: performance.now(), left, lost: [], done });
+      this.wind();
+      for (const block of left) this.member.flush(block);
+    });
+  }
+
+  /** Why somebody who has waited since then waits no longer; null: he waits on. */
+  overdue(since: number): ValkeyError | null {
+    if (this.problem === null || performance.now() - Math.max(since, this.member.heardAt) < timeoutMs) return null;
+    return this.problem;
+  }
+
+  private restrictAgain(block: number): void {
+    tell({ kind: 'restrict', block, right: this.targets.get(block) ?? 'none' });
+  }
+
+  private endFlush(block: number, isLost: boolean): void {
+    for (const fence of this.fences) {
+      if (!fence.left.delete(block)) continue;
+      if (isLost) fence.lost.push(block);
+      if (fence.left.size === 0) this.end(fence, fence.lost.length === 0 ? null : lostError(fence.lost));
+    }
+  }
+
+  private end(fence: Fence, failure: WireError | null): void {
+    this.fences.delete(fence);
+    fence.done(failure);
+  }
+
+  /** Looks at the clock as long as somebody waits. */
+  private wind(): void {
+    this.clock ??= setInterval(() => this.look(), LOOK_MS);
+  }
+
+  private look(): void {
+    for (const [block, { since }] of this.touched) {
+      if (this.overdue(since) === null) continue;
+      this.touched.delete(block);
+      tell({ kind: 'refuse', block, reason: 'NODE_LOST' });
+    }
+    for (const fence of this.fences) {
+      const problem = this.overdue(fence.since);
+      if (problem !== null) this.end(fence, nodeLost(problem));
+    }
+    if (this.touched.size + this.fences.size > 0 || this.clock === null) return;
+    clearInterval(this.clock);
+    this.clock = null;
+  }
+}
+
+function nodeLost({ message }: ValkeyError): WireError {
+  const text =
+    `array ${name} is shared by the server ${shown}, which does not answer (${message}); what was written stays in memory ` +
+    'and goes there when it is back';
+  return wireError('NODE_LOST', text, { array: name, url: shown });
+}
+
+function lostError(lost: readonly number[]): WireError {
+  const [first] = [...lost].sort((a, b) => a - b);
+  const begin = Math.floor((first * blockBytes) / elementBytes);
+  const text =
+    `${lost.length} of the blocks of array ${name} that were written here are lost, the first from element ${begin} on: the lease of ` +
+    'this machine had ended, and others have had them since, with what had been flushed; read them, and write again what is missing';
+  return wireError('DATA_LOST', text, { array: name, element: begin, blocks: lost.length });
+}
+
+/** Waits until so many programs are there, each by a call of its own. */
+async function barrier({
+  name: barrierName,
+  count,
+  timeoutMs: limit,
+}: Extract<SharingCall, { kind: 'barrier' }>): Promise<WireError | null> {
+  const me = randomBytes(12).toString('hex');
+  const began = performance.now();
+  let asked = began;
+  for (let seen = -1; ; ) {
+    try {
+      const command = barrierCommand(name, barrierName, me, count, leaseMs, seen);
+      const { state, number } = barrierAnswer(await memory.member.ask(command));
+      if (state === 'opened') return null;
+      if (state === 'other') {
+        const text = `barrier ${barrierName} of array ${name} is for ${number} programs where others wait, and for ${count} here`;
+        return wireError('BARRIER', text, { array: name, barrier: barrierName, count, others: number });
+      }
+      seen = number;
+      asked = performance.now();
+    } catch (error) {
+      const problem = memory.overdue(asked);
+      if (problem !== null || memory.isBroken) return nodeLost(problem ?? (error as ValkeyError));
+    }
+    if (limit !== null && performance.now() - began >= limit) {
+      const text = `barrier ${barrierName} of array ${name} was not reached by ${count} programs within ${limit} ms`;
+      return wireError('BARRIER_TIMEOUT', text, { array: name, barrier: barrierName, count });
+    }
+    await new Promise((resolve) => setTimeout(resolve, BARRIER_MS));
+  }
+}
+
+async function carryOut(call: SharingCall): Promise<WireError | null> {
+  const failure = await memory.fence();
+  return failure !== null || call.kind === 'fence' ? failure : barrier(call);
+}
+
+async function leave(): Promise<never> {
+  const all = memory.isBroken ? false : await memory.member.close();
+  tell({ kind: 'left', all });
+  process.exit(0);
+}
+
+const memory = new Blocks();
+port.on('message', (message: ToSharing) => {
+  switch (message.kind) {
+    case 'touch':
+      memory.touch(message.block, message.right);
+      break;
+    case 'installed':
+      memory.member.installed(message.block);
+      break;
+    case 'notInstalled':
+      memory.member.notInstalled(message.block);
+      break;
+    case 'restricted':
+      memory.restricted(message.block, message.content);
+      break;
+    case 'broken':
+      memory.broken(message.block, message.reason === 'LOST' || message.reason === 'CORRUPTED');
+      break;
+    case 'call': {
+      const { id } = message;
+      void carryOut(message.call).then((failure) => tell({ kind: 'answer', id, failure }));
+      break;
+    }
+    case 'leave':
+      void leave();
+      break;
+  }
+});

@@ -1,0 +1,161 @@
+/** Arrays that several programs share by a real server: what they see of each other, and of each other's ends. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { type AddressSpace, f64, kernel, openSpace, type SharedArrayOptions } from '../../src/index.js';
+import { Program } from '../harness/processes.js';
+import { failsWith, runTests, sameData, sleep } from '../harness/suite.js';
+import { testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
+
+/** Longer than a busy machine lets a process wait. */
+const LONG_MS = 20_000;
+const SHORT_LEASE_MS = 2000;
+const LENGTH = 40_000;
+
+function program(
+  server: ValkeyServer,
+  what: string,
+  { leaseMs = LONG_MS, timeoutMs = LONG_MS, part = 0 } = {},
+): Program {
+  return new Program('sharing-array', [what, server.url, String(leaseMs), String(timeoutMs), String(part)], {
+    seconds: 60,
+  });
+}
+
+function open(): Promise<AddressSpace> {
+  return openSpace({ hostMemory: '64MiB' });
+}
+
+function optionsOf(server: ValkeyServer, leaseMs = LONG_MS): SharedArrayOptions {
+  return { name: 'numbers', on: { url: server.url, leaseMs, timeoutMs: LONG_MS } };
+}
+
+testWithValkey('two programs read all that both have written, byte for byte, also within one block', async () => {
+  await using server = await ValkeyServer.start();
+  const programs = [0, 1].map((part) => program(server, 'halves', { part }));
+  for (const each of programs) {
+    const { code, stdout, stderr } = await each.outcome;
+    assert.deepEqual([code, stdout], [0, 'wrong 0\n'], stderr);
+  }
+  await using space = await open();
+  const array = await space.sharedArray(Int32Array, LENGTH, optionsOf(server));
+  sameData(array.data, (i) => 3 * i + 1);
+  space.checkInvariants();
+});
+
+testWithValkey('atomic operations of two programs lose nothing', async () => {
+  await using server = await ValkeyServer.start();
+  const programs = [0, 1].map((part) => program(server, 'count', { part }));
+  for (const each of programs) assert.equal((await each.outcome).stdout, '400 800\n');
+});
+
+testWithValkey('others go on with what a program that is killed had flushed, and are told so', async () => {
+  await using server = await ValkeyServer.start();
+  await using space = await open();
+  const array = await space.sharedArray(Int32Array, LENGTH, optionsOf(server, SHORT_LEASE_MS));
+  const lost: string[] = [];
+  await array.watch({
+    onInvalidate: ({ changes }) => {
+      for (const { reason, begin, end } of changes) if (reason === 'lost') lost.push(`${begin} to ${end}`);
+    },
+  });
+  const owner = program(server, 'own', { leaseMs: SHORT_LEASE_MS });
+  await owner.line('owns');
+  owner.signal('SIGKILL');
+  assert.equal(array.data[0], 1);
+  array.data[0] = 4;
+  assert.equal(array.data[0], 4);
+  while (lost.length === 0) await sleep(5);
+  assert.deepEqual(lost, ['0 to 16384']);
+  space.checkInvariants();
+});
+
+testWithValkey('what a program that stood still writes late is refused, and it hears that', async () => {
+  await using server = await ValkeyServer.start();
+  await using space = await open();
+  const array = await space.sharedArray(Int32Array, LENGTH, optionsOf(server, SHORT_LEASE_MS));
+  const owner = program(server, 'own', { leaseMs: SHORT_LEASE_MS });
+  await owner.line('owns');
+  owner.signal('SIGSTOP');
+  assert.equal(array.data[0], 1);
+  array.data[0] = 3;
+  owner.signal('SIGCONT');
+  const { stdout, stderr } = await owner.outcome;
+  assert.equal(stdout, 'owns\nlost 0 to 16384\nreads 3\nwrote 5\n', stderr);
+  assert.equal(array.data[0], 5);
+});
+
+testWithValkey(
+  'a server that is down is waited for, then denied by name; what was written goes there later',
+  async () => {
+    await using server = await ValkeyServer.start({ appendonly: 'yes', appendfsync: 'always' });
+    const other = program(server, 'down', { timeoutMs: 400 });
+    await other.line('ready');
+    await server.stop();
+    assert.match(
+      await other.line('barrier '),
+      /^NODE_LOST: array numbers is shared by the server unix:.*, which does not answer .* what was written stays in memory/,
+    );
+    assert.equal(await other.line('here '), '8');
+    assert.equal(await other.line('far '), 'EFAULT after true wait');
+    assert.equal(await other.line('fence '), 'NODE_LOST');
+    await other.line('waits');
+    await server.restart();
+    const { code, stdout, stderr } = await other.outcome;
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /waits\nfar 0\nhere 8\n$/);
+    assert.match(
+      stderr,
+      /^onemem: denied access: thread \d+ read array numbers, elements 39936 to 39999 .*, which is on another machine, and that does not answer: array numbers is shared by the server unix:/,
+    );
+    await using space = await open();
+    const array = await space.sharedArray(Int32Array, LENGTH, optionsOf(server));
+    assert.equal(array.data[0], 8);
+  },
+);
+
+testWithValkey('a server that stands still for a moment is waited for', async () => {
+  await using server = await ValkeyServer.start();
+  await using space = await open();
+  const array = await space.sharedArray(Int32Array, LENGTH, optionsOf(server));
+  server.signal('SIGSTOP');
+  // The thread that touches the element can do nothing else.
+  spawn('sh', ['-c', `sleep 0.5; kill -CONT ${server.pid}`]);
+  const began = performance.now();
+  assert.equal(array.data[0], 0);
+  assert.ok(performance.now() - began > 300);
+});
+
+testWithValkey('what cannot be shared is refused by name', async () => {
+  await using server = await ValkeyServer.start();
+  await using space = await openSpace({ hostMemory: '64MiB', devices: [{ kind: 'simulated', memory: '8MiB' }] });
+  const options = optionsOf(server);
+  const array = await space.sharedArray(Float64Array, 1000, options);
+  const again = await failsWith('SHARED_MISMATCH', () => space.sharedArray(Int32Array, 1000, options));
+  assert.match(again.message, /has 1000 elements of f64 in blocks of 65536 bytes, and not 1000 elements of i32/);
+  await failsWith('SHARED_MISMATCH', () => space.sharedArray(Float64Array, 1001, options));
+  await failsWith('SHARED_MISMATCH', () => space.sharedArray(Float64Array, 1000, { ...options, blockBytes: 4096 }));
+  await failsWith('SHARED_SERVER', () =>
+    space.sharedArray(Float64Array, 1000, { name: 'x', on: { url: 'valkey://127.0.0.1:1' } }),
+  );
+  await failsWith('NAME', () => space.sharedArray(Float64Array, 1000, { ...options, name: 'a{b}' }));
+  await failsWith('BLOCK_BYTES', () => space.sharedArray(Float64Array, 1000, { ...options, blockBytes: 5000 }));
+  await failsWith('BLOCK_BYTES', () => space.sharedArray(Float64Array, 2 ** 27, { ...options, blockBytes: 4096 }));
+  const twice = kernel({ x: f64.inout }, ({ x }) => {
+    x[0] *= 2;
+  });
+  const refused = await failsWith('SHARED_ARRAY', () => space.devices[0].run(twice, { x: array }, { size: 1 }));
+  assert.match(refused.message, /cannot launch .* with array numbers: other machines share it.*copy the elements/);
+  await failsWith('SHARED_ARRAY', () => array.clone());
+  await failsWith('SHARED_ARRAY', () => array.pin());
+  await failsWith('SHARED_ARRAY', () => array.protect('read'));
+  await failsWith('SHARED_ARRAY', () => array.discard());
+  await failsWith('NOT_RESIZABLE', () => array.resize(5));
+  array.data[3] = 4;
+  const local = space.array(Float64Array, 1000);
+  local.data.set(array.data);
+  await space.devices[0].run(twice, { x: local.range(3, 4) }, { size: 1 });
+  assert.equal(local.data[3], 8);
+  array.free();
+});
+
+await runTests(60);
