@@ -23,7 +23,7 @@ export class SharedArray<T extends NumericArray = NumericArray> extends ManagedA
    * NODE_LOST when the server does not answer: then what was written stays here, and goes there when it is back.
    */
   async fence(): Promise<void> {
-    await this.call({ kind: 'fence' });
+    await ask(this, { kind: 'fence' });
   }
 
   /**
@@ -41,11 +41,11 @@ export class SharedArray<T extends NumericArray = NumericArray> extends ManagedA
     checkOptions('barrier()', options, BARRIER_OPTIONS);
     const { timeoutMs } = options;
     if (timeoutMs !== undefined) checkMs(`timeoutMs of barrier ${name}`, timeoutMs, 1);
-    await this.call({ kind: 'barrier', name, count, timeoutMs: timeoutMs ?? null });
+    await ask(this, { kind: 'barrier', name, count, timeoutMs: timeoutMs ?? null });
   }
+}
 
-  private async call(call: SharingCall): Promise<void> {
-    this.assertUsable('share');
-    await this.space.client.request('sharing', { range: this.rangeId, name: this.name, call });
-  }
+async function ask(array: ManagedArray, call: SharingCall): Promise<void> {
+  array.assertUsable('share');
+  await array.space.client.request('sharing', { range: array.rangeId, name: array.name, call });
 }

@@ -262,15 +262,20 @@ export class Cache<C> {
   private greet(): void {
     const { connected, session, previous, greeting, blocks } = this.state;
     if (!connected || session !== 0 || greeting) return;
-    const busy = ({ doing, right }: CachedBlock): boolean => doing !== 'nothing' || right !== 'none';
-    if (busy(blocks[this.inTheWay])) return;
-    const found = blocks.findIndex(busy);
-    this.inTheWay = Math.max(found, 0);
-    if (found !== -1) return;
+    if (this.isInUse()) return;
     const claims: Claim[] = [];
     for (const [block, { epoch }] of blocks.entries()) if (epoch !== 0) claims.push({ block, epoch });
     this.state.greeting = true;
     this.commands.send({ kind: 'hello', previous, claims });
+  }
+
+  /** Whether threads use what an earlier session gave. */
+  private isInUse(): boolean {
+    const { blocks } = this.state;
+    const isUsed = ({ doing, right }: CachedBlock): boolean => doing !== 'nothing' || right !== 'none';
+    if (isUsed(blocks[this.inTheWay])) return true;
+    this.inTheWay = Math.max(blocks.findIndex(isUsed), 0);
+    return isUsed(blocks[this.inTheWay]);
   }
 
   /** What is to be done next with a block. */

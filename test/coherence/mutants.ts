@@ -62,7 +62,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a session begins while threads use what the last one gave',
     file: 'cache.js',
-    find: "if (blocks.some(({ doing, right }) => doing !== 'nothing' || right !== 'none'))",
+    find: 'if (this.isInUse())',
     replace: 'if (false)',
   },
   {

@@ -12,6 +12,8 @@ export const SMALL: readonly Setting[] = [
   { name: 'a lease ends while others read', blocks: 1, programs: ['w0 r0', 'r0'], leaseEnds: 1 },
   { name: 'a machine stands still beyond its lease', blocks: 1, programs: ['w0 w0 r0', 'w0'], stops: 1 },
   { name: 'three write', blocks: 1, programs: ['w0', 'w0', 'w0'] },
+  { name: 'content finds no room', blocks: 1, programs: ['w0 r0', 'w0 r0'], shortages: 2 },
+  { name: 'content finds no room, and a lease ends', blocks: 1, programs: ['w0', 'r0 w0'], shortages: 1, leaseEnds: 1 },
   { name: 'two read what one writes', blocks: 1, programs: ['w0 w0', 'r0', 'r0'] },
 ];
 

@@ -30,6 +30,8 @@ export interface Setting {
   readonly leaseEnds?: number;
   /** Machines that stand still while their leases end at the server, and do not know it. */
   readonly stops?: number;
+  /** Contents that cannot be put in their places, so that who waits is refused, and asks again. */
+  readonly shortages?: number;
 }
 
 interface Sent {
@@ -43,6 +45,8 @@ interface Memory {
   right: Rights;
   changed: boolean;
   install: { content: Content | null; right: Right } | null;
+  /** The content is here, and not in its place. */
+  aside: boolean;
   restrict: Rights | null;
 }
 
@@ -73,6 +77,7 @@ interface State {
   breaks: number;
   leaseEnds: number;
   stops: number;
+  shortages: number;
 }
 
 export type Action = readonly [name: string, who: number, block?: number];
@@ -105,7 +110,7 @@ export class World {
   }
 
   static begin({ Directory, Cache }: Protocol, setting: Setting): State {
-    const { blocks, programs, crashes = 0, breaks = 0, leaseEnds = 0, stops = 0 } = setting;
+    const { blocks, programs, crashes = 0, breaks = 0, leaseEnds = 0, stops = 0, shortages = 0 } = setting;
     const each = <T>(make: () => T): T[] => Array.from({ length: blocks }, make);
     const machines = programs.map(
       (): Machine => ({
@@ -113,7 +118,14 @@ export class World {
         dead: false,
         at: 0,
         asked: false,
-        memory: each(() => ({ content: [], right: 'none', changed: false, install: null, restrict: null })),
+        memory: each(() => ({
+          content: [],
+          right: 'none',
+          changed: false,
+          install: null,
+          aside: false,
+          restrict: null,
+        })),
         up: [],
         down: [],
         late: [],
@@ -123,7 +135,7 @@ export class World {
       }),
     );
     const directory = Directory.empty<Content>(each(() => []));
-    return { directory, machines, sessions: {}, writes: 0, crashes, breaks, leaseEnds, stops };
+    return { directory, machines, sessions: {}, writes: 0, crashes, breaks, leaseEnds, stops, shortages };
   }
 
   /** What may come next. Those that are not `failures` are all that is needed for the programs to end. */
@@ -135,7 +147,11 @@ export class World {
     for (const [who, machine] of machines.entries()) {
       if (machine.dead) continue;
       const block = machine.memory.findIndex(({ install }) => install !== null);
-      if (block !== -1) return { steps: [['install', who, block]], failures: [] };
+      if (block !== -1) {
+        const { install, aside } = machine.memory[block];
+        const mayFail = this.state.shortages > 0 && (aside || install?.content != null);
+        return { steps: [['install', who, block]], failures: mayFail ? [['shortage', who, block]] : [] };
+      }
       if (this.mustAsk(machine)) return { steps: [['go', who]], failures: [] };
     }
     for (const [who, machine] of machines.entries()) {
@@ -189,6 +205,10 @@ export class World {
         return;
       case 'install':
         this.install(who, machine, block);
+        return;
+      case 'shortage':
+        this.state.shortages--;
+        this.setAside(who, machine, block);
         return;
       case 'restrict': {
         const memory = machine.memory[block];
@@ -332,6 +352,16 @@ export class World {
     return memory[block].content;
   }
 
+  private setAside(who: number, machine: Machine, block: number): void {
+    const memory = machine.memory[block];
+    if (memory.install?.content != null) memory.content = memory.install.content;
+    memory.install = null;
+    memory.changed = false;
+    memory.aside = true;
+    machine.asked = false;
+    this.cacheOf(who).notInstalled(block);
+  }
+
   private install(who: number, machine: Machine, block: number): void {
     const memory = machine.memory[block];
     const { content, right } = memory.install!;
@@ -341,6 +371,7 @@ export class World {
       memory.changed = false;
     }
     memory.right = right;
+    memory.aside = false;
     this.cacheOf(who).installed(block);
     // A machine lets a thread go on that it has woken, before it gives the block to others: without that two could take it from each other
     // for ever.

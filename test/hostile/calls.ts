@@ -115,6 +115,7 @@ export const CALLS: readonly Call[] = [
   method('AddressSpace.openNpy', space, [values.npyPath, values.npyOptions], 3),
   method('AddressSpace.saveNpy', space, [values.savePath, values.savedPart, values.saveOptions], 3),
   method('AddressSpace.providedArray', space, [values.arrayType, values.length, values.providedOptions], 2),
+  method('AddressSpace.sharedArray', space, [values.arrayType, values.length, values.sharedOptions], 2),
   method('AddressSpace.attachArray', space, [values.arrayHandle]),
   method('AddressSpace.wait', space, values.waiting),
   method('AddressSpace.notify', space, [counter, values.counterIndex, values.counterValue]),
@@ -168,6 +169,16 @@ export const CALLS: readonly Call[] = [
   method('ManagedArray.protect', prey, [values.rights, values.pagePart], 4),
   method('ManagedArray.discard', prey, [values.part]),
   method('ManagedArray.clone', readable, [values.arrayOptions], 4),
+  // Without a server there is no array that machines share: these are asked of others.
+  {
+    ...method('SharedArray.fence', readable, [], 1),
+    run: (array) => api.SharedArray.prototype.fence.call(array as api.SharedArray),
+  },
+  {
+    ...method('SharedArray.barrier', readable, [values.junk, values.junk, values.junk], 1),
+    run: (array, made) =>
+      api.SharedArray.prototype.barrier.apply(array as api.SharedArray, made as [name: string, count: number]),
+  },
   method('ManagedArray.flush', fileBacked, [values.flushOptions]),
   method('ManagedArray.reload', fileBacked, [values.reloadOptions]),
   method('ManagedArray.readFrom', prey, [values.fd, values.transferOptions], 5),

@@ -394,6 +394,25 @@ export const pinOptions = mostly(
   8,
 );
 export const holdOptions = mostly(record({ begin, end, writable: mostly(choice({ true: true, false: false }), 8) }), 8);
+/** No server is there: what comes so far is refused. */
+export const sharedOptions = mostly(
+  record({
+    name,
+    on: mostly(
+      record({
+        url: mostly(
+          choice({ "'valkey://127.0.0.1:1'": 'valkey://127.0.0.1:1', "'unix:///none'": 'unix:///none', "'x'": 'x' }),
+          8,
+        ),
+        timeoutMs: mostly(whole(100, 900), 8),
+        leaseMs: mostly(whole(900, 5000), 8),
+      }),
+      8,
+    ),
+    blockBytes: mostly(choice({ 4096: 4096, "'64KiB'": '64KiB', 5000: 5000 })),
+  }),
+  8,
+);
 const watchers = new URL('./watchers.js', import.meta.url).href;
 export const watchOptions = mostly(
   fc.oneof(

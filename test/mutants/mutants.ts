@@ -487,4 +487,35 @@ export const mutants: readonly Mutant[] = [
     replace: 'node.gone = false;',
     why: 'Pages that are lost are not reported so, and whoever wants them is told of failed copies.',
   },
+  {
+    name: 'hand other machines a block that threads still write',
+    file: 'src/pager/arrays/shared-blocks.js',
+    find: "this.protect(block, 'read', () => this.copyOut(block, right))",
+    replace: 'this.copyOut(block, right)',
+    why: 'What is written meanwhile is in no content that any machine has.',
+  },
+  {
+    name: 'keep pages of a block that other machines write',
+    file: 'src/pager/arrays/shared-blocks.js',
+    find: 'none: Access.None',
+    replace: 'none: Access.Read',
+    why: 'A thread reads what was there before another machine wrote.',
+  },
+  {
+    name: 'put what other machines wrote beside what was here',
+    file: 'src/pager/arrays/shared-blocks.js',
+    find: 'this.manager.drop(request, first, count, true)',
+    replace: 'this.manager.drop(request, first, count, false)',
+    why: 'Pages that were written here once hide what others have written since.',
+  },
+  {
+    name: 'leave who waits for other machines asleep when they let him',
+    file: 'src/core/operation-rules.js',
+    find: `unwritable[word] |= mask[word];
+    }
+    wakeWanting(block, mask);`,
+    replace: `unwritable[word] |= mask[word];
+    }`,
+    why: 'A thread waits for ever for a right that it has.',
+  },
 ];

@@ -112,7 +112,11 @@ export class SharedArrays {
   }
 
   call(range: number, call: SharingCall, done: Done): void {
-    const shared = this.all.get(range) as Shared;
+    const shared = this.all.get(range);
+    if (shared === undefined) {
+      done(wireError('SHARED_ARRAY', 'no other machine shares the array; open it by space.sharedArray()'));
+      return;
+    }
     if (shared.ended) {
       done(this.endedError(shared));
       return;
