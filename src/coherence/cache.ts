@@ -229,12 +229,14 @@ export class Cache<C> {
     this.state.session = session;
     this.state.previous = session;
     this.state.greeting = false;
+    const keeps = new Set(kept);
+    const others = new Set(lost);
     for (const [block, state] of this.state.blocks.entries()) {
-      if (state.epoch === 0 || kept.includes(block)) continue;
+      if (state.epoch === 0 || keeps.has(block)) continue;
       // Flushed, and others may have written since; or lost.
       state.epoch = 0;
       state.version = 0;
-      if (lost.includes(block)) {
+      if (others.has(block)) {
         state.flush = false;
         this.commands.lost(block);
       } else {
