@@ -17,6 +17,7 @@ import {
   nodeOf,
   type Processor,
   processorOf,
+  REFUSED,
   releaseBacking,
   residenceOf,
   type State,
@@ -35,6 +36,9 @@ import {
 } from './types.js';
 import { type Block, isUnrestricted, type Mapping, noteWaiting, rareMask, stopWaiting } from './va-block.js';
 
+/** How often it must have been said that there is no room still, with no page brought for a processor meanwhile, until it is refused. */
+export const PATIENCE = 5;
+
 /** Each page that stands in where host memory is reached in place splits a mapping, of which the kernel allows 65,530. */
 const COVERED_PAGES = 8192;
 
@@ -48,7 +52,10 @@ export function serviceFaults(state: State, block: Block, failure: Status): void
       const processor = processorOf(state, id);
       const { mark } = state.masks;
       let outcome = serviceFault(state, block, processor, mapping, failure, false);
-      if (outcome === 'stuck') outcome = serviceFault(state, block, processor, mapping, failure, true);
+      if (outcome === 'stuck') {
+        if (waitsForRoom(state, block, processor)) outcome = 'blocked';
+        else outcome = serviceFault(state, block, processor, mapping, failure, true);
+      }
       state.masks.backTo(mark);
       failure = Status.Done;
       if (outcome === 'started') {
@@ -58,6 +65,20 @@ export function serviceFaults(state: State, block: Block, failure: Status): void
       if (outcome !== 'done') break;
     }
   }
+}
+
+/**
+ * A disk that is full may have room again soon: threads wait for that, but not for ever. A device that was refused once is refused at once
+ * until its launch has ended, which fails anyway.
+ */
+function waitsForRoom(state: State, block: Block, processor: Processor): boolean {
+  if (processor.state !== 'alive' || shortageOf(state) !== 'OUT_OF_STORAGE') return false;
+  if (processor.waited < PATIENCE) {
+    state.patient.append(block.index);
+    return true;
+  }
+  if (processor.id !== HOST) processor.waited = REFUSED;
+  return false;
 }
 
 /** Whose page failed comes first: if others came between, none of them would ever hear of his own failure. */

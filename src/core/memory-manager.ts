@@ -7,6 +7,7 @@ import { lose } from './absence.js';
 import { aboutKnown, changeAdvice } from './advice.js';
 import { onlyOn } from './contents.js';
 import { Departures, type ProcessorFigures } from './departures.js';
+import type { IntrusiveList } from './intrusive-list.js';
 import { checkInvariants } from './invariants.js';
 import { type LaunchArgument, Launches } from './launches.js';
 import { add, addRun, clear, createMask, has, remove, removeRun, size } from './mask.js';
@@ -488,6 +489,26 @@ export class MemoryManager {
     this.run();
   }
 
+  /** Whether a thread waits for room that a store, or a file, may have again soon. */
+  get waitsForRoom(): boolean {
+    return this.state.patient.size > 0;
+  }
+
+  /** There is no room still for those who wait for some: who was told so often enough, and got no page meanwhile, is refused. */
+  stillNoRoom(): void {
+    const { patient, processors, va } = this.state;
+    for (const processor of processors) {
+      if (processor === undefined) continue;
+      for (let index = patient.head; index !== -1; index = patient.after(index)) {
+        if (va.blocks.get(index)?.mappings[processor.id]?.waiting !== true) continue;
+        processor.waited++;
+        break;
+      }
+    }
+    this.tryAgain(patient);
+    this.run();
+  }
+
   /**
    * The provider of this page's range could not take changed pages, and is given none (`refuses`), or may be given some again. What it
    * does not take goes to the host's home, if there is one, or stays.
@@ -608,6 +629,7 @@ export class MemoryManager {
         node.eviction.deactivate(index);
         node.waiters.remove(index);
       }
+      state.patient.remove(index);
       for (const processor of state.processors) {
         if (processor === undefined) continue;
         const { slotBlock } = processor;
@@ -640,7 +662,7 @@ export class MemoryManager {
 
   /** Lets those who wait for memory try again where some was given back. */
   private pump(): boolean {
-    const { nodes, parked, ready } = this.state;
+    const { nodes, parked, patient } = this.state;
     // What waits for a node may wait for its home to have room, too.
     for (let step = 1; step < nodes.length; step++) {
       for (const node of nodes) {
@@ -652,20 +674,20 @@ export class MemoryManager {
       if (node === undefined) continue;
       const idle = !somethingMoves(this.state, node.id);
       if (!node.pump && !(idle && node.waiters.size > 0)) continue;
-      if (node.id === HOST_NODE && node.pump) {
-        for (let index = parked.head; index !== -1; index = parked.head) {
-          parked.remove(index);
-          ready.append(index);
-          any = true;
-        }
-      }
+      if (node.pump) any = this.tryAgain(patient) || any;
+      if (node.id === HOST_NODE && node.pump) any = this.tryAgain(parked) || any;
       node.pump = false;
-      while (node.waiters.head !== -1) {
-        const index = node.waiters.head;
-        node.waiters.remove(index);
-        ready.append(index);
-        any = true;
-      }
+      any = this.tryAgain(node.waiters) || any;
+    }
+    return any;
+  }
+
+  /** Has the blocks of a list looked at; false: there are none. */
+  private tryAgain(waiting: IntrusiveList): boolean {
+    const any = waiting.size > 0;
+    for (let index = waiting.head; index !== -1; index = waiting.head) {
+      waiting.remove(index);
+      this.state.ready.append(index);
     }
     return any;
   }

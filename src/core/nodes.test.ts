@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../policy/choices.js';
+import { PATIENCE } from './faults.js';
 import { OpenManager } from './open-manager.js';
 import {
   Access,
@@ -205,7 +206,10 @@ describe('a store behind the host', () => {
     manager.nodeFull(behind, 0);
     log = [];
     manager.fault(HOST, first + 3 * BLOCK, true, 1);
-    expect(log).toEqual([`denied ${first + 3 * BLOCK} OUT_OF_STORAGE`]);
+    for (let second = 1; second < PATIENCE; second++) manager.stillNoRoom();
+    expect([...log, manager.waitsForRoom]).toEqual([true]);
+    manager.stillNoRoom();
+    expect([...log, manager.waitsForRoom]).toEqual([`denied ${first + 3 * BLOCK} OUT_OF_STORAGE`, false]);
     manager.nodeFull(behind, null);
     log = [];
     manager.fault(HOST, first + 3 * BLOCK, true, 1);

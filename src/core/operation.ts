@@ -29,6 +29,7 @@ import {
   mappingOf,
   newToken,
   nodeOf,
+  REFUSED,
   releaseBacking,
   reserve,
   residenceOf,
@@ -501,6 +502,8 @@ function settle(
   const mapping = mappingOf(state, block, operation.processor);
   addRun(mapping.mapped, first, count);
   if (operation.access === Access.Write) addRun(mapping.writable, first, count);
+  const processor = state.processors[operation.processor];
+  if (processor !== undefined && processor.waited !== REFUSED) processor.waited = 0;
   if (mapping.waiting) {
     removeRun(mapping.waitingRead, first, count);
     if (operation.access === Access.Write) removeRun(mapping.waitingWrite, first, count);

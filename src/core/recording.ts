@@ -50,6 +50,7 @@ export const EVENTS = [
   'setBudget',
   'setHome',
   'spoiled',
+  'stillNoRoom',
   'transferred',
   'unmapped',
   'used',

@@ -106,8 +106,17 @@ describe('replay', () => {
 
 describe('a recording', () => {
   it('has everything that changes the core: each method is an event, or only asks', () => {
-    const asks = ['checkInvariants', 'figures', 'launchPages', 'node', 'processor', 'range', 'capacityPages'];
-    const own = ['constructor', 'run', 'pump'];
+    const asks = [
+      'checkInvariants',
+      'figures',
+      'launchPages',
+      'node',
+      'processor',
+      'range',
+      'capacityPages',
+      'waitsForRoom',
+    ];
+    const own = ['constructor', 'run', 'pump', 'tryAgain'];
     const methods = Object.getOwnPropertyNames(MemoryManager.prototype);
     expect(methods.sort()).toEqual([...EVENTS, ...asks, ...own].sort());
   });

@@ -47,6 +47,9 @@ interface Intent {
   readonly write: boolean;
 }
 
+/** Stands for how long a processor has waited for room that was refused it in the launch that runs. */
+export const REFUSED = Number.POSITIVE_INFINITY;
+
 export interface Processor {
   readonly id: ProcessorId;
   readonly description: ProcessorDescription;
@@ -58,6 +61,8 @@ export interface Processor {
   readonly placement: PlacementPolicy;
   /** Blocks in which it was switched to host memory, and those that are being made so. */
   remoteBlocks: number;
+  /** How often it was said, while a thread of it waited for room that stores do not give, that there is none still. */
+  waited: number;
   /** Pages of its own that stand in for denied ones where it reaches host memory in place. */
   coveredPages: number;
   readonly intents: Intent[];
@@ -149,6 +154,8 @@ export interface State {
   effort: number;
   /** Blocks that a node should lose, while its home has no room for them: looked at again when it has. */
   readonly parked: IntrusiveList;
+  /** Blocks on which a thread waits for room that a store, or a file, may have again soon. */
+  readonly patient: IntrusiveList;
 }
 
 export function createState(commands: Commands, policies: Policies, blockCount: number): State {
@@ -197,6 +204,7 @@ export function createState(commands: Commands, policies: Policies, blockCount: 
     inPlace: false,
     effort: 0,
     parked: new IntrusiveList(),
+    patient: new IntrusiveList(),
   };
 }
 
@@ -215,6 +223,7 @@ export function createProcessor(
     readAhead: state.policies.readAhead(),
     placement: state.policies.placement(),
     remoteBlocks: 0,
+    waited: 0,
     coveredPages: 0,
     intents: [],
     slotThread: new Int32Array(description.units).fill(-1),
@@ -537,6 +546,7 @@ function unshield(state: State, processor: Processor, slot: number): void {
 
 /** No thread of the processor runs any more. */
 export function unshieldAll(state: State, processor: Processor): void {
+  processor.waited = 0;
   for (let slot = 0; slot < processor.slotBlock.length; slot++) {
     unshield(state, processor, slot);
     processor.slotThread[slot] = -1;

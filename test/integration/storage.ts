@@ -221,6 +221,45 @@ for (const error of ['ENOSPC', 'EIO'])
     space.checkInvariants();
   });
 
+test('loads and stores wait for a disk that is full for a moment', async () => {
+  // Tried again every 50 ms: about a second.
+  process.env[FAILING_CALLS] = 'pwrite:ENOSPC:1-12';
+  await using space = await openSpace({ hostMemory: HOST, storage: { path: folder, bytes: '1GiB' } });
+  delete process.env[FAILING_CALLS];
+  const control = new Int32Array(space.handle.control);
+  const x = space.array(Int32Array, N, { name: 'x' });
+  for (let i = 0; i < N; i++) x.data[i] = filled(i, 8);
+  assert.ok(Atomics.load(control, Control.FailingCalls) > 12);
+  sameData(x.data, (i) => filled(i, 8));
+});
+
+test('a launch waits for a disk that is full for a moment, and its device lives', async () => {
+  process.env[FAILING_CALLS] = 'later,pwrite:ENOSPC:1-1000000';
+  await using space = await openSpace({
+    hostMemory: HOST,
+    storage: { path: folder, bytes: '1GiB' },
+    devices: [{ kind: 'process', memory: '8MiB' }],
+  });
+  delete process.env[FAILING_CALLS];
+  const control = new Int32Array(space.handle.control);
+  const x = space.array(Int32Array, N, { name: 'x' });
+  Atomics.or(control, Control.FailingCalls, 1);
+  const launch = space.devices[0].run(fill, { x, salt: 4 }, { size: N });
+  while (!storageOf(space).full) await sleep(10);
+  await sleep(1000);
+  Atomics.and(control, Control.FailingCalls, ~1);
+  await launch;
+  sameData(x.data, (i) => filled(i, 4));
+});
+
+test('a program that needs room of a disk that stays full is ended after a while by a message that says what to do', async () => {
+  const program = new Program('storage-full', [folder]);
+  const { signal, stdout, stderr } = await program.outcome;
+  assert.equal(signal, 'SIGBUS');
+  assert.equal(stdout, '');
+  assert.match(stderr, /denied access: .* wrote .*array x, elements \d+.*spill file in .*ENOSPC.*make room there/);
+});
+
 test('a disk that cannot be read for a while denies what it has, and gives it when it can', async () => {
   process.env[FAILING_CALLS] = 'later,pread:EIO:1-1000000';
   await using space = await openSpace({

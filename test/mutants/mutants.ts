@@ -216,6 +216,20 @@ export const mutants: readonly Mutant[] = [
     why: 'Blocks go round between the host and a disk that is full, and nobody is told.',
   },
   {
+    name: 'refuse at once who needs room of a store that is full',
+    file: 'src/core/faults.js',
+    find: 'if (processor.waited < PATIENCE) {',
+    replace: 'if (processor.waited < 0) {',
+    why: 'A disk that is full for a moment ends the program.',
+  },
+  {
+    name: 'never refuse who needs room of a store that is full',
+    file: 'src/core/faults.js',
+    find: 'if (processor.waited < PATIENCE) {',
+    replace: 'if (processor.waited >= 0) {',
+    why: 'A thread hangs in a fault for as long as the disk is full.',
+  },
+  {
     name: 'fill what stands in for a denied page that has been cloned',
     file: 'src/core/tasks.js',
     find: 'excludeScratch(block, node.id, guarded);',

@@ -1,4 +1,5 @@
 /** What a thread or a request is told that does not get a page must be so. */
+import { PATIENCE } from '../../src/core/faults.js';
 import { Access, type DenyReason, type ProcessorId } from '../../src/core/types.js';
 import { ModelDevice } from './model-device.js';
 import type { Sources } from './sources.js';
@@ -35,6 +36,9 @@ export class Reasons {
       throw new Error(`page ${page} is denied with ${reason}, which its source never said`);
     if ((reason === 'LOST' || reason === 'CORRUPTED') && world.manager.pages.lossOf(page) === null)
       throw new Error(`page ${page} is denied as lost, and reported as if it were not`);
+    // Who writes what was cloned is told at once that the clone finds no room.
+    if (reason === 'OUT_OF_STORAGE' && world.timesWithoutRoom < PATIENCE && !world.wasCloned(page))
+      throw new Error(`page ${page} is denied for want of room that may come soon`);
     if (reason === 'FREED' && world.freed[page] === 0 && world.fuzzy[page] === 0)
       throw new Error(`page ${page} is not freed`);
     if (reason === 'READ_ONLY' && world.rights[page] === Access.Write && world.changing[page] === 0)

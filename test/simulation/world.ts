@@ -2,6 +2,8 @@
  * One schedule: the memory manager with a host, a device process and a simulated device, programs that use them, and a shadow
  * of what memory must contain. Everything that happens is drawn from one seed.
  */
+
+import { PATIENCE } from '../../src/core/faults.js';
 import { checkInvariants } from '../../src/core/invariants.js';
 import type { LaunchArgument } from '../../src/core/launches.js';
 import { isEmpty } from '../../src/core/mask.js';
@@ -9,7 +11,7 @@ import { OpenManager } from '../../src/core/open-manager.js';
 import type { Range } from '../../src/core/range.js';
 import { type Entry, Recorder } from '../../src/core/recording.js';
 import { replay } from '../../src/core/replay.js';
-import type { Policies } from '../../src/core/state.js';
+import { type Policies, REFUSED } from '../../src/core/state.js';
 import {
   Access,
   type Advice,
@@ -169,6 +171,8 @@ export class World implements Surroundings {
   /** What stores had when they found no room for what their budgets allow; and whether any ever did. */
   private readonly full = new Map<NodeId, number>();
   everFull = false;
+  /** How often those who wait for such room were told that there is none still. */
+  timesWithoutRoom = 0;
   private readonly staging = new StagingModel();
   readonly memories: Memory[] = [];
   /** The value that each page must have. */
@@ -463,6 +467,12 @@ export class World implements Surroundings {
       weight: 0.6,
       can: () => this.fills && this.hasStore(),
       act: () => this.fillStore(),
+    },
+    {
+      name: 'have no room still',
+      weight: 25,
+      can: () => this.manager.waitsForRoom,
+      act: () => this.haveNoRoom(),
     },
     {
       name: 'write a block',
@@ -868,6 +878,14 @@ export class World implements Surroundings {
 
   private hasStore(): boolean {
     return !this.closing && this.store !== NO_NODE && !this.storeLeaves;
+  }
+
+  private haveNoRoom(): void {
+    this.timesWithoutRoom++;
+    this.manager.stillNoRoom();
+    for (const processor of this.manager.state.processors)
+      if (processor !== undefined && processor.waited > PATIENCE && processor.waited !== REFUSED)
+        throw new Error(`processor ${processor.id} waits for room for ever`);
   }
 
   /** A store finds no room for what its budget allows, or has room again. */
@@ -1457,6 +1475,11 @@ export class World implements Surroundings {
   /** Whether a launch that failed may have emptied the page, and nobody has looked since. */
   mayBeEmpty(page: number): boolean {
     return this.perhapsEmpty[page] === 1;
+  }
+
+  wasCloned(page: number): boolean {
+    const range = this.manager.state.va.rangeOfPage(page);
+    return range !== undefined && [...this.parents.values()].includes(range);
   }
 
   isPinned(page: number): boolean {

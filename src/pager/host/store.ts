@@ -3,6 +3,7 @@ import { type NodeId, PAGE_BYTES, type Status } from '../../core/types.js';
 import { StorageDriver } from '../../drivers/storage/storage.js';
 import type { Core } from '../core/core.js';
 import type { StoreFile } from '../sources/io-engines.js';
+import { ROOM_MS } from './patience.js';
 
 /** After an error it is tried again so much later, so that those who wait for room hear of the error before. */
 const PAUSE_MS = 50;
@@ -133,7 +134,10 @@ export class Store {
     this.errno = errno;
     this.failedAt = this.now();
     // Once a space: the errors of those that are refused tell of a store that stays full.
-    if (!this.told) this.warn(`warning: ${this.problem}; what was written stays in memory`);
+    if (!this.told)
+      this.warn(
+        `warning: ${this.problem}; what was written stays in memory, and loads and stores that need room wait for it up to ${ROOM_MS / 1000} s`,
+      );
     this.told = true;
     this.core.manager.nodeFull(this.node, this.driver.heldPages);
   }

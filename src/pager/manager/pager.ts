@@ -172,6 +172,7 @@ export class Pager implements ClientEvents {
       pipes,
       stores,
       hostBudget,
+      patience,
       polls,
       poison,
       launches,
@@ -183,6 +184,7 @@ export class Pager implements ClientEvents {
     pipes.poll();
     stores.poll();
     hostBudget.look();
+    patience.look();
     this.settle();
     polls.look(now);
     polls.sendRest();

@@ -33,6 +33,7 @@ import { EdgeClearing } from '../devices/launch-arguments.js';
 import { LaunchChecks } from '../devices/launch-checks.js';
 import { Launches } from '../devices/launches.js';
 import { openHost } from '../host/host.js';
+import { Patience } from '../host/patience.js';
 import { Poison } from '../host/poison.js';
 import { Stores } from '../host/stores.js';
 import type { ManagerOptions } from '../protocol/space.js';
@@ -122,6 +123,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   const rights = new Rights(manager, requests, arrays, places, files, restore);
   const reports = new PageReports(pages, places, sources);
   const pins = new Pins(manager, requests, arrays, places, commitment, memory);
+  const patience = new Patience(manager, now);
   const hostBudget = new HostBudget(manager, commitment, () => pins.pinnedBytes, now);
   const clones = new Clones(
     manager,
@@ -225,6 +227,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     providers,
     host,
     hostBudget,
+    patience,
     stores,
     poison,
     clients,

@@ -1,0 +1,25 @@
+/** Threads that need room of a disk that is full wait for it, since it may come soon: this tells the core how long they have. */
+import { PATIENCE } from '../../core/faults.js';
+import type { MemoryManager } from '../../core/memory-manager.js';
+
+/** How long a thread waits for room in all, at most. */
+export const ROOM_MS = 5000;
+const STEP_MS = ROOM_MS / PATIENCE;
+
+export class Patience {
+  private toldAt = 0;
+
+  constructor(
+    private readonly manager: MemoryManager,
+    private readonly now: () => number,
+  ) {}
+
+  /** Called several times in each step. */
+  look(): void {
+    if (!this.manager.waitsForRoom) return;
+    const now = this.now();
+    if (now - this.toldAt < STEP_MS) return;
+    this.toldAt = now;
+    this.manager.stillNoRoom();
+  }
+}
