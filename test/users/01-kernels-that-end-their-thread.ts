@@ -1,7 +1,7 @@
 /** Whatever a kernel does to the thread or the process that runs it: its launch ends, the device goes on or is lost, and close() ends. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
-import { closeSync, constants, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, constants, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname } from 'node:path';
 import { type AddressSpace, i32, type Kernel, kernel, type ManagedArray, openSpace } from '../../src/index.js';
@@ -188,6 +188,27 @@ test('a device that cannot say that its unit has ended is ended', async () => {
   rmSync(folder, { recursive: true });
   assert.match(printed, /^DEVICE_LOST .*lost a thread and did not say so, and was ended.*\nclosed\n$/);
 }, 60);
+
+test('a unit that cannot start is named, and the device is lost', async () => {
+  const folder = mkdtempSync(`${tmpdir()}/onemem-preload-`);
+  const preload = `${folder}/preload.cjs`;
+  writeFileSync(
+    preload,
+    "if (require('node:worker_threads').workerData?.unit === 1) throw new Error('no thread today');",
+  );
+  process.env.NODE_OPTIONS = `--require=${preload}`;
+  try {
+    await using space = await openSpace({ devices: [{ kind: 'process', memory: '16MiB', units: 2 }] });
+    const x = space.array(Int32Array, N);
+    // The other unit alone has something to do.
+    await space.devices[0].run(add, { x }, { size: 1 });
+    const { message } = await failsWith('DEVICE_LOST', () => space.devices[0].run(add, { x }, { size: N }));
+    assert.match(message, /unit 1 could not start: no thread today/);
+  } finally {
+    delete process.env.NODE_OPTIONS;
+    rmSync(folder, { recursive: true });
+  }
+});
 
 test('a device that is stopped for a while loses nothing', () =>
   withDevice(1, async (space, x) => {

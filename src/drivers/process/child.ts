@@ -1,10 +1,10 @@
 /**
  * The program of a device's process. The main thread maps the node's memory at the space's address, registers it for faults,
- * hands the descriptor over and starts the threads; afterwards it passes on what kernels print, and looks after the units: one
- * that ends, whatever a kernel did, is reported and replaced. It must not compute: a thread that waits in a fault answers to nobody.
+ * hands the descriptor over and starts the control thread; afterwards it passes on what kernels print, and looks after the units: each is
+ * started with the first launch that has work for it, and one that ends, whatever a kernel did, is reported and replaced. It must not compute: a thread that waits in a fault answers to nobody.
  */
 
-import { MessageChannel, Worker } from 'node:worker_threads';
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import { MAP_FIXED_NOREPLACE, MAP_NORESERVE, MAP_SHARED, PROT_READ, PROT_WRITE } from '../../linux/constants.js';
 import { mmap } from '../../linux/memory.js';
 import { exitImmediately, setParentDeathSignal } from '../../linux/process.js';
@@ -17,6 +17,7 @@ import {
   jsonPacket,
   MAX_PACKET_BYTES,
   numberPacket,
+  type Order,
   Packet,
   readJson,
   type UnitEnd,
@@ -30,7 +31,10 @@ const CONTROL = 0;
 
 interface Unit {
   readonly assignment: Assignment;
-  readonly worker: Worker;
+  /** Its end of the channel on which launches come. */
+  readonly port: MessagePort;
+  /** Null until it has been started. */
+  worker: Worker | null;
   /** It has said that it is ready. */
   up: boolean;
   /** The launch because of which it is being ended. */
@@ -72,38 +76,46 @@ function start(): void {
   faults.register(hello.base, hello.bytes, FAULT_MODES);
   // Our own copy of the descriptor stays open: if the owner's went first, threads would go on with unfilled pages.
   socket.send(numberPacket(Packet.Registered), [faults.fd], true);
-  let starting = hello.units + 1;
-  const up = (place: number, thread: number): void => {
-    socket.send(numberPacket(Packet.Thread, place, thread), [], true);
-    if (--starting === 0) socket.send(numberPacket(Packet.Ready), [], true);
-  };
   const units: Unit[] = [];
-  const places: UnitPlace[] = [];
-  for (let unit = 0; unit < hello.units; unit++) places.push(startUnit(hello, unit));
-  const ports = places.map(({ port }) => port);
+  const places = Array.from({ length: hello.units }, (_, unit) => prepareUnit(unit));
   const control = new Worker(new URL('./control.cjs', import.meta.url), {
     workerData: { base: hello.base, socket: SOCKET, places, memory, hostMemory, faults: faults.fd },
-    transferList: ports,
+    transferList: places.map(({ port }) => port),
     name: `${hello.name} control`,
   });
   control.once('message', (thread: number) => {
     up(CONTROL, thread);
-    control.on('message', abort);
+    socket.send(numberPacket(Packet.Ready), [], true);
+    control.on('message', (order: Order) => {
+      if ('start' in order) startUnit(order.start);
+      else abort(order.abort);
+    });
   });
   control.on('error', (error) => tell(`the control thread failed: ${error.stack ?? error.message}`));
   // Nobody would answer the manager any more.
   control.on('exit', () => process.exit(1));
 
-  function startUnit({ base, name }: Hello, unit: number): UnitPlace {
+  function up(place: number, thread: number): void {
+    socket.send(numberPacket(Packet.Thread, place, thread), [], true);
+  }
+
+  /** A unit that can be given launches, though nothing of it runs yet. */
+  function prepareUnit(unit: number): UnitPlace {
     const { port1, port2 } = new MessageChannel();
     const assignment = new Assignment();
+    units[unit] = { assignment, port: port2, worker: null, up: false, aborted: 0, error: null };
+    return { unit, port: port1, assignment: assignment.memory };
+  }
+
+  function startUnit(unit: number): void {
+    const state = units[unit];
+    const { port, assignment } = state;
     const worker = new Worker(new URL('./unit.cjs', import.meta.url), {
-      workerData: { base, unit, socket: SOCKET, port: port2, assignment: assignment.memory },
-      transferList: [port2],
-      name: `${name} unit ${unit}`,
+      workerData: { base: hello.base, unit, socket: SOCKET, port, assignment: assignment.memory },
+      transferList: [port],
+      name: `${hello.name} unit ${unit}`,
     });
-    const state: Unit = { assignment, worker, up: false, aborted: 0, error: null };
-    units[unit] = state;
+    state.worker = worker;
     worker.once('message', (thread: number) => {
       state.up = true;
       up(unit + 1, thread);
@@ -112,14 +124,13 @@ function start(): void {
       state.error = error;
     });
     worker.on('exit', (code) => replace(unit, state, code));
-    return { unit, port: port1, assignment: assignment.memory };
   }
 
   function abort(launch: number): void {
     for (const unit of units) {
       if (!unit.assignment.abort(launch)) continue;
       unit.aborted = launch;
-      void unit.worker.terminate();
+      void unit.worker?.terminate();
     }
   }
 
@@ -127,11 +138,13 @@ function start(): void {
   function replace(unit: number, { assignment, up: wasUp, aborted, error }: Unit, exitCode: number): void {
     const given = assignment.end();
     if (!wasUp) {
-      tell(`unit ${unit} could not start: ${error?.stack ?? `it ended with code ${exitCode}`}`);
+      const why = `unit ${unit} could not start: ${error?.message ?? `it ended with code ${exitCode}`}`;
+      socket.send(jsonPacket(Packet.Failed, why), [], true);
       process.exit(1);
     }
     socket.send(numberPacket(Packet.Thread, unit + 1, 0), [], true);
-    const place = startUnit(hello, unit);
+    const place = prepareUnit(unit);
+    startUnit(unit);
     control.postMessage(place, [place.port]);
     const launch = aborted || given;
     if (launch === 0) {

@@ -21,6 +21,7 @@ import { Assignment } from './assignment.js';
 import {
   MAX_PACKET_BYTES,
   numberPacket,
+  type Order,
   Packet,
   partition,
   readJson,
@@ -47,7 +48,8 @@ const {
 const faults = Userfaultfd.fromFd(faultsFd, FAULT_FEATURES);
 const socket = new MessageSocket(fd, MAX_PACKET_BYTES);
 const main = parentPort as MessagePort;
-const units = places.map(({ port, assignment }) => ({ port, assignment: new Assignment(assignment) }));
+/** Nobody has started them yet. */
+const units = places.map(({ port, assignment }) => ({ port, assignment: new Assignment(assignment), started: false }));
 /** How long to sleep until the main thread has replaced a unit, which it is about to do. */
 const REPLACING_MS = 1;
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
@@ -57,7 +59,7 @@ main.postMessage(threadId());
 function takeNewUnits(): void {
   for (let message = receiveMessageOnPort(main); message !== undefined; message = receiveMessageOnPort(main)) {
     const { unit, port, assignment } = message.message as UnitPlace;
-    units[unit] = { port, assignment: new Assignment(assignment) };
+    units[unit] = { port, assignment: new Assignment(assignment), started: true };
   }
 }
 
@@ -67,7 +69,15 @@ function give(part: UnitLaunch): void {
     Atomics.wait(sleeper, 0, 0, REPLACING_MS);
     takeNewUnits();
   }
-  units[part.unit].port.postMessage(part);
+  const unit = units[part.unit];
+  unit.port.postMessage(part);
+  if (unit.started) return;
+  unit.started = true;
+  ask({ start: part.unit });
+}
+
+function ask(order: Order): void {
+  main.postMessage(order);
 }
 
 /** No unit runs meanwhile: between the two calls a touch would not be noticed. */
@@ -114,6 +124,6 @@ for (;;) {
     }
   } else if (bytes[0] === Packet.Abort) {
     // The main thread ends units; those that fault are let go on by the manager, and end then.
-    main.postMessage(readNumber(bytes, 0));
+    ask({ abort: readNumber(bytes, 0) });
   }
 }

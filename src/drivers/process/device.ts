@@ -24,10 +24,13 @@ import {
   type UnitResult,
 } from './protocol.js';
 
-/** Looks, about a second apart, that a device may take to start. They are counted, since a suspended machine takes none. */
+/** What may be overdue, and for how many looks, about a second apart. They are counted, since a suspended machine takes none. */
 const STARTING_LOOKS = 60;
-/** Looks in a row in which a thread that is to do something is not there. The device has replaced it long before, or never will. */
-const MISSING_LOOKS = 3;
+const STARTING = { looks: STARTING_LOOKS, what: `did not start within ${STARTING_LOOKS} s` };
+const STARTING_UNIT = { looks: STARTING_LOOKS, what: `did not start a unit within ${STARTING_LOOKS} s` };
+/** A thread that is to do something is not there. The device has replaced it long before, or never will. */
+const MISSING = { looks: 3, what: 'lost a thread and did not say so' };
+type Overdue = typeof MISSING;
 /** The control thread's place among the threads; units follow it. */
 const CONTROL = 0;
 
@@ -66,8 +69,9 @@ export class ProcessDevice implements ProcessDriver {
   private ready = false;
   /** The kernel's ids of its threads, by their places. */
   private readonly threads: number[] = [];
-  /** Looks in which it was not up, or in which a thread was missing. */
-  private overdue = 0;
+  /** What is overdue, and the looks in a row that have found it so. */
+  private overdue: Overdue | null = null;
+  private looks = 0;
   private dead = false;
   private closed = false;
   private readonly lossy: boolean;
@@ -167,10 +171,9 @@ export class ProcessDevice implements ProcessDriver {
         changed = true;
       } else if (bytes[0] === Packet.Ready) {
         this.ready = true;
-        this.overdue = 0;
         this.onReady(null);
       } else if (bytes[0] === Packet.Thread) this.threads[readNumber(bytes, 0)] = readNumber(bytes, 1);
-      else if (bytes[0] === Packet.Failed) this.onReady(readJson<string>(bytes));
+      else if (bytes[0] === Packet.Failed) this.failed(readJson<string>(bytes));
       else if (bytes[0] === Packet.Zapped) this.zapped(readNumber(bytes, 0));
       else if (bytes[0] === Packet.Launched) this.unitDone(readJson<UnitResult>(bytes));
       else if (bytes[0] === Packet.UnitEnded) this.unitEnded(readJson<UnitEnd>(bytes));
@@ -204,21 +207,26 @@ export class ProcessDevice implements ProcessDriver {
    */
   look(): void {
     if (this.dead) return;
-    const { name } = this.options;
-    if (this.ready && !this.isMissing()) this.overdue = 0;
-    else if (!this.isStopped() && ++this.overdue >= (this.ready ? MISSING_LOOKS : STARTING_LOOKS)) {
-      const what = this.ready ? 'lost a thread and did not say so' : `did not start within ${STARTING_LOOKS} s`;
-      this.kill(`the process of device ${name} (pid ${this.pid}) ${what}, and was ended`);
-    }
+    const overdue = this.findOverdue();
+    if (overdue !== null && this.isStopped()) return;
+    this.looks = overdue === this.overdue ? this.looks + 1 : 1;
+    this.overdue = overdue;
+    if (overdue === null || this.looks < overdue.looks) return;
+    this.kill(`the process of device ${this.options.name} (pid ${this.pid}) ${overdue.what}, and was ended`);
   }
 
-  /** Whether a thread that is to do something is gone. */
-  private isMissing(): boolean {
-    if (this.hasEnded(CONTROL)) return true;
+  /** What a device that is well would have done before long. */
+  private findOverdue(): Overdue | null {
+    if (!this.ready) return STARTING;
+    if (this.hasEnded(CONTROL)) return MISSING;
+    let overdue: Overdue | null = null;
     for (const { units } of this.launches.values()) {
-      for (const unit of units) if (this.hasEnded(unit + 1)) return true;
+      for (const unit of units) {
+        if (this.hasEnded(unit + 1)) return MISSING;
+        if (!this.threads[unit + 1]) overdue = STARTING_UNIT;
+      }
     }
-    return false;
+    return overdue;
   }
 
   private hasEnded(place: number): boolean {
@@ -359,6 +367,12 @@ export class ProcessDevice implements ProcessDriver {
   /** Whether its memory is gone, too. */
   get memoryLost(): boolean {
     return this.dead && this.lossy;
+  }
+
+  /** Something of it could not start. */
+  private failed(why: string): void {
+    if (this.ready) this.process.fail(why);
+    else this.onReady(why);
   }
 
   private zapped(token: number): void {

@@ -10,7 +10,7 @@ export const Packet = {
   Hello: 1,
   /** Device to manager: the descriptor through which its faults are served. */
   Registered: 2,
-  /** Device to manager: units are up. */
+  /** Device to manager: it takes launches. */
   Ready: 3,
   /** Manager to device: take the mapping of pages away. token, page, count. */
   Zap: 4,
@@ -20,7 +20,7 @@ export const Packet = {
   Launch: 6,
   /** A unit to the manager: JSON of UnitResult. */
   Launched: 7,
-  /** Device to manager: JSON of a text; the device could not start. */
+  /** Device to manager: JSON of a text; the device, or a unit of it, could not start. */
   Failed: 8,
   /** Manager to device: have a block reach host memory (1) or the device's (0). token, page, which. Zapped is the answer. */
   Remap: 9,
@@ -60,6 +60,9 @@ export interface UnitEnd {
   /** What nobody caught. */
   readonly error: { readonly name: string; readonly message: string; readonly stack: string } | null;
 }
+
+/** What the control thread asks of the main thread: to start a unit, or to end those that work on a launch. */
+export type Order = { readonly start: number } | { readonly abort: number };
 
 /** Where the control thread finds a unit. */
 export interface UnitPlace {
