@@ -313,7 +313,18 @@ export class ManagedArray<T extends NumericArray = NumericArray> {
     const pin = client.newPin();
     const pages = this.pagesOf(begin, end);
     const report = await client.request('pin', { ...pages, pin, lock: true, writable });
-    return new Hold(new Pin(client, pin, pages.count * PAGE_BYTES, report), this, begin, end);
+    const held = new Pin(client, pin, pages.count * PAGE_BYTES, report);
+    // A `resize` that was made before has been carried out first, and pages do not tell which of their elements it has left.
+    if (end > this.length) {
+      held.unpin();
+      const { name, length } = this;
+      const reason = `it has ${length} since it was resized, which was called before`;
+      throw new OnememError(
+        'USE_AFTER_FREE',
+        `cannot hold elements ${begin} to ${end - 1} of array ${name}: ${reason}`,
+      );
+    }
+    return new Hold(held, this, begin, end);
   }
 
   /**

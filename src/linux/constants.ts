@@ -12,6 +12,9 @@ const NEWER = {
   fsopen: 430,
   fsconfig: 431,
   fsmount: 432,
+  ioUringSetup: 425,
+  ioUringEnter: 426,
+  ioUringRegister: 427,
 } as const;
 const SYSTEM_CALLS = {
   x64: { userfaultfd: 323, futex: 202, gettid: 186, ...NEWER },
@@ -58,6 +61,7 @@ export const MAP_PRIVATE = 0x02;
 export const MAP_FIXED = 0x10;
 export const MAP_ANONYMOUS = 0x20;
 export const MAP_NORESERVE = 0x4000;
+export const MAP_POPULATE = 0x8000;
 export const MAP_FIXED_NOREPLACE = 0x100000;
 
 // madvise
@@ -189,3 +193,10 @@ export const F_DUPFD_CLOEXEC = 1030;
 export const LOCK_NB = 4;
 export const SC_PAGESIZE = 30;
 export const RWF_NOWAIT = 0x8;
+
+// io_uring
+export const IORING_OFF_SQES = 0x1000_0000;
+export const IORING_FEAT_SINGLE_MMAP = 1;
+export const IORING_REGISTER_EVENTFD = 4;
+export const IORING_OP_READ = 22;
+export const IORING_OP_WRITE = 23;

@@ -19,6 +19,8 @@ import {
   UFFDIO_REGISTER_MODE_WP,
 } from './constants.js';
 import { SystemCallError } from './errors.js';
+import { closeEventfd, createEventfd } from './eventfd.js';
+import { IoUring } from './io-uring.js';
 import { closeDescriptor } from './libc.js';
 import {
   createMemoryFile,
@@ -256,6 +258,22 @@ function hugePages(): Feature {
   return feature(name, detail, `echo advise | sudo tee ${path}`);
 }
 
+/** Storage goes without it by threads, which takes longer for single pages. */
+function ioUring(): Feature {
+  const eventfd = createEventfd();
+  const ring = IoUring.open(1, eventfd);
+  ring?.close();
+  closeEventfd(eventfd);
+  const disabled = readSetting('/proc/sys/kernel/io_uring_disabled');
+  const remedy =
+    disabled !== null && disabled !== '0'
+      ? 'sudo sysctl kernel.io_uring_disabled=0'
+      : `in a container: docker run --security-opt seccomp=FILE with a profile that allows io_uring; otherwise ${NEWER_KERNEL('5.6')}`;
+  const detail =
+    ring === null ? 'threads read and write single pages instead' : 'reads and writes single pages of storage';
+  return feature('io_uring', detail, ring === null ? remedy : null);
+}
+
 function lockedMemory(): Feature {
   const { soft, hard } = lockedMemoryLimit();
   const free = hasCapability(CAP_IPC_LOCK);
@@ -363,6 +381,6 @@ export function probeFeatures(): Feature[] {
         : 'sudo sysctl kernel.yama.ptrace_scope=1; in a container: docker run --cap-add SYS_PTRACE --security-opt seccomp=unconfined',
     ),
   );
-  features.push(hugePages(), lockedMemory(), memory(), viewSize(), addressRange());
+  features.push(hugePages(), ioUring(), lockedMemory(), memory(), viewSize(), addressRange());
   return features;
 }

@@ -260,6 +260,30 @@ test('a program that needs room of a disk that stays full is ended after a while
   assert.match(stderr, /denied access: .* wrote .*array x, elements \d+.*spill file in .*ENOSPC.*make room there/);
 });
 
+// Containers often forbid io_uring; then threads do all of it.
+for (const refused of ['1-1000000', '50-99']) {
+  test(`single pages go and come as they were where a ring refuses them from one on: ${refused}`, async () => {
+    process.env[FAILING_CALLS] = `later,ioUringEnter:EAGAIN:${refused}`;
+    await using space = await openSpace({ hostMemory: HOST, storage: { path: folder, bytes: '1GiB' } });
+    delete process.env[FAILING_CALLS];
+    const x = space.array(Int32Array, N, { name: 'x' });
+    for (let i = 0; i < N; i++) x.data[i] = filled(i, 5);
+    x.advise({ pattern: 'random' });
+    const control = new Int32Array(space.handle.control);
+    Atomics.or(control, Control.FailingCalls, 1);
+    for (let touch = 0; touch < 300; touch++) {
+      const i = (Math.imul(touch, 2_654_435_761) >>> 0) % N;
+      assert.equal(x.data[i], filled(i, 5));
+      x.data[i] = filled(i, 5);
+    }
+    const fired = Atomics.load(control, Control.FailingCalls) >> 1;
+    if (fired === 0) note('this system has no io_uring for this process');
+    x.advise({ pattern: 'sequential' });
+    sameData(x.data, (i) => filled(i, 5));
+    space.checkInvariants();
+  });
+}
+
 test('a disk that cannot be read for a while denies what it has, and gives it when it can', async () => {
   process.env[FAILING_CALLS] = 'later,pread:EIO:1-1000000';
   await using space = await openSpace({

@@ -154,4 +154,16 @@ test('what is held writable is written by system calls, also where pages are tho
     assert.equal(space.stats().pinnedBytes, 0);
   }));
 
+test('a hold of elements that an earlier resize takes away is refused, and holds nothing', () =>
+  withArray(async (_, space) => {
+    // Both ends lie in the same page, so that pages do not tell.
+    const x = space.array(Int32Array, 3000, { name: 'shorter' });
+    const resized = x.resize(2049);
+    const error = await failsWith('USE_AFTER_FREE', () => x.hold());
+    assert.match(error.message, /^cannot hold elements 0 to 2999 of array shorter: it has 2049 since it was resized/);
+    await resized;
+    assert.equal(space.stats().pinnedBytes, 0);
+    x.free();
+  }));
+
 await runTests();

@@ -5,10 +5,10 @@
  * error, and is never called from within the call.
  */
 export interface SpillFile {
-  /** Whether another write would begin at once. */
-  mayWrite(): boolean;
+  /** Whether another write of so many bytes would begin at once. */
+  mayWrite(bytes: number): boolean;
   /** The same of a read; an `urgent` one may stand in line behind one that runs. */
-  mayRead(urgent: boolean): boolean;
+  mayRead(urgent: boolean, bytes: number): boolean;
   /** Writes whole pages from memory, and notes their checksums. */
   write(address: number, length: number, offset: number, done: (result: number) => void): void;
   /**

@@ -104,9 +104,10 @@ export class StorageDriver implements NodeDriver {
 
   private go(): void {
     const { file, urgentReads, reads, writes } = this;
-    while (urgentReads.length > 0 && file.mayRead(true)) this.begin(urgentReads, false);
-    while (reads.length > 0 && file.mayRead(false)) this.begin(reads, false);
-    while (writes.length > 0 && file.mayWrite()) this.begin(writes, true);
+    const bytes = ([{ count }]: Piece[]): number => count * PAGE_BYTES;
+    while (urgentReads.length > 0 && file.mayRead(true, bytes(urgentReads))) this.begin(urgentReads, false);
+    while (reads.length > 0 && file.mayRead(false, bytes(reads))) this.begin(reads, false);
+    while (writes.length > 0 && file.mayWrite(bytes(writes))) this.begin(writes, true);
   }
 
   /** Moves the first piece of a queue, and those after it that lie behind it on both sides. */

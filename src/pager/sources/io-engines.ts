@@ -1,6 +1,7 @@
-/** The threads that read and write for one store. */
+/** What reads and writes for one store: threads, and a ring where there is one. */
 import type { SpillFile } from '../../drivers/storage/disk.js';
 import type { IoEngine } from './io-ring.js';
+import type { StorageRing } from './storage-ring.js';
 
 /** Where a store keeps its pages, and the threads that carry them. */
 export interface StoreFile extends SpillFile {
@@ -17,6 +18,7 @@ export class IoEngines {
   constructor(
     private readonly readers: readonly IoEngine[],
     private readonly writers: readonly IoEngine[],
+    private readonly ring: StorageRing | null = null,
   ) {
     this.all = [...readers, ...writers];
   }
@@ -31,6 +33,7 @@ export class IoEngines {
   }
 
   poll(): void {
+    this.ring?.poll();
     for (const engine of this.all) engine.poll();
   }
 
@@ -43,6 +46,7 @@ export class IoEngines {
   }
 
   close(): void {
+    this.ring?.close();
     for (const engine of this.all) engine.close();
   }
 }

@@ -1,9 +1,10 @@
-/** A space's spill file: made on first use, by the threads that read and write it. */
+/** A space's spill file: made on first use, by the threads that read and write it; a ring takes what is small, where there is one. */
 import { constants as os } from 'node:os';
 import { closeDescriptor } from '../../linux/libc.js';
 import { IoEngines, type StoreFile } from './io-engines.js';
 import { IoEngine } from './io-ring.js';
 import { PageSums } from './page-sums.js';
+import { type PageMove, StorageRing } from './storage-ring.js';
 
 /** Threads that write, and that read: two of each keep a disk busy while one of them looks at checksums. */
 const THREADS = 2;
@@ -14,6 +15,7 @@ type Job = (fd: number) => void;
 
 export class Spill implements StoreFile {
   readonly engines: IoEngines;
+  private readonly ring: StorageRing;
   /** -1: not made yet. */
   private fd = -1;
   private readonly sums: PageSums;
@@ -30,26 +32,27 @@ export class Spill implements StoreFile {
     this.sums = new PageSums(bytes);
     const engines = (): IoEngine[] =>
       Array.from({ length: THREADS }, () => new IoEngine(wakeFd, control, now, undefined, folder));
-    this.engines = new IoEngines(engines(), engines());
+    this.ring = new StorageRing(wakeFd, (move) => this.byThread(move));
+    this.engines = new IoEngines(engines(), engines(), this.ring);
   }
 
-  mayRead(urgent: boolean): boolean {
+  mayRead(urgent: boolean, bytes: number): boolean {
+    if (this.ring.mayTake(bytes)) return true;
     // What nobody waits for yet leaves a place for who does.
     return this.engines.reader.load < (urgent ? DEPTH : 1);
   }
 
-  mayWrite(): boolean {
-    return this.waiting.length === 0 && this.engines.writer.load < DEPTH;
+  mayWrite(bytes: number): boolean {
+    return this.waiting.length === 0 && (this.ring.mayTake(bytes) || this.engines.writer.load < DEPTH);
   }
 
   write(address: number, length: number, offset: number, done: (result: number) => void): void {
-    this.withFile(done, (fd) =>
-      this.engines.writer.writeSummed(fd, address, length, offset, this.sums.at(offset), done),
-    );
+    const sums = this.sums.at(offset);
+    this.withFile(done, (fd) => this.begin({ write: true, fd, address, length, offset, sums, done }));
   }
 
   read(address: number, length: number, offset: number, done: (result: number) => void): void {
-    this.engines.reader.readSummed(this.fd, address, length, offset, this.sums.at(offset), done);
+    this.begin({ write: false, fd: this.fd, address, length, offset, sums: this.sums.at(offset), done });
   }
 
   punch(offset: number, length: number, done: (result: number) => void): void {
@@ -62,6 +65,17 @@ export class Spill implements StoreFile {
     if (this.fd !== -1) closeDescriptor(this.fd);
     this.sums.close();
     this.fd = -1;
+  }
+
+  private begin(move: PageMove): void {
+    if (this.ring.mayTake(move.length)) this.ring.begin(move);
+    else this.byThread(move);
+  }
+
+  private byThread({ write, fd, address, length, offset, sums, done }: PageMove): void {
+    const { reader, writer } = this.engines;
+    if (write) writer.writeSummed(fd, address, length, offset, sums, done);
+    else reader.readSummed(fd, address, length, offset, sums, done);
   }
 
   private withFile(done: (result: number) => void, go: Job): void {
