@@ -15,7 +15,7 @@ const MIB = 2 ** 20;
 const N = 12 * MIB;
 const HOST = '32MiB';
 /** Times that a program is killed while it spills; test:long has more. */
-const KILLS = Number(process.env.ONEMEM_KILLS ?? 10);
+const KILLS = Number(process.env.ONEMEM_KILLS ?? 5);
 
 const folder = mkdtempSync(join(tmpdir(), 'onemem-storage-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
