@@ -43,7 +43,7 @@ export class Plots {
     this.strands = plot === 7;
     this.chains = plot === 9;
     this.storeFails = plot === 8 || this.chains;
-    this.shares = plot === 10 || plot === 11;
+    this.shares = plot === 11 || plot === 15;
   }
 
   /** Whether lines of clones are wanted, by whichever plot. */
