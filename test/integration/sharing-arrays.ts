@@ -1,6 +1,8 @@
 /** Arrays that several programs share by a real server: what they see of each other, and of each other's ends. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { type AddressSpace, f64, kernel, openSpace, type SharedArrayOptions } from '../../src/index.js';
 import { Program } from '../harness/processes.js';
 import { failsWith, runTests, sameData, sleep } from '../harness/suite.js';
@@ -123,6 +125,13 @@ testWithValkey('a server that stands still for a moment is waited for', async ()
   const began = performance.now();
   assert.equal(array.data[0], 0);
   assert.ok(performance.now() - began > 300);
+});
+
+testWithValkey('the example goes on without the program that is killed', async () => {
+  await using server = await ValkeyServer.start();
+  const example = fileURLToPath(new URL('../../examples/sharing/tasks.js', import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, [example, server.url]);
+  assert.equal(stdout, '20 tasks by the program that ended by SIGKILL, 44 by this one: all are right\n');
 });
 
 testWithValkey('what cannot be shared is refused by name', async () => {
