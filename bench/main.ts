@@ -21,6 +21,7 @@ import { gpuFits, gpuHome, gpuSearch, gpuStream } from './gpu.js';
 import type { Bench, Line } from './harness.js';
 import { oversubscribed } from './oversubscribed.js';
 import { remotePage } from './remote-page.js';
+import { remoteShare } from './remote-share.js';
 import { resident } from './resident.js';
 import { searchBench } from './search.js';
 import { launchEmpty, open } from './start.js';
@@ -38,6 +39,7 @@ const benches: readonly Bench[] = [
   fileScan,
   fileRandom,
   remotePage,
+  remoteShare,
   searchBench,
   launchEmpty,
   open,
