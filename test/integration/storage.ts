@@ -1,6 +1,16 @@
 /** Arrays that are larger than host memory: what is written goes on to a spill file, and comes back as it was. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, openSync, readdirSync, readlinkSync, rmSync, statSync, writeSync } from 'node:fs';
+import {
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type AddressSpace, i32, kernel, type OnememError, openSpace, type StorageStats } from '../../src/index.js';
@@ -9,6 +19,7 @@ import { Control } from '../../src/pager/protocol/control.js';
 import { Program } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
+import { elementAt } from './programs/provider-functions.js';
 
 const MIB = 2 ** 20;
 /** Elements of half as much again as the host may have. */
@@ -231,6 +242,40 @@ test('loads and stores wait for a disk that is full for a moment', async () => {
   for (let i = 0; i < N; i++) x.data[i] = filled(i, 8);
   assert.ok(Atomics.load(control, Control.FailingCalls) > 12);
   sameData(x.data, (i) => filled(i, 8));
+});
+
+test('a spill file that cannot be made for a moment keeps nobody from going on', async () => {
+  process.env[FAILING_CALLS] = 'open:EMFILE:1-12';
+  await using space = await openSpace({ hostMemory: HOST, storage: { path: folder, bytes: '128MiB' } });
+  delete process.env[FAILING_CALLS];
+  const x = space.array(Int32Array, N, { name: 'x' });
+  for (let i = 0; i < N; i += 1024) x.data[i] = i;
+  for (let i = 0; i < N; i += 1024) assert.equal(x.data[i], i);
+  assert.ok(Atomics.load(new Int32Array(space.handle.control), Control.FailingCalls) > 12);
+});
+
+test('what was written to a private file array, or to what a provider has filled, goes to storage; the rest comes from there again', async () => {
+  await using space = await open();
+  const path = join(folder, 'words');
+  writeFileSync(
+    path,
+    Int32Array.from({ length: N }, (_, i) => i),
+  );
+  const file = await space.fileArray(Int32Array, path, { writable: true });
+  const module = new URL('./programs/provider-functions.js', import.meta.url);
+  const words = new Int32Array(new SharedArrayBuffer(20));
+  const provided = await space.providedArray(Int32Array, N, {
+    module,
+    export: 'fill',
+    data: { words },
+    writable: true,
+  });
+  for (const x of [file, provided]) for (let i = 0; i < N; i += 2048) x.data[i] = -1;
+  sameData(file.data, (i) => (i % 2048 === 0 ? -1 : i));
+  sameData(provided.data, (i) => (i % 2048 === 0 ? -1 : elementAt(i)));
+  assert.ok(storageOf(space).bytesWritten > 0);
+  assert.deepEqual(new Int32Array(readFileSync(path).buffer, 0, 4), Int32Array.of(0, 1, 2, 3));
+  space.checkInvariants();
 });
 
 test('a launch waits for a disk that is full for a moment, and its device lives', async () => {
