@@ -120,7 +120,9 @@ function serviceFault(
   if (late) state.commands.deny(processor.id, base + page, wanted, mapping.urgentThread, reason, false);
   else if (isForOthersToAllow(block, processor, reason)) return want(state, block, mapping, page, wanted);
   else if (reason !== null) {
-    const spent = stuck || failsToLeave(state, block) || (block.attempts >= ATTEMPTS && !isFinal(mine));
+    const residence = block.residences[node.id];
+    const fails = residence !== undefined && failsToLeave(state, residence);
+    const spent = stuck || fails || (block.attempts >= ATTEMPTS && !isFinal(mine));
     return deny(state, block, processor, node, mapping, page, wanted, reason, spent);
   }
   let write = wanted;

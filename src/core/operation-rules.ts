@@ -198,9 +198,9 @@ function finishEviction(state: State, block: Block, operation: Operation): void 
   for (let word = 0; word < WORDS; word++) {
     going[word] = operation.mask[word] & residence.backed[word] & ~stuck[word] & ~residence.scratch[word];
   }
-  const before = block.evictEffort === state.effort ? block.evictFailures : 0;
-  block.evictFailures = isEmpty(stuck) ? 0 : before + 1;
-  block.evictEffort = state.effort;
+  const before = residence.evictEffort === state.effort ? residence.evictFailures : 0;
+  residence.evictFailures = isEmpty(stuck) ? 0 : before + 1;
+  residence.evictEffort = state.effort;
   if (!isEmpty(going)) {
     releaseBacking(state, block, node, going);
     node.counters.evictions++;

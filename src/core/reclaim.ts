@@ -10,7 +10,7 @@ import type { Node } from './nodes.js';
 import { ATTEMPTS, open, start } from './operation.js';
 import { classify, isHeld, makeReady, releaseBacking, type State } from './state.js';
 import { HOST_NODE, NO_NODE, type NodeId, PAGES_PER_BLOCK, PROVIDER } from './types.js';
-import type { Block } from './va-block.js';
+import type { Block, Residence } from './va-block.js';
 import type { Task } from './work.js';
 
 /** The node that pages go to when this one makes room; undefined: what it has must stay, or be had again from elsewhere. */
@@ -132,9 +132,9 @@ function rankOf(state: State, node: Node, index: number): number {
   return preferred === node.id ? 2 : 0;
 }
 
-/** Whether evictions of the block have failed so often that trying again must wait for a new reason. */
-export function failsToLeave(state: State, block: Block): boolean {
-  return block.evictFailures >= ATTEMPTS && block.evictEffort === state.effort;
+/** Whether evictions of a block from the node have failed so often that trying again must wait for a new reason. */
+export function failsToLeave(state: State, { evictFailures, evictEffort }: Residence): boolean {
+  return evictFailures >= ATTEMPTS && evictEffort === state.effort;
 }
 
 /**
@@ -249,7 +249,7 @@ function isEvictable(state: State, node: Node, index: number, droppable: boolean
   if (residence === undefined || residence.backedCount === 0) return false;
   if (residence.shields > 0 || isHeld(block, node.id)) return false;
   if (node.id === HOST_NODE && !isEmpty(block.pinned)) return false;
-  if (!isEmpty(residence.scratch) || failsToLeave(state, block)) return false;
+  if (!isEmpty(residence.scratch) || failsToLeave(state, residence)) return false;
   if (!droppable && (homeOf(state, node) !== undefined || goesBack(block, node))) return true;
   // It has nowhere to send a page to: only what can be had again may be dropped.
   const { mark } = state.masks;

@@ -29,6 +29,10 @@ export interface Residence {
   shields: number;
   /** Brought before anybody touched it, and not touched yet. */
   ahead: boolean;
+  /** Evictions in a row that left pages behind because their copies failed. */
+  evictFailures: number;
+  /** The effort in which they were counted. */
+  evictEffort: number;
   /** What launches and transfers of files need to stay as it is. */
   readonly holds: Hold[];
 }
@@ -120,10 +124,6 @@ export interface Block {
   turn: number;
   /** Failed attempts in a row for what waits now. */
   attempts: number;
-  /** Evictions in a row that left pages behind because their copies failed. */
-  evictFailures: number;
-  /** The effort in which they were counted. */
-  evictEffort: number;
 }
 
 /** What most blocks have none of. All of them share one empty mask until they have some: a block costs less, and a look, too. */
@@ -223,8 +223,6 @@ function emptyBlock(index: number, range: Range, inside: Mask): Block {
     },
     turn: 0,
     attempts: 0,
-    evictFailures: 0,
-    evictEffort: 0,
   };
 }
 
@@ -254,6 +252,8 @@ export function createResidence(pooled: boolean): Residence {
     backedCount: 0,
     frames: pooled ? new Int32Array(PAGES_PER_BLOCK).fill(-1) : null,
     shields: 0,
+    evictFailures: 0,
+    evictEffort: 0,
     ahead: false,
     holds: [],
   };
