@@ -127,6 +127,22 @@ testWithValkey('a server that stands still for a moment is waited for', async ()
   assert.ok(performance.now() - began > 300);
 });
 
+testWithValkey('what has no room in host memory goes to storage and comes back, also to be flushed', async () => {
+  await using server = await ValkeyServer.start();
+  const options = { ...optionsOf(server), blockBytes: '1MiB' };
+  const length = 12 * 2 ** 20;
+  const space = await openSpace({ hostMemory: '32MiB' });
+  const array = await space.sharedArray(Int32Array, length, options);
+  for (let i = 0; i < length; i += 1024) array.data[i] = i + 1;
+  for (let i = 0; i < length; i += 1024) assert.equal(array.data[i], i + 1);
+  assert.ok((space.stats().storage?.bytesWritten ?? 0) > 0);
+  space.checkInvariants();
+  await space.close();
+  await using other = await openSpace({ hostMemory: '32MiB' });
+  const again = await other.sharedArray(Int32Array, length, options);
+  for (let i = 0; i < length; i += 1024) assert.equal(again.data[i], i + 1);
+});
+
 testWithValkey('the example goes on without the program that is killed', async () => {
   await using server = await ValkeyServer.start();
   const example = fileURLToPath(new URL('../../examples/sharing/tasks.js', import.meta.url));

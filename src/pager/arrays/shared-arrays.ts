@@ -31,6 +31,8 @@ interface Shared {
   /** Told whether the server has all that was written. */
   left: ((all: boolean) => void) | null;
   ended: boolean;
+  /** It ended without being asked to. */
+  failed: boolean;
 }
 
 /** Who tells subscribers that elements are as they were at an earlier time. */
@@ -83,6 +85,7 @@ export class SharedArrays {
       problem: null,
       left: null,
       ended: false,
+      failed: false,
     };
     this.watch(shared);
     this.all.set(range.id, shared);
@@ -104,10 +107,11 @@ export class SharedArrays {
   /** A thread of the host waits for a right to a page. */
   wanted(page: number, write: boolean): void {
     for (const shared of this.all.values()) {
-      const { range, blocks, ended } = shared;
+      const { range, blocks, ended, failed } = shared;
       if (page < range.first || page >= range.first + range.pages) continue;
-      if (ended) blocks.refuse(blocks.blockOf(page), 'NODE_LOST');
-      else blocks.wanted(page, write);
+      if (failed) blocks.refuse(blocks.blockOf(page), 'NODE_LOST');
+      // What was left is about to be freed, or the space to be closed: that lets the thread go on.
+      else if (!ended) blocks.wanted(page, write);
     }
   }
 
@@ -269,9 +273,10 @@ export class SharedArrays {
     shared.problem ??= 'its thread has ended';
     for (const done of shared.calls.values()) done(this.endedError(shared));
     shared.calls.clear();
-    this.refuseAll(shared, 'NODE_LOST');
     const { left } = shared;
     shared.left = null;
+    shared.failed = left === null;
+    if (shared.failed) this.refuseAll(shared, 'NODE_LOST');
     if (!all && left !== null)
       this.warn(
         `warning: what was written to array ${shared.range.name} and not flushed is lost: ${valkeyAddress(shared.source.url).shown} could not be sent it in time`,

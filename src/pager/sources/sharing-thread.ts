@@ -25,7 +25,9 @@ const BARRIER_MS = 5;
 const AGAIN_MS = 50;
 
 function tell(message: FromSharing): void {
-  port.postMessage(message);
+  // A content is its own memory, and goes as it is.
+  const content = message.kind === 'install' ? message.content : null;
+  port.postMessage(message, content === null || content.length === 0 ? [] : [content.buffer as ArrayBuffer]);
   try {
     writeSync(wakeFd, ONE);
   } catch (error) {
