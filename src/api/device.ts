@@ -135,7 +135,7 @@ export class Device {
   ): Promise<void> {
     const stream = this.stream();
     try {
-      await stream.launchLast(kernel, args, options).synchronize();
+      await stream.launch(kernel, args, options).synchronize();
     } finally {
       stream[DISPOSE]();
     }

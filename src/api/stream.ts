@@ -92,8 +92,6 @@ export class Stream {
   private pending = 0;
   private readonly state: StreamState;
   private readonly ignoreSignal: () => void;
-  /** Whether the manager was told with an operation that none will follow. */
-  private endsItself = false;
 
   /** @internal */
   constructor(
@@ -121,24 +119,6 @@ export class Stream {
    * `synchronize`, so that a launch that nobody looks at is no unhandled rejection.
    */
   launch<P extends KernelParameters>(kernel: Kernel<P>, args: LaunchArguments<P>, options: LaunchOptions): StreamEvent {
-    return this.launchAs(kernel, args, options, false);
-  }
-
-  /** @internal The same, and nothing follows: the manager is woken once for both. */
-  launchLast<P extends KernelParameters>(
-    kernel: Kernel<P>,
-    args: LaunchArguments<P>,
-    options: LaunchOptions,
-  ): StreamEvent {
-    return this.launchAs(kernel, args, options, true);
-  }
-
-  private launchAs<P extends KernelParameters>(
-    kernel: Kernel<P>,
-    args: LaunchArguments<P>,
-    options: LaunchOptions,
-    last: boolean,
-  ): StreamEvent {
     this.assertOpen();
     this.device.assertUsable();
     checkKernel(kernel);
@@ -152,7 +132,7 @@ export class Stream {
     checkSignal(signal);
     checkTimeout(timeoutMs, this.device);
     checkFlag('verify of a launch', options.verify);
-    const launched = traceTo(last ? this.launchLast : this.launch);
+    const launched = traceTo(this.launch);
     // Nothing is staged for what will not run.
     if (signal?.aborted === true) return this.add({ kind: 'cancelled', reason: reasonOf(signal) }, signal);
     const verified =
@@ -169,10 +149,8 @@ export class Stream {
       ...handed,
       ...range,
       timeoutMs: timeoutMs ?? this.timeoutMs,
-      ...(last ? { last } : {}),
     } as const;
     const event = this.add(operation, signal);
-    this.endsItself = last;
     const arrays = given.flatMap((each) => {
       if (each.kind === 'scalar' || each.use === 'in' || each.place === null) return [];
       const { array, bytes } = each.place;
@@ -329,7 +307,7 @@ export class Stream {
   /** Everything that was given has ended, and the program knows how: code that waits for one of its events needs no manager for that. */
   private end(): void {
     this.ignoreSignal();
-    if (!this.endsItself) this.space.client.tell('endStream', { stream: this.id });
+    this.space.client.tell('endStream', { stream: this.id });
   }
 
   private assertOpen(): void {

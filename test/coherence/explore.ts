@@ -1,6 +1,6 @@
 /** All states that a setting can come to. A state that two ways lead to is looked at once. */
 import { createHash } from 'node:crypto';
-import { type Action, type Protocol, type Setting, Violation, World } from './world.js';
+import { type Action, type Setting, Violation, World } from './world.js';
 
 export interface Explored {
   readonly states: number;
@@ -27,14 +27,14 @@ function wayOf(way: Way | null): Action[] {
   return actions;
 }
 
-export function explore(protocol: Protocol, setting: Setting, most: number): Explored {
-  const begin = new World(protocol, setting);
+export function explore(setting: Setting, most: number): Explored {
+  const begin = new World(setting);
   begin.start();
   const first = JSON.stringify(begin.state);
   const known = new Set([digest(first)]);
   let frontier: { text: string; way: Way | null }[] = [{ text: first, way: null }];
   let ends = 0;
-  const open = (text: string): World => new World(protocol, setting, JSON.parse(text) as World['state']);
+  const open = (text: string): World => new World(setting, JSON.parse(text) as World['state']);
   while (frontier.length > 0) {
     const next: typeof frontier = [];
     for (const { text, way } of frontier) {

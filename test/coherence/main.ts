@@ -3,19 +3,12 @@
  *
  *   node .build/test/coherence/main.js [--large] [--only PART OF A NAME] [--most STATES]
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import { Cache } from '../../src/coherence/cache.js';
-import { Directory } from '../../src/coherence/directory.js';
+import { MutantCode } from '../harness/mutants.js';
 import { explore } from './explore.js';
-import { type Mutant, mutants } from './mutants.js';
+import { mutants } from './mutants.js';
 import { LARGE, SMALL } from './settings.js';
-import type { Protocol } from './world.js';
 
-const compiled = fileURLToPath(new URL('../../src/coherence/', import.meta.url));
 const { values } = parseArgs({
   options: {
     large: { type: 'boolean', default: false },
@@ -34,42 +27,33 @@ function say(good: boolean, text: string): void {
   else failed++;
 }
 
-/** The protocol with a mistake in it. */
-async function withMistake({ name, file, find, replace }: Mutant, folder: string): Promise<Protocol> {
-  for (const each of ['messages.js', 'cache.js', 'directory.js']) {
-    const text = readFileSync(join(compiled, each), 'utf8');
-    if (each === file && text.split(find).length !== 2)
-      throw new Error(`'${name}': what it replaces must stand once in ${file}`);
-    writeFileSync(join(folder, each), each === file ? text.replace(find, () => replace) : text);
-  }
-  const load = (each: string): Promise<unknown> => import(pathToFileURL(join(folder, each)).href);
-  return { ...((await load('cache.js')) as object), ...((await load('directory.js')) as object) } as Protocol;
-}
-
 for (const setting of wanted(values.large ? [...SMALL, ...LARGE] : SMALL)) {
-  const { states, ends, violation, complete } = explore({ Cache, Directory }, setting, Number(values.most));
+  const { states, ends, violation, complete } = explore(setting, Number(values.most));
   say(complete, `${setting.name}: ${states} states, ${ends} ends`);
   if (violation !== null)
     console.log(`     ${violation.text}: ${violation.way.map((action) => action.join(' ')).join(', ')}`);
   else if (!complete) console.log(`     there are more than ${values.most} states`);
 }
 
-for (const mutant of wanted(mutants)) {
-  const folder = mkdtempSync(join(tmpdir(), 'onemem-coherence-'));
-  try {
-    writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
-    const protocol = await withMistake(mutant, folder);
+const code = MutantCode.compile(mutants, ['test/coherence/explore.ts']);
+try {
+  const { chooseMutant } = (await import(
+    code.url('test/harness/mutant-switch.ts').href
+  )) as typeof import('../harness/mutant-switch.js');
+  const changed = (await import(code.url('test/coherence/explore.ts').href)) as typeof import('./explore.js');
+  for (const { name } of wanted(mutants)) {
+    chooseMutant(name);
     let found = '';
     for (const setting of SMALL) {
-      const { violation } = explore(protocol, setting, 100_000);
+      const { violation } = changed.explore(setting, 100_000);
       if (violation === null) continue;
       found = `${setting.name}, ${violation.way.length} steps: ${violation.text}`;
       break;
     }
-    say(found !== '', `mistake '${mutant.name}' ${found === '' ? 'is not found' : `is found by ${found}`}`);
-  } finally {
-    rmSync(folder, { recursive: true });
+    say(found !== '', `mistake '${name}' ${found === '' ? 'is not found' : `is found by ${found}`}`);
   }
+} finally {
+  code.remove();
 }
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed === 0 ? 0 : 1;

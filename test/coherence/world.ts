@@ -6,15 +6,9 @@
  * no machine sees less than before, is what `read` and `flushed` look at. Beyond that a machine whose lease holds must see the latest write,
  * which makes the blocks consistent with each other.
  */
-import type { Cache as CacheClass, CacheCommands, CacheState } from '../../src/coherence/cache.js';
-import type { Directory as DirectoryClass, DirectoryState } from '../../src/coherence/directory.js';
+import { Cache, type CacheCommands, type CacheState } from '../../src/coherence/cache.js';
+import { Directory, type DirectoryState } from '../../src/coherence/directory.js';
 import type { Notice, Reply, Request, Right, Rights } from '../../src/coherence/messages.js';
-
-/** The protocol as it is, or with a mistake in it. */
-export interface Protocol {
-  readonly Directory: typeof DirectoryClass;
-  readonly Cache: typeof CacheClass;
-}
 
 export type Content = readonly number[];
 type Operation = { readonly op: 'read' | 'write' | 'flush'; readonly block: number };
@@ -97,9 +91,8 @@ export class World {
   private readonly programs: Operation[][];
 
   constructor(
-    private readonly protocol: Protocol,
     private readonly setting: Setting,
-    readonly state: State = World.begin(protocol, setting),
+    readonly state: State = World.begin(setting),
   ) {
     this.programs = setting.programs.map(parse);
   }
@@ -109,7 +102,7 @@ export class World {
     for (const who of this.state.machines.keys()) for (const name of ['connect', 'up', 'down']) this.take([name, who]);
   }
 
-  static begin({ Directory, Cache }: Protocol, setting: Setting): State {
+  static begin(setting: Setting): State {
     const { blocks, programs, crashes = 0, breaks = 0, leaseEnds = 0, stops = 0, shortages = 0 } = setting;
     const each = <T>(make: () => T): T[] => Array.from({ length: blocks }, make);
     const machines = programs.map(
@@ -398,8 +391,8 @@ export class World {
     else if (received.notice.kind !== 'lost') cache.notice(received.notice);
   }
 
-  private directory(): DirectoryClass<Content> {
-    return new this.protocol.Directory(this.state.directory, (notice) => {
+  private directory(): Directory<Content> {
+    return new Directory(this.state.directory, (notice) => {
       if (notice.kind === 'lost') return;
       const machine = this.state.machines[this.state.sessions[notice.to]];
       // A connection hears what is for its session.
@@ -407,7 +400,7 @@ export class World {
     });
   }
 
-  private cacheOf(who: number): CacheClass<Content> {
+  private cacheOf(who: number): Cache<Content> {
     const machine = this.state.machines[who];
     const commands: CacheCommands<Content> = {
       send: (request) => machine.up.push({ session: machine.cache.session, request }),
@@ -429,7 +422,7 @@ export class World {
         machine.flushing = this.endFlush(machine, block);
       },
     };
-    return new this.protocol.Cache(machine.cache, commands);
+    return new Cache(machine.cache, commands);
   }
 
   private flushed(machine: Machine, block: number): void {

@@ -5,20 +5,13 @@
  *   npm run -s simulation -- --minutes 10 --first-seed 1             as many as that allows
  *   npm run -s simulation -- --seed 17 [--verbose]                   or several: --seed 17,42
  */
-import { readlinkSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { threadState } from '../../src/linux/thread-state.js';
-import { World } from './world.js';
+import { createPlaying, type Failure, notePlaying, type Playing, runSchedule, watch } from './schedule.js';
 
 /** A schedule takes milliseconds of a processor, the longest some seconds. One that takes so long goes round in a circle. */
 const LIMIT_SECONDS = 90;
-
-interface Failure {
-  readonly seed: number;
-  readonly text: string;
-}
 
 interface Share {
   readonly first: number;
@@ -27,25 +20,7 @@ interface Share {
   readonly stopAfter: number;
   /** When no more schedules begin, by Date.now(). */
   readonly end: number;
-  /** For the thread that watches: the seed that is played now, and the number that the kernel gave the thread which plays it. */
-  readonly playing: Int32Array;
-}
-
-/** What went wrong in the schedule, or null. */
-function runSchedule(seed: number, tracer: ((text: string) => void) | null): Failure | null {
-  let world: World | undefined;
-  try {
-    world = new World(seed, tracer);
-    world.run();
-    return null;
-  } catch (thrown) {
-    const error = thrown instanceof Error ? thrown : new Error(String(thrown));
-    const where = world === undefined ? 'while it was set up' : `at step ${world.step} (${world.current})`;
-    return {
-      seed,
-      text: `seed ${seed} failed ${where}: ${error.message}\n${error.stack?.split('\n').slice(1, 6).join('\n')}`,
-    };
-  }
+  readonly playing: Playing;
 }
 
 function runShare(
@@ -53,30 +28,13 @@ function runShare(
   report: (done: number, failure: Failure | null) => void,
 ): void {
   let failed = 0;
-  Atomics.store(playing, 1, Number(readlinkSync('/proc/thread-self').split('/').at(-1)));
   for (let at = 0; at < count && Date.now() < end; at++) {
     const seed = first + at * stride;
-    Atomics.store(playing, 0, seed);
+    notePlaying(playing, seed);
     const failure = runSchedule(seed, null);
     report(1, failure);
     if (failure !== null && ++failed >= stopAfter) return;
   }
-}
-
-/** Calls `stuck` when one seed has had the processor for too long: on a busy machine a schedule that is merely slow takes any time. */
-function watch(playing: Int32Array, limitSeconds: number, stuck: (seed: number) => void): () => void {
-  let last = 0;
-  let began = 0;
-  const timer = setInterval(() => {
-    const seed = Atomics.load(playing, 0);
-    const ranMs = threadState(Atomics.load(playing, 1))?.ranMs ?? 0;
-    if (seed !== last) began = ranMs;
-    last = seed;
-    if (seed === 0 || ranMs - began < limitSeconds * 1000) return;
-    clearInterval(timer);
-    stuck(seed);
-  }, 1000);
-  return () => clearInterval(timer);
 }
 
 async function main(): Promise<void> {
@@ -97,7 +55,7 @@ async function main(): Promise<void> {
     const seeds = values.seed.split(',').map(Number);
     const failures = seeds.flatMap((seed) => {
       const failure = runSchedule(seed, values.verbose ? (text) => console.log(text) : null);
-      console.log(failure === null ? `seed ${seed} passed` : failure.text);
+      console.log(`seed ${seed} ${failure === null ? 'passed' : `failed ${failure.text}`}`);
       return failure ?? [];
     });
     console.log(`${seeds.length - failures.length} passed, ${failures.length} failed`);
@@ -118,7 +76,7 @@ async function main(): Promise<void> {
     done += count;
     for (const { text, seed } of failures) {
       failed++;
-      console.log(`${text}\n  again: npm run -s simulation -- --seed ${seed} --verbose`);
+      console.log(`seed ${seed} failed ${text}\n  again: npm run -s simulation -- --seed ${seed} --verbose`);
     }
     if (performance.now() - shown < 5000) return;
     shown = performance.now();
@@ -134,14 +92,14 @@ async function main(): Promise<void> {
       stride: jobs,
       stopAfter: Number(values['stop-after']),
       end,
-      playing: new Int32Array(new SharedArrayBuffer(8)),
+      playing: createPlaying(),
     };
     workers.push(
       new Promise((resolve, reject) => {
         const worker = new Worker(new URL(import.meta.url), { workerData: share });
         worker.on('message', ({ count, failures }: { count: number; failures: Failure[] }) => note(count, failures));
         const unwatch = watch(share.playing, limit, (seed) => {
-          note(1, [{ seed, text: `seed ${seed} failed by not ending within ${limit} s of a processor` }]);
+          note(1, [{ seed, text: `by not ending within ${limit} s of a processor` }]);
           void worker.terminate();
         });
         worker.on('error', reject);

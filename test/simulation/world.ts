@@ -970,9 +970,12 @@ export class World implements Surroundings {
     // The next node may have its number.
     this.full.delete(node);
     this.storeLeaves = false;
+    // Its number may be that of another node next.
+    this.full.delete(node);
     this.drainedAny = true;
     // What every copy of has failed cannot come home.
     if (this.mayGiveUp) this.gaveUp = true;
+    this.expectNoReaders(this.stores[node]);
     this.router.detachNode(node);
     this.stores[node] = undefined;
   }
@@ -1027,6 +1030,12 @@ export class World implements Surroundings {
   /** Nothing of the device reads its memory any more, which is gone. */
   private endAllLate(device: WatchedDevice): void {
     for (const { token } of device.late.splice(0)) this.manager.released(token);
+  }
+
+  /** Frames that something may still read do not go. */
+  private expectNoReaders(device: ModelDevice | WatchedDevice | undefined): void {
+    if (device instanceof WatchedDevice && device.late.length > 0)
+      throw new Error(`${device.description.name} goes while ${device.late.length} of its releases have late readers`);
   }
 
   private endLate(): void {
@@ -1138,6 +1147,7 @@ export class World implements Surroundings {
     if (device instanceof ModelDevice && !device.gone && device.backedPages > 0) {
       throw new Error(`processor ${id} is drained and has ${device.backedPages} pages left`);
     }
+    this.expectNoReaders(device);
     const node = this.stores.indexOf(device);
     this.devices[id] = undefined;
     if (node === -1) this.router.detachProcessor(id);

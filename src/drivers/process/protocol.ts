@@ -105,9 +105,7 @@ export function jsonPacket(kind: number, value: unknown): Uint8Array {
 }
 
 export function readJson<T>(packet: Uint8Array): T {
-  const text = decoder.decode(packet.subarray(1));
-  // The reviver is called for each value that there is, and few packets have one that it changes.
-  return JSON.parse(text, text.includes('{"$') ? reviver : undefined) as T;
+  return JSON.parse(decoder.decode(packet.subarray(1)), reviver) as T;
 }
 
 export function numberPacket(kind: number, a = 0, b = 0, c = 0): Uint8Array {

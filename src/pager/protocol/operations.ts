@@ -20,12 +20,7 @@ export interface Gather {
 }
 
 /** Something that runs on a stream, in order. Events are numbered within their stream, from 1. */
-export type StreamOperation = {
-  readonly stream: number;
-  readonly sequence: number;
-  /** The stream ends with it, without another word. */
-  readonly last?: boolean;
-} & (
+export type StreamOperation = { readonly stream: number; readonly sequence: number } & (
   | ({ readonly kind: 'launch'; readonly device: number } & Omit<WgslLaunch, 'id' | 'parameters' | 'code'> & {
         readonly code: AnyKernelCode;
         readonly parameters: readonly LaunchParameter[];

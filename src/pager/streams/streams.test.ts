@@ -29,7 +29,7 @@ class World {
     mayBegin: () => this.mayBegin-- > 0,
   });
 
-  launch(stream: number, sequence: number, last = false): void {
+  launch(stream: number, sequence: number): void {
     this.streams.enqueue({
       kind: 'prefetch',
       range: 1,
@@ -40,7 +40,6 @@ class World {
       exclusive: false,
       stream,
       sequence,
-      last,
     });
   }
 
@@ -54,18 +53,6 @@ class World {
 const cancelAll = { stream: 1, sequence: null, ended: false, reason: 'enough' };
 
 describe('streams', () => {
-  it('end with an operation that says that it is the last', () => {
-    const world = new World();
-    for (const stream of [1, 2]) {
-      world.launch(stream, 1, stream === 2);
-      world.begun[stream - 1].done(wireError('BROKEN', 'it broke'));
-      world.launch(stream, 2);
-    }
-    // The second stream is a new one, which knows of no failure.
-    expect(world.results).toEqual(['1.1 failed BROKEN', '1.2 cancelled BROKEN', '2.1 failed BROKEN']);
-    expect(world.begun).toHaveLength(3);
-  });
-
   it('carry out one operation at a time, and cancel what comes after a failure until it is forgiven', () => {
     const world = new World();
     for (const sequence of [1, 2, 3]) world.launch(1, sequence);

@@ -92,7 +92,6 @@ export class Streams {
     this.around.given(operation);
     if (operation.kind === 'wait') this.watch(operation);
     stream.queue.push(operation);
-    if (operation.last === true) stream.ended = true;
     this.advance(stream);
   }
 
