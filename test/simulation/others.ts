@@ -86,7 +86,11 @@ export class Others {
         if (ACCESS[right] > ACCESS[parts[block].wanted]) parts[block].wanted = right;
       },
       installed: (block) => this.end(shared, block, parts[block].target),
-      notInstalled: (block) => this.end(shared, block, 'none'),
+      notInstalled: (block) => {
+        // Threads that waited for it have been denied it.
+        parts[block].wanted = 'none';
+        this.end(shared, block, 'none');
+      },
       restricted: (block, content) => this.restricted(shared, block, content),
       broken: (block, reason) => {
         this.world.trace(() => `  block ${block} of ${range.first} cannot be copied: ${reason}`);
