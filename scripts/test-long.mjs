@@ -36,7 +36,11 @@ function playing(name, share, run, seedOption = '--seed') {
 
 /** A stage that plays what there is, or so many kills. */
 function whole(name, run, { kills, ...options } = {}) {
-  const env = { ONEMEM_SEED: String(seed), ...(kills === undefined ? {} : { ONEMEM_KILLS: String(kills) }) };
+  const env = {
+    ONEMEM_SEED: String(seed),
+    ONEMEM_LONG: '1',
+    ...(kills === undefined ? {} : { ONEMEM_KILLS: String(kills) }),
+  };
   return { name, run, env, seconds: 3600, ...options };
 }
 
@@ -64,6 +68,9 @@ await runStages(
       whole('suite', built('suite', '--all')),
       whole('tools', built('tools', '--all'), { fetches: true }),
       whole('node versions', ['node', 'scripts/node-versions.mjs', '--all'], { fetches: true }),
+      whole('integration', built('integration')),
+      whole('users', built('users')),
+      whole('command line', built('cli')),
       whole('examples', built('examples', '--mistakes')),
       whole('mutants', built('mutants', '--schedules', '3000', '--jobs', '1')),
     ],

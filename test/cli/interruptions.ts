@@ -4,7 +4,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { COMMANDS_SECONDS, Folder, ramp, SAXPY, SLOW_SAXPY, saxpy } from '../harness/command.js';
 import { until } from '../harness/processes.js';
-import { runTests, test } from '../harness/suite.js';
+import { longTest, runTests, test } from '../harness/suite.js';
 
 const LENGTH = 2 ** 21;
 const RUN = ['run', 'saxpy.js', '--in', 'x=x.npy', '--inout', 'y=y.npy', '--set', 'alpha=3', '--device-memory', '8MiB'];
@@ -92,7 +92,7 @@ test('kill -9 midway leaves the old file, and the next run is not disturbed', as
   assert.ok(folder.read('y.npy').equals(after));
 });
 
-test('kill -9 at any moment leaves the old file or the new one', async () => {
+longTest('kill -9 at any moment leaves the old file or the new one', async () => {
   using folder = new Folder();
   const { before, after } = filesFor(folder, SAXPY);
   const started = performance.now();

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import type { RunReport } from '../../src/cli/run.js';
 import { COMMANDS_SECONDS, Folder, ramp, SAXPY, saxpy } from '../harness/command.js';
-import { runTests, test } from '../harness/suite.js';
+import { longTest, runTests, test } from '../harness/suite.js';
 import { testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
 
 const MIB = 2 ** 20;
@@ -113,7 +113,7 @@ test('a link stays a link', async () => {
   assert.ok(folder.read('y.npy').equals(expected));
 });
 
-test('other devices and other parts give the same bytes', async () => {
+longTest('other devices and other parts give the same bytes', async () => {
   using folder = new Folder();
   const { expected } = filesFor(folder);
   for (const options of [

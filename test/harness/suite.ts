@@ -44,6 +44,16 @@ export function test(name: string, run: () => unknown, seconds?: number): void {
   tests.push({ name, run, seconds });
 }
 
+/** Set by `npm run test:long`. */
+const LONG = process.env.ONEMEM_LONG === '1';
+let left = 0;
+
+/** A test that takes seconds of a processor and has a shorter one beside it: `npm run test:long` runs it. */
+export function longTest(name: string, run: () => unknown, seconds?: number): void {
+  if (LONG) test(name, run, seconds);
+  else left++;
+}
+
 /** Something that a person who reads the output should know: a seed, or what was measured. */
 export function note(text: string): void {
   tell({ kind: 'note', text });
@@ -63,6 +73,7 @@ async function runAfterwards(): Promise<void> {
 /** @param usual how long a test may take that does not say it */
 export async function runTests(usual = SECONDS): Promise<void> {
   const only = process.argv.indexOf('--only');
+  if (left > 0) note(`left to npm run test:long (ONEMEM_LONG=1): ${left}`);
   for (const [index, { name, seconds = usual, run }] of tests.entries()) {
     if (index < (first ?? 0)) continue;
     if (only !== -1 && !name.includes(process.argv[only + 1])) continue;

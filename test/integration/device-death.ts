@@ -24,7 +24,7 @@ const MEMORY = 6 * MIB;
 const PER_PAGE = 1024;
 const DEVICES_AT_ONCE = 13;
 /** For each of the two kinds of memory; test:long has more. */
-const KILLS = Number(process.env.ONEMEM_KILLS ?? 6);
+const KILLS = Number(process.env.ONEMEM_KILLS ?? 4);
 
 const seed = Number(process.env.ONEMEM_SEED ?? Math.floor(Math.random() * 2 ** 31));
 

@@ -17,7 +17,7 @@ import {
 } from '../../src/index.js';
 import { goneWithin, Program, runProgram, type Traces } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
+import { failsWith, longTest, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 import { LOG_WORDS, REASONS } from './programs/notifier-modules.js';
 
 const module = new URL('./programs/notifier-modules.js', import.meta.url);
@@ -232,7 +232,7 @@ for (const kind of KINDS) {
       assert.equal(all.length, device1.length + host1.length);
     }));
 
-  test(
+  (kind === 'process' ? test : longTest)(
     `a mirror that forgets what it is told of never knows more than is true (${kind})`,
     () =>
       withSpace(kind, async (space, device) => {
@@ -275,7 +275,7 @@ for (const kind of KINDS) {
     60,
   );
 
-  test(
+  (kind === 'process' ? test : longTest)(
     `a thread that reads by the sequence number takes no torn copy for good (${kind})`,
     () =>
       withSpace(kind, async (space, device) => {

@@ -12,7 +12,7 @@ import {
   u64,
 } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, note, runTests, test } from '../harness/suite.js';
+import { failsWith, longTest, note, runTests, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const SEED = Number(process.env.ONEMEM_SEED ?? 1);
@@ -134,7 +134,8 @@ class List {
 }
 
 for (const device of DEVICES) {
-  test(
+  const tested = device.kind === 'process' ? test : longTest;
+  tested(
     `a list over two arrays, changed by the CPU and a ${device.kind} device in turns`,
     () =>
       withSpace(device, async (space) => {
@@ -253,7 +254,8 @@ function shapeOf(sorted: readonly TreeNode[]): TreeNode[] {
 }
 
 for (const device of DEVICES) {
-  test(
+  const tested = device.kind === 'process' ? test : longTest;
+  tested(
     `a tree, planted by the CPU, to which a ${device.kind} device adds and from which it takes`,
     () =>
       withSpace(device, async (space) => {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { type AddressSpace, i32, kernel, type ManagedArray, openSpace, u32 } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
+import { failsWith, longTest, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const THREADS = 4;
@@ -181,33 +181,38 @@ test('a thread hears of the end of the space', async () => {
 });
 
 for (const userModeOnly of [false, true]) {
-  test(`threads take turns while a device takes the page away: ${userModeOnly ? 'without' : 'with'} privilege`, async () => {
-    await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }], userModeOnly });
-    const [device] = space.devices;
-    const lanes = 3;
-    const rounds = 1000;
-    const turn = space.array(Int32Array, 1024, { name: 'turn' });
-    const jobs = Array.from({ length: lanes }, (_, lane) => ({ kind: 'turns', lane, lanes, rounds }));
-    const team = new Team({ turn }, jobs);
-    await team.ready();
-    const bump = kernel({ turn: i32.inout }, ({ turn }) => {
-      for (let i = 0; i < 100; i++) Atomics.add(turn, 7, 1);
-    });
-    let launches = 0;
-    let through = false;
-    const done = team.go().finally(() => {
-      through = true;
-    });
-    while (!through) {
-      await device.run(bump, { turn }, { size: 1 });
-      launches++;
-    }
-    assert.deepEqual(await done, new Array(lanes).fill('through'));
-    assert.deepEqual([...turn.data.subarray(0, 2)], [lanes * rounds, rounds * (1 + 2 + 3)]);
-    assert.equal(turn.data[7], launches * 100);
-    note(`${launches} launches meanwhile`);
-    space.checkInvariants();
-  }, 60);
+  const tested = userModeOnly ? test : longTest;
+  tested(
+    `threads take turns while a device takes the page away: ${userModeOnly ? 'without' : 'with'} privilege`,
+    async () => {
+      await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }], userModeOnly });
+      const [device] = space.devices;
+      const lanes = 3;
+      const rounds = 1000;
+      const turn = space.array(Int32Array, 1024, { name: 'turn' });
+      const jobs = Array.from({ length: lanes }, (_, lane) => ({ kind: 'turns', lane, lanes, rounds }));
+      const team = new Team({ turn }, jobs);
+      await team.ready();
+      const bump = kernel({ turn: i32.inout }, ({ turn }) => {
+        for (let i = 0; i < 100; i++) Atomics.add(turn, 7, 1);
+      });
+      let launches = 0;
+      let through = false;
+      const done = team.go().finally(() => {
+        through = true;
+      });
+      while (!through) {
+        await device.run(bump, { turn }, { size: 1 });
+        launches++;
+      }
+      assert.deepEqual(await done, new Array(lanes).fill('through'));
+      assert.deepEqual([...turn.data.subarray(0, 2)], [lanes * rounds, rounds * (1 + 2 + 3)]);
+      assert.equal(turn.data[7], launches * 100);
+      note(`${launches} launches meanwhile`);
+      space.checkInvariants();
+    },
+    60,
+  );
 }
 
 test('as many threads wake as are notified', () =>

@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads';
 import { openSpace } from '../../src/index.js';
 import { note, runTests, sleep, test } from '../harness/suite.js';
 
-const SECONDS = 3;
+const SECONDS = 1.5;
 
 for (const how of ['prefetch', 'discard']) {
   test(`two threads queue every ${how} that they can, and faults are served meanwhile`, async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { Folder, ramp, saxpy } from '../harness/command.js';
 import { runProgram, until } from '../harness/processes.js';
-import { runTests, test } from '../harness/suite.js';
+import { longTest, runTests, test } from '../harness/suite.js';
 
 const SAXPY = `
 struct Numbers { begin: u32, end: u32, alpha: f32 }
@@ -45,7 +45,7 @@ test('onemem run takes a module and files, and replaces the file of what is read
   await folder.fail(2, /--units and --lossy are for devices that run functions/, ...args, '--units', '2');
 });
 
-test('demo runs the flights on a GPU, in parts, and finds them where they should be', async () => {
+longTest('demo runs the flights on a GPU, in parts, and finds them where they should be', async () => {
   using folder = new Folder();
   const { stdout } = await folder.succeed('demo', '--device', 'webgpu');
   assert.match(stdout, /^3,000,000 flights: 149 MiB of arrays on a device that has 32 MiB of memory\.$/m);
