@@ -167,14 +167,14 @@ testWithValkey(
     const x = space.array(Int32Array, N, { name: 'x' });
     fill(x.data, 4);
     const { begin } = far(space, x);
-    // What the server has, too, may be dropped here before anybody notices that it has nothing any more.
-    const kept = x.residency().runs.filter(({ nodes }) => nodes.includes('host') && !nodes.includes('valkey'));
     await server.stop();
     await server.restart();
     const stream = space.devices[0].stream();
     stream.prefetch(x.range(begin, begin + 1024), 'host');
     const error = (await failsWith('DATA_LOST', () => stream.synchronize())) as OnememError;
     assert.match(error.message, /array x, elements .*a server that died/);
+    // What was on its way to the server, or is there as well, may have been dropped here before anybody noticed.
+    const kept = x.residency().runs.filter(({ nodes }) => nodes.includes('host') && !nodes.includes('valkey'));
     for (const run of kept) sameData(x.data.subarray(run.begin, run.end), (i) => filled(run.begin + i, 4));
     // What is written over is good again, and goes to the server that is there now.
     await x.discard();
