@@ -4,8 +4,9 @@
 //   node scripts/test.mjs unit lint    only these stages, in the table's order
 //
 // Cheap stages that say most stand first. The stages of a group run side by side, the longest first, so that the CPUs are busy to the
-// end: each uses one CPU at most, and no test's result depends on how long things take, but for limits that only what hangs reaches. A stage whose program is missing fails: a check that quietly does not run is worse than none. Seeds are fixed here, so that
-// what fails is what was changed; `npm run test:long` has fresh ones, and more of everything.
+// end: each uses one CPU at most, and no test's result depends on how long things take, but for limits that only what hangs reaches. A
+// stage whose program is missing fails: a check that quietly does not run is worse than none. Seeds are fixed here, so that what fails
+// is what was changed; `npm run test:long` has fresh ones, and more of everything.
 
 import { built, onSoftwareGpu, runStages } from './stages.mjs';
 

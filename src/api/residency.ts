@@ -8,7 +8,8 @@ export interface ResidencyRun {
   readonly end: number;
   /**
    * `resident`: `nodes` have the content. `zero`: no memory is used, it reads 0. `file`: it will come from the file. `provider`: the
-   * array's provider will be asked. `clone`: it will be copied from the array that this one is a clone of. `lost`: its only copy was on a device that died. `freed`: it was given back.
+   * array's provider will be asked. `clone`: it will be copied from the array that this one is a clone of.
+   * `shared`: other machines have it, or the server. `lost`: its only copy was on a device that died. `freed`: it was given back.
    */
   readonly state: 'resident' | 'zero' | 'file' | 'provider' | 'clone' | 'shared' | 'lost' | 'freed';
   readonly nodes: readonly string[];

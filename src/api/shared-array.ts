@@ -5,7 +5,7 @@ import type { SharingCall } from '../pager/protocol/sharing.js';
 import { checkOptions, isWhole, show } from './arguments.js';
 import { argumentError } from './errors.js';
 import { ManagedArray } from './managed-array.js';
-import { checkMs } from './sharing.js';
+import { checkMs, checkName } from './sharing.js';
 
 export interface BarrierOptions {
   /** How many milliseconds to wait for the others; as long as it takes unless said otherwise. */
@@ -13,7 +13,6 @@ export interface BarrierOptions {
 }
 
 const BARRIER_OPTIONS: OptionNames<BarrierOptions> = { timeoutMs: true };
-const LONGEST_NAME = 200;
 
 /** An array that programs on any number of machines have, whose elements are read and written as those of any other. */
 export class SharedArray<T extends NumericArray = NumericArray> extends ManagedArray<T> {
@@ -32,10 +31,7 @@ export class SharedArray<T extends NumericArray = NumericArray> extends ManagedA
    * BARRIER_TIMEOUT.
    */
   async barrier(name: string, count: number, options: BarrierOptions = {}): Promise<void> {
-    if (typeof name !== 'string' || name === '' || name.length > LONGEST_NAME || /[{}\s]/.test(name)) {
-      const message = `the name of a barrier is ${show(name)}; it must be 1 to ${LONGEST_NAME} characters without blanks and braces`;
-      throw argumentError('NAME', message);
-    }
+    checkName('a barrier', name);
     if (!isWhole(count, 1) || count > 4096)
       throw argumentError('BARRIER', `barrier ${name} is for ${show(count)} programs; it must be 1 to 4096`);
     checkOptions('barrier()', options, BARRIER_OPTIONS);

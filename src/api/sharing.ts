@@ -50,10 +50,7 @@ export function sharingSource(
   length: number,
 ): { name: string; source: SharingSource } {
   const { name, on, blockBytes } = options;
-  if (typeof name !== 'string' || name === '' || name.length > LONGEST_NAME || /[{}\s]/.test(name)) {
-    const message = `the name of a shared array is ${show(name)}; it must be 1 to ${LONGEST_NAME} characters without blanks and braces, the same in all programs`;
-    throw argumentError('NAME', message);
-  }
+  checkName('a shared array', name, ', the same in all programs');
   const what = `array ${name}`;
   checkObject(`on of ${what}`, on);
   checkOptions(`on of ${what}`, on, SERVER_OPTIONS);
@@ -121,4 +118,11 @@ export function checkMs(what: string, value: unknown, least: number): void {
     'TIMEOUT_MS',
     `${what} is ${show(value)}; it must be a whole number of milliseconds from ${least} to ${MOST_MS}`,
   );
+}
+
+/** Names are parts of keys on the server. */
+export function checkName(what: string, name: unknown, more = ''): void {
+  if (typeof name === 'string' && name !== '' && name.length <= LONGEST_NAME && !/[{}\s]/.test(name)) return;
+  const message = `the name of ${what} is ${show(name)}; it must be 1 to ${LONGEST_NAME} characters without blanks and braces${more}`;
+  throw argumentError('NAME', message);
 }

@@ -181,7 +181,7 @@ function checkBudget(node: Node, held: number): void {
 function checkNobodyForgotten(state: State): void {
   if (state.holds > 0 || state.saves > 0 || state.quarantines > 0) return;
   for (const block of state.va.blocks.values()) {
-    // A thread may wait for room, which somebody tells of.
+    // A thread may wait for room, of which the pager tells.
     if (block.operation !== null || state.patient.has(block.index)) continue;
     // Such a block waits for the event that tells which device died.
     if (block.ended.failure === Status.Lost) continue;

@@ -266,7 +266,7 @@ export function stopWaiting(mapping: Mapping, page: number): void {
   noteWaiting(mapping);
 }
 
-/** Whoever waits for rights to these pages is looked at again: they have changed. */
+/** Threads that wait for rights to these pages are looked at again: the rights have changed. */
 export function wakeWanting(block: Block, pages: Mask): void {
   for (const mapping of block.mappings) {
     if (mapping === undefined || (mapping.wantedRead === NO_PAGES && mapping.wantedWrite === NO_PAGES)) continue;

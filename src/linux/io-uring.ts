@@ -14,7 +14,6 @@ import {
   PROT_READ,
   PROT_WRITE,
 } from './constants.js';
-import { check } from './errors.js';
 import { closeDescriptor, errno, libc, rawView, SYSTEM_CALL } from './libc.js';
 import { mmap, munmap } from './memory.js';
 import { NativeBuffer } from './native-buffer.js';
@@ -126,7 +125,7 @@ export class IoUring {
   close(): void {
     munmap(this.list.address, this.list.bytes);
     munmap(this.rings.address, this.rings.bytes);
-    check(libc.close(this.fd), 'close', { fd: this.fd });
+    closeDescriptor(this.fd);
   }
 
   private request(

@@ -7,6 +7,8 @@ export interface FailingSpace {
   readonly space: AddressSpace;
   /** From now on uses of the calls count. */
   arm(): void;
+  /** From now on none fails. */
+  disarm(): void;
   /** How many have failed. */
   fired(): number;
 }
@@ -20,6 +22,7 @@ export async function openFailing(calls: string, options: SpaceOptions): Promise
     return {
       space,
       arm: () => Atomics.or(control, Control.FailingCalls, 1),
+      disarm: () => Atomics.and(control, Control.FailingCalls, ~1),
       fired: () => Atomics.load(control, Control.FailingCalls) >> 1,
     };
   } finally {

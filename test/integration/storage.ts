@@ -14,8 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type AddressSpace, i32, kernel, type OnememError, openSpace, type StorageStats } from '../../src/index.js';
-import { FAILING_CALLS } from '../../src/linux/failing-calls.js';
-import { Control } from '../../src/pager/protocol/control.js';
+import { openFailing } from '../harness/failing.js';
 import { Program } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
@@ -203,19 +202,17 @@ test('a page that comes back other than it was written is lost by name, and no o
 
 for (const error of ['ENOSPC', 'EIO'])
   test(`${error}: what is written stays, who needs room is told, and it goes on when storage can be written again`, async () => {
-    process.env[FAILING_CALLS] = `later,pwrite:${error}:1-1000000`;
-    await using space = await openSpace({
+    const failing = await openFailing(`pwrite:${error}:1-1000000`, {
       hostMemory: HOST,
       storage: { path: folder, bytes: '1GiB' },
       devices: [{ kind: 'process', memory: '8MiB', name: 'd' }],
     });
-    delete process.env[FAILING_CALLS];
-    const control = new Int32Array(space.handle.control);
+    await using space = failing.space;
     const [device] = space.devices;
     const kept = space.array(Int32Array, 4 * MIB, { name: 'kept' });
     for (let i = 0; i < kept.length; i++) kept.data[i] = filled(i, 3);
     const x = space.array(Int32Array, N, { name: 'x' });
-    Atomics.or(control, Control.FailingCalls, 1);
+    failing.arm();
     const stream = device.stream();
     for (let part = 0; part < 3; part++) stream.copy(x.range(part * 4 * MIB, (part + 1) * 4 * MIB), kept.range());
     const refused = (await failsWith('OUT_OF_STORAGE', () => stream.synchronize())) as OnememError;
@@ -224,7 +221,7 @@ for (const error of ['ENOSPC', 'EIO'])
     assert.equal(typeof refused.details.bytes, 'number');
     sameData(kept.data, (i) => filled(i, 3));
     space.checkInvariants();
-    Atomics.and(control, Control.FailingCalls, ~1);
+    failing.disarm();
     while (storageOf(space).full) await sleep(10);
     await device.run(fill, { x, salt: 2 }, { size: N });
     sameData(x.data, (i) => filled(i, 2));
@@ -234,24 +231,29 @@ for (const error of ['ENOSPC', 'EIO'])
 
 test('loads and stores wait for a disk that is full for a moment', async () => {
   // Tried again every 50 ms: about a second.
-  process.env[FAILING_CALLS] = 'pwrite:ENOSPC:1-12';
-  await using space = await openSpace({ hostMemory: HOST, storage: { path: folder, bytes: '1GiB' } });
-  delete process.env[FAILING_CALLS];
-  const control = new Int32Array(space.handle.control);
+  const failing = await openFailing('pwrite:ENOSPC:1-12', {
+    hostMemory: HOST,
+    storage: { path: folder, bytes: '1GiB' },
+  });
+  await using space = failing.space;
+  failing.arm();
   const x = space.array(Int32Array, N, { name: 'x' });
   for (let i = 0; i < N; i++) x.data[i] = filled(i, 8);
-  assert.ok(Atomics.load(control, Control.FailingCalls) > 12);
+  assert.ok(failing.fired() >= 12);
   sameData(x.data, (i) => filled(i, 8));
 });
 
 test('a spill file that cannot be made for a moment keeps nobody from going on', async () => {
-  process.env[FAILING_CALLS] = 'open:EMFILE:1-12';
-  await using space = await openSpace({ hostMemory: HOST, storage: { path: folder, bytes: '128MiB' } });
-  delete process.env[FAILING_CALLS];
+  const failing = await openFailing('open:EMFILE:1-12', {
+    hostMemory: HOST,
+    storage: { path: folder, bytes: '128MiB' },
+  });
+  await using space = failing.space;
+  failing.arm();
   const x = space.array(Int32Array, N, { name: 'x' });
   for (let i = 0; i < N; i += 1024) x.data[i] = i;
   for (let i = 0; i < N; i += 1024) assert.equal(x.data[i], i);
-  assert.ok(Atomics.load(new Int32Array(space.handle.control), Control.FailingCalls) > 12);
+  assert.ok(failing.fired() >= 12);
 });
 
 test('what was written to a private file array, or to what a provider has filled, goes to storage; the rest comes from there again', async () => {
@@ -279,20 +281,18 @@ test('what was written to a private file array, or to what a provider has filled
 });
 
 test('a launch waits for a disk that is full for a moment, and its device lives', async () => {
-  process.env[FAILING_CALLS] = 'later,pwrite:ENOSPC:1-1000000';
-  await using space = await openSpace({
+  const failing = await openFailing('pwrite:ENOSPC:1-1000000', {
     hostMemory: HOST,
     storage: { path: folder, bytes: '1GiB' },
     devices: [{ kind: 'process', memory: '8MiB' }],
   });
-  delete process.env[FAILING_CALLS];
-  const control = new Int32Array(space.handle.control);
+  await using space = failing.space;
   const x = space.array(Int32Array, N, { name: 'x' });
-  Atomics.or(control, Control.FailingCalls, 1);
+  failing.arm();
   const launch = space.devices[0].run(fill, { x, salt: 4 }, { size: N });
   while (!storageOf(space).full) await sleep(10);
   await sleep(1000);
-  Atomics.and(control, Control.FailingCalls, ~1);
+  failing.disarm();
   await launch;
   sameData(x.data, (i) => filled(i, 4));
 });
@@ -308,21 +308,21 @@ test('a program that needs room of a disk that stays full is ended after a while
 // Containers often forbid io_uring; then threads do all of it.
 for (const refused of ['1-1000000', '50-99']) {
   test(`single pages go and come as they were where a ring refuses them from one on: ${refused}`, async () => {
-    process.env[FAILING_CALLS] = `later,ioUringEnter:EAGAIN:${refused}`;
-    await using space = await openSpace({ hostMemory: HOST, storage: { path: folder, bytes: '1GiB' } });
-    delete process.env[FAILING_CALLS];
+    const failing = await openFailing(`ioUringEnter:EAGAIN:${refused}`, {
+      hostMemory: HOST,
+      storage: { path: folder, bytes: '1GiB' },
+    });
+    await using space = failing.space;
     const x = space.array(Int32Array, N, { name: 'x' });
     for (let i = 0; i < N; i++) x.data[i] = filled(i, 5);
     x.advise({ pattern: 'random' });
-    const control = new Int32Array(space.handle.control);
-    Atomics.or(control, Control.FailingCalls, 1);
+    failing.arm();
     for (let touch = 0; touch < 300; touch++) {
       const i = (Math.imul(touch, 2_654_435_761) >>> 0) % N;
       assert.equal(x.data[i], filled(i, 5));
       x.data[i] = filled(i, 5);
     }
-    const fired = Atomics.load(control, Control.FailingCalls) >> 1;
-    if (fired === 0) note('this system has no io_uring for this process');
+    if (failing.fired() === 0) note('this system has no io_uring for this process');
     x.advise({ pattern: 'sequential' });
     sameData(x.data, (i) => filled(i, 5));
     space.checkInvariants();
@@ -330,21 +330,19 @@ for (const refused of ['1-1000000', '50-99']) {
 }
 
 test('a disk that cannot be read for a while denies what it has, and gives it when it can', async () => {
-  process.env[FAILING_CALLS] = 'later,pread:EIO:1-1000000';
-  await using space = await openSpace({
+  const failing = await openFailing('pread:EIO:1-1000000', {
     hostMemory: HOST,
     storage: { path: folder, bytes: '1GiB' },
     devices: [{ kind: 'simulated', memory: '8MiB' }],
   });
-  delete process.env[FAILING_CALLS];
-  const control = new Int32Array(space.handle.control);
+  await using space = failing.space;
   const x = space.array(Int32Array, N, { name: 'x' });
   for (let i = 0; i < N; i++) x.data[i] = filled(i, 4);
-  Atomics.or(control, Control.FailingCalls, 1);
+  failing.arm();
   const stream = space.devices[0].stream();
   stream.prefetch(x.range(0, MIB), 'host');
   await failsWith('COPY_FAILED', () => stream.synchronize());
-  Atomics.and(control, Control.FailingCalls, ~1);
+  failing.disarm();
   sameData(x.data, (i) => filled(i, 4));
 });
 

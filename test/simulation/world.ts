@@ -2042,7 +2042,7 @@ export class World implements Surroundings {
     device.store(page, this.write(page));
   }
 
-  /** Somebody writes the page: returns what. */
+  /** This machine, or another one, writes the page: returns what. */
   write(page: number): number {
     this.version++;
     this.shadow[page] = this.version;

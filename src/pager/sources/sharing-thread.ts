@@ -17,7 +17,7 @@ const { source, name, blocks, elementBytes, port, wakeFd } = workerData as Shari
 const { url, tls, timeoutMs, leaseMs, blockBytes } = source;
 const { shown } = valkeyAddress(url);
 const ONE = new BigUint64Array([1n]);
-/** How often the clock is looked at while somebody waits. */
+/** How often the clock is looked at while threads or calls wait. */
 const LOOK_MS = 20;
 /** A program that waits at a barrier asks so often whether it is open. */
 const BARRIER_MS = 5;
@@ -148,7 +148,7 @@ class Blocks implements SharedMemory {
     });
   }
 
-  /** Why somebody who has waited since then waits no longer; null: he waits on. */
+  /** Why a thread or a call that has waited since then waits no longer; null: it waits on. */
   overdue(since: number): ValkeyError | null {
     if (this.problem === null || performance.now() - Math.max(since, this.member.heardAt) < timeoutMs) return null;
     return this.problem;
@@ -171,7 +171,7 @@ class Blocks implements SharedMemory {
     fence.done(failure);
   }
 
-  /** Looks at the clock as long as somebody waits. */
+  /** Looks at the clock as long as threads or calls wait. */
   private wind(): void {
     this.clock ??= setInterval(() => this.look(), LOOK_MS);
   }
