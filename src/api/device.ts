@@ -133,7 +133,8 @@ export class Device {
     args: LaunchArguments<P>,
     options: LaunchOptions,
   ): Promise<void> {
-    const stream = this.stream();
+    this.assertUsable();
+    const stream = new Stream(this.space, this, null, null, true);
     try {
       await stream.launch(kernel, args, options).synchronize();
     } finally {

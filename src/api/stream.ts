@@ -90,6 +90,8 @@ export class Stream {
   private firstError: Error | null = null;
   /** Operations that have not ended. */
   private pending = 0;
+  /** The manager knows that no more will come. */
+  private hasLast = false;
   private readonly state: StreamState;
   private readonly ignoreSignal: () => void;
 
@@ -100,12 +102,15 @@ export class Stream {
     /** @internal */
     readonly signal: AbortSignal | null = null,
     private readonly timeoutMs: number | null = null,
+    /** A launch is all that it will ever have, which ends it: so a launch by itself is one message to the manager. */
+    private readonly single = false,
   ) {
     const { client } = space;
     const stream = client.newStream();
     this.id = stream;
     this.state = { id: stream, closed: false };
     this.ignoreSignal = signal === null ? () => undefined : cancelStreamOn(signal, client, this.state);
+    if (single) return;
     const { ignoreSignal } = this;
     const end = (): void => {
       ignoreSignal();
@@ -150,7 +155,7 @@ export class Stream {
       ...range,
       timeoutMs: timeoutMs ?? this.timeoutMs,
     } as const;
-    const event = this.add(operation, signal);
+    const event = this.add(this.single ? { ...operation, last: true } : operation, signal);
     const arrays = given.flatMap((each) => {
       if (each.kind === 'scalar' || each.use === 'in' || each.place === null) return [];
       const { array, bytes } = each.place;
@@ -307,7 +312,7 @@ export class Stream {
   /** Everything that was given has ended, and the program knows how: code that waits for one of its events needs no manager for that. */
   private end(): void {
     this.ignoreSignal();
-    this.space.client.tell('endStream', { stream: this.id });
+    if (!this.hasLast) this.space.client.tell('endStream', { stream: this.id });
   }
 
   private assertOpen(): void {
@@ -336,6 +341,7 @@ export class Stream {
     event.signal = signal ?? null;
     const ignore = signal === undefined || signal.aborted ? null : cancelOperationOn(signal, client, this.id, sequence);
     this.pending++;
+    this.hasLast = operation.last === true;
     client.onStreamEvent(this.id, sequence, (ended) => {
       ignore?.();
       event.end(ended);

@@ -81,6 +81,8 @@ export class Router implements Commands {
   private readonly transfers: Pending[] = [];
   private readonly queue: number[] = [];
   private queueHead = 0;
+  /** How often pages were filled or mapped, or threads woken: whoever waited for that may fault again at once. */
+  answers = 0;
   /** Transfers that wait for memory to go over. */
   private readonly unstaged: number[] = [];
 
@@ -133,6 +135,7 @@ export class Router implements Commands {
   }
 
   map(processor: ProcessorId, page: number, count: number, access: Access, previous: Access, frame: number): void {
+    this.answers++;
     this.processor(processor).map(page, count, access, previous, frame);
   }
 
@@ -153,6 +156,7 @@ export class Router implements Commands {
   }
 
   wake(processor: ProcessorId, page: number, count: number, access: Access): void {
+    this.answers++;
     this.processor(processor).wake(page, count, access);
   }
 
@@ -326,6 +330,7 @@ export class Router implements Commands {
   /** The transfer is through: content that something else wrote into the target becomes visible. */
   private publish(transfer: Pending, status: Status): Status {
     transfer.active = false;
+    this.answers++;
     const { processor, page, count, frame, access, visible } = transfer;
     if (status === Status.Done && access !== Rights.None && !visible)
       this.processor(processor).map(page, count, access, Rights.None, frame);

@@ -35,6 +35,8 @@ export class Pager implements ClientEvents {
   private readonly handlers: Handlers;
   private readonly closing: Closing;
   private readonly spin = new Spin();
+  /** How many answers threads had been given when faults were looked for last. */
+  private answers = 0;
   /** What a round does of requests. */
   private readonly requestShare = new Share(() => performance.now());
   /** There was more to do than is done in a row. */
@@ -102,9 +104,11 @@ export class Pager implements ClientEvents {
 
   /** Serves faults and moves queued pieces until there is nothing to do for a moment. */
   private serveFaults(): void {
-    const { host, stores, files, polls, copies, gathers, pins, providers } = this.parts;
+    const { host, stores, files, polls, copies, gathers, pins, providers, router } = this.parts;
     let served = 0;
-    const looks = this.spin.looks(1 + polls.processes);
+    // A thread that was not answered just now is not about to fault again: then one look is enough.
+    const expected = router.answers !== this.answers;
+    let looks = expected ? this.spin.looks(1 + polls.processes) : 1;
     for (let look = 0; look < looks && served < FAULTS_IN_A_ROW; look++) {
       stores.look();
       files.look();
@@ -120,8 +124,10 @@ export class Pager implements ClientEvents {
         served += found;
         this.spin.found(look);
         look = -1;
+        looks = this.spin.looks(1 + polls.processes);
       }
     }
+    this.answers = router.answers;
     this.more = served >= FAULTS_IN_A_ROW;
   }
 

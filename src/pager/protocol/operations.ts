@@ -20,7 +20,12 @@ export interface Gather {
 }
 
 /** Something that runs on a stream, in order. Events are numbered within their stream, from 1. */
-export type StreamOperation = { readonly stream: number; readonly sequence: number } & (
+export type StreamOperation = {
+  readonly stream: number;
+  readonly sequence: number;
+  /** No more will come: the stream has ended with it. */
+  readonly last?: boolean;
+} & (
   | ({ readonly kind: 'launch'; readonly device: number } & Omit<WgslLaunch, 'id' | 'parameters' | 'code'> & {
         readonly code: AnyKernelCode;
         readonly parameters: readonly LaunchParameter[];

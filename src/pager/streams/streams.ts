@@ -89,6 +89,7 @@ export class Streams {
 
   enqueue(operation: StreamOperation): void {
     const stream = this.stream(operation.stream);
+    if (operation.last === true) stream.ended = true;
     this.around.given(operation);
     if (operation.kind === 'wait') this.watch(operation);
     stream.queue.push(operation);
