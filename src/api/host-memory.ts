@@ -1,21 +1,30 @@
 /** How much host memory the arrays of a space may take. */
 import { BLOCK_BYTES } from '../core/types.js';
-import { cgroupMemory, systemMemory } from '../linux/process.js';
+import { cgroupMemory, memoryGroups, memoryLeft, systemMemory, textReader } from '../linux/system-memory.js';
 import type { DeviceOptions } from '../pager/protocol/space.js';
+import { firstBudget, LEAST_HOST_BYTES } from '../policy/host-budget.js';
 import { argumentError } from './errors.js';
 import { toBytes } from './sizes.js';
 
 /** Of the memory of the machine or the control group, what a space may use unless it is told. */
 const HOST_SHARE = 0.7;
 
-/** A block for each of 15 threads that may fault at once without getting in each other's way, and one. */
-const LEAST_HOST_BYTES = 16 * BLOCK_BYTES;
+/** What a program says to have the host's budget follow what the machine and its control groups have left. */
+export const AUTO = 'auto';
 
-/** The host's budget, in bytes, as it was said or by what there is. Warns of more than there is. */
-export function hostBudget(said: number | string | undefined, devices: readonly DeviceOptions[]): number {
-  const bytes = said === undefined ? defaultHostMemory() : hostBytes(said);
-  warnOfMemory(bytes, said !== undefined, devices);
+/** The host's budget, in bytes, as it was said or by what there is. Warns of more than there is. @param root of this machine's files */
+export function hostBudget(said: number | string | undefined, devices: readonly DeviceOptions[], root: string): number {
+  const follows = said === AUTO;
+  const bytes = follows ? followedMemory(root) : said === undefined ? defaultHostMemory() : hostBytes(said);
+  warnOfMemory(bytes, said !== undefined && !follows, devices);
   return bytes;
+}
+
+/** What `hostMemory: 'auto'` begins with. */
+export function followedMemory(root = ''): number {
+  const read = textReader(root);
+  const { limit, available } = memoryLeft(memoryGroups(read), read);
+  return firstBudget(limit, available);
 }
 
 /** What a program has said, as bytes: refused where it is too little. */

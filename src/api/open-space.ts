@@ -16,7 +16,7 @@ import { type BehindSpecification, behindOf } from './behind.js';
 import { type DeviceSpecification, deviceOptions, injectionOf } from './device-specification.js';
 import { fromWire, OnememError, typeError } from './errors.js';
 import { watchExit } from './exit.js';
-import { hostBudget } from './host-memory.js';
+import { AUTO, hostBudget } from './host-memory.js';
 import { collectViews } from './leftovers.js';
 import { moduleOptions } from './node-options.js';
 import { openingError, shortageError } from './opening-errors.js';
@@ -29,7 +29,8 @@ export interface SpaceOptions {
   readonly devices?: readonly DeviceSpecification[];
   /**
    * The most host memory that managed arrays take, at least '32MiB'; 70% of the machine's or the control group's unless said otherwise.
-   * More than there is gets a warning (ONEMEM_MEMORY), as do devices whose memory together is more than there is.
+   * More than there is gets a warning (ONEMEM_MEMORY), as do devices whose memory together is more than there is. 'auto' follows what
+   * the machine and the control groups around the process have left: it shrinks when others need memory, and grows again slowly.
    */
   readonly hostMemory?: number | string;
   /**
@@ -63,6 +64,8 @@ export interface SpaceOptions {
   readonly crash?: ManagerOptions['crash'];
   /** @internal How long the manager may stand still. */
   readonly heartbeatLimitMs?: number;
+  /** @internal A folder with the files by which `hostMemory: 'auto'` knows the machine. */
+  readonly memoryRoot?: string;
 }
 
 const SPACE_OPTIONS: OptionNames<SpaceOptions> = {
@@ -78,6 +81,7 @@ const SPACE_OPTIONS: OptionNames<SpaceOptions> = {
   inject: true,
   crash: true,
   heartbeatLimitMs: true,
+  memoryRoot: true,
 };
 
 /** Whether a space has been opened in this thread. */
@@ -105,7 +109,7 @@ async function open(options: SpaceOptions): Promise<AddressSpace> {
   const devices = deviceOptions(options.devices ?? []);
   const bytes = addressesFor(options.addressSpace, devices.length);
   const bases = basesFor(bytes);
-  const hostBudgetBytes = hostBudget(options.hostMemory, devices);
+  const hostBudgetBytes = hostBudget(options.hostMemory, devices, options.memoryRoot ?? '');
   const storage = storageOf(options.storage);
   const behind = await behindOf(options.behind);
   const entry = sentinelFile();
@@ -121,6 +125,7 @@ async function open(options: SpaceOptions): Promise<AddressSpace> {
     control,
     wakeFd,
     hostBudgetBytes,
+    followMemory: options.hostMemory === AUTO ? { root: options.memoryRoot ?? '' } : null,
     storage,
     behind,
     userModeOnly: options.userModeOnly ?? false,
@@ -171,9 +176,12 @@ async function open(options: SpaceOptions): Promise<AddressSpace> {
 }
 
 /** What users are not told of must not surprise them either: an object may have these names for other reasons. */
-function internalOptions({ policies, crash, heartbeatLimitMs }: SpaceOptions): Partial<ManagerOptions> {
+function internalOptions({ policies, crash, heartbeatLimitMs, memoryRoot }: SpaceOptions): Partial<ManagerOptions> {
   if (crash !== undefined && typeof crash !== 'string') {
     throw typeError('OPTIONS', `crash is the name of a way to end, not ${show(crash)}`);
+  }
+  if (memoryRoot !== undefined && typeof memoryRoot !== 'string') {
+    throw typeError('OPTIONS', `memoryRoot is the path of a folder, not ${show(memoryRoot)}`);
   }
   if (heartbeatLimitMs !== undefined) checkSize('heartbeatLimitMs', heartbeatLimitMs, 1);
   return {

@@ -1,7 +1,11 @@
 /** `onemem doctor`: what this machine offers, and what to do about what it does not. */
 
+import { closeSync } from 'node:fs';
+import { followedMemory } from '../api/host-memory.js';
 import { usualStorage } from '../api/storage.js';
 import { type Feature, probeFeatures, remediesOf } from '../linux/features.js';
+import { openTrigger, pressureFile } from '../linux/pressure.js';
+import { memoryGroups, textReader } from '../linux/system-memory.js';
 import { UsageError } from './failure.js';
 import { gpuFeature } from './gpu.js';
 import { parseOptions } from './options.js';
@@ -27,13 +31,33 @@ export function doctor(args: readonly string[]): number {
   if (positionals.length > 0) {
     throw new UsageError(`onemem doctor takes no arguments (${positionals.join(' ')}); see: onemem doctor --help`);
   }
-  const features = [...probeFeatures(), storageFeature(), gpuFeature()];
+  const features = [...probeFeatures(), followedFeature(), storageFeature(), gpuFeature()];
   const missing = features.filter((each) => each.required && !each.available);
   if (values.json) print(JSON.stringify({ usable: missing.length === 0, node: process.versions.node, features }));
   else print(table(features).join('\n'));
   if (missing.length === 0) return 0;
   console.error(`onemem: this machine lacks what nothing works without: ${missing.map(({ name }) => name).join(', ')}`);
   return 1;
+}
+
+/** What `hostMemory: 'auto'` follows. */
+function followedFeature(): Feature {
+  const read = textReader('');
+  const file = pressureFile(memoryGroups(read), read);
+  const trigger = file === null ? null : openTrigger(file);
+  if (trigger !== null) closeSync(trigger);
+  const begins = `begins with ${(followedMemory() / 2 ** 30).toFixed(1)} GiB`;
+  const how = trigger === null ? 'looked at twice a second' : 'which the kernel tells of';
+  return {
+    name: "hostMemory: 'auto'",
+    available: file !== null,
+    required: false,
+    detail:
+      file === null
+        ? `${begins}, and follows what is left; threads that stand still for want of memory are not counted`
+        : `${begins}, and follows what is left, and pressure (${file}, ${how})`,
+    remedy: file === null ? 'a kernel with CONFIG_PSI, started with psi=1' : null,
+  };
 }
 
 /** Where arrays go that are larger than host memory, unless a program says otherwise. */

@@ -1,5 +1,6 @@
 /** `onemem run`: a kernel over files that may be larger than the device. */
 
+import { AUTO } from '../api/host-memory.js';
 import { takesParts } from '../api/wgsl-kernel.js';
 import type { Dtype } from '../files/npy.js';
 import {
@@ -44,7 +45,8 @@ export const RUN_HELP = `onemem run KERNEL.js|KERNEL.wgsl [options]: ${RUN_SUMMA
   --device-memory SIZE      the device's memory (256MiB)
   --units N                 its threads (1)
   --lossy                   its memory dies with it, as a GPU's does
-  --host-memory SIZE        the most memory that arrays take in the host (70% of what there is)
+  --host-memory SIZE        the most memory that arrays take in the host (70% of what there is); auto: it follows what
+                            other programs leave
   --storage FOLDER[:SIZE]   where arrays go that are larger, and how much of it; none: they are refused
                             (onemem doctor tells where they go unless you say)
   --behind URL              a Valkey server, such as valkey://HOST:PORT, for what storage has no room for
@@ -114,7 +116,7 @@ interface Plan {
   readonly chunks: number;
   readonly entryPoint: string | undefined;
   readonly device: DeviceSpecification;
-  readonly hostMemory: number | undefined;
+  readonly hostMemory: number | typeof AUTO | undefined;
   readonly storage: StorageSpecification | false | undefined;
   readonly behind: BehindSpecification | undefined;
   readonly json: boolean;
@@ -166,7 +168,7 @@ function parsePlan(args: readonly string[]): Plan {
     chunks: wholeNumber('chunks', values.chunks, MOST_CHUNKS) ?? 64,
     entryPoint: values.entry,
     device: kind === 'webgpu' ? { kind, memory } : { kind, memory, units, lossy: values.lossy ?? false },
-    hostMemory: sizeInBytes('host-memory', values['host-memory']),
+    hostMemory: values['host-memory'] === AUTO ? AUTO : sizeInBytes('host-memory', values['host-memory']),
     storage: storageFrom(values.storage),
     behind: behindFrom(values.behind, sizeInBytes('behind-memory', values['behind-memory'])),
     json: values.json ?? false,

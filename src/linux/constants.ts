@@ -157,6 +157,7 @@ export const UFFD_FEATURES = {
 
 // poll
 export const POLLIN = 0x1;
+export const POLLPRI = 0x2;
 export const POLLOUT = 0x4;
 export const POLLNVAL = 0x20;
 

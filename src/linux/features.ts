@@ -32,16 +32,8 @@ import {
   occupantsOf,
   PAGE_SIZE,
 } from './memory.js';
-import {
-  cgroupMemory,
-  freeAddresses,
-  hasCapability,
-  lockedMemoryLimit,
-  mayOpenPidfd,
-  pidfdGetfd,
-  pidfdOpen,
-  systemMemory,
-} from './process.js';
+import { freeAddresses, hasCapability, lockedMemoryLimit, mayOpenPidfd, pidfdGetfd, pidfdOpen } from './process.js';
+import { cgroupMemory, systemMemory } from './system-memory.js';
 import { Userfaultfd, type Via } from './userfaultfd.js';
 
 export interface Feature {

@@ -65,6 +65,7 @@ test('doctor lists features with remedies, and as JSON', async () => {
   using folder = new Folder();
   const { stdout } = await folder.succeed('doctor');
   assert.match(stdout, /^ok +userfaultfd +\S/m);
+  assert.match(stdout, /hostMemory: 'auto' +begins with \d+\.\d GiB, and follows what is left/);
   for (const line of stdout.split('\n')) if (/^(absent|MISSING)/.test(line)) assert.match(stdout, /remedy: \S/);
   const report = JSON.parse((await folder.succeed('doctor', '--json')).stdout) as {
     usable: boolean;

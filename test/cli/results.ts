@@ -121,7 +121,7 @@ longTest('other devices and other parts give the same bytes', async () => {
     ['--chunks', '7', '--units', '3'],
     ['--lossy', '--chunks', '1000'],
     // One launch is given while another ends: on a device without page faults its pages were then held for ever.
-    ['--device', 'simulated', '--chunks', '2'],
+    ['--device', 'simulated', '--chunks', '2', '--host-memory', 'auto'],
     ['--host-memory', '130MiB', '--device-memory', '4MiB'],
   ]) {
     await folder.succeed(...ARGUMENTS, '--save', 'y=sum.npy', ...options);

@@ -94,6 +94,15 @@ export class Program {
     }
   }
 
+  /** The last complete line so far that begins with `prefix`, without it; null: there is none. */
+  last(prefix: string): string | null {
+    const found = this.stdout
+      .split('\n')
+      .slice(0, -1)
+      .findLast((each) => each.startsWith(prefix));
+    return found === undefined ? null : found.slice(prefix.length);
+  }
+
   /** Sends a signal to the process alone. */
   signal(signal: NodeJS.Signals): void {
     process.kill(this.pid, signal);

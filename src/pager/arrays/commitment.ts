@@ -63,6 +63,13 @@ export class Commitment {
     );
   }
 
+  /** The fewest pages that the host can have, by what has been promised to arrays and pins. */
+  leastHost(pinned: number): number {
+    const { manager } = this;
+    const behind = manager.capacityPages() - manager.figures(HOST).budgetPages;
+    return Math.max(this.committedPages - behind, Math.ceil(this.hasStorage ? pinned / PINNED_SHARE : pinned));
+  }
+
   /** Throws where pins would leave too little of host memory for what moves: storage is no place for pinned pages. */
   checkPinned(what: string, pinned: number, more: number): void {
     const budgetPages = this.manager.figures(HOST).budgetPages;

@@ -11,7 +11,8 @@ const LOOK_MS = 5;
 
 interface Shrinking {
   readonly pages: number;
-  readonly before: number;
+  /** What the host gets where nothing more can leave; null: what it has come down to. */
+  readonly before: number | null;
   readonly done: (failure: WireError | null) => void;
   /** Pages that were too many when some left last, and when that was. */
   left: number;
@@ -32,10 +33,26 @@ export class HostBudget {
   set(bytes: number, done: (failure: WireError | null) => void): void {
     const pages = Math.floor(bytes / PAGE_BYTES);
     this.commitment.checkHost(pages, this.pinnedBytes() / PAGE_BYTES);
-    const before = this.shrinking?.before ?? this.manager.figures(HOST).budgetPages;
-    this.end(wireError('HOST_BUDGET', 'another size of host memory was set meanwhile', {}));
-    this.shrinking = { pages, before, done, left: Number.POSITIVE_INFINITY, since: this.now() };
-    this.look();
+    this.begin(pages, this.shrinking?.before ?? this.manager.figures(HOST).budgetPages, done);
+  }
+
+  /** As `set`, but what cannot leave stays, and no more than that comes. */
+  approach(bytes: number): void {
+    this.begin(Math.floor(bytes / PAGE_BYTES), null, () => undefined);
+  }
+
+  /** The least that arrays and pins must be able to have. */
+  get leastBytes(): number {
+    return this.commitment.leastHost(this.pinnedBytes() / PAGE_BYTES) * PAGE_BYTES;
+  }
+
+  /** What it was set to, be it reached or not. */
+  get bytes(): number {
+    return (this.shrinking?.pages ?? this.manager.figures(HOST).budgetPages) * PAGE_BYTES;
+  }
+
+  get backedBytes(): number {
+    return this.manager.figures(HOST).backedPages * PAGE_BYTES;
   }
 
   look(): void {
@@ -51,7 +68,7 @@ export class HostBudget {
       shrinking.left = left;
       shrinking.since = now;
     } else if (now - shrinking.since >= LIMIT_MS) {
-      this.manager.setBudget(HOST_NODE, shrinking.before);
+      this.manager.setBudget(HOST_NODE, shrinking.before ?? shrinking.pages + left);
       const [wanted, more] = [shrinking.pages * PAGE_BYTES, left * PAGE_BYTES];
       const message =
         `cannot set hostMemory to ${wanted} bytes: ${more} bytes more are in use and can go nowhere just now, since launches or transfers ` +
@@ -62,6 +79,12 @@ export class HostBudget {
 
   sleepMs(most: number): number {
     return this.shrinking === null ? most : Math.min(most, LOOK_MS);
+  }
+
+  private begin(pages: number, before: number | null, done: (failure: WireError | null) => void): void {
+    this.end(wireError('HOST_BUDGET', 'another size of host memory was set meanwhile', {}));
+    this.shrinking = { pages, before, done, left: Number.POSITIVE_INFINITY, since: this.now() };
+    this.look();
   }
 
   private end(failure: WireError | null): void {

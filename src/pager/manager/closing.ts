@@ -103,7 +103,8 @@ export class Closing {
   }
 
   private shutDown(before: readonly ClosedSpace[]): void {
-    const { clients, notifiers, devices, files, engine, pipes, stores, host, control, arrays, options } = this.parts;
+    const { clients, notifiers, devices, files, engine, pipes, stores, host, follower, control, arrays, options } =
+      this.parts;
     clients.forgetEnded(this.clientEvents);
     notifiers.releaseAll();
     devices.close();
@@ -111,6 +112,7 @@ export class Closing {
     engine.close();
     pipes.close();
     stores.close();
+    follower.close();
     const { base } = host.node;
     // Where no view is left there is nobody to answer.
     const faults = host.close(Atomics.load(control, Control.Views) > 0);

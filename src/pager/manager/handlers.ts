@@ -110,7 +110,11 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
       if (clear) manager.forgetUse(firstPage, count);
       return { runs: runs.flatMap((run) => [run.first, run.count, run.processors]) };
     },
-    setHostMemory: ({ bytes }, answer) => later(parts.hostBudget.set(bytes, orFailure(answer))),
+    setHostMemory: ({ bytes }, answer) => {
+      parts.hostBudget.set(bytes, orFailure(answer));
+      parts.follower.stop();
+      return LATER;
+    },
     stats: () => {
       notifiers.look(threadExists, true);
       return {

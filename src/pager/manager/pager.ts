@@ -83,6 +83,7 @@ export class Pager implements ClientEvents {
   /** Gives back what a space holds that does not come up. */
   abandon(): void {
     this.parts.devices.close();
+    this.parts.follower.close();
     this.parts.host.close();
   }
 
@@ -178,6 +179,7 @@ export class Pager implements ClientEvents {
       pipes,
       stores,
       hostBudget,
+      follower,
       patience,
       polls,
       poison,
@@ -189,6 +191,7 @@ export class Pager implements ClientEvents {
     engine.poll();
     pipes.poll();
     stores.poll();
+    follower.look();
     hostBudget.look();
     patience.look();
     this.settle();

@@ -13,6 +13,7 @@ import { Clones } from '../arrays/clones.js';
 import { Cloning } from '../arrays/cloning.js';
 import { Commitment } from '../arrays/commitment.js';
 import { HostBudget } from '../arrays/host-budget.js';
+import { HostBudgetFollower } from '../arrays/host-budget-follower.js';
 import { HostDenials } from '../arrays/host-denials.js';
 import { Notifiers } from '../arrays/notifiers.js';
 import { PageReports } from '../arrays/page-reports.js';
@@ -54,10 +55,11 @@ import { Clients } from './clients.js';
 import { RunningClock } from './running-clock.js';
 import { Share } from './share.js';
 
-/** Slots of the poller: what wakes the manager, the host's faults, and what devices have. */
+/** Slots of the poller: what wakes the manager, the host's faults, pressure on the machine's memory, and what devices have. */
 export const WAKE_SLOT = 0;
 const HOST_SLOT = 1;
-const FIRST_DEVICE_SLOT = 2;
+const PRESSURE_SLOT = 2;
+const FIRST_DEVICE_SLOT = 3;
 
 const wall = (): number => performance.now();
 
@@ -125,6 +127,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   const pins = new Pins(manager, requests, arrays, places, commitment, memory);
   const patience = new Patience(manager, now);
   const hostBudget = new HostBudget(manager, commitment, () => pins.pinnedBytes, now);
+  const follower = new HostBudgetFollower(hostBudget, options.followMemory, poller, PRESSURE_SLOT, wall);
   const clones = new Clones(
     manager,
     requests,
@@ -227,6 +230,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     providers,
     host,
     hostBudget,
+    follower,
     patience,
     stores,
     poison,

@@ -85,6 +85,8 @@ export interface ManagerOptions {
   readonly control: SharedArrayBuffer;
   readonly wakeFd: number;
   readonly hostBudgetBytes: number;
+  /** The host's budget follows what this machine has left, whose files lie under `root`; null: it is what it was set to. */
+  readonly followMemory: { readonly root: string } | null;
   /** Null: nothing that is written may exceed the host's budget. */
   readonly storage: StorageOptions | null;
   /** Null: no other machine has anything of the space. */
