@@ -43,7 +43,7 @@ export function onlyCopies(state: State, block: Block, node: NodeId, mask: Mask,
   }
   onlyOn(state, block, node, mask, result);
   for (let word = 0; word < WORDS; word++) {
-    // What is being saved for clones should not have to be had again: perhaps it cannot be.
-    result[word] &= residence.resident[word] & (block.dirty[word] | block.saving[word]) & ~block.lost[word];
+    // What is being copied for clones should not have to be had again: perhaps it cannot be.
+    result[word] &= residence.resident[word] & (block.dirty[word] | block.breaking[word]) & ~block.lost[word];
   }
 }

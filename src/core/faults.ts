@@ -2,7 +2,7 @@
 import { isFinal, lossIn, reasonOf } from './absence.js';
 import { holderOf, onlyOn } from './contents.js';
 import { add, addRun, clear, has, type Mask, next, nextAbsent, remove, WORDS } from './mask.js';
-import { absentPages, givesUp, migrate, type Outcome, save, waitForMemory } from './moves.js';
+import { absentPages, breakCopyOnWrite, givesUp, migrate, type Outcome, waitForMemory } from './moves.js';
 import type { Node } from './nodes.js';
 import { ATTEMPTS, open, start } from './operation.js';
 import { readAhead, streams } from './read-ahead.js';
@@ -126,8 +126,8 @@ function serviceFault(
     return deny(state, block, processor, node, mapping, page, wanted, reason, spent);
   }
   let write = wanted;
-  if (write && has(block.guarded, page)) {
-    if (saveAround(state, block, page)) return 'blocked';
+  if (write && has(block.copyOnWrite, page)) {
+    if (breakAround(state, block, page)) return 'blocked';
     write = false;
   }
   if (isRemote(block, processor)) return serviceSharing(state, block, processor, page, write, narrow);
@@ -179,18 +179,18 @@ function dismiss(mapping: Mapping, page: number): Outcome {
   return 'done';
 }
 
-/** What this access does not bring along: what is protected against it, or would have to be saved for clones or unpinned first. */
+/** What this access does not bring along: what is protected against it, or would have to be copied for clones, or unpinned, first. */
 function excludeForbidden(block: Block, node: NodeId, access: Access, mask: Mask): void {
   for (let word = 0; word < WORDS; word++) {
     mask[word] &= ~block.unreadable[word];
     if (access !== Access.Write) continue;
-    mask[word] &= ~(block.unwritable[word] | block.guarded[word]);
+    mask[word] &= ~(block.unwritable[word] | block.copyOnWrite[word]);
     if (node !== HOST_NODE) mask[word] &= ~block.pinned[word];
   }
 }
 
 /** Copies for clones are made by 64 KiB: who writes one page mostly writes its neighbours, too. False: the page must be fetched before. */
-function saveAround(state: State, block: Block, page: number): boolean {
+function breakAround(state: State, block: Block, page: number): boolean {
   const group = state.masks.take();
   const absent = state.masks.take();
   clear(group);
@@ -198,13 +198,13 @@ function saveAround(state: State, block: Block, page: number): boolean {
   addRun(group, first, PAGES_PER_GROUP);
   absentPages(state, block, group, absent);
   if (has(absent, page)) return false;
-  for (let word = 0; word < WORDS; word++) group[word] &= block.guarded[word] & ~(absent[word] | block.lost[word]);
-  save(state, block, group, false);
+  for (let word = 0; word < WORDS; word++) group[word] &= block.copyOnWrite[word] & ~(absent[word] | block.lost[word]);
+  breakCopyOnWrite(state, block, group, false);
   return true;
 }
 
 function mayWrite(block: Block, node: NodeId, page: number): boolean {
-  if (has(block.unwritable, page) || has(block.guarded, page)) return false;
+  if (has(block.unwritable, page) || has(block.copyOnWrite, page)) return false;
   return node === HOST_NODE || !has(block.pinned, page);
 }
 
@@ -216,8 +216,8 @@ function denial(block: Block, node: NodeId, page: number, write: boolean, failur
     if (has(block.unreadable, page)) return 'NO_ACCESS';
     if (write && has(block.unwritable, page)) return 'READ_ONLY';
     if (write && node !== HOST_NODE && has(block.pinned, page)) return 'PINNED';
-    const unsaved = write && has(block.guarded, page) ? block.unsaved?.get(page) : undefined;
-    if (unsaved !== undefined) return unsaved;
+    const unbroken = write && has(block.copyOnWrite, page) ? block.unbroken?.get(page) : undefined;
+    if (unbroken !== undefined) return unbroken;
   }
   if (failure !== Status.Done && givesUp(block, failure)) return reasonOf(failure);
   return null;

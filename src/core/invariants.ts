@@ -92,9 +92,8 @@ function checkRights(state: State, block: Block): void {
       const forbidden = (mapped & block.unreadable[word] & ~scratch) | (writable & block.unwritable[word]);
       if (forbidden !== 0)
         refuse(block, word, forbidden, `processor ${id} has a right that is protected (invariant 8)`);
-      const unsaved = writable & block.guarded[word];
-      if (unsaved !== 0)
-        refuse(block, word, unsaved, `processor ${id} may write what a clone still needs (invariant 9)`);
+      const needed = writable & block.copyOnWrite[word];
+      if (needed !== 0) refuse(block, word, needed, `processor ${id} may write what a clone still needs (invariant 9)`);
       if (writable !== 0) checkWriter(block, id, word, writable);
     }
   }
@@ -179,7 +178,7 @@ function checkBudget(node: Node, held: number): void {
 
 /** With nothing under way, a thread that waits must wait for a launch's hold; anybody else would wait for ever (invariant 6). */
 function checkNobodyForgotten(state: State): void {
-  if (state.holds > 0 || state.saves > 0 || state.quarantines > 0) return;
+  if (state.holds > 0 || state.breaks > 0 || state.quarantines > 0) return;
   for (const block of state.va.blocks.values()) {
     // A thread may wait for room, of which the pager tells.
     if (block.operation !== null || state.patient.has(block.index)) continue;

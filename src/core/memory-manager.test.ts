@@ -79,8 +79,8 @@ class Recorder implements Commands {
     this.log.push(`want ${page}${write ? ' to write' : ''}`);
   }
 
-  save(page: number, count: number, lastChance: boolean): void {
-    this.log.push(`save ${page}+${count}${lastChance ? ', the last chance' : ''}`);
+  breakCopyOnWrite(page: number, count: number, lastChance: boolean): void {
+    this.log.push(`break copy-on-write ${page}+${count}${lastChance ? ', the last chance' : ''}`);
   }
   invalidate(page: number, count: number, reason: string, owner: number): void {
     this.log.push(`invalidate ${page}+${count} ${reason} for ${name(owner)}`);
@@ -331,8 +331,11 @@ describe('MemoryManager', () => {
       const source = allocate(10);
       fault(HOST, source + 3, true);
       const clone = allocate(10, { provided: true });
-      expect(event(() => manager.guard(1, source, 10))).toEqual(['host revoke 3+1 to read', 'request 1 done, 10']);
-      expect(fault(HOST, source + 3, true)).toEqual([`save ${source}+10`]);
+      expect(event(() => manager.copyOnWrite(1, source, 10))).toEqual([
+        'host revoke 3+1 to read',
+        'request 1 done, 10',
+      ]);
+      expect(fault(HOST, source + 3, true)).toEqual([`break copy-on-write ${source}+10`]);
       expect(fault(1, source + 4, true)).toEqual([]);
       expect(event(() => manager.own(2, clone + 3, 1, false))).toEqual([
         `host gets ${clone + 3}+1 from provider as none`,
@@ -340,7 +343,7 @@ describe('MemoryManager', () => {
       ]);
       expect(manager.pages.isInherited(clone + 3)).toBe(false);
       expect(manager.pages.isInherited(clone + 4)).toBe(true);
-      expect(event(() => manager.saved(source, 10, null))).toEqual([
+      expect(event(() => manager.copyOnWriteBroken(source, 10, null))).toEqual([
         'host map 3+1 read>write',
         `dev gets ${source + 4}+1 from zero as write`,
       ]);
@@ -354,7 +357,7 @@ describe('MemoryManager', () => {
       source = allocate(10);
       clone = allocate(10, { provided: true });
       fault(HOST, source + 3, true);
-      event(() => manager.guard(1, source, 10));
+      event(() => manager.copyOnWrite(1, source, 10));
     });
 
     it('has whoever would write the page refused, and not lost it', () => {
@@ -362,23 +365,27 @@ describe('MemoryManager', () => {
       commands.transferStatus = (from) => (from === -2 ? Status.Refused : Status.Done);
       event(() => manager.own(2, clone + 3, 1, false));
       expect(manager.pages.isInherited(clone + 3)).toBe(true);
-      expect(event(() => manager.saved(source, 10, 'OUT_OF_MEMORY'))).toEqual([
+      expect(event(() => manager.copyOnWriteBroken(source, 10, 'OUT_OF_MEMORY'))).toEqual([
         `dev denied write ${source + 3} OUT_OF_MEMORY`,
         `dev gets ${source + 3}+1 from zero as write`,
       ]);
       event(() => manager.bring(3, HOST_NODE, source + 3, 1, Access.Write, { hold: true }));
-      expect(event(() => manager.saved(source + 3, 1, 'ACCESS_REFUSED'))).toEqual(['request 3 done, 0 ACCESS_REFUSED']);
+      expect(event(() => manager.copyOnWriteBroken(source + 3, 1, 'ACCESS_REFUSED'))).toEqual([
+        'request 3 done, 0 ACCESS_REFUSED',
+      ]);
     });
 
     it('is asked again at the next write', () => {
       fault(HOST, source + 3, true);
-      event(() => manager.saved(source, 10, 'OUT_OF_MEMORY'));
-      expect(fault(HOST, source + 3, true)).toEqual([`save ${source}+10`]);
-      expect(event(() => manager.saved(source, 10, null))).toEqual(['host map 3+1 read>write']);
+      event(() => manager.copyOnWriteBroken(source, 10, 'OUT_OF_MEMORY'));
+      expect(fault(HOST, source + 3, true)).toEqual([`break copy-on-write ${source}+10`]);
+      expect(event(() => manager.copyOnWriteBroken(source, 10, null))).toEqual(['host map 3+1 read>write']);
     });
 
     it('has lost it when the source forgets it', () => {
-      expect(event(() => manager.zero(2, source + 3, 1))).toEqual([`save ${source + 3}+1, the last chance`]);
+      expect(event(() => manager.zero(2, source + 3, 1))).toEqual([
+        `break copy-on-write ${source + 3}+1, the last chance`,
+      ]);
       commands.transferStatus = () => Status.Refused;
       event(() => manager.own(3, clone + 3, 1, true));
       expect(manager.pages.lossOf(clone + 3)).toBe('ACCESS_REFUSED');
@@ -916,7 +923,7 @@ describe('MemoryManager', () => {
 
     it('takes nothing from a clone when it was to be written: the writer alone is told', () => {
       const first = allocate(10, { provided: true });
-      event(() => manager.guard(1, first, 10));
+      event(() => manager.copyOnWrite(1, first, 10));
       commands.transferStatus = () => Status.Refused;
       expect(fault(HOST, 3, true)).toEqual([
         'host gets 3+1 from provider as read',

@@ -263,35 +263,35 @@ export class MemoryManager {
   }
 
   /**
-   * From when this is done these pages, which have been cloned, are not written before `save` has been answered for them. What is
-   * already guarded stays so.
+   * These pages have been cloned: from when this is done no processor writes them before `breakCopyOnWrite` has been answered for them. What
+   * is copy-on-write already stays so.
    */
-  guard(request: number, first: number, count: number): void {
+  copyOnWrite(request: number, first: number, count: number): void {
     const range = this.state.va.rangeOfPage(first);
-    range?.guards.set(first - range.first, first - range.first + count, true);
-    this.requests.ask({ id: request, kind: 'guard', first, count, access: Access.Read });
+    range?.copyOnWrite.set(first - range.first, first - range.first + count, true);
+    this.requests.ask({ id: request, kind: 'copyOnWrite', first, count, access: Access.Read });
   }
 
   /**
    * The clones of these pages have their content: processors that want to write them may go on. With a failure some clone could not be
    * given it: then processors that want to write are refused for that reason, and the clone has it from here as before.
    */
-  saved(first: number, count: number, failure: DenyReason | null): void {
+  copyOnWriteBroken(first: number, count: number, failure: DenyReason | null): void {
     const { state } = this;
     const index = Math.floor(first / PAGES_PER_BLOCK);
     const block = state.va.blocks.get(index);
-    if (block === undefined) throw new Error(`pages from ${first} on were not asked to be saved`);
+    if (block === undefined) throw new Error(`pages from ${first} on were not to be copied for clones`);
     const { range } = block;
     const inBlock = first - index * PAGES_PER_BLOCK;
-    removeRun(block.saving, inBlock, count);
+    removeRun(block.breaking, inBlock, count);
     if (failure === null) {
-      removeRun(block.guarded, inBlock, count);
-      range.guards.set(first - range.first, first - range.first + count, false);
+      removeRun(block.copyOnWrite, inBlock, count);
+      range.copyOnWrite.set(first - range.first, first - range.first + count, false);
     } else {
-      block.unsaved ??= new Map();
-      for (let page = inBlock; page < inBlock + count; page++) block.unsaved.set(page, failure);
+      block.unbroken ??= new Map();
+      for (let page = inBlock; page < inBlock + count; page++) block.unbroken.set(page, failure);
     }
-    state.saves -= count;
+    state.breaks -= count;
     makeReady(state, block);
     this.run();
   }

@@ -149,8 +149,8 @@ export function present(block: Block, word: number): number {
 }
 
 /**
- * Pages of the mask that have to come from their provider first. A processor that wants to write cloned pages has them fetched before they are saved
- * for the clones: if they cannot be had he fails, and the clones have lost nothing.
+ * Pages of the mask that have to come from their provider first. A processor that wants to write cloned pages has them fetched before they are
+ * copied for the clones: if they cannot be had the processor is denied them, and the clones have lost nothing.
  */
 export function absentPages(state: State, block: Block, mask: Mask, result: Mask): void {
   for (let word = 0; word < WORDS; word++) {
@@ -167,15 +167,15 @@ export function absentPages(state: State, block: Block, mask: Mask, result: Mask
  * Asks for copies of cloned pages that a processor is about to write, or, with `lastChance`, whose content is about to be forgotten. The
  * block goes on when they have been made.
  */
-export function save(state: State, block: Block, mask: Mask, lastChance: boolean): void {
+export function breakCopyOnWrite(state: State, block: Block, mask: Mask, lastChance: boolean): void {
   const base = block.index * PAGES_PER_BLOCK;
   for (let first = next(mask, 0); first < PAGES_PER_BLOCK; ) {
     let end = first;
-    while (end < PAGES_PER_BLOCK && has(mask, end) && !has(block.saving, end)) end++;
+    while (end < PAGES_PER_BLOCK && has(mask, end) && !has(block.breaking, end)) end++;
     if (end > first) {
-      addRun(rareMask(block, 'saving'), first, end - first);
-      state.saves += end - first;
-      state.commands.save(base + first, end - first, lastChance);
+      addRun(rareMask(block, 'breaking'), first, end - first);
+      state.breaks += end - first;
+      state.commands.breakCopyOnWrite(base + first, end - first, lastChance);
     }
     first = next(mask, Math.max(end, first + 1));
   }

@@ -63,7 +63,7 @@ function start(): void {
     requestDone: (request, pages, failure) => log.push(`done ${request} ${pages} ${failure}`),
     drained: (processor) => log.push(`drained ${processor}`),
     emptied: (node) => log.push(`emptied ${node}`),
-    save: () => undefined,
+    breakCopyOnWrite: () => undefined,
     invalidate: () => undefined,
     invalidated: () => undefined,
     want: () => undefined,

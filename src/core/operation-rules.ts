@@ -107,7 +107,7 @@ export const RULES: { readonly [Kind in OperationKind]: OperationRule } = {
   // To release the memory takes every right.
   free: { reason: 'unmap', moves: false, changesContent: true, left: none, meanwhile: all, finish: finishFree },
   clean: { reason: 'protect', moves: false, changesContent: false, left: read, finish: finishClean },
-  guard: { reason: 'protect', moves: false, changesContent: false, left: read, finish: finishGuard },
+  copyOnWrite: { reason: 'protect', moves: false, changesContent: false, left: read, finish: finishCopyOnWrite },
   protect: {
     reason: 'protect',
     moves: false,
@@ -229,8 +229,8 @@ function finishClean(_state: State, block: Block, { mask }: Operation): void {
   addAll(rareMask(block, 'cleaning'), mask);
 }
 
-function finishGuard(_state: State, block: Block, { mask }: Operation): void {
-  addAll(rareMask(block, 'guarded'), mask);
+function finishCopyOnWrite(_state: State, block: Block, { mask }: Operation): void {
+  addAll(rareMask(block, 'copyOnWrite'), mask);
 }
 
 function addAll(to: Mask, mask: Mask): void {
@@ -260,7 +260,7 @@ function finishFree(state: State, block: Block, operation: Operation): void {
   block.range.freedPages += fresh;
   // What was said about the pages goes with them.
   for (let word = 0; word < WORDS; word++) {
-    for (const said of [block.unreadable, block.unwritable, block.guarded, block.pinned])
+    for (const said of [block.unreadable, block.unwritable, block.copyOnWrite, block.pinned])
       said[word] &= ~operation.mask[word];
   }
   wakeWanting(block, operation.mask);

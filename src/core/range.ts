@@ -32,7 +32,7 @@ export interface Range extends RangeOptions {
   /** What everybody may do at most, by page of the range. */
   readonly protection: Intervals<Access>;
   /** Pages of the range that were cloned before they were touched. */
-  readonly guards: Intervals<boolean>;
+  readonly copyOnWrite: Intervals<boolean>;
   /** The range that each page is cloned from, at the same place of it; null: from none. */
   readonly sources: Intervals<Range | null>;
   /** What was said about the use of its pages; the same for all pages of a block. */

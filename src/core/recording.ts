@@ -23,6 +23,8 @@ export const EVENTS = [
   'bring',
   'clean',
   'cleaned',
+  'copyOnWrite',
+  'copyOnWriteBroken',
   'derive',
   'detach',
   'drop',
@@ -30,7 +32,6 @@ export const EVENTS = [
   'forgetUse',
   'free',
   'grow',
-  'guard',
   'launchBegin',
   'launchEnd',
   'nodeFull',
@@ -46,7 +47,6 @@ export const EVENTS = [
   'released',
   'removeNode',
   'revoked',
-  'saved',
   'setBudget',
   'setHome',
   'spoiled',
@@ -60,6 +60,7 @@ export const EVENTS = [
 export type EventName = (typeof EVENTS)[number];
 
 export const COMMANDS = [
+  'breakCopyOnWrite',
   'cover',
   'deny',
   'drained',
@@ -71,7 +72,6 @@ export const COMMANDS = [
   'remap',
   'requestDone',
   'revoke',
-  'save',
   'transfer',
   'wake',
   'want',

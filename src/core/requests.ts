@@ -134,9 +134,9 @@ export class Requests {
    * Hands out the next blocks of a request. One that holds its blocks takes them one by one and upwards, as all others do:
    * two that want the same blocks then never have what the other waits for.
    */
-  private issue(request: Request, guards = 0): void {
+  private issue(request: Request, open = 0): void {
     const { state } = this;
-    const atOnce = (request.hold ? 1 : BLOCKS_AT_ONCE) + guards;
+    const atOnce = (request.hold ? 1 : BLOCKS_AT_ONCE) + open;
     while (request.cursor < request.end && request.outstanding < atOnce) {
       if (request.kind === 'present' && !isAlive(state, request)) request.failure ??= 'DEVICE_LOST';
       if (request.failure === 'DEVICE_LOST' || (request.hold && request.failure !== null)) {
@@ -147,7 +147,7 @@ export class Requests {
       const start = request.cursor - index * PAGES_PER_BLOCK;
       const end = Math.min(request.end - index * PAGES_PER_BLOCK, PAGES_PER_BLOCK);
       request.cursor = index * PAGES_PER_BLOCK + end;
-      const unseen = request.kind === 'protect' || request.kind === 'guard';
+      const unseen = request.kind === 'protect' || request.kind === 'copyOnWrite';
       // A block that nobody has touched learns of these when it is made.
       if (unseen && !state.va.blocks.has(index) && state.va.rangeOfPage(index * PAGES_PER_BLOCK + start) !== undefined)
         continue;

@@ -87,7 +87,7 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
     taskDone(task, kept ? pagesDone(state, block, task) : 0, reason);
   }
   serviceFaults(state, block, failure);
-  if (block.operation === null) block.unsaved = null;
+  if (block.operation === null) block.unbroken = null;
 }
 
 /** Whether the node that a lost transfer went to, or the one it came from, is known to be dead. */

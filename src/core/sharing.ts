@@ -12,7 +12,7 @@ export function bringToShare(state: State, block: Block, processor: Processor, t
   const allowed = state.masks.take();
   for (let word = 0; word < WORDS; word++) {
     allowed[word] = task.mask[word] & present(block, word);
-    if (task.access === Access.Write) allowed[word] &= ~(block.unwritable[word] | block.guarded[word]);
+    if (task.access === Access.Write) allowed[word] &= ~(block.unwritable[word] | block.copyOnWrite[word]);
   }
   const host = nodeOf(state, HOST_NODE);
   if (!task.written && !isDone(state, block, HOST_NODE, null, task.access, allowed, false)) {
@@ -31,7 +31,12 @@ function shareHostPages(state: State, block: Block, processor: Processor): void 
   const allowed = state.masks.take();
   for (let word = 0; word < WORDS; word++) {
     allowed[word] = resident[word] & present(block, word) & block.dirty[word];
-    allowed[word] &= ~(block.unwritable[word] | block.guarded[word] | block.cleaning[word] | mapping.writable[word]);
+    allowed[word] &= ~(
+      block.unwritable[word] |
+      block.copyOnWrite[word] |
+      block.cleaning[word] |
+      mapping.writable[word]
+    );
   }
   onlyOn(state, block, HOST_NODE, allowed, allowed);
   mapRuns(state, block, processor, allowed, Access.Write);
@@ -81,7 +86,7 @@ export function serviceSharing(
     else addRun(allowed, page - (page % PAGES_PER_GROUP), PAGES_PER_GROUP);
     for (let word = 0; word < WORDS; word++) {
       allowed[word] &= present(block, word);
-      if (write) allowed[word] &= ~(block.unwritable[word] | block.guarded[word]);
+      if (write) allowed[word] &= ~(block.unwritable[word] | block.copyOnWrite[word]);
     }
     const access = write ? Access.Write : Access.Read;
     return migrate(state, block, nodeOf(state, HOST_NODE), null, access, allowed, page, null);

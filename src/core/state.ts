@@ -142,8 +142,8 @@ export interface State {
    * gather are not counted: if only they are left, nothing ends by itself any more.
    */
   holds: number;
-  /** Runs of pages that are being copied for those who cloned them. */
-  saves: number;
+  /** Pages whose copy-on-write is being broken: clones are being given their content. */
+  breaks: number;
   /** Ranges whose providers take no changed pages just now. */
   refusals: number;
   /** Some advice prefers a node: victims are looked for in more than one pass. */
@@ -198,7 +198,7 @@ export function createState(commands: Commands, policies: Policies, blockCount: 
     dependentOperations: 0,
     quarantines: 0,
     holds: 0,
-    saves: 0,
+    breaks: 0,
     refusals: 0,
     preferences: false,
     inPlace: false,

@@ -4,13 +4,13 @@ import { holderOf } from './contents.js';
 import { add, clear, createMask, has, isEmpty, type Mask, next, size, WORDS } from './mask.js';
 import {
   absentPages,
+  breakCopyOnWrite,
   excludeScratch,
   immediate,
   isDone,
   migrate,
   type Outcome,
   present,
-  save,
   sendHome,
 } from './moves.js';
 import type { Node } from './nodes.js';
@@ -51,7 +51,7 @@ function nextStep(state: State, block: Block, task: Task): Outcome {
   if (task.kind === 'clean') return beginCleaning(state, block, task);
   if (task.kind === 'drop' || task.kind === 'revert') return forget(state, block, task);
   if (task.kind === 'mapRemote' || task.kind === 'mapOwn') return switchMemory(state, block, task);
-  if (task.kind === 'protect' || task.kind === 'guard') return restrict(state, block, task);
+  if (task.kind === 'protect' || task.kind === 'copyOnWrite') return restrict(state, block, task);
   if (task.kind !== 'present' && task.kind !== 'own') return empty(state, block, task);
   if (task.lastChance && block.range.derived === true) loseInherited(state, block, task.mask);
   const outcome = bringPages(state, block, task);
@@ -130,18 +130,18 @@ function bringPages(state: State, block: Block, task: Task): Outcome {
 function bringTo(state: State, block: Block, node: Node, mapped: Processor | null, task: Task): Outcome {
   const allowed = state.masks.take();
   if (task.access === Access.Write && !task.written) {
-    const guarded = state.masks.take();
+    const copyOnWrite = state.masks.take();
     for (let word = 0; word < WORDS; word++) {
       allowed[word] = task.mask[word] & present(block, word) & ~block.unwritable[word];
       if (node.id !== HOST_NODE) allowed[word] &= ~block.pinned[word];
-      guarded[word] = allowed[word] & block.guarded[word];
+      copyOnWrite[word] = allowed[word] & block.copyOnWrite[word];
     }
     excludeScratch(block, node.id, allowed);
-    excludeScratch(block, node.id, guarded);
-    if (!isEmpty(guarded)) {
-      absentPages(state, block, guarded, allowed);
+    excludeScratch(block, node.id, copyOnWrite);
+    if (!isEmpty(copyOnWrite)) {
+      absentPages(state, block, copyOnWrite, allowed);
       if (!isEmpty(allowed)) return migrate(state, block, node, mapped, Access.Read, allowed, -1, task);
-      save(state, block, guarded, false);
+      breakCopyOnWrite(state, block, copyOnWrite, false);
       return 'blocked';
     }
     if (!isDone(state, block, node.id, mapped, Access.Write, allowed, task.entry)) {
@@ -179,13 +179,13 @@ export function absence(state: State, block: Block, task: Task): DenyReason | nu
   return ahead ? null : protection(block, mask, access);
 }
 
-/** Why pages that the task would write could not be saved for their clones. */
+/** Why pages that the task would write could not be copied for their clones. */
 export function refusal(state: State, block: Block, task: Task): DenyReason | null {
   const { kind, node, processor, mask, access, written } = task;
-  if (block.unsaved === null || kind !== 'present' || access !== Access.Write || written) return null;
+  if (block.unbroken === null || kind !== 'present' || access !== Access.Write || written) return null;
   if (node === NO_NODE && isRemote(block, processorOf(state, processor))) return null;
-  for (const [page, reason] of block.unsaved)
-    if (has(mask, page) && has(block.guarded, page) && !has(block.unwritable, page)) return reason;
+  for (const [page, reason] of block.unbroken)
+    if (has(mask, page) && has(block.copyOnWrite, page) && !has(block.unwritable, page)) return reason;
   return null;
 }
 
@@ -213,18 +213,18 @@ export function protection(block: Block, mask: Mask, access: Access): DenyReason
   return unwritable !== 0 && access === Access.Write ? 'READ_ONLY' : null;
 }
 
-/** Has what clones need of these pages copied before it is forgotten. True when that is under way. */
-function savesGuarded(state: State, block: Block, pages: Mask): boolean {
-  const guarded = state.masks.take();
-  for (let word = 0; word < WORDS; word++) guarded[word] = pages[word] & block.guarded[word];
-  if (isEmpty(guarded)) return false;
-  save(state, block, guarded, true);
+/** Before these pages are forgotten their clones get what they need of them. True when that is under way. */
+function breaksFirst(state: State, block: Block, pages: Mask): boolean {
+  const copyOnWrite = state.masks.take();
+  for (let word = 0; word < WORDS; word++) copyOnWrite[word] = pages[word] & block.copyOnWrite[word];
+  if (isEmpty(copyOnWrite)) return false;
+  breakCopyOnWrite(state, block, copyOnWrite, true);
   return true;
 }
 
 function empty(state: State, block: Block, task: Task): Outcome {
   if (conflictsWithHold(state, block, NO_NODE, Access.Write, task.mask)) return 'blocked';
-  if (savesGuarded(state, block, task.mask)) return 'blocked';
+  if (breaksFirst(state, block, task.mask)) return 'blocked';
   const mask = state.masks.take();
   for (let word = 0; word < WORDS; word++) mask[word] = task.mask[word] & block.inside[word];
   if (isEmptied(block, task, mask)) return 'done';
@@ -250,7 +250,7 @@ function beginCleaning(state: State, block: Block, task: Task): Outcome {
 
 function forget(state: State, block: Block, task: Task): Outcome {
   if (conflictsWithHold(state, block, NO_NODE, Access.Write, task.mask)) return 'blocked';
-  if (savesGuarded(state, block, task.mask)) return 'blocked';
+  if (breaksFirst(state, block, task.mask)) return 'blocked';
   const mask = state.masks.take();
   for (let word = 0; word < WORDS; word++) {
     const changed = block.dirty[word] | block.blank[word] | block.lost[word];
@@ -266,7 +266,7 @@ function forget(state: State, block: Block, task: Task): Outcome {
 
 /** Takes from everybody what is more than the task allows, and keeps it from them. */
 function restrict(state: State, block: Block, task: Task): Outcome {
-  const to = task.kind === 'guard' ? Access.Read : task.access;
+  const to = task.kind === 'copyOnWrite' ? Access.Read : task.access;
   // Taking all is like writing to those who only read.
   const against = to === Access.None ? Access.Write : Access.Read;
   if (to < Access.Write && conflictsWithHold(state, block, NO_NODE, against, task.mask)) return 'blocked';
@@ -274,7 +274,7 @@ function restrict(state: State, block: Block, task: Task): Outcome {
   let change = 0;
   for (let word = 0; word < WORDS; word++) {
     mask[word] = task.mask[word] & block.inside[word] & ~block.freed[word];
-    if (task.kind === 'guard') change |= mask[word] & ~block.guarded[word];
+    if (task.kind === 'copyOnWrite') change |= mask[word] & ~block.copyOnWrite[word];
     else {
       const unreadable = to === Access.None ? ~block.unreadable[word] : block.unreadable[word];
       const unwritable = to === Access.Write ? block.unwritable[word] : ~block.unwritable[word];
@@ -282,7 +282,7 @@ function restrict(state: State, block: Block, task: Task): Outcome {
     }
   }
   if (change === 0) return 'done';
-  return immediate(state, block, task.kind === 'guard' ? 'guard' : 'protect', task, to, mask);
+  return immediate(state, block, task.kind === 'copyOnWrite' ? 'copyOnWrite' : 'protect', task, to, mask);
 }
 
 function isEmptied(block: Block, task: Task, mask: Mask): boolean {

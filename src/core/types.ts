@@ -202,11 +202,11 @@ export interface Commands {
     stranded: boolean,
   ): void;
   /**
-   * Copies of these pages are to be made for those who cloned them, since a processor wants to write them, or, with `lastChance`, since
-   * their content is to be forgotten: a clone then loses what it cannot have. The event `saved` follows; until then the pages stay as
-   * they are. Nobody asks twice for the same page.
+   * The clones of these pages are to be given copies, since a processor wants to write the pages, or, with `lastChance`, since their content is
+   * to be forgotten: a clone then loses what it cannot have. The event `copyOnWriteBroken` follows; until then the pages stay as they are. The
+   * core commands it once for a page.
    */
-  save(page: number, count: number, lastChance: boolean): void;
+  breakCopyOnWrite(page: number, count: number, lastChance: boolean): void;
   /**
    * A thread of the host waits for a right to a page that other machines have, too, and that this one may not use so. It waits until the
    * page's protection is changed, and is asked for again if that is not enough; or until `refuse`.

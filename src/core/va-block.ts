@@ -90,15 +90,15 @@ export interface Block {
   /** Protected: nobody may read, or nobody may write. What may not be read may not be written either. */
   unreadable: Mask;
   unwritable: Mask;
-  /** Cloned pages whose content the clones do not have yet: they may not be written before `saved` comes. */
-  guarded: Mask;
+  /** Cloned pages whose content the clones do not have yet: no processor writes them before `copyOnWriteBroken` comes. */
+  copyOnWrite: Mask;
   /** Those of them that are being copied for the clones. */
-  saving: Mask;
+  breaking: Mask;
   /**
    * Those of them that could just now not be copied, and why: processors that wait to write them are refused, and the clones ask again
    * when they need them. Forgotten when the block has served everybody; null: none.
    */
-  unsaved: Map<number, DenyReason> | null;
+  unbroken: Map<number, DenyReason> | null;
   /** Pinned in host memory: they stay there until the program lets go of them. */
   pinned: Mask;
   /** Emptied: where no node holds the page it is zero, whatever the range's provider would say. */
@@ -136,8 +136,8 @@ export function rareMask<Name extends string>(of: Record<Name, Mask>, name: Name
 }
 
 /** Whether nothing was ever said that keeps anybody from a page of the block. */
-export function isUnrestricted({ unreadable, unwritable, guarded, pinned }: Block): boolean {
-  return unreadable === NO_PAGES && unwritable === NO_PAGES && guarded === NO_PAGES && pinned === NO_PAGES;
+export function isUnrestricted({ unreadable, unwritable, copyOnWrite, pinned }: Block): boolean {
+  return unreadable === NO_PAGES && unwritable === NO_PAGES && copyOnWrite === NO_PAGES && pinned === NO_PAGES;
 }
 
 export function createBlock(index: number, range: Range): Block {
@@ -153,8 +153,8 @@ export function createBlock(index: number, range: Range): Block {
     if (access < Access.Write) addRun(rareMask(block, 'unwritable'), from - begin, to - from);
     if (access < Access.Read) addRun(rareMask(block, 'unreadable'), from - begin, to - from);
   });
-  range.guards.each(begin, begin + PAGES_PER_BLOCK, (from, to, guarded) => {
-    if (guarded) addRun(rareMask(block, 'guarded'), from - begin, to - from);
+  range.copyOnWrite.each(begin, begin + PAGES_PER_BLOCK, (from, to, copyOnWrite) => {
+    if (copyOnWrite) addRun(rareMask(block, 'copyOnWrite'), from - begin, to - from);
   });
   return block;
 }
@@ -196,9 +196,9 @@ function emptyBlock(index: number, range: Range, inside: Mask): Block {
     freed: createMask(),
     unreadable: NO_PAGES,
     unwritable: NO_PAGES,
-    guarded: NO_PAGES,
-    saving: NO_PAGES,
-    unsaved: null,
+    copyOnWrite: NO_PAGES,
+    breaking: NO_PAGES,
+    unbroken: null,
     pinned: NO_PAGES,
     blank: createMask(),
     cleaning: NO_PAGES,

@@ -46,7 +46,7 @@ export class VaSpace {
       pages,
       reserved,
       protection: new Intervals<Access>(firstRight(options)),
-      guards: new Intervals<boolean>(false),
+      copyOnWrite: new Intervals<boolean>(false),
       sources: new Intervals<Range | null>(null),
       advice: new Intervals<Advice>(NO_ADVICE),
       users: new Intervals<number>(0),

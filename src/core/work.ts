@@ -6,8 +6,8 @@ import type { Access, NodeId, ProcessorId, Source, Status } from './types.js';
  * What is asked of a block besides faults. `home`: everything that a node holds of it leaves the node. `clean`: nobody writes its changed
  * pages any more without being noticed. `drop`: what nobody changed comes from the provider again; `revert`: all. `mapRemote`: the
  * processor reaches host memory in place; `mapOwn`: its own again. `protect`: nobody may do more than `access`. `own`: the pages are
- * brought to the host, and their content is no longer what their provider gives. `guard`: nobody may write before a copy was made for
- * those who cloned it.
+ * brought to the host, and their content is no longer what their provider gives. `copyOnWrite`: no processor writes the pages
+ * before their clones have copies.
  */
 export type TaskKind =
   | 'present'
@@ -19,7 +19,7 @@ export type TaskKind =
   | 'drop'
   | 'revert'
   | 'protect'
-  | 'guard'
+  | 'copyOnWrite'
   | 'mapRemote'
   | 'mapOwn';
 
@@ -55,7 +55,7 @@ export type OperationKind =
   | 'clean'
   | 'drop'
   | 'protect'
-  | 'guard'
+  | 'copyOnWrite'
   | 'mapRemote'
   | 'mapOwn'
   | 'cover';

@@ -34,7 +34,7 @@ export interface ProviderPort {
 /** Commands that are no driver's: what the core tells the owner of the loop. */
 export type Notices = Pick<
   Commands,
-  'deny' | 'drained' | 'emptied' | 'invalidate' | 'invalidated' | 'requestDone' | 'save' | 'want'
+  'deny' | 'drained' | 'emptied' | 'invalidate' | 'invalidated' | 'requestDone' | 'breakCopyOnWrite' | 'want'
 >;
 
 /** Memory that copies between two engines go over: pieces for one transfer each. */
@@ -183,8 +183,8 @@ export class Router implements Commands {
     this.notices.emptied(node);
   }
 
-  save(page: number, count: number, lastChance: boolean): void {
-    this.notices.save(page, count, lastChance);
+  breakCopyOnWrite(page: number, count: number, lastChance: boolean): void {
+    this.notices.breakCopyOnWrite(page, count, lastChance);
   }
 
   want(page: number, write: boolean): void {

@@ -39,7 +39,7 @@ test('what a space did with all kinds of calls is played again, command by comma
     assert.equal(played.code, 0, played.stderr);
     const { events, commands, kinds } = JSON.parse(played.stdout);
     assert.ok(events > 50 && commands > 50, played.stdout);
-    for (const kind of ['fault', 'guard', 'launchBegin', 'watch', 'processorLost', 'grow', 'protect'])
+    for (const kind of ['fault', 'copyOnWrite', 'launchBegin', 'watch', 'processorLost', 'grow', 'protect'])
       assert.ok(kinds[kind] > 0, kind);
   }
 });

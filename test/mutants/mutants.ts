@@ -146,7 +146,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'write a page that a clone still needs',
     file: 'src/core/operation-rules.ts',
-    original: "addAll(rareMask(block, 'guarded'), mask);",
+    original: "addAll(rareMask(block, 'copyOnWrite'), mask);",
     instead: '',
     why: 'A clone reads what was written to its source afterwards (invariant 9).',
   },
@@ -214,7 +214,7 @@ export const mutants: readonly Mutant[] = [
     why: 'The death of one device takes those along that were to reach its pages in place.',
   },
   {
-    name: 'save a page for clones before the writer has it',
+    name: 'break copy-on-write before the writer has the page',
     file: 'src/core/faults.ts',
     original: 'has(absent, page)',
     instead: 'false',
@@ -244,7 +244,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'fill what stands in for a denied page that has been cloned',
     file: 'src/core/tasks.ts',
-    original: 'excludeScratch(block, node.id, guarded);',
+    original: 'excludeScratch(block, node.id, copyOnWrite);',
     instead: '',
     why: 'The kernel that was denied the page finds its content where zeros stood.',
   },
@@ -482,8 +482,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'let a writer on though a clone has not got the page',
     file: 'src/pager/arrays/clones.ts',
-    original: 'manager.saved(page, end - page, failure);',
-    instead: 'manager.saved(page, end - page, null);',
+    original: 'manager.copyOnWriteBroken(page, end - page, failure);',
+    instead: 'manager.copyOnWriteBroken(page, end - page, null);',
     why: 'A clone reads what was written to its source afterwards (invariant 9).',
   },
   {

@@ -293,9 +293,9 @@ export class World implements Surroundings {
         requestDone: (request, pages, failure) => this.requestDone(request, pages, failure),
         drained: (processor) => this.drained(processor),
         emptied: (node) => this.storeEmptied(node),
-        save: (page, count, lastChance) => {
-          this.trace(() => `  save ${page}+${count}${lastChance ? ', the last chance' : ''}`);
-          this.clones.save(page, count, lastChance);
+        breakCopyOnWrite: (page, count, lastChance) => {
+          this.trace(() => `  break copy-on-write ${page}+${count}${lastChance ? ', the last chance' : ''}`);
+          this.clones.breakCopyOnWrite(page, count, lastChance);
         },
         want: (page, write) => {
           this.trace(() => `  want ${page} to ${write ? 'write' : 'read'}`);
@@ -743,7 +743,7 @@ export class World implements Surroundings {
         list.push(`${device.description.name} for ${device.late.length} late readers`);
     if (this.spoiledStore() !== null) list.push('the store for pages that are not as they were');
     if (this.storeLeaves) list.push('the store that is to go');
-    if (this.manager.state.saves > 0) list.push(`${this.manager.state.saves} copies for clones`);
+    if (this.manager.state.breaks > 0) list.push(`${this.manager.state.breaks} copies for clones`);
     if (this.others.isBusy) list.push('other machines');
     if (this.invalidations.length > 0) list.push(`${this.invalidations.length} invalidations`);
     if (this.requests.size > 0) list.push(`${this.requests.size} requests`);
@@ -765,9 +765,9 @@ export class World implements Surroundings {
       if (tasks.length > 0)
         list.push(`block ${block.index} has ${tasks.join(', ')}; holds ${holds.join(' ')}; ${block.operation?.kind}`);
     }
-    const { activeOperations, dependentOperations, holds, saves, quarantines } = this.manager.state;
+    const { activeOperations, dependentOperations, holds, breaks, quarantines } = this.manager.state;
     list.push(
-      `${activeOperations} operations, ${dependentOperations} of them dependent, ${holds} holds, ${saves} saves, ${quarantines} in quarantine`,
+      `${activeOperations} operations, ${dependentOperations} of them dependent, ${holds} holds, ${breaks} copies for clones, ${quarantines} in quarantine`,
     );
     for (const node of this.manager.state.nodes)
       if (node !== undefined)

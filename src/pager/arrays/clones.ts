@@ -1,8 +1,9 @@
 /**
  * Copy-on-write clones. A clone is a range whose provider is another range: a page of it that nobody has touched is filled from its
  * source. A page of the source that a processor wants to write is first given to every clone that does not have it yet; the core
- * asks for that (`save`) and lets the writer go on when it is told (`saved`), or refuses it where a clone could not be given the page. A page that the source has from elsewhere itself, and that
- * nobody has written, is not copied: the clone has it from there as well from then on.
+ * commands that (`breakCopyOnWrite`) and lets the writer go on when it is told (`copyOnWriteBroken`), or refuses it where a clone could not be
+ * given the page. A page that the source has from elsewhere itself, and that nobody has written, is not copied: the clone has it from there
+ * as well from then on.
  */
 import { statusOf } from '../../core/absence.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
@@ -17,7 +18,7 @@ interface Clone {
 }
 
 /** Pages of a source that are being given to its clones. */
-interface Save {
+interface Breaking {
   readonly first: number;
   readonly count: number;
   /** Their content is to be forgotten. */
@@ -48,13 +49,13 @@ export class Clones {
     private readonly onLoss: (page: number, reason: DenyReason, first: boolean) => void,
   ) {}
 
-  /** Makes `range`, which must be untouched, a clone of `source`. `done` is called when the source is guarded. */
+  /** Makes `range`, which must be untouched, a clone of `source`. `done` is called when the source is copy-on-write. */
   add(source: Range, range: Range, done: (failure: DenyReason | null) => void): void {
     const pages = Math.min(source.pages, range.pages);
     this.manager.derive(range, 0, pages, source);
     this.clones.set(range.id, { range, told: false });
     this.requests.start(
-      (request) => this.manager.guard(request, source.first, pages),
+      (request) => this.manager.copyOnWrite(request, source.first, pages),
       (_pages, failure) => done(failure),
     );
   }
@@ -90,8 +91,8 @@ export class Clones {
   }
 
   /** Gives the content of pages of a source to all clones that need it. With `lastChance` a clone loses what it cannot have. */
-  save(page: number, count: number, lastChance: boolean): void {
-    this.later(() => this.saveNow({ first: page, count, lastChance, failures: new Map() }));
+  breakCopyOnWrite(page: number, count: number, lastChance: boolean): void {
+    this.later(() => this.breakNow({ first: page, count, lastChance, failures: new Map() }));
   }
 
   /** Fills one run after the other that come from one source each. */
@@ -119,8 +120,8 @@ export class Clones {
     );
   }
 
-  private saveNow(save: Save): void {
-    const { first, count, failures } = save;
+  private breakNow(breaking: Breaking): void {
+    const { first, count, failures } = breaking;
     const { manager } = this;
     const source = manager.pages.rangeOf(first);
     if (source !== undefined) {
@@ -135,7 +136,7 @@ export class Clones {
             let run = 1;
             while (page + run < first + count && !failures.has(page + run) && this.mustCopy(source, range, at + run))
               run++;
-            this.saveRun(save, range, own, run, () => this.saveNow(save));
+            this.giveRun(breaking, range, own, run, () => this.breakNow(breaking));
             return;
           }
         }
@@ -146,7 +147,7 @@ export class Clones {
       const failure = failures.get(page) ?? null;
       let end = page + 1;
       while (end < first + count && (failures.get(end) ?? null) === failure) end++;
-      manager.saved(page, end - page, failure);
+      manager.copyOnWriteBroken(page, end - page, failure);
       page = end;
     }
   }
@@ -181,26 +182,26 @@ export class Clones {
   }
 
   /** Where one of several pages cannot be had nobody knows which: they are tried by halves. */
-  private saveRun(save: Save, range: Range, first: number, count: number, done: () => void): void {
+  private giveRun(breaking: Breaking, range: Range, first: number, count: number, done: () => void): void {
     const { manager } = this;
     const half = Math.ceil(count / 2);
     this.requests.start(
-      (request) => manager.own(request, first, count, save.lastChance),
+      (request) => manager.own(request, first, count, breaking.lastChance),
       (_pages, failure) => {
         if (failure !== null && count > 1) {
-          const rest = (): void => this.saveRun(save, range, first + half, count - half, done);
-          this.later(() => this.saveRun(save, range, first, half, rest));
+          const rest = (): void => this.giveRun(breaking, range, first + half, count - half, done);
+          this.later(() => this.giveRun(breaking, range, first, half, rest));
           return;
         }
         const end = first + count;
         const { pages } = manager;
-        if (save.lastChance) {
+        if (breaking.lastChance) {
           for (let lost = pages.firstLost(first, end); lost !== -1; lost = pages.firstLost(lost + 1, end))
             this.tellLoss(lost, pages.lossOf(lost) ?? 'LOST');
         } else if (failure !== null) {
           const source = range.sources.at(first - range.first);
           if (source !== null && pages.isInherited(first))
-            save.failures.set(source.first + first - range.first, failure);
+            breaking.failures.set(source.first + first - range.first, failure);
         }
         this.later(done);
       },

@@ -21,7 +21,7 @@ type Said =
   | ({ readonly kind: 'denied' } & DeniedAccess)
   | { readonly kind: 'done'; readonly request: number; readonly pages: number; readonly failure: DenyReason | null }
   | { readonly kind: 'drained'; readonly processor: ProcessorId }
-  | { readonly kind: 'save'; readonly page: number; readonly count: number; readonly lastChance: boolean }
+  | { readonly kind: 'breakCopyOnWrite'; readonly page: number; readonly count: number; readonly lastChance: boolean }
   | { readonly kind: 'want'; readonly page: number; readonly write: boolean }
   | {
       readonly kind: 'objection';
@@ -37,7 +37,7 @@ export interface CoreListener {
   /** The last page has left a processor. */
   drained(processor: ProcessorId): void;
   /** Clones are to be given these pages; with `lastChance` their content is forgotten then. */
-  save(page: number, count: number, lastChance: boolean): void;
+  breakCopyOnWrite(page: number, count: number, lastChance: boolean): void;
   /** A thread of the host waits for a right that other machines have. */
   wanted(page: number, write: boolean): void;
   /** A thread of the host may not have a page, for a reason that the core does not know. */
@@ -84,8 +84,8 @@ export class Deferred implements Notices {
   /** Nobody takes nodes away that are no device's. */
   emptied(): void {}
 
-  save(page: number, count: number, lastChance: boolean): void {
-    this.said.push({ kind: 'save', page, count, lastChance });
+  breakCopyOnWrite(page: number, count: number, lastChance: boolean): void {
+    this.said.push({ kind: 'breakCopyOnWrite', page, count, lastChance });
   }
 
   want(page: number, write: boolean): void {
@@ -129,8 +129,8 @@ export class Deferred implements Notices {
       case 'drained':
         listener.drained(said.processor);
         break;
-      case 'save':
-        listener.save(said.page, said.count, said.lastChance);
+      case 'breakCopyOnWrite':
+        listener.breakCopyOnWrite(said.page, said.count, said.lastChance);
         break;
       case 'want':
         listener.wanted(said.page, said.write);

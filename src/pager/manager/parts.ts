@@ -210,7 +210,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   const listener: CoreListener = {
     denied: (access) => (access.processor === HOST ? hostDenials.denied(access) : devices.denied(access)),
     drained: (processor) => devices.drained(processor),
-    save: (page, count, lastChance) => clones.save(page, count, lastChance),
+    breakCopyOnWrite: (page, count, lastChance) => clones.breakCopyOnWrite(page, count, lastChance),
     wanted: (page, write) => shared.wanted(page, write),
     objected: (page, write, thread, why) => hostDenials.objected(page, write, thread, why),
   };
