@@ -1,5 +1,6 @@
 /** `onemem replay`: plays a recorded run of the memory manager again, event by event. */
-import { type Entry, EVENTS } from '../core/recording.js';
+import { EVENTS } from '../core/events.js';
+import type { Entry } from '../core/recording.js';
 import { replay as play, ReplayError } from '../core/replay.js';
 import { readRecording } from '../files/recording-file.js';
 import { loadPolicies } from '../policy/choices.js';

@@ -12,7 +12,7 @@ const device: DeviceDescription = {
   addressable: true,
   units: 1,
   memorySurvives: true,
-  coherent: true,
+  remoteAccess: true,
 };
 const about = { name: 'x', writable: true, provided: false };
 

@@ -93,7 +93,7 @@ export class Launches {
     const owner = processorOf(state, processor);
     const request = this.requests.open(id, 'mapRemote', NO_NODE, processor);
     const own = owner.own;
-    for (const index of owner.description.coherent === true || own === NO_NODE ? blocksOf(parts) : []) {
+    for (const index of owner.description.remoteAccess === true || own === NO_NODE ? blocksOf(parts) : []) {
       const range = state.va.rangeOfPage(index * PAGES_PER_BLOCK);
       const block = range === undefined || isUnadvised(range) ? state.va.blocks.get(index) : state.va.block(index);
       if (block === undefined) continue;

@@ -404,7 +404,7 @@ describe('MemoryManager', () => {
 
   describe('a processor that was advised accessedBy', () => {
     const advised = (pages: number): Range => {
-      start({ coherent: true });
+      start({ remoteAccess: true });
       const range = manager.allocate(pages, { name: 'a', provided: false, writable: true }) as Range;
       manager.advise(range, 0, pages, { accessedBy: 2 });
       return range;
@@ -427,7 +427,7 @@ describe('MemoryManager', () => {
     });
 
     it('is advised block by block, also where the range grows within a block', () => {
-      start({ coherent: true });
+      start({ remoteAccess: true });
       const range = manager.allocate(300, { name: 'a', provided: false, writable: true }, 632) as Range;
       manager.advise(range, 0, 300, { accessedBy: 2 });
       manager.grow(range, 300, 600);
@@ -438,7 +438,7 @@ describe('MemoryManager', () => {
     });
 
     it('loses them when another node writes', () => {
-      start({ coherent: true }, { name: 'far' });
+      start({ remoteAccess: true }, { name: 'far' });
       const range = manager.allocate(BLOCK, { name: 'a', provided: false, writable: true }) as Range;
       manager.advise(range, 0, BLOCK, { accessedBy: 2 });
       event(() => manager.arrange(1, 1, [{ first: 0, count: BLOCK }]));
@@ -477,7 +477,7 @@ describe('MemoryManager', () => {
       commands = new Recorder();
       manager = new OpenManager(commands, namedPolicies({ prefetch: 'none' }), 10_000);
       addDevice(manager, { ...faulting, name: 'host' });
-      addDevice(manager, { ...faulting, coherent: true });
+      addDevice(manager, { ...faulting, remoteAccess: true });
       const range = manager.allocate(8200 * BLOCK, { name: 'a', provided: false, writable: true }) as Range;
       manager.advise(range, 0, range.pages, { accessedBy: 2 });
       manager.arrange(1, 1, [{ first: 0, count: range.pages }]);
@@ -741,12 +741,12 @@ describe('MemoryManager', () => {
     });
 
     it('takes along what was advised about it, and its number is given to the next one', () => {
-      start({ coherent: true }, { coherent: true });
+      start({ remoteAccess: true }, { remoteAccess: true });
       const range = manager.allocate(3 * BLOCK, { name: 'a', provided: false, writable: true }) as Range;
       manager.advise(range, 0, 2 * BLOCK, { accessedBy: 6, preferred: 1, readMostly: true });
       fault(HOST, range.first, true);
       event(() => manager.processorLost(1));
-      expect(addDevice(manager, { ...faulting, coherent: true })).toBe(1);
+      expect(addDevice(manager, { ...faulting, remoteAccess: true })).toBe(1);
       expect(range.advice.at(0)).toMatchObject({ accessedBy: 4, preferred: -1, readMostly: true });
       expect(manager.state.va.blocks.get(0)?.advice).toMatchObject({ accessedBy: 4, preferred: -1 });
       event(() => manager.arrange(1, 1, [{ first: range.first, count: BLOCK }]));

@@ -6,58 +6,10 @@
  * An entry is an array: ['!', event, ...arguments]; ['>', command, arguments, result]; ['=', result] of an event that has one; and
  * ['+', event, ...arguments] for an event that comes from within a command.
  */
+import { EVENTS, type EventName } from './events.js';
 import type { MemoryManager } from './memory-manager.js';
 import type { Range } from './range.js';
 import type { Commands } from './types.js';
-
-/** Everything that changes the core. What is not here only asks. */
-export const EVENTS = [
-  'acquire',
-  'addDevice',
-  'addNode',
-  'addProcessor',
-  'advise',
-  'allocate',
-  'arrange',
-  'blank',
-  'bring',
-  'clean',
-  'cleaned',
-  'copyOnWrite',
-  'copyOnWriteBroken',
-  'derive',
-  'detach',
-  'drop',
-  'fault',
-  'forgetUse',
-  'free',
-  'grow',
-  'launchBegin',
-  'launchEnd',
-  'nodeFull',
-  'nodeLost',
-  'own',
-  'pin',
-  'processorLost',
-  'protect',
-  'providerRefuses',
-  'recycle',
-  'refuse',
-  'release',
-  'released',
-  'removeNode',
-  'revoked',
-  'setBudget',
-  'setHome',
-  'spoiled',
-  'stillNoRoom',
-  'transferred',
-  'unmapped',
-  'used',
-  'watch',
-  'zero',
-] as const satisfies readonly (keyof MemoryManager)[];
-export type EventName = (typeof EVENTS)[number];
 
 export const COMMANDS = [
   'breakCopyOnWrite',

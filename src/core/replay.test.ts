@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { namedPolicies } from '../policy/choices.js';
+import { EVENTS } from './events.js';
 import { MemoryManager } from './memory-manager.js';
-import { COMMANDS, type Entry, EVENTS, Recorder } from './recording.js';
+import { COMMANDS, type Entry, Recorder } from './recording.js';
 import { replay } from './replay.js';
 import { Access, type Commands, type DeviceDescription, HOST, NO_NODE, Status, type Transfer } from './types.js';
 

@@ -1,6 +1,7 @@
 /** Plays a recorded run again: a fresh core is told the same, and must command the same. */
+import { type CoreEvent, dispatch } from './events.js';
 import { MemoryManager } from './memory-manager.js';
-import { COMMANDS, type CommandName, type Entry, type EventName, type NamedRange, written } from './recording.js';
+import { COMMANDS, type CommandName, type Entry, type NamedRange, written } from './recording.js';
 import type { Policies } from './state.js';
 import type { Commands } from './types.js';
 
@@ -23,8 +24,6 @@ export class ReplayError extends Error {
     super(`entry ${entry}, while ${event} was handled: ${what}`);
   }
 }
-
-type Call = (...args: unknown[]) => unknown;
 
 function isNamedRange(value: unknown): value is NamedRange {
   return typeof value === 'object' && value !== null && 'range' in value && Object.keys(value).length === 1;
@@ -75,10 +74,7 @@ export function replay(
     if (!isNamedRange(value)) return value;
     return manager.range(value.range) ?? fail(`there is no range ${value.range}`);
   };
-  const tell = (entry: Entry): unknown => {
-    const [, name, ...args] = entry as readonly ['!', EventName, ...unknown[]];
-    return (manager as unknown as Record<EventName, Call>)[name](...args.map(read));
-  };
+  const tell = ([, ...event]: Entry): unknown => dispatch(manager, event.map(read) as unknown as CoreEvent);
 
   let events = 0;
   for (let entry = next(); entry !== undefined; entry = next()) {

@@ -126,11 +126,12 @@ export interface ProcessorDescription {
   readonly faults: boolean;
   /** Threads that may wait in a fault at once, at most; each needs one block that is not taken from it. */
   readonly units: number;
-  /** Whether its page tables can point to host memory instead of its own, so that it reads and writes that in place; by blocks. */
-  readonly coherent?: boolean;
   /** Whether atomic operations of its threads on pages of the space are atomic for every processor; not so unless it says. */
   readonly atomics?: boolean;
-  /** Whether its threads can use another node's memory in place; not so unless it says. */
+  /**
+   * Whether its page tables can point to host memory instead of its own, block by block, so that its threads use that in place (remote
+   * mappings); not so unless it says. Of devices with a memory of their own it takes a driver of the library's own, with `remap`.
+   */
   readonly remoteAccess?: boolean;
 }
 

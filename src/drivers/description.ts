@@ -55,6 +55,10 @@ export function describeDriver(
     if (description[flag] !== undefined && typeof description[flag] !== 'boolean')
       refuse(`has a description in which ${flag} is no boolean`);
   }
+  if (description.remoteAccess === true)
+    refuse(
+      'says remoteAccess, and a driver of a module has no way to map host memory: leave it out, and pages migrate',
+    );
   if (description.addressable) wholeNumber('memory', driver.memory, 1, Number.MAX_SAFE_INTEGER);
   else if (driver.transferOut === undefined)
     refuse('has memory that is not addressable, and no function transferOut()');

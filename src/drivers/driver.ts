@@ -191,7 +191,7 @@ export interface ProcessorDriver {
   revoke(token: number, page: number, count: number, to: Access): Status;
   /**
    * Has the block of 2 MiB that begins at `page` reach host memory (`on`), or the device's own. No thread of the device runs, and
-   * nothing of the block is in its own memory. Only where the description says `coherent`; `revoked` tells when it is done.
+   * nothing of the block is in its own memory. Only where the description says `remoteAccess`; `revoked` tells when it is done.
    */
   remap?(token: number, page: number, on: boolean): Status;
   /**

@@ -183,6 +183,11 @@ describe('DriverGuard', () => {
     ['a kind that is no word', { kind: 7 }, /has kind 7/],
     ['frames of another kind', { description: { ...description, frames: 'some' } }, /frames 'some'/],
     ['flags that are none', { description: { ...description, faults: 'no' } }, /faults is no boolean/],
+    [
+      'a claim to map host memory',
+      { description: { ...description, remoteAccess: true } },
+      /no way to map host memory/,
+    ],
     ['memory nowhere', { description: { ...description, addressable: true } }, /has memory 0/],
     ['a launch that is no function', { launch: 1 }, /launch that is no function/],
   ])('refuses a driver with %s', (_name, change, message) => {

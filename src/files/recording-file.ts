@@ -7,7 +7,7 @@ import type { Entry } from '../core/recording.js';
 import type { PolicyChoices } from '../policy/choices.js';
 
 /** Changes with what entries mean. */
-const FORMAT = 2;
+const FORMAT = 3;
 const BUFFER_CHARACTERS = 256 * 1024;
 
 /** What a core was made with. */

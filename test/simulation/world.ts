@@ -815,7 +815,7 @@ export class World implements Surroundings {
   // --- devices ---------------------------------------------------------------------------------------------------
 
   private addModel(about: { name: string; budgetPages: number; units: number; memorySurvives: boolean }): ModelDevice {
-    const description = { ...about, frames: 'identity', faults: true, addressable: true, coherent: true } as const;
+    const description = { ...about, frames: 'identity', faults: true, addressable: true, remoteAccess: true } as const;
     const home = this.devices[HOST] === undefined ? NO_NODE : HOST_NODE;
     const { processor: id, node } = this.manager.addDevice(description, home);
     const device = new ModelDevice(id, node, description, PAGES, this);

@@ -93,7 +93,7 @@ export class ProcessDevice implements ProcessDriver {
       faults: true,
       addressable: true,
       units: options.units,
-      coherent: true,
+      remoteAccess: true,
       memorySurvives: !options.lossy,
       // A page that is written is one processor's alone, and its threads load and store as all threads do.
       atomics: true,

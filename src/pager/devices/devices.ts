@@ -269,7 +269,7 @@ export class Devices implements DeviceOwner {
       lossy: !description.memorySurvives,
       pageFaults: description.faults,
       atomics: description.atomics ?? false,
-      remoteAccess: description.remoteAccess ?? description.coherent ?? false,
+      remoteAccess: description.remoteAccess ?? false,
       sameAddresses: description.frames === 'identity',
       cancellation: made.guard === null ? made.driver.abort !== undefined : made.guard.canAbort,
       kernels: made.process?.kernels ?? 'functions',
