@@ -226,8 +226,9 @@ export class Router implements Commands {
 
   /** Takes the next queued piece. Returns how many pages it has, 0 when there is none. */
   step(): number {
-    if (this.queueHead === this.queue.length) {
-      this.queue.length = 0;
+    if (!this.busy) {
+      // To set the length of an array costs as much as a system call, and each look at the faults asks here.
+      if (this.queueHead > 0) this.queue.length = 0;
       this.queueHead = 0;
       return 0;
     }
