@@ -74,6 +74,7 @@ const mortalSpace = values.from('mortal space');
 const prey = values.from('prey');
 const fileBacked = fc.oneof(prey, values.from('shared'));
 const readable = values.from('readable');
+const sharedArray = values.from('shared array');
 const device = values.from('device');
 const mortalDevice = values.from('mortal device');
 const stream = values.from('stream');
@@ -169,13 +170,12 @@ export const CALLS: readonly Call[] = [
   method('ManagedArray.protect', prey, [values.rights, values.pagePart], 4),
   method('ManagedArray.discard', prey, [values.part]),
   method('ManagedArray.clone', readable, [values.arrayOptions], 4),
-  // Without a server there is no array that machines share: these are asked of others.
   {
-    ...method('SharedArray.fence', readable, [], 1),
+    ...method('SharedArray.fence', sharedArray, []),
     run: (array) => api.SharedArray.prototype.fence.call(array as api.SharedArray),
   },
   {
-    ...method('SharedArray.barrier', readable, [values.junk, values.junk, values.junk], 1),
+    ...method('SharedArray.barrier', sharedArray, values.barrier),
     run: (array, made) =>
       api.SharedArray.prototype.barrier.apply(array as api.SharedArray, made as [name: string, count: number]),
   },

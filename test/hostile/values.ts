@@ -21,7 +21,7 @@ function literal(text: string, make: () => unknown): Value {
   return { text, make };
 }
 
-const one = (text: string, make: () => unknown): Values => fc.constant(literal(text, make));
+const one = (text: string, make: (world: World) => unknown): Values => fc.constant({ text, make });
 
 const NUMBERS: readonly number[] = [
   0,
@@ -394,24 +394,29 @@ export const pinOptions = mostly(
   8,
 );
 export const holdOptions = mostly(record({ begin, end, writable: mostly(choice({ true: true, false: false }), 8) }), 8);
-/** No server is there: what comes so far is refused. */
+/** The server's own, as often as not. */
+const serverUrl = fc.oneof(
+  one('the server', (world) => world.serverUrl),
+  choice({ "'valkey://127.0.0.1:1'": 'valkey://127.0.0.1:1', "'unix:///none'": 'unix:///none', "'x'": 'x' }),
+);
+let names = 0;
+/** Of an array that nobody has opened yet, or of one that others have. */
+const sharedName = fc.oneof(
+  one('a name of its own', () => `array${++names}`),
+  choice({ "'shared'": 'shared', "'{}'": '{}' }),
+);
+const blockBytes = mostly(choice({ 4096: 4096, "'64KiB'": '64KiB', 5000: 5000 }));
+const server = record({ url: mostly(serverUrl, 8), timeoutMs: whole(100, 900), leaseMs: whole(900, 5000) }, ['url']);
 export const sharedOptions = mostly(
-  record({
-    name,
-    on: mostly(
-      record({
-        url: mostly(
-          choice({ "'valkey://127.0.0.1:1'": 'valkey://127.0.0.1:1', "'unix:///none'": 'unix:///none', "'x'": 'x' }),
-          8,
-        ),
-        timeoutMs: mostly(whole(100, 900), 8),
-        leaseMs: mostly(whole(900, 5000), 8),
-      }),
-      8,
-    ),
-    blockBytes: mostly(choice({ 4096: 4096, "'64KiB'": '64KiB', 5000: 5000 })),
-  }),
+  record({ name: mostly(sharedName, 8), on: mostly(server, 8), blockBytes }, ['name', 'on']),
   8,
+);
+const barrierName = mostly(choice({ "'here'": 'here', "'a b'": 'a b' }), 8);
+const barrierOptions = record({ timeoutMs: whole(1, 50) }, ['timeoutMs']);
+/** Never more programs than one without a limit of time: the others do not come. */
+export const barrier = fc.oneof(
+  fc.tuple(barrierName, choice({ 2: 2 }), barrierOptions),
+  fc.tuple(barrierName, mostly(choice({ 1: 1 })), mostly(barrierOptions)),
 );
 const watchers = new URL('./watchers.js', import.meta.url).href;
 export const watchOptions = mostly(

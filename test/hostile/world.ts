@@ -16,9 +16,11 @@ import {
   openSpace,
   type Pin,
   SequenceReader,
+  SharedArray,
   Stream,
   StreamEvent,
 } from '../../src/index.js';
+import { ValkeyServer, valkeyPrograms } from '../harness/valkey-server.js';
 import { KERNELS } from './kernels.js';
 
 const FILE_BYTES = 8192;
@@ -32,6 +34,7 @@ export type Pool =
   | 'prey'
   | 'readable'
   | 'shared'
+  | 'shared array'
   | 'f32'
   | 'u8'
   | 'f32 to read'
@@ -154,6 +157,8 @@ interface Homes {
   readonly reader: SequenceReader;
   /** An array that shares a file; nobody frees it. */
   readonly shared: ManagedArray;
+  /** One array that both spaces share by a server; nobody frees it. None where there is no server. */
+  readonly sharedArrays: readonly SharedArray[];
   readonly pins: readonly Pin[];
   readonly hold: Hold;
   readonly victims: readonly Victims[];
@@ -163,6 +168,7 @@ interface Homes {
 
 export class Field {
   private homes: Homes | null = null;
+  private server: ValkeyServer | null = null;
   private readonly folder = mkdtempSync(join(tmpdir(), 'onemem-hostile-'));
   private readonly fds: Record<string, number>;
 
@@ -190,8 +196,20 @@ export class Field {
     return this.fds[which];
   }
 
+  /** Where machines share arrays, or where nobody listens. */
+  get serverUrl(): string {
+    return this.server?.url ?? 'unix:///none';
+  }
+
+  get hasServer(): boolean {
+    return this.server !== null;
+  }
+
   async open(): Promise<Homes> {
     if (this.homes !== null) return this.homes;
+    const programs = valkeyPrograms();
+    if (typeof programs === 'string') console.log(`SKIPPED: arrays that machines share: ${programs}`);
+    else this.server ??= await ValkeyServer.start();
     const both = await openSpace({
       devices: [
         { kind: 'process', memory: '8MiB', units: 2 },
@@ -227,6 +245,12 @@ export class Field {
     const notifiers = [ended];
     const reader = attachNotifier((await counters.watch()).handle);
     const shared = simulated.fileArray(Float32Array, this.path('kept'), { shared: true });
+    const sharedArrays: SharedArray[] = [];
+    for (const space of this.hasServer ? [both, simulated] : []) {
+      const on = { url: this.serverUrl };
+      const options = { name: 'shared', on, blockBytes: '4KiB' };
+      sharedArrays.push((await space.sharedArray(Float32Array, 3000, options)) as SharedArray);
+    }
     const pin = await counters.pin();
     pin.unpin();
     const pins = [pin];
@@ -253,6 +277,7 @@ export class Field {
       notifiers,
       reader,
       shared,
+      sharedArrays,
       pins,
       hold,
       victims,
@@ -278,6 +303,7 @@ export class Field {
 
   async close(): Promise<void> {
     await this.closeSpaces();
+    await this.server?.[Symbol.asyncDispose]();
     for (const fd of Object.values(this.fds)) closeSync(fd);
     rmSync(this.folder, { recursive: true });
   }
@@ -304,12 +330,26 @@ export class World {
     // Most are of one space, so that they fit each other.
     const [first, second, third] = prey;
     const [ours, theirs] = victims.map(({ arrays }) => arrays);
+    const { sharedArrays } = homes;
     this.pools = {
       space: [both, both, both, simulated, simulated, wreck, closed],
       'mortal space': [closed],
       prey: [first, third, first, third, first, third, second, freed, homes.closedArray],
-      readable: [...ours, first, third, ...ours, first, third, ...theirs, second, freed, homes.closedArray],
+      readable: [
+        ...ours,
+        first,
+        third,
+        ...ours,
+        first,
+        third,
+        ...theirs,
+        second,
+        freed,
+        homes.closedArray,
+        ...sharedArrays,
+      ],
       shared: [homes.shared],
+      'shared array': [...sharedArrays, ...sharedArrays, ...sharedArrays, first, freed],
       f32: [first],
       u8: [third],
       'f32 to read': [first, ours[0]],
@@ -390,6 +430,10 @@ export class World {
     return this.field.path(file);
   }
 
+  get serverUrl(): string {
+    return this.field.serverUrl;
+  }
+
   fd(which: 'read' | 'both' | 'folder'): number {
     return this.field.fd(which);
   }
@@ -404,6 +448,7 @@ export class World {
     } else if (result instanceof ManagedArray) {
       this.pools.prey.push(result);
       this.pools.readable.push(result);
+      if (result instanceof SharedArray) this.pools['shared array'].push(result);
     } else if (isNpy(result)) this.add(result.array);
     else if (result instanceof Stream) this.pools.stream.push(result);
     else if (result instanceof Notifier) {
