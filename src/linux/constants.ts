@@ -163,6 +163,7 @@ export const POLLNVAL = 0x20;
 
 // sockets
 export const AF_UNIX = 1;
+export const SOCK_STREAM = 1;
 export const SOCK_SEQPACKET = 5;
 export const SOCK_CLOEXEC = O_CLOEXEC;
 export const SOL_SOCKET = 1;

@@ -38,9 +38,9 @@ const CONTROL_HEADER = 16;
 const CONTROL_BYTES = CONTROL_HEADER + 4 * SCM_MAX_FD + 4;
 const PAYLOAD = 2048;
 
-/** Two connected descriptors, both closed on exec. Give one to a child in its `stdio`, or keep both for two threads. */
-export function createSocketPair(): [number, number] {
-  check(libc.socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, scratch.address), 'socketpair', {});
+/** Two connected descriptors, both closed on exec, of a kind that keeps the borders of messages unless said otherwise. Give one to a child in its `stdio`, or keep both for two threads. */
+export function createSocketPair(kind: number = SOCK_SEQPACKET): [number, number] {
+  check(libc.socketpair(AF_UNIX, kind | SOCK_CLOEXEC, 0, scratch.address), 'socketpair', {});
   return [scratch.view.getInt32(0, true), scratch.view.getInt32(4, true)];
 }
 

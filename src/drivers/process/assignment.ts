@@ -1,5 +1,5 @@
 /**
- * Which launch a unit works on: words that three threads of a device share. The control thread gives a launch, the unit begins and ends it,
+ * Which launch a unit works on: words that the manager and the threads of the device's process share. A launch is given, the unit begins and ends it,
  * and the main thread may end the unit meanwhile. The thread that changes the state first has decided. So a unit is never ended for a launch that it
  * has ended itself, no launch is given to a unit that is gone, and a unit is ended in the middle of a kernel only: in a call of the foreign
  * function interface, which prepares a kernel's arguments and reports its end, that would end the process.
@@ -15,7 +15,7 @@ const RUNNING = 2;
 const REFUSED = 3;
 /** The main thread ends the unit. */
 const ENDING = 4;
-/** The unit has ended; another one takes its place, with words of its own. */
+/** The unit has ended; another one takes its place. */
 const ENDED = 5;
 
 const KINDS = 8;
@@ -24,18 +24,25 @@ const NAMES = 2 ** 28;
 
 const STATE = 0;
 const LAUNCH = 1;
+/** The last launch of which the unit's part is over. */
+const OVER = 2;
+
+export const ASSIGNMENT_WORDS = 3;
 
 export class Assignment {
-  private readonly words: Int32Array;
-
-  constructor(readonly memory: SharedArrayBuffer = new SharedArrayBuffer(8)) {
-    this.words = new Int32Array(memory);
-  }
+  /** @param words ASSIGNMENT_WORDS of them, zero at the beginning */
+  constructor(private readonly words: Int32Array) {}
 
   /** False when the unit has ended: its successor must be given the launch. */
   give(launch: number): boolean {
     this.words[LAUNCH] = launch;
     return this.change(IDLE, nameOf(launch, GIVEN));
+  }
+
+  /** The launch that was given and has not begun, or 0. */
+  get given(): number {
+    const kind = Atomics.load(this.words, STATE) % KINDS;
+    return kind === GIVEN || kind === REFUSED ? this.words[LAUNCH] >>> 0 : 0;
   }
 
   /** The kernel begins. False: it must not, and its part of the launch is over. */
@@ -60,6 +67,20 @@ export class Assignment {
   end(): number {
     const kind = Atomics.exchange(this.words, STATE, ENDED) % KINDS;
     return kind === IDLE || kind === ENDED ? 0 : this.words[LAUNCH] >>> 0;
+  }
+
+  /** Another unit has taken the place of one that has ended. */
+  renew(): void {
+    Atomics.store(this.words, STATE, IDLE);
+  }
+
+  /** The unit's part of a launch is over, whoever says so. */
+  setOver(launch: number): void {
+    Atomics.store(this.words, OVER, launch);
+  }
+
+  isOver(launch: number): boolean {
+    return Atomics.load(this.words, OVER) === (launch | 0);
   }
 
   private change(from: number, to: number): boolean {

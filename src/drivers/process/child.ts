@@ -4,14 +4,22 @@
  * started with the first launch that has work for it, and one that ends, whatever a kernel did, is reported and replaced. It must not compute: a thread that waits in a fault answers to nobody.
  */
 
-import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
-import { MAP_FIXED_NOREPLACE, MAP_NORESERVE, MAP_SHARED, PROT_READ, PROT_WRITE } from '../../linux/constants.js';
-import { mmap } from '../../linux/memory.js';
+import { Worker } from 'node:worker_threads';
+import {
+  MAP_FIXED_NOREPLACE,
+  MAP_NORESERVE,
+  MAP_SHARED,
+  PROT_READ,
+  PROT_WRITE,
+  SOCK_STREAM,
+} from '../../linux/constants.js';
+import { closeDescriptor } from '../../linux/libc.js';
+import { mmap, view } from '../../linux/memory.js';
 import { exitImmediately, setParentDeathSignal } from '../../linux/process.js';
-import { MessageSocket } from '../../linux/socket.js';
+import { createSocketPair, MessageSocket } from '../../linux/socket.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
 import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../paged-memory.js';
-import { Assignment } from './assignment.js';
+import { LaunchBoard } from './board.js';
 import {
   type Hello,
   jsonPacket,
@@ -21,7 +29,6 @@ import {
   Packet,
   readJson,
   type UnitEnd,
-  type UnitPlace,
 } from './protocol.js';
 
 const SOCKET = 3;
@@ -30,11 +37,9 @@ const SIGKILL = 9;
 const CONTROL = 0;
 
 interface Unit {
-  readonly assignment: Assignment;
-  /** Its end of the channel on which launches come. */
-  readonly port: MessagePort;
-  /** Null until it has been started. */
-  worker: Worker | null;
+  readonly worker: Worker;
+  /** What is sent here wakes it. */
+  readonly bell: number;
   /** It has said that it is ready. */
   up: boolean;
   /** The launch because of which it is being ended. */
@@ -64,7 +69,7 @@ function start(): void {
   const message = socket.receive(true);
   if (message === null || message === 'closed') process.exit(1);
   const hello = readJson<Hello>(message.bytes);
-  const [memory, hostMemory] = message.fds;
+  const [memory, hostMemory, boardFile] = message.fds;
   mmap(hello.bytes, {
     address: hello.base,
     protection: PROT_READ | PROT_WRITE,
@@ -76,18 +81,26 @@ function start(): void {
   faults.register(hello.base, hello.bytes, FAULT_MODES);
   // Our own copy of the descriptor stays open: if the owner's went first, threads would go on with unfilled pages.
   socket.send(numberPacket(Packet.Registered), [faults.fd], true);
-  const units: Unit[] = [];
-  const places = Array.from({ length: hello.units }, (_, unit) => prepareUnit(unit));
+  const boardBytes = LaunchBoard.bytesFor(hello.units);
+  const boardAddress = mmap(boardBytes, {
+    protection: PROT_READ | PROT_WRITE,
+    flags: MAP_SHARED,
+    fd: boardFile,
+  });
+  closeDescriptor(boardFile);
+  const board = new LaunchBoard(view(boardAddress, boardBytes), hello.units);
+  /** What the control thread and each unit get. */
+  const common = { base: hello.base, socket: SOCKET, board: boardAddress, units: hello.units };
+  const units = new Map<number, Unit>();
   const control = new Worker(new URL('./control.cjs', import.meta.url), {
-    workerData: { base: hello.base, socket: SOCKET, places, memory, hostMemory, faults: faults.fd },
-    transferList: places.map(({ port }) => port),
+    workerData: { ...common, memory, hostMemory, faults: faults.fd },
     name: `${hello.name} control`,
   });
   control.once('message', (thread: number) => {
     up(CONTROL, thread);
     socket.send(numberPacket(Packet.Ready), [], true);
     control.on('message', (order: Order) => {
-      if ('start' in order) startUnit(order.start);
+      if ('wake' in order) wakeUnit(order.wake);
       else abort(order.abort);
     });
   });
@@ -95,30 +108,35 @@ function start(): void {
   // Nobody would answer the manager any more.
   control.on('exit', () => process.exit(1));
 
-  function up(place: number, thread: number): void {
-    socket.send(numberPacket(Packet.Thread, place, thread), [], true);
+  function up(place: number, thread: number, descriptors: readonly number[] = []): void {
+    socket.send(numberPacket(Packet.Thread, place, thread), descriptors, true);
   }
 
-  /** A unit that can be given launches, though nothing of it runs yet. */
-  function prepareUnit(unit: number): UnitPlace {
-    const { port1, port2 } = new MessageChannel();
-    const assignment = new Assignment();
-    units[unit] = { assignment, port: port2, worker: null, up: false, aborted: 0, error: null };
-    return { unit, port: port1, assignment: assignment.memory };
+  function wakeUnit(unit: number): void {
+    const known = units.get(unit);
+    if (known === undefined) startUnit(unit);
+    else new MessageSocket(known.bell, 1).send(Uint8Array.of(1));
   }
 
   function startUnit(unit: number): void {
-    const state = units[unit];
-    const { port, assignment } = state;
-    const worker = new Worker(new URL('./unit.cjs', import.meta.url), {
-      workerData: { base: hello.base, unit, socket: SOCKET, port, assignment: assignment.memory },
-      transferList: [port],
-      name: `${hello.name} unit ${unit}`,
-    });
-    state.worker = worker;
+    let state: Unit;
+    try {
+      // Of a kind that an event loop waits at.
+      const [theirs, bell] = createSocketPair(SOCK_STREAM);
+      const worker = new Worker(new URL('./unit.cjs', import.meta.url), {
+        workerData: { ...common, unit, bell: theirs },
+        name: `${hello.name} unit ${unit}`,
+      });
+      state = { worker, bell, up: false, aborted: 0, error: null };
+    } catch (error) {
+      failToStart(unit, (error as Error).message);
+      return;
+    }
+    units.set(unit, state);
+    const { worker, bell } = state;
     worker.once('message', (thread: number) => {
       state.up = true;
-      up(unit + 1, thread);
+      up(unit + 1, thread, [bell]);
     });
     worker.on('error', (error) => {
       state.error = error;
@@ -126,26 +144,30 @@ function start(): void {
     worker.on('exit', (code) => replace(unit, state, code));
   }
 
+  function failToStart(unit: number, why: string): never {
+    socket.send(jsonPacket(Packet.Failed, `unit ${unit} could not start: ${why}`), [], true);
+    process.exit(1);
+  }
+
   function abort(launch: number): void {
-    for (const unit of units) {
-      if (!unit.assignment.abort(launch)) continue;
-      unit.aborted = launch;
-      void unit.worker?.terminate();
+    for (let unit = 0; unit < hello.units; unit++) {
+      if (!board.unit(unit).abort(launch)) continue;
+      const state = units.get(unit);
+      if (state === undefined) continue;
+      state.aborted = launch;
+      void state.worker.terminate();
     }
   }
 
-  /** Another unit takes the place of one that has ended. The manager hears of it when launches reach the new one. */
-  function replace(unit: number, { assignment, up: wasUp, aborted, error }: Unit, exitCode: number): void {
+  /** Another unit takes the place of one that has ended. */
+  function replace(unit: number, { bell, up: wasUp, aborted, error }: Unit, exitCode: number): void {
+    const assignment = board.unit(unit);
     const given = assignment.end();
-    if (!wasUp) {
-      const why = `unit ${unit} could not start: ${error?.message ?? `it ended with code ${exitCode}`}`;
-      socket.send(jsonPacket(Packet.Failed, why), [], true);
-      process.exit(1);
-    }
-    socket.send(numberPacket(Packet.Thread, unit + 1, 0), [], true);
-    const place = prepareUnit(unit);
+    if (!wasUp) failToStart(unit, error?.message ?? `it ended with code ${exitCode}`);
+    closeDescriptor(bell);
+    up(unit + 1, 0);
     startUnit(unit);
-    control.postMessage(place, [place.port]);
+    assignment.renew();
     const launch = aborted || given;
     if (launch === 0) {
       tell(`unit ${unit} ended between two launches, and was replaced: ${error?.stack ?? `exit code ${exitCode}`}`);
@@ -159,6 +181,7 @@ function start(): void {
       error: error === null ? null : { name: error.name, message: error.message, stack: error.stack ?? '' },
     };
     socket.send(jsonPacket(Packet.UnitEnded, end), [], true);
+    if (board.endPart(unit, launch)) socket.send(numberPacket(Packet.Launched, launch), [], true);
   }
 
   function tell(what: string): void {

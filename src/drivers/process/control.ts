@@ -1,5 +1,5 @@
 /** The control thread of a device's process. It answers the manager at once, since it touches no managed memory. */
-import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { BLOCK_BYTES, PAGE_BYTES } from '../../core/types.js';
 import {
   MADV_DONTNEED,
@@ -11,36 +11,27 @@ import {
   PROT_READ,
   PROT_WRITE,
 } from '../../linux/constants.js';
-import { madvise, mmap } from '../../linux/memory.js';
+import { madvise, mmap, view } from '../../linux/memory.js';
 import { threadId } from '../../linux/process.js';
 import { MessageSocket } from '../../linux/socket.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
-import type { DriverLaunch } from '../driver.js';
 import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../paged-memory.js';
-import { Assignment } from './assignment.js';
-import {
-  MAX_PACKET_BYTES,
-  numberPacket,
-  type Order,
-  Packet,
-  partition,
-  readJson,
-  readNumber,
-  type UnitLaunch,
-  type UnitPlace,
-} from './protocol.js';
+import { LaunchBoard } from './board.js';
+import { MAX_PACKET_BYTES, numberPacket, type Order, Packet, readNumber } from './protocol.js';
 
 const {
   base,
   socket: fd,
-  places,
+  board: boardAddress,
+  units,
   memory,
   hostMemory,
   faults: faultsFd,
 } = workerData as {
   base: number;
   socket: number;
-  places: UnitPlace[];
+  board: number;
+  units: number;
   memory: number;
   hostMemory: number;
   faults: number;
@@ -48,32 +39,16 @@ const {
 const faults = Userfaultfd.fromFd(faultsFd, FAULT_FEATURES);
 const socket = new MessageSocket(fd, MAX_PACKET_BYTES);
 const main = parentPort as MessagePort;
-/** Nobody has started them yet. */
-const units = places.map(({ port, assignment }) => ({ port, assignment: new Assignment(assignment), started: false }));
+const board = new LaunchBoard(view(boardAddress, LaunchBoard.bytesFor(units)), units);
 /** How long to sleep until the main thread has replaced a unit, which it is about to do. */
 const REPLACING_MS = 1;
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
 main.postMessage(threadId());
 
-/** Units that have taken the place of others. */
-function takeNewUnits(): void {
-  for (let message = receiveMessageOnPort(main); message !== undefined; message = receiveMessageOnPort(main)) {
-    const { unit, port, assignment } = message.message as UnitPlace;
-    units[unit] = { port, assignment: new Assignment(assignment), started: true };
-  }
-}
-
-function give(part: UnitLaunch): void {
-  takeNewUnits();
-  while (!units[part.unit].assignment.give(part.launch.id)) {
-    Atomics.wait(sleeper, 0, 0, REPLACING_MS);
-    takeNewUnits();
-  }
-  const unit = units[part.unit];
-  unit.port.postMessage(part);
-  if (unit.started) return;
-  unit.started = true;
-  ask({ start: part.unit });
+/** Gives a unit the launch that is on the board, or the one that takes its place. */
+function give(unit: number, launch: number): void {
+  while (!board.unit(unit).give(launch)) Atomics.wait(sleeper, 0, 0, REPLACING_MS);
+  ask({ wake: unit });
 }
 
 function ask(order: Order): void {
@@ -117,11 +92,10 @@ for (;;) {
   } else if (bytes[0] === Packet.Cover) {
     cover(readNumber(bytes, 1));
     socket.send(numberPacket(Packet.Zapped, readNumber(bytes, 0)), [], true);
-  } else if (bytes[0] === Packet.Launch) {
-    const launch = readJson<DriverLaunch>(bytes);
-    for (const [unit, { begin, end }] of partition(launch.begin, launch.end, units.length).entries()) {
-      give({ launch, unit, units: units.length, begin, end });
-    }
+  } else if (bytes[0] === Packet.Give) {
+    give(readNumber(bytes, 0), readNumber(bytes, 1));
+  } else if (bytes[0] === Packet.Wake) {
+    ask({ wake: readNumber(bytes, 0) });
   } else if (bytes[0] === Packet.Abort) {
     // The main thread ends units; those that fault are let go on by the manager, and end then.
     ask({ abort: readNumber(bytes, 0) });

@@ -17,12 +17,12 @@ import {
   jsonPacket,
   numberPacket,
   Packet,
-  partition,
   readJson,
   readNumber,
   type UnitEnd,
-  type UnitResult,
+  type UnitFailure,
 } from './protocol.js';
+import { Units } from './units.js';
 
 /** What may be overdue, and for how many looks, about a second apart. They are counted, since a suspended machine takes none. */
 const STARTING_LOOKS = 60;
@@ -50,8 +50,8 @@ export interface ProcessDeviceOptions {
 
 interface RunningLaunch {
   readonly kernelName: string;
-  /** Units that have not ended their part. */
-  readonly units: Set<number>;
+  /** Units that have a part of it: the first so many. */
+  readonly parts: number;
   failure: LaunchFailure | null;
 }
 
@@ -62,6 +62,7 @@ export class ProcessDevice implements ProcessDriver {
   readonly memory: number;
   private readonly node: PagedMemory;
   private readonly process: DeviceProcess;
+  private readonly units: Units;
   private readonly zaps = new Set<number>();
   private readonly launches = new Map<number, RunningLaunch>();
   private readonly report: DriverEvents['fault'];
@@ -102,16 +103,23 @@ export class ProcessDevice implements ProcessDriver {
     this.node.inject(options.inject);
     this.memory = this.node.alias;
     try {
+      this.units = new Units(options.name, options.units);
+    } catch (error) {
+      this.node.close();
+      throw error;
+    }
+    try {
       const { name, program } = options;
       // The manager's own options are those that say how the program's modules are loaded, which kernels may be.
       this.process = new DeviceProcess({ name, program, nodeOptions: process.execArgv, descriptors: [] });
     } catch (error) {
+      this.units.close();
       this.node.close();
       throw error;
     }
     const hello: Hello = { base, bytes, units: options.units, name: options.name };
     // One that has ended already, for example of an option in NODE_OPTIONS that this Node.js does not know, says so by its pidfd.
-    this.process.post(jsonPacket(Packet.Hello, hello), [this.node.fd, options.hostMemory]);
+    this.process.post(jsonPacket(Packet.Hello, hello), [this.node.fd, options.hostMemory, this.units.file]);
   }
 
   get socket(): MessageSocket {
@@ -172,10 +180,11 @@ export class ProcessDevice implements ProcessDriver {
       } else if (bytes[0] === Packet.Ready) {
         this.ready = true;
         this.onReady(null);
-      } else if (bytes[0] === Packet.Thread) this.threads[readNumber(bytes, 0)] = readNumber(bytes, 1);
+      } else if (bytes[0] === Packet.Thread) this.noteThread(readNumber(bytes, 0), readNumber(bytes, 1), fds);
       else if (bytes[0] === Packet.Failed) this.failed(readJson<string>(bytes));
       else if (bytes[0] === Packet.Zapped) this.zapped(readNumber(bytes, 0));
-      else if (bytes[0] === Packet.Launched) this.unitDone(readJson<UnitResult>(bytes));
+      else if (bytes[0] === Packet.Launched) this.launched(readNumber(bytes, 0));
+      else if (bytes[0] === Packet.UnitFailed) this.unitFailed(readJson<UnitFailure>(bytes));
       else if (bytes[0] === Packet.UnitEnded) this.unitEnded(readJson<UnitEnd>(bytes));
     }
     return changed;
@@ -220,13 +229,21 @@ export class ProcessDevice implements ProcessDriver {
     if (!this.ready) return STARTING;
     if (this.hasEnded(CONTROL)) return MISSING;
     let overdue: Overdue | null = null;
-    for (const { units } of this.launches.values()) {
-      for (const unit of units) {
+    for (const [launch, { parts }] of this.launches) {
+      for (let unit = 0; unit < parts; unit++) {
+        if (this.units.isOver(unit, launch)) continue;
         if (this.hasEnded(unit + 1)) return MISSING;
         if (!this.threads[unit + 1]) overdue = STARTING_UNIT;
       }
     }
     return overdue;
+  }
+
+  private noteThread(place: number, thread: number, [bell]: readonly number[]): void {
+    this.threads[place] = thread;
+    if (place === CONTROL) return;
+    if (thread === 0) this.units.down(place - 1);
+    else this.units.up(place - 1, bell);
   }
 
   private hasEnded(place: number): boolean {
@@ -341,13 +358,18 @@ export class ProcessDevice implements ProcessDriver {
   }
 
   launch(launch: DriverLaunch): void {
-    const parts = partition(launch.begin, launch.end, this.options.units);
     if (this.dead) {
       this.events.launched(launch.id, { code: 'DEVICE_LOST', message: `device ${this.options.name} is gone` });
       return;
     }
-    this.launches.set(launch.id, { kernelName: launch.kernelName, units: new Set(parts.keys()), failure: null });
-    this.process.post(jsonPacket(Packet.Launch, launch));
+    const { id, kernelName } = launch;
+    try {
+      const parts = this.units.give(launch, (packet) => this.process.post(packet));
+      this.launches.set(id, { kernelName, parts, failure: null });
+    } catch (error) {
+      this.launches.set(id, { kernelName, parts: 0, failure: null });
+      this.process.fail(error);
+    }
   }
 
   /** Ends the units that work on a launch; `launched` follows, also if it ended by itself meanwhile. */
@@ -361,6 +383,7 @@ export class ProcessDevice implements ProcessDriver {
     if (!this.dead) this.kill();
     this.dead = true;
     this.process.close();
+    this.units.close();
     this.node.close();
   }
 
@@ -379,7 +402,7 @@ export class ProcessDevice implements ProcessDriver {
     if (this.zaps.delete(token)) this.events.revoked(token);
   }
 
-  private unitEnded({ launch, unit, aborted, exitCode, error }: UnitEnd): void {
+  private unitEnded({ launch, aborted, exitCode, error }: UnitEnd): void {
     const name = this.launches.get(launch)?.kernelName;
     let failure: LaunchFailure = { code: 'ABORTED', message: `kernel ${name} was ended` };
     if (!aborted) {
@@ -387,16 +410,21 @@ export class ProcessDevice implements ProcessDriver {
       const message = `kernel ${name} ended the thread that ran it (${how})`;
       failure = { code: 'KERNEL_ERROR', message, ...(error === null ? {} : { stack: error.stack }) };
     }
-    this.unitDone({ launch, unit, failure });
+    this.unitFailed({ launch, failure });
     // The launch has failed: nobody is to wait for what the other units still compute.
     if (!aborted) this.abort(launch);
   }
 
-  private unitDone({ launch, unit, failure }: UnitResult): void {
+  /** What came first counts. */
+  private unitFailed({ launch, failure }: UnitFailure): void {
     const running = this.launches.get(launch);
-    if (running?.units.delete(unit) !== true) return;
-    running.failure ??= failure;
-    if (running.units.size > 0) return;
+    if (running !== undefined) running.failure ??= failure;
+  }
+
+  /** All parts of a launch are over. */
+  private launched(launch: number): void {
+    const running = this.launches.get(launch);
+    if (running === undefined) return;
     this.launches.delete(launch);
     this.events.launched(launch, running.failure);
   }

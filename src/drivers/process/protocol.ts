@@ -1,12 +1,14 @@
-/** What the manager and the process of a device tell each other, a packet a message: one kind byte, then numbers or JSON. */
-import type { MessagePort } from 'node:worker_threads';
-import type { DriverLaunch, LaunchFailure } from '../driver.js';
+/**
+ * What the manager and the process of a device tell each other, a packet a message: one kind byte, then numbers or JSON. What a launch is stands on
+ * the board (board.ts).
+ */
+import type { LaunchFailure } from '../driver.js';
 
 /** A packet's size is limited by the socket's buffer; a kernel whose source is larger belongs in a module. */
 export const MAX_PACKET_BYTES = 128 * 1024;
 
 export const Packet = {
-  /** Manager to device: JSON of Hello, with the descriptors of the node's memory and of the host's. */
+  /** Manager to device: JSON of Hello, with the descriptors of the node's memory, the host's and the board's. */
   Hello: 1,
   /** Device to manager: the descriptor through which its faults are served. */
   Registered: 2,
@@ -16,9 +18,9 @@ export const Packet = {
   Zap: 4,
   /** Device to manager: done. token. */
   Zapped: 5,
-  /** Manager to device: JSON of DriverLaunch. */
-  Launch: 6,
-  /** A unit to the manager: JSON of UnitResult. */
+  /** Manager to device: give a unit the launch that is on the board, and start the unit if it has not been. unit, launch. */
+  Give: 6,
+  /** Device to manager: the last part of a launch is over. Its id. */
   Launched: 7,
   /** Device to manager: JSON of a text; the device, or a unit of it, could not start. */
   Failed: 8,
@@ -26,7 +28,7 @@ export const Packet = {
   Remap: 9,
   /**
    * Device to manager: a thread is up. Its place (0 the control thread, then the units), the kernel's id of it; 0: it has ended, and another
-   * one is about to take its place.
+   * one is about to take its place. With that of a unit comes the socket that wakes it.
    */
   Thread: 10,
   /** Manager to device: end the units that work on a launch. Its id. */
@@ -35,6 +37,10 @@ export const Packet = {
   UnitEnded: 12,
   /** Manager to device: have a page of its own where it reaches host memory. token, page. Zapped is the answer. */
   Cover: 13,
+  /** A unit to the manager: JSON of UnitFailure. */
+  UnitFailed: 14,
+  /** Manager to device: have a unit look at the board. unit. */
+  Wake: 15,
 } as const;
 
 export interface Hello {
@@ -44,10 +50,10 @@ export interface Hello {
   readonly name: string;
 }
 
-export interface UnitResult {
+/** How a unit's part of a launch has failed; the unit goes on. */
+export interface UnitFailure {
   readonly launch: number;
-  readonly unit: number;
-  readonly failure: LaunchFailure | null;
+  readonly failure: LaunchFailure;
 }
 
 /** A unit has ended in the middle of a launch, and another one has taken its place. */
@@ -61,24 +67,8 @@ export interface UnitEnd {
   readonly error: { readonly name: string; readonly message: string; readonly stack: string } | null;
 }
 
-/** What the control thread asks of the main thread: to start a unit, or to end those that work on a launch. */
-export type Order = { readonly start: number } | { readonly abort: number };
-
-/** Where the control thread finds a unit. */
-export interface UnitPlace {
-  readonly unit: number;
-  readonly port: MessagePort;
-  readonly assignment: SharedArrayBuffer;
-}
-
-/** A launch as one unit sees it. */
-export interface UnitLaunch {
-  readonly launch: DriverLaunch;
-  readonly unit: number;
-  readonly units: number;
-  readonly begin: number;
-  readonly end: number;
-}
+/** What the control thread asks of the main thread: to wake a unit, which may have to be started, or to end those that work on a launch. */
+export type Order = { readonly wake: number } | { readonly abort: number };
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -96,8 +86,16 @@ function reviver(_key: string, value: { $bigint?: string; $number?: string } | n
   return value?.$number === undefined ? value : Number(value.$number);
 }
 
+export function jsonText(value: unknown): string {
+  return JSON.stringify(value, replacer);
+}
+
+export function parseJson<T>(text: string): T {
+  return JSON.parse(text, reviver) as T;
+}
+
 export function jsonPacket(kind: number, value: unknown): Uint8Array {
-  const text = encoder.encode(JSON.stringify(value, replacer));
+  const text = encoder.encode(jsonText(value));
   const packet = new Uint8Array(text.length + 1);
   packet[0] = kind;
   packet.set(text, 1);
@@ -105,7 +103,7 @@ export function jsonPacket(kind: number, value: unknown): Uint8Array {
 }
 
 export function readJson<T>(packet: Uint8Array): T {
-  return JSON.parse(decoder.decode(packet.subarray(1)), reviver) as T;
+  return parseJson(decoder.decode(packet.subarray(1)));
 }
 
 export function numberPacket(kind: number, a = 0, b = 0, c = 0): Uint8Array {

@@ -1,5 +1,6 @@
 /** A compute unit of a device: runs kernels on views of the device's own mapping. */
-import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { Socket, type SocketConstructorOpts } from 'node:net';
+import { parentPort, workerData } from 'node:worker_threads';
 import { bytesOf, type NumericArray, viewOf } from '../../core/elements.js';
 import { kernelError } from '../../core/kernel-error.js';
 import { POLLOUT } from '../../linux/constants.js';
@@ -10,12 +11,19 @@ import { MessageSocket } from '../../linux/socket.js';
 import type { LaunchFailure, LaunchParameter } from '../driver.js';
 import { type KernelFunction, loadKernel } from '../kernel-loader.js';
 import { printAtOnce, STANDARD_ERROR } from '../user-output.js';
-import { Assignment } from './assignment.js';
-import { jsonPacket, MAX_PACKET_BYTES, Packet, type UnitLaunch, type UnitResult } from './protocol.js';
+import { LaunchBoard } from './board.js';
+import { jsonPacket, MAX_PACKET_BYTES, numberPacket, Packet, partition, type UnitFailure } from './protocol.js';
 
-const data = workerData as { base: number; socket: number; port: MessagePort; assignment: SharedArrayBuffer };
-const { base, socket: fd, port } = data;
-const assignment = new Assignment(data.assignment);
+const {
+  base,
+  socket: fd,
+  board: boardAddress,
+  unit,
+  units,
+  bell,
+} = workerData as { base: number; socket: number; board: number; unit: number; units: number; bell: number };
+const board = new LaunchBoard(view(boardAddress, LaunchBoard.bytesFor(units)), units);
+const assignment = board.unit(unit);
 const socket = new MessageSocket(fd, MAX_PACKET_BYTES);
 const errors = new Poller(1);
 errors.set(0, STANDARD_ERROR, POLLOUT);
@@ -40,37 +48,55 @@ function parameterValue(parameter: LaunchParameter): NumericArray | number | big
 
 const ABORTED: LaunchFailure = { code: 'ABORTED', message: 'ended before it began' };
 
-async function run({ launch, unit, units, begin, end }: UnitLaunch): Promise<void> {
+async function run(launch: number): Promise<void> {
+  const { description, range } = board.read();
   let failure: LaunchFailure | null = null;
   let running = false;
   try {
-    const kernel: KernelFunction = await loadKernel(launch.code);
+    const kernel: KernelFunction = await loadKernel(description.code);
     const values: Record<string, NumericArray | number | bigint> = {};
-    for (const parameter of launch.parameters) values[parameter.name] = parameterValue(parameter);
-    running = assignment.begin(launch.id);
+    for (const parameter of description.parameters) values[parameter.name] = parameterValue(parameter);
+    const { begin, end } = partition(range.begin, range.end, units)[unit];
+    running = assignment.begin(launch);
     if (running) {
-      const result: unknown = kernel(values, { begin, end, size: launch.size, unit, units });
+      const result: unknown = kernel(values, { begin, end, size: range.size, unit, units });
       if (result instanceof Promise) await result;
     } else failure = ABORTED;
   } catch (error) {
     const thrown = kernelError(error);
     failure = {
       code: 'KERNEL_ERROR',
-      message: `kernel ${launch.kernelName} threw ${thrown.name}: ${thrown.message}`.slice(0, 4096),
+      message: `kernel ${description.kernelName} threw ${thrown.name}: ${thrown.message}`.slice(0, 4096),
       stack: thrown.stack.slice(0, 16384),
     };
     // What cannot be loaded has not begun, and yet has come to an end.
-    if (!running) running = assignment.begin(launch.id);
+    if (!running) running = assignment.begin(launch);
   }
   // If it is being ended, the main thread reports it, and this thread is about to stop.
-  if (running && !assignment.finish(launch.id)) return;
-  const result: UnitResult = { launch: launch.id, unit, failure };
-  socket.send(jsonPacket(Packet.Launched, result), [], true);
+  if (running && !assignment.finish(launch)) return;
+  if (failure !== null) socket.send(jsonPacket(Packet.UnitFailed, { launch, failure } satisfies UnitFailure), [], true);
+  if (board.endPart(unit, launch)) socket.send(numberPacket(Packet.Launched, launch), [], true);
 }
 
-// One launch after the other: a second must not start while an asynchronous kernel waits.
+/** One launch after the other: a second is not given before the unit has ended its part of the first. */
 let last = Promise.resolve();
-port.on('message', (part: UnitLaunch) => {
-  last = last.then(() => run(part));
-});
+
+function take(): void {
+  last = last.then(async () => {
+    const launch = assignment.given;
+    if (launch !== 0) await run(launch);
+  });
+}
+
+// The thread waits by its event loop, so that timers and promises of kernels go on between two launches.
+const onread = {
+  buffer: new Uint8Array(64),
+  callback: (): boolean => {
+    take();
+    return true;
+  },
+};
+// What Node.js documents for connections goes for every socket; its types leave it out.
+new Socket({ fd: bell, readable: true, writable: false, onread } as SocketConstructorOpts);
 parentPort?.postMessage(threadId());
+take();
