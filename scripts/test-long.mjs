@@ -68,7 +68,7 @@ await runStages(
       whole('suite', built('suite', '--all')),
       whole('tools', built('tools', '--all'), { fetches: true }),
       whole('node versions', ['node', 'scripts/node-versions.mjs', '--all'], { fetches: true }),
-      whole('integration', built('integration')),
+      whole('integration', built('integration', '--except', 'storage', '--except', 'device-death')),
       whole('users', built('users')),
       whole('command line', built('cli')),
       whole('examples', built('examples', '--mistakes')),

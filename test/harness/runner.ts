@@ -3,6 +3,7 @@
  *
  *   node .build/test/integration/main.js                 all files of test/integration/
  *   node .build/test/integration/main.js exits paging    only these files
+ *   node .build/test/integration/main.js --except exits  all but these files
  *   node .build/test/integration/main.js --jobs 2        so many files at once; what each says is shown when it has ended
  *
  * Each file runs in a process of its own. A test that takes longer than it said is ended with its process and counts as failed;
@@ -120,11 +121,12 @@ export async function runFolder(main: string): Promise<void> {
     .map((name) => name.slice(0, -'.js'.length))
     .sort();
   const { values, positionals: wanted } = parseArgs({
-    options: { jobs: { type: 'string', default: '1' } },
+    options: { jobs: { type: 'string', default: '1' }, except: { type: 'string', multiple: true, default: [] } },
     allowPositionals: true,
   });
+  const { except } = values;
   const jobs = Number(values.jobs);
-  for (const name of wanted) {
+  for (const name of [...wanted, ...except]) {
     if (files.includes(name)) continue;
     console.error(`no test file '${name}'; there are: ${files.join(', ')}`);
     process.exit(2);
@@ -132,7 +134,7 @@ export async function runFolder(main: string): Promise<void> {
   // One seed for all processes of a run, so that it can be repeated.
   process.env.ONEMEM_SEED ??= String(Math.floor(Math.random() * 2 ** 31));
   const started = performance.now();
-  const waiting = files.filter((file) => wanted.length === 0 || wanted.includes(file));
+  const waiting = files.filter((file) => (wanted.length === 0 || wanted.includes(file)) && !except.includes(file));
   const work = async (): Promise<void> => {
     for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
       const lines: string[] = [];

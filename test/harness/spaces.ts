@@ -5,10 +5,12 @@
  * with those that it found. A test that breaks a device or is about opening and closing has a space of its own.
  */
 import { type AddressSpace, type ManagedArray, openSpace, type SpaceOptions } from '../../src/index.js';
-import { whenFailedOrDone } from './suite.js';
+import { sleep, whenFailedOrDone } from './suite.js';
 
 /** More would slow each other down: each has a manager that looks around from time to time. */
-const MOST_IDLE = 3;
+const MOST_IDLE = 4;
+/** What takes longer is not waited for. */
+const SETTLE_MS = 200;
 
 interface Shared {
   readonly options: string;
@@ -50,7 +52,7 @@ function share(options: string, space: AddressSpace): AddressSpace {
       return opened;
     },
     close: async (...how: Parameters<typeof space.close>) => {
-      if (space.isClosed || how.length > 0 || !isAsNew(shared)) await shared.end();
+      if (space.isClosed || how.length > 0 || !(await isAsNew(shared))) await shared.end();
       else {
         idle.push(shared);
         if (idle.length > MOST_IDLE) await idle.shift()?.end();
@@ -68,22 +70,25 @@ function watched(array: ManagedArray, arrays: Set<ManagedArray>): ManagedArray {
 }
 
 /** Frees what a test has left in its space. False if something of it is there all the same. */
-function isAsNew({ space, arrays, options }: Shared): boolean {
+async function isAsNew({ space, arrays, options }: Shared): Promise<boolean> {
+  const { devices = [] } = JSON.parse(options) as SpaceOptions;
   try {
-    for (const array of arrays) array.free();
+    // Clones before their sources, which would have to give them their content first.
+    for (const array of [...arrays].reverse()) array.free();
   } catch {
     return false;
   }
   arrays.clear();
   space.checkInvariants();
-  // Addresses of freed arrays stay taken while views of them are left: of ranges there may be some.
-  const { processors, allocatedBytes, notifiers, pinnedBytes } = space.stats();
-  const { devices = [] } = JSON.parse(options) as SpaceOptions;
-  return (
-    allocatedBytes + notifiers + pinnedBytes === 0 &&
-    processors.length === devices.length + 1 &&
-    processors.every(({ alive, backedBytes }) => alive && backedBytes === 0)
-  );
+  // What was under way when its array was freed gives its memory back when it ends.
+  for (const end = performance.now() + SETTLE_MS; ; await sleep(2)) {
+    // Addresses of freed arrays stay taken while views of them are left: of ranges there may be some.
+    const { processors, allocatedBytes, notifiers, pinnedBytes } = space.stats();
+    if (processors.length !== devices.length + 1 || !processors.every(({ alive }) => alive)) return false;
+    const backedBytes = processors.reduce((sum, each) => sum + each.backedBytes, 0);
+    if (allocatedBytes + notifiers + pinnedBytes + backedBytes === 0) return true;
+    if (performance.now() > end) return false;
+  }
 }
 
 // What is left of the spaces after something went wrong proves nothing about the next test.

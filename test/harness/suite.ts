@@ -45,7 +45,7 @@ export function test(name: string, run: () => unknown, seconds?: number): void {
 }
 
 /** Set by `npm run test:long`. */
-const LONG = process.env.ONEMEM_LONG === '1';
+export const LONG = process.env.ONEMEM_LONG === '1';
 let left = 0;
 
 /** A test that takes seconds of a processor and has a shorter one beside it: `npm run test:long` runs it. */

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type AddressSpace, type Device, i32, kernel, type ManagedArray } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, filled as filledWith, runTests, sameData, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const BLOCK_ELEMENTS = (2 * MIB) / 4;
@@ -31,7 +31,7 @@ const countUp = kernel({ x: i32.inout, times: i32 }, ({ x, times }, { begin, end
 });
 
 function pattern(length: number, seed: number): Int32Array {
-  return Int32Array.from({ length }, (_, i) => Math.imul(i + seed, 0x9e3779b1) >> 3);
+  return filledWith(new Int32Array(length), (i) => Math.imul(i + seed, 0x9e3779b1) >> 3);
 }
 
 function same(actual: Int32Array, expected: Int32Array): void {
@@ -193,7 +193,7 @@ test('a device in place that writes what may only be read fails its launch, and 
 
 for (const readMostly of [false, true]) {
   test(`a kernel that might write ${readMostly ? 'leaves' : 'takes'} the host's copies of what is ${readMostly ? '' : 'not '}read mostly`, async () => {
-    await using space = await sharedSpace({ devices: [{ kind: 'process', memory: '16MiB' }], checkInvariants: true });
+    await using space = await sharedSpace({ devices: [{ kind: 'process', memory: '8MiB' }], checkInvariants: true });
     const [device] = space.devices;
     const expected = pattern(BLOCK_ELEMENTS, 5);
     const x = filled(space, expected);
@@ -222,7 +222,7 @@ for (const readMostly of [false, true]) {
 
 test('what is preferred on a device is the last to leave it', async () => {
   const stay = async (prefer: boolean): Promise<number> => {
-    await using space = await sharedSpace({ devices: [{ kind: 'process', memory: '16MiB' }], checkInvariants: true });
+    await using space = await sharedSpace({ devices: [{ kind: 'process', memory: '8MiB' }], checkInvariants: true });
     const [device] = space.devices;
     const expected = pattern(2 * BLOCK_ELEMENTS, 6);
     const kept = filled(space, expected);

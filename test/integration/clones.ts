@@ -11,7 +11,7 @@ import {
   type SpaceStats,
 } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, filled, note, runTests, sameData, sleep, test } from '../harness/suite.js';
+import { failsWith, filled, LONG, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const PAGE = 1024;
@@ -126,7 +126,7 @@ test(
         const n = 700 * PAGE + 5;
         const known: { array: ManagedArray<Int32Array>; model: Int32Array }[] = [];
         known.push({ array: counting(space, n, 'root'), model: filled(new Int32Array(n), (i) => i) });
-        for (let step = 0; step < 120; step++) {
+        for (let step = 0; step < (LONG ? 240 : 50); step++) {
           const at = random(known.length);
           const { array, model } = known[at];
           const from = random(n);

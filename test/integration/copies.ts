@@ -15,12 +15,14 @@ import {
   u8,
 } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, longTest, note, runTests, sameData, sleep, test } from '../harness/suite.js';
+import { failsWith, LONG, longTest, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const PAGE = 4096;
 const seed = Number(process.env.ONEMEM_SEED ?? 1);
 const KINDS = ['process', 'simulated'] as const;
+/** Of the test that copies at random. */
+const ROUNDS = LONG ? 300 : 60;
 
 async function withSpace(
   devices: readonly DeviceSpecification[],
@@ -82,8 +84,8 @@ for (const kind of KINDS) {
     () =>
       withSpace(
         [
-          { kind, memory: '6MiB' },
-          { kind: 'process', memory: '4MiB' },
+          { kind: 'process', memory: '8MiB' },
+          { kind, memory: '8MiB' },
         ],
         (space) => playAtRandom(space),
       ),
@@ -93,10 +95,10 @@ for (const kind of KINDS) {
   test(`parts of one array that overlap: ${kind}`, () =>
     withSpace([{ kind, memory: '8MiB' }], async (space) => {
       const [device] = space.devices;
-      const length = 5 * MIB;
+      const length = 4 * MIB;
       const pattern = new Uint8Array(length);
       for (let i = 0; i < length; i++) pattern[i] = i * 31 + (i >> 8);
-      for (const distance of [1, 4095, 4096, 100_000, 2 * MIB + 5]) {
+      for (const distance of [1, 4096, 100_000, 2 * MIB + 5]) {
         for (const [to, from] of [
           [distance, 0],
           [0, distance],
@@ -157,7 +159,7 @@ async function playAtRandom(space: AddressSpace): Promise<void> {
   const arrays = ['a', 'b', 'c'].map((name) => space.bytes(length, { name }));
   const models = arrays.map(() => new Uint8Array(length));
   const streams = space.devices.map((device) => device.stream());
-  for (let round = 0; round < 120; round++) {
+  for (let round = 0; round < ROUNDS; round++) {
     const to = random(3);
     const from = random(3);
     const stream = streams[random(2)];
@@ -196,12 +198,12 @@ async function playAtRandom(space: AddressSpace): Promise<void> {
 test('content is read and written where it is', () =>
   withSpace(
     [
-      { kind: 'process', memory: '32MiB' },
-      { kind: 'process', memory: '32MiB' },
+      { kind: 'process', memory: '8MiB' },
+      { kind: 'process', memory: '8MiB' },
     ],
     async (space) => {
       const [one, two] = space.devices;
-      const n = 2 * MIB;
+      const n = MIB / 4;
       const bytes = 4 * n;
       const x = space.array(Int32Array, n);
       const y = space.array(Int32Array, n);
@@ -238,12 +240,12 @@ test(
   () =>
     withSpace(
       [
-        { kind: 'process', memory: '4MiB' },
-        { kind: 'simulated', memory: '4MiB' },
+        { kind: 'process', memory: '8MiB' },
+        { kind: 'simulated', memory: '8MiB' },
       ],
       async (space) => {
         const [small, far] = space.devices;
-        const n = 6 * MIB;
+        const n = 3 * MIB;
         const x = space.array(Int32Array, n);
         const y = space.array(Int32Array, n);
         using stream = small.stream();
@@ -265,8 +267,8 @@ test(
   () =>
     withSpace(
       [
-        { kind: 'process', memory: '8MiB', units: 2 },
-        { kind: 'simulated', memory: '12MiB' },
+        { kind: 'process', memory: '8MiB' },
+        { kind: 'simulated', memory: '8MiB' },
       ],
       async (space) => {
         const [device, far] = space.devices;
@@ -278,7 +280,7 @@ test(
         y.data.fill(22, half);
         const streams = [device.stream(), device.stream(), far.stream()];
         const work = async (stream: Stream, action: () => void): Promise<void> => {
-          for (let round = 0; round < 12; round++) {
+          for (let round = 0; round < 8; round++) {
             action();
             await stream.synchronize();
           }
@@ -328,7 +330,7 @@ test(
           [8000, 4000],
         ];
         const places = [one, two, 'host', undefined] as const;
-        for (let round = 0; round < 60; round++) {
+        for (let round = 0; round < 30; round++) {
           for (const [index, stream] of streams.entries()) {
             const [to, from] = parts[(round + 2 * index + (round >> 3)) % parts.length];
             const at = places[(round + index) % 4];
@@ -349,7 +351,7 @@ test(
 test(
   'clones keep what they were cloned from, whatever is copied over it',
   () =>
-    withSpace([{ kind: 'process', memory: '6MiB' }], async (space) => {
+    withSpace([{ kind: 'process', memory: '8MiB' }], async (space) => {
       const [device] = space.devices;
       const random = generator(seed + 99);
       const length = 3 * MIB + 4321;
@@ -363,7 +365,7 @@ test(
       arrays.push(await arrays[1].clone({ name: 'clone of the clone' }), space.bytes(length, { name: 'zeros' }));
       models.push(models[0].slice(), new Uint8Array(length));
       using stream = device.stream();
-      for (let round = 0; round < 60; round++) {
+      for (let round = 0; round < 40; round++) {
         const to = random(4);
         const from = random(4);
         const bytes = 1 + random(round % 3 === 0 ? 2 * MIB : 30_000);
@@ -441,7 +443,7 @@ test('copies wait their turn, and for events of other streams', () =>
 test('what cannot be copied is refused by name', () =>
   withSpace([{ kind: 'process', memory: '8MiB' }], async (space) => {
     const [device] = space.devices;
-    await using elsewhere = await openSpace({ devices: [{ kind: 'simulated', memory: '4MiB' }] });
+    await using elsewhere = await sharedSpace({ devices: [{ kind: 'simulated', memory: '8MiB' }] });
     const x = space.array(Int32Array, 1000, { name: 'x' });
     const f = space.array(Float32Array, 1000, { name: 'f' });
     using stream = device.stream();
@@ -593,8 +595,8 @@ test('a copy to a device that dies, and one that has died', () =>
     ],
     async (space) => {
       for (const device of space.devices) {
-        const x = space.bytes(64 * MIB);
-        const y = space.bytes(64 * MIB);
+        const x = space.bytes(32 * MIB);
+        const y = space.bytes(32 * MIB);
         x.data.fill(3);
         const stream = device.stream();
         const event = stream.copy(y, x, { at: device });

@@ -15,7 +15,7 @@ import {
   openSpace,
 } from '../../src/index.js';
 import { runProgram } from '../harness/processes.js';
-import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
+import { failsWith, LONG, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 /** 4 MiB each: three of them are twice what a device has. */
@@ -24,7 +24,7 @@ const MEMORY = 6 * MIB;
 const PER_PAGE = 1024;
 const DEVICES_AT_ONCE = 13;
 /** For each of the two kinds of memory; test:long has more. */
-const KILLS = Number(process.env.ONEMEM_KILLS ?? 4);
+const KILLS = Number(process.env.ONEMEM_KILLS ?? 3);
 
 const seed = Number(process.env.ONEMEM_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
@@ -315,7 +315,7 @@ function pages(array: ManagedArray): { state: string; nodes: readonly string[] }
 }
 
 test('who hears that a killed device is lost finds its pages lost, too', async () => {
-  const COUNT = 10;
+  const COUNT = LONG ? 10 : 4;
   await using space = await openSpace({
     devices: Array.from({ length: COUNT }, () => ({ kind: 'process' as const, memory: MEMORY, lossy: true })),
   });

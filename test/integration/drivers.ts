@@ -4,7 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import {
+  type AddressSpace,
   type CustomDeviceSpecification,
+  type Device,
   type DeviceSpecification,
   i32,
   kernel,
@@ -12,11 +14,11 @@ import {
   openSpace,
 } from '../../src/index.js';
 import { Program } from '../harness/processes.js';
-import { failsWith, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, runTests, sameData, test, whenFailedOrDone } from '../harness/suite.js';
 import type { Trouble } from './programs/drivers.js';
 
 const MIB = 2 ** 20;
-const N = MIB;
+const N = MIB / 4;
 const module = new URL('./programs/drivers.js', import.meta.url);
 
 const add = kernel({ x: i32.inout, n: i32 }, ({ x, n }, { begin, end }) => {
@@ -103,38 +105,57 @@ const FAILURES = {
   'dies by itself': /the card was pulled out/,
 } as const satisfies Partial<Record<Trouble, RegExp>>;
 
+/** One device for each failure: what takes one along leaves those that come after it, and the last one, as they were. */
+let failing: AddressSpace | null = null;
+whenFailedOrDone(async () => {
+  await failing?.close();
+  failing = null;
+});
+
+async function failingDevices(): Promise<AddressSpace> {
+  failing ??= await openSpace({
+    devices: [
+      ...Object.keys(FAILURES).map((trouble) => ({ ...troubled(trouble as Trouble), name: trouble })),
+      { kind: 'simulated', memory: '16MiB', name: 'other' },
+    ],
+    checkInvariants: true,
+  });
+  return failing;
+}
+
+/** Whichever of these it is that goes wrong with the device, its next use says so. Returns how a use of it failed. */
+async function useUntilItFails(space: AddressSpace, device: Device): Promise<OnememError> {
+  const x = space.array(Int32Array, N);
+  x.data.fill(1);
+  const y = space.array(Int32Array, 2 * N);
+  try {
+    await device.run(add, { x, n: 1 }, { size: N });
+    using stream = device.stream();
+    stream.prefetch(x.range(), 'host');
+    await stream.synchronize();
+    await device.run(add, { x: y, n: 1 }, { size: 2 * N });
+    await device.run(add, { x, n: 1 }, { size: N });
+    y.free();
+    await device.run(add, { x, n: 1 }, { size: N });
+    await device.run(add, { x, n: 1 }, { size: N });
+  } catch (error) {
+    if ((error as OnememError).code !== 'DATA_LOST') return error as OnememError;
+  }
+  // Where it fails between two launches, what was there alone is lost by name, and the next launch says why.
+  return (await failsWith('DEVICE_LOST', () =>
+    device.run(add, { x: new Int32Array(8), n: 1 }, { size: 8 }),
+  )) as OnememError;
+}
+
 for (const [trouble, message] of Object.entries(FAILURES)) {
   test(`a driver that ${trouble} takes its device along, and nothing else`, async () => {
-    await using space = await openSpace({
-      devices: [troubled(trouble as Trouble), { kind: 'simulated', memory: '16MiB' }],
-      checkInvariants: true,
-    });
-    const [mine, other] = space.devices;
+    const space = await failingDevices();
+    const device = space.devices.find(({ name }) => name === trouble) as Device;
+    const other = space.devices.find(({ name }) => name === 'other') as Device;
+    assert.ok(device.stats().alive, 'it has been taken along by another one');
     const bystander = space.array(Int32Array, N).data.fill(7);
-    const x = space.array(Int32Array, N);
-    x.data.fill(1);
-    const y = space.array(Int32Array, 2 * N);
-    let failure: OnememError | null = null;
-    try {
-      // Whichever of these it is that goes wrong, the next use of the device says so.
-      await mine.run(add, { x, n: 1 }, { size: N });
-      using stream = mine.stream();
-      stream.prefetch(x.range(), 'host');
-      await stream.synchronize();
-      await mine.run(add, { x: y, n: 1 }, { size: 2 * N });
-      await mine.run(add, { x, n: 1 }, { size: N });
-      y.free();
-      await mine.run(add, { x, n: 1 }, { size: N });
-      await mine.run(add, { x, n: 1 }, { size: N });
-    } catch (error) {
-      failure = error as OnememError;
-    }
-    // Where it fails between two launches, what was there alone is lost by name, and the next launch says why.
-    if (failure?.code === 'DATA_LOST') failure = (await failsWith('DEVICE_LOST', () => launchOn())) as OnememError;
-    function launchOn(): Promise<void> {
-      return mine.run(add, { x: new Int32Array(8), n: 1 }, { size: 8 });
-    }
-    assert.equal(failure?.code, 'DEVICE_LOST', failure?.stack);
+    const failure = await useUntilItFails(space, device);
+    assert.equal(failure.code, 'DEVICE_LOST', failure.stack);
     assert.match(failure.message, message);
     sameData(bystander, () => 7);
     const z = space.array(Int32Array, N);

@@ -1,12 +1,14 @@
 /** Every way in which a process with an open space can end: in time, with its own exit code, and leaving nothing behind. */
 import assert from 'node:assert/strict';
 import { goneWithin, type Outcome, Program, type Traces } from '../harness/processes.js';
-import { runTests, sleep, test } from '../harness/suite.js';
+import { longTest, runTests, sleep, test } from '../harness/suite.js';
 
 /** From the moment that the program begins to end until its process is gone. */
 const LIMIT_MS = 10_000;
 
 interface End {
+  /** The cheaper tests beside it show nearly the same. */
+  readonly long?: boolean;
   readonly code?: number;
   readonly signal?: NodeJS.Signals;
   /** Sent by the test, when the program has said that it waits. */
@@ -19,10 +21,10 @@ const clean = ({ stderr }: Outcome): void => assert.equal(stderr, '');
 const ways: Record<string, End> = {
   'natural end': { code: 0, check: clean },
   closed: { code: 0, check: clean },
-  'exit code': { code: 4, check: clean },
+  'exit code': { long: true, code: 4, check: clean },
   exit: { code: 3, check: clean },
   throw: { code: 1, check: ({ stderr }) => assert.match(stderr, /Error: thrown by the program/) },
-  rejection: { code: 1, check: ({ stderr }) => assert.match(stderr, /Error: rejected by the program/) },
+  rejection: { long: true, code: 1, check: ({ stderr }) => assert.match(stderr, /Error: rejected by the program/) },
   'launch that runs': { code: 6, check: clean },
   'exit in a thread': {
     code: 0,
@@ -32,21 +34,21 @@ const ways: Record<string, End> = {
     code: 0,
     check: ({ stdout }) => assert.match(stdout, /^thread failed with thrown by the thread, elements are 2 and 2$/m),
   },
-  'terminated thread': { code: 0, check: ({ stdout }) => assert.match(stdout, /^elements are 3 and 3$/m) },
+  'terminated thread': { long: true, code: 0, check: ({ stdout }) => assert.match(stdout, /^elements are 3 and 3$/m) },
   'thread in a fault': { code: 5, check: clean },
-  'thread that faults all the time': { code: 5, check: clean },
+  'thread that faults all the time': { long: true, code: 5, check: clean },
   'busy thread': { code: 0, check: clean },
   provider: {
     code: 0,
     check: ({ stdout, stderr }) => assert.equal(`${/^element \d+$/m.exec(stdout)}${stderr}`, 'element 52'),
   },
-  'busy provider': { code: 5, check: clean },
+  'busy provider': { long: true, code: 5, check: clean },
   'busy provider and a close': {
     code: 0,
     check: ({ stdout }) => assert.match(stdout, /^writing failed with SPACE_CLOSED$/m),
   },
   'provider in a fault': { code: 5, check: clean },
-  listeners: { code: 8, check: ({ stdout }) => assert.match(stdout, /^listener: code 0, element 2$/m) },
+  listeners: { long: true, code: 8, check: ({ stdout }) => assert.match(stdout, /^listener: code 0, element 2$/m) },
   'late listeners with a thread': {
     code: 8,
     check: ({ stdout }) => assert.match(stdout, /^first: code 8, element 2\nsecond: element 2$/m),
@@ -77,9 +79,10 @@ async function check(way: string, end: End): Promise<void> {
   end.check?.(outcome);
 }
 
-for (const [way, end] of Object.entries(ways)) test(way, () => check(way, end));
+for (const [way, end] of Object.entries(ways)) (end.long === true ? longTest : test)(way, () => check(way, end));
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGKILL'] as const) {
-  test(signal, () => check('signal', { signal, send: signal }));
+  const tested = signal === 'SIGINT' || signal === 'SIGHUP' ? longTest : test;
+  tested(signal, () => check('signal', { signal, send: signal }));
 }
 test('SIGTERM with a thread in a fault', () =>
   check('signal with a thread in a fault', { signal: 'SIGTERM', send: 'SIGTERM' }));

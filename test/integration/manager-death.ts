@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { openSpace } from '../../src/index.js';
 import { goneWithin, memoryFiles, Program, runProgram, type Traces } from '../harness/processes.js';
-import { runTests, test } from '../harness/suite.js';
+import { longTest, runTests, test } from '../harness/suite.js';
 
 /**
  * The manager may stand still for 1 s of the time that it ran or slept, which on a machine that does other things is a small part of the time
@@ -18,9 +18,13 @@ const messages = {
   hang: /^onemem: the memory manager has not moved for 1 s\. Managed memory cannot be served/,
 };
 
+/** Each way once with one of the threads, and each thread with an end and with a standstill. */
+const CHOSEN = ['throw main', 'exit thread', 'heap main', 'hang thread'];
+
 for (const [how, message] of Object.entries(messages)) {
   for (const who of ['main', 'thread']) {
-    test(`${how}, while ${who === 'main' ? 'the main thread' : 'another thread'} sits in a fault`, async () => {
+    const tested = CHOSEN.includes(`${how} ${who}`) ? test : longTest;
+    tested(`${how}, while ${who === 'main' ? 'the main thread' : 'another thread'} sits in a fault`, async () => {
       const program = new Program('manager-death', [how, who], { seconds: LIMIT_SECONDS });
       const traces = JSON.parse(await program.line('traces ')) as Traces;
       await program.line('ending ');

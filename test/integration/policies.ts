@@ -1,7 +1,7 @@
 /** Policies of a program's own: they decide, and a bad one makes nothing wrong. */
 import { type AddressSpace, f32, kernel, openSpace } from '../../src/index.js';
 import type { PolicyChoices } from '../../src/policy/index.js';
-import { failsWith, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, filled, runTests, sameData, test } from '../harness/suite.js';
 
 const MODULE = new URL('./programs/policies.js', import.meta.url);
 const BLOCK = (2 * 1024 * 1024) / 4;
@@ -14,13 +14,11 @@ function open(policies: PolicyChoices): Promise<AddressSpace> {
   return openSpace({ hostMemory: '128MiB', policies, devices: [{ kind: 'process', name: 'd', memory: '8MiB' }] });
 }
 
-/** Doubles 32 MiB on a device of 8 MiB; returns what the device says of it. */
-async function run(policies: PolicyChoices) {
+/** Doubles 32 MiB, or so many blocks, on a device of 8 MiB; returns what the device says of it. */
+async function run(policies: PolicyChoices, blocks = 16) {
   await using space = await open(policies);
-  const array = space.array(Float32Array, 16 * BLOCK);
-  array.data.forEach((_, i) => {
-    array.data[i] = i;
-  });
+  const array = space.array(Float32Array, blocks * BLOCK);
+  filled(array.data, (i) => i);
   using stream = space.devices[0].stream();
   stream.launch(twice, { data: array }, { size: array.length });
   await stream.synchronize();
@@ -36,8 +34,8 @@ for (const eviction of ['lru', 'fifo'] as const) {
 }
 
 test('a policy of a module decides what a fault brings along', async () => {
-  const alone = await run({ prefetch: { module: MODULE, export: 'single' }, readAhead: 'none' });
-  const usual = await run({ readAhead: 'none' });
+  const alone = await run({ prefetch: { module: MODULE, export: 'single' }, readAhead: 'none' }, 2);
+  const usual = await run({ readAhead: 'none' }, 2);
   if (alone.writeFaults + alone.readFaults < 20 * (usual.writeFaults + usual.readFaults))
     throw new Error(`${alone.writeFaults} faults with single pages, ${usual.writeFaults} otherwise`);
 });

@@ -7,7 +7,7 @@ import { Worker } from 'node:worker_threads';
 import { type AddressSpace, i32, kernel, type ManagedArray } from '../../src/index.js';
 import { runProgram } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
+import { failsWith, LONG, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const PAGE = 1024;
@@ -140,7 +140,7 @@ test(
       const x = counting(space, 700, { name: 'list', maxLength: 600 * PAGE });
       let model = Int32Array.from({ length: 700 }, (_, i) => i);
       const clones: { clone: ManagedArray<Int32Array>; model: Int32Array }[] = [];
-      for (let step = 1; step < 100; step++) {
+      for (let step = 1; step < (LONG ? 200 : 50); step++) {
         const n = x.length;
         const from = random(n);
         const to = Math.min(n, from + 1 + random(100 * PAGE));

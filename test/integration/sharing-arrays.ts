@@ -130,7 +130,7 @@ testWithValkey('a server that stands still for a moment is waited for', async ()
 testWithValkey('what has no room in host memory goes to storage and comes back, also to be flushed', async () => {
   await using server = await ValkeyServer.start();
   const options = { ...optionsOf(server), blockBytes: '1MiB' };
-  const length = 12 * 2 ** 20;
+  const length = 9 * 2 ** 20;
   const space = await openSpace({ hostMemory: '32MiB' });
   const array = await space.sharedArray(Int32Array, length, options);
   for (let i = 0; i < length; i += 1024) array.data[i] = i + 1;

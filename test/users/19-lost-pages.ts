@@ -4,9 +4,11 @@ import { closeSync, mkdtempSync, openSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type AddressSpace, kernel, type ManagedArray, openSpace, u32 } from '../../src/index.js';
-import { failsWith, runTests, sameData, sleep, test } from '../harness/suite.js';
+import { failsWith, LONG, longTest, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const LENGTH = 200_000;
+/** Of the tests that kill a device at some moment. */
+const ROUNDS = LONG ? 3 : 2;
 
 const increment = kernel({ x: u32.inout }, ({ x }, { begin, end }) => {
   for (let i = begin; i < end; i++) x[i]++;
@@ -96,33 +98,38 @@ test('changes of a file array that were lost: reload() says so, and with `discar
 
 for (const lossy of [false, true]) {
   for (const what of ['prefetch', 'exclusive'] as const) {
-    test(`${what} to a ${lossy ? 'lossy ' : ''}device that is killed meanwhile says DEVICE_LOST, and nothing is lost`, async () => {
-      await using space = await openSpace({ devices: [{ kind: 'process', memory: '64MiB', lossy }] });
-      const [device] = space.devices;
-      for (let round = 0; round < 3; round++) {
-        if (round > 0) await device.restart();
-        const x = space.array(Uint32Array, 8 * 2 ** 20, { name: 'x' });
-        x.data.fill(7);
-        const stream = device.stream();
-        const event = what === 'prefetch' ? stream.prefetch(x.range(), device) : stream.exclusive(x.range());
-        const ended = event.synchronize().then(
-          () => 'ok',
-          (error: { code: string }) => error.code,
-        );
-        await sleep(1 + 3 * round);
-        await killed(space);
-        const code = await ended;
-        assert.ok(code === 'DEVICE_LOST' || code === 'ok', `it says ${code}`);
-        // Exclusive pages that a lossy device had got by then are gone with it.
-        if (lossy && what === 'exclusive') continue;
-        assert.ok(x.residency().runs.every(({ state }) => state !== 'lost'));
-        assert.equal(
-          x.data.findIndex((value) => value !== 7),
-          -1,
-        );
-        x.free();
-      }
-    }, 60);
+    const tested = lossy === (what === 'prefetch') ? test : longTest;
+    tested(
+      `${what} to a ${lossy ? 'lossy ' : ''}device that is killed meanwhile says DEVICE_LOST, and nothing is lost`,
+      async () => {
+        await using space = await openSpace({ devices: [{ kind: 'process', memory: '64MiB', lossy }] });
+        const [device] = space.devices;
+        for (let round = 0; round < ROUNDS; round++) {
+          if (round > 0) await device.restart();
+          const x = space.array(Uint32Array, 8 * 2 ** 20, { name: 'x' });
+          x.data.fill(7);
+          const stream = device.stream();
+          const event = what === 'prefetch' ? stream.prefetch(x.range(), device) : stream.exclusive(x.range());
+          const ended = event.synchronize().then(
+            () => 'ok',
+            (error: { code: string }) => error.code,
+          );
+          await sleep(1 + 3 * round);
+          await killed(space);
+          const code = await ended;
+          assert.ok(code === 'DEVICE_LOST' || code === 'ok', `it says ${code}`);
+          // Exclusive pages that a lossy device had got by then are gone with it.
+          if (lossy && what === 'exclusive') continue;
+          assert.ok(x.residency().runs.every(({ state }) => state !== 'lost'));
+          assert.equal(
+            x.data.findIndex((value) => value !== 7),
+            -1,
+          );
+          x.free();
+        }
+      },
+      60,
+    );
   }
 }
 

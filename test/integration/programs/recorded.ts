@@ -3,7 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { i32, kernel, openSpace } from '../../../src/index.js';
 
-const N = 3_000_000;
+/** More than the device has. */
+const N = 1_700_000;
 const path = join(process.argv[2], 'numbers');
 writeFileSync(path, new Int32Array(N / 4).fill(3));
 const add = kernel({ x: i32.inout, by: i32 }, ({ x, by }, { begin, end }) => {
@@ -13,7 +14,7 @@ const add = kernel({ x: i32.inout, by: i32 }, ({ x, by }, { begin, end }) => {
 for (const prefetch of ['tree', 'none'] as const) {
   const space = await openSpace({
     devices: [
-      { kind: 'process', memory: '8MiB', units: 2, lossy: true },
+      { kind: 'process', memory: '6MiB', units: 2, lossy: true },
       { kind: 'simulated', memory: '32MiB' },
     ],
     policies: { prefetch },
