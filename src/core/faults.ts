@@ -81,6 +81,12 @@ function waitsForRoom(state: State, block: Block, processor: Processor): boolean
   return false;
 }
 
+/** Whether it is the page's clones that found no room for its content, or the page of another range that it comes from. */
+function lacksRoomElsewhere(block: Block, page: number, reason: DenyReason | null, failure: Status): boolean {
+  if (reason === 'OUT_OF_MEMORY') return failure === Status.SourceStarved;
+  return reason === 'OUT_OF_STORAGE' && !has(block.lost, page);
+}
+
 /** Whose page failed comes first: if others came between, none of them would ever hear of his own failure. */
 function putFirst(block: Block, page: number): void {
   if (page === -1) return;
@@ -114,7 +120,15 @@ function serviceFault(
   // A page that came along may have been what failed: only a failure of this page alone is its own.
   const narrow = failure !== Status.Done || block.attempts > 0;
   const mine = narrow && block.ended.only === page ? failure : Status.Done;
-  const reason = stuck ? shortageOf(state) : denial(block, node.id, page, wanted, mine);
+  const found = stuck ? shortageOf(state) : denial(block, node.id, page, wanted, mine);
+  const lacks = !stuck && lacksRoomElsewhere(block, page, found, mine);
+  if (lacks && waitsForRoom(state, block, processor)) {
+    block.attempts = 0;
+    return 'blocked';
+  }
+  // A copy that found no room is made again where there is some by now.
+  const again = lacks && found === 'OUT_OF_STORAGE' && shortageOf(state) !== found;
+  const reason = again ? null : lacks ? shortageOf(state) : found;
   // A late read of freed memory on the host gives zeros, after a warning: it is a mistake, but harms nobody.
   const late = reason === 'FREED' && processor.id === HOST && !wanted;
   if (late) state.commands.deny(processor.id, base + page, wanted, mapping.urgentThread, reason, false);

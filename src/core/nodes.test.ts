@@ -63,7 +63,7 @@ function start(): void {
     requestDone: (request, pages, failure) => log.push(`done ${request} ${pages} ${failure}`),
     drained: (processor) => log.push(`drained ${processor}`),
     emptied: (node) => log.push(`emptied ${node}`),
-    breakCopyOnWrite: () => undefined,
+    breakCopyOnWrite: (page, count) => log.push(`break ${page}+${count}`),
     invalidate: () => undefined,
     invalidated: () => undefined,
     want: () => undefined,
@@ -215,6 +215,40 @@ describe('a store behind the host', () => {
     manager.fault(HOST, first + 3 * BLOCK, true, 1);
     expect(log.at(-1)).not.toMatch(/denied/);
     expect(log.some((line) => line.startsWith(`${HOST_NODE}>${behind} `))).toBe(true);
+    manager.checkInvariants();
+  });
+
+  it('that is full has who writes what was cloned wait for it, and refuses him after a while', () => {
+    const first = allocate(3 * BLOCK);
+    write(first, 3);
+    manager.copyOnWrite(1, first, BLOCK);
+    manager.nodeFull(behind, 0);
+    log = [];
+    manager.fault(HOST, first, true, 1);
+    for (let time = 0; time < PATIENCE; time++) {
+      expect(log).toEqual([`break ${first}+16`]);
+      manager.copyOnWriteBroken(first, 16, 'OUT_OF_STORAGE');
+      expect(manager.waitsForRoom).toBe(true);
+      log = [];
+      manager.stillNoRoom();
+    }
+    manager.copyOnWriteBroken(first, 16, 'OUT_OF_STORAGE');
+    expect([...log, manager.waitsForRoom]).toEqual([`break ${first}+16`, `denied ${first} OUT_OF_STORAGE`, false]);
+    manager.checkInvariants();
+  });
+
+  it('that has room by now has what was cloned copied again for who writes it', () => {
+    const first = allocate(3 * BLOCK);
+    write(first, 3);
+    manager.copyOnWrite(1, first, BLOCK);
+    manager.nodeFull(behind, 0);
+    manager.fault(HOST, first, true, 1);
+    manager.nodeFull(behind, null);
+    log = [];
+    manager.copyOnWriteBroken(first, 16, 'OUT_OF_STORAGE');
+    expect(log).toEqual([`break ${first}+16`]);
+    manager.copyOnWriteBroken(first, 16, null);
+    expect(log.at(-1)).toBe(`map ${HOST} ${first}+1 2`);
     manager.checkInvariants();
   });
 

@@ -260,6 +260,24 @@ test('loads and stores wait for a disk that is full for a moment', async () => {
   sameData(x.data, (i) => filled(i, 8));
 });
 
+test('who writes an array that was cloned waits for a disk that is full for a moment, too', async () => {
+  const failing = await openFailing('pwrite:ENOSPC:1-12', {
+    hostMemory: HOST,
+    storage: { path: folder, bytes: '1GiB' },
+  });
+  await using space = failing.space;
+  const x = space.array(Int32Array, N, { name: 'x' });
+  for (let i = 0; i < N; i++) x.data[i] = filled(i, 8);
+  const clone = await x.clone();
+  failing.arm();
+  // What was written last is in memory, where the copies of it find no room.
+  for (let i = N - 1024; i >= 0; i -= 1024) x.data[i] = -1;
+  assert.ok(failing.fired() >= 12);
+  sameData(x.data, (i) => (i % 1024 === 0 ? -1 : filled(i, 8)));
+  sameData(clone.data, (i) => filled(i, 8));
+  space.checkInvariants();
+});
+
 test('a spill file that cannot be made for a moment keeps nobody from going on', async () => {
   const failing = await openFailing('open:EMFILE:1-12', {
     hostMemory: HOST,

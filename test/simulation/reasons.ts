@@ -36,8 +36,7 @@ export class Reasons {
       throw new Error(`page ${page} is denied with ${reason}, which its source never said`);
     if ((reason === 'LOST' || reason === 'CORRUPTED') && world.manager.pages.lossOf(page) === null)
       throw new Error(`page ${page} is denied as lost, and reported as if it were not`);
-    // Who writes what was cloned is told at once that the clone finds no room.
-    if (reason === 'OUT_OF_STORAGE' && world.timesWithoutRoom < PATIENCE && !world.wasCloned(page))
+    if (reason === 'OUT_OF_STORAGE' && world.timesWithoutRoom < PATIENCE)
       throw new Error(`page ${page} is denied for want of room that may come soon`);
     if (reason === 'FREED' && world.freed[page] === 0 && world.fuzzy[page] === 0)
       throw new Error(`page ${page} is not freed`);

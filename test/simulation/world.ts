@@ -1487,11 +1487,6 @@ export class World implements Surroundings {
     return this.perhapsEmpty[page] === 1;
   }
 
-  wasCloned(page: number): boolean {
-    const range = this.manager.state.va.rangeOfPage(page);
-    return range !== undefined && [...this.parents.values()].includes(range);
-  }
-
   isPinned(page: number): boolean {
     return this.memories.some(({ pinned }) => pinned !== null && covers(pinned, page));
   }
