@@ -124,7 +124,7 @@ export const CALLS: readonly Call[] = [
   method('AddressSpace.stats', space, [], 1),
   method('AddressSpace.checkInvariants', space, [], 1),
   method('AddressSpace.setHostMemory', space, [values.hostMemory]),
-  method('AddressSpace.addDevice', mortalSpace, [values.addedDevice], 2),
+  method('AddressSpace.addDevice', mortalSpace, [values.addedDevice], 8),
   method('AddressSpace.close', mortalSpace, [], 2),
   method('AddressSpace.[Symbol.asyncDispose]', mortalSpace, [], 1),
 

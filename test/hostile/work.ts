@@ -14,7 +14,7 @@ const MORTAL_SHARE = 60;
 /** Sequences whose calls stand in the log. */
 const LOGGED = 16;
 /** Sequences in which every call gives a result at some time. */
-const ENOUGH = 5000;
+const ENOUGH = 10_000;
 /** Codes that say nothing to a user, or that something is wrong within. */
 const FORBIDDEN = new Set(['INTERNAL', 'ERR_INTERNAL_ASSERTION', 'ERR_ASSERTION']);
 /** What the engine says when code goes wrong that did not look at its arguments. */
