@@ -166,10 +166,14 @@ export class ProcessDevice implements ProcessDriver {
     return count;
   }
 
-  /** Handles the packets that have come. True when `faultFd` has changed. */
-  readPackets(): boolean {
+  /**
+   * Handles packets that have come: all, or up to the end of a launch, after which there seldom is another one; the poller tells. True when
+   * `faultFd` has changed.
+   */
+  readPackets(all = false): boolean {
     let changed = false;
-    while (!this.dead) {
+    let launched = false;
+    while (!this.dead && (all || !launched)) {
       const message = this.process.receive();
       if (message === null) break;
       const { bytes, fds } = message;
@@ -183,7 +187,10 @@ export class ProcessDevice implements ProcessDriver {
       } else if (bytes[0] === Packet.Thread) this.noteThread(readNumber(bytes, 0), readNumber(bytes, 1), fds);
       else if (bytes[0] === Packet.Failed) this.failed(readJson<string>(bytes));
       else if (bytes[0] === Packet.Zapped) this.zapped(readNumber(bytes, 0));
-      else if (bytes[0] === Packet.Launched) this.launched(readNumber(bytes, 0));
+      else if (bytes[0] === Packet.Launched) {
+        launched = true;
+        this.launched(readNumber(bytes, 0));
+      }
       else if (bytes[0] === Packet.UnitFailed) this.unitFailed(readJson<UnitFailure>(bytes));
       else if (bytes[0] === Packet.UnitEnded) this.unitEnded(readJson<UnitEnd>(bytes));
     }
@@ -193,7 +200,7 @@ export class ProcessDevice implements ProcessDriver {
   /** Its process has ended. Everything that is pending is answered, then the core is told. */
   processEnded(): void {
     if (this.dead) return;
-    this.readPackets();
+    this.readPackets(true);
     this.dead = true;
     if (this.closed) return;
     const reason = this.process.endReason;

@@ -57,6 +57,14 @@ export class DevicePolls {
     return found;
   }
 
+  /** Whether the poller has found faults of a device. */
+  get haveFaults(): boolean {
+    for (let place = 0; place < this.places.length; place++) {
+      if (this.poller.readyAt(this.slot(place, FAULTS)) !== 0) return true;
+    }
+    return false;
+  }
+
   /** Lets devices that work in this thread go on a step. */
   progress(): boolean {
     let any = false;

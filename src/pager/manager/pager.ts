@@ -15,7 +15,7 @@ import { toWire, type WireError } from '../protocol/wire.js';
 import type { Client, ClientEvents } from './clients.js';
 import { Closing } from './closing.js';
 import { carryOut, type Handlers, handlersOf } from './handlers.js';
-import { makeParts, type Parts, WAKE_SLOT } from './parts.js';
+import { HOST_SLOT, makeParts, type Parts, WAKE_SLOT } from './parts.js';
 import { Share } from './share.js';
 import { Spin } from './spin.js';
 
@@ -105,15 +105,16 @@ export class Pager implements ClientEvents {
 
   /** Serves faults and moves queued pieces until there is nothing to do for a moment. */
   private serveFaults(): void {
-    const { host, stores, files, polls, copies, gathers, pins, providers, router } = this.parts;
+    const { host, stores, files, polls, copies, gathers, pins, providers, router, poller } = this.parts;
     let served = 0;
-    // A thread that was not answered just now is not about to fault again: then one look is enough.
+    // A thread that was not answered just now is not about to fault again: then what the poller has found is enough.
     const expected = router.answers !== this.answers;
     let looks = expected ? this.spin.looks(1 + polls.processes) : 1;
+    let reading = expected || poller.readyAt(HOST_SLOT) !== 0 || polls.haveFaults;
     for (let look = 0; look < looks && served < FAULTS_IN_A_ROW; look++) {
       stores.look();
       files.look();
-      let found = host.readFaults() + polls.readFaults();
+      let found = reading ? host.readFaults() + polls.readFaults() : 0;
       if (this.moveSome()) found++;
       if (copies.step()) found++;
       if (gathers.step()) found++;
@@ -126,6 +127,7 @@ export class Pager implements ClientEvents {
         this.spin.found(look);
         look = -1;
         looks = this.spin.looks(1 + polls.processes);
+        reading = true;
       }
     }
     this.answers = router.answers;

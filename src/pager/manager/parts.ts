@@ -57,7 +57,7 @@ import { Share } from './share.js';
 
 /** Slots of the poller: what wakes the manager, the host's faults, pressure on the machine's memory, and what devices have. */
 export const WAKE_SLOT = 0;
-const HOST_SLOT = 1;
+export const HOST_SLOT = 1;
 const PRESSURE_SLOT = 2;
 const FIRST_DEVICE_SLOT = 3;
 
