@@ -190,8 +190,7 @@ export class ProcessDevice implements ProcessDriver {
       else if (bytes[0] === Packet.Launched) {
         launched = true;
         this.launched(readNumber(bytes, 0));
-      }
-      else if (bytes[0] === Packet.UnitFailed) this.unitFailed(readJson<UnitFailure>(bytes));
+      } else if (bytes[0] === Packet.UnitFailed) this.unitFailed(readJson<UnitFailure>(bytes));
       else if (bytes[0] === Packet.UnitEnded) this.unitEnded(readJson<UnitEnd>(bytes));
     }
     return changed;
