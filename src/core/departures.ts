@@ -2,7 +2,7 @@
 
 import { forgetAdvised } from './advice.js';
 import type { Launches } from './launches.js';
-import { clear, createMask, endOf, next } from './mask.js';
+import { clear, createMask, endOf, next, WORDS } from './mask.js';
 import { createNodeCounters, type Node, type NodeCounters } from './nodes.js';
 import type { Requests } from './requests.js';
 import { loseNode } from './service.js';
@@ -142,9 +142,14 @@ export class Departures {
   private dropMappings(block: Block, id: ProcessorId): void {
     const mapping = block.mappings[id];
     if (mapping === undefined) return;
-    const { commands } = this.state;
-    const first = next(mapping.mapped, 0);
-    const end = block.range.watchers > 0 ? endOf(mapping.mapped) : 0;
+    const { commands, masks } = this.state;
+    const { mark } = masks;
+    const taken = masks.take();
+    // What stands in for denied pages is nobody's content.
+    for (let word = 0; word < WORDS; word++) taken[word] = mapping.mapped[word] & ~mapping.standIn[word];
+    const first = next(taken, 0);
+    const end = block.range.watchers > 0 ? endOf(taken) : 0;
+    masks.backTo(mark);
     const page = block.index * PAGES_PER_BLOCK + first;
     if (first < end) commands.invalidate(page, end - first, 'migrate', id);
     clear(mapping.mapped);

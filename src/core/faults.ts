@@ -7,7 +7,7 @@ import type { Node } from './nodes.js';
 import { ATTEMPTS, open, start } from './operation.js';
 import { readAhead, streams } from './read-ahead.js';
 import { evictBlock, failsToLeave, reclaim } from './reclaim.js';
-import { serviceSharing } from './sharing.js';
+import { serviceRemote } from './remote-mapping.js';
 import {
   endAhead,
   isHeld,
@@ -144,7 +144,7 @@ function serviceFault(
     if (breakAround(state, block, page)) return 'blocked';
     write = false;
   }
-  if (isRemote(block, processor)) return serviceSharing(state, block, processor, page, write, narrow);
+  if (isRemote(block, processor)) return serviceRemote(state, block, processor, page, write, narrow);
   // Of what is mostly read others keep their copies until a processor really writes.
   const { readMostly, pattern } = block.advice;
   const intent = !readMostly && declaredWrite(processor, base + page) && mayWrite(block, node.id, page);

@@ -14,7 +14,7 @@ import {
   sendHome,
 } from './moves.js';
 import type { Node } from './nodes.js';
-import { bringToShare, switchMemory } from './sharing.js';
+import { bringToHost, switchMemory } from './remote-mapping.js';
 import {
   conflictsWithHold,
   isRemote,
@@ -121,7 +121,7 @@ export function pagesDone(state: State, block: Block, task: Task): number {
 function bringPages(state: State, block: Block, task: Task): Outcome {
   if (task.node === NO_NODE) {
     const processor = processorOf(state, task.processor);
-    if (isRemote(block, processor)) return bringToShare(state, block, processor, task);
+    if (isRemote(block, processor)) return bringToHost(state, block, processor, task);
     return bringTo(state, block, nodeOf(state, processor.own), task.map ? processor : null, task);
   }
   return bringTo(state, block, nodeOf(state, task.node), null, task);

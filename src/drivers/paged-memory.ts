@@ -167,7 +167,7 @@ export class PagedMemory {
   }
 
   /** Takes the right to write. No thread can write any more when this returns. */
-  protectPages(page: number, count: number): Status {
+  writeProtect(page: number, count: number): Status {
     return this.protect(this.base + page * PAGE_BYTES, count * PAGE_BYTES, true);
   }
 

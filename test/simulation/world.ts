@@ -34,6 +34,7 @@ import { lru } from '../../src/policy/eviction/lru.js';
 import { advised } from '../../src/policy/placement/advised.js';
 import { none, tree } from '../../src/policy/prefetch/tree.js';
 import { next } from '../../src/policy/read-ahead/next.js';
+import { Announcements } from './announcements.js';
 import { Audit } from './audit.js';
 import {
   BLOCKS,
@@ -183,6 +184,7 @@ export class World implements Surroundings {
   /** A launch that failed may have emptied the page or not; the first look at it tells. */
   private readonly perhapsEmpty = new Uint8Array(PAGES);
   readonly audit: Audit;
+  private readonly announcements: Announcements;
   /** What everybody may do with a page, and how many requests to change that are under way. */
   readonly rights = new Uint8Array(PAGES).fill(Access.Write);
   readonly changing = new Uint8Array(PAGES);
@@ -303,6 +305,7 @@ export class World implements Surroundings {
         },
         invalidate: (page, count, reason) => {
           this.trace(() => `  invalidate ${page}+${count}: ${reason}`);
+          this.announcements.begun(page, count, reason);
           this.invalidations.push({ page, count, open: true });
         },
         invalidated: (page, count) => this.invalidated(page, count),
@@ -356,6 +359,7 @@ export class World implements Surroundings {
       },
     );
     this.audit = new Audit(this);
+    this.announcements = new Announcements(this);
     this.others = new Others(this, new Random(seed ^ OTHERS), this.cloneRequests);
     this.host = this.addModel({
       name: 'host',
@@ -1554,8 +1558,8 @@ export class World implements Surroundings {
 
   private invalidated(page: number, count: number): void {
     const open = this.invalidations.find((each) => each.open && each.page === page && each.count === count);
-    if (open === undefined) throw new Error(`${page}+${count} is reported as changed, and nobody was told before`);
-    open.open = false;
+    if (open !== undefined) open.open = false;
+    this.announcements.ended(page, count);
   }
 
   private endInvalidations(): void {

@@ -99,7 +99,7 @@ export class HostDriver implements Driver {
   }
 
   revoke(_token: number, page: number, count: number, to: Access): Status {
-    if (to === Rights.Read) return this.node.protectPages(page, count);
+    if (to === Rights.Read) return this.node.writeProtect(page, count);
     this.unmap(page, count);
     return Status.Done;
   }

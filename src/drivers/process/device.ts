@@ -280,7 +280,7 @@ export class ProcessDevice implements ProcessDriver {
     if (this.dead) return Status.Done;
     // Write access ends at once. The mapping itself only the process can take away, and its control thread does.
     try {
-      const status = this.node.protectPages(page, count);
+      const status = this.node.writeProtect(page, count);
       if (to === Rights.Read || status === Status.Lost) return Status.Done;
     } catch (error) {
       this.failIn(error);

@@ -8,7 +8,7 @@ import { type Block, noteWaiting } from './va-block.js';
 import type { Task } from './work.js';
 
 /** For a processor that reaches host memory in place: brings the pages there, then maps what the host has. */
-export function bringToShare(state: State, block: Block, processor: Processor, task: Task): Outcome {
+export function bringToHost(state: State, block: Block, processor: Processor, task: Task): Outcome {
   const allowed = state.masks.take();
   for (let word = 0; word < WORDS; word++) {
     allowed[word] = task.mask[word] & present(block, word);
@@ -19,12 +19,12 @@ export function bringToShare(state: State, block: Block, processor: Processor, t
     return migrate(state, block, host, null, task.access, allowed, -1, task);
   }
   task.written = true;
-  if (task.map) shareHostPages(state, block, processor);
+  if (task.map) mapHostPages(state, block, processor);
   return 'done';
 }
 
 /** Maps all that the host has of the block, with the right to write where it is the only copy of what was written. */
-function shareHostPages(state: State, block: Block, processor: Processor): void {
+function mapHostPages(state: State, block: Block, processor: Processor): void {
   const { resident } = residenceOf(state, block, HOST_NODE);
   const mapping = mappingOf(state, block, processor.id);
   const { mark } = state.masks;
@@ -68,7 +68,7 @@ function mapRuns(state: State, block: Block, processor: Processor, mask: Mask, a
 }
 
 /** A fault of a processor that reaches host memory in place. */
-export function serviceSharing(
+export function serviceRemote(
   state: State,
   block: Block,
   processor: Processor,
@@ -95,7 +95,7 @@ export function serviceSharing(
     add(block.dirty, page);
     remove(block.cleaning, page);
   }
-  shareHostPages(state, block, processor);
+  mapHostPages(state, block, processor);
   return 'done';
 }
 
