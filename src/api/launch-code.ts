@@ -1,5 +1,6 @@
 /** What of a kernel a device runs. */
-import type { AnyKernelCode } from '../drivers/driver.js';
+import type { AnyKernelCode, LaunchWay } from '../drivers/driver.js';
+import { show } from './arguments.js';
 import { argumentError, typeError } from './errors.js';
 import type { Kernel } from './kernel.js';
 import type { DeviceSeen } from './seen.js';
@@ -28,4 +29,15 @@ export function codeFor({ name, code, wgsl }: Kernel, device: DeviceSeen, whole:
     `kernel ${name} cannot run over a part: its module is not told which one; have a uniform structure with members begin: u32 and ` +
       'end: u32 in it, or launch all of [0, size)',
   );
+}
+
+const WAYS: readonly unknown[] = ['direct', 'windowed', 'paged'] satisfies LaunchWay[];
+
+/** Refuses what is no way to run a launch, and a way for devices that know one only. */
+export function checkWay(way: unknown, device: DeviceSeen): void {
+  if (way === undefined) return;
+  if (!WAYS.includes(way))
+    throw typeError('OPTIONS', `way of a launch is 'direct', 'windowed' or 'paged', not ${show(way)}`);
+  if (device.capabilities.kernels === 'wgsl') return;
+  throw typeError('OPTIONS', `device ${device.name} (${device.kind}) runs every launch as it is; leave out way`);
 }

@@ -1,6 +1,7 @@
 /** Streams: launches, copies and prefetches in order, concurrent across streams. */
 import type { OptionNames } from '../core/option-names.js';
 import { HOST } from '../core/types.js';
+import type { LaunchWay } from '../drivers/driver.js';
 import { threadId } from '../linux/process.js';
 import type { StreamOperation, StreamEvent as WireEvent } from '../pager/protocol/operations.js';
 import type { AddressSpace } from './address-space.js';
@@ -20,7 +21,7 @@ import { OnememError, typeError } from './errors.js';
 import { checkKernel, type Kernel, type KernelParameters } from './kernel.js';
 import { explainStack, type Trace, traceTo } from './kernel-place.js';
 import { checkArguments, handOver } from './launch-arguments.js';
-import { codeFor } from './launch-code.js';
+import { checkWay, codeFor } from './launch-code.js';
 import { type LaunchSize, launchRange } from './launch-size.js';
 import { pagesAround, placeOf } from './place.js';
 import type { CopyOptions, CopyPlace, LaunchArguments, ManagedElements } from './public-types.js';
@@ -58,6 +59,11 @@ export interface LaunchOptions {
    * kernel that cannot be compared, as one that uses `memory`, is warned of (ONEMEM_NOT_VERIFIED). That of the space unless said otherwise.
    */
   readonly verify?: boolean;
+  /**
+   * How a GPU runs the launch, for tests and comparisons: 'direct', with all that it uses on the GPU; 'windowed', in parts; 'paged', with pages
+   * of its read-only arrays brought as they are touched. What cannot be so is refused (DEVICE_MEMORY). Without it, the first way that fits.
+   */
+  readonly way?: LaunchWay;
 }
 
 const LAUNCH_OPTIONS: OptionNames<LaunchOptions> = {
@@ -67,6 +73,7 @@ const LAUNCH_OPTIONS: OptionNames<LaunchOptions> = {
   signal: true,
   timeoutMs: true,
   verify: true,
+  way: true,
 };
 
 export interface StreamOptions {
@@ -137,6 +144,8 @@ export class Stream {
     checkSignal(signal);
     checkTimeout(timeoutMs, this.device);
     checkFlag('verify of a launch', options.verify);
+    const { way } = options;
+    checkWay(way, this.device);
     const launched = traceTo(this.launch);
     // Nothing is staged for what will not run.
     if (signal?.aborted === true) return this.add({ kind: 'cancelled', reason: reasonOf(signal) }, signal);
@@ -154,6 +163,7 @@ export class Stream {
       ...handed,
       ...range,
       timeoutMs: timeoutMs ?? this.timeoutMs,
+      ...(way === undefined ? {} : { way }),
     } as const;
     const event = this.add(this.single ? { ...operation, last: true } : operation, signal);
     const arrays = given.flatMap((each) => {

@@ -5,6 +5,7 @@
  */
 import type { ElementType, NumericArray } from '../core/elements.js';
 import type { Access, DeviceDescription, Status } from '../core/types.js';
+import type { PageRounds } from '../wgsl/page-rounds.js';
 
 export type { ElementType };
 
@@ -88,7 +89,12 @@ export interface WgslLaunch extends Omit<DriverLaunch, 'code'> {
   readonly dimensions?: readonly [number, number, number];
   /** Set where this is a part of a launch that was cut. */
   readonly part?: WgslPart;
+  /** How it is to run; the driver chooses where nothing is said. */
+  readonly way?: LaunchWay;
 }
+
+/** As it is, in parts on windows of its arrays, or with pages of its arrays brought as they are touched. */
+export type LaunchWay = 'direct' | 'windowed' | 'paged';
 
 /** Which workgroups a part of a launch has, and where its module is told that. */
 export interface WgslPart {
@@ -97,13 +103,35 @@ export interface WgslPart {
   readonly binding: number;
   /** Of the uniform variable there, in base64. */
   readonly content: string;
+  /** Set where arrays of it are paged. */
+  readonly paged?: PagedPart;
+}
+
+/** A part that runs again and again, each time with the pages that it lacked the time before. */
+export interface PagedPart {
+  readonly rounds: PageRounds;
+  /** Where the arrays begin whose pages these are, by byte, in the order of the tables. */
+  readonly offsets: readonly number[];
+  /** Bindings of the table of pages and of what is noted, in the group of the part's uniform variable. */
+  readonly pages: number;
+  readonly notes: number;
+  /** Words that have a bit for each invocation. */
+  readonly maskWords: number;
+  /** Contents of the uniform variable, for each dispatch of a round. */
+  contents(): readonly string[];
 }
 
 /** The parts of a launch that is too large for its device. They run one after the other, in any order. */
 export interface LaunchDivision {
+  readonly way: Exclude<LaunchWay, 'direct'>;
   readonly count: number;
-  /** What is not as in the launch: the arguments are windows of its arrays, none is `out`. */
-  partAt(index: number): Pick<WgslLaunch, 'code' | 'parameters' | 'part'>;
+  /** Bytes of memory that parts want besides, for pages of arrays that are not there as a whole. */
+  readonly poolBytes: number;
+  /**
+   * What is not as in the launch: the arguments are windows of its arrays, none is `out`.
+   * @param pool where that memory begins
+   */
+  partAt(index: number, pool: number): Pick<WgslLaunch, 'code' | 'parameters' | 'part'>;
 }
 
 /** An error that a kernel threw, or why it could not run. */

@@ -40,6 +40,13 @@ export interface ProcessDriver extends Driver {
     launch: Omit<WgslLaunch, 'id'>,
     pagesOf: (parameters: readonly LaunchParameter[]) => number,
   ): LaunchDivision | LaunchFailure | null;
+  /**
+   * Called when a part that is paged lacks pages: they are to be on the host, and stay there, until more are wanted or the part has ended.
+   * `supply` answers.
+   */
+  onWants?: (launch: number, wanted: readonly { readonly first: number; readonly count: number }[]) => void;
+  /** The pages are there; if not, the part ends. */
+  supply?(launch: number, there: boolean): void;
   /** As `launch`, where the device runs WGSL. */
   launchWgsl?(launch: WgslLaunch): void;
   /** Ends the process at once; `processEnded` follows. */

@@ -1,7 +1,7 @@
 /** What is found in a module for a launch: which elements are read and written, and where the text says so. */
 import type { Resource } from './describe.js';
 import type { Form, Interval } from './forms.js';
-import type { Call, Index } from './tree.js';
+import type { Call, Index, Statement } from './tree.js';
 import type { UniformValue } from './values.js';
 
 /** What is known of a launch. What is left out may be anything. */
@@ -40,6 +40,8 @@ export interface Sites {
   /** Indices of arrays that are variables: `a` in `a[i]`. More than one where a function gets pointers to several. */
   readonly indices: ReadonlyMap<Index, ReadonlySet<Resource>>;
   readonly lengths: ReadonlyMap<Call, ReadonlySet<Resource>>;
+  /** Assignments to storage, and calls of atomics. */
+  readonly writes: ReadonlyMap<Statement | Call, ReadonlySet<Resource>>;
 }
 
 export interface Accesses extends Sites {

@@ -42,6 +42,7 @@ export class Interpreter implements Accesses {
   readonly accesses: Access[] = [];
   readonly indices = new Map<Index, Set<Resource>>();
   readonly lengths = new Map<Call, Set<Resource>>();
+  readonly writes = new Map<Statement | Call, Set<Resource>>();
   readonly #description: Description;
   readonly #launch: LaunchFacts | null;
   readonly #symbols: Symbols;
@@ -208,7 +209,8 @@ export class Interpreter implements Accesses {
     return { kind: 'unknown', type };
   }
 
-  #assign({ target, operator, value }: Statement & { kind: 'assign' }, state: State): void {
+  #assign(statement: Statement & { kind: 'assign' }, state: State): void {
+    const { target, operator, value } = statement;
     if (target === null) {
       if (value.kind === 'call') this.#callValue(value, state, false);
       else this.#value(value, state);
@@ -216,6 +218,7 @@ export class Interpreter implements Accesses {
     }
     const place = this.#place(target, state);
     if (place === null) throw this.#refuse(target, 'this cannot be assigned to');
+    if (place.kind === 'resource' && this.#recording) note(this.writes, statement, place.resource);
     let given = this.#value(value, state);
     if (operator !== null) {
       const old = this.#load(place, target, state);
@@ -505,7 +508,10 @@ export class Interpreter implements Accesses {
     for (const each of others) this.#value(each, state);
     if (pointer.kind !== 'pointer') throw this.#refuse(call, 'this pointer to an atomic is not understood');
     const { place } = pointer;
-    if (place.kind === 'resource') this.#record(place, 'atomic', call.callee.name, used, call, state);
+    if (place.kind === 'resource') {
+      if (this.#recording) note(this.writes, call, place.resource);
+      this.#record(place, 'atomic', call.callee.name, used, call, state);
+    }
     return place.kind === 'local' ? UNKNOWN : anyOf(this.#arithmetic, place.type);
   }
 

@@ -5,6 +5,7 @@
 import type { LaunchFacts } from './access.js';
 import { accessesOf } from './accesses.js';
 import type { Description, Resource } from './describe.js';
+import { applied, around, type Edit, freeBinding, freePrefix, onlyOne } from './rewriting.js';
 import type { FunctionDeclaration, Parameter } from './tree.js';
 import { WgslError } from './wgsl-error.js';
 import { type LaunchPart, lengthOf } from './windows.js';
@@ -18,11 +19,6 @@ export interface WindowedModule {
   uniformOf(part: LaunchPart, launch: LaunchFacts): ArrayBuffer;
 }
 
-interface Edit {
-  readonly at: number;
-  readonly text: string;
-}
-
 /** Bytes before the list of arrays: two vectors of three numbers, each with the room of four. */
 const HEADER_BYTES = 32;
 
@@ -34,17 +30,14 @@ export function windowed(description: Description): WindowedModule {
   const prefix = freePrefix(source);
   const numberOf = new Map(arrays.map((each, number) => [each, number]));
   const edits: Edit[] = [];
-  const wrap = ({ start, end }: { start: number; end: number }, before: string, after: string) =>
-    edits.push({ at: start, text: before }, { at: end, text: after });
-
   const { indices, lengths } = accessesOf(description, null);
   for (const [{ index }, of] of indices) {
     const number = numberOf.get(onlyOne(source, of, index.start));
-    if (number !== undefined) wrap(index, `${prefix}_at_${number}(u32(`, '))');
+    if (number !== undefined) edits.push(...around(index, `${prefix}_at_${number}(u32(`, '))'));
   }
   for (const [call, of] of lengths) {
     const number = numberOf.get(onlyOne(source, of, call.start));
-    if (number !== undefined) wrap(call, `${prefix}_length_${number}(`, ')');
+    if (number !== undefined) edits.push(...around(call, `${prefix}_length_${number}(`, ')'));
   }
   editIds(description, functions.get(entryPoint.name) as FunctionDeclaration, prefix, edits);
 
@@ -57,30 +50,6 @@ export function windowed(description: Description): WindowedModule {
     binding,
     uniformOf: (part, launch) => uniformOf(arrays, part, launch),
   };
-}
-
-/** A pointer may be to another array at each call of the function; the text is one. */
-function onlyOne(source: string, resources: ReadonlySet<Resource>, offset: number): Resource {
-  const [first, second] = [...resources];
-  if (second === undefined) return first as Resource;
-  throw new WgslError(
-    source,
-    offset,
-    `this is '${first?.name}' at one call of the function and '${second.name}' at another; write the function once for each`,
-  );
-}
-
-function freePrefix(source: string): string {
-  for (let number = 0; ; number++) {
-    const prefix = `onemem${number || ''}`;
-    if (!source.includes(`${prefix}_`)) return prefix;
-  }
-}
-
-/** Variables that the entry point does not use may have any binding, also the same one; those that it uses have their own. */
-function freeBinding({ resources }: Description, group: number, from: number): number {
-  const taken = resources.filter((each) => each.group === group).map((each) => each.binding);
-  for (let binding = from; ; binding++) if (!taken.includes(binding)) return binding;
 }
 
 function editIds({ module, entryPoint }: Description, entry: FunctionDeclaration, prefix: string, edits: Edit[]): void {
@@ -116,16 +85,6 @@ function editIds({ module, entryPoint }: Description, entry: FunctionDeclaration
     lines.push(value === null ? `var ${name} = ${own}; ${members.join(' ')}` : `let ${name} = ${value};`);
   }
   if (lines.length > 0) edits.push({ at: entry.bodyStart, text: ` ${lines.join(' ')}` });
-}
-
-function applied(source: string, edits: readonly Edit[]): string {
-  let result = '';
-  let from = 0;
-  for (const { at, text } of [...edits].sort((one, other) => one.at - other.at)) {
-    result += source.slice(from, at) + text;
-    from = at;
-  }
-  return result + source.slice(from);
 }
 
 function declarations(prefix: string, arrays: readonly Resource[], group: number, binding: number): string {

@@ -19,6 +19,8 @@ export interface WindowLimits {
   readonly alignmentBytes?: number;
   /** More parts than this are refused: 65,536 unless it is given. */
   readonly maxParts?: number;
+  /** Arrays that need not be there: their windows are empty. */
+  readonly paged?: readonly Resource[];
 }
 
 /** Elements `[begin, end)` of an array, or the whole of another variable, for which they count the runtime-sized array at its end. */
@@ -178,11 +180,25 @@ function replaced(list: readonly [number, number, number], axis: number, value: 
   return [axis === 0 ? value : x, axis === 1 ? value : y, axis === 2 ? value : z];
 }
 
+/** The windows of so many workgroups, whatever they come to. */
+export function windowsOfBox(
+  description: Description,
+  launch: LaunchFacts,
+  limits: WindowLimits,
+  box: WorkgroupBox,
+): readonly Window[] {
+  return attempt(description, launch, limits, box).windows;
+}
+
 function attempt(description: Description, launch: LaunchFacts, limits: WindowLimits, box: WorkgroupBox): Attempt {
   const { accesses } = accessesOf(description, launch, box);
   const windows = description.resources
     .filter(({ space }) => space === 'storage')
-    .map((each) => windowOf(each, accesses, launch, limits.alignmentBytes ?? 256));
+    .map((each) =>
+      limits.paged?.includes(each)
+        ? { resource: each, begin: 0, end: 0, offsetBytes: 0, bytes: 0, written: false }
+        : windowOf(each, accesses, launch, limits.alignmentBytes ?? 256),
+    );
   return { ...box, windows, accesses, excess: excessOf(description, accesses, windows, limits) };
 }
 

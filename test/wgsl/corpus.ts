@@ -2,13 +2,20 @@
 import assert from 'node:assert/strict';
 import { describe } from '../../src/wgsl/describe.js';
 import type { Parser } from '../../src/wgsl/syntax.js';
+import { WgslError } from '../../src/wgsl/wgsl-error.js';
 import type { Gpu } from './gpu.js';
 import type { Arrays, KernelCase } from './kernel-case.js';
 import { TestLaunch } from './launch.js';
 
-const SMALLER = [1 / 2, 1 / 4, 1 / 8];
+export const SMALLER = [1 / 2, 1 / 4, 1 / 8];
 
-export async function tryKernel(parser: Parser, gpu: Gpu, kernel: KernelCase): Promise<void> {
+/** @param shares of the read-only arrays for which there are frames where they are paged */
+export async function tryKernel(
+  parser: Parser,
+  gpu: Gpu,
+  kernel: KernelCase,
+  shares: readonly number[],
+): Promise<void> {
   const description = describe(parser, kernel.source, kernel.entryPoint, { overrides: kernel.overrides ?? {} });
   const launch = new TestLaunch(kernel, description);
   const expected = structuredClone(kernel.arrays) as Arrays;
@@ -16,6 +23,7 @@ export async function tryKernel(parser: Parser, gpu: Gpu, kernel: KernelCase): P
   const direct = await launch.direct(gpu);
   assert.deepEqual(direct, expected, 'in one dispatch');
 
+  await tryPaged(gpu, kernel, launch, direct, shares);
   const whole = launch.plan(launch.bytes);
   assert.equal(whole.kind === 'parts' && whole.parts.length, 1, 'what fits is one part');
   if (kernel.windows instanceof RegExp) {
@@ -38,5 +46,32 @@ export async function tryKernel(parser: Parser, gpu: Gpu, kernel: KernelCase): P
       assert.ok(bytes <= launch.bytes * share, `${bytes} bytes in a part`);
     }
     assert.deepEqual(await launch.inParts(gpu, plan.parts), direct, `in ${plan.parts.length} parts`);
+  }
+}
+
+async function tryPaged(
+  gpu: Gpu,
+  kernel: KernelCase,
+  launch: TestLaunch,
+  direct: Arrays,
+  shares: readonly number[],
+): Promise<void> {
+  for (const share of shares) {
+    const refused = await paged(gpu, launch, share, direct);
+    if (refused === null) assert.equal(kernel.unpaged, undefined, 'it was to be refused');
+    else assert.match(refused, kernel.unpaged ?? /^no array of the kernel is read only/);
+  }
+}
+
+/** Why it was refused; null: it gave what it gives in one dispatch. */
+export async function paged(gpu: Gpu, launch: TestLaunch, share: number, direct: Arrays): Promise<string | null> {
+  try {
+    const { arrays, outcome } = await launch.paged(gpu, share);
+    if (typeof outcome === 'string') return outcome;
+    assert.deepEqual(arrays, direct, `paged, with ${share} of the bytes, in ${outcome.rounds} rounds`);
+    return null;
+  } catch (error) {
+    if (error instanceof WgslError) return error.message;
+    throw error;
   }
 }

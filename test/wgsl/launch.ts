@@ -5,6 +5,7 @@ import { windowed } from '../../src/wgsl/windowed.js';
 import { type LaunchPart, planWindows, type WindowPlan } from '../../src/wgsl/windows.js';
 import type { Bound, Gpu } from './gpu.js';
 import type { Arrays, KernelCase } from './kernel-case.js';
+import { type PagedOutcome, runPaged } from './paged-launch.js';
 import { uniformBytes } from './uniform-bytes.js';
 
 const BINDING_BYTES = 128 * 2 ** 20;
@@ -68,6 +69,15 @@ export class TestLaunch {
         if (written) bytesOf(arrays, resource.name).set(copies.get(resource.name) as Uint8Array, offsetBytes);
     }
     return arrays;
+  }
+
+  /** With its read-only arrays paged; a text says why it cannot be. */
+  async paged(gpu: Gpu, share: number): Promise<{ arrays: Arrays; outcome: PagedOutcome | string }> {
+    const arrays = structuredClone(this.#kernel.arrays) as Arrays;
+    const uniforms = this.#bound(() => new Uint8Array()).filter(({ kind }) => kind === 'uniform');
+    const { overrides = {} } = this.#kernel;
+    const given = { description: this.#description, facts: this.#facts, arrays, overrides, uniforms };
+    return { arrays, outcome: await runPaged(gpu, given, share) };
   }
 
   #bound(content: (name: string) => Uint8Array): Bound[] {

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { describe } from '../../src/wgsl/describe.js';
 import type { Parser } from '../../src/wgsl/syntax.js';
+import { paged, SMALLER } from './corpus.js';
 import type { Gpu } from './gpu.js';
 import { ID, type KernelCase, words } from './kernel-case.js';
 import { TestLaunch } from './launch.js';
@@ -171,12 +172,19 @@ ${store} }`;
   };
 }
 
-/** @returns whether the launch could be cut */
-export async function randomKernel(parser: Parser, gpu: Gpu, seed: number): Promise<boolean> {
+/**
+ * @param isPaged it is run with its read-only arrays paged, too, with frames for a half, a quarter or an eighth of them
+ * @returns whether the launch could be cut
+ */
+export async function randomKernel(parser: Parser, gpu: Gpu, seed: number, isPaged: boolean): Promise<boolean> {
   const kernel = kernelOf(seed);
   if (isMisread(parser, kernel.source)) return false;
   try {
     const launch = new TestLaunch(kernel, describe(parser, kernel.source));
+    if (isPaged) {
+      const refused = await paged(gpu, launch, SMALLER[seed % SMALLER.length]!, await launch.direct(gpu));
+      assert.match(refused ?? '', /^(no room for a page of each|a single invocation touches .*)?$/);
+    }
     for (const share of [0.8, 0.6, 0.4, 0.2, 0.1]) {
       const plan = launch.plan(launch.bytes * share);
       if (plan.kind === 'refused') return false;

@@ -11,16 +11,20 @@ import type {
   LaunchDivision,
   LaunchFailure,
   LaunchParameter,
+  PagedPart,
   WgslCode,
   WgslLaunch,
+  WgslPart,
 } from '../driver.js';
 import { DeviceProcess } from '../process/device-process.js';
 import { jsonPacket, readJson } from '../process/protocol.js';
 import type { ProcessDriver } from '../process-driver.js';
 import { Divider } from './divider.js';
-import { excessiveGroups, type Pages, pagesOf, planOf, problemOf, tooLarge } from './launch-plan.js';
+import { excessiveGroups, type Pages, pagesAround, pagesOf, planOf, problemOf, tooLarge } from './launch-plan.js';
+import { PagedLaunch } from './paged-launch.js';
 import {
   type AdapterFacts,
+  type Dispatch,
   File,
   type Hello,
   type Launched,
@@ -63,6 +67,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   readonly faultFd = -1;
   readonly owesAnswers = false;
   onReady: (failure: string | null) => void = () => undefined;
+  onWants: NonNullable<ProcessDriver['onWants']> = () => undefined;
   private readonly process: DeviceProcess;
   private readonly staging: Staging;
   private readonly runs: RunTable;
@@ -71,6 +76,8 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   /** Modules that the engine has, by their texts. */
   private readonly modules = new Map<string, number>();
   private launched: number | null = null;
+  /** The same, if it is paged. */
+  private paged: PagedLaunch | null = null;
   private facts: AdapterFacts | null = null;
   private overdue = 0;
   private dead = false;
@@ -149,6 +156,8 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     this.events.died(reason);
     if (this.launched !== null) this.events.launched(this.launched, { code: 'DEVICE_LOST', message: reason });
     this.launched = null;
+    this.paged?.close();
+    this.paged = null;
   }
 
   kill(why: string | null = null): void {
@@ -251,14 +260,28 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     const { name, budgetPages } = this.options;
     const pages = needs(launch.parameters);
     const large = tooLarge(launch, limits);
-    if (pages <= budgetPages && large === undefined) return excessiveGroups(launch, limits);
-    const division = this.divider.divide(launch, { limits, budgetPages, pagesOf: needs });
-    if (typeof division !== 'string') return division;
-    const excess =
-      large ??
-      `it needs ${pages * PAGE_BYTES} bytes at once on ${name}, which has no page faults and ${budgetPages * PAGE_BYTES} bytes`;
-    const message = `${excess}, and it cannot be cut into parts: ${division}; give the device more memory, or launch it over smaller arrays`;
-    return { code: 'DEVICE_MEMORY', message: `kernel ${launch.kernelName}: ${message}` };
+    const { way, kernelName } = launch;
+    const fits = pages <= budgetPages && large === undefined;
+    if (fits && (way ?? 'direct') === 'direct') return excessiveGroups(launch, limits);
+    const room = { limits, budgetPages, pagesOf: needs };
+    const reasons: string[] = [];
+    if (way === undefined || way === 'windowed') {
+      const division = this.divider.divide(launch, room);
+      if (typeof division !== 'string') return division;
+      reasons.push(`it cannot be cut into parts: ${division}`);
+    }
+    if (way === undefined || way === 'paged') {
+      const division = this.divider.page(launch, room, way === 'paged');
+      if (typeof division !== 'string') return division;
+      reasons.push(`its arrays cannot be paged: ${division}`);
+    }
+    if (way === 'direct') reasons.push('it is not to be cut');
+    const excess = fits
+      ? `it is to run ${way}`
+      : (large ??
+        `it needs ${pages * PAGE_BYTES} bytes at once on ${name}, which has no page faults and ${budgetPages * PAGE_BYTES} bytes`);
+    const message = `${excess}, and ${reasons.join('; ')}; give the device more memory, or launch it over smaller arrays`;
+    return { code: 'DEVICE_MEMORY', message: `kernel ${kernelName}: ${message}` };
   }
 
   launchWgsl(launch: WgslLaunch): void {
@@ -279,7 +302,13 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     this.launched = id;
     const alignment = this.facts.limits.minStorageBufferOffsetAlignment;
     const plan = planOf(launch, this.moduleOf(code), alignment, (pages) => this.use(pages));
-    this.post(Packet.Dispatch, plan);
+    const paged = launch.part?.paged;
+    if (paged === undefined) this.post(Packet.Dispatch, plan);
+    else this.page(launch, plan, paged);
+  }
+
+  supply(launch: number, there: boolean): void {
+    if (this.launched === launch) this.paged?.supplied(there);
   }
 
   /** Has the GPU be lost, as a driver that resets it does; the engine goes on. For tests. */
@@ -314,6 +343,22 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     return [run.buffer, (first - run.first) * PAGE_BYTES, count * PAGE_BYTES];
   }
 
+  private page(launch: WgslLaunch, plan: Dispatch, paged: PagedPart): void {
+    const { id, kernelName, parameters, part } = launch;
+    const pools = paged.rounds.tables.map((table) => {
+      const found = parameters.find((each) => each.name === table.name);
+      return this.use(pagesAround(found as Extract<LaunchParameter, { kind: 'array' }>));
+    });
+    this.paged = new PagedLaunch(kernelName, plan, part as WgslPart, paged, pools, this.staging, {
+      post: (kind, what) => this.post(kind, what),
+      want: (pages) => this.onWants(id, pages),
+      ended: (failure) => {
+        this.paged = null;
+        this.launchEnded(id, failure);
+      },
+    });
+  }
+
   private moduleOf({ source }: WgslCode): number {
     const known = this.modules.get(source);
     if (known !== undefined) return known;
@@ -331,6 +376,10 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   }
 
   private moved(token: number, status: Status): void {
+    if (token < 0) {
+      this.paged?.moved(status);
+      return;
+    }
     const pending = this.pending.get(token);
     if (pending === undefined) return;
     this.pending.delete(token);
@@ -343,6 +392,11 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
 
   private ended({ launch, failure }: Launched): void {
     if (this.launched !== launch) return;
+    if (this.paged === null) this.launchEnded(launch, failure);
+    else this.paged.launched(failure);
+  }
+
+  private launchEnded(launch: number, failure: LaunchFailure | null): void {
     this.launched = null;
     this.runs.unuse();
     this.events.launched(launch, failure);

@@ -80,7 +80,7 @@ function room(budgetBlocks: number, limits: Partial<Room['limits']> = {}): Room 
 function partsOf(division: LaunchDivision | string) {
   if (typeof division === 'string') throw new Error(division);
   return Array.from({ length: division.count }, (_, at) => {
-    const { parameters, part } = division.partAt(at);
+    const { parameters, part } = division.partAt(at, 0);
     const [x, y] = parameters.filter((each) => each.kind === 'array');
     return { parameters, x, y, groups: part?.workgroups[0] ?? 0 };
   });

@@ -5,15 +5,19 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { bytesOf } from '../../core/elements.js';
-import { PAGE_BYTES } from '../../core/types.js';
+import { PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/types.js';
 import type { LaunchFacts } from '../../wgsl/access.js';
-import { type Description, describe } from '../../wgsl/describe.js';
+import { type Description, describe, type Resource } from '../../wgsl/describe.js';
+import { PageRounds } from '../../wgsl/page-rounds.js';
+import { type PagedArray, type PageTable, pageTables, wholePoolBytes } from '../../wgsl/page-tables.js';
+import { Mode, type PagedModule, pagedModule } from '../../wgsl/paged.js';
+import { planPaged } from '../../wgsl/paged-plan.js';
 import type { Parser } from '../../wgsl/syntax.js';
 import type { UniformValue } from '../../wgsl/values.js';
 import { type WindowedModule, windowed } from '../../wgsl/windowed.js';
 import { type LaunchPart, planWindows, type Window } from '../../wgsl/windows.js';
 import type { LaunchDivision, LaunchParameter, WgslCode, WgslLaunch } from '../driver.js';
-import { arrayBytes, bindingBytesOf, numberOf, workgroupsOf } from './launch-plan.js';
+import { arrayBytes, arrayOf, bindingBytesOf, numberOf, pagesAround, workgroupsOf } from './launch-plan.js';
 import type { Limits } from './protocol.js';
 
 type Launch = Omit<WgslLaunch, 'id'>;
@@ -25,6 +29,12 @@ const KEPT_PLANS = 16;
 const MOST_PARTS = 4096;
 /** Bytes that a binding's size is a multiple of. */
 const WORD_BYTES = 4;
+
+/** Pages of arrays that are not there as a whole. The table of all arrays goes through a piece of 2 MiB at once. */
+const PAGE_SIZES = { pageBytes: PAGE_BYTES, mostPages: 65_536, alignment: PAGE_BYTES };
+const BLOCK_BYTES = PAGES_PER_BLOCK * PAGE_BYTES;
+/** Buffers that a part wants besides its arrays where some are paged. */
+const PAGING_BUFFERS = 2;
 
 /** What a device has room for. */
 export interface Room {
@@ -58,6 +68,70 @@ export class Divider {
       if (error instanceof Error && error.name === 'WgslError') return `WGSL ${error.message}`;
       throw error;
     }
+  }
+
+  /**
+   * With arrays paged whose windows are too large.
+   * @param all of those that can be paged are
+   * @returns why it cannot be, as `divide`
+   */
+  page(launch: Launch, room: Room, all: boolean): LaunchDivision | string {
+    try {
+      return this.pagedParts(launch, room, all);
+    } catch (error) {
+      if (error instanceof Error && error.name === 'WgslError') return `WGSL ${error.message}`;
+      throw error;
+    }
+  }
+
+  private pagedParts(launch: Launch, { limits, budgetPages, pagesOf }: Room, all: boolean): LaunchDivision | string {
+    const arrays = launch.code.bindings.filter(({ kind }) => kind === 'array').length;
+    const mostBuffers = limits.maxStorageBuffersPerShaderStage;
+    if (arrays + PAGING_BUFFERS > mostBuffers)
+      return `it has ${arrays} arrays, and ${mostBuffers - PAGING_BUFFERS} are the most beside the two buffers that paging needs`;
+    const { description } = this.analyzed(launch.code);
+    const facts = factsOf(launch, description);
+    const most = Math.min(Math.floor((budgetPages * PAGE_BYTES) / 2), bindingBytesOf(limits));
+    let reason = '';
+    for (let poolMost = roundDown(most); poolMost >= BLOCK_BYTES; poolMost = roundDown(poolMost / 2)) {
+      const tablesOf = (paged: readonly Resource[]) => {
+        const wanted = paged.map((each) => pagedArrayOf(launch, each));
+        return pageTables(wanted, Math.min(poolMost, wholePoolBytes(wanted, PAGE_SIZES)), PAGE_SIZES);
+      };
+      const bytesOfPools = (tables: readonly PageTable[]) => tables.reduce((sum, each) => sum + each.poolBytes, 0);
+      const plan = planPaged(
+        description,
+        facts,
+        {
+          budgetBytes: budgetPages * PAGE_BYTES,
+          heldBytes: (windows) =>
+            pagesOf(
+              windowsOf(
+                launch,
+                windows.filter(({ bytes }) => bytes > 0),
+                true,
+              ),
+            ) * PAGE_BYTES,
+          bindingBytes: bindingBytesOf(limits),
+          alignmentBytes: limits.minStorageBufferOffsetAlignment,
+          maxParts: MOST_PARTS,
+          mayPage: ({ name }) => isApart(launch, name),
+          poolBytes: (paged) => {
+            const tables = tablesOf(paged);
+            return tables && bytesOfPools(tables);
+          },
+        },
+        all,
+      );
+      if (plan.kind === 'refused') {
+        reason ||= /^\d/.test(plan.reason) ? `WGSL ${plan.reason}` : plan.reason;
+        continue;
+      }
+      const module = pagedModule(description, plan.paged);
+      const tables = tablesOf(plan.paged) as PageTable[];
+      return pagedDivision(launch, module, facts, plan.parts, tables, limits.maxComputeWorkgroupsPerDimension);
+    }
+    return reason || `${budgetPages * PAGE_BYTES} bytes of memory are too few: two blocks of 2 MiB are the least`;
   }
 
   private cut(launch: Launch, room: Room): LaunchDivision | string {
@@ -131,7 +205,9 @@ function divisionOf(
   const code = { ...launch.code, source };
   const parts = planned.flatMap((part) => boxesOf(part, mostGroups).map((box) => ({ ...part, ...box })));
   return {
+    way: 'windowed',
     count: parts.length,
+    poolBytes: 0,
     partAt: (index) => {
       const part = parts[index];
       const content = Buffer.from(module.uniformOf(part, facts)).toString('base64');
@@ -139,6 +215,65 @@ function divisionOf(
       return { code, parameters, part: { group, binding, content, workgroups: part.count } };
     },
   };
+}
+
+/** Of the arrays that are paged a part has the memory for their pages instead, which nobody else looks at. */
+function pagedDivision(
+  launch: Launch,
+  module: PagedModule,
+  facts: LaunchFacts,
+  planned: readonly LaunchPart[],
+  tables: readonly PageTable[],
+  mostGroups: number,
+): LaunchDivision {
+  const { source, entryPoint, group, uniform: binding, pages, notes, probes } = module;
+  const code = { ...launch.code, source, entryPoint };
+  const parts = planned.flatMap((part) => boxesOf(part, mostGroups).map((box) => ({ ...part, ...box })));
+  const rounds = new PageRounds(tables);
+  const offsets = tables.map(({ name }) => arrayOf(launch, name).offset);
+  return {
+    way: 'paged',
+    count: parts.length,
+    poolBytes: tables.reduce((sum, { poolBytes }) => sum + poolBytes, 0),
+    partAt: (index, pool) => {
+      const part = parts[index];
+      const invocations = [...part.count, ...code.workgroupSize].reduce((product, each) => product * each, 1);
+      const maskWords = Math.ceil(invocations / 32);
+      const content = (mode: number) =>
+        Buffer.from(module.uniformOf(part, facts, tables, maskWords, mode)).toString('base64');
+      const contents = () => {
+        const strict = rounds.strict ? Mode.Strict : 0;
+        return probes
+          ? [content(Mode.Probe | strict), content(Mode.Writes | Mode.Commit)]
+          : [content(Mode.Writes | strict)];
+      };
+      const parameters = windowsOf(launch, part.windows).map((each): LaunchParameter => {
+        const table = tables.find(({ name }) => name === each.name);
+        if (each.kind !== 'array' || table === undefined) return each;
+        return { ...each, use: 'inout', offset: pool + table.offset, length: table.poolBytes / bytesOf(each.type) };
+      });
+      const paged = { rounds, offsets, pages, notes, maskWords, contents };
+      return { code, parameters, part: { group, binding, content: '', workgroups: part.count, paged } };
+    },
+  };
+}
+
+function pagedArrayOf(launch: Launch, { name, runtimeArray }: Resource): PagedArray {
+  return { name, bytes: arrayBytes(launch, name), stride: runtimeArray?.stride as number };
+}
+
+/** Whether nothing that the launch writes lies in a page of the array: pages come while the launch holds what it writes. */
+function isApart(launch: Launch, name: string): boolean {
+  const own = pagesAround(arrayOf(launch, name));
+  return launch.parameters.every((each) => {
+    if (each.kind !== 'array' || each.name === name || each.use === 'in') return true;
+    const { first, count } = pagesAround(each);
+    return first + count <= own.first || own.first + own.count <= first;
+  });
+}
+
+function roundDown(bytes: number): number {
+  return Math.floor(bytes / BLOCK_BYTES) * BLOCK_BYTES;
 }
 
 /** Workgroups of one dispatch have no order, so that they may as well be of several. */
@@ -154,11 +289,15 @@ function boxesOf({ first, count }: Box, most: number): Box[] {
   return boxes;
 }
 
-/** The arguments of a part. Those that it does not write are only read. */
-function windowsOf(launch: Launch, windows: readonly Window[]): LaunchParameter[] {
-  return launch.parameters.map((each) => {
+/**
+ * The arguments of a part. Those that it does not write are only read.
+ * @param onlyThese leaves out arrays that have none
+ */
+function windowsOf(launch: Launch, windows: readonly Window[], onlyThese = false): LaunchParameter[] {
+  return launch.parameters.flatMap((each) => {
     const window = windows.find(({ resource }) => resource.name === each.name);
-    if (each.kind !== 'array' || window === undefined) return each;
+    if (each.kind !== 'array') return each;
+    if (window === undefined) return onlyThese ? [] : each;
     const { offsetBytes, written } = window;
     const size = bytesOf(each.type);
     const bytes = Math.min(Math.ceil(window.bytes / WORD_BYTES) * WORD_BYTES, each.length * size - offsetBytes);

@@ -12,7 +12,16 @@ import { MessageSocket } from '../../linux/socket.js';
 import { jsonPacket, MAX_PACKET_BYTES, readJson } from '../process/protocol.js';
 import { openDawn } from './dawn-transport.js';
 import { failingGpu } from './failing-gpu.js';
-import { type Dispatch, File, type Hello, type Launched, type Move, Packet } from './protocol.js';
+import {
+  type Dispatch,
+  File,
+  type Fill,
+  type Hello,
+  type Launched,
+  type Move,
+  Packet,
+  type Round,
+} from './protocol.js';
 import type { Transport } from './transport.js';
 
 /** Descriptors that the process is started with. */
@@ -70,6 +79,10 @@ class Engine {
       }
       case Packet.Dispatch:
         return this.later(this.dispatch(readJson<Dispatch>(packet)));
+      case Packet.Round:
+        return this.later(this.round(readJson<Round>(packet)));
+      case Packet.Fill:
+        return this.fill(readJson<Fill>(packet));
       case Packet.Lose:
         return gpu.lose();
     }
@@ -84,14 +97,36 @@ class Engine {
       from += bytes;
       this.written += source === null ? 0 : bytes;
     }
-    if (this.written >= MOST_WRITTEN) {
-      this.written = 0;
-      await this.gpu.idle();
-    }
+    await this.afterWrites();
     say(Packet.Moved, [token, status]);
   }
 
-  private async read({ token, file, at, parts }: Move): Promise<void> {
+  private async fill({ token, from, to: [buffer, offset, bytes] }: Fill): Promise<void> {
+    const content = new Uint8Array(bytes);
+    let to = 0;
+    for (const [at, length] of from) {
+      content.set(new Uint8Array(view(this.files[File.Host] + at, length)), to);
+      to += length;
+    }
+    const status = this.gpu.write(buffer, offset, bytes, content) ? Status.Done : Status.NoMemory;
+    this.written += bytes;
+    await this.afterWrites();
+    say(Packet.Moved, [token, status]);
+  }
+
+  /** WebGPU keeps a copy of each write until it has been made. */
+  private async afterWrites(): Promise<void> {
+    if (this.written < MOST_WRITTEN) return;
+    this.written = 0;
+    await this.gpu.idle();
+  }
+
+  private async read({ token, ...move }: Move): Promise<void> {
+    await this.readInto(move);
+    say(Packet.Moved, [token, Status.Done]);
+  }
+
+  private async readInto({ file, at, parts }: Omit<Move, 'token'>): Promise<void> {
     let to = this.files[file] + at;
     const reads = parts.map(([buffer, offset, bytes]) => {
       const address = to;
@@ -99,13 +134,20 @@ class Engine {
       return this.gpu.read(buffer, offset, bytes, (content) => writeMemory(address, content));
     });
     await Promise.all(reads);
-    say(Packet.Moved, [token, Status.Done]);
   }
 
   private async dispatch(order: Dispatch): Promise<void> {
     const { launch, module } = order;
     const failure = await this.gpu.dispatch(order, this.sources.get(module) ?? '');
     const ended: Launched = { launch, failure };
+    say(Packet.Launched, ended);
+  }
+
+  private async round({ dispatches, read }: Round): Promise<void> {
+    let failure: Launched['failure'] = null;
+    for (const each of dispatches) failure ??= await this.gpu.dispatch(each, this.sources.get(each.module) ?? '');
+    if (failure === null) await this.readInto(read);
+    const ended: Launched = { launch: dispatches[0].launch, failure };
     say(Packet.Launched, ended);
   }
 

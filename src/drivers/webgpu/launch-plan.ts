@@ -1,7 +1,7 @@
 /** What a launch becomes for the engine: which bytes of which buffers are bound to which variable, and how many workgroups there are. */
 import { bytesOf } from '../../core/elements.js';
 import { PAGE_BYTES } from '../../core/types.js';
-import type { LaunchFailure, LaunchParameter, UniformMember, WgslCode, WgslLaunch } from '../driver.js';
+import type { LaunchFailure, LaunchParameter, PagedPart, UniformMember, WgslCode, WgslLaunch } from '../driver.js';
 import type { Aside, Bound, Dispatch, Limits, Part } from './protocol.js';
 
 type ArrayParameter = Extract<LaunchParameter, { kind: 'array' }>;
@@ -112,8 +112,13 @@ export function planOf(
     return { group, binding, kind: 'aside', writable, index: asides.push({ part, back: writable }) - 1 };
   });
   if (launch.part !== undefined) {
-    const { group, binding, content } = launch.part;
+    const { group, binding, content, paged } = launch.part;
     bound.push({ group, binding, kind: 'uniform', bytes: content });
+    if (paged !== undefined) {
+      const { pages, notes } = pagingBuffers(paged);
+      bound.push({ group, binding: paged.pages, kind: 'buffer', writable: false, part: pages });
+      bound.push({ group, binding: paged.notes, kind: 'buffer', writable: true, part: notes });
+    }
   }
   return {
     launch: id,
@@ -125,17 +130,23 @@ export function planOf(
   };
 }
 
+/** Buffers besides those that pages lie in: the table of pages of a part that is paged, and what its invocations note. */
+export function pagingBuffers({ rounds, maskWords }: PagedPart): { pages: Part; notes: Part } {
+  const entries = rounds.entries.length;
+  return { pages: [-1, 0, WORD_BYTES * entries], notes: [-2, 0, WORD_BYTES * (2 * maskWords + entries)] };
+}
+
 function arraysOf(code: WgslCode) {
   return code.bindings.filter((each) => each.kind === 'array');
 }
 
-function arrayOf({ parameters }: Pick<Launch, 'parameters'>, name: string): ArrayParameter {
+export function arrayOf({ parameters }: Pick<Launch, 'parameters'>, name: string): ArrayParameter {
   const found = parameters.find((each): each is ArrayParameter => each.kind === 'array' && each.name === name);
   if (found === undefined) throw new Error(`the launch has no array ${name}`);
   return found;
 }
 
-function pagesAround({ offset, length, type }: Pick<ArrayParameter, 'offset' | 'length' | 'type'>): Pages {
+export function pagesAround({ offset, length, type }: Pick<ArrayParameter, 'offset' | 'length' | 'type'>): Pages {
   const first = Math.floor(offset / PAGE_BYTES);
   return { first, count: Math.ceil((offset + length * bytesOf(type)) / PAGE_BYTES) - first };
 }

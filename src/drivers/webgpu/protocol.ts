@@ -30,6 +30,10 @@ export const Packet = {
   Lost: 13,
   /** To the engine, for tests: have the GPU be lost. */
   Lose: 14,
+  /** To the engine: JSON of Round. `Launched` answers when what it reads is in the file. */
+  Round: 15,
+  /** To the engine: JSON of Fill. `Moved` answers. */
+  Fill: 16,
 } as const;
 
 /** Characters of a module's text in one packet: JSON may take six bytes for each. */
@@ -73,6 +77,19 @@ export interface Move {
   /** Where they begin in the file. */
   readonly at: number;
   readonly parts: readonly Part[];
+}
+
+/** Bytes from many places of the host's memory that go to one of a buffer, one after the other. */
+export interface Fill {
+  readonly token: number;
+  readonly from: readonly (readonly [at: number, bytes: number])[];
+  readonly to: Part;
+}
+
+/** Dispatches of one launch, one after the other, and what is read when they have run. */
+export interface Round {
+  readonly dispatches: readonly Dispatch[];
+  readonly read: Omit<Move, 'token'>;
 }
 
 /** An argument that cannot be bound where it lies; it is copied to a buffer of its own, and back if it is written. */

@@ -25,6 +25,12 @@ export class Device {
   launched = 0;
   /** Parts that have run of launches that were cut. */
   launchParts = 0;
+  /** Launches that ran in parts on windows of their arrays, and those with pages that came as they were touched. */
+  windowedLaunches = 0;
+  pagedLaunches = 0;
+  /** Times that pages came to launches that are paged, and bytes of them. */
+  launchRounds = 0;
+  pagedBytes = 0;
   alive = true;
   /** It has died; what it has is on its way home. */
   lost = false;

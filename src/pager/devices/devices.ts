@@ -11,7 +11,7 @@ import { type WireError, wireError } from '../protocol/wire.js';
 import { Device, DeviceEvents, type DeviceOwner, type MadeDriver } from './device.js';
 import type { DevicePolls } from './device-polls.js';
 import { type DriverMaker, reasonOf } from './drivers.js';
-import { figuresOf } from './figures.js';
+import { figuresOf, NO_LAUNCHES } from './figures.js';
 import type { Launches } from './launches.js';
 
 /** Turns of the event loop in which it reaps a process that has ended. */
@@ -281,6 +281,9 @@ export class Devices implements DeviceOwner {
     this.polls.add(device);
     if (made.process === null) ready(null);
     else {
+      made.process.onWants = (launch, wanted) => {
+        this.later(() => this.launches.wanted(device, launch, wanted));
+      };
       let told = false;
       made.process.onReady = (failure) => {
         if (!told) ready(failure);
@@ -386,7 +389,7 @@ export class Devices implements DeviceOwner {
   }
 
   stats(): ProcessorStats[] {
-    const host = figuresOf(this.manager, HOST, 'host', 'host', 0, 0, true);
+    const host = figuresOf(this.manager, HOST, 'host', 'host', NO_LAUNCHES);
     return [
       host,
       ...[...this.byId.values()].filter(({ forgotten }) => !forgotten).map((device) => this.statsOf(device)),
@@ -394,7 +397,8 @@ export class Devices implements DeviceOwner {
     ];
   }
 
-  private statsOf({ info, launched, launchParts, alive }: Device): ProcessorStats {
-    return figuresOf(this.manager, info.id, info.name, info.kind, launched, launchParts, alive);
+  private statsOf(device: Device): ProcessorStats {
+    const { id, name, kind } = device.info;
+    return figuresOf(this.manager, id, name, kind, device);
   }
 }

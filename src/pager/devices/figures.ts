@@ -2,15 +2,31 @@
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { PAGE_BYTES, type ProcessorId } from '../../core/types.js';
 import type { ProcessorStats } from '../protocol/space.js';
+import type { Device } from './device.js';
+
+/** What a device keeps count of itself. */
+export type LaunchFigures = Pick<
+  Device,
+  'launched' | 'launchParts' | 'windowedLaunches' | 'pagedLaunches' | 'launchRounds' | 'pagedBytes' | 'alive'
+>;
+
+/** The host launches nothing. */
+export const NO_LAUNCHES: LaunchFigures = {
+  launched: 0,
+  launchParts: 0,
+  windowedLaunches: 0,
+  pagedLaunches: 0,
+  launchRounds: 0,
+  pagedBytes: 0,
+  alive: true,
+};
 
 export function figuresOf(
   manager: MemoryManager,
   id: ProcessorId,
   name: string,
   kind: string,
-  launches: number,
-  launchParts: number,
-  alive: boolean,
+  { launched, launchParts, windowedLaunches, pagedLaunches, launchRounds, pagedBytes, alive }: LaunchFigures,
 ): ProcessorStats {
   const { budgetPages, backedPages, peakPages, counters } = manager.figures(id);
   return {
@@ -31,8 +47,12 @@ export function figuresOf(
     refusals: counters.refusals,
     revocations: counters.revocations,
     denied: counters.denied,
-    launches,
+    launches: launched,
     launchParts,
+    windowedLaunches,
+    pagedLaunches,
+    launchRounds,
+    pagedBytes,
     alive,
   };
 }

@@ -4,6 +4,7 @@ import type { OperationDone, StreamOperation } from '../protocol/operations.js';
 import { abortError, type WireError, wireError } from '../protocol/wire.js';
 import type { Device } from './device.js';
 import type { GatherPlan } from './gather-plans.js';
+import type { PageSupply } from './page-supply.js';
 
 export type LaunchOperation = Extract<StreamOperation, { kind: 'launch' }>;
 
@@ -18,6 +19,8 @@ export interface LaunchRecord {
   plan: GatherPlan | null;
   /** Its parts, where its device has no room for all of it; each is brought and run by itself. */
   division: LaunchDivision | null;
+  /** Memory on the device for pages of arrays that its parts do not have as a whole; null: they have none. */
+  supply: PageSupply | null;
   /** Which of them runs or is brought. */
   part: number;
   inDriver: boolean;

@@ -9,7 +9,7 @@ import type { Arrays } from '../arrays/arrays.js';
 import type { Places } from '../arrays/places.js';
 import type { CoreRequests } from '../core/core-requests.js';
 import type { OperationDone } from '../protocol/operations.js';
-import { wireError } from '../protocol/wire.js';
+import { toWire, wireError } from '../protocol/wire.js';
 import type { Device } from './device.js';
 import type { GatherPlans, LaunchPart } from './gather-plans.js';
 import { argumentsOf, arrayPages, type EdgeClearing, type NamedArgument } from './launch-arguments.js';
@@ -22,6 +22,7 @@ import {
   lostError,
   messageOf,
 } from './launch-record.js';
+import { bytesOf, type PageRun, type PageSupplies } from './page-supply.js';
 
 /** How long a device may take to end a launch: a unit that computes or faults ends in milliseconds, one in a blocking system call does not. */
 const ENDING_LIMIT_MS = 5000;
@@ -53,6 +54,7 @@ export class Launches {
     private readonly checks: LaunchChecks,
     private readonly edges: EdgeClearing,
     private readonly gathers: GatherPlans,
+    private readonly supplies: PageSupplies,
     /** Runs something when the current event has been handled. */
     private readonly later: (action: () => void) => void,
     /** Pages that the host's threads were denied have content again. */
@@ -78,6 +80,7 @@ export class Launches {
       begun: false,
       plan: null,
       division: null,
+      supply: null,
       part: 0,
       inDriver: false,
       doomed: false,
@@ -187,6 +190,24 @@ export class Launches {
     this.finish(queue, record);
   }
 
+  /** A part that is paged wants pages on the host. */
+  wanted(device: Device, id: number, wanted: readonly PageRun[]): void {
+    const record = this.queueOf(device).records[0];
+    if (record === undefined || record.id !== id || record.supply === null) return;
+    device.launchRounds++;
+    if (record.failure !== null || record.ending !== null || isGone(device, record)) {
+      device.process?.supply?.(id, false);
+      return;
+    }
+    record.supply.bring(wanted, (failure, page) => {
+      if (failure !== null) {
+        const who = `kernel ${record.operation.kernelName}`;
+        record.failure ??= this.places.denialError(failure, page, who);
+      } else device.pagedBytes += bytesOf(wanted);
+      device.process?.supply?.(id, failure === null);
+    });
+  }
+
   /** An access of the device was denied: the launch that runs has done it. */
   denied(device: Device, page: number, write: boolean, reason: DenyReason): void {
     const record = this.queueOf(device).records[0];
@@ -252,6 +273,18 @@ export class Launches {
     if (record.inDriver) device.driver.abort?.(record.id);
   }
 
+  /** Its parts, with memory for those that are paged. */
+  private divide(record: LaunchRecord, division: LaunchDivision): void {
+    record.division = division;
+    const { poolBytes } = division;
+    if (poolBytes === 0) return;
+    try {
+      record.supply = this.supplies.open(poolBytes, record.operation.kernelName);
+    } catch (error) {
+      record.failure = toWire(error);
+    }
+  }
+
   private begin(queue: Queue, record: LaunchRecord): void {
     const { device } = queue;
     const { timeoutMs } = record.operation;
@@ -270,7 +303,7 @@ export class Launches {
       : lostError(device, record, device.reason);
     if (record.failure === null) {
       const cut = this.checks.divide(device, record.operation);
-      if (cut !== null && 'division' in cut) record.division = cut.division;
+      if (cut !== null && 'division' in cut) this.divide(record, cut.division);
       else record.failure = cut;
     }
     if (record.failure !== null) {
@@ -346,7 +379,7 @@ export class Launches {
       this.finish(queue, record);
       return;
     }
-    const { parameters } = division.partAt(record.part);
+    const { parameters } = division.partAt(record.part, record.supply?.offset ?? 0);
     this.bring(queue, record, parameters, argumentsOf(parameters, this.table));
   }
 
@@ -421,11 +454,11 @@ export class Launches {
     }
     record.inDriver = true;
     const { kernelName, code, parameters, size, dimensions } = record.operation;
-    if (begin === record.operation.begin && record.part === 0) device.launched++;
+    if (begin === record.operation.begin && record.part === 0) countLaunch(device, record);
     const launch = { id: record.id, kernelName, parameters, begin, end, size };
     if (code.kind !== 'wgsl') device.driver.launch?.({ ...launch, code });
     else {
-      const part = record.division?.partAt(record.part);
+      const part = record.division?.partAt(record.part, record.supply?.offset ?? 0);
       if (part !== undefined) device.launchParts++;
       device.process?.launchWgsl?.({ ...launch, code, ...(dimensions === undefined ? {} : { dimensions }), ...part });
     }
@@ -439,6 +472,7 @@ export class Launches {
     this.countUse(record.operation, -1);
     this.requests.forget(record.id);
     this.manager.launchEnd(record.id);
+    record.supply?.close();
     // The stream may hand in its next launch at once, which begins by itself when no other waits here.
     const next = queue.records[0];
     record.done(failureOf(queue.device, record));
@@ -446,6 +480,12 @@ export class Launches {
     if (next !== undefined) this.begin(queue, next);
     else if (queue.records.length === 0) for (const action of queue.onIdle.splice(0)) this.later(action);
   }
+}
+
+function countLaunch(device: Device, { division }: LaunchRecord): void {
+  device.launched++;
+  if (division?.way === 'windowed') device.windowedLaunches++;
+  else if (division?.way === 'paged') device.pagedLaunches++;
 }
 
 /** A launch of which a part has run goes on where others would not begin: on a device that is being detached. */

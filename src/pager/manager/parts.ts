@@ -33,6 +33,7 @@ import { GatherPlans } from '../devices/gather-plans.js';
 import { EdgeClearing } from '../devices/launch-arguments.js';
 import { LaunchChecks } from '../devices/launch-checks.js';
 import { Launches } from '../devices/launches.js';
+import { PageSupplies } from '../devices/page-supply.js';
 import { openHost } from '../host/host.js';
 import { Patience } from '../host/patience.js';
 import { Poison } from '../host/poison.js';
@@ -174,7 +175,21 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   const edges = new EdgeClearing(manager, requests, table, places, memory);
   const checks = new LaunchChecks(manager, places, table);
   const gathers = new GatherPlans(manager, requests, memory);
-  const launches = new Launches(manager, requests, arrays, table, places, checks, edges, gathers, later, restore, now);
+  const supplies = new PageSupplies(manager, requests, arrays);
+  const launches = new Launches(
+    manager,
+    requests,
+    arrays,
+    table,
+    places,
+    checks,
+    edges,
+    gathers,
+    supplies,
+    later,
+    restore,
+    now,
+  );
   const polls = new DevicePolls(poller, FIRST_DEVICE_SLOT);
   const space = { base, bytes: options.bytes, hostMemory: host.node.fd, hostAddress: memory };
   const maker = new DriverMaker(space, launches.kernelOf, warn);

@@ -135,6 +135,12 @@ export interface ProcessorStats {
   readonly launches: number;
   /** Parts that have run of launches that were cut, since the device had no room for all that they use. */
   readonly launchParts: number;
+  /** Launches that ran in parts on windows of their arrays, and those that ran with pages which came as they were touched; all others ran as they are. */
+  readonly windowedLaunches: number;
+  readonly pagedLaunches: number;
+  /** Times that pages came to launches of the second kind, and bytes of these pages, which `bytesIn` does not count. */
+  readonly launchRounds: number;
+  readonly pagedBytes: number;
   readonly alive: boolean;
 }
 

@@ -1,0 +1,87 @@
+/**
+ * Memory on a device for pages of arrays that a launch does not have as a whole, and the pages themselves, which are held on the host while
+ * the device copies them. To the core the memory is an array that the launch writes: it counts, and moves, as any other.
+ */
+import type { MemoryManager } from '../../core/memory-manager.js';
+import { Access, type DenyReason, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
+import type { ArrayRecord } from '../arrays/array-table.js';
+import type { Arrays } from '../arrays/arrays.js';
+import type { CoreRequests } from '../core/core-requests.js';
+
+export interface PageRun {
+  readonly first: number;
+  readonly count: number;
+}
+
+export class PageSupplies {
+  constructor(
+    private readonly manager: MemoryManager,
+    private readonly requests: CoreRequests,
+    private readonly arrays: Arrays,
+  ) {}
+
+  /** @throws RequestError where there are no addresses for so much, or no memory that stands for it */
+  open(bytes: number, kernelName: string): PageSupply {
+    const { manager, requests, arrays } = this;
+    const name = `pages of kernel ${kernelName}`;
+    const record = arrays.make(
+      bytes,
+      PAGE_BYTES,
+      { name, writable: true, provided: false },
+      `cannot run kernel ${kernelName}`,
+    );
+    return new PageSupply(manager, requests, arrays, record);
+  }
+}
+
+export class PageSupply {
+  private held: PageRun[] = [];
+  private closed = false;
+
+  constructor(
+    private readonly manager: MemoryManager,
+    private readonly requests: CoreRequests,
+    private readonly arrays: Arrays,
+    private readonly record: ArrayRecord,
+  ) {}
+
+  /** Where the memory begins, by byte. */
+  get offset(): number {
+    return this.record.range.first * PAGE_BYTES;
+  }
+
+  /** Has pages be on the host, and lets go of those before. `done` hears why they cannot be, and of which. */
+  bring(wanted: readonly PageRun[], done: (failure: DenyReason | null, page: number) => void): void {
+    this.letGo();
+    let outstanding = wanted.length;
+    let failed: { reason: DenyReason; page: number } | null = null;
+    for (const run of wanted) {
+      this.requests.start(
+        (request) => this.manager.bring(request, HOST_NODE, run.first, run.count, Access.Read, { hold: true }),
+        (_pages, failure) => {
+          if (failure === null) this.held.push(run);
+          else failed ??= { reason: failure, page: run.first };
+          if (--outstanding > 0) return;
+          if (this.closed) this.letGo();
+          else done(failed?.reason ?? null, failed?.page ?? -1);
+        },
+      );
+    }
+  }
+
+  close(): void {
+    this.closed = true;
+    this.letGo();
+    const { id, first: firstPage, pages: count } = this.record.range;
+    this.arrays.free({ range: id, firstPage, count });
+  }
+
+  private letGo(): void {
+    for (const { first, count } of this.held) this.manager.release(HOST_NODE, first, count, Access.Read);
+    this.held = [];
+  }
+}
+
+export function bytesOf(runs: readonly PageRun[]): number {
+  return runs.reduce((sum, { count }) => sum + count, 0) * PAGE_BYTES;
+}

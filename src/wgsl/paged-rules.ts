@@ -1,0 +1,229 @@
+/**
+ * Which kernels may be run again where a page was absent. An invocation that has met one is run once more from its beginning, so that until
+ * then it must have done nothing, and must meet the same pages again: what it wrote itself must not say which elements it reads.
+ */
+import type { Accesses } from './access.js';
+import type { Description, Resource } from './describe.js';
+import type { Call, Expression, Index, Local, Statement } from './tree.js';
+import { callsIn, visitExpressions, visitStatements } from './walk.js';
+import { WgslError } from './wgsl-error.js';
+
+const TOGETHER = /^(workgroupBarrier|storageBarrier|textureBarrier|workgroupUniformLoad|subgroup\w+|quad\w+)$/;
+
+export interface Replay {
+  /** Statements that write storage, which an invocation must not do that has met an absent page. */
+  readonly stores: readonly Statement[];
+  /**
+   * Whether the invocation must be run once without any effect, to see that nothing is absent: it reads what it writes, or adds to it, or finds
+   * out where to write by what may be absent.
+   */
+  readonly probes: boolean;
+}
+
+/** @throws WgslError at what stands in the way */
+export function replayOf(description: Description, accesses: Accesses, paged: ReadonlySet<Resource>): Replay {
+  const { module, functions } = description;
+  const refuse = ({ start }: { readonly start: number }, problem: string): WgslError =>
+    new WgslError(module.source, start, problem);
+  for (const declaration of functions.values()) {
+    for (const call of callsIn(declaration)) {
+      if (TOGETHER.test(call.callee.name))
+        throw refuse(
+          call,
+          `${call.callee.name} has invocations wait for each other, and one that waits for a page cannot`,
+        );
+    }
+  }
+  for (const { kind, resultUsed, operation, offset } of accesses.accesses) {
+    if (kind === 'atomic' && resultUsed)
+      throw refuse({ start: offset }, `what ${operation} gives back is different when an invocation is run again`);
+  }
+  const stores = storesOf(description, accesses);
+  const written = new Set([...accesses.writes.values()].flatMap((each) => [...each]));
+  const probes =
+    accesses.accesses.some(({ resource, kind }) => kind === 'atomic' || (kind === 'load' && written.has(resource))) ||
+    stores.some((each) => each.kind === 'assign' && each.target !== null && mayBeAbsent(each.target));
+  if (probes) new Taint(description, accesses, written, paged).check();
+  return { stores, probes };
+
+  function mayBeAbsent(target: Expression): boolean {
+    return some(target, (each) =>
+      each.kind === 'call' ? functions.has(each.callee.name) : each.kind === 'index' && touches(accesses, each, paged),
+    );
+  }
+}
+
+function storesOf({ module, functions }: Description, { writes }: Accesses): Statement[] {
+  const { source } = module;
+  const stores: Statement[] = [];
+  const heads = new Set<Statement>();
+  for (const { body } of functions.values()) {
+    visitStatements(body.body, (each) => {
+      // What stands in the head of a loop is no statement of its own.
+      if (each.kind === 'block' && source.startsWith('for', each.start) && each.body[0] !== undefined)
+        heads.add(each.body[0]);
+      const call =
+        each.kind === 'call' ? each.call : each.kind === 'assign' && each.target === null ? each.value : each;
+      if (!writes.has(call as Statement | Call)) return;
+      if (heads.has(each) || source[each.end - 1] !== ';')
+        throw new WgslError(
+          source,
+          each.start,
+          'a store in the head of a loop cannot be held back; write it in the body',
+        );
+      stores.push(each);
+    });
+  }
+  return stores;
+}
+
+function touches({ indices }: Accesses, index: Index, resources: ReadonlySet<Resource>): boolean {
+  return [...(indices.get(index) ?? [])].some((each) => resources.has(each));
+}
+
+function some(expression: Expression, is: (each: Expression) => boolean): boolean {
+  let found = false;
+  visitExpressions(expression, (each) => {
+    found ||= is(each);
+  });
+  return found;
+}
+
+/** Values that come from what the kernel writes: variables that may have one, whatever the way. */
+class Taint {
+  readonly #locals = new Set<Local>();
+  /** Variables of the module, and functions by what they return. */
+  readonly #names = new Set<string>();
+
+  constructor(
+    private readonly description: Description,
+    private readonly accesses: Accesses,
+    private readonly written: ReadonlySet<Resource>,
+    private readonly paged: ReadonlySet<Resource>,
+  ) {
+    for (const { name } of written) this.#names.add(name);
+  }
+
+  check(): void {
+    while (this.#spread());
+    const { functions, module } = this.description;
+    const refuse = ({ start }: { readonly start: number }, what: string): never => {
+      throw new WgslError(module.source, start, `${what} depends on what the kernel itself writes`);
+    };
+    for (const { body } of functions.values()) {
+      visitStatements(body.body, (statement, expressions) => {
+        for (const expression of expressions) {
+          visitExpressions(expression, (each) => {
+            if (each.kind === 'index' && touches(this.accesses, each, this.paged) && this.#has(each.index))
+              refuse(each.index, 'this index');
+            const isChoice = each.kind === 'binary' && (each.operator === '&&' || each.operator === '||');
+            if (isChoice && this.#has(each.left) && this.#reads(each.right))
+              refuse(each.left, 'whether a page is read here');
+          });
+        }
+        if (statement.kind === 'if' && this.#has(statement.condition)) {
+          const guarded = [statement.body, ...(statement.otherwise === null ? [] : [statement.otherwise])];
+          if (this.#guards(guarded)) refuse(statement.condition, 'what runs after this condition');
+        }
+        if (statement.kind === 'switch' && this.#has(statement.selector))
+          refuse(statement.selector, 'what runs after this');
+        if (statement.kind === 'loop' && statement.breakIf !== null && this.#has(statement.breakIf))
+          refuse(statement.breakIf, 'how often this runs');
+      });
+    }
+  }
+
+  /** Whether statements read what may be absent, or leave what others are in. */
+  #guards(statements: readonly Statement[]): boolean {
+    let found = false;
+    visitStatements(statements, (each, expressions) => {
+      found ||= each.kind === 'return' || each.kind === 'break' || each.kind === 'continue';
+      found ||= expressions.some((one) => this.#reads(one));
+    });
+    return found;
+  }
+
+  #reads(expression: Expression): boolean {
+    return some(expression, (each) =>
+      each.kind === 'call'
+        ? this.description.functions.has(each.callee.name)
+        : each.kind === 'index' && touches(this.accesses, each, this.paged),
+    );
+  }
+
+  #has(expression: Expression): boolean {
+    switch (expression.kind) {
+      case 'name':
+        return expression.local === null ? this.#names.has(expression.name) : this.#locals.has(expression.local);
+      case 'index':
+        return (
+          touches(this.accesses, expression, this.written) || this.#has(expression.base) || this.#has(expression.index)
+        );
+      case 'member':
+        return this.#has(expression.base);
+      case 'unary':
+        return this.#has(expression.operand);
+      case 'binary':
+        return this.#has(expression.left) || this.#has(expression.right);
+      case 'call':
+        if (expression.callee.name === 'arrayLength') return false;
+        return this.#names.has(expression.callee.name) || expression.parameters.some((each) => this.#has(each));
+      default:
+        return false;
+    }
+  }
+
+  /** True when something more has been found. */
+  #spread(): boolean {
+    const { functions } = this.description;
+    const before = this.#locals.size + this.#names.size;
+    for (const { name, body } of functions.values()) {
+      visitStatements(body.body, (statement, expressions) => {
+        if (statement.kind === 'declare' && statement.value !== null && this.#has(statement.value))
+          this.#locals.add(statement.local);
+        if (statement.kind === 'assign' && statement.target !== null && this.#has(statement.value))
+          this.#mark(statement.target);
+        if (statement.kind === 'return' && statement.value !== null && this.#has(statement.value))
+          this.#names.add(name);
+        for (const expression of expressions) {
+          visitExpressions(expression, (each) => {
+            if (each.kind === 'call') this.#pass(each);
+          });
+        }
+      });
+    }
+    // What is assigned under a condition depends on it.
+    for (const { body } of functions.values()) {
+      visitStatements(body.body, (statement) => {
+        if (statement.kind !== 'if' || !this.#has(statement.condition)) return;
+        const inside = [statement.body, ...(statement.otherwise === null ? [] : [statement.otherwise])];
+        visitStatements(inside, (each) => {
+          if (each.kind === 'assign' && each.target !== null) this.#mark(each.target);
+        });
+      });
+    }
+    return this.#locals.size + this.#names.size > before;
+  }
+
+  /** The variable that is assigned to, or that a pointer may point to. */
+  #mark(target: Expression): void {
+    let root = target;
+    while (root.kind === 'index' || root.kind === 'member' || root.kind === 'unary')
+      root = root.kind === 'unary' ? root.operand : root.base;
+    if (root.kind !== 'name') return;
+    if (root.local !== null) this.#locals.add(root.local);
+    else this.#names.add(root.name);
+  }
+
+  /** Into a function and, by pointers, out of it. */
+  #pass({ callee, parameters }: Call): void {
+    const declaration = this.description.functions.get(callee.name);
+    if (declaration === undefined) return;
+    for (const [at, { local }] of declaration.parameters.entries()) {
+      const given = parameters[at];
+      if (given === undefined) continue;
+      if (this.#has(given)) this.#locals.add(local);
+      else if (this.#locals.has(local) && given.kind === 'unary' && given.operator === '&') this.#mark(given);
+    }
+  }
+}

@@ -1,0 +1,259 @@
+/**
+ * Rewrites a module so that some of its read-only arrays need not be there: their indices go through a table of pages. A touch of a page that
+ * is absent is noted, gives zero, and takes all effect from the invocation, which is run again when the page has come. Other arrays are windows,
+ * as in windowed.ts. All edits are within lines, so that positions in errors keep theirs.
+ */
+import type { LaunchFacts } from './access.js';
+import { accessesOf } from './accesses.js';
+import type { Description, Resource } from './describe.js';
+import { replayOf } from './paged-rules.js';
+import { applied, around, type Edit, freeBinding, freePrefix, onlyOne } from './rewriting.js';
+import type { Attribute, Call, Expression, FunctionDeclaration, Statement } from './tree.js';
+import { visitStatements } from './walk.js';
+import { WgslError } from './wgsl-error.js';
+import { type LaunchPart, lengthOf } from './windows.js';
+
+/** How a dispatch treats invocations: bits of one word. */
+export const Mode = {
+  /** Stores are made. */
+  Writes: 1,
+  /** An invocation that has met an absent page notes no more of them, and leaves its loops at once. */
+  Strict: 2,
+  /** Those alone run that a probe has found to lack nothing. */
+  Commit: 4,
+  /** It is noted who lacks nothing, and not that it is done. */
+  Probe: 8,
+} as const;
+
+/** Where the pages of one array are kept, as the module is told it. */
+export interface TableFacts {
+  /** Elements of a page: two to this power. */
+  readonly shift: number;
+  /** Its first entry in the table of pages. */
+  readonly firstEntry: number;
+  /** Whether touches of pages that are there are noted, too. */
+  readonly notes: boolean;
+}
+
+export interface PagedModule {
+  readonly source: string;
+  readonly entryPoint: string;
+  /** Its arrays that need not be there, in the order of the tables. */
+  readonly paged: readonly Resource[];
+  /** Whether each round is two dispatches: one that has no effect, and one of those that lacked nothing. */
+  readonly probes: boolean;
+  readonly group: number;
+  /** Of the uniform variable that says what the part is. */
+  readonly uniform: number;
+  /** Of the table of pages, and of what invocations note: two bits for each of them, then a word for each page. */
+  readonly pages: number;
+  readonly notes: number;
+  /** @param maskWords words that have a bit for each invocation */
+  uniformOf(
+    part: LaunchPart,
+    launch: LaunchFacts,
+    tables: readonly TableFacts[],
+    maskWords: number,
+    mode: number,
+  ): ArrayBuffer;
+}
+
+/** Two vectors of three numbers, each with a number behind it. */
+const HEADER_WORDS = 8;
+/** How often an invocation goes on in loops when it has met an absent page: with zeros some loops have no end. */
+const FUEL = 2048;
+
+/** @throws WgslError with line and column for what cannot be rewritten, or not be run again */
+export function pagedModule(description: Description, paged: readonly Resource[]): PagedModule {
+  const { module, resources, functions, entryPoint } = description;
+  const { source } = module;
+  const prefix = freePrefix(source);
+  const accesses = accessesOf(description, null);
+  const { stores, probes } = replayOf(description, accesses, new Set(paged));
+  const windows = resources.filter(
+    (each) => each.space === 'storage' && each.type === each.runtimeArray && !paged.includes(each),
+  );
+  const names = new Map<Resource, string>();
+  for (const [number, each] of windows.entries()) names.set(each, `at_${number}`);
+  for (const [number, each] of paged.entries()) names.set(each, `page_${number}`);
+  const edits: Edit[] = [];
+  for (const [{ index }, of] of accesses.indices) {
+    const name = names.get(onlyOne(source, of, index.start));
+    if (name !== undefined) edits.push(...around(index, `${prefix}_${name}(u32(`, '))'));
+  }
+  for (const [call, of] of accesses.lengths) {
+    const name = names.get(onlyOne(source, of, call.start));
+    if (name !== undefined) edits.push(...around(call, `${prefix}_${name}_length(`, ')'));
+  }
+  edits.push(...stores.flatMap((each) => storeEdits(source, each, edits, prefix)));
+  for (const each of functions.values()) edits.push(...loopEdits(source, each, prefix));
+  const entry = functions.get(entryPoint.name) as FunctionDeclaration;
+  for (const each of [...entry.attributes, ...entry.parameters.flatMap(({ attributes }) => attributes)])
+    edits.push({ at: each.start, text: '', blank: each.end - each.start });
+
+  const group = Math.max(0, ...resources.map((each) => each.group));
+  const uniform = freeBinding(description, group, module.variables.size);
+  const pages = freeBinding(description, group, uniform + 1);
+  const notes = freeBinding(description, group, pages + 1);
+  const bindings = { group, uniform, pages, notes };
+  return {
+    source:
+      applied(source, edits) +
+      declarations(prefix, windows.length, paged.length, bindings) +
+      entryText(description, entry, prefix),
+    entryPoint: `${prefix}_main`,
+    paged,
+    probes,
+    ...bindings,
+    uniformOf: (part, launch, tables, maskWords, mode) => {
+      const words = new Uint32Array(HEADER_WORDS + 4 * (Math.max(1, windows.length) + paged.length));
+      words.set([...part.first, mode, ...launch.workgroups, maskWords]);
+      for (const [number, resource] of windows.entries()) {
+        const window = part.windows.find((each) => each.resource === resource);
+        words.set([window?.begin ?? 0, lengthOf(resource, launch) - 1], HEADER_WORDS + 4 * number);
+      }
+      const first = HEADER_WORDS + 4 * Math.max(1, windows.length);
+      for (const [number, { shift, firstEntry, notes }] of tables.entries()) {
+        const last = lengthOf(paged[number] as Resource, launch) - 1;
+        words.set([shift, firstEntry, last, Number(notes)], first + 4 * number);
+      }
+      return words.buffer;
+    },
+  };
+}
+
+/** A store that is not made meets the same pages. */
+function storeEdits(source: string, store: Statement, edits: readonly Edit[], prefix: string): Edit[] {
+  const inner =
+    store.kind === 'assign' && store.target !== null ? [store.target, store.value] : callOf(store).parameters;
+  const texts = inner
+    // What `++` adds stands nowhere.
+    .filter(({ start, end }) => start < end)
+    .map(({ start, end }) => {
+      const own = edits.filter(({ at }) => at >= start && at <= end);
+      const text = applied(source.slice(0, end), own).slice(start);
+      return `_ = ${text.replace(/\/\/[^\n]*/g, '').replace(/\s+/g, ' ')};`;
+    });
+  return around(store, `if (${prefix}_writes()) { `, ` } else { ${texts.join(' ')} }`);
+}
+
+function callOf(store: Statement): Call {
+  return (store.kind === 'call' ? store.call : (store as Statement & { kind: 'assign' }).value) as Call;
+}
+
+/** Loops end by themselves in an invocation that reads zeros instead of what is absent. */
+function loopEdits(source: string, { body, result }: FunctionDeclaration, prefix: string): Edit[] {
+  const leave = ` if (${prefix}_leaves()) { break; }`;
+  const edits: Edit[] = [];
+  visitStatements(body.body, (each) => {
+    if (each.kind !== 'loop') return;
+    const inner = each.body.body.at(-1);
+    const at = source.startsWith('loop', each.start) ? source.indexOf('{', each.start) : (inner as Statement).start;
+    edits.push({ at: at + 1, text: leave });
+  });
+  // After a loop that only a return left comes something now.
+  if (result !== null && body.body.at(-1)?.kind === 'loop')
+    edits.push({ at: body.end - 1, text: `return ${source.slice(result.start, result.end)}(); ` });
+  return edits;
+}
+
+interface Bindings {
+  readonly group: number;
+  readonly uniform: number;
+  readonly pages: number;
+  readonly notes: number;
+}
+
+function declarations(
+  prefix: string,
+  windows: number,
+  paged: number,
+  { group, uniform, pages, notes }: Bindings,
+): string {
+  const p = prefix;
+  const part = `${p}_part`;
+  const window = (number: number) => `
+fn ${p}_at_${number}(index: u32) -> u32 { return min(index, ${part}.arrays[${number}].y) - ${part}.arrays[${number}].x; }
+fn ${p}_at_${number}_length(bound: u32) -> u32 { return ${part}.arrays[${number}].y + 1u; }`;
+  const page = (number: number) => `
+fn ${p}_page_${number}(index: u32) -> u32 { return ${p}_translate(index, ${part}.tables[${number}]); }
+fn ${p}_page_${number}_length(bound: u32) -> u32 { return ${part}.tables[${number}].z + 1u; }`;
+  return `
+struct ${p}_Part {
+  first: vec3u, mode: u32, groups: vec3u, mask: u32,
+  arrays: array<vec4u, ${Math.max(1, windows)}>, tables: array<vec4u, ${paged}>,
+}
+@group(${group}) @binding(${uniform}) var<uniform> ${part}: ${p}_Part;
+@group(${group}) @binding(${pages}) var<storage, read> ${p}_pages: array<u32>;
+@group(${group}) @binding(${notes}) var<storage, read_write> ${p}_notes: array<atomic<u32>>;
+var<private> ${p}_absent = false;
+var<private> ${p}_slot = 0u;
+var<private> ${p}_fuel = ${FUEL}u;
+fn ${p}_writes() -> bool { return (${part}.mode & ${Mode.Writes}u) != 0u && !${p}_absent; }
+fn ${p}_leaves() -> bool {
+  if (!${p}_absent) { return false; }
+  if (${p}_fuel == 0u || (${part}.mode & ${Mode.Strict}u) != 0u) { return true; }
+  ${p}_fuel--;
+  return false;
+}
+fn ${p}_translate(index: u32, table: vec4u) -> u32 {
+  let at = min(index, table.z);
+  let page = table.y + (at >> table.x);
+  let inside = at & ((1u << table.x) - 1u);
+  let entry = ${p}_pages[page];
+  if ((entry == 0u || table.w != 0u) && !(${p}_absent && (${part}.mode & ${Mode.Strict}u) != 0u)) {
+    let note = &${p}_notes[2u * ${part}.mask + page];
+    if (atomicLoad(note) < ~${p}_slot) { atomicMax(note, ~${p}_slot); }
+  }
+  if (entry == 0u) { ${p}_absent = true; }
+  return entry + inside;
+}${Array.from({ length: windows }, (_, number) => window(number)).join('')}${Array.from({ length: paged }, (_, number) => page(number)).join('')}
+`;
+}
+
+/** The entry point, which runs the user's as a function, for those invocations that are not done. */
+function entryText({ module, entryPoint }: Description, entry: FunctionDeclaration, p: string): string {
+  const [x, y, z] = entryPoint.workgroupSize;
+  const part = `${p}_part`;
+  const values: Readonly<Record<string, string>> = {
+    global_invocation_id: `${p}_id + ${part}.first * vec3u(${x}, ${y}, ${z})`,
+    workgroup_id: `${p}_group + ${part}.first`,
+    num_workgroups: `${part}.groups`,
+    local_invocation_id: `${p}_local`,
+    local_invocation_index: `${p}_at`,
+  };
+  const builtinValue = (attributes: readonly Attribute[], start: number): string => {
+    const builtin = attributes.find(({ name }) => name === 'builtin')?.parameters[0] as Expression | undefined;
+    const name = builtin?.kind === 'name' ? builtin.name : '';
+    const value = values[name];
+    if (value === undefined)
+      throw new WgslError(
+        module.source,
+        builtin?.start ?? start,
+        `builtin ${name} is not supported in a launch that is paged`,
+      );
+    return value;
+  };
+  const given = entry.parameters.map(({ local, attributes }) => {
+    const struct = local.type && module.structs.get(local.type.name);
+    if (!struct) return builtinValue(attributes, local.start);
+    return `${struct.name}(${struct.members.map((each) => builtinValue(each.attributes, each.start)).join(', ')})`;
+  });
+  return `@compute @workgroup_size(${x}, ${y}, ${z})
+fn ${p}_main(
+  @builtin(global_invocation_id) ${p}_id: vec3u, @builtin(workgroup_id) ${p}_group: vec3u, @builtin(num_workgroups) ${p}_count: vec3u,
+  @builtin(local_invocation_id) ${p}_local: vec3u, @builtin(local_invocation_index) ${p}_at: u32,
+) {
+  ${p}_slot = ((${p}_group.z * ${p}_count.y + ${p}_group.y) * ${p}_count.x + ${p}_group.x) * ${x * y * z}u + ${p}_at;
+  _ = &${p}_pages;
+  let word = ${p}_slot >> 5u;
+  let bit = 1u << (${p}_slot & 31u);
+  if ((atomicLoad(&${p}_notes[word]) & bit) != 0u) { return; }
+  let ready = &${p}_notes[${part}.mask + word];
+  if ((${part}.mode & ${Mode.Commit}u) != 0u && (atomicLoad(ready) & bit) == 0u) { return; }
+  ${entry.name}(${given.join(', ')});
+  if (${p}_absent) { return; }
+  if ((${part}.mode & ${Mode.Probe}u) != 0u) { atomicOr(ready, bit); } else { atomicOr(&${p}_notes[word], bit); }
+}
+`;
+}

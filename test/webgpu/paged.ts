@@ -1,0 +1,344 @@
+/** Launches that read elements which other arrays name, of tables that the GPU has no room for: pages come as they are touched. */
+import assert from 'node:assert/strict';
+import { type AddressSpace, f32, kernel, openSpace, u32 } from '../../src/index.js';
+import { sharedSpace } from '../harness/spaces.js';
+import { failsWith, filled, longTest, runTests, sameData, sleep, test } from '../harness/suite.js';
+
+const MIB = 2 ** 20;
+const GPU = { devices: [{ kind: 'webgpu', memory: '8MiB', name: 'gpu' }] } as const;
+
+async function withGpu(action: (space: AddressSpace) => Promise<void>): Promise<void> {
+  await using space = await sharedSpace(GPU);
+  await action(space);
+  space.checkInvariants();
+}
+
+/** A number for each index, below a limit, that has nothing to do with it. */
+function scattered(i: number, below: number): number {
+  return (Math.imul(i, 2_654_435_761) >>> 7) % below;
+}
+
+const lookup = kernel(
+  { table: u32.in, ids: u32.in, rows: u32.out, width: u32 },
+  {
+    wgsl: `
+@group(0) @binding(0) var<storage, read> table: array<u32>;
+@group(0) @binding(1) var<storage, read> ids: array<u32>;
+@group(0) @binding(2) var<storage, read_write> rows: array<u32>;
+@group(0) @binding(3) var<uniform> width: u32;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+  let i = id.x;
+  if (i < arrayLength(&rows)) { rows[i] = table[ids[i / width] * width + i % width]; }
+}`,
+  },
+  { name: 'lookup' },
+);
+
+/** Rows of 4 KiB of a table of so many MiB, by ids; the bytes that came. */
+async function lookUp(
+  space: AddressSpace,
+  tableMib: number,
+  ids: number,
+  idOf: (i: number) => number,
+): Promise<number> {
+  const [gpu] = space.devices;
+  const width = 1024;
+  const table = space.array(Uint32Array, (tableMib * MIB) / 4);
+  filled(table.data, (i) => i ^ 0x5555);
+  const named = space.array(Uint32Array, ids);
+  filled(named.data, idOf);
+  const rows = space.array(Uint32Array, ids * width);
+  const before = gpu.stats();
+  await gpu.run(lookup, { table, ids: named, rows, width }, { size: rows.length });
+  sameData(rows.data, (i) => (idOf(Math.floor(i / width)) * width + (i % width)) ^ 0x5555);
+  assert.equal(gpu.stats().pagedLaunches - before.pagedLaunches, 1);
+  assert.ok(gpu.stats().peakBytes <= 8 * MIB);
+  return gpu.stats().pagedBytes - before.pagedBytes;
+}
+
+test('rows of a table that is larger than the memory, by id: no more comes than they are', () =>
+  withGpu(async (space) => {
+    const moved = await lookUp(space, 16, 80, (i) => scattered(i, 4096));
+    assert.ok(moved <= 80 * 4096, `${moved} bytes came`);
+  }));
+
+/** Each row once, in parts of the launch as large as the memory lets their results be. */
+async function lookUpAll(space: AddressSpace, tableMib: number): Promise<void> {
+  const rows = tableMib * 256;
+  const moved = await lookUp(space, tableMib, rows, (i) => (i * 1031) % rows);
+  assert.ok(moved <= 1.25 * tableMib * MIB, `${moved} bytes came`);
+}
+
+test('all rows of a table that is larger than the memory, in another order', () =>
+  withGpu((space) => lookUpAll(space, 10)));
+
+for (const tableMib of [16, 32, 64])
+  longTest(`all rows of a table of ${tableMib} MiB, in another order`, () =>
+    withGpu((space) => lookUpAll(space, tableMib)),
+  );
+
+test('a table that begins and ends anywhere, of structures of twelve bytes, is read as a whole where all of it has room', () =>
+  withGpu(async (space) => {
+    const [gpu] = space.devices;
+    const middle = kernel(
+      { points: f32.in, ids: u32.in, sums: f32.out },
+      {
+        wgsl: `
+struct Point { x: f32, y: f32, z: f32 }
+@group(0) @binding(0) var<storage, read> points: array<Point>;
+@group(0) @binding(1) var<storage, read> ids: array<u32>;
+@group(0) @binding(2) var<storage, read_write> sums: array<f32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+  if (id.x >= arrayLength(&sums)) { return; }
+  let p = points[ids[id.x]];
+  sums[id.x] = p.x + 2.0 * p.y + 4.0 * p.z;
+}`,
+      },
+    );
+    const [all, ids] = [space.array(Float32Array, 300_007), space.array(Uint32Array, 5000)];
+    filled(all.data, (i) => i % 1000);
+    const count = 100_000;
+    filled(ids.data, (i) => scattered(i, count));
+    const sums = space.array(Float32Array, ids.length);
+    await gpu.run(middle, { points: all.range(5, 5 + 3 * count), ids, sums }, { size: ids.length, way: 'paged' });
+    const at = (i: number): number => (i + 5) % 1000;
+    sameData(sums.data, (i) => {
+      const first = 3 * scattered(i, count);
+      return at(first) + 2 * at(first + 1) + 4 * at(first + 2);
+    });
+  }));
+
+test('what is added to what is there already, and to a sum of all, is added once', () =>
+  withGpu(async (space) => {
+    const [gpu] = space.devices;
+    const add = kernel(
+      { table: u32.in, ids: u32.in, out: u32.inout, counts: u32.inout },
+      {
+        wgsl: `
+@group(0) @binding(0) var<storage, read> table: array<u32>;
+@group(0) @binding(1) var<storage, read> ids: array<u32>;
+@group(0) @binding(2) var<storage, read_write> out: array<u32>;
+@group(0) @binding(3) var<storage, read_write> counts: array<atomic<u32>>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+  out[id.x] += table[ids[id.x]];
+  atomicAdd(&counts[table[ids[id.x] / 2u] % 16u], 1u);
+}`,
+      },
+    );
+    const length = 2.5 * MIB;
+    const table = space.array(Uint32Array, length);
+    filled(table.data, (i) => i * 3);
+    const [ids, out] = [space.array(Uint32Array, 4096), space.array(Uint32Array, 4096)];
+    filled(ids.data, (i) => scattered(i, length));
+    filled(out.data, (i) => i);
+    const counts = space.array(Uint32Array, 16);
+    await gpu.run(add, { table, ids, out, counts }, { size: ids.length });
+    assert.ok(gpu.stats().launchRounds >= 2);
+    sameData(out.data, (i) => i + 3 * scattered(i, length));
+    const expected = new Uint32Array(16);
+    for (const id of ids.data) expected[(3 * Math.floor(id / 2)) % 16]++;
+    sameData(counts.data, (i) => expected[i]);
+  }));
+
+longTest('a table that was written on the GPU is read from there, and one that the CPU changes as it is then', () =>
+  withGpu(async (space) => {
+    const [gpu] = space.devices;
+    const fill = kernel(
+      { table: u32.out },
+      {
+        wgsl: `
+@group(0) @binding(0) var<storage, read_write> table: array<u32>;
+@compute @workgroup_size(256) fn main(@builtin(global_invocation_id) id: vec3u) { table[id.x] = id.x * 7u; }`,
+      },
+    );
+    const table = space.array(Uint32Array, 2.5 * MIB);
+    await gpu.run(fill, { table }, { size: table.length });
+    const before = gpu.stats().pagedLaunches;
+    const ids = space.array(Uint32Array, 64);
+    filled(ids.data, (i) => scattered(i, 2560));
+    const rows = space.array(Uint32Array, 64 * 1024);
+    const run = () => gpu.run(lookup, { table, ids, rows, width: 1024 }, { size: rows.length });
+    const at = (i: number): number => scattered(Math.floor(i / 1024), 2560) * 1024 + (i % 1024);
+    await run();
+    sameData(rows.data, (i) => at(i) * 7);
+    table.data.fill(9);
+    await run();
+    sameData(rows.data, () => 9);
+    assert.equal(gpu.stats().pagedLaunches - before, 2);
+  }),
+);
+
+test('a launch that fits runs each way, as it is told', () =>
+  withGpu(async (space) => {
+    const [gpu] = space.devices;
+    const [table, ids, rows] = [new Uint32Array(9 * 1024), new Uint32Array(10), space.array(Uint32Array, 10 * 1024)];
+    filled(table, (i) => i);
+    filled(ids, (i) => i % 9);
+    const before = gpu.stats();
+    for (const way of [undefined, 'direct', 'windowed', 'paged'] as const) {
+      rows.data.fill(0);
+      await gpu.run(lookup, { table, ids, rows, width: 1024 }, { size: rows.length, ...(way && { way }) });
+      sameData(rows.data, (i) => (Math.floor(i / 1024) % 9) * 1024 + (i % 1024));
+    }
+    const more = (what: 'launches' | 'windowedLaunches' | 'pagedLaunches') => gpu.stats()[what] - before[what];
+    assert.deepEqual([more('launches'), more('windowedLaunches'), more('pagedLaunches')], [4, 1, 1]);
+    await failsWith('OPTIONS', () =>
+      gpu.run(lookup, { table, ids, rows, width: 1 }, { size: 1, way: 'other' as 'paged' }),
+    );
+  }));
+
+test('what cannot be run again is refused with its place in the module', () =>
+  withGpu(async (space) => {
+    const [gpu] = space.devices;
+    const table = space.array(Uint32Array, 2.5 * MIB);
+    const out = space.array(Uint32Array, 64);
+    const refusedFor = async (body: string): Promise<string> => {
+      const wgsl = `
+@group(0) @binding(0) var<storage, read> table: array<u32>;
+@group(0) @binding(1) var<storage, read_write> out: array<atomic<u32>>;
+@group(0) @binding(2) var<storage, read_write> list: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+  ${body}
+}`;
+      const parameters = { table: u32.in, out: u32.inout, list: u32.inout };
+      const list = space.array(Uint32Array, 64);
+      const error = await failsWith('DEVICE_MEMORY', () =>
+        gpu.run(kernel(parameters, { wgsl }), { table, out, list }, { size: 64 }),
+      );
+      return error.message;
+    };
+    assert.match(
+      await refusedFor(
+        '_ = &list; let at = atomicAdd(&out[0], 1u); out[at] = table[table[id.x]];'.replace('out[at] =', 'list[at] ='),
+      ),
+      /its arrays cannot be paged: WGSL 6:\d+: what atomicAdd gives back is different when an invocation is run again/,
+    );
+    assert.match(
+      await refusedFor('_ = &out; list[id.x] = id.x; list[id.x] += table[list[id.x] + table[id.x]];'),
+      /its arrays cannot be paged: WGSL 6:\d+: this index depends on what the kernel itself writes/,
+    );
+    assert.match(
+      await refusedFor(
+        '_ = &out; list[id.x] = table[table[id.x]]; if (list[0] > 3u) { list[id.x] = table[table[1]]; }',
+      ),
+      /WGSL 6:\d+: what runs after this condition depends on what the kernel itself writes/,
+    );
+    assert.match(
+      await refusedFor('_ = &out; list[id.x] = table[table[id.x]]; workgroupBarrier();'),
+      /WGSL 6:\d+: workgroupBarrier has invocations wait for each other/,
+    );
+  }));
+
+test('an invocation that touches more pages than there is room for is refused by name; one that only strays is not', () =>
+  withGpu(async (space) => {
+    const [gpu] = space.devices;
+    const chase = kernel(
+      { table: u32.in, out: u32.out, steps: u32 },
+      {
+        wgsl: `
+@group(0) @binding(0) var<storage, read> table: array<u32>;
+@group(0) @binding(1) var<storage, read_write> out: array<u32>;
+@group(0) @binding(2) var<uniform> steps: u32;
+@compute @workgroup_size(1) fn main(@builtin(global_invocation_id) id: vec3u) {
+  var at = id.x;
+  // From one page to another, and where zeros are read to any.
+  for (var step = 0u; step < steps; step++) { at = (table[at] + select(0u, step * 1024u, table[at] == 0u)) % arrayLength(&table); }
+  out[id.x] = at;
+}`,
+      },
+      { name: 'chase' },
+    );
+    const length = 2.5 * MIB;
+    const next = (i: number): number => ((i + 1024 * 37) % length) + 1;
+    const table = space.array(Uint32Array, length);
+    filled(table.data, next);
+    const out = space.array(Uint32Array, 1);
+    const run = (steps: number) => gpu.run(chase, { table, out, steps }, { size: 1 });
+    await run(12);
+    let at = 0;
+    for (let step = 0; step < 12; step++) at = next(at) % length;
+    assert.equal(out.data[0], at);
+    const sum = kernel(
+      { table: u32.in, ids: u32.in, out: u32.out },
+      {
+        wgsl: `
+@group(0) @binding(0) var<storage, read> table: array<u32>;
+@group(0) @binding(1) var<storage, read> ids: array<u32>;
+@group(0) @binding(2) var<storage, read_write> out: array<u32>;
+@compute @workgroup_size(1) fn main() {
+  var all = 0u;
+  for (var i = 0u; i < arrayLength(&ids); i++) { all += table[ids[i]]; }
+  out[0] = all;
+}`,
+      },
+      { name: 'sum' },
+    );
+    const ids = space.array(Uint32Array, 2560);
+    filled(ids.data, (i) => i * 1024);
+    const error = await failsWith('DEVICE_MEMORY', () => gpu.run(sum, { table, ids, out }, { size: 1 }));
+    assert.match(
+      error.message,
+      /kernel sum: a single invocation touches \d+ pages of 'table', of 4096 bytes each, and there is room for \d+; /,
+    );
+    // And the next one runs.
+    await run(3);
+  }));
+
+/** Follows a chain of pages, of which each round finds one more. */
+const follow = kernel(
+  { table: u32.in, out: u32.out },
+  {
+    wgsl: `
+@group(0) @binding(0) var<storage, read> table: array<u32>;
+@group(0) @binding(1) var<storage, read_write> out: array<u32>;
+@compute @workgroup_size(1) fn main() {
+  var at = 0u;
+  for (var step = 0u; step < 150u; step++) { at = table[at]; }
+  out[0] = at;
+}`,
+  },
+);
+
+/** Begins a launch of many rounds, and resolves when a few have been. */
+async function begun(
+  space: AddressSpace,
+  signal?: AbortSignal,
+  rounds = 0,
+): Promise<{ ended: Promise<unknown>; out: Uint32Array }> {
+  const [gpu] = space.devices;
+  const table = space.array(Uint32Array, 2.5 * MIB);
+  filled(table.data, (i) => (i + 1025) % table.length);
+  const out = space.array(Uint32Array, 1);
+  const ended = gpu.run(follow, { table, out }, { size: 1, ...(signal === undefined ? {} : { signal }) });
+  let over = false;
+  const end = (): void => {
+    over = true;
+  };
+  ended.then(end, end);
+  while (!over && gpu.stats().launchRounds < rounds + 3) await sleep(1);
+  if (over) await ended;
+  return { ended, out: out.data };
+}
+
+test('a signal, or the end of the GPU, ends a launch between two rounds; the next one runs, and nothing is left behind', async () => {
+  await using space = await openSpace(GPU);
+  const [gpu] = space.devices;
+  const before = space.stats().allocatedBytes;
+  const abort = new AbortController();
+  const aborted = await begun(space, abort.signal);
+  abort.abort();
+  await failsWith('ABORTED', () => aborted.ended);
+  const rounds = gpu.stats().launchRounds;
+  assert.ok(rounds < 150);
+  const lost = await begun(space, undefined, rounds);
+  process.kill(gpu.pid as number, 'SIGKILL');
+  await failsWith('DEVICE_LOST', () => lost.ended);
+  await gpu.restart();
+  const { ended, out } = await begun(space);
+  await ended;
+  assert.equal(out[0], (150 * 1025) % (2.5 * MIB));
+  assert.equal(space.stats().allocatedBytes - before, 3 * (10 * MIB + 4096));
+  space.checkInvariants();
+});
+
+await runTests(60);

@@ -1,0 +1,117 @@
+/** A launch whose read-only arrays are paged, on a GPU, as a driver would make it, with pages that are a few bytes. */
+import type { LaunchFacts } from '../../src/wgsl/access.js';
+import type { Description } from '../../src/wgsl/describe.js';
+import { PageRounds } from '../../src/wgsl/page-rounds.js';
+import { pageTables } from '../../src/wgsl/page-tables.js';
+import { Mode, pagedModule } from '../../src/wgsl/paged.js';
+import { planPaged } from '../../src/wgsl/paged-plan.js';
+import type { LaunchPart } from '../../src/wgsl/windows.js';
+import type { Bound, Gpu } from './gpu.js';
+import type { Arrays } from './kernel-case.js';
+
+const SIZES = { pageBytes: 64, mostPages: 65_536, alignment: 64 };
+const BINDING_BYTES = 128 * 2 ** 20;
+/** A launch that takes more rounds makes no progress. */
+const MOST_ROUNDS = 5000;
+
+export interface PagedOutcome {
+  readonly rounds: number;
+  readonly parts: number;
+  readonly copiedBytes: number;
+}
+
+interface Given {
+  readonly description: Description;
+  readonly facts: LaunchFacts;
+  readonly arrays: Arrays;
+  readonly overrides: Readonly<Record<string, number>>;
+  readonly uniforms: readonly Bound[];
+}
+
+/**
+ * @param share of the bytes of the arrays that are paged, for their frames
+ * @returns why it was refused, as a text
+ */
+export async function runPaged(gpu: Gpu, given: Given, share: number): Promise<PagedOutcome | string> {
+  const { description, facts, arrays, overrides, uniforms } = given;
+  const plan = planPaged(
+    description,
+    facts,
+    { budgetBytes: 2 ** 30, bindingBytes: BINDING_BYTES, alignmentBytes: 64, poolBytes: () => 0 },
+    true,
+  );
+  if (plan.kind === 'refused') return plan.reason;
+  const { paged, parts } = plan;
+  const wanted = paged.map(({ name, runtimeArray }) => ({
+    name,
+    bytes: (arrays[name] as Uint32Array).byteLength,
+    stride: runtimeArray?.stride as number,
+  }));
+  const all = wanted.reduce((sum, { bytes }) => sum + bytes, 0);
+  const tables = pageTables(wanted, Math.floor(all * share), SIZES);
+  if (tables === null) return 'no room for a page of each';
+  const module = pagedModule(description, paged);
+  const pipeline = await gpu.pipeline(module.source, module.entryPoint, overrides);
+  const rounds = new PageRounds(tables);
+  const pools = tables.map(({ poolBytes }) => new Uint8Array(poolBytes));
+  let copiedBytes = 0;
+  for (const part of parts) {
+    const mask = Math.ceil(invocationsOf(description, part) / 32);
+    const notes = new Uint32Array(2 * mask + rounds.entries.length);
+    // What lies outside of its windows a part cannot see: it has copies of them only.
+    const copies = new Map(
+      part.windows.map(({ resource: { name }, offsetBytes, bytes }) => [
+        name,
+        bytesOf(arrays, name).slice(offsetBytes, offsetBytes + bytes),
+      ]),
+    );
+    const bound: Bound[] = description.resources
+      .filter(({ space }) => space === 'storage')
+      .map(({ name, group, binding, access }) => {
+        const at = tables.findIndex((each) => each.name === name);
+        const bytes = (at === -1 ? copies.get(name) : pools[at]) as Uint8Array;
+        return { group, binding, kind: 'storage', bytes, back: access === 'read_write' };
+      });
+    const { group } = module;
+    bound.push(...uniforms);
+    bound.push({ group, binding: module.pages, kind: 'storage', bytes: asBytes(rounds.entries), back: false });
+    bound.push({ group, binding: module.notes, kind: 'storage', bytes: asBytes(notes), back: true });
+    for (;;) {
+      notes.fill(0, 2 * mask);
+      const strict = rounds.strict ? Mode.Strict : 0;
+      const modes = module.probes ? [Mode.Probe | strict, Mode.Writes | Mode.Commit] : [Mode.Writes | strict];
+      for (const mode of modes) {
+        const bytes = new Uint8Array(module.uniformOf(part, facts, tables, mask, mode));
+        await gpu.dispatch(
+          pipeline,
+          [...bound, { group, binding: module.uniform, kind: 'uniform', bytes, back: false }],
+          part.count,
+        );
+      }
+      const next = rounds.advance(notes.subarray(2 * mask));
+      if (next.kind === 'done') break;
+      if (next.kind === 'refused') return next.reason;
+      for (const { table, from, bytes, to } of next.copies) {
+        copiedBytes += bytes;
+        const content = bytesOf(arrays, table.name).subarray(from, from + bytes);
+        (pools[tables.indexOf(table)] as Uint8Array).set(content, to - table.offset);
+      }
+      if (rounds.rounds > MOST_ROUNDS) throw new Error(`not done after ${MOST_ROUNDS} rounds`);
+    }
+    for (const { resource, offsetBytes, written } of part.windows)
+      if (written) bytesOf(arrays, resource.name).set(copies.get(resource.name) as Uint8Array, offsetBytes);
+  }
+  return { rounds: rounds.rounds, parts: parts.length, copiedBytes };
+}
+
+function invocationsOf({ entryPoint }: Description, { count }: LaunchPart): number {
+  return [...entryPoint.workgroupSize, ...count].reduce((product, each) => product * each, 1);
+}
+
+function bytesOf(arrays: Arrays, name: string): Uint8Array {
+  return asBytes(arrays[name] as Uint32Array);
+}
+
+function asBytes({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array {
+  return new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength);
+}
