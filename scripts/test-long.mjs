@@ -60,6 +60,7 @@ await runStages(
       whole('system faults', built('system-faults', '--all', '--jobs', '1')),
       whole('coherence', built('coherence', '--large')),
       whole('killed while spilling', built('integration', 'storage'), { kills: 200 }),
+      whole('killed with a server behind', built('integration', 'valkey-kills'), { kills: 100 }),
       whole('killed devices', built('integration', 'device-death'), { kills: 100 }),
       whole('webgpu', onSoftwareGpu('webgpu'), { kills: 50 }),
       whole('search in 1.25 GiB', [...SEARCH, ...LARGE]),

@@ -6,7 +6,7 @@ import { threadId } from './process.js';
 
 it('fails the uses that it was told, once the word is set, and no others', () => {
   const word = new Int32Array(new SharedArrayBuffer(4));
-  failCalls('later,write:EIO:2-3,gettid:EPERM:1', word, 0);
+  failCalls('later,write:EIO:2-3,gettid:EPERM:1', 'manager', word, 0);
   const fd = createEventfd();
   notifyEventfd(fd);
   expect(threadId()).toBeGreaterThan(0);
@@ -24,7 +24,7 @@ it('fails the uses that it was told, once the word is set, and no others', () =>
 
 it('refuses calls and errors that do not exist', () => {
   const word = new Int32Array(1);
-  expect(() => failCalls('frobnicate:EIO:1', word, 0)).toThrow(RangeError);
-  expect(() => failCalls('write:EWHATEVER:1', word, 0)).toThrow(RangeError);
-  expect(() => failCalls('write:EIO:0', word, 0)).toThrow(RangeError);
+  expect(() => failCalls('frobnicate:EIO:1', 'manager', word, 0)).toThrow(RangeError);
+  expect(() => failCalls('write:EWHATEVER:1', 'manager', word, 0)).toThrow(RangeError);
+  expect(() => failCalls('write:EIO:0', 'manager', word, 0)).toThrow(RangeError);
 });

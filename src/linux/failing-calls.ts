@@ -38,16 +38,19 @@ function siteOf(call: string): { name: keyof typeof libc; argument: number; valu
 
 /**
  * Has calls of this thread fail: `CALL:ERROR:FIRST-LAST`, separated by commas, where the use numbered FIRST fails and all up to LAST, or
- * FIRST alone. A text that begins with `later,` waits until bit 0 of the word is set.
+ * FIRST alone. A text that begins with `later,` waits until bit 0 of the word is set. `THREAD/CALL` means threads of one kind alone.
  *
+ * @param thread the kind of this thread
  * @param word shared with the test: bit 0 arms the failures, and the rest counts those that have happened
  */
-export function failCalls(text: string, word: Int32Array, index: number): void {
+export function failCalls(text: string, thread: 'manager' | 'io', word: Int32Array, index: number): void {
   const parts = text.split(',').filter((part) => part !== '');
   if (parts[0] === 'later') parts.shift();
   else Atomics.or(word, index, ARMED);
   for (const part of parts) {
-    const [call, error, uses = '1'] = part.split(':');
+    const [where, error, uses = '1'] = part.split(':');
+    const [call, kind = thread] = where.split('/').reverse();
+    if (kind !== thread) continue;
     const [first, last = first] = uses.split('-').map(Number);
     const errno = (os.errno as Record<string, number | undefined>)[error];
     if (errno === undefined || !(first >= 1 && last >= first)) throw new RangeError(`${FAILING_CALLS}: ${part}`);

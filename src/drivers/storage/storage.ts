@@ -17,6 +17,8 @@ export interface StorageEvents {
   spoiled(token: number, page: number, reason: 'CORRUPTED' | 'LOST'): void;
   /** Writing, or reading, failed with an error number. */
   failed(errno: number, write: boolean): void;
+  /** What nobody needs any more could not be given back, so that it takes room until something else is written there. */
+  kept(errno: number): void;
 }
 
 interface Piece {
@@ -76,9 +78,9 @@ export class StorageDriver implements NodeDriver {
   release(token: number, _page: number, count: number, frame: number): Status {
     if (!this.forget(frame, count)) return Status.Done;
     this.running++;
-    this.file.punch(frame * PAGE_BYTES, count * PAGE_BYTES, () => {
+    this.file.punch(frame * PAGE_BYTES, count * PAGE_BYTES, (result) => {
       this.running--;
-      // A file system that cannot do it keeps the space until the frames are written again.
+      if (result < 0) this.events.kept(-result);
       this.events.released(token);
       this.go();
     });

@@ -54,6 +54,11 @@ export class ServerPlace implements StorePlace {
     return `the server ${this.url} could not be read (${why})`;
   }
 
+  /** Nobody puts off the end of what is not needed any more. */
+  kept(): null {
+    return null;
+  }
+
   get details(): Record<string, unknown> {
     return { url: this.url };
   }

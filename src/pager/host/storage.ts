@@ -2,7 +2,7 @@
 import { statfsSync } from 'node:fs';
 import { getSystemErrorMap } from 'node:util';
 import { PAGE_BYTES, Status } from '../../core/types.js';
-import { ENOSPC } from '../../linux/constants.js';
+import { ENOSPC, EOPNOTSUPP } from '../../linux/constants.js';
 import type { StorageOptions } from '../protocol/space.js';
 import { Spill } from '../sources/spill.js';
 import type { StorePlace } from './store.js';
@@ -39,6 +39,8 @@ export class StoragePlace implements StorePlace {
   }
 
   textOf(errno: number): string {
+    // Node.js takes every such error for one of a socket.
+    if (errno === EOPNOTSUPP) return 'EOPNOTSUPP: this file system cannot do it';
     const [name, text] = getSystemErrorMap().get(-errno) ?? ['EIO', 'the file is shorter than it was'];
     return `${name}: ${text}`;
   }
@@ -49,6 +51,10 @@ export class StoragePlace implements StorePlace {
 
   unread(why: string): string {
     return `storage in ${this.options.path} could not be read (${why})`;
+  }
+
+  kept(why: string): string {
+    return `space of the spill file in ${this.options.path} could not be given back (${why}); it stays with the file until pages are written there again, and the file gets no larger than it may`;
   }
 
   get details(): Record<string, unknown> {

@@ -24,6 +24,8 @@ export interface StorePlace {
   full(heldBytes: number, why: string): string;
   /** Why pages cannot come back, as a sentence of its own. */
   unread(why: string): string;
+  /** What could not be given back there, as a sentence of its own; null: it goes by itself. */
+  kept(why: string): string | null;
   /** For programs. */
   readonly details: Record<string, unknown>;
 }
@@ -46,6 +48,7 @@ export class Store {
   private lookedAt = 0;
   private told = false;
   private toldOfRead = false;
+  private toldOfKept = false;
   private readErrno = 0;
 
   /** @param before the node whose pages go there when it has no room */
@@ -66,6 +69,7 @@ export class Store {
         manager.spoiled(source, first + page, 1, reason);
       },
       failed: (errno, write) => this.failed(errno, write),
+      kept: (errno) => this.kept(errno),
     });
     const description = { name: place.name, budgetPages, frames: 'pooled', addressable: false } as const;
     this.node = manager.addNode({ ...description, memorySurvives: true });
@@ -122,6 +126,13 @@ export class Store {
 
   private get heldBytes(): number {
     return this.driver.heldPages * PAGE_BYTES;
+  }
+
+  private kept(errno: number): void {
+    const text = this.toldOfKept ? null : this.place.kept(this.place.textOf(errno));
+    if (text === null) return;
+    this.warn(`warning: ${text}`);
+    this.toldOfKept = true;
   }
 
   private failed(errno: number, write: boolean): void {

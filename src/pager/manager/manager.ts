@@ -27,7 +27,7 @@ function say(text: string): number {
 
 Atomics.store(control, Control.ManagerThread, threadId());
 const failing = process.env[FAILING_CALLS];
-if (failing !== undefined) failCalls(failing, control, Control.FailingCalls);
+if (failing !== undefined) failCalls(failing, 'manager', control, Control.FailingCalls);
 let pager: Pager | null = null;
 let isUp = false;
 try {

@@ -15,7 +15,7 @@ import { JOB_WORDS, Job, type JobRing, Signal } from './io-ring.js';
 
 const { numbers, signals, wakeFd, first, control, folder } = workerData as JobRing;
 const failing = process.env[FAILING_CALLS];
-if (failing !== undefined) failCalls(failing, new Int32Array(control), Control.FailingCalls);
+if (failing !== undefined) failCalls(failing, 'io', new Int32Array(control), Control.FailingCalls);
 parentPort?.on('message', () => process.exit(0));
 
 const words = new Float64Array(numbers);
@@ -36,7 +36,7 @@ function carryOut(at: number): number {
     case Job.Open:
       return openSpillFile(folder);
     case Job.Punch:
-      return -punchHole(fd, offset, length);
+      return -punch(fd, offset, length);
     case Job.WriteSummed:
       noteSums(address, length, offset, sums);
       return move(Job.Write, fd, address, length, offset);
@@ -47,6 +47,13 @@ function carryOut(at: number): number {
     }
     default:
       return move(kind, fd, address, length, offset);
+  }
+}
+
+function punch(fd: number, offset: number, length: number): number {
+  for (;;) {
+    const failure = punchHole(fd, offset, length);
+    if (failure !== EINTR) return failure;
   }
 }
 

@@ -85,11 +85,20 @@ async function write(address: number, length: number, offset: number): Promise<n
       parts.flatMap(({ key, begin, bytes, whole }) =>
         whole
           ? [connection.call(['SET', key, bytes, 'PX', server.leaseMs])]
-          : [connection.call(['SETRANGE', key, begin, bytes]), connection.call(['PEXPIRE', key, server.leaseMs])],
+          : partOfValue(connection, key, begin, bytes),
       ),
     ),
   );
   return length;
+}
+
+/** A value has a time from its first byte on: it is made empty, so that it goes even if this process does before it has said the rest. */
+function partOfValue(connection: ValkeyConnection, key: string, begin: number, bytes: Uint8Array): Promise<unknown>[] {
+  return [
+    connection.call(['SET', key, '', 'NX', 'PX', server.leaseMs]),
+    connection.call(['SETRANGE', key, begin, bytes]),
+    connection.call(['PEXPIRE', key, server.leaseMs]),
+  ];
 }
 
 async function read(address: number, length: number, offset: number, sums: number): Promise<number> {
