@@ -1,9 +1,9 @@
 // Runs the smoke program and the conformance suite under the versions of Node.js that package.json promises. They come as
 // npm packages into node_modules/.cache, and are no dependencies of the project.
 //
-//   node scripts/node-versions.mjs            the oldest promised version, and the long-term one after it
+//   node scripts/node-versions.mjs            the oldest promised version
 //   node scripts/node-versions.mjs 22 24      these
-//   node scripts/node-versions.mjs --all      the newest long-term version as well, and all of the suite under each
+//   node scripts/node-versions.mjs --all      the long-term versions after it as well, and all of the suite under each
 //
 // Without --all the conformance suite runs only under majors other than the one that runs this, which has run it
 // already, as a stage of its own; and of it only what a version of Node.js has a part in: processes, threads, files, views. What a device
@@ -23,7 +23,7 @@ const oldest = /^>=(\d+\.\d+)/.exec(engines.node)?.[1];
 if (oldest === undefined) throw new Error(`engines.node is '${engines.node}', of which no oldest version can be read`);
 const long = process.argv.includes('--all');
 const asked = process.argv.slice(2).filter((word) => word !== '--all');
-const versions = asked.length > 0 ? asked : [`${oldest}.0`, '22', ...(long ? ['24'] : [])];
+const versions = asked.length > 0 ? asked : [`${oldest}.0`, ...(long ? ['22', '24'] : [])];
 const runningMajor = process.versions.node.split('.')[0];
 
 /** Scenarios that a version of Node.js may break. */

@@ -102,5 +102,7 @@ export function pattern(length: number, seed: number): Uint32Array {
 
 /** As the kernel `mix`, on plain memory. */
 export function mixed(before: Uint32Array, seed: number): Uint32Array {
-  return before.map((value, i) => (value + Math.imul(i, 0x85ebca6b)) ^ seed);
+  const after = new Uint32Array(before.length);
+  for (let i = 0; i < before.length; i++) after[i] = (before[i] + Math.imul(i, 0x85ebca6b)) ^ seed;
+  return after;
 }

@@ -18,7 +18,9 @@ test('files that are none, or not what the kernel declares', async () => {
   const run = filesFor(folder);
   const x = ['--in', 'x=x.npy'];
   const before = folder.read('y.npy');
-  const refuse = (message: RegExp, y: string) => folder.fail(1, message, ...run, ...x, '--inout', `y=${y}`);
+  const refuse = (message: RegExp, y: string) =>
+    folder.refuse(1, message, 'run', ...run.slice(1), ...x, '--inout', `y=${y}`);
+  await folder.fail(1, /nope\.npy: there is no such file/, ...run, ...x, '--inout', 'y=nope.npy');
   await refuse(/nope\.npy: there is no such file/, 'nope.npy');
   await refuse(/saxpy\.js: not a \.npy file.*state the type of a file without a header/, 'saxpy.js');
   await refuse(/y\.npy is a \.npy file and states its type itself; leave out ':f32'/, 'y.npy:f32');
@@ -43,7 +45,7 @@ test('files that are none, or not what the kernel declares', async () => {
 test('names that the kernel does not know, or knows otherwise', async () => {
   using folder = new Folder();
   filesFor(folder);
-  const refuse = (message: RegExp, ...args: string[]) => folder.fail(1, message, 'run', 'saxpy.js', ...args);
+  const refuse = (message: RegExp, ...args: string[]) => folder.refuse(1, message, 'run', 'saxpy.js', ...args);
   const y = ['--inout', 'y=y.npy'];
   const x = ['--in', 'x=x.npy'];
   const alpha = ['--set', 'alpha=3'];
@@ -65,23 +67,26 @@ test('names that the kernel does not know, or knows otherwise', async () => {
   await refuseNumber(folder, 'i64', '9223372036854775808', /from -9223372036854775808 to 9223372036854775807/);
 });
 
-async function refuseNumber(folder: Folder, type: string, text: string, message: RegExp): Promise<void> {
-  folder.write('number.js', `export default { params: { n: '${type}' }, kernel() {} };`);
-  const { code, stderr } = await folder.run('run', 'number.js', '--size', '1', '--set', `n=${text}`);
-  assert.equal(code, text === '' ? 2 : 1);
-  assert.match(stderr, message);
+/** Kernels that were loaded stay loaded: each is another file. */
+let files = 0;
+
+function refuseNumber(folder: Folder, type: string, text: string, message: RegExp): Promise<string> {
+  const file = `number-${files++}.js`;
+  folder.write(file, `export default { params: { n: '${type}' }, kernel() {} };`);
+  return folder.refuse(text === '' ? 2 : 1, message, 'run', file, '--size', '1', '--set', `n=${text}`);
 }
 
 test('kernel files that cannot be used', async () => {
   using folder = new Folder();
   folder.write('package.json', '{ "type": "module" }');
-  const refuse = async (content: string, message: RegExp): Promise<string> => {
-    folder.write('k.js', content);
-    return await folder.fail(1, message, 'run', 'k.js', '--size', '1');
+  const refuse = (content: string, message: RegExp): Promise<string> => {
+    const file = `k${files++}.js`;
+    folder.write(file, content);
+    return folder.refuse(1, message, 'run', file, '--size', '1');
   };
-  await folder.fail(1, /nope\.js: there is no such kernel file/, 'run', 'nope.js', '--size', '1');
-  await refuse('export default { params: {', /k\.js cannot be loaded: .*node --check k\.js/);
-  await refuse('export const kernel = 1;', /k\.js has no default export; write export default/);
+  await folder.refuse(1, /nope\.js: there is no such kernel file/, 'run', 'nope.js', '--size', '1');
+  await refuse('export default { params: {', /k\d+\.js cannot be loaded: .*node --check k\d+\.js/);
+  await refuse('export const kernel = 1;', /k\d+\.js has no default export; write export default/);
   await refuse('export default () => {};', /exports a function as its default/);
   await refuse('export default { params: {} };', /has no function 'kernel'/);
   await refuse('export default { kernel() {} };', /has no 'params'/);
@@ -90,10 +95,8 @@ test('kernel files that cannot be used', async () => {
     /parameter x: "f16\.in" is no parameter type/,
   );
   await refuse('export default { params: { x: 3 }, kernel() {} };', /parameter x of a kernel has no type/);
-  assert.match(
-    await refuse("function go() { throw new Error('on purpose'); }\ngo();", /k\.js cannot be loaded: on purpose/),
-    /at go \(.*k\.js:1:/,
-  );
+  const throws = "function go() { throw new Error('on purpose'); }\ngo();";
+  assert.match(await refuse(throws, /k\d+\.js cannot be loaded: on purpose/), /at go \(.*k\d+\.js:1:/);
 });
 
 test('a kernel that throws: its own stack, and the files as before', async () => {

@@ -5,8 +5,15 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { demo } from '../../src/cli/demo.js';
+import { doctor } from '../../src/cli/doctor.js';
+import { CommandError, explain, UsageError } from '../../src/cli/failure.js';
+import { replay } from '../../src/cli/replay.js';
+import { run } from '../../src/cli/run.js';
 import { type Dtype, npyHeader } from '../../src/files/npy.js';
 import { filled } from './suite.js';
+
+const COMMANDS = { run, demo, doctor, replay };
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 /** A command that is still there after so long hangs. */
@@ -78,6 +85,23 @@ export class Folder {
     assert.ok(lines[at].length < 400, `a line of ${lines[at].length} characters is too long: ${lines[at]}`);
     assert.deepEqual(this.temporaries, []);
     return lines.slice(at + 1).join('\n');
+  }
+
+  /** The same in this process, which is cheaper by far: for what is refused before a space is opened. Returns the stack that is shown. */
+  async refuse(code: number, message: RegExp, command: keyof typeof COMMANDS, ...args: string[]): Promise<string> {
+    const before = process.cwd();
+    process.chdir(this.path);
+    try {
+      await COMMANDS[command](args);
+    } catch (error) {
+      assert.equal(error instanceof UsageError ? 2 : 1, code, explain(error));
+      assert.match(explain(error), message);
+      assert.deepEqual(this.temporaries, []);
+      return error instanceof CommandError ? error.trace.join('\n') : '';
+    } finally {
+      process.chdir(before);
+    }
+    assert.fail(`onemem ${command} ${args.join(' ')} was not refused`);
   }
 
   [Symbol.dispose](): void {

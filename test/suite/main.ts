@@ -24,6 +24,8 @@ const BROKEN_SCENARIOS = [
   'oversubscribe',
 ];
 const REASON_CHARACTERS = 20;
+/** The sound driver compresses what it holds, and here everything moves several times: seconds of a processor, only with --all. */
+const DEAR = 'oversubscribe';
 
 const all = process.argv.includes('--all');
 
@@ -76,7 +78,8 @@ const FOUND: Record<DriverFault, readonly [scenario: string, why: RegExp]> = {
 };
 
 async function soundPasses(): Promise<string> {
-  const where = all ? new Set<string>() : new Set(Object.values(FOUND).map(([scenario]) => scenario));
+  const where = new Set(all ? [] : Object.values(FOUND).map(([scenario]) => scenario));
+  where.delete(DEAR);
   const scenarios = [...where].flatMap((scenario) => ['--scenario', scenario]);
   const lines = await suite('../../examples/driver/conformance.js', ['--seconds', '120', ...scenarios]);
   assert.equal(lines.length, where.size || lines.length);
