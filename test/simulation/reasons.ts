@@ -36,7 +36,9 @@ export class Reasons {
       throw new Error(`page ${page} is denied with ${reason}, which its source never said`);
     if ((reason === 'LOST' || reason === 'CORRUPTED') && world.manager.pages.lossOf(page) === null)
       throw new Error(`page ${page} is denied as lost, and reported as if it were not`);
-    if (reason === 'OUT_OF_STORAGE' && world.timesWithoutRoom < PATIENCE)
+    // What a clone has lost, since there was no room for it when its source forgot it, is not waited for.
+    const { timesWithoutRoom, manager } = world;
+    if (reason === 'OUT_OF_STORAGE' && timesWithoutRoom < PATIENCE && manager.pages.lossOf(page) === null)
       throw new Error(`page ${page} is denied for want of room that may come soon`);
     if (reason === 'FREED' && world.freed[page] === 0 && world.fuzzy[page] === 0)
       throw new Error(`page ${page} is not freed`);
