@@ -37,6 +37,7 @@ const threads = [
  */
 const plain = [
   'pager/manager/sentinel',
+  'pager/manager/manager',
   'pager/sources/io-engine',
   'drivers/process/child',
   'drivers/process/control',

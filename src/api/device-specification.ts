@@ -6,6 +6,7 @@ import { checkFlag, checkName, checkObject, checkOptions, checkSize, show, textO
 import { argumentError, typeError } from './errors.js';
 import { exportOf, moduleUrl } from './kernel.js';
 import { toBytes } from './sizes.js';
+import { parserModule } from './wgsl-parser.js';
 
 const MAX_DEVICES = 15;
 
@@ -107,9 +108,20 @@ export function deviceOptions(devices: readonly DeviceSpecification[], before = 
       units,
       lossy: kind === 'simulated' || kind === 'webgpu' || (kind === 'process' && device.lossy === true),
       ...(kind === 'custom' ? { driver: driverModule(name, device) } : {}),
+      ...(kind === 'webgpu' ? parserOption() : {}),
       ...injection,
     };
   });
+}
+
+/** Where the manager finds the module that reads WGSL: its thread is no ES module, and cannot ask. */
+function parserOption(): Pick<DeviceOptions, 'parser'> {
+  try {
+    return { parser: parserModule() };
+  } catch {
+    // An optional peer that is not there: kernels in WGSL are refused where they are made.
+    return {};
+  }
 }
 
 function driverModule(name: string, { driver, options }: CustomDeviceSpecification): DeviceOptions['driver'] {

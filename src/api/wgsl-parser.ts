@@ -8,10 +8,15 @@ import { OnememError } from './errors.js';
 
 let loaded: Parser | null = null;
 
+/** The address of the module. */
+export function parserModule(): string {
+  return import.meta.resolve('wesl/core');
+}
+
 /** At once, since `kernel()` refuses a module that does not fit its parameters where it is called. */
 function parser(): Parser {
   try {
-    loaded ??= createRequire(import.meta.url)(fileURLToPath(import.meta.resolve('wesl/core'))) as Parser;
+    loaded ??= createRequire(import.meta.url)(fileURLToPath(parserModule())) as Parser;
     return loaded;
   } catch (error) {
     throw new OnememError(

@@ -2,12 +2,12 @@
  * A file that pages are put aside in: it has no name, so that nothing is left of it whatever becomes of the process, and bypasses the
  * kernel's cache where the file system lets it, since what is put aside is not wanted for a while. Each page has a checksum in memory.
  */
-import { randomBytes } from 'node:crypto';
 import { unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { EISDIR, ENOENT, EOPNOTSUPP, O_CLOEXEC, O_CREAT, O_DIRECT, O_EXCL, O_RDWR, O_TMPFILE } from './constants.js';
 import { closeDescriptor, errno, libc, rawView } from './libc.js';
+import { randomName } from './random.js';
 
 const PAGE = 4096;
 
@@ -28,7 +28,7 @@ export function openSpillFile(folder: string): number {
 
 /** The name is there for as long as two system calls take. */
 function openNamed(folder: string, direct: number): number {
-  const path = join(folder, `.onemem-${randomBytes(12).toString('hex')}`);
+  const path = join(folder, `.onemem-${randomName()}`);
   const fd = libc.open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | direct, 0o600);
   if (fd < 0) {
     const number = errno();

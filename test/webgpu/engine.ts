@@ -30,7 +30,7 @@ class World {
     const host = { fd: this.fd, bytes: BYTES, address: this.host };
     const ignore = (): void => undefined;
     this.device = new WebgpuDevice(
-      { name: 'gpu', budgetPages: 1024, host, program: PROGRAM },
+      { name: 'gpu', budgetPages: 1024, host, program: PROGRAM, parser: import.meta.resolve('wesl/core') },
       {
         fault: ignore,
         revoked: ignore,

@@ -1,5 +1,5 @@
 /** The process of a device, as its driver in the manager has it: started, talked to without ever waiting for it, and ended. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { closeDescriptor } from '../../linux/libc.js';
 import { mayOpenPidfd, pidfdOpen, pidfdSendSignal } from '../../linux/process.js';
@@ -44,9 +44,12 @@ export class DeviceProcess {
     this.socket = new MessageSocket(ours, MAX_PACKET_BYTES);
     this.outbox = new Outbox(this.socket);
     // Standard output is the program's alone: what a device prints there goes to standard error.
-    this.child = spawn(process.execPath, [...nodeOptions, fileURLToPath(program)], {
-      stdio: ['ignore', STANDARD_ERROR, STANDARD_ERROR, theirs, ...descriptors, ...life.slice(1)],
-    });
+    // Loaded with the first device: a space without any needs no processes.
+    this.child = process
+      .getBuiltinModule('node:child_process')
+      .spawn(process.execPath, [...nodeOptions, fileURLToPath(program)], {
+        stdio: ['ignore', STANDARD_ERROR, STANDARD_ERROR, theirs, ...descriptors, ...life.slice(1)],
+      });
     for (const fd of [theirs, ...life.slice(1)]) closeDescriptor(fd);
     if (this.child.pid === undefined) {
       // Node tells the reason later, when nobody waits for it any more.

@@ -46,6 +46,8 @@ export interface WebgpuDeviceOptions {
   readonly host: { readonly fd: number; readonly bytes: number; readonly address: number };
   /** The module that the engine's process runs (engine.ts). */
   readonly program: URL;
+  /** The address of the module that reads WGSL, if it is installed. */
+  readonly parser?: string;
   readonly inject?: Injection;
 }
 
@@ -71,7 +73,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   private readonly process: DeviceProcess;
   private readonly staging: Staging;
   private readonly runs: RunTable;
-  private readonly divider = new Divider();
+  private readonly divider: Divider;
   private readonly pending = new Map<number, Pending>();
   /** Modules that the engine has, by their texts. */
   private readonly modules = new Map<string, number>();
@@ -87,6 +89,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     private readonly options: WebgpuDeviceOptions,
     private readonly events: DriverEvents,
   ) {
+    this.divider = new Divider(options.parser);
     const { name, budgetPages, host, program } = options;
     this.description = {
       name,

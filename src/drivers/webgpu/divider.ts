@@ -55,6 +55,9 @@ interface Plan {
 }
 
 export class Divider {
+  /** @param parser where the module is that reads WGSL, an optional peer: undefined where it could not be found when the device was asked for */
+  constructor(private readonly parser: string | undefined) {}
+
   /** By the texts of modules and their entry points. */
   private readonly known = new Map<string, Analyzed>();
   /** By all that they depend on; the one that was used last stands last. */
@@ -169,11 +172,18 @@ export class Divider {
     return made;
   }
 
+  private load(): Parser {
+    if (this.parser === undefined) {
+      throw new Error("the package 'wesl' was not there when the device was started; start it again now that it is");
+    }
+    return createRequire(import.meta.url)(fileURLToPath(this.parser)) as Parser;
+  }
+
   private analyzed({ source, entryPoint }: WgslCode): Analyzed {
     const key = `${entryPoint} ${source}`;
     let found = this.known.get(key);
     if (found === undefined) {
-      const description = describe(parser(), source, entryPoint);
+      const description = describe(this.load(), source, entryPoint);
       found = { description, module: windowed(description) };
       this.known.set(key, found);
     }
@@ -187,11 +197,6 @@ function keyOf({ code, parameters }: Launch, { workgroups, uniforms }: LaunchFac
   const integers = (_: string, value: unknown) =>
     typeof value === 'number' && !Number.isInteger(value) ? null : value;
   return JSON.stringify([code.source, code.entryPoint, workgroups, arrays, uniforms, budgetPages], integers);
-}
-
-/** An optional peer, which the program has loaded in its own thread already. */
-function parser(): Parser {
-  return createRequire(import.meta.url)(fileURLToPath(import.meta.resolve('wesl/core'))) as Parser;
 }
 
 function divisionOf(

@@ -196,20 +196,20 @@ export class Devices implements DeviceOwner {
 
   /** Starts devices; `ready` is called when all are up, or with why they are not. The loop must run for them to come up. */
   private start(all: readonly DeviceOptions[], ready: Started): void {
-    const custom = all.filter(({ kind }) => kind === 'custom');
-    if (custom.length === 0) {
+    const toLoad = all.filter(({ kind }) => kind === 'custom' || kind === 'webgpu');
+    if (toLoad.length === 0) {
       this.addAll(all, new Map(), ready);
       return;
     }
-    this.hasCustom = true;
+    this.hasCustom ||= toLoad.some(({ kind }) => kind === 'custom');
     this.loading++;
-    Promise.allSettled(custom.map((options) => this.load(options))).then((loaded) => {
+    Promise.allSettled(toLoad.map((options) => this.load(options))).then((loaded) => {
       this.loading--;
       const prepared = new Map<DeviceOptions, Prepared>();
       const failures: string[] = [];
       for (const [index, result] of loaded.entries()) {
-        if (result.status === 'fulfilled') prepared.set(custom[index], result.value);
-        else failures.push(`device ${custom[index].name} did not start: ${reasonOf(result.reason)}`);
+        if (result.status === 'fulfilled') prepared.set(toLoad[index], result.value);
+        else failures.push(`device ${toLoad[index].name} did not start: ${reasonOf(result.reason)}`);
       }
       if (this.closed) failures.push('the space is being closed');
       if (failures.length === 0) this.addAll(all, prepared, ready);

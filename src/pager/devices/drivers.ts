@@ -5,7 +5,6 @@ import { DriverGuard } from '../../drivers/guard.js';
 import type { KernelFunction } from '../../drivers/kernel-loader.js';
 import { ProcessDevice } from '../../drivers/process/device.js';
 import { SimulatedDevice } from '../../drivers/simulated/simulated-device.js';
-import { WebgpuDevice } from '../../drivers/webgpu/device.js';
 import { readMemory, writeMemory } from '../../linux/memory.js';
 import type { DeviceOptions } from '../protocol/space.js';
 import type { MadeDriver } from './device.js';
@@ -39,19 +38,28 @@ export class DriverMaker {
   /** Makes a driver that comes with the package. */
   make(options: DeviceOptions, events: DriverEvents): MadeDriver {
     if (options.kind === 'simulated') return this.simulated(options, events);
-    const { base, bytes, hostMemory, hostAddress } = this.space;
+    const { base, bytes, hostMemory } = this.space;
     const budgetPages = Math.floor(options.memoryBytes / PAGE_BYTES);
-    if (options.kind === 'webgpu') {
-      const host = { fd: hostMemory, bytes, address: hostAddress };
-      const gpu = new WebgpuDevice({ ...options, budgetPages, host, program: ENGINE }, events);
-      return { driver: gpu, process: gpu, guard: null };
-    }
     const process = new ProcessDevice(base, bytes, { ...options, budgetPages, hostMemory, program: CHILD }, events);
     return { driver: process, process, guard: null };
   }
 
-  /** Loads a driver of the user's, and has it make the device. */
+  /** Loads a driver that not every manager needs, and has it make the device. */
   async load(options: DeviceOptions, events: DriverEvents): Promise<MadeDriver> {
+    return options.kind === 'webgpu' ? await this.gpu(options, events) : await this.custom(options, events);
+  }
+
+  /** With what cuts its launches this is a fifth of all that the manager's thread would have to read when it starts. */
+  private async gpu(options: DeviceOptions, events: DriverEvents): Promise<MadeDriver> {
+    const { WebgpuDevice } = await import('../../drivers/webgpu/device.js');
+    const { bytes, hostMemory, hostAddress } = this.space;
+    const budgetPages = Math.floor(options.memoryBytes / PAGE_BYTES);
+    const host = { fd: hostMemory, bytes, address: hostAddress };
+    const gpu = new WebgpuDevice({ ...options, budgetPages, host, program: ENGINE }, events);
+    return { driver: gpu, process: gpu, guard: null };
+  }
+
+  private async custom(options: DeviceOptions, events: DriverEvents): Promise<MadeDriver> {
     const { guard, context } = this.surround(options, events);
     const { url, exportName } = options.driver as NonNullable<DeviceOptions['driver']>;
     let timer: NodeJS.Timeout | undefined;

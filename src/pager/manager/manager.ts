@@ -25,47 +25,52 @@ function say(text: string): number {
   return ticket;
 }
 
-Atomics.store(control, Control.ManagerThread, threadId());
-const failing = process.env[FAILING_CALLS];
-if (failing !== undefined) failCalls(failing, 'manager', control, Control.FailingCalls);
-let pager: Pager | null = null;
-let isUp = false;
-try {
-  pager = new Pager(options, await loadPolicies(options.policies ?? {}, say), say);
-} catch (error) {
-  Atomics.store(control, Control.State, SpaceState.Closed);
-  tell({ error: toWire(error) });
-}
-if (pager !== null) {
-  const running = pager;
-  Atomics.store(control, Control.State, SpaceState.Running);
-  running.addDevices((failure) => {
-    if (failure === null) {
-      isUp = true;
-      tell({ base: running.base, devices: running.deviceInfos, faultsBy: running.faultsBy });
-    } else {
-      // Nothing may be left of a space that did not come up: its devices, its descriptors, its addresses.
-      running.close(() => {
-        munmap(running.base, options.bytes);
-        tell({ error: { name: 'OnememError', code: 'DEVICE_START', message: failure, details: {} } });
-      });
-    }
-  });
+/** A function, since a module that may wait as it begins needs Node's loader of ES modules, without which the thread starts sooner. */
+async function main(): Promise<void> {
+  Atomics.store(control, Control.ManagerThread, threadId());
+  const failing = process.env[FAILING_CALLS];
+  if (failing !== undefined) failCalls(failing, 'manager', control, Control.FailingCalls);
+  let pager: Pager | null = null;
+  let isUp = false;
   try {
-    await running.run();
+    pager = new Pager(options, await loadPolicies(options.policies ?? {}, say), say);
   } catch (error) {
-    // As long as nobody has the space, the thread that opens it can be told; afterwards a thread may wait in a fault.
-    if (isUp) throw error;
     Atomics.store(control, Control.State, SpaceState.Closed);
-    running.abandon();
-    munmap(running.base, options.bytes);
     tell({ error: toWire(error) });
   }
-  const { closedSpaces } = running;
-  try {
-    if (closedSpaces.length > 0) answerLateUses(closedSpaces, control, options.wakeFd, say);
-  } catch (error) {
-    forsake(closedSpaces);
-    throw error;
+  if (pager !== null) {
+    const running = pager;
+    Atomics.store(control, Control.State, SpaceState.Running);
+    running.addDevices((failure) => {
+      if (failure === null) {
+        isUp = true;
+        tell({ base: running.base, devices: running.deviceInfos, faultsBy: running.faultsBy });
+      } else {
+        // Nothing may be left of a space that did not come up: its devices, its descriptors, its addresses.
+        running.close(() => {
+          munmap(running.base, options.bytes);
+          tell({ error: { name: 'OnememError', code: 'DEVICE_START', message: failure, details: {} } });
+        });
+      }
+    });
+    try {
+      await running.run();
+    } catch (error) {
+      // As long as nobody has the space, the thread that opens it can be told; afterwards a thread may wait in a fault.
+      if (isUp) throw error;
+      Atomics.store(control, Control.State, SpaceState.Closed);
+      running.abandon();
+      munmap(running.base, options.bytes);
+      tell({ error: toWire(error) });
+    }
+    const { closedSpaces } = running;
+    try {
+      if (closedSpaces.length > 0) answerLateUses(closedSpaces, control, options.wakeFd, say);
+    } catch (error) {
+      forsake(closedSpaces);
+      throw error;
+    }
   }
 }
+
+void main();

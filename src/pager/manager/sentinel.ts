@@ -24,7 +24,7 @@ const control = new Int32Array(options.control);
 const messages = new Messages(control);
 const limitMs = options.heartbeatLimitMs ?? HEARTBEAT_LIMIT_MS;
 
-const manager = new Worker(new URL('./manager.js', import.meta.url), {
+const manager = new Worker(new URL('./manager.cjs', import.meta.url), {
   workerData: options,
   name: 'onemem manager',
   stdout: true,

@@ -26,6 +26,8 @@ export interface DeviceOptions {
   readonly kind: 'process' | 'simulated' | 'webgpu' | 'custom';
   /** Of a custom device: where its driver comes from, and what it is told. */
   readonly driver?: { readonly url: string; readonly exportName: string; readonly options: unknown };
+  /** Of a GPU: the address of the module that reads WGSL, if it is installed. */
+  readonly parser?: string;
   readonly name: string;
   readonly memoryBytes: number;
   readonly units: number;

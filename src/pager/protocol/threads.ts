@@ -2,10 +2,10 @@
  * The transport between threads of one process. Each client has a broadcast channel, which either end reads without an event loop. An
  * eventfd wakes the manager, and a word of shared memory a client that waits with its thread stopped.
  */
-import { randomUUID } from 'node:crypto';
 import { BroadcastChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import { notifyEventfd } from '../../linux/eventfd.js';
 import { threadId } from '../../linux/process.js';
+import { randomName } from '../../linux/random.js';
 import type { FromManager, ToManager } from './messages.js';
 import type { SpaceHandle } from './space.js';
 import type { Connection, Line, Transport } from './transport.js';
@@ -140,7 +140,7 @@ export class ThreadLine implements Line {
     assertOpen: () => void,
     listener: (message: FromManager) => void,
   ) {
-    const client = randomUUID();
+    const client = randomName();
     this.channel = new BroadcastChannel(clientChannel(handle.name, client));
     this.channel.onmessage = (message) => listener((message as unknown as { data: FromManager }).data);
     this.channel.unref();

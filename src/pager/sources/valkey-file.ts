@@ -3,9 +3,9 @@
  * in part where only some of its pages change. Threads of their own speak with the server: one writes, since what is written twice must
  * arrive in order, and two read.
  */
-import { randomBytes } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { PAGE_BYTES, PAGES_PER_GROUP } from '../../core/types.js';
+import { randomName } from '../../linux/random.js';
 import type { ServerOptions } from '../protocol/space.js';
 import { IoEngines, type StoreFile } from './io-engines.js';
 import { IoEngine, type JobRing } from './io-ring.js';
@@ -42,7 +42,7 @@ export class ValkeyFile implements StoreFile {
     const groups = Math.ceil(server.bytes / PAGE_BYTES / PAGES_PER_GROUP);
     this.groups = new Uint16Array(new SharedArrayBuffer(groups * 2));
     // All keys of a space go to one slot of a cluster.
-    const prefix = `onemem:{${randomBytes(12).toString('hex')}}:`;
+    const prefix = `onemem:{${randomName()}}:`;
     const { buffer } = this.groups;
     const shared = { server, prefix, groups: buffer, reachable: this.reachable.buffer } as const;
     const engine = (writes: boolean): IoEngine =>
