@@ -72,8 +72,11 @@ export class LaunchBoard {
       this.last = parseJson<Description>(text);
       this.lastVersion = version;
     }
-    const [begin, end, size] = this.range;
-    return { description: this.last, range: { begin, end, size } };
+    const { range } = this;
+    return {
+      description: this.last,
+      range: { begin: asInteger(range[0]), end: asInteger(range[1]), size: asInteger(range[2]) },
+    };
   }
 
   /** The part of a unit is over. True: it was the last one, and the manager is to be told. */
@@ -96,6 +99,15 @@ export class LaunchBoard {
     Atomics.add(this.words, VERSION, 1);
     this.last = description;
   }
+}
+
+/**
+ * The same number. What is read from floating-point memory is a floating-point number to the engine, whatever its value, and so would be the counter of a
+ * kernel's loop that begins with it: such a loop takes a quarter longer.
+ */
+function asInteger(value: number): number {
+  const integer = value | 0;
+  return integer === value ? integer : value;
 }
 
 function textAt(units: number): number {
