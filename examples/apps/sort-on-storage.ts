@@ -4,7 +4,7 @@
  *
  *   node .build/examples/apps/sort-on-storage.js [--size 48MiB] [--memory 32MiB] [--storage FOLDER]
  *
- * `--size 2GiB --memory 512MiB` takes some minutes, and 4 GiB of disk.
+ * `--size 2GiB --memory 512MiB` takes two minutes of a processor, and 4 GiB of disk.
  */
 import { parseArgs } from 'node:util';
 import { openSpace } from 'onemem';
