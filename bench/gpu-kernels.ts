@@ -27,3 +27,21 @@ struct Shape { rows: u32, columns: u32, queries: u32 }
   }
 }`,
 } as const;
+
+/** Rows by id; elements of a row are 4 bytes. */
+export const LOOKUP = {
+  width: 1024,
+  source: `
+@group(0) @binding(0) var<storage, read> table: array<f32>;
+@group(0) @binding(1) var<storage, read> ids: array<u32>;
+@group(0) @binding(2) var<storage, read_write> rows: array<f32>;
+@compute @workgroup_size(256) fn main(@builtin(global_invocation_id) id: vec3u) {
+  let i = id.x;
+  if (i < arrayLength(&rows)) { rows[i] = 2.0 * table[ids[i / 1024u] * 1024u + i % 1024u]; }
+}`,
+} as const;
+
+/** Ids of so many rows of a table in no order, none of them twice. */
+export function idsOf(count: number, rows: number): Uint32Array<ArrayBuffer> {
+  return Uint32Array.from({ length: count }, (_, i) => (i * 1031) % rows);
+}

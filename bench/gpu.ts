@@ -1,12 +1,12 @@
 /**
  * Launches on a GPU beside the same by plain WebGPU (hand-gpu.ts): where everything fits, where data streams through, pages that come home by
- * faults of the CPU, and a search. Figures of a GPU in software say nothing about GPUs.
+ * faults of the CPU, a search, and rows by id. Figures of a GPU in software say nothing about GPUs.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { type AddressSpace, f32, kernel, openSpace, u32 } from '../src/index.js';
-import { SAXPY, SEARCH } from './gpu-kernels.js';
+import { idsOf, LOOKUP, SAXPY, SEARCH } from './gpu-kernels.js';
 import type { HandTask } from './hand-gpu.js';
 import { type Bench, compare, type Settings, verify } from './harness.js';
 
@@ -15,6 +15,7 @@ const MEMORY = 8 * MIB;
 const BYTES = 4 * MEMORY;
 
 const saxpy = kernel({ x: f32.in, y: f32.inout }, { wgsl: SAXPY }, { name: 'saxpy' });
+const lookup = kernel({ table: f32.in, ids: u32.in, rows: f32.out }, { wgsl: LOOKUP.source }, { name: 'lookup' });
 const search = kernel(
   { vectors: f32.in, asked: f32.in, scores: f32.out, rows: u32, columns: u32, queries: u32 },
   { wgsl: SEARCH.source },
@@ -187,4 +188,45 @@ export const gpuSearch: Bench = {
         };
       },
     }),
+};
+
+/** Rows of 4 KiB by id, of a table that is four times the memory: so much of it. The rows come home, as by hand. */
+function gather(settings: Settings, task: HandTask['task'], share: number): Promise<void> {
+  const { width } = LOOKUP;
+  const tableRows = BYTES / 4 / width;
+  const ids = idsOf(Math.ceil(tableRows * share), tableRows);
+  return measured(settings, {
+    task,
+    bytes: BYTES,
+    memory: MEMORY,
+    unit: 'ms',
+    better: 'lower',
+    figure: (ms) => ms,
+    ours: async (space) => {
+      const [gpu] = space.devices;
+      const table = space.array(Float32Array, BYTES / 4);
+      for (let at = 0; at < table.length; at++) table.data[at] = at % 4093;
+      const order = space.array(Uint32Array, ids.length);
+      order.data.set(ids);
+      const rows = space.array(Float32Array, ids.length * width);
+      return async () => {
+        let sum = 0;
+        const elapsed = await timed(async () => {
+          await gpu.run(lookup, { table, ids: order, rows }, { size: rows.length });
+          for (let at = 0; at < rows.length; at += width) sum += rows.data[at];
+        });
+        verify(sum === ids.reduce((all, id) => all + 2 * ((id * width) % 4093), 0), `the sum is ${sum}`);
+        return elapsed;
+      };
+    },
+  });
+}
+
+export const gpuGather: Bench = {
+  name: 'webgpu-gather',
+  what: 'ms of rows of 4 KiB by id, of a table that is four times the memory: 1% of them, and all; beside plain WebGPU where the host packs them',
+  run: async (settings) => {
+    if (settings.wants('webgpu-gather/1%')) await gather(settings, 'gather/1%', 0.01);
+    if (settings.wants('webgpu-gather/100%')) await gather(settings, 'gather/100%', 1);
+  },
 };

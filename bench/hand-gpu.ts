@@ -3,10 +3,10 @@
  * onemem's engine does, and measures itself there: `{ task, bytes, memory }` comes in by a message, milliseconds go back.
  */
 import { create } from 'webgpu';
-import { SAXPY, SEARCH } from './gpu-kernels.js';
+import { idsOf, LOOKUP, SAXPY, SEARCH } from './gpu-kernels.js';
 
 export interface HandTask {
-  readonly task: 'fits' | 'stream' | 'home' | 'search';
+  readonly task: 'fits' | 'stream' | 'home' | 'search' | 'gather/1%' | 'gather/100%';
   /** Of each array. */
   readonly bytes: number;
   /** What may be on the GPU at once. */
@@ -171,12 +171,76 @@ function search(bytes: number, memory: number): Made {
   };
 }
 
+/** The host packs the rows that a chunk names into one buffer, of which there are two; what comes of them is read back. */
+function gather(bytes: number, memory: number, share: number): Made {
+  const { source, width } = LOOKUP;
+  const rowBytes = 4 * width;
+  const rows = bytes / rowBytes;
+  const ids = idsOf(Math.ceil(rows * share), rows);
+  const chunkRows = Math.min(ids.length, Math.floor(memory / 4 / rowBytes));
+  const pipeline = pipelineOf(source);
+  const table = Float32Array.from({ length: bytes / 4 }, (_, i) => i % 4093);
+  const into = new Float32Array(ids.length * width);
+  const sets = [0, 1].map(() => {
+    const [part, order, out] = [
+      buffer(chunkRows * rowBytes, STORAGE),
+      buffer(4 * chunkRows, STORAGE),
+      buffer(chunkRows * rowBytes, STORAGE),
+    ];
+    queue.writeBuffer(
+      order,
+      0,
+      Uint32Array.from({ length: chunkRows }, (_, i) => i),
+    );
+    return {
+      part,
+      out,
+      back: buffer(chunkRows * rowBytes, Usage.MAP_READ | Usage.COPY_DST),
+      group: bound(pipeline, [part, order, out]),
+      packed: new Float32Array(chunkRows * width),
+    };
+  });
+  return {
+    run: async () => {
+      const started = performance.now();
+      const pending: Promise<void>[] = [];
+      for (let row = 0, turn = 0; row < ids.length; row += chunkRows, turn++) {
+        const { part, out, back, group, packed } = sets[turn % 2];
+        await pending[turn - 2];
+        const count = Math.min(chunkRows, ids.length - row);
+        for (let at = 0; at < count; at++) {
+          const first = ids[row + at] * width;
+          packed.set(table.subarray(first, first + width), at * width);
+        }
+        queue.writeBuffer(part, 0, packed, 0, count * width);
+        const encoder = device.createCommandEncoder();
+        dispatch(encoder, pipeline, group, count * width);
+        encoder.copyBufferToBuffer(out, 0, back, 0, count * rowBytes);
+        queue.submit([encoder.finish()]);
+        pending.push(take(back, into.subarray(row * width, (row + count) * width)));
+      }
+      await Promise.all(pending);
+      const elapsed = performance.now() - started;
+      const last = ids[ids.length - 1] * width + width - 1;
+      if (into[into.length - 1] !== 2 * (last % 4093)) throw new Error('rows that are wrong');
+      return elapsed;
+    },
+  };
+}
+
 const made = new Map<string, Made>();
 
 process.on('message', ({ task, bytes, memory }: HandTask) => {
   let found = made.get(task);
   if (found === undefined) {
-    const makers = { fits, stream, home, search };
+    const makers = {
+      fits,
+      stream,
+      home,
+      search,
+      'gather/1%': () => gather(bytes, memory, 0.01),
+      'gather/100%': () => gather(bytes, memory, 1),
+    };
     found = makers[task](bytes, memory);
     made.set(task, found);
   }

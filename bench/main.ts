@@ -17,7 +17,7 @@ import { cpuFaultBlock } from './cpu-fault-block.js';
 import { deviceFault } from './device-fault.js';
 import { fileRandom, fileScan } from './files.js';
 import { fitsCold, fitsWarm } from './fits.js';
-import { gpuFits, gpuHome, gpuSearch, gpuStream } from './gpu.js';
+import { gpuFits, gpuGather, gpuHome, gpuSearch, gpuStream } from './gpu.js';
 import type { Bench, Line } from './harness.js';
 import { oversubscribed } from './oversubscribed.js';
 import { remotePage } from './remote-page.js';
@@ -47,6 +47,7 @@ const benches: readonly Bench[] = [
   gpuStream,
   gpuHome,
   gpuSearch,
+  gpuGather,
   ...storageBenches,
 ];
 

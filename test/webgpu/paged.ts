@@ -320,7 +320,7 @@ async function begun(
   return { ended, out: out.data };
 }
 
-test('a signal, or the end of the GPU, ends a launch between two rounds; the next one runs, and nothing is left behind', async () => {
+test('a signal, or the end of the GPU, ends a launch between two rounds; one that is detached runs the rest; nothing is left behind', async () => {
   await using space = await openSpace(GPU);
   const [gpu] = space.devices;
   const before = space.stats().allocatedBytes;
@@ -335,6 +335,7 @@ test('a signal, or the end of the GPU, ends a launch between two rounds; the nex
   await failsWith('DEVICE_LOST', () => lost.ended);
   await gpu.restart();
   const { ended, out } = await begun(space);
+  await gpu.detach();
   await ended;
   assert.equal(out[0], (150 * 1025) % (2.5 * MIB));
   assert.equal(space.stats().allocatedBytes - before, 3 * (10 * MIB + 4096));

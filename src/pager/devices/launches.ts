@@ -195,7 +195,8 @@ export class Launches {
     const record = this.queueOf(device).records[0];
     if (record === undefined || record.id !== id || record.supply === null) return;
     device.launchRounds++;
-    if (record.failure !== null || record.ending !== null || isGone(device, record)) {
+    // A device that is being detached runs what it has begun.
+    if (record.failure !== null || record.ending !== null || device.lost) {
       device.process?.supply?.(id, false);
       return;
     }
