@@ -1,6 +1,6 @@
 /** What a program can ask: what an address is, what devices can do, and how much memory they have left. */
 import assert from 'node:assert/strict';
-import { i32, kernel, openSpace } from '../../src/index.js';
+import { i32, kernel, openSpace, type SpaceOptions } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, sameData, sleep, test } from '../harness/suite.js';
 
@@ -14,17 +14,18 @@ const sum = kernel({ x: i32.in, result: i32.out }, ({ x, result }, { begin, end 
   for (let i = begin; i < end; i++) result[0] += x[i];
 });
 
+const OPTIONS: SpaceOptions = {
+  devices: [
+    { kind: 'process', memory: '8MiB', name: 'near' },
+    { kind: 'simulated', memory: '8MiB', name: 'far' },
+  ],
+};
+
 test('what an address is, wherever its page is', async () => {
-  await using space = await openSpace({
-    devices: [
-      { kind: 'process', memory: '8MiB', name: 'near' },
-      { kind: 'simulated', memory: '8MiB', name: 'far' },
-    ],
-  });
+  await using space = await sharedSpace(OPTIONS);
   const [near, far] = space.devices;
   const n = MIB / 2 - 10;
   const x = space.array(Int32Array, n, { name: 'x' });
-  const small = space.array(Float64Array, 3, { name: 'small' });
   const address = x.address + 4n * 1500n;
   assert.deepEqual(space.pointerAttributes(address), {
     array: 'x',
@@ -55,7 +56,15 @@ test('what an address is, wherever its page is', async () => {
   assert.ok((shared?.nodes.length ?? 0) >= 2, JSON.stringify(shared?.nodes));
   assert.equal(shared?.owner, shared?.nodes.includes('host') ? 'host' : near);
   assert.equal(result[0], 2 * n + 7);
-  // Nothing lies behind an array, nor in what has been freed.
+});
+
+test('nothing lies behind an array, nor in what has been freed', async () => {
+  await using space = await openSpace(OPTIONS);
+  const n = MIB / 2 - 10;
+  const x = space.array(Int32Array, n, { name: 'x' });
+  const small = space.array(Float64Array, 3, { name: 'small' });
+  const address = x.address + 4n * 1500n;
+  x.data[0] = 1;
   assert.equal(space.pointerAttributes(small.address + 23n)?.element, 2);
   for (const nowhere of [
     small.address + 24n,
@@ -107,12 +116,7 @@ test('what devices can do', async () => {
 });
 
 test('how much memory devices have left', async () => {
-  await using space = await sharedSpace({
-    devices: [
-      { kind: 'process', memory: '8MiB' },
-      { kind: 'simulated', memory: '8MiB' },
-    ],
-  });
+  await using space = await sharedSpace(OPTIONS);
   const x = space.array(Int32Array, MIB / 4);
   x.data.fill(1);
   for (const device of space.devices) {

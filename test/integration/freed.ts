@@ -1,6 +1,6 @@
 /** Arrays that are freed, wholly or in part, and programs that use them all the same. */
 import assert from 'node:assert/strict';
-import { type AddressSpace, i32, kernel } from '../../src/index.js';
+import { type AddressSpace, i32, kernel, type ManagedArray } from '../../src/index.js';
 import { runProgram } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, sameData, test } from '../harness/suite.js';
@@ -18,15 +18,21 @@ async function withSpace(action: (space: AddressSpace) => Promise<void>): Promis
   space.checkInvariants();
 }
 
-test('a part is freed by whole pages, the rest stays as it is', () =>
+const perPage = PAGE / 4;
+
+/** An array of 4 MiB that a device has counted up by one. */
+async function counted(space: AddressSpace): Promise<ManagedArray<Int32Array>> {
+  const x = space.array(Int32Array, MIB, { name: 'holey' });
+  for (let i = 0; i < x.length; i++) x.data[i] = i;
+  await space.devices[0].run(add, { x, by: 1 }, { size: x.length });
+  return x;
+}
+
+test('a part that has no whole page, or is none, is refused', () =>
   withSpace(async (space) => {
-    const [device] = space.devices;
     const n = MIB;
-    const perPage = PAGE / 4;
     const x = space.array(Int32Array, n, { name: 'holey' });
-    for (let i = 0; i < n; i++) x.data[i] = i;
-    await device.run(add, { x, by: 1 }, { size: n });
-    const before = space.stats();
+    const { allocatedBytes } = space.stats();
     for (const [begin, end] of [
       [1, perPage - 1],
       [1, 2 * perPage - 1],
@@ -49,7 +55,13 @@ test('a part is freed by whole pages, the rest stays as it is', () =>
       await failsWith('ARRAY_RANGE', () => x.free(part));
     }
     await failsWith('OPTIONS', () => x.free(5 as never));
-    assert.equal(space.stats().allocatedBytes, before.allocatedBytes, 'what was refused has freed nothing');
+    assert.equal(space.stats().allocatedBytes, allocatedBytes, 'what was refused has freed nothing');
+  }));
+
+test('a part is freed by whole pages, the rest stays as it is', () =>
+  withSpace(async (space) => {
+    const x = await counted(space);
+    const before = space.stats();
     const freed = x.free({ begin: 10 * perPage - 1, end: 600 * perPage + 1 });
     assert.deepEqual(freed, { begin: 10 * perPage, end: 600 * perPage });
     const stats = space.stats();
@@ -61,8 +73,17 @@ test('a part is freed by whole pages, the rest stays as it is', () =>
     const runs = x.residency().runs.filter(({ state }) => state === 'freed');
     assert.deepEqual([runs[0].begin, runs[runs.length - 1].end], [freed.begin, freed.end]);
     for (let i = 0; i < freed.begin; i++) assert.equal(x.data[i], i + 1);
-    for (let i = freed.end; i < n; i++) assert.equal(x.data[i], i + 1);
-    // A launch that touches what was freed fails and says where; the rest can still be used.
+    for (let i = freed.end; i < x.length; i++) assert.equal(x.data[i], i + 1);
+    x.free();
+    assert.equal(space.stats().allocatedBytes, 0);
+  }));
+
+test('a launch that touches what was freed fails and says where; the rest can still be used', () =>
+  withSpace(async (space) => {
+    const [device] = space.devices;
+    const x = await counted(space);
+    const n = x.length;
+    const freed = x.free({ begin: 10 * perPage, end: 600 * perPage });
     const error = await failsWith('USE_AFTER_FREE', () => device.run(add, { x, by: 1 }, { size: n }));
     assert.match(error.message, /array holey, elements \d+ to \d+ .*which has been freed/);
     const begin = freed.end;
@@ -70,8 +91,6 @@ test('a part is freed by whole pages, the rest stays as it is', () =>
     await device.run(add, { x, by: 1 }, { size: n, begin, end: n });
     assert.equal(x.data[begin], value + 1);
     assert.equal(x.data[n - 1] - (n - 1), x.data[begin] - begin);
-    x.free();
-    assert.equal(space.stats().allocatedBytes, 0);
   }));
 
 test('memory comes back and addresses are used again', () =>

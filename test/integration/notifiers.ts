@@ -116,19 +116,18 @@ async function until(what: string, condition: () => boolean): Promise<void> {
     if (performance.now() > end) assert.fail(`${what} did not come`);
 }
 
+/** Changes without what differs from run to run. */
+function placesOf(changes: readonly Entry[]): object[] {
+  return changes.map(({ reason, firstPage, pages }) => ({ reason, firstPage, pages }));
+}
+
 for (const kind of KINDS) {
-  test(`each operation is told with its reason, elements and owner, before and after (${kind})`, () =>
+  test(`pages that move are told with their elements and their new owner (${kind})`, () =>
     withSpace(kind, async (space, device) => {
       const log = new Log();
       const n = 2 * BLOCK;
       const x = space.array(Int32Array, n - 5, { name: 'x' });
-      const events: InvalidationEvent[] = [];
-      const notifier = await x.watch({
-        module,
-        export: 'log',
-        data: log.words,
-        onInvalidate: (event) => events.push(event),
-      });
+      const notifier = await x.watch({ module, export: 'log', data: log.words });
       assert.equal(space.stats().notifiers, 1);
       x.data.fill(1);
       assert.deepEqual(log.take(), [], 'what nobody had is taken from nobody');
@@ -155,56 +154,81 @@ for (const kind of KINDS) {
       assert.equal(x.data[BLOCK + 4], 2);
       assert.equal(notifier.readRetry(begun), false, 'nothing moves, and nothing is told');
       assert.deepEqual(await log.changes(), []);
+    }));
 
+  test(`exclusive access, clones and launches that only write are told by their reasons (${kind})`, () =>
+    withSpace(kind, async (space, device) => {
+      const log = new Log();
+      const x = space.array(Int32Array, 2 * BLOCK - 5, { name: 'x' });
+      await x.watch({ module, export: 'log', data: log.words });
+      x.data.fill(1);
       using stream = device.stream();
       stream.exclusive(x.range(BLOCK, BLOCK + PAGE));
       await stream.synchronize();
-      changes = await log.changes();
       assert.deepEqual(
-        changes.map(({ reason, begin, end, owner }) => ({ reason, begin, end, owner })),
+        (await log.changes()).map(({ reason, begin, end, owner }) => ({ reason, begin, end, owner })),
         [{ reason: 'exclusive', begin: BLOCK, end: BLOCK + PAGE, owner: 'device' }],
       );
-
       const clone = await x.clone();
       assert.deepEqual(reasonsOf(await log.changes()), ['protect'], 'whoever writes must be noticed');
       clone.free();
-
       await device.run(fill, { x, value: 7 }, { size: x.length });
       assert.ok(reasonsOf(await log.changes()).includes('discard'));
       assert.equal(x.data[9], 7);
-      await log.changes();
+    }));
 
-      await x.protect('none', { begin: 4 * PAGE, end: 6 * PAGE });
-      assert.deepEqual(
-        (await log.changes()).map(({ reason, firstPage, pages }) => ({ reason, firstPage, pages })),
-        [{ reason: 'protect', firstPage: 4, pages: 2 }],
-      );
-      await x.protect('none', { begin: 4 * PAGE, end: 6 * PAGE });
-      await x.protect('readwrite', { begin: 4 * PAGE, end: 6 * PAGE });
+  test(`rights that are lowered and parts that are discarded are told, and nothing that takes nothing (${kind})`, () =>
+    withSpace(kind, async (space) => {
+      const log = new Log();
+      const x = space.array(Int32Array, BLOCK, { name: 'x' });
+      await x.watch({ module, export: 'log', data: log.words });
+      x.data.fill(1);
+      const part = { begin: 4 * PAGE, end: 6 * PAGE };
+      await x.protect('none', part);
+      assert.deepEqual(placesOf(await log.changes()), [{ reason: 'protect', firstPage: 4, pages: 2 }]);
+      await x.protect('none', part);
+      await x.protect('readwrite', part);
       assert.deepEqual(await log.changes(), [], 'nothing is taken from anybody');
-
       await x.discard({ begin: PAGE, end: 3 * PAGE });
-      assert.deepEqual(
-        (await log.changes()).map(({ reason, firstPage, pages }) => ({ reason, firstPage, pages })),
-        [{ reason: 'discard', firstPage: 1, pages: 2 }],
-      );
+      assert.deepEqual(placesOf(await log.changes()), [{ reason: 'discard', firstPage: 1, pages: 2 }]);
+    }));
 
+  test(`what is freed, by part and as a whole, is told, and ends the notifier (${kind})`, () =>
+    withSpace(kind, async (space) => {
+      const log = new Log();
+      const x = space.array(Int32Array, BLOCK - 5, { name: 'x' });
+      const notifier = await x.watch({ module, export: 'log', data: log.words });
+      x.data.fill(1);
       const freed = x.free({ begin: 10 * PAGE, end: 20 * PAGE });
-      changes = await log.changes();
       assert.deepEqual(
-        changes.map(({ reason, begin, end, pages, owner }) => ({ reason, begin, end, pages, owner })),
+        (await log.changes()).map(({ reason, begin, end, pages, owner }) => ({ reason, begin, end, pages, owner })),
         [{ reason: 'unmap', ...freed, pages: 10, owner: 'host' }],
       );
       x.free();
-      changes = await log.changes();
       assert.deepEqual(
-        changes.map(({ reason, begin, end, pages }) => ({ reason, begin, end, pages })),
-        [{ reason: 'release', begin: 0, end: x.length, pages: n / PAGE }],
+        (await log.changes()).map(({ reason, begin, end, pages }) => ({ reason, begin, end, pages })),
+        [{ reason: 'release', begin: 0, end: x.length, pages: BLOCK / PAGE }],
       );
       assert.ok(notifier.readRetry(0));
       await failsWith('NOTIFIER_ENDED', () => notifier.readBegin());
       assert.ok(notifier.isClosed);
       assert.equal(space.stats().notifiers, 0);
+    }));
+
+  test(`events say all that has changed (${kind})`, () =>
+    withSpace(kind, async (space, device) => {
+      const x = space.array(Int32Array, BLOCK - 5, { name: 'x' });
+      const events: InvalidationEvent[] = [];
+      const notifier = await x.watch({ onInvalidate: (event) => events.push(event) });
+      x.data.fill(1);
+      await device.run(add, { x }, { size: x.length });
+      assert.equal(x.data[3], 2);
+      using stream = device.stream();
+      await stream.exclusive(x.range(0, PAGE)).synchronize();
+      await x.protect('none', { begin: 4 * PAGE, end: 6 * PAGE });
+      await x.discard({ begin: PAGE, end: 3 * PAGE });
+      x.free({ begin: 10 * PAGE, end: 20 * PAGE });
+      x.free();
       const all = (): string[] => reasonsOf(events.flatMap((event) => event.changes));
       await until('the last event', () => all().includes('release'));
       assert.deepEqual(all(), ['discard', 'exclusive', 'migrate', 'protect', 'release', 'unmap']);

@@ -201,9 +201,7 @@ test('rights, advice and holes travel with an array that moves', () =>
 
 test('lengths that cannot be had are refused, and nothing is lost', () =>
   withSpace(['process'], async (space) => {
-    const [device] = space.devices;
-    const n = 10 * MIB;
-    const x = counting(space, n, { name: 'list', maxLength: 50 * MIB });
+    const x = counting(space, MIB, { name: 'list', maxLength: 50 * MIB });
     for (const length of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '5' as unknown as number]) {
       await failsWith('ARRAY_LENGTH', () => x.resize(length));
     }
@@ -211,11 +209,32 @@ test('lengths that cannot be had are refused, and nothing is lost', () =>
     for (const maxLength of [0, 9, 10.5, Number.NaN]) {
       await failsWith('MAX_LENGTH', () => space.array(Int32Array, 10, { maxLength }));
     }
+    sameData(x.data, (i) => i);
+    const file = space.fileArray(Uint8Array, process.execPath, { name: 'node' });
+    await failsWith('NOT_RESIZABLE', () => file.resize(5));
+    x.free();
+    await failsWith('USE_AFTER_FREE', () => x.resize(5));
+  }));
+
+test('a length that host memory has no room for is refused, in place and elsewhere', () =>
+  withSpace(['process'], async (space) => {
+    const x = counting(space, MIB, { name: 'list', maxLength: 50 * MIB });
     const inPlace = await failsWith('HOST_BUDGET', () => x.resize(45 * MIB));
     assert.ok(inPlace instanceof RangeError);
     assert.match(inPlace.message, /cannot resize array list: it takes \d+ bytes, and of the host budget/);
     const moving = space.array(Int32Array, 20 * MIB, { name: 'other' });
     await failsWith('HOST_BUDGET', () => moving.resize(25 * MIB));
+    sameData(x.data, (i) => i);
+    const { allocatedBytes } = space.stats();
+    moving.free();
+    assert.ok(space.stats().allocatedBytes < allocatedBytes);
+  }));
+
+test('an array that is pinned, or that a launch uses, is not resized', () =>
+  withSpace(['process'], async (space) => {
+    const [device] = space.devices;
+    const n = MIB;
+    const x = counting(space, n, { name: 'list', maxLength: 2 * MIB });
     const pin = await x.pin({ end: 5 });
     const pinned = await failsWith('PINNED', () => x.resize(n + 1));
     assert.match(pinned.message, /cannot resize array list, .*unpin it first/);
@@ -225,6 +244,10 @@ test('lengths that cannot be had are refused, and nothing is lost', () =>
     assert.match(used.message, /cannot resize array list: a launch/);
     await event.synchronize();
     sameData(x.data, (i) => i + 1);
+  }));
+
+test('an array that is being resized can be used for nothing else until it is through', () =>
+  withSpace(['process'], async (space) => {
     const small = counting(space, MIB, { name: 'small' });
     const both = small.resize(2 * MIB);
     // Until the program has heard of the new place, nothing can be done to the old one, which may have gone already.
@@ -243,13 +266,6 @@ test('lengths that cannot be had are refused, and nothing is lost', () =>
     await both;
     assert.equal(small.length, 2 * MIB);
     sameData(small.data, (i) => (i < MIB ? i : 0));
-    const file = space.fileArray(Uint8Array, process.execPath, { name: 'node' });
-    await failsWith('NOT_RESIZABLE', () => file.resize(5));
-    x.free();
-    await failsWith('USE_AFTER_FREE', () => x.resize(5));
-    const { allocatedBytes } = space.stats();
-    moving.free();
-    assert.ok(space.stats().allocatedBytes < allocatedBytes);
   }));
 
 test('a thread that has the handle of an array that moved is told so', () =>

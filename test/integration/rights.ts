@@ -178,6 +178,10 @@ test('rights that cannot be had are refused', () =>
     await failsWith('USE_AFTER_FREE', () => x.protect('read'));
     await failsWith('USE_AFTER_FREE', () => space.attachArray(handle).protect('read'));
     await failsWith('USE_AFTER_FREE', () => space.attachArray(handle).discard());
+  }));
+
+test('rights that a file array cannot have are refused', () =>
+  withSpace('process', async (space) => {
     const fd = openSync(path, 'w');
     writeSync(fd, new Uint8Array(8192));
     closeSync(fd);

@@ -4,6 +4,7 @@ import { rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { type AddressSpace, kernel, type ManagedArray, openSpace, u32 } from '../../src/index.js';
 import { until } from '../harness/processes.js';
+import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, sameData, test } from '../harness/suite.js';
 
 const PAGE = 1024;
@@ -39,7 +40,7 @@ const unreadable: Record<string, (space: AddressSpace) => Promise<ManagedArray<U
 
 for (const [code, make] of Object.entries(unreadable)) {
   test(`a launch that touches what cannot be had in place fails with ${code}, and the device goes on`, async () => {
-    await using space = await openSpace({ devices: [device], checkInvariants: true });
+    await using space = await sharedSpace({ devices: [device], checkInvariants: true });
     const [gpu] = space.devices;
     const result = space.array(Uint32Array, 1);
     const x = await make(space);
@@ -57,9 +58,10 @@ for (const [code, make] of Object.entries(unreadable)) {
 }
 
 test('a device that dies takes nobody along who was to reach its pages in place', async () => {
+  await using space = await openSpace({ devices: [{ ...device, lossy: true }, device], checkInvariants: true });
+  const [lossy, healthy] = space.devices;
   for (const order of ['launch and kill', 'kill and launch', 'launch after the death']) {
-    await using space = await openSpace({ devices: [{ ...device, lossy: true }, device], checkInvariants: true });
-    const [lossy, healthy] = space.devices;
+    if (!lossy.stats().alive) await lossy.restart();
     const x = space.array(Uint32Array, 1_000_000, { name: 'x' });
     x.data.fill(1);
     await lossy.run(increment, { x }, { size: x.length });
@@ -79,11 +81,13 @@ test('a device that dies takes nobody along who was to reach its pages in place'
     const y = space.array(Uint32Array, PAGE);
     await healthy.run(increment, { x: y }, { size: PAGE });
     sameData(y.data, () => 1);
+    await until('the death is known', () => !lossy.stats().alive);
+    x.free();
   }
 }, 40);
 
 test('a copy made at a device that reaches an end of it in place works there', async () => {
-  await using space = await openSpace({ devices: [device], checkInvariants: true });
+  await using space = await sharedSpace({ devices: [device], checkInvariants: true });
   const [gpu] = space.devices;
   const x = space.array(Uint32Array, 4096, { name: 'x' });
   const y = space.array(Uint32Array, 4096, { name: 'y' });
