@@ -281,7 +281,9 @@ test('clones that cannot be had are refused, and change nothing', () =>
     const error = await failsWith('HOST_BUDGET', () => large.clone({ name: 'too much' }));
     assert.ok(error instanceof RangeError);
     assert.match(error.message, /cannot clone array large: it takes/);
-    assert.deepEqual([space.stats().allocatedBytes, space.stats().ranges], [allocatedBytes, ranges]);
+    assert.equal(space.stats().allocatedBytes, allocatedBytes);
+    // Addresses of arrays of earlier tests come back when their views are collected.
+    assert.ok(space.stats().ranges <= ranges);
     assert.equal(large.data[40 * MIB - 1], 0);
   }));
 
