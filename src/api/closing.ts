@@ -1,5 +1,7 @@
 /** How a thread closes its space: for all, if it is the thread that opened the space, and otherwise for itself. */
 import type { Worker } from 'node:worker_threads';
+import { closeDescriptor } from '../linux/libc.js';
+import type { ClosedSpace } from '../pager/protocol/closed-space.js';
 import type { SpaceHandle } from '../pager/protocol/space.js';
 import type { Client } from './client.js';
 import { Takeover } from './late-uses.js';
@@ -44,19 +46,27 @@ async function endManager(
   timeoutMs: number | null,
   leftover: Leftover,
 ): Promise<boolean> {
-  const gone = new Promise<void>((resolve) => sentinel.once('exit', () => resolve()));
+  let hasGone = false;
+  const gone = new Promise<void>((resolve) => {
+    sentinel.once('exit', () => {
+      hasGone = true;
+      resolve();
+    });
+  });
   sentinel.ref();
   const takeover = new Takeover();
   const request = client.request('close', { timeoutMs, closed: takeover.spaces });
   // A manager that fails on its way out does not answer.
-  const closed = await Promise.race([request, gone]).catch((error: unknown) => {
+  const closed = await Promise.race([request, gone.then(() => lateAnswer(request))]).catch((error: unknown) => {
     takeover.cancel();
     sentinel.unref();
     throw error;
   });
-  if (!closed) {
+  if (!closed || hasGone) {
     takeover.cancel();
     await gone;
+    // The last view went before this thread heard that there was one.
+    if (closed) closeDescriptor(closed.faults);
     return false;
   }
   takeover.complete(sentinel, handle, closed);
@@ -67,4 +77,15 @@ async function endManager(
   });
   sentinel.unref();
   return true;
+}
+
+/**
+ * The answer of a manager whose thread has ended already, or null where there is none: the two come by different ways, so that what was said
+ * first may be heard last, in the next turn of the event loop.
+ */
+function lateAnswer(request: Promise<ClosedSpace | null>): Promise<ClosedSpace | null> {
+  const none = new Promise<null>((resolve) => {
+    setImmediate(() => setImmediate(resolve, null));
+  });
+  return Promise.race([request.catch(() => null), none]);
 }

@@ -1,0 +1,49 @@
+import { EventEmitter } from 'node:events';
+import { fstatSync, openSync } from 'node:fs';
+import type { Worker } from 'node:worker_threads';
+import { describe, expect, it } from 'vitest';
+import type { ClosedSpace } from '../pager/protocol/closed-space.js';
+import { Control } from '../pager/protocol/control.js';
+import type { Client } from './client.js';
+import { closeSpace } from './closing.js';
+import type { Views } from './views.js';
+
+/** A sentinel whose thread ends when that is said. */
+class FakeSentinel extends EventEmitter {
+  ref(): void {}
+  unref(): void {}
+}
+
+describe('closing a space', () => {
+  it('closes the descriptor of its faults where the manager has ended before its answer is heard', async () => {
+    const faults = openSync('/dev/null', 'r');
+    const control = new SharedArrayBuffer(256);
+    Atomics.store(new Int32Array(control), Control.WakeFdClosed, 1);
+    const answer: ClosedSpace = { base: 0, bytes: 4096, faults, control, arrays: [] };
+    const sentinel = new FakeSentinel();
+    let answered: (closed: ClosedSpace) => void = () => undefined;
+    const client = {
+      isClosed: false,
+      request: () => new Promise((resolve) => (answered = resolve)),
+      close: () => undefined,
+    } as unknown as Client;
+    const none = () => undefined;
+    const views = { freed: none, tryUnmap: none, unmapAfterThreads: none, isUnmapped: true } as unknown as Views;
+    let ended = 0;
+    const closing = closeSpace(
+      {
+        client,
+        views,
+        handle: { control, wakeFd: -1, bytes: 4096 } as never,
+        sentinel: sentinel as unknown as Worker,
+        onClosed: () => ended++,
+      },
+      null,
+    );
+    sentinel.emit('exit', 0);
+    setImmediate(answered, answer);
+    await closing;
+    expect(() => fstatSync(faults)).toThrow('EBADF');
+    expect(ended).toBe(1);
+  });
+});
