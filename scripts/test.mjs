@@ -3,8 +3,8 @@
 //   node scripts/test.mjs              everything; stops after the first group in which a stage fails
 //   node scripts/test.mjs unit lint    only these stages, in the table's order
 //
-// Cheap stages that say most stand first. The stages of a group run side by side, the longest first, so that the CPUs are busy to the
-// end: each uses one CPU at most, and no test's result depends on how long things take, but for limits that only what hangs reaches. A
+// What everything else needs is built first. The stages of a group run side by side, those first that take longest or say most for little, so that
+// the CPUs are busy to the end: each uses one CPU at most, and no test's result depends on how long things take, but for limits that only what hangs reaches. A
 // stage whose program is missing fails: a check that quietly does not run is worse than none. Seeds are fixed here, so that what fails
 // is what was changed; `npm run test:long` has fresh ones, and more of everything.
 
@@ -33,14 +33,12 @@ await runStages(
       { name: 'types of the tests', run: npm('build:test'), seconds: 120, builds: true },
     ],
     [
-      { name: 'package', run: built('package'), fetches: true, seconds: 240 },
-      { name: 'knip', run: npm('knip'), seconds: 120 },
+      { name: 'integration', run: built('integration'), seconds: 1200 },
+      { name: 'unit', run: npm('unit'), seconds: 300 },
       { name: 'boundaries', run: npm('boundaries'), seconds: 120 },
       { name: 'api', run: npm('api:check'), seconds: 60 },
-      { name: 'unit', run: npm('unit'), seconds: 300 },
-    ],
-    [
-      { name: 'integration', run: built('integration'), seconds: 1200 },
+      { name: 'package', run: built('package'), fetches: true, seconds: 240 },
+      { name: 'knip', run: npm('knip'), seconds: 120 },
       { name: 'users', run: built('users'), seconds: 900 },
       { name: 'suite', run: built('suite'), seconds: 900 },
       // A lossy device differs from one that is not when it dies.

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { type AddressSpace, openSpace } from '../../src/index.js';
 import { makeGroup } from '../harness/control-group.js';
 import { Program, until } from '../harness/processes.js';
-import { note, runTests, sameData, test } from '../harness/suite.js';
+import { longTest, note, runTests, sameData, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const N = 16 * MIB;
@@ -82,33 +82,37 @@ test('a program that says how much host memory it wants ends that', async () => 
   assert.equal(budgetOf(space), 64);
 });
 
-test('a program in a control group gives memory to its neighbour, and takes it back', async () => {
-  const group = makeGroup('test', 384 * MIB);
-  if (group === null) {
-    note('NOT TESTED: this machine lets us make no control group');
-    return;
-  }
-  const program = new Program('following', [group.folder, folder], { seconds: 60 });
-  const programs = [program];
-  try {
-    const alone = Number(await program.line('budget '));
-    const budget = (): number => Number(program.last('budget '));
-    const neighbour = new Program('neighbour', [group.folder, '100'], { seconds: 60 });
-    programs.push(neighbour);
-    await neighbour.line('taken ');
-    await until('the budget shrinks', () => budget() < alone - 64 * MIB);
-    const beside = budget();
-    neighbour.kill();
-    await until('the budget grows', () => budget() > beside + 32 * MIB);
-    program.signal('SIGTERM');
-    const { stdout, code } = await program.outcome;
-    assert.match(stdout, /as written/);
-    assert.equal(code, 0);
-  } finally {
-    for (const each of programs) each.kill();
-    await Promise.allSettled(programs.map(({ outcome }) => outcome));
-    group.remove();
-  }
-}, 60);
+longTest(
+  'a program in a control group gives memory to its neighbour, and takes it back',
+  async () => {
+    const group = makeGroup('test', 384 * MIB);
+    if (group === null) {
+      note('NOT TESTED: this machine lets us make no control group');
+      return;
+    }
+    const program = new Program('following', [group.folder, folder], { seconds: 60 });
+    const programs = [program];
+    try {
+      const alone = Number(await program.line('budget '));
+      const budget = (): number => Number(program.last('budget '));
+      const neighbour = new Program('neighbour', [group.folder, '100'], { seconds: 60 });
+      programs.push(neighbour);
+      await neighbour.line('taken ');
+      await until('the budget shrinks', () => budget() < alone - 64 * MIB);
+      const beside = budget();
+      neighbour.kill();
+      await until('the budget grows', () => budget() > beside + 32 * MIB);
+      program.signal('SIGTERM');
+      const { stdout, code } = await program.outcome;
+      assert.match(stdout, /as written/);
+      assert.equal(code, 0);
+    } finally {
+      for (const each of programs) each.kill();
+      await Promise.allSettled(programs.map(({ outcome }) => outcome));
+      group.remove();
+    }
+  },
+  60,
+);
 
 await runTests(30);

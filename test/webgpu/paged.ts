@@ -69,8 +69,9 @@ async function lookUpAll(space: AddressSpace, tableMib: number): Promise<void> {
   assert.ok(moved <= 1.25 * tableMib * MIB, `${moved} bytes came`);
 }
 
-test('all rows of a table that is larger than the memory, in another order', () =>
-  withGpu((space) => lookUpAll(space, 10)));
+longTest('all rows of a table that is larger than the memory, in another order', () =>
+  withGpu((space) => lookUpAll(space, 10)),
+);
 
 for (const tableMib of [16, 32, 64])
   longTest(`all rows of a table of ${tableMib} MiB, in another order`, () =>
