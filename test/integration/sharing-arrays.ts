@@ -93,6 +93,7 @@ testWithValkey(
     const other = program(server, 'down', { timeoutMs: 400 });
     await other.line('ready');
     await server.stop();
+    other.signal('SIGUSR2');
     assert.match(
       await other.line('barrier '),
       /^NODE_LOST: array numbers is shared by the server unix:.*, which does not answer .* what was written stays in memory/,

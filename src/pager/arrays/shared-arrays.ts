@@ -247,6 +247,8 @@ export class SharedArrays {
         break;
       case 'connection':
         shared.problem = message.problem;
+        // What threads were denied while the server was away they may wait for again.
+        if (message.problem === null) this.restore(shared.range.first, shared.range.pages);
         break;
       case 'answer': {
         const done = shared.calls.get(message.id);

@@ -1,4 +1,5 @@
 /** A program that shares an array: what it does is its first argument. */
+import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -74,7 +75,12 @@ async function down(): Promise<void> {
   shared.data[0] = 7;
   await shared.fence();
   shared.data[0] = 8;
+  const told = once(process, 'SIGUSR2');
   say('ready');
+  // Otherwise the server might have the element before it is stopped. To wait for a signal alone keeps no program.
+  const kept = setInterval(() => undefined, 1000);
+  await told;
+  clearInterval(kept);
   const answer = await shared.barrier('never', 2).catch((error: OnememError) => `${error.code}: ${error.message}`);
   say(`barrier ${answer}`);
   say(`here ${shared.data[0]}`);
