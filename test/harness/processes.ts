@@ -169,6 +169,17 @@ export async function until(what: string, isSo: () => boolean): Promise<void> {
   }
 }
 
+/** Stops a process: a signal that has been sent has not yet stopped each of its threads. */
+export async function stopProcess(pid: number): Promise<void> {
+  process.kill(pid, 'SIGSTOP');
+  await until(`threads of process ${pid} stop`, () =>
+    readdirSync(`/proc/${pid}/task`).every((thread) => {
+      const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1');
+      return stat.slice(stat.lastIndexOf(')') + 2).startsWith('T');
+    }),
+  );
+}
+
 /** What a process leaves behind if it does not clean up: its devices and its memory files. */
 export interface Traces {
   /** The number of the session that it leads, and that its devices belong to. */

@@ -5,6 +5,7 @@ import { closeSync, constants, existsSync, mkdtempSync, openSync, readFileSync, 
 import { tmpdir } from 'node:os';
 import { dirname } from 'node:path';
 import { type AddressSpace, i32, type Kernel, kernel, type ManagedArray, openSpace } from '../../src/index.js';
+import { stopProcess } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, sameData, sleep, test } from '../harness/suite.js';
 
@@ -215,7 +216,7 @@ test('a device that is stopped for a while loses nothing', () =>
     const [device] = space.devices;
     const pid = device.pid as number;
     await device.run(add, { x }, { size: N });
-    process.kill(pid, 'SIGSTOP');
+    await stopProcess(pid);
     const running = device.run(add, { x }, { size: N });
     const discarded = space.array(Int32Array, N);
     // Longer than a device may be without a thread.
@@ -232,7 +233,7 @@ test('the wait for a device that is stopped can be given up', () =>
   withDevice(1, async (space, x) => {
     const [device] = space.devices;
     await device.run(add, { x }, { size: N });
-    process.kill(device.pid as number, 'SIGSTOP');
+    await stopProcess(device.pid as number);
     const why = new Error('enough');
     const controller = new AbortController();
     const running = device.run(add, { x }, { size: N, signal: controller.signal });

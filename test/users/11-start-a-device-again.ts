@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { Worker } from 'node:worker_threads';
 import { type AddressSpace, i32, kernel, openSpace, type SpaceOptions } from '../../src/index.js';
+import { stopProcess } from '../harness/processes.js';
 import { failsWith, runTests, sameData, test } from '../harness/suite.js';
 
 const N = 1 << 19;
@@ -51,7 +52,7 @@ test('a device that hangs is ended by its restart, and so is one that is stopped
     const running = device.run(endless, { x }, { size: N });
     await Promise.all([device.restart(), device.restart(), failsWith('DEVICE_LOST', () => running)]);
     await device.run(add, { x: y }, { size: N });
-    process.kill(device.pid as number, 'SIGSTOP');
+    await stopProcess(device.pid as number);
     const stopped = device.run(add, { x: y }, { size: N });
     await Promise.all([device.restart(), failsWith('DEVICE_LOST', () => stopped)]);
     await device.run(add, { x }, { size: N });

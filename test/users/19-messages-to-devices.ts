@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { i32, kernel } from '../../src/index.js';
 import { openFailing } from '../harness/failing.js';
+import { stopProcess } from '../harness/processes.js';
 import { runTests, test } from '../harness/suite.js';
 
 const copyFirst = kernel({ x: i32.in, sum: i32.inout }, ({ x, sum }, { begin }) => {
@@ -43,7 +44,7 @@ test('a device that is stopped takes no messages, and other faults are served me
   const stream = device.stream();
   for (const x of arrays) stream.launch(touch, { x }, { size: 1024 });
   await stream.synchronize();
-  process.kill(device.pid as number, 'SIGSTOP');
+  await stopProcess(device.pid as number);
   const discarded = arrays.map((x) => x.discard());
   for (let i = 0; i < other.length; i += 1 << 19) other.data[i] = i;
   process.kill(device.pid as number, 'SIGCONT');

@@ -1,6 +1,7 @@
 /** Waits for a kernel that never ends, or in a fault for a device that is stopped. Arguments: 'kernel' or 'fault'; 'listener': as the command. */
 import { endOnSignals } from '../../../src/cli/interrupt.js';
 import { i32, kernel, openSpace } from '../../../src/index.js';
+import { stopProcess } from '../../harness/processes.js';
 
 const [what, listener] = process.argv.slice(2);
 if (listener === 'listener') endOnSignals(() => 'nothing was written');
@@ -15,7 +16,7 @@ const endless = kernel({ x: i32.inout }, ({ x }) => {
 });
 await device.run(write, { x }, { size: 1 });
 if (what === 'fault') {
-  process.kill(device.pid as number, 'SIGSTOP');
+  await stopProcess(device.pid as number);
   // A store takes the page from the device, which has to answer.
   process.stdout.write(`ready ${device.pid}\n`, () => {
     x.data[0] = 2;
