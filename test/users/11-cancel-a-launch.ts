@@ -144,8 +144,12 @@ test('a kernel in a system call that nothing interrupts ends with its device, wh
     const x = space.array(Int32Array, N);
     const y = space.array(Int32Array, N);
     await device.run(add, { x }, { size: N });
+    // The unit has loaded the module when it is to read, so that the time is over while it reads.
+    await device.run(kernel({ x: i32.out }, { module, export: 'openPipe' }), { x: y }, { size: 1 });
     const read = kernel({ x: i32.inout, fd: i32 }, { module, export: 'readForEver' });
-    const error = await failsWith('TIMEOUT', () => device.run(read, { x: y, fd: 3 }, { size: 1, timeoutMs: 30 }));
+    const error = await failsWith('TIMEOUT', () =>
+      device.run(read, { x: y, fd: y.data[0] }, { size: 1, timeoutMs: 300 }),
+    );
     assert.match(error.message, /lost with it: it did not end a launch within 5 s/);
     assert.equal(device.stats().alive, false);
     await failsWith('DEVICE_LOST', () => device.run(add, { x }, { size: N }));
