@@ -138,7 +138,7 @@ export class Cache<C> {
     this.goOn(block);
   }
 
-  /** What was to be installed could not be: who waited for it has been told, and the block is given up. Its content stays with the machine. */
+  /** What was to be installed could not be: who waits for it is told, or asks again, and the block is given up. Its content stays with the machine. */
   notInstalled(block: number): void {
     const state = this.state.blocks[block];
     state.wanted = 'none';

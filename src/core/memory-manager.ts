@@ -7,6 +7,7 @@ import { lose } from './absence.js';
 import { aboutKnown, changeAdvice } from './advice.js';
 import { onlyOn } from './contents.js';
 import { Departures, type ProcessorFigures } from './departures.js';
+import { waitsForRoom } from './faults.js';
 import type { IntrusiveList } from './intrusive-list.js';
 import { checkInvariants } from './invariants.js';
 import { type LaunchArgument, Launches } from './launches.js';
@@ -33,6 +34,7 @@ import {
   releaseDone,
   type State,
   shield,
+  shortageOf,
   somethingMoves,
 } from './state.js';
 import {
@@ -55,7 +57,7 @@ import {
   type Status,
 } from './types.js';
 import { forgetUse } from './usage.js';
-import { rareMask } from './va-block.js';
+import { noteWaiting, rareMask } from './va-block.js';
 
 /** What is known of a processor. It is another object for each that was ever added, though numbers are given again. */
 export type KnownProcessor = Readonly<Pick<Processor, 'id' | 'description' | 'own' | 'state'>>;
@@ -246,20 +248,32 @@ export class MemoryManager {
     this.requests.ask({ id: request, kind: 'protect', first, count, access });
   }
 
-  /** Who wants a right to these pages that other machines do not give is denied the access. */
+  /**
+   * Threads that want a right to these pages, which lie in one block, do not get it, and are denied the access. Those that lack room of a
+   * disk that is full ask for the right again when there may be some.
+   */
   refuse(first: number, count: number, reason: DenyReason): void {
     const { state } = this;
-    for (let page = first; page < first + count; page++) {
-      const mapping = state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK))?.mappings[HOST];
-      const inBlock = page % PAGES_PER_BLOCK;
-      if (mapping === undefined) continue;
-      const write = has(mapping.wantedWrite, inBlock);
-      if (!write && !has(mapping.wantedRead, inBlock)) continue;
-      remove(mapping.wantedRead, inBlock);
-      remove(mapping.wantedWrite, inBlock);
-      processorOf(state, HOST).counters.denied++;
-      state.commands.deny(HOST, page, write, mapping.urgentThread, reason, false);
+    const index = Math.floor(first / PAGES_PER_BLOCK);
+    const block = state.va.blocks.get(index);
+    const mapping = block?.mappings[HOST];
+    if (block === undefined || mapping === undefined) return;
+    const host = processorOf(state, HOST);
+    for (let page = first - index * PAGES_PER_BLOCK; count > 0; page++, count--) {
+      const write = has(mapping.wantedWrite, page);
+      if (!write && !has(mapping.wantedRead, page)) continue;
+      remove(mapping.wantedRead, page);
+      remove(mapping.wantedWrite, page);
+      if (reason === 'OUT_OF_STORAGE' && (shortageOf(state) !== reason || waitsForRoom(state, block, host))) {
+        add(write ? mapping.waitingWrite : mapping.waitingRead, page);
+        noteWaiting(mapping);
+        continue;
+      }
+      host.counters.denied++;
+      state.commands.deny(HOST, index * PAGES_PER_BLOCK + page, write, mapping.urgentThread, reason, false);
     }
+    if (mapping.waiting && !state.patient.has(index)) makeReady(state, block);
+    this.run();
   }
 
   /**

@@ -66,7 +66,7 @@ function start(): void {
     breakCopyOnWrite: (page, count) => log.push(`break ${page}+${count}`),
     invalidate: () => undefined,
     invalidated: () => undefined,
-    want: () => undefined,
+    want: (page, write) => log.push(`want ${page} ${write ? 'write' : 'read'}`),
   };
   manager = new OpenManager(commands, namedPolicies({ prefetch: 'none', readAhead: 'none' }), 64);
   manager.addDevice(host, NO_NODE);
@@ -249,6 +249,34 @@ describe('a store behind the host', () => {
     expect(log).toEqual([`break ${first}+16`]);
     manager.copyOnWriteBroken(first, 16, null);
     expect(log.at(-1)).toBe(`map ${HOST} ${first}+1 2`);
+    manager.checkInvariants();
+  });
+
+  it('that is full has who wants a right of other machines wait for it, and refuses him after a while', () => {
+    const first = allocate(6 * BLOCK);
+    write(first, 3);
+    const shared = manager.allocate(BLOCK, { name: 'y', writable: true, provided: true, shared: true })?.first ?? -1;
+    manager.nodeFull(behind, 0);
+    log = [];
+    manager.fault(HOST, shared, true, 1);
+    for (let time = 0; time < PATIENCE; time++) {
+      expect(log).toEqual([`want ${shared} write`]);
+      log = [];
+      manager.refuse(shared, BLOCK, 'OUT_OF_STORAGE');
+      expect([...log, manager.waitsForRoom]).toEqual([true]);
+      manager.stillNoRoom();
+    }
+    manager.refuse(shared, BLOCK, 'OUT_OF_STORAGE');
+    expect([...log, manager.waitsForRoom]).toEqual([`want ${shared} write`, `denied ${shared} OUT_OF_STORAGE`, false]);
+    manager.checkInvariants();
+  });
+
+  it('that has room by now has the right asked for again at once', () => {
+    const shared = manager.allocate(BLOCK, { name: 'y', writable: true, provided: true, shared: true })?.first ?? -1;
+    manager.fault(HOST, shared, false, 1);
+    log = [];
+    manager.refuse(shared, BLOCK, 'OUT_OF_STORAGE');
+    expect([...log, manager.waitsForRoom]).toEqual([`want ${shared} read`, false]);
     manager.checkInvariants();
   });
 

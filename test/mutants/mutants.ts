@@ -228,6 +228,13 @@ export const mutants: readonly Mutant[] = [
     why: 'A disk that is full for a moment ends the program.',
   },
   {
+    name: 'refuse at once who wants a right of other machines for which there is no room',
+    file: 'src/core/memory-manager.ts',
+    original: "reason === 'OUT_OF_STORAGE'",
+    instead: 'false',
+    why: 'A disk that is full for a moment ends the program.',
+  },
+  {
     name: 'never refuse who needs room of a store that is full',
     file: 'src/core/faults.ts',
     original: 'processor.waited < PATIENCE',

@@ -87,7 +87,7 @@ export class Others {
       },
       installed: (block) => this.end(shared, block, parts[block].target),
       notInstalled: (block) => {
-        // Threads that waited for it have been denied it.
+        // Threads that wait for it are denied it, or ask again.
         parts[block].wanted = 'none';
         this.end(shared, block, 'none');
       },

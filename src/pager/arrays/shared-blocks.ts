@@ -87,7 +87,7 @@ export class SharedBlocks<C> {
     this.changed.delete(block);
   }
 
-  /** Threads that wait for the block are denied it. */
+  /** Threads that wait for the block are denied it, or wait for room where that is what lacks (MemoryManager.refuse). */
   refuse(block: number, reason: DenyReason): void {
     const { first, count } = this.pagesOf(block);
     this.manager.refuse(first, count, reason);
@@ -122,8 +122,9 @@ export class SharedBlocks<C> {
           this.allow(block, right);
           return;
         }
-        this.refuse(block, failure);
+        // The member is told first: threads that wait for room may ask again at once.
         this.member.notInstalled(block);
+        this.refuse(block, failure);
       },
     );
   }
