@@ -145,7 +145,7 @@ export class Departures {
     const { commands, masks } = this.state;
     const { mark } = masks;
     const taken = masks.take();
-    // What stands in for denied pages is nobody's content.
+    // What stands in for denied pages is no content of the range's.
     for (let word = 0; word < WORDS; word++) taken[word] = mapping.mapped[word] & ~mapping.standIn[word];
     const first = next(taken, 0);
     const end = block.range.watchers > 0 ? endOf(taken) : 0;

@@ -133,8 +133,10 @@ export class Requests {
   /**
    * Hands out the next blocks of a request. One that holds its blocks takes them one by one and upwards, as all others do:
    * two that want the same blocks then never have what the other waits for.
+   *
+   * @param open 1 while the request is still open, which counts as a block that is outstanding
    */
-  private issue(request: Request, open = 0): void {
+  private issue(request: Request, open: 0 | 1 = 0): void {
     const { state } = this;
     const atOnce = (request.hold ? 1 : BLOCKS_AT_ONCE) + open;
     while (request.cursor < request.end && request.outstanding < atOnce) {

@@ -81,7 +81,7 @@ export class Router implements Commands {
   private readonly transfers: Pending[] = [];
   private readonly queue: number[] = [];
   private queueHead = 0;
-  /** How often pages were filled or mapped, or threads woken: whoever waited for that may fault again at once. */
+  /** How often pages were filled or mapped, or threads woken: a thread that waited for that may fault again at once. */
   answers = 0;
   /** Transfers that wait for memory to go over. */
   private readonly unstaged: number[] = [];

@@ -1,4 +1,4 @@
-/** Names that nobody else has. The module that makes them takes a thread 10 ms to load, which most threads never need. */
+/** Names that are unique. The module of Node.js that makes them takes a thread 10 ms to load, and most threads need none. */
 
 /** In hexadecimal digits. */
 export function randomName(bytes = 12): string {

@@ -196,7 +196,7 @@ export class Field {
     return this.fds[which];
   }
 
-  /** Where machines share arrays, or where nobody listens. */
+  /** Of the server by which machines share arrays, or of none. */
   get serverUrl(): string {
     return this.server?.url ?? 'unix:///none';
   }

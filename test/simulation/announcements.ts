@@ -10,7 +10,7 @@ import type { World } from './world.js';
 interface Announcement {
   readonly page: number;
   readonly count: number;
-  /** What processors could do with the first page and with the last one; null: content is taken, whoever could see it. */
+  /** What processors could do with the first page and with the last one; null: content is taken, also where no processor could see it. */
   readonly before: readonly (readonly Access[])[] | null;
   readonly reason: InvalidationReason;
 }

@@ -74,7 +74,7 @@ export class Assignment {
     Atomics.store(this.words, STATE, IDLE);
   }
 
-  /** The unit's part of a launch is over, whoever says so. */
+  /** The unit's part of a launch is over, as the unit says itself, or the main thread where the unit has ended. */
   setOver(launch: number): void {
     Atomics.store(this.words, OVER, launch);
   }

@@ -46,7 +46,7 @@ test('what has not changed is not read again, and what has is, also by one who m
   expect(unit.read().description).toEqual(description);
 });
 
-test('whoever ends the last part is told', () => {
+test('the thread that ends the last part is told', () => {
   const [manager, unit] = shared();
   for (const id of [1, 2 ** 32 - 1]) {
     manager.write(launch(id, 0), UNITS);

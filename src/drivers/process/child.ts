@@ -130,7 +130,6 @@ function start(): void {
       state = { worker, bell, up: false, aborted: 0, error: null };
     } catch (error) {
       failToStart(unit, (error as Error).message);
-      return;
     }
     units.set(unit, state);
     const { worker, bell } = state;

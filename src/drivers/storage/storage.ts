@@ -17,7 +17,7 @@ export interface StorageEvents {
   spoiled(token: number, page: number, reason: 'CORRUPTED' | 'LOST'): void;
   /** Writing, or reading, failed with an error number. */
   failed(errno: number, write: boolean): void;
-  /** What nobody needs any more could not be given back, so that it takes room until something else is written there. */
+  /** Space of pages that were released could not be given back to the file system: the file keeps it until other pages are written there. */
   kept(errno: number): void;
 }
 

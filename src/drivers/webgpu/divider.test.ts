@@ -86,8 +86,10 @@ function partsOf(division: LaunchDivision | string) {
   });
 }
 
+const newDivider = (): Divider => new Divider(import.meta.resolve('wesl/core'));
+
 test('parts fit into whole blocks, and together do every workgroup once', () => {
-  const parts = partsOf(new Divider(import.meta.resolve('wesl/core')).divide(launchOf(), room(4)));
+  const parts = partsOf(newDivider().divide(launchOf(), room(4)));
   expect(parts.length).toBeGreaterThanOrEqual(4);
   let at = 0;
   for (const { parameters, x, y, groups } of parts) {
@@ -102,25 +104,20 @@ test('parts fit into whole blocks, and together do every workgroup once', () => 
 
 test('an array larger than what is bound at once is cut where there is memory enough', () => {
   const limits = { maxStorageBufferBindingSize: 3 * BLOCK_BYTES };
-  const parts = partsOf(new Divider(import.meta.resolve('wesl/core')).divide(launchOf(), room(100, limits)));
+  const parts = partsOf(newDivider().divide(launchOf(), room(100, limits)));
   expect(parts.length).toBe(3);
   for (const { x } of parts) expect(x.length * 4).toBeLessThanOrEqual(3 * BLOCK_BYTES);
 });
 
 test('more workgroups than a dimension takes are more dispatches over the same windows', () => {
-  const parts = partsOf(
-    new Divider(import.meta.resolve('wesl/core')).divide(
-      launchOf(),
-      room(4, { maxComputeWorkgroupsPerDimension: 5000 }),
-    ),
-  );
+  const parts = partsOf(newDivider().divide(launchOf(), room(4, { maxComputeWorkgroupsPerDimension: 5000 })));
   expect(Math.max(...parts.map(({ groups }) => groups))).toBe(5000);
   expect(parts.reduce((sum, { groups }) => sum + groups, 0)).toBe(LENGTH / 64);
   expect(parts[0].x).toEqual(parts[1].x);
 });
 
 test('the same launch again begins with what the last one has left, whatever its numbers that are no integers are', () => {
-  const divider = new Divider(import.meta.resolve('wesl/core'));
+  const divider = newDivider();
   const offsets = [1.5, 2.5, 1.5].map((alpha) =>
     partsOf(divider.divide(launchOf({ alpha }), room(4))).map(({ x }) => x.offset),
   );
@@ -129,7 +126,7 @@ test('the same launch again begins with what the last one has left, whatever its
 });
 
 test('a plan is made anew when its windows have become more than there is room for', () => {
-  const divider = new Divider(import.meta.resolve('wesl/core'));
+  const divider = newDivider();
   const few = partsOf(divider.divide(launchOf(), room(4)));
   const fuller: Room = { ...room(4), pagesOf: (all) => 2 * blocksOf(all).size * PAGES_PER_BLOCK };
   const many = partsOf(divider.divide(launchOf(), fuller));
@@ -138,7 +135,7 @@ test('a plan is made anew when its windows have become more than there is room f
 });
 
 test('a plan of other arrays, of another length or another device is no plan of this one', () => {
-  const divider = new Divider(import.meta.resolve('wesl/core'));
+  const divider = newDivider();
   divider.divide(launchOf(), room(4));
   expect(partsOf(divider.divide(launchOf({ length: LENGTH / 2 }), room(4)))[0].y.offset).toBe(4 * BLOCK_BYTES);
   for (const { parameters } of partsOf(divider.divide(launchOf(), room(2))))
@@ -147,7 +144,7 @@ test('a plan of other arrays, of another length or another device is no plan of 
 
 test('what cannot be cut says where', () => {
   const source = SAXPY.replace('x[id.x]', 'x[u32(y[id.x])]');
-  expect(new Divider(import.meta.resolve('wesl/core')).divide(launchOf({ source }), room(4))).toMatch(
+  expect(newDivider().divide(launchOf({ source }), room(4))).toMatch(
     /^WGSL 6:\d+: a single workgroup may touch elements 0 to 4194303 of 'x', .* \(memory is held in whole blocks/,
   );
 });

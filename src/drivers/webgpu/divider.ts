@@ -65,12 +65,7 @@ export class Divider {
 
   /** Why it cannot be cut is a text, with line and column where a place in the module is to blame. */
   divide(launch: Launch, room: Room): LaunchDivision | string {
-    try {
-      return this.cut(launch, room);
-    } catch (error) {
-      if (error instanceof Error && error.name === 'WgslError') return `WGSL ${error.message}`;
-      throw error;
-    }
+    return orReason(() => this.cut(launch, room));
   }
 
   /**
@@ -79,12 +74,7 @@ export class Divider {
    * @returns why it cannot be, as `divide`
    */
   page(launch: Launch, room: Room, all: boolean): LaunchDivision | string {
-    try {
-      return this.pagedParts(launch, room, all);
-    } catch (error) {
-      if (error instanceof Error && error.name === 'WgslError') return `WGSL ${error.message}`;
-      throw error;
-    }
+    return orReason(() => this.pagedParts(launch, room, all));
   }
 
   private pagedParts(launch: Launch, { limits, budgetPages, pagesOf }: Room, all: boolean): LaunchDivision | string {
@@ -191,6 +181,16 @@ export class Divider {
   }
 }
 
+/** What is in the module that cannot be had is the reason, with its place. */
+function orReason<T>(make: () => T | string): T | string {
+  try {
+    return make();
+  } catch (error) {
+    if (error instanceof Error && error.name === 'WgslError') return `WGSL ${error.message}`;
+    throw error;
+  }
+}
+
 /** Numbers that are no integers say nothing about elements. */
 function keyOf({ code, parameters }: Launch, { workgroups, uniforms }: LaunchFacts, { budgetPages }: Room): string {
   const arrays = parameters.flatMap((each) => (each.kind === 'array' ? [[each.offset, each.length]] : []));
@@ -208,7 +208,7 @@ function divisionOf(
 ): LaunchDivision {
   const { source, group, binding } = module;
   const code = { ...launch.code, source };
-  const parts = planned.flatMap((part) => boxesOf(part, mostGroups).map((box) => ({ ...part, ...box })));
+  const parts = dispatchesOf(planned, mostGroups);
   return {
     way: 'windowed',
     count: parts.length,
@@ -233,7 +233,7 @@ function pagedDivision(
 ): LaunchDivision {
   const { source, entryPoint, group, uniform: binding, pages, notes, probes } = module;
   const code = { ...launch.code, source, entryPoint };
-  const parts = planned.flatMap((part) => boxesOf(part, mostGroups).map((box) => ({ ...part, ...box })));
+  const parts = dispatchesOf(planned, mostGroups);
   const rounds = new PageRounds(tables);
   const offsets = tables.map(({ name }) => arrayOf(launch, name).offset);
   return {
@@ -279,6 +279,11 @@ function isApart(launch: Launch, name: string): boolean {
 
 function roundDown(bytes: number): number {
   return Math.floor(bytes / BLOCK_BYTES) * BLOCK_BYTES;
+}
+
+/** Parts that are one dispatch each. */
+function dispatchesOf(planned: readonly LaunchPart[], mostGroups: number): LaunchPart[] {
+  return planned.flatMap((part) => boxesOf(part, mostGroups).map((box) => ({ ...part, ...box })));
 }
 
 /** Workgroups of one dispatch have no order, so that they may as well be of several. */

@@ -44,7 +44,7 @@ export class HostBudgetFollower {
     if (this.trigger !== null) poller.set(slot, this.trigger, PRESSURE_EVENTS);
   }
 
-  /** To be called in each round. */
+  /** The manager calls it in each round. */
   look(): void {
     if (!this.follows) return;
     const raised = this.poller.readyAt(this.slot);

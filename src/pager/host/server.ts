@@ -54,7 +54,7 @@ export class ServerPlace implements StorePlace {
     return `the server ${this.url} could not be read (${why})`;
   }
 
-  /** Nobody puts off the end of what is not needed any more. */
+  /** The server drops values by itself when their time is over. */
   kept(): null {
     return null;
   }
