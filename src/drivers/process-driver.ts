@@ -41,10 +41,14 @@ export interface ProcessDriver extends Driver {
     pagesOf: (parameters: readonly LaunchParameter[]) => number,
   ): LaunchDivision | LaunchFailure | null;
   /**
-   * Called when a part that is paged lacks pages: they are to be on the host, and stay there, until more are wanted or the part has ended.
-   * `supply` answers.
+   * Called when a part that is paged lacks pages, or has written some (`isHome`), which are copied to the host then: they are to be on the host, and
+   * stay there, until more are wanted or the part has ended. `supply` answers.
    */
-  onWants?: (launch: number, wanted: readonly { readonly first: number; readonly count: number }[]) => void;
+  onWants?: (
+    launch: number,
+    wanted: readonly { readonly first: number; readonly count: number }[],
+    isHome: boolean,
+  ) => void;
   /** The pages are there; if not, the part ends. */
   supply?(launch: number, there: boolean): void;
   /** As `launch`, where the device runs WGSL. */

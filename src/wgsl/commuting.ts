@@ -27,17 +27,19 @@ const KINDS: Readonly<Record<string, string>> = {
 
 /**
  * @param all accesses of the launch as a whole
+ * @param paged arrays of which invocations of one part, too, run one after the other
  * @returns why the parts must not run one after the other, with line and column; null: they may
  */
 export function obstacleTo(
   { module, resources }: Description,
   all: readonly Access[],
   parts: readonly PartAccesses[],
+  paged: readonly Resource[],
 ): string | null {
-  if (parts.length < 2) return null;
   for (const resource of resources) {
     const own = all.filter((each) => each.resource === resource);
-    if (own.every(({ kind }) => kind === 'load') || commutes(own) || areApart(resource, parts)) continue;
+    if (own.every(({ kind }) => kind === 'load') || commutes(own)) continue;
+    if (paged.includes(resource) ? mayBeApart(own) : parts.length < 2 || areApart(resource, parts)) continue;
     const reading = own.find(({ kind, resultUsed }) => kind === 'load' || (kind === 'atomic' && resultUsed)) ?? own[0];
     const { line, column } = positionAt(module.source, (reading as Access).offset);
     return reading?.kind === 'atomic'
@@ -62,6 +64,13 @@ function commutes(accesses: readonly Access[]): boolean {
   const kind = KINDS[atomics[0]?.operation ?? ''];
   if (kind === undefined || atomics.some(({ operation }) => KINDS[operation ?? ''] !== kind)) return false;
   return kind === 'load' || atomics.every(({ resultUsed }) => !resultUsed);
+}
+
+/** Whether nothing is known of where invocations read and write: a program without races has each of them keep to elements of its own. */
+function mayBeApart(accesses: readonly Access[]): boolean {
+  return (
+    accesses.every(({ kind }) => kind !== 'atomic') && accesses.some(({ form }) => form === null || !isOfIds(form))
+  );
 }
 
 /** Whether no part touches what another part writes. */

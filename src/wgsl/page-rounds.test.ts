@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { PageRounds } from './page-rounds.js';
+import { FIRST_INVOCATION, type PageCopy, PageRounds, WRITTEN } from './page-rounds.js';
 import { pageTables } from './page-tables.js';
 
 const SIZES = { pageBytes: 64, mostPages: 1024, alignment: 64 };
@@ -13,43 +13,71 @@ function chance(seed: number): (below: number) => number {
   };
 }
 
-/** Invocations that read page after page; which one comes next they know when they have read the one before. */
+interface Played {
+  readonly rounds: number;
+  readonly copied: number;
+  readonly home: number;
+  /** By page: how often it was written. */
+  readonly counts: Int32Array;
+}
+
+/** Invocations that read page after page; which one comes next they know when they have read the one before. Then each adds to what it may write. */
 function play(
   chains: readonly (readonly number[])[],
   pages: number,
   frames: number,
-): { rounds: number; copied: number } | string {
+  isWritten: (page: number) => boolean = () => false,
+): Played | string {
   const array = { name: 'table', bytes: pages * 64, stride: 4 };
   const rounds = new PageRounds(pageTables([array], (frames + 1) * 64, SIZES) as never);
   const done = new Set<number>();
   const pool = new Int32Array(frames + 1).fill(-1);
+  const counts = new Int32Array(pages);
+  const poolCounts = new Int32Array(frames + 1);
   let copied = 0;
+  let home = 0;
+  const eachPage = ({ place, bytes, frame }: PageCopy, action: (page: number, frame: number) => void): void => {
+    for (let at = 0; at < bytes; at += 64) action((place + at) / 64, (frame + at) / 64);
+  };
   for (;;) {
     const notes = new Uint32Array(rounds.entries.length);
     for (const [lane, chain] of chains.entries()) {
       if (done.has(lane)) continue;
       let absent = false;
       for (const page of chain) {
-        notes[page] = Math.max(notes[page] as number, ~lane >>> 0);
+        notes[page] = Math.max(notes[page] as number, FIRST_INVOCATION - lane);
         const entry = rounds.entries[page] as number;
         absent = entry === 0;
         if (absent) break;
         if (pool[entry / 16] !== page) throw new Error(`page ${page} is not in its frame`);
       }
-      if (!absent) done.add(lane);
+      if (absent) continue;
+      done.add(lane);
+      for (const page of chain.filter(isWritten)) {
+        notes[page] = ((notes[page] as number) | WRITTEN) >>> 0;
+        (poolCounts[(rounds.entries[page] as number) / 16] as number)++;
+      }
     }
     const next = rounds.advance(notes);
-    if (next.kind === 'refused') return next.reason;
-    if (next.kind === 'done') {
-      expect(done.size).toBe(chains.length);
-      return { rounds: rounds.rounds, copied };
+    for (const each of next.homes) {
+      home += each.bytes / 64;
+      eachPage(each, (page, frame) => {
+        if (pool[frame] !== page || !isWritten(page)) throw new Error(`page ${page} is not to go home`);
+        counts[page] = poolCounts[frame] as number;
+      });
     }
-    for (const { from, bytes, to } of next.copies) {
-      copied += bytes / 64;
-      for (let at = 0; at < bytes; at += 64) {
-        if (to + at === 0) throw new Error('the frame of zeros was written');
-        pool[(to + at) / 64] = (from + at) / 64;
-      }
+    if (next.end === 'done') {
+      expect(done.size).toBe(chains.length);
+      return { rounds: rounds.rounds, copied, home, counts };
+    }
+    if (next.end !== null) return next.end.refused;
+    for (const each of next.copies) {
+      copied += each.bytes / 64;
+      eachPage(each, (page, frame) => {
+        if (frame === 0) throw new Error('the frame of zeros was written');
+        pool[frame] = page;
+        poolCounts[frame] = counts[page] as number;
+      });
     }
     if (rounds.rounds > 20_000) throw new Error('no end');
   }
@@ -65,6 +93,28 @@ test('whatever pages invocations touch, each ends if there is room for its own',
     const chains = Array.from({ length: lanes }, () => Array.from({ length: 1 + random(most) }, () => random(pages)));
     expect(play(chains, pages, frames), `seed ${seed}`).toBeTypeOf('object');
   }
+});
+
+test('what is written is home at the end, once for each time, and nothing else goes there', () => {
+  for (let seed = 1; seed <= 60; seed++) {
+    const random = chance(seed);
+    const pages = 8 + random(60);
+    const frames = 4 + random(12);
+    const chains = Array.from({ length: 1 + random(80) }, () =>
+      Array.from({ length: 1 + random(4) }, () => random(pages)),
+    );
+    const isWritten = (page: number) => page % 3 > 0;
+    const { counts, home } = play(chains, pages, frames, isWritten) as Played;
+    const expected = new Int32Array(pages);
+    for (const page of chains.flat().filter(isWritten)) (expected[page] as number)++;
+    expect(counts, `seed ${seed}`).toEqual(expected);
+    expect(home).toBeGreaterThanOrEqual(expected.filter((each) => each > 0).length);
+  }
+});
+
+test('what is not written makes room first', () => {
+  const chains = Array.from({ length: 16 }, (_, lane) => (lane < 2 ? [0] : [lane]));
+  expect(play(chains, 16, 2, (page) => page === 0)).toMatchObject({ home: 1 });
 });
 
 test('a page that everybody touches comes once, and in one round with others', () => {

@@ -1,24 +1,31 @@
 /**
  * Which pages a launch has, and what is brought for its next round. Of each page it hears which invocation touched it first: the pages of the
- * first invocations that are not done come and stay, so that each round has some of them end, or learn of more pages.
+ * first invocations that are not done come and stay, so that each round has some of them end, or learn of more pages. Pages that were written
+ * go home before their frames get others, and when nobody lacks anything any more.
  */
 import type { PageTable } from './page-tables.js';
 
-/** Bytes of an array that go to frames, one after the other. */
+/** Bytes of an array and the frames that have them, one after the other. */
 export interface PageCopy {
   readonly table: PageTable;
   /** Where they begin in the array. */
-  readonly from: number;
+  readonly place: number;
   readonly bytes: number;
-  /** Where they go, from the beginning of all frames. */
-  readonly to: number;
+  /** Where they begin in the frames, from the beginning of all of them. */
+  readonly frame: number;
 }
 
-export type Advance =
-  /** No invocation lacked anything. */
-  | { readonly kind: 'done' }
-  | { readonly kind: 'copies'; readonly copies: readonly PageCopy[] }
-  | { readonly kind: 'refused'; readonly reason: string };
+export interface Advance {
+  /** What goes from frames to arrays, before anything comes. */
+  readonly homes: readonly PageCopy[];
+  readonly copies: readonly PageCopy[];
+  /** Whether another round follows; `done`: no invocation lacked anything. */
+  readonly end: null | 'done' | { readonly refused: string };
+}
+
+/** What is noted of a page that was written. The bits below have the complement of an invocation's number, which has fewer. */
+export const WRITTEN = 0x8000_0000;
+export const FIRST_INVOCATION = 0x7fff_ffff;
 
 /** Neighbours come along within this many bytes, where a page in so many of them is wanted. */
 const WIDE_BYTES = 65_536;
@@ -38,13 +45,16 @@ export class PageRounds {
     this.#frames = tables.map((each) => new FrameList(each));
   }
 
-  /** @param notes by page: of the first invocation that touched it, the complement of its number; 0: none has */
-  advance(notes: Uint32Array): Advance {
+  /** @param noted by page: of the first invocation that touched it, the complement of its number, 0 if none has, and `WRITTEN` */
+  advance(noted: Uint32Array): Advance {
     this.rounds++;
+    for (const [number, { firstEntry, pages }] of this.tables.entries())
+      (this.#frames[number] as FrameList).written(noted.subarray(firstEntry, firstEntry + pages), this.entries);
+    const notes = noted.map((each) => each & FIRST_INVOCATION);
     const isAbsent = (_: number, page: number): boolean => notes[page] !== 0 && this.entries[page] === 0;
     if (!this.entries.some(isAbsent)) {
       this.strict = false;
-      return { kind: 'done' };
+      return { homes: this.#allHome(), copies: [], end: 'done' };
     }
     const wanted = this.tables.map(({ firstEntry, pages }) => {
       const touched: number[] = [];
@@ -54,16 +64,20 @@ export class PageRounds {
     });
     const excess = this.#excess(wanted, notes);
     // With zeros for what is absent an invocation may have strayed: it must not, before it is to blame.
-    if (excess !== null && this.strict) return { kind: 'refused', reason: excess };
+    if (excess !== null && this.strict) return { homes: this.#allHome(), copies: [], end: { refused: excess } };
     if (excess !== null) {
       this.strict = true;
-      return { kind: 'copies', copies: [] };
+      return { homes: [], copies: [], end: null };
     }
-    const copies = this.tables.flatMap((table, number) => {
+    const taken = this.tables.map((table, number) => {
       const frames = this.#frames[number] as FrameList;
       return frames.take((wanted[number] as number[]).slice(0, table.frames), this.entries);
     });
-    return { kind: 'copies', copies };
+    return { homes: taken.flatMap(({ homes }) => homes), copies: taken.flatMap(({ copies }) => copies), end: null };
+  }
+
+  #allHome(): PageCopy[] {
+    return this.#frames.flatMap((each) => each.allHome());
   }
 
   /** An invocation that touches more than there is room for. */
@@ -87,25 +101,41 @@ class FrameList {
   readonly #table: PageTable;
   /** By frame, from 1 on: the page that it has, or -1. */
   readonly #pages: Int32Array;
+  /** Frames whose pages were written since they came. */
+  readonly #written = new Set<number>();
 
   constructor(table: PageTable) {
     this.#table = table;
     this.#pages = new Int32Array(table.frames + 1).fill(-1);
   }
 
+  /** @param noted by page of this array */
+  written(noted: Uint32Array, entries: Uint32Array): void {
+    const { firstEntry, shift } = this.#table;
+    for (const [page, note] of noted.entries())
+      if ((note & WRITTEN) !== 0) this.#written.add((entries[firstEntry + page] as number) / 2 ** shift);
+  }
+
+  allHome(): PageCopy[] {
+    return this.#home([...this.#written]);
+  }
+
   /** Has pages be there, and says what is to be copied for it. Others go where they must. */
-  take(wanted: readonly number[], entries: Uint32Array): PageCopy[] {
+  take(wanted: readonly number[], entries: Uint32Array): Pick<Advance, 'homes' | 'copies'> {
     const { firstEntry, shift } = this.#table;
     const kept = new Set(wanted);
     const coming = wanted.filter((page) => entries[firstEntry + page] === 0);
-    if (coming.length === 0) return [];
+    if (coming.length === 0) return { homes: [], copies: [] };
     const free: number[] = [];
     for (let frame = 1; frame < this.#pages.length; frame++)
       if (!kept.has(this.#pages[frame] as number)) free.push(frame);
     const empty = free.filter((frame) => this.#pages[frame] === -1);
     // What nobody has asked for goes only for what somebody has.
     this.#widen(coming, kept, entries, empty.length);
-    const frames = [...empty, ...free.filter((frame) => this.#pages[frame] !== -1)].slice(0, coming.length);
+    const full = free.filter((frame) => this.#pages[frame] !== -1);
+    const [written, others] = [true, false].map((is) => full.filter((frame) => this.#written.has(frame) === is));
+    const frames = [...empty, ...(others as number[]), ...(written as number[])].slice(0, coming.length);
+    const homes = this.#home(frames.filter((frame) => this.#written.has(frame)));
     frames.sort((one, other) => one - other);
     coming.sort((one, other) => one - other);
     for (const [at, page] of coming.entries()) {
@@ -115,7 +145,17 @@ class FrameList {
       this.#pages[frame] = page;
       entries[firstEntry + page] = frame * 2 ** shift;
     }
-    return this.#copies(coming, frames);
+    return { homes, copies: this.#copies(coming, frames) };
+  }
+
+  /** What is copied for the pages of frames to be home. */
+  #home(frames: number[]): PageCopy[] {
+    frames.sort((one, other) => one - other);
+    for (const each of frames) this.#written.delete(each);
+    return this.#copies(
+      frames.map((each) => this.#pages[each] as number),
+      frames,
+    );
   }
 
   /** Adds neighbours of pages that many want, as long as frames are empty. */
@@ -141,9 +181,9 @@ class FrameList {
       const page = pages[begin] as number;
       const frame = frames[begin] as number;
       while (pages[at] === page + at - begin && frames[at] === frame + at - begin) at++;
-      const from = page * pageBytes;
-      const length = Math.min((at - begin) * pageBytes, bytes - from);
-      copies.push({ table: this.#table, from, bytes: length, to: offset + frame * pageBytes });
+      const place = page * pageBytes;
+      const length = Math.min((at - begin) * pageBytes, bytes - place);
+      copies.push({ table: this.#table, place, bytes: length, frame: offset + frame * pageBytes });
     }
     return copies;
   }

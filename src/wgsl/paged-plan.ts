@@ -1,16 +1,20 @@
 /** Which arrays of a launch are paged, and into which parts it is cut for the others. */
 import type { LaunchFacts, WorkgroupBox } from './access.js';
+import { accessesOf } from './accesses.js';
 import type { Description, Resource } from './describe.js';
+import { type PagedModule, pagedModule } from './paged.js';
+import { WgslError } from './wgsl-error.js';
 import { type LaunchPart, planWindows, type WindowLimits, windowsOfBox } from './windows.js';
+import { writtenBy } from './writing.js';
 
 export type PagedPlan =
-  | { readonly kind: 'paged'; readonly paged: readonly Resource[]; readonly parts: readonly LaunchPart[] }
+  | { readonly kind: 'paged'; readonly module: PagedModule; readonly parts: readonly LaunchPart[] }
   /** `reason` begins with line and column, where a place in the source is to blame. */
   | { readonly kind: 'refused'; readonly reason: string };
 
 export interface PagedLimits extends Omit<WindowLimits, 'paged'> {
   /** Arrays that may be paged, of those that can be: all unless they are given. */
-  mayPage?(resource: Resource): boolean;
+  mayPage?(resource: Resource, isWritten: boolean): boolean;
   /** Bytes of memory for pages of these arrays, of the budget; null: there is no room for a page of each. */
   poolBytes(paged: readonly Resource[]): number | null;
 }
@@ -18,36 +22,57 @@ export interface PagedLimits extends Omit<WindowLimits, 'paged'> {
 /** A part has at most so many invocations: each has two bits on the GPU. */
 const MOST_INVOCATIONS = 2 ** 22;
 
-/** Arrays that are read only and can be looked up by index, those first of which a single workgroup may need most. */
-function pageable(description: Description, launch: LaunchFacts, limits: PagedLimits): Resource[] {
-  const one: WorkgroupBox = { first: [0, 0, 0], count: [1, 1, 1] };
-  return windowsOfBox(description, launch, limits, one)
-    .filter(({ resource: { access, type, runtimeArray } }) => access === 'read' && type === runtimeArray)
-    .filter(({ resource }) => limits.mayPage?.(resource) !== false)
-    .sort((a, b) => b.bytes - a.bytes)
-    .map(({ resource }) => resource);
-}
-
 /**
  * Pages as few arrays as will do.
  * @param all of those that can be paged are
  */
 export function planPaged(description: Description, launch: LaunchFacts, limits: PagedLimits, all = false): PagedPlan {
-  const able = pageable(description, launch, limits);
-  let reason = 'no array of the kernel is read only, so that none can be paged';
-  for (let count = all ? able.length : 1; count <= able.length && count > 0; count++) {
-    const paged = able.slice(0, count);
-    const poolBytes = limits.poolBytes(paged);
-    if (poolBytes === null) {
-      reason = `there is no room for a page of each of ${paged.map(({ name }) => name).join(', ')}`;
-      continue;
-    }
-    const plan = planWindows(description, launch, { ...limits, budgetBytes: limits.budgetBytes - poolBytes, paged });
-    if (plan.kind === 'parts')
-      return { kind: 'paged', paged, parts: plan.parts.flatMap((each) => smaller(description, each)) };
-    reason = plan.reason;
+  let reason = 'no array of the kernel can be looked up page by page';
+  for (const paged of choices(description, launch, limits, all)) {
+    const found = planWith(description, launch, limits, paged);
+    if (typeof found !== 'string') return found;
+    reason = found;
   }
   return { kind: 'refused', reason };
+}
+
+/** Why it cannot be with these arrays is a text. */
+function planWith(
+  description: Description,
+  launch: LaunchFacts,
+  limits: PagedLimits,
+  paged: readonly Resource[],
+): PagedPlan | string {
+  const poolBytes = limits.poolBytes(paged);
+  if (poolBytes === null) return `there is no room for a page of each of ${paged.map(({ name }) => name).join(', ')}`;
+  let module: PagedModule;
+  try {
+    module = pagedModule(description, paged);
+  } catch (error) {
+    if (error instanceof WgslError) return error.message;
+    throw error;
+  }
+  const plan = planWindows(description, launch, { ...limits, budgetBytes: limits.budgetBytes - poolBytes, paged });
+  if (plan.kind === 'refused') return plan.reason;
+  return { kind: 'paged', module, parts: plan.parts.flatMap((each) => smaller(description, each)) };
+}
+
+/**
+ * Arrays that may be paged together, what is to be tried first before the others: those first of which a single workgroup may need most, and
+ * what is written only where it does not do to page the rest, since its pages must go home, too.
+ */
+function choices(description: Description, launch: LaunchFacts, limits: PagedLimits, all: boolean): Resource[][] {
+  const written = writtenBy(accessesOf(description, null));
+  const one: WorkgroupBox = { first: [0, 0, 0], count: [1, 1, 1] };
+  const able = windowsOfBox(description, launch, limits, one)
+    .filter(({ resource: { type, runtimeArray } }) => type === runtimeArray)
+    .filter(({ resource }) => limits.mayPage?.(resource, written.has(resource)) !== false)
+    .sort((a, b) => b.bytes - a.bytes)
+    .map(({ resource }) => resource);
+  const read = able.filter((each) => !written.has(each));
+  const beginnings = (list: readonly Resource[]) => list.map((_, at) => list.slice(0, at + 1));
+  const lists = all ? [able, read] : [...beginnings(read), ...beginnings(able)];
+  return lists.filter(({ length }) => length > 0);
 }
 
 function smaller(description: Description, part: LaunchPart): LaunchPart[] {

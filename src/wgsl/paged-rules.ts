@@ -7,6 +7,7 @@ import type { Description, Resource } from './describe.js';
 import type { Call, Expression, Index, Local, Statement } from './tree.js';
 import { callsIn, visitExpressions, visitStatements } from './walk.js';
 import { WgslError } from './wgsl-error.js';
+import { writtenBy } from './writing.js';
 
 const TOGETHER = /^(workgroupBarrier|storageBarrier|textureBarrier|workgroupUniformLoad|subgroup\w+|quad\w+)$/;
 
@@ -15,7 +16,7 @@ export interface Replay {
   readonly stores: readonly Statement[];
   /**
    * Whether the invocation must be run once without any effect, to see that nothing is absent: it reads what it writes, or adds to it, or finds
-   * out where to write by what may be absent.
+   * out where to write by what may be absent, or writes what may itself be absent.
    */
   readonly probes: boolean;
 }
@@ -35,12 +36,13 @@ export function replayOf(description: Description, accesses: Accesses, paged: Re
     }
   }
   for (const { kind, resultUsed, operation, offset } of accesses.accesses) {
-    if (kind === 'atomic' && resultUsed)
+    if (kind === 'atomic' && resultUsed && operation !== 'atomicLoad')
       throw refuse({ start: offset }, `what ${operation} gives back is different when an invocation is run again`);
   }
   const stores = storesOf(description, accesses);
-  const written = new Set([...accesses.writes.values()].flatMap((each) => [...each]));
+  const written = writtenBy(accesses);
   const probes =
+    [...paged].some((each) => written.has(each)) ||
     accesses.accesses.some(({ resource, kind }) => kind === 'atomic' || (kind === 'load' && written.has(resource))) ||
     stores.some((each) => each.kind === 'assign' && each.target !== null && mayBeAbsent(each.target));
   if (probes) new Taint(description, accesses, written, paged).check();
@@ -108,7 +110,11 @@ class Taint {
     while (this.#spread());
     const { functions, module } = this.description;
     const refuse = ({ start }: { readonly start: number }, what: string): never => {
-      throw new WgslError(module.source, start, `${what} depends on what the kernel itself writes`);
+      throw new WgslError(
+        module.source,
+        start,
+        `${what} depends on what the kernel itself writes; have one launch write it, and the next one read it`,
+      );
     };
     for (const { body } of functions.values()) {
       visitStatements(body.body, (statement, expressions) => {

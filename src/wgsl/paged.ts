@@ -1,17 +1,19 @@
 /**
- * Rewrites a module so that some of its read-only arrays need not be there: their indices go through a table of pages. A touch of a page that
- * is absent is noted, gives zero, and takes all effect from the invocation, which is run again when the page has come. Other arrays are windows,
- * as in windowed.ts. All edits are within lines, so that positions in errors keep theirs.
+ * Rewrites a module so that some of its arrays need not be there: their indices go through a table of pages. A touch of a page that
+ * is absent is noted, gives zero, and takes all effect from the invocation, which is run again when the page has come. Pages that are written
+ * are noted, too. Other arrays are windows, as in windowed.ts. All edits are within lines, so that positions in errors keep theirs.
  */
 import type { LaunchFacts } from './access.js';
 import { accessesOf } from './accesses.js';
 import type { Description, Resource } from './describe.js';
+import { FIRST_INVOCATION, WRITTEN } from './page-rounds.js';
 import { replayOf } from './paged-rules.js';
 import { applied, around, type Edit, freeBinding, freePrefix, onlyOne } from './rewriting.js';
 import type { Attribute, Call, Expression, FunctionDeclaration, Statement } from './tree.js';
 import { visitStatements } from './walk.js';
 import { WgslError } from './wgsl-error.js';
 import { type LaunchPart, lengthOf } from './windows.js';
+import { writingIndices, writtenBy } from './writing.js';
 
 /** How a dispatch treats invocations: bits of one word. */
 export const Mode = {
@@ -73,13 +75,18 @@ export function pagedModule(description: Description, paged: readonly Resource[]
   const windows = resources.filter(
     (each) => each.space === 'storage' && each.type === each.runtimeArray && !paged.includes(each),
   );
+  const written = writtenBy(accesses);
+  const writing = writingIndices(description, accesses);
   const names = new Map<Resource, string>();
   for (const [number, each] of windows.entries()) names.set(each, `at_${number}`);
   for (const [number, each] of paged.entries()) names.set(each, `page_${number}`);
   const edits: Edit[] = [];
-  for (const [{ index }, of] of accesses.indices) {
-    const name = names.get(onlyOne(source, of, index.start));
-    if (name !== undefined) edits.push(...around(index, `${prefix}_${name}(u32(`, '))'));
+  for (const [site, of] of accesses.indices) {
+    const { index } = site;
+    const resource = onlyOne(source, of, index.start);
+    const name = names.get(resource);
+    const isWrite = paged.includes(resource) && written.has(resource) && writing.has(site);
+    if (name !== undefined) edits.push(...around(index, `${prefix}_${name}${isWrite ? '_write' : ''}(u32(`, '))'));
   }
   for (const [call, of] of accesses.lengths) {
     const name = names.get(onlyOne(source, of, call.start));
@@ -177,6 +184,7 @@ fn ${p}_at_${number}(index: u32) -> u32 { return min(index, ${part}.arrays[${num
 fn ${p}_at_${number}_length(bound: u32) -> u32 { return ${part}.arrays[${number}].y + 1u; }`;
   const page = (number: number) => `
 fn ${p}_page_${number}(index: u32) -> u32 { return ${p}_translate(index, ${part}.tables[${number}]); }
+fn ${p}_page_${number}_write(index: u32) -> u32 { ${p}_mark(index, ${part}.tables[${number}]); return ${p}_page_${number}(index); }
 fn ${p}_page_${number}_length(bound: u32) -> u32 { return ${part}.tables[${number}].z + 1u; }`;
   return `
 struct ${p}_Part {
@@ -203,10 +211,16 @@ fn ${p}_translate(index: u32, table: vec4u) -> u32 {
   let entry = ${p}_pages[page];
   if ((entry == 0u || table.w != 0u) && !(${p}_absent && (${part}.mode & ${Mode.Strict}u) != 0u)) {
     let note = &${p}_notes[2u * ${part}.mask + page];
-    if (atomicLoad(note) < ~${p}_slot) { atomicMax(note, ~${p}_slot); }
+    let first = ${FIRST_INVOCATION}u - ${p}_slot;
+    if (atomicLoad(note) < first) { atomicMax(note, first); }
   }
   if (entry == 0u) { ${p}_absent = true; }
   return entry + inside;
+}
+fn ${p}_mark(index: u32, table: vec4u) {
+  if ((${part}.mode & ${Mode.Commit}u) == 0u) { return; }
+  let note = &${p}_notes[2u * ${part}.mask + table.y + (min(index, table.z) >> table.x)];
+  if (atomicLoad(note) < ${WRITTEN}u) { atomicOr(note, ${WRITTEN}u); }
 }${Array.from({ length: windows }, (_, number) => window(number)).join('')}${Array.from({ length: paged }, (_, number) => page(number)).join('')}
 `;
 }

@@ -66,15 +66,19 @@ const ORDERS = [
 export function planWindows(description: Description, launch: LaunchFacts, limits: WindowLimits): WindowPlan {
   const whole: WorkgroupBox = { first: [0, 0, 0], count: launch.workgroups };
   if (launch.workgroups.includes(0)) return { kind: 'parts', parts: [] };
+  const { paged = [] } = limits;
   const all = attempt(description, launch, limits, whole);
-  if (all.excess === null) return { kind: 'parts', parts: [all] };
+  if (all.excess === null) {
+    const reason = obstacleTo(description, all.accesses, [all], paged);
+    return reason === null ? { kind: 'parts', parts: [all] } : { kind: 'refused', reason };
+  }
   let best: readonly LaunchPart[] | null = null;
   let least = Infinity;
   let refused: string | null = null;
   for (const order of ORDERS) {
     const cut = new Cutter(description, launch, limits);
     const parts = cut.along(whole, order);
-    const reason = parts === null ? cut.reason : obstacleTo(description, all.accesses, parts);
+    const reason = parts === null ? cut.reason : obstacleTo(description, all.accesses, parts, paged);
     if (reason !== null) {
       refused ??= reason;
       continue;

@@ -1,4 +1,4 @@
-/** Launches that read elements which other arrays name, of tables that the GPU has no room for: pages come as they are touched. */
+/** Launches that read and write elements which other arrays name, of tables that the GPU has no room for: pages come as they are touched. */
 import assert from 'node:assert/strict';
 import { type AddressSpace, f32, kernel, openSpace, u32 } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
@@ -139,6 +139,79 @@ test('what is added to what is there already, and to a sum of all, is added once
     const expected = new Uint32Array(16);
     for (const id of ids.data) expected[(3 * Math.floor(id / 2)) % 16]++;
     sameData(counts.data, (i) => expected[i]);
+  }));
+
+/** Writes elements that data names, of an array of so many MiB, and adds to them; the bytes that went home. */
+async function scatter(space: AddressSpace, tableMib: number, count: number, stride: number): Promise<number> {
+  const [gpu] = space.devices;
+  const put = kernel(
+    { places: u32.in, table: u32.inout },
+    {
+      wgsl: `
+@group(0) @binding(0) var<storage, read> places: array<u32>;
+@group(0) @binding(1) var<storage, read_write> table: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+  if (id.x >= arrayLength(&places)) { return; }
+  let at = places[id.x];
+  table[at] += 5u;
+  let next = &table[at + 1u];
+  *next = id.x;
+}`,
+    },
+    { name: 'put' },
+  );
+  const all = space.array(Uint32Array, (tableMib * MIB) / 4);
+  filled(all.data, (i) => i * 3);
+  const places = space.array(Uint32Array, count);
+  // In another order, and each in a page of its own where the stride is one.
+  filled(places.data, (i) => ((i * 1031) % count) * stride);
+  const before = gpu.stats();
+  await gpu.run(put, { places, table: all.range(7, all.length) }, { size: count });
+  const expected = Uint32Array.from({ length: all.length }, (_, i) => i * 3);
+  for (const [i, place] of places.data.entries()) {
+    expected[7 + place] += 5;
+    expected[8 + place] = i;
+  }
+  sameData(all.data, (i) => expected[i]);
+  assert.equal(gpu.stats().pagedLaunches - before.pagedLaunches, 1);
+  assert.ok(gpu.stats().peakBytes <= 8 * MIB);
+  return gpu.stats().pagedHomeBytes - before.pagedHomeBytes;
+}
+
+test('elements that data names are written: the pages that have them go home, no others, and what lies beside stays', () =>
+  withGpu(async (space) => {
+    const home = await scatter(space, 12, 80, 1024);
+    assert.ok(home >= 80 * 4096 && home <= 2 * 80 * 4096, `${home} bytes went home`);
+  }));
+
+longTest('every page of a table that is larger than the memory is written, in another order', () =>
+  withGpu(async (space) => {
+    await scatter(space, 16, 16 * 256 - 1, 1024);
+    await scatter(space, 12, 100_000, 29);
+  }),
+);
+
+test('sums by atomics where data says, into zeros, each once', () =>
+  withGpu(async (space) => {
+    const [gpu] = space.devices;
+    const count = kernel(
+      { keys: u32.in, bins: u32.out },
+      {
+        wgsl: `
+@group(0) @binding(0) var<storage, read> keys: array<u32>;
+@group(0) @binding(1) var<storage, read_write> bins: array<atomic<u32>>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+  if (id.x < arrayLength(&keys)) { atomicAdd(&bins[keys[id.x]], 1u + id.x); }
+}`,
+      },
+    );
+    const [keys, bins] = [space.array(Uint32Array, 3000), space.array(Uint32Array, 2.5 * MIB)];
+    filled(keys.data, (i) => scattered(i % 1500, 40) * 65_537);
+    bins.data.fill(9);
+    await gpu.run(count, { keys, bins }, { size: keys.length });
+    const expected = new Map<number, number>();
+    for (const [i, key] of keys.data.entries()) expected.set(key, (expected.get(key) ?? 0) + 1 + i);
+    sameData(bins.data, (i) => expected.get(i) ?? 0);
   }));
 
 longTest('a table that was written on the GPU is read from there, and one that the CPU changes as it is then', () =>

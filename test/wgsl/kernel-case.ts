@@ -20,7 +20,7 @@ export interface KernelCase {
    * part of all bytes which the number says, where half is too little.
    */
   readonly windows: 'cut' | RegExp | number;
-  /** Why its read-only arrays cannot be paged; those of a kernel without this can be, with frames for a half, a quarter and an eighth of them. */
+  /** Why its arrays cannot be paged; those of a kernel without this can be, with frames for a half, a quarter and an eighth of them. */
   readonly unpaged?: RegExp;
 }
 

@@ -71,7 +71,7 @@ export class TestLaunch {
     return arrays;
   }
 
-  /** With its read-only arrays paged; a text says why it cannot be. */
+  /** With its arrays paged; a text says why it cannot be. */
   async paged(gpu: Gpu, share: number): Promise<{ arrays: Arrays; outcome: PagedOutcome | string }> {
     const arrays = structuredClone(this.#kernel.arrays) as Arrays;
     const uniforms = this.#bound(() => new Uint8Array()).filter(({ kind }) => kind === 'uniform');

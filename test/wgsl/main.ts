@@ -1,6 +1,7 @@
 /**
  * Programs in WGSL, whole and in parts, on a GPU in software:
- * `node scripts/software-gpu.mjs node .build/test/wgsl/main.js [--seed S] [--programs N | --minutes M] [NAME ...]`.
+ * `node scripts/software-gpu.mjs node .build/test/wgsl/main.js [--seed S] [--programs N | --minutes M] [--random] [NAME ...]`.
+ * With --random there are random programs alone, each of them paged, too.
  */
 import { parseArgs } from 'node:util';
 import { loadParser } from '../../src/wgsl/parser.js';
@@ -17,6 +18,7 @@ const { values, positionals: names } = parseArgs({
     seed: { type: 'string', default: '1' },
     programs: { type: 'string', default: '20' },
     minutes: { type: 'string' },
+    random: { type: 'boolean', default: false },
   },
   allowPositionals: true,
 });
@@ -27,7 +29,7 @@ const parser = await loadParser();
 const gpu = await Gpu.open();
 console.log(gpu.name);
 // A launch that is paged is many dispatches: in a short run one share of the memory must do, for those that look things up, and some programs.
-const isLong = values.minutes !== undefined;
+const isLong = values.minutes !== undefined || values.random;
 const sharesOf = (kernel: KernelCase): readonly number[] => {
   if (isLong || names.length > 0) return SMALLER;
   return SHARED.includes(kernel) ? [1 / 4] : [];
@@ -44,18 +46,22 @@ const tried = async (name: string, what: () => Promise<void>) => {
   }
 };
 for (const kernel of [...ELEMENTWISE, ...NEIGHBOURS, ...SHARED]) {
-  if (names.length === 0 || names.includes(kernel.name))
+  if (names.includes(kernel.name) || (names.length === 0 && !values.random))
     await tried(kernel.name, () => tryKernel(parser, gpu, kernel, sharesOf(kernel)));
 }
 let cut = 0;
+let home = 0;
 let played = 0;
 while (names.length === 0 && played < programs && Date.now() < end) {
   const own = seed + played++;
   await tried(`random program, seed ${own}`, async () => {
-    if (await randomKernel(parser, gpu, own, isLong || own % 8 === 0)) cut++;
+    const done = await randomKernel(parser, gpu, own, isLong || own % 8 === 0);
+    if (done.cut) cut++;
+    if (done.home) home++;
   });
 }
-if (played > 0) console.log(`${cut} of ${played} random programs were cut, seeds from ${seed}`);
+if (played > 0)
+  console.log(`${cut} of ${played} random programs were cut, pages of ${home} went home, seeds from ${seed}`);
 await gpu.close();
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed > 0 ? 1 : 0;

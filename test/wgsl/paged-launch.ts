@@ -1,9 +1,9 @@
-/** A launch whose read-only arrays are paged, on a GPU, as a driver would make it, with pages that are a few bytes. */
+/** A launch whose arrays are paged, on a GPU, as a driver would make it, with pages that are a few bytes. */
 import type { LaunchFacts } from '../../src/wgsl/access.js';
 import type { Description } from '../../src/wgsl/describe.js';
-import { PageRounds } from '../../src/wgsl/page-rounds.js';
+import { type PageCopy, PageRounds } from '../../src/wgsl/page-rounds.js';
 import { pageTables } from '../../src/wgsl/page-tables.js';
-import { Mode, pagedModule } from '../../src/wgsl/paged.js';
+import { Mode } from '../../src/wgsl/paged.js';
 import { planPaged } from '../../src/wgsl/paged-plan.js';
 import type { LaunchPart } from '../../src/wgsl/windows.js';
 import type { Bound, Gpu } from './gpu.js';
@@ -18,6 +18,7 @@ export interface PagedOutcome {
   readonly rounds: number;
   readonly parts: number;
   readonly copiedBytes: number;
+  readonly homeBytes: number;
 }
 
 interface Given {
@@ -41,8 +42,8 @@ export async function runPaged(gpu: Gpu, given: Given, share: number): Promise<P
     true,
   );
   if (plan.kind === 'refused') return plan.reason;
-  const { paged, parts } = plan;
-  const wanted = paged.map(({ name, runtimeArray }) => ({
+  const { module, parts } = plan;
+  const wanted = module.paged.map(({ name, runtimeArray }) => ({
     name,
     bytes: (arrays[name] as Uint32Array).byteLength,
     stride: runtimeArray?.stride as number,
@@ -50,11 +51,11 @@ export async function runPaged(gpu: Gpu, given: Given, share: number): Promise<P
   const all = wanted.reduce((sum, { bytes }) => sum + bytes, 0);
   const tables = pageTables(wanted, Math.floor(all * share), SIZES);
   if (tables === null) return 'no room for a page of each';
-  const module = pagedModule(description, paged);
   const pipeline = await gpu.pipeline(module.source, module.entryPoint, overrides);
   const rounds = new PageRounds(tables);
   const pools = tables.map(({ poolBytes }) => new Uint8Array(poolBytes));
   let copiedBytes = 0;
+  let homeBytes = 0;
   for (const part of parts) {
     const mask = Math.ceil(invocationsOf(description, part) / 32);
     const notes = new Uint32Array(2 * mask + rounds.entries.length);
@@ -89,19 +90,30 @@ export async function runPaged(gpu: Gpu, given: Given, share: number): Promise<P
         );
       }
       const next = rounds.advance(notes.subarray(2 * mask));
-      if (next.kind === 'done') break;
-      if (next.kind === 'refused') return next.reason;
-      for (const { table, from, bytes, to } of next.copies) {
-        copiedBytes += bytes;
-        const content = bytesOf(arrays, table.name).subarray(from, from + bytes);
-        (pools[tables.indexOf(table)] as Uint8Array).set(content, to - table.offset);
+      const pairs = (copies: readonly PageCopy[]) =>
+        copies.map(({ table, place, bytes, frame }) => ({
+          array: bytesOf(arrays, table.name).subarray(place, place + bytes),
+          pool: (pools[tables.indexOf(table)] as Uint8Array).subarray(
+            frame - table.offset,
+            frame - table.offset + bytes,
+          ),
+        }));
+      for (const { array, pool } of pairs(next.homes)) {
+        homeBytes += array.length;
+        array.set(pool);
+      }
+      if (next.end === 'done') break;
+      if (next.end !== null) return next.end.refused;
+      for (const { array, pool } of pairs(next.copies)) {
+        copiedBytes += array.length;
+        pool.set(array);
       }
       if (rounds.rounds > MOST_ROUNDS) throw new Error(`not done after ${MOST_ROUNDS} rounds`);
     }
     for (const { resource, offsetBytes, written } of part.windows)
       if (written) bytesOf(arrays, resource.name).set(copies.get(resource.name) as Uint8Array, offsetBytes);
   }
-  return { rounds: rounds.rounds, parts: parts.length, copiedBytes };
+  return { rounds: rounds.rounds, parts: parts.length, copiedBytes, homeBytes };
 }
 
 function invocationsOf({ entryPoint }: Description, { count }: LaunchPart): number {

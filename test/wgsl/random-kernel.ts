@@ -132,13 +132,30 @@ class Program {
   }
 }
 
-/** The element that an invocation writes: no two have the same. */
+/** The element that an invocation writes: no two have the same. `q` has each number once. */
 const OWN = [
   { text: 'i', most: 1 },
   { text: 'arrayLength(&c) - 1u - i', most: 1 },
   { text: '2u * i + 1u', most: 2 },
   { text: 'i / 4u * 8u + i % 4u', most: 2 },
+  { text: 'q[i]', most: 1 },
+  { text: '(q[i] ^ 1u)', most: 1 },
+  { text: '2u * q[arrayLength(&q) - 1u - i]', most: 2 },
 ];
+
+/** How it is written; what was there may be read, too. */
+const STORES = [
+  (at: string) => `c[${at}] = sum;`,
+  (at: string) => `let e = &c[${at}]; *e = sum;`,
+  (at: string) => `put(${at}, sum);`,
+  (at: string) => `c[${at}] = c[${at}] * 3u + sum;`,
+  (at: string) => `c[${at}] ^= sum;`,
+  (at: string) => `let e = &c[${at}]; if ((sum & 1u) == 0u) { *e += sum; } else { (*e)++; }`,
+  (at: string) => `for (var times = 0u; times < (sum & 3u); times++) { c[${at}] += sum; }`,
+];
+
+/** Invocations that meet at elements: in any order they give the same. */
+const TOGETHER = ['atomicAdd', 'atomicMax', 'atomicXor', 'atomicOr'];
 
 function kernelOf(seed: number): KernelCase {
   const chance = new Chance(seed);
@@ -149,14 +166,17 @@ function kernelOf(seed: number): KernelCase {
   const all = across * rows;
   const own = chance.of(OWN);
   const body = program.statements(2);
-  const store = chance.of([`c[${own.text}] = sum;`, `let e = &c[${own.text}]; *e = sum;`, `put(${own.text}, sum);`]);
+  const isTogether = chance.below(5) === 0;
+  const met = chance.of(['sum % arrayLength(&c)', 'a[i % arrayLength(&a)] % arrayLength(&c)', own.text]);
+  const store = isTogether ? `${chance.of(TOGETHER)}(&c[${met}], sum);` : chance.of(STORES)(own.text);
   const guard = chance.of(['', 'if (id.x >= p.n) { return; }', `if (!(id.x < p.n && id.y < ${rows}u)) { return; }`]);
   const source = `struct P { k: u32, n: u32 }
 @group(0) @binding(0) var<uniform> p: P; @group(0) @binding(1) var<storage> a: array<u32>;
-@group(0) @binding(2) var<storage> b: array<u32>; @group(0) @binding(3) var<storage, read_write> c: array<u32>;
-fn put(at: u32, value: u32) { c[at] = value; }
+@group(0) @binding(2) var<storage> b: array<u32>; @group(0) @binding(3) var<storage, read_write> c: array<${isTogether ? 'atomic<u32>' : 'u32'}>;
+@group(0) @binding(4) var<storage> q: array<u32>;
+fn put(at: u32, value: u32) { ${isTogether ? 'atomicStore(&c[at], value)' : 'c[at] = value'}; }
 @compute @workgroup_size(${WIDE}) fn main(${ID}, @builtin(local_invocation_id) l: vec3u, @builtin(workgroup_id) w: vec3u) {
-let zero = p.k & 0u; let used = arrayLength(&a) + arrayLength(&b) + arrayLength(&c) + p.k; var sum = used;
+let zero = p.k & 0u; let used = arrayLength(&a) + arrayLength(&b) + arrayLength(&c) + arrayLength(&q) + p.k; var sum = used;
 let i = id.y * ${across}u + id.x;
 ${guard}
 ${body}
@@ -165,7 +185,12 @@ ${store} }`;
     name: `seed ${seed}`,
     source,
     workgroups: [groups, rows, 1],
-    arrays: { a: words(all + chance.below(50)), b: words(20 + chance.below(all)), c: new Uint32Array(own.most * all) },
+    arrays: {
+      a: words(all + chance.below(50)),
+      b: words(20 + chance.below(all)),
+      c: words(own.most * all, 1000),
+      q: Uint32Array.from({ length: all }, (_, i) => (i * 1009) % all),
+    },
     uniforms: { p: { k: chance.below(50), n: across - chance.below(9) } },
     reference: () => {},
     windows: 'cut',
@@ -173,27 +198,35 @@ ${store} }`;
 }
 
 /**
- * @param isPaged it is run with its read-only arrays paged, too, with frames for a half, a quarter or an eighth of them
- * @returns whether the launch could be cut
+ * @param isPaged it is run with its arrays paged, too, with frames for a half, a quarter or an eighth of them
+ * @returns whether the launch could be cut, and whether pages went home
  */
-export async function randomKernel(parser: Parser, gpu: Gpu, seed: number, isPaged: boolean): Promise<boolean> {
+export async function randomKernel(
+  parser: Parser,
+  gpu: Gpu,
+  seed: number,
+  isPaged: boolean,
+): Promise<{ cut: boolean; home: boolean }> {
   const kernel = kernelOf(seed);
-  if (isMisread(parser, kernel.source)) return false;
+  const done = { cut: false, home: false };
+  if (isMisread(parser, kernel.source)) return done;
   try {
     const launch = new TestLaunch(kernel, describe(parser, kernel.source));
     if (isPaged) {
-      const refused = await paged(gpu, launch, SMALLER[seed % SMALLER.length]!, await launch.direct(gpu));
-      assert.match(refused ?? '', /^(no room for a page of each|a single invocation touches .*)?$/);
+      const outcome = await paged(gpu, launch, SMALLER[seed % SMALLER.length]!, await launch.direct(gpu));
+      if (typeof outcome === 'string')
+        assert.match(outcome, /^(no room for a page of each|a single invocation touches .*)$/);
+      else done.home = outcome.homeBytes > 0;
     }
     for (const share of [0.8, 0.6, 0.4, 0.2, 0.1]) {
       const plan = launch.plan(launch.bytes * share);
-      if (plan.kind === 'refused') return false;
+      if (plan.kind === 'refused') return done;
       if (plan.parts.length < 2) continue;
       const direct = await launch.direct(gpu);
       assert.deepEqual(await launch.inParts(gpu, plan.parts), direct, `in ${plan.parts.length} parts`);
-      return true;
+      return { ...done, cut: true };
     }
-    return false;
+    return done;
   } catch (error) {
     console.log(kernel.source);
     throw error;

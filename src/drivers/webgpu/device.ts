@@ -354,7 +354,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     });
     this.paged = new PagedLaunch(kernelName, plan, part as WgslPart, paged, pools, this.staging, {
       post: (kind, what) => this.post(kind, what),
-      want: (pages) => this.onWants(id, pages),
+      want: (pages, isHome) => this.onWants(id, pages, isHome),
       ended: (failure) => {
         this.paged = null;
         this.launchEnded(id, failure);

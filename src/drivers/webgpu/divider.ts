@@ -10,7 +10,7 @@ import type { LaunchFacts } from '../../wgsl/access.js';
 import { type Description, describe, type Resource } from '../../wgsl/describe.js';
 import { PageRounds } from '../../wgsl/page-rounds.js';
 import { type PagedArray, type PageTable, pageTables, wholePoolBytes } from '../../wgsl/page-tables.js';
-import { Mode, type PagedModule, pagedModule } from '../../wgsl/paged.js';
+import { Mode, type PagedModule } from '../../wgsl/paged.js';
 import { planPaged } from '../../wgsl/paged-plan.js';
 import type { Parser } from '../../wgsl/syntax.js';
 import type { UniformValue } from '../../wgsl/values.js';
@@ -108,7 +108,7 @@ export class Divider {
           bindingBytes: bindingBytesOf(limits),
           alignmentBytes: limits.minStorageBufferOffsetAlignment,
           maxParts: MOST_PARTS,
-          mayPage: ({ name }) => isApart(launch, name),
+          mayPage: ({ name }, isWritten) => isApart(launch, name, isWritten),
           poolBytes: (paged) => {
             const tables = tablesOf(paged);
             return tables && bytesOfPools(tables);
@@ -120,9 +120,9 @@ export class Divider {
         reason ||= /^\d/.test(plan.reason) ? `WGSL ${plan.reason}` : plan.reason;
         continue;
       }
-      const module = pagedModule(description, plan.paged);
-      const tables = tablesOf(plan.paged) as PageTable[];
-      return pagedDivision(launch, module, facts, plan.parts, tables, limits.maxComputeWorkgroupsPerDimension);
+      const { module, parts } = plan;
+      const tables = tablesOf(module.paged) as PageTable[];
+      return pagedDivision(launch, module, facts, parts, tables, limits.maxComputeWorkgroupsPerDimension);
     }
     return reason || `${budgetPages * PAGE_BYTES} bytes of memory are too few: two blocks of 2 MiB are the least`;
   }
@@ -267,11 +267,14 @@ function pagedArrayOf(launch: Launch, { name, runtimeArray }: Resource): PagedAr
   return { name, bytes: arrayBytes(launch, name), stride: runtimeArray?.stride as number };
 }
 
-/** Whether nothing that the launch writes lies in a page of the array: pages come while the launch holds what it writes. */
-function isApart(launch: Launch, name: string): boolean {
+/**
+ * Whether nothing that the launch writes lies in a page of the array: pages come while the launch holds what it writes. Pages of what is written
+ * go home, so that nothing that it reads may lie there, either.
+ */
+function isApart(launch: Launch, name: string, isWritten: boolean): boolean {
   const own = pagesAround(arrayOf(launch, name));
   return launch.parameters.every((each) => {
-    if (each.kind !== 'array' || each.name === name || each.use === 'in') return true;
+    if (each.kind !== 'array' || each.name === name || (each.use === 'in' && !isWritten)) return true;
     const { first, count } = pagesAround(each);
     return first + count <= own.first || own.first + own.count <= first;
   });

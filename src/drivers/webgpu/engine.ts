@@ -14,6 +14,7 @@ import { openDawn } from './dawn-transport.js';
 import { failingGpu } from './failing-gpu.js';
 import {
   type Dispatch,
+  type Drain,
   File,
   type Fill,
   type Hello,
@@ -83,6 +84,8 @@ class Engine {
         return this.later(this.round(readJson<Round>(packet)));
       case Packet.Fill:
         return this.fill(readJson<Fill>(packet));
+      case Packet.Drain:
+        return this.later(this.drain(readJson<Drain>(packet)));
       case Packet.Lose:
         return gpu.lose();
     }
@@ -112,6 +115,17 @@ class Engine {
     this.written += bytes;
     await this.afterWrites();
     say(Packet.Moved, [token, status]);
+  }
+
+  private async drain({ token, from, to }: Drain): Promise<void> {
+    await this.gpu.read(...from, (content) => {
+      let done = 0;
+      for (const [at, bytes] of to) {
+        writeMemory(this.files[File.Host] + at, content.subarray(done, done + bytes));
+        done += bytes;
+      }
+    });
+    say(Packet.Moved, [token, Status.Done]);
   }
 
   /** WebGPU keeps a copy of each write until it has been made. */

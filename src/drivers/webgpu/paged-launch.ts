@@ -1,13 +1,13 @@
 /**
  * A part of a launch whose arrays are paged, while it runs: rounds of the kernel, and between them the pages that it lacked. They come from
- * host memory, where the manager has them be when they are wanted.
+ * host memory, where the manager has them be when they are wanted, and what was written of them goes back there.
  */
 import { PAGE_BYTES, Status } from '../../core/types.js';
 import { readMemory, writeMemory } from '../../linux/memory.js';
 import type { PageCopy } from '../../wgsl/page-rounds.js';
 import type { LaunchFailure, PagedPart, WgslPart } from '../driver.js';
 import { type Pages, pagingBuffers } from './launch-plan.js';
-import { type Dispatch, File, type Fill, Packet, type Part, type Round } from './protocol.js';
+import { type Dispatch, type Drain, File, type Fill, Packet, type Part, type Round } from './protocol.js';
 import type { Staging } from './staging.js';
 
 /** Bytes of pages that are held on the host at once. */
@@ -21,8 +21,20 @@ const TOKEN = -1;
 export interface PagedOutlet {
   post(kind: number, what: unknown): void;
   /** `supplied` answers. */
-  want(pages: readonly Pages[]): void;
+  want(pages: readonly Pages[], isHome: boolean): void;
   ended(failure: LaunchFailure | null): void;
+}
+
+/** Copies at a time, all one way. */
+interface Batch {
+  readonly isHome: boolean;
+  readonly copies: PageCopy[];
+}
+
+/** Bytes of neighbouring frames, and their places on the host. */
+interface Transfer {
+  readonly places: [at: number, bytes: number][];
+  readonly part: [buffer: number, offset: number, bytes: number];
 }
 
 export class PagedLaunch {
@@ -30,8 +42,12 @@ export class PagedLaunch {
   /** What the engine has not answered of what it was asked to write. */
   private outstanding = 0;
   private failure: LaunchFailure | null = null;
-  /** What is still to come before the next round; the first of it is being brought to the host, or copied from there. */
-  private batches: PageCopy[][] = [];
+  /** Why it ends when what others have written is home. */
+  private refusal: LaunchFailure | null = null;
+  /** What is still to move before the next round, or the end; the pages of the first are being brought to the host, or copied. */
+  private batches: Batch[] = [];
+  /** No round follows. */
+  private isLast = false;
   private over = false;
 
   constructor(
@@ -81,15 +97,14 @@ export class PagedLaunch {
     const { rounds } = this.paged;
     const notes = new Uint32Array(rounds.entries.length);
     readMemory(new Uint8Array(notes.buffer), this.staging.addressOf(this.slot));
-    const next = rounds.advance(notes);
-    if (next.kind === 'done') this.end(null);
-    else if (next.kind === 'refused') {
-      const message = `kernel ${this.kernelName}: ${next.reason}, or give the device more memory`;
-      this.end({ code: 'DEVICE_MEMORY', message });
-    } else {
-      this.batches = batchesOf(next.copies);
-      this.next();
+    const { homes, copies, end } = rounds.advance(notes);
+    this.batches = [...batchesOf(homes, true), ...batchesOf(copies, false)];
+    this.isLast = end !== null;
+    if (end !== null && end !== 'done') {
+      const message = `kernel ${this.kernelName}: ${end.refused}, or give the device more memory`;
+      this.refusal = { code: 'DEVICE_MEMORY', message };
     }
+    this.next();
   }
 
   /** The pages that were wanted are on the host, or cannot be. */
@@ -99,9 +114,13 @@ export class PagedLaunch {
       this.end({ code: 'ABORTED', message: 'pages that it touches could not be had' });
       return;
     }
-    for (const each of fillsOf(this.batches[0], (copy) => this.placeOf(copy))) {
+    const { isHome, copies } = this.batches[0];
+    for (const { places, part } of transfersOf(copies, (copy) => this.placeOf(copy))) {
       this.outstanding++;
-      this.outlet.post(Packet.Fill, each);
+      const fill: Fill = { token: TOKEN, from: places, to: part };
+      const drain: Drain = { token: TOKEN, from: part, to: places };
+      if (isHome) this.outlet.post(Packet.Drain, drain);
+      else this.outlet.post(Packet.Fill, fill);
     }
   }
 
@@ -117,9 +136,15 @@ export class PagedLaunch {
   }
 
   private next(): void {
+    const [batch] = this.batches;
     if (this.failure !== null) this.end(this.failure);
-    else if (this.batches.length === 0) this.round();
-    else this.outlet.want(pagesIn(this.batches[0].map((copy) => ({ at: this.placeOf(copy).at, bytes: copy.bytes }))));
+    else if (batch !== undefined)
+      this.outlet.want(
+        pagesIn(batch.copies.map((copy) => ({ at: this.placeOf(copy).at, bytes: copy.bytes }))),
+        batch.isHome,
+      );
+    else if (this.isLast) this.end(this.refusal);
+    else this.round();
   }
 
   private round(): void {
@@ -152,24 +177,25 @@ export class PagedLaunch {
   }
 
   /** Where bytes of an array lie on the host, and where they go on the GPU. */
-  private placeOf({ table, from, to }: PageCopy): { at: number; buffer: number; offset: number } {
+  private placeOf({ table, place, frame }: PageCopy): { at: number; buffer: number; offset: number } {
     const number = this.paged.rounds.tables.indexOf(table);
     const [buffer, offset] = this.pools[number];
-    return { at: this.paged.offsets[number] + from, buffer, offset: offset + to - table.offset };
+    return { at: this.paged.offsets[number] + place, buffer, offset: offset + frame - table.offset };
   }
 }
 
-function batchesOf(copies: readonly PageCopy[]): PageCopy[][] {
-  const batches: PageCopy[][] = [];
+function batchesOf(copies: readonly PageCopy[], isHome: boolean): Batch[] {
+  const batches: Batch[] = [];
   let room = 0;
   for (const copy of copies) {
     for (let done = 0; done < copy.bytes; ) {
       if (room === 0) {
-        batches.push([]);
+        batches.push({ isHome, copies: [] });
         room = BATCH_BYTES;
       }
       const bytes = Math.min(room, copy.bytes - done);
-      batches[batches.length - 1].push({ ...copy, from: copy.from + done, to: copy.to + done, bytes });
+      const { copies: last } = batches[batches.length - 1];
+      last.push({ ...copy, place: copy.place + done, frame: copy.frame + done, bytes });
       done += bytes;
       room -= bytes;
     }
@@ -177,26 +203,26 @@ function batchesOf(copies: readonly PageCopy[]): PageCopy[][] {
   return batches;
 }
 
-/** What goes to neighbouring frames goes as one. */
-function fillsOf(
+/** What has neighbouring frames goes as one. */
+function transfersOf(
   copies: readonly PageCopy[],
   placeOf: (copy: PageCopy) => { at: number; buffer: number; offset: number },
-): Fill[] {
-  const fills: { token: number; from: [number, number][]; to: [number, number, number] }[] = [];
+): Transfer[] {
+  const transfers: Transfer[] = [];
   for (const copy of copies) {
     const { at, buffer, offset } = placeOf(copy);
-    const last = fills.at(-1);
+    const last = transfers.at(-1);
     if (
       last !== undefined &&
-      last.to[0] === buffer &&
-      last.to[1] + last.to[2] === offset &&
-      last.from.length < PLACES_AT_ONCE
+      last.part[0] === buffer &&
+      last.part[1] + last.part[2] === offset &&
+      last.places.length < PLACES_AT_ONCE
     ) {
-      last.from.push([at, copy.bytes]);
-      last.to[2] += copy.bytes;
-    } else fills.push({ token: TOKEN, from: [[at, copy.bytes]], to: [buffer, offset, copy.bytes] });
+      last.places.push([at, copy.bytes]);
+      last.part[2] += copy.bytes;
+    } else transfers.push({ places: [[at, copy.bytes]], part: [buffer, offset, copy.bytes] });
   }
-  return fills;
+  return transfers;
 }
 
 /** Runs of pages, none twice. */

@@ -34,6 +34,8 @@ export const Packet = {
   Round: 15,
   /** To the engine: JSON of Fill. `Moved` answers. */
   Fill: 16,
+  /** To the engine: JSON of Drain. `Moved` answers when the bytes are in the host's memory. */
+  Drain: 17,
 } as const;
 
 /** Characters of a module's text in one packet: JSON may take six bytes for each. */
@@ -84,6 +86,13 @@ export interface Fill {
   readonly token: number;
   readonly from: readonly (readonly [at: number, bytes: number])[];
   readonly to: Part;
+}
+
+/** The same bytes back. */
+export interface Drain {
+  readonly token: number;
+  readonly from: Part;
+  readonly to: readonly (readonly [at: number, bytes: number])[];
 }
 
 /** Dispatches of one launch, one after the other, and what is read when they have run. */

@@ -31,6 +31,7 @@ export class Device {
   /** Times that pages came to launches that are paged, and bytes of them. */
   launchRounds = 0;
   pagedBytes = 0;
+  pagedHomeBytes = 0;
   alive = true;
   /** It has died; what it has is on its way home. */
   lost = false;

@@ -281,8 +281,8 @@ export class Devices implements DeviceOwner {
     this.polls.add(device);
     if (made.process === null) ready(null);
     else {
-      made.process.onWants = (launch, wanted) => {
-        this.later(() => this.launches.wanted(device, launch, wanted));
+      made.process.onWants = (launch, wanted, isHome) => {
+        this.later(() => this.launches.wanted(device, launch, wanted, isHome));
       };
       let told = false;
       made.process.onReady = (failure) => {

@@ -7,7 +7,14 @@ import type { Device } from './device.js';
 /** What a device keeps count of itself. */
 export type LaunchFigures = Pick<
   Device,
-  'launched' | 'launchParts' | 'windowedLaunches' | 'pagedLaunches' | 'launchRounds' | 'pagedBytes' | 'alive'
+  | 'launched'
+  | 'launchParts'
+  | 'windowedLaunches'
+  | 'pagedLaunches'
+  | 'launchRounds'
+  | 'pagedBytes'
+  | 'pagedHomeBytes'
+  | 'alive'
 >;
 
 /** The host launches nothing. */
@@ -18,6 +25,7 @@ export const NO_LAUNCHES: LaunchFigures = {
   pagedLaunches: 0,
   launchRounds: 0,
   pagedBytes: 0,
+  pagedHomeBytes: 0,
   alive: true,
 };
 
@@ -26,9 +34,11 @@ export function figuresOf(
   id: ProcessorId,
   name: string,
   kind: string,
-  { launched, launchParts, windowedLaunches, pagedLaunches, launchRounds, pagedBytes, alive }: LaunchFigures,
+  figures: LaunchFigures,
 ): ProcessorStats {
   const { budgetPages, backedPages, peakPages, counters } = manager.figures(id);
+  const { launched, launchParts, windowedLaunches, pagedLaunches, launchRounds, pagedBytes, pagedHomeBytes, alive } =
+    figures;
   return {
     name,
     kind,
@@ -53,6 +63,7 @@ export function figuresOf(
     pagedLaunches,
     launchRounds,
     pagedBytes,
+    pagedHomeBytes,
     alive,
   };
 }

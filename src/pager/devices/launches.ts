@@ -1,7 +1,7 @@
 /** Launches of devices: in which order they run, what is done before one runs, and how one is ended before its time. */
 import { kernelError } from '../../core/kernel-error.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
-import { type DenyReason, PAGE_BYTES } from '../../core/types.js';
+import { Access, type DenyReason, PAGE_BYTES } from '../../core/types.js';
 import type { KernelCode, LaunchDivision, LaunchFailure, LaunchParameter } from '../../drivers/driver.js';
 import { compileKernel, type KernelFunction, loadKernel } from '../../drivers/kernel-loader.js';
 import type { ArrayTable } from '../arrays/array-table.js';
@@ -190,21 +190,22 @@ export class Launches {
     this.finish(queue, record);
   }
 
-  /** A part that is paged wants pages on the host. */
-  wanted(device: Device, id: number, wanted: readonly PageRun[]): void {
+  /** A part that is paged wants pages on the host, from there or to there. */
+  wanted(device: Device, id: number, wanted: readonly PageRun[], isHome: boolean): void {
     const record = this.queueOf(device).records[0];
     if (record === undefined || record.id !== id || record.supply === null) return;
-    device.launchRounds++;
+    if (!isHome) device.launchRounds++;
     // A device that is being detached runs what it has begun.
     if (record.failure !== null || record.ending !== null || device.lost) {
       device.process?.supply?.(id, false);
       return;
     }
-    record.supply.bring(wanted, (failure, page) => {
+    record.supply.bring(wanted, isHome ? Access.Write : Access.Read, (failure, page) => {
       if (failure !== null) {
         const who = `kernel ${record.operation.kernelName}`;
-        record.failure ??= this.places.denialError(failure, page, who);
-      } else device.pagedBytes += bytesOf(wanted);
+        record.failure ??= this.places.denialError(failure, page, who, isHome);
+      } else if (isHome) device.pagedHomeBytes += bytesOf(wanted);
+      else device.pagedBytes += bytesOf(wanted);
       device.process?.supply?.(id, failure === null);
     });
   }

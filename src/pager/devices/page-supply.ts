@@ -36,6 +36,8 @@ export class PageSupplies {
 
 export class PageSupply {
   private held: PageRun[] = [];
+  /** For what they are held. */
+  private access: Access = Access.Read;
   private closed = false;
 
   constructor(
@@ -50,14 +52,15 @@ export class PageSupply {
     return this.record.range.first * PAGE_BYTES;
   }
 
-  /** Has pages be on the host, and lets go of those before. `done` hears why they cannot be, and of which. */
-  bring(wanted: readonly PageRun[], done: (failure: DenyReason | null, page: number) => void): void {
+  /** Has pages be on the host, to be read or to be written, and lets go of those before. `done` hears why they cannot be, and of which. */
+  bring(wanted: readonly PageRun[], access: Access, done: (failure: DenyReason | null, page: number) => void): void {
     this.letGo();
+    this.access = access;
     let outstanding = wanted.length;
     let failed: { reason: DenyReason; page: number } | null = null;
     for (const run of wanted) {
       this.requests.start(
-        (request) => this.manager.bring(request, HOST_NODE, run.first, run.count, Access.Read, { hold: true }),
+        (request) => this.manager.bring(request, HOST_NODE, run.first, run.count, access, { hold: true }),
         (_pages, failure) => {
           if (failure === null) this.held.push(run);
           else failed ??= { reason: failure, page: run.first };
@@ -77,7 +80,7 @@ export class PageSupply {
   }
 
   private letGo(): void {
-    for (const { first, count } of this.held) this.manager.release(HOST_NODE, first, count, Access.Read);
+    for (const { first, count } of this.held) this.manager.release(HOST_NODE, first, count, this.access);
     this.held = [];
   }
 }

@@ -140,9 +140,10 @@ export interface ProcessorStats {
   /** Launches that ran in parts on windows of their arrays, and those that ran with pages which came as they were touched; all others ran as they are. */
   readonly windowedLaunches: number;
   readonly pagedLaunches: number;
-  /** Times that pages came to launches of the second kind, and bytes of these pages, which `bytesIn` does not count. */
+  /** Times that pages came to launches of the second kind, and bytes of these pages, which `bytesIn` does not count; and of those that went home. */
   readonly launchRounds: number;
   readonly pagedBytes: number;
+  readonly pagedHomeBytes: number;
   readonly alive: boolean;
 }
 
