@@ -9,7 +9,7 @@ import { checkOptions, show } from './arguments.js';
 import { argumentError, OnememError } from './errors.js';
 import { toBytes } from './sizes.js';
 
-/** A Valkey server, or Redis 7 or newer, that has pages of a space. */
+/** A Valkey server, or Redis 7 or newer, that has pages of a space; or any server of a cluster of these. */
 export interface BehindSpecification {
   readonly kind: 'valkey';
   /** `valkey://USER:PASSWORD@HOST:PORT/DATABASE`, `valkeys://` with TLS, or `unix:///PATH`. */

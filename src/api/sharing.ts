@@ -11,7 +11,7 @@ import { checkObject, checkOptions, isWhole, show } from './arguments.js';
 import { argumentError, OnememError } from './errors.js';
 import { toBytes } from './sizes.js';
 
-/** A Valkey server, or Redis 7 or newer, by which machines share arrays. */
+/** A Valkey server, or Redis 7 or newer, by which machines share arrays; or any server of a cluster of these. */
 export interface SharingServer {
   /** `valkey://USER:PASSWORD@HOST:PORT/DATABASE`, `valkeys://` with TLS, or `unix:///PATH`. */
   readonly url: string;

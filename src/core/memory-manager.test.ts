@@ -517,6 +517,36 @@ describe('MemoryManager', () => {
     expect(fault(HOST, 3, true)).toHaveLength(2);
   });
 
+  it('tells subscribers of content that is forgotten, also where nobody has it, and of zeros that stay zeros only who has them', () => {
+    const watched = (provided: boolean): number => {
+      const range = manager.allocate(10, { name: 'a', provided, writable: true }) as Range;
+      manager.watch(range, 1);
+      return range.first;
+    };
+    const told = (act: () => void): string[] => event(act).filter((line) => line.startsWith('invalidate '));
+    const first = watched(false);
+    fault(HOST, first + 3, true);
+    fault(HOST, first + 6, false);
+    expect(told(() => manager.zero(1, first, 10))).toEqual([`invalidate ${first + 3}+4 discard for host`]);
+    expect(told(() => manager.zero(2, first, 10))).toEqual([]);
+    const file = watched(true);
+    expect(told(() => manager.zero(3, file + 2, 3))).toEqual([`invalidate ${file + 2}+3 discard for host`]);
+    expect(told(() => manager.zero(4, file + 2, 3))).toEqual([]);
+    expect(told(() => manager.zero(5, file + 3, 4))).toEqual([`invalidate ${file + 5}+2 discard for host`]);
+  });
+
+  it('tells subscribers of all pages that are freed, once', () => {
+    const range = manager.allocate(10, { name: 'a', provided: false, writable: true }) as Range;
+    manager.watch(range, 1);
+    expect(event(() => manager.free(1, 2, 3))).toEqual([
+      'invalidate 2+3 unmap for host',
+      'invalidated 2+3 unmap for host',
+      'request 1 done, 3',
+    ]);
+    expect(event(() => manager.free(2, 3, 4))[0]).toBe('invalidate 5+2 unmap for host');
+    expect(event(() => manager.free(3, 2, 5))).toEqual(['request 3 done, 5']);
+  });
+
   describe('a page that moves', () => {
     it('leaves its memory behind, and needs none when it comes back', () => {
       allocate(10);

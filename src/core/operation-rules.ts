@@ -14,7 +14,7 @@ import {
   type ProcessorId,
   Status,
 } from './types.js';
-import { type Block, NO_PAGES, rareMask, stopWaiting, wakeWanting } from './va-block.js';
+import { type Block, NO_PAGES, perhapsNotZero, rareMask, stopWaiting, wakeWanting } from './va-block.js';
 import type { Operation, OperationKind } from './work.js';
 
 export interface OperationRule {
@@ -22,8 +22,11 @@ export interface OperationRule {
   readonly reason: InvalidationReason;
   /** Pages move: memory is reserved for them, and they are copied. */
   readonly moves: boolean;
-  /** What is read changes, so that subscribers hear of it also where nobody has anything mapped. */
-  readonly changesContent: boolean;
+  /**
+   * Those of the 32 pages of a word whose content is forgotten; none unless said otherwise. Subscribers hear of them also where no processor
+   * has them mapped: a program that remembers the content may not believe in it any more.
+   */
+  readonly forgets?: (block: Block, word: number) => number;
   /** The most that a processor, whose mapping points to `node`, has of the pages when the operation has ended. */
   left(operation: Operation, processor: ProcessorId, node: NodeId): Access;
   /** The same for the time before pages move or the operation ends: what is above it is revoked first. `left` unless said otherwise. */
@@ -37,6 +40,9 @@ const none = (): Access => Access.None;
 const read = (): Access => Access.Read;
 const all = (): Access => Access.Write;
 const nothing = (): void => undefined;
+const every = (): number => -1;
+/** A freed page ceases to be, also one that nobody has touched: a thread that reads it was given zeros, and is denied them from now on. */
+const kept = ({ freed }: Block, word: number): number => ~freed[word];
 
 /** The processor that is switched, or denied a page, loses what it had there; nobody else does. */
 function othersKeep({ processor }: Operation, id: ProcessorId): Access {
@@ -47,7 +53,6 @@ export const RULES: { readonly [Kind in OperationKind]: OperationRule } = {
   migrate: {
     reason: 'migrate',
     moves: true,
-    changesContent: false,
     // A processor that maps the very memory that the pages go to sees what happens there.
     left: ({ node, access }, _processor, reached) => {
       if (reached === node) return Access.Write;
@@ -58,7 +63,6 @@ export const RULES: { readonly [Kind in OperationKind]: OperationRule } = {
   evict: {
     reason: 'migrate',
     moves: true,
-    changesContent: false,
     left: ({ node }, _processor, reached) => (reached === node ? Access.None : Access.Write),
     // What is copied out must stand still; to release the memory unmaps it.
     meanwhile: ({ node }, _processor, reached) => (reached === node ? Access.Read : Access.Write),
@@ -67,7 +71,6 @@ export const RULES: { readonly [Kind in OperationKind]: OperationRule } = {
   scratch: {
     reason: 'migrate',
     moves: true,
-    changesContent: false,
     left: ({ node }, _processor, reached) => (reached === node ? Access.None : Access.Write),
     // The processor itself waits for it; one that shares its memory does not.
     meanwhile: ({ node, processor }, id, reached) =>
@@ -77,7 +80,6 @@ export const RULES: { readonly [Kind in OperationKind]: OperationRule } = {
   cover: {
     reason: 'migrate',
     moves: false,
-    changesContent: false,
     left: othersKeep,
     meanwhile: all,
     command: cover,
@@ -86,7 +88,6 @@ export const RULES: { readonly [Kind in OperationKind]: OperationRule } = {
   mapRemote: {
     reason: 'migrate',
     moves: false,
-    changesContent: false,
     left: othersKeep,
     // Its threads have ended: the switch takes all that it had.
     meanwhile: all,
@@ -96,22 +97,21 @@ export const RULES: { readonly [Kind in OperationKind]: OperationRule } = {
   mapOwn: {
     reason: 'migrate',
     moves: false,
-    changesContent: false,
     left: othersKeep,
     meanwhile: all,
     command: switchMemory,
     finish: finishOwn,
   },
-  zero: { reason: 'discard', moves: false, changesContent: true, left: none, finish: finishZero },
-  drop: { reason: 'discard', moves: false, changesContent: true, left: none, finish: finishDrop },
+  zero: { reason: 'discard', moves: false, forgets: perhapsNotZero, left: none, finish: finishZero },
+  // Its pages are those that somebody has, or that were changed.
+  drop: { reason: 'discard', moves: false, forgets: every, left: none, finish: finishDrop },
   // To release the memory takes every right.
-  free: { reason: 'unmap', moves: false, changesContent: true, left: none, meanwhile: all, finish: finishFree },
-  clean: { reason: 'protect', moves: false, changesContent: false, left: read, finish: finishClean },
-  copyOnWrite: { reason: 'protect', moves: false, changesContent: false, left: read, finish: finishCopyOnWrite },
+  free: { reason: 'unmap', moves: false, forgets: kept, left: none, meanwhile: all, finish: finishFree },
+  clean: { reason: 'protect', moves: false, left: read, finish: finishClean },
+  copyOnWrite: { reason: 'protect', moves: false, left: read, finish: finishCopyOnWrite },
   protect: {
     reason: 'protect',
     moves: false,
-    changesContent: false,
     left: ({ access }) => access,
     finish: finishProtect,
   },

@@ -137,25 +137,24 @@ function backedIn(block: Block, { node, mask }: Operation): number {
 }
 
 /**
- * Tells the subscribers of a watched range what is about to be taken from anybody. What takes nothing is no news: setting the
- * rights that pages have, or reading what others read, too.
+ * Tells the subscribers of a watched range what is about to be taken from anybody: a right, or the content. What takes nothing is no news:
+ * setting the rights that pages have, reading what others read, too, or emptying what is zero.
  */
 function announce(state: State, block: Block, operation: Operation): void {
   const rule = RULES[operation.kind];
   const { mark } = state.masks;
   const taken = state.masks.take();
-  if (rule.changesContent) copy(taken, operation.mask);
-  else {
-    clear(taken);
-    for (let id = 0; id < block.mappings.length; id++) {
-      const mapping = block.mappings[id];
-      if (mapping === undefined) continue;
-      const left = rule.left(operation, id, mapping.node);
-      if (left === Access.Write) continue;
-      const rights = left === Access.None ? mapping.mapped : mapping.writable;
-      for (let word = 0; word < WORDS; word++)
-        taken[word] |= rights[word] & ~mapping.standIn[word] & operation.mask[word];
-    }
+  const { forgets } = rule;
+  if (forgets === undefined) clear(taken);
+  else for (let word = 0; word < WORDS; word++) taken[word] = forgets(block, word) & operation.mask[word];
+  for (let id = 0; id < block.mappings.length; id++) {
+    const mapping = block.mappings[id];
+    if (mapping === undefined) continue;
+    const left = rule.left(operation, id, mapping.node);
+    if (left === Access.Write) continue;
+    const rights = left === Access.None ? mapping.mapped : mapping.writable;
+    for (let word = 0; word < WORDS; word++)
+      taken[word] |= rights[word] & ~mapping.standIn[word] & operation.mask[word];
   }
   const first = next(taken, 0);
   if (first < PAGES_PER_BLOCK) {

@@ -6,7 +6,7 @@ import type { Range } from './range.js';
 import { isRemote, type State } from './state.js';
 import { Access, type DenyReason, HOST, PAGES_PER_BLOCK, PageState, type ProcessorId } from './types.js';
 import { dirtyRuns, type UsedPages, youngRuns } from './usage.js';
-import { type Block, changedPages, isInherited, isProvided } from './va-block.js';
+import { type Block, changedPages, isInherited, perhapsNotZero } from './va-block.js';
 
 export class PageQueries {
   /** For a look at one page. */
@@ -77,7 +77,7 @@ export class PageQueries {
     const range = this.state.va.rangeOfPage(page);
     if (block === undefined) return range !== undefined && !range.provided;
     const inBlock = page % PAGES_PER_BLOCK;
-    return !isProvided(block, inBlock) && !has(block.dirty, inBlock) && !has(block.lost, inBlock);
+    return ((perhapsNotZero(block, inBlock >>> 5) >>> (inBlock & 31)) & 1) === 0;
   }
 
   /** Whether the processor reaches memory in place at this page that is not its own. */

@@ -231,6 +231,12 @@ export function isProvided(block: Block, page: number): boolean {
   return block.range.provided && !has(block.blank, page) && !has(block.freed, page);
 }
 
+/** Those of the 32 pages of a word that are not known to be zero. */
+export function perhapsNotZero({ range, blank, freed, dirty, lost }: Block, word: number): number {
+  const provided = range.provided ? ~(blank[word] | freed[word]) : 0;
+  return provided | dirty[word] | lost[word];
+}
+
 /** Whether the page's content is what its provider gives: nobody has written, emptied, freed or lost it. */
 export function isInherited(block: Block, page: number): boolean {
   return isProvided(block, page) && !has(block.dirty, page) && !has(block.lost, page);

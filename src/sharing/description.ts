@@ -3,7 +3,9 @@
  *
  *     {onemem:NAME}:shape  type, length and bytes of a block (a hash)
  */
-import { type ConnectionOptions, ValkeyConnection } from '../valkey/connection.js';
+import { valkeyAddress } from '../valkey/address.js';
+import type { ConnectionOptions } from '../valkey/connection.js';
+import { openFor } from '../valkey/open-for.js';
 import { keysOf } from './steps.js';
 
 export interface ArrayShape {
@@ -26,9 +28,9 @@ export async function agreedShape(
   { type, length, blockBytes }: ArrayShape,
   options: ConnectionOptions,
 ): Promise<ArrayShape> {
-  const connection = await ValkeyConnection.open(url, options);
+  const key = `${keysOf(name).leases}:shape`;
+  const { connection } = await openFor(key, [valkeyAddress(url)], options);
   try {
-    const key = `${keysOf(name).leases}:shape`;
     const answer = (await connection.call(['EVAL', SCRIPT, 1, key, type, length, blockBytes])) as unknown[];
     const [known, many, bytes] = answer.map((each) => Buffer.from(each as Uint8Array).toString());
     return { type: known, length: Number(many), blockBytes: Number(bytes) };

@@ -7,8 +7,10 @@
  */
 import { Cache, type CacheCommands, type CachedBlock } from '../coherence/cache.js';
 import type { Notice, Request, Right, Rights } from '../coherence/messages.js';
-import { type Argument, type ConnectionOptions, ValkeyConnection } from '../valkey/connection.js';
+import { type ValkeyAddress, valkeyAddress } from '../valkey/address.js';
+import type { Argument, ConnectionOptions, ValkeyConnection } from '../valkey/connection.js';
 import { ValkeyError } from '../valkey/errors.js';
+import { openFor } from '../valkey/open-for.js';
 import type { Reply as Answer } from '../valkey/replies.js';
 import { commandOf, departure, type Keys, keysOf, noticeOf, renewal, replyOf, SCRIPT } from './steps.js';
 
@@ -61,6 +63,8 @@ export class Member {
   private readonly holdMs: number;
   private readonly installedAt = new Map<number, number>();
   private readonly timer: NodeJS.Timeout;
+  /** That can be asked for the one that has the array: several in a cluster. */
+  private servers: readonly ValkeyAddress[];
   private connection: ValkeyConnection | null = null;
   /** Why there is none. */
   private failure = new ValkeyError('UNREACHABLE', 'there is no connection yet');
@@ -72,6 +76,8 @@ export class Member {
   private askedAt = this.clocks();
   private lastRenewal = 0;
   private pauseMs = FIRST_PAUSE_MS;
+  /** There is a session on the connection, or was when nothing was wrong. */
+  private welcomed = false;
   private closing = false;
   /** While it closes: those before it have been given up. */
   private firstLeft = 0;
@@ -81,6 +87,7 @@ export class Member {
   constructor(private readonly options: MemberOptions) {
     const { name, blocks, leaseMs = LEASE_MS, holdMs = HOLD_MS } = options;
     this.keys = keysOf(name);
+    this.servers = [valkeyAddress(options.url)];
     this.leaseMs = leaseMs;
     this.holdMs = holdMs;
     const { memory } = options;
@@ -189,10 +196,10 @@ export class Member {
   }
 
   private async connect(): Promise<void> {
-    const { url, tls, memory, timeoutMs = this.leaseMs } = this.options;
+    const { tls, timeoutMs = this.leaseMs } = this.options;
     let opened: ValkeyConnection | null = null;
     try {
-      const connection = await ValkeyConnection.open(url, {
+      const { connection, servers } = await openFor(this.keys.leases, this.servers, {
         ...(tls === undefined ? {} : { tls }),
         timeoutMs: Math.min(timeoutMs, this.leaseMs),
         // What the server says is heard in its order, which promises keep: answers are handled one turn later than they come.
@@ -200,18 +207,17 @@ export class Member {
         onEnd: (reason) => this.disconnected(opened, reason),
       });
       opened = connection;
+      this.servers = servers;
       this.digest = textOf(await connection.call(['SCRIPT', 'LOAD', SCRIPT]));
       await connection.call(['SSUBSCRIBE', this.keys.channel]);
       if (this.closed) connection.close();
       if (!connection.isOpen) return;
       this.connection = connection;
-      this.pauseMs = FIRST_PAUSE_MS;
-      memory.connection(null);
       this.cache.connected();
     } catch (error) {
       // One that was opened has said so itself.
       if (opened === null) this.pause(error as ValkeyError);
-      else (opened as ValkeyConnection).close();
+      else (opened as ValkeyConnection).close(error as ValkeyError);
     }
   }
 
@@ -227,6 +233,7 @@ export class Member {
   /** Tries again later. */
   private pause(reason: ValkeyError): void {
     if (this.closed) return;
+    this.welcomed = false;
     this.failure = reason;
     this.options.memory.connection(reason);
     setTimeout(() => {
@@ -243,8 +250,9 @@ export class Member {
     if (request.kind === 'hello') this.askedAt = this.clocks();
     this.run(connection, commandOf(this.keys, request, this.leaseMs)).then(
       (answer) => this.answered(connection, session, request, answer),
-      // A server that cannot do what it is asked, for want of memory, say, is tried again from the beginning.
-      () => connection.close(),
+      // A server that cannot do what it is asked is tried again from the beginning: for want of memory, say, or since another one of its
+      // cluster has the array now.
+      (error: ValkeyError) => connection.close(error),
     );
   }
 
@@ -256,13 +264,27 @@ export class Member {
     if (reply.kind === 'welcome') {
       this.leasedAt = this.askedAt;
       this.lastRenewal = performance.now();
+      this.welcome();
     } else this.look();
     this.cache.reply(session, reply);
     this.giveUp();
   }
 
+  /** There is a server again that does what it is asked. */
+  private welcome(): void {
+    if (this.welcomed) return;
+    this.welcomed = true;
+    this.pauseMs = FIRST_PAUSE_MS;
+    this.options.memory.connection(null);
+  }
+
   private pushed(connection: ValkeyConnection | null, message: readonly Answer[]): void {
-    if (connection === null || this.connection !== connection || textOf(message[0]) !== 'smessage') return;
+    if (connection === null || this.connection !== connection) return;
+    const kind = textOf(message[0]);
+    // The array is another server's from now on.
+    if (kind === 'sunsubscribe')
+      connection.close(new ValkeyError('ENDED', 'another server of the cluster has the array'));
+    if (kind !== 'smessage') return;
     const notice = noticeOf(textOf(message[2]));
     if (notice.kind === 'lost') this.options.memory.abandoned(notice.block);
     else this.noticed(notice);
@@ -292,7 +314,7 @@ export class Member {
         if (answer === 1) this.leasedAt = asked;
         else this.cache.leaseEnded();
       },
-      () => connection.close(),
+      (error: ValkeyError) => connection.close(error),
     );
   }
 

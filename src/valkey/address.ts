@@ -52,6 +52,15 @@ export function valkeyAddress(text: string): ValkeyAddress {
   return { host, port, path, tls, user: user || 'default', password, db, shown };
 }
 
+/** A server of the same cluster, by its name of the form HOST:PORT: reached as the first one was. */
+export function addressIn({ tls, user, password, db }: ValkeyAddress, name: string): ValkeyAddress {
+  const at = name.lastIndexOf(':');
+  const host = name.slice(0, at);
+  const place = host.includes(':') ? `[${host}]${name.slice(at)}` : name;
+  const shown = `${tls ? 'valkeys' : 'valkey'}://${place}`;
+  return { host, port: Number(name.slice(at + 1)), path: null, tls, user, password, db, shown };
+}
+
 function refused(why: string): ValkeyError {
   return new ValkeyError(
     'URL',

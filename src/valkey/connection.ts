@@ -19,6 +19,9 @@ export type TlsOptions = Pick<
   'ca' | 'cert' | 'key' | 'passphrase' | 'servername' | 'rejectUnauthorized'
 >;
 
+/** Whatever commands can be sent by. */
+export type Caller = Pick<ValkeyConnection, 'call'>;
+
 export interface ConnectionOptions {
   readonly timeoutMs?: number;
   readonly tls?: TlsOptions;
@@ -85,10 +88,11 @@ export class ValkeyConnection {
   /**
    * Connects, says who we are, and chooses the database.
    *
+   * @param server its URL, or what that says
    * @throws ValkeyError URL, UNREACHABLE, TIMEOUT, REFUSED
    */
-  static async open(url: string, options: ConnectionOptions = {}): Promise<ValkeyConnection> {
-    const address = valkeyAddress(url);
+  static async open(server: string | ValkeyAddress, options: ConnectionOptions = {}): Promise<ValkeyConnection> {
+    const address = typeof server === 'string' ? valkeyAddress(server) : server;
     let connected: (error: ValkeyError | null) => void = () => undefined;
     const ready = new Promise<ValkeyError | null>((resolve) => {
       connected = resolve;
@@ -133,9 +137,9 @@ export class ValkeyConnection {
     });
   }
 
-  /** Ends the connection; commands without an answer fail. */
-  close(): void {
-    this.end(new ValkeyError('ENDED', `the connection to ${this.address.shown} was closed`));
+  /** Ends the connection; commands without an answer fail. @param reason of use to those who hear of the end */
+  close(reason = new ValkeyError('ENDED', `the connection to ${this.address.shown} was closed`)): void {
+    this.end(reason);
   }
 
   /** @internal */
@@ -291,6 +295,8 @@ function messageOf(error: Error): string {
 
 function refusal(shown: string, cause: ValkeyError): ValkeyError {
   if (cause.code !== 'REPLY') return cause;
+  if (/SELECT is not allowed in cluster mode/.test(cause.message))
+    return new ValkeyError('REFUSED', `${shown} is part of a cluster, which has no databases; leave the database out`);
   const why = {
     NOAUTH: 'it wants a password, which the url can have: valkey://USER:PASSWORD@HOST',
     WRONGPASS: 'user and password of the url are not known to it',

@@ -177,7 +177,7 @@ export class Audit {
     return at;
   }
 
-  private isNowhere(page: number): boolean {
+  isNowhere(page: number): boolean {
     const block = this.world.manager.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
     return block?.residences.every((each) => each === undefined || !has(each.resident, page % PAGES_PER_BLOCK)) ?? true;
   }

@@ -2,7 +2,7 @@
  * Arrays that other machines have, too: a member that says what is to be done with their blocks, a server that has their contents, and
  * others who write whenever this machine may not read. What threads of this machine read must be what was written last, wherever.
  */
-import { Access } from '../../src/core/types.js';
+import { Access, type DenyReason } from '../../src/core/types.js';
 import { type MemberPort, SharedBlocks } from '../../src/pager/arrays/shared-blocks.js';
 import type { CoreRequests } from '../../src/pager/core/core-requests.js';
 import type { Random } from './random.js';
@@ -21,6 +21,8 @@ interface Shared {
   readonly blocks: SharedBlocks<Content>;
   readonly pagesPerBlock: number;
   readonly parts: Part[];
+  /** What was written here cannot be had any more: the member has left without it, as if the machine had died. */
+  abandoned: boolean;
 }
 
 /** A block, as the member and the server know it. */
@@ -53,7 +55,9 @@ export class Others {
 
   /** Whether the member has something to do for threads that wait, or goes on with something. */
   get isBusy(): boolean {
-    return this.all.some(({ parts }) => parts.some(({ doing, wanted }) => doing !== 'nothing' || wanted !== 'none'));
+    return this.all.some(({ parts, abandoned }) =>
+      parts.some(({ doing, wanted }) => wanted !== 'none' || (doing !== 'nothing' && !abandoned)),
+    );
   }
 
   share(): void {
@@ -94,7 +98,8 @@ export class Others {
       restricted: (block, content) => this.restricted(shared, block, content),
       broken: (block, reason) => {
         this.world.trace(() => `  block ${block} of ${range.first} cannot be copied: ${reason}`);
-        parts[block].doing = 'stuck';
+        if (reason !== 'LOST' && reason !== 'CORRUPTED') parts[block].doing = 'stuck';
+        else shared.abandoned = true;
       },
     };
     const blocks = new SharedBlocks<Content>(
@@ -109,7 +114,7 @@ export class Others {
       member,
       () => undefined,
     );
-    const shared: Shared = { memory, blocks, pagesPerBlock, parts };
+    const shared: Shared = { memory, blocks, pagesPerBlock, parts, abandoned: false };
     world.trace(() => `  range ${range.first}+${pages} is shared by blocks of ${pagesPerBlock}`);
     this.all.push(shared);
   }
@@ -137,14 +142,13 @@ export class Others {
       busy.length > 0 && (world.closing || random.chance(0.6)) ? random.pick(busy) : random.below(parts.length);
     const part = parts[block];
     const { first, count } = blocks.pagesOf(block);
-    if (part.doing === 'stuck') this.restrict(shared, block, part.target as 'none' | 'read');
+    if (shared.abandoned) this.refuse(shared, block, 'LOST');
+    else if (part.doing === 'stuck') this.restrict(shared, block, part.target as 'none' | 'read');
     else if (part.doing !== 'nothing') return;
     else if (ACCESS[part.wanted] > ACCESS[part.right]) {
       if (!world.closing && random.chance(0.1)) {
-        world.trace(() => `  block ${block} of ${first} is refused`);
-        part.wanted = 'none';
         world.everAway = true;
-        blocks.refuse(block, 'NODE_LOST');
+        this.refuse(shared, block, 'NODE_LOST');
       } else this.install(shared, block, random.chance(0.2) ? random.pick(RIGHTS) : (part.wanted as 'read' | 'write'));
     } else if (part.right !== 'none' && !world.closing)
       this.restrict(shared, block, part.right === 'write' && random.chance(0.5) ? 'read' : 'none');
@@ -153,6 +157,12 @@ export class Others {
       part.server[page] = world.write(first + page);
       part.here = false;
     } else part.wanted = 'none';
+  }
+
+  private refuse({ blocks, parts }: Shared, block: number, reason: DenyReason): void {
+    this.world.trace(() => `  block ${block} of ${blocks.pagesOf(0).first} is refused: ${reason}`);
+    parts[block].wanted = 'none';
+    blocks.refuse(block, reason);
   }
 
   private install(shared: Shared, block: number, right: 'read' | 'write'): void {

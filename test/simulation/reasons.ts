@@ -34,7 +34,8 @@ export class Reasons {
     this.weather(reason, `page ${page}`, id);
     if (this.sources.isRefusal(reason) && !this.sources.hasSaid(reason, page))
       throw new Error(`page ${page} is denied with ${reason}, which its source never said`);
-    if ((reason === 'LOST' || reason === 'CORRUPTED') && world.manager.pages.lossOf(page) === null)
+    const isLost = world.manager.pages.lossOf(page) !== null || world.others.of(page)?.abandoned === true;
+    if ((reason === 'LOST' || reason === 'CORRUPTED') && !isLost)
       throw new Error(`page ${page} is denied as lost, and reported as if it were not`);
     // What a clone has lost, since there was no room for it when its source forgot it, is not waited for.
     const { timesWithoutRoom, manager } = world;

@@ -92,6 +92,8 @@ interface Launch {
   readonly device: ModelDevice | WatchedDevice;
   readonly processor: ProcessorId;
   readonly args: readonly Argument[];
+  /** The event in which it was asked for. */
+  readonly asked: number;
   state: 'preparing' | 'running' | 'over';
   accessesLeft: number;
   /** Pages that the walk has gone; -1: this launch jumps. */
@@ -1219,6 +1221,7 @@ export class World implements Surroundings {
   begin(range: Range, writable: boolean): void {
     const end = range.first + range.reserved;
     for (const marks of [this.fuzzy, this.freed, this.perhapsEmpty, this.changing]) marks.fill(0, range.first, end);
+    this.announcements.begin(range.first, end);
     this.sources.begin(range.first, end);
     this.rights.fill(writable ? Access.Write : Access.Read, range.first, end);
     for (let page = range.first; page < end; page++) this.mayBeLost.delete(page);
@@ -1283,6 +1286,7 @@ export class World implements Surroundings {
         this.fuzzy[page]--;
         this.freed[page] = 1;
         this.shadow[page] = 0;
+        this.announcements.checkFreed(page);
       }
       memory.freesLeft--;
     });
@@ -1306,22 +1310,28 @@ export class World implements Surroundings {
     if (!this.mayWriteAll(first, count)) return;
     memory.exclusive = true;
     for (let page = first; page < first + count; page++) this.fuzzy[page]++;
+    const asked = this.step;
     const request = this.ask((_, failure) => {
       memory.exclusive = false;
       if (failure !== null) throw new Error(`emptying failed: ${failure}`);
-      this.emptied(first, count);
+      this.emptied(first, count, asked);
     });
     this.trace(() => `  request ${request}: zero ${first}+${count}`);
     this.manager.zero(request, first, count);
   }
 
-  private emptied(first: number, count: number): void {
-    for (let page = first; page < first + count; page++) {
-      this.fuzzy[page]--;
-      this.perhapsEmpty[page] = 0;
-      this.shadow[page] = 0;
-      this.healed[page] = this.step;
-    }
+  private emptied(first: number, count: number, asked: number): void {
+    for (let page = first; page < first + count; page++) this.forgotten(page, 0, asked);
+  }
+
+  /** Since the event `asked` the page has lost its content, and gives `value`. */
+  private forgotten(page: number, value: number, asked: number): void {
+    // A launch that failed may have emptied it before.
+    if (this.perhapsEmpty[page] === 0) this.announcements.checkForgotten(page, this.shadow[page], value, asked);
+    this.fuzzy[page]--;
+    this.perhapsEmpty[page] = 0;
+    this.shadow[page] = value;
+    this.healed[page] = this.step;
   }
 
   private advise(): void {
@@ -1550,6 +1560,7 @@ export class World implements Surroundings {
     const [first, end] = [range.first + from, range.first + pages];
     this.shadow.fill(0, first, end);
     this.freed.fill(0, first, end);
+    this.announcements.begin(first, end);
     this.perhapsEmpty.fill(0, first, end);
     this.rights.fill(range.writable ? Access.Write : Access.Read, first, end);
     if (this.freed.indexOf(1, range.first) >= range.first + range.pages || this.freed.indexOf(1, range.first) === -1)
@@ -1759,17 +1770,13 @@ export class World implements Surroundings {
       for (let page = first; page < first + count; page++) this.fuzzy[page]++;
     }
     this.drops++;
+    const asked = this.step;
     const request = this.ask((_, failure) => {
       this.drops--;
       if (failure !== null) throw new Error(`dropping failed: ${failure}`);
       if (!all) return;
       memory.exclusive = false;
-      for (let page = first; page < first + count; page++) {
-        this.fuzzy[page]--;
-        this.perhapsEmpty[page] = 0;
-        this.shadow[page] = this.sources.file[page];
-        this.healed[page] = this.step;
-      }
+      for (let page = first; page < first + count; page++) this.forgotten(page, this.sources.file[page], asked);
     });
     this.trace(() => `  request ${request}: drop ${first}+${count}${all ? ' with what was changed' : ''}`);
     this.manager.drop(request, first, count, all);
@@ -1813,6 +1820,7 @@ export class World implements Surroundings {
       device,
       processor,
       args,
+      asked: this.step,
       state: 'preparing',
       accessesLeft: this.random.between(1, 25),
       walked: this.walks || this.random.chance(0.25) ? 0 : -1,
@@ -1843,7 +1851,7 @@ export class World implements Surroundings {
     for (const { use, memory, first, count } of launch.args) {
       if (use !== 'out') continue;
       memory.exclusive = false;
-      if (failure === null) this.emptied(first, count);
+      if (failure === null) this.emptied(first, count, launch.asked);
       // Otherwise nobody knows how far it got: each page has its old value or none.
       else {
         for (let page = first; page < first + count; page++) {

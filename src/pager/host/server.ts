@@ -39,6 +39,8 @@ export class ServerPlace implements StorePlace {
         return 'there is no connection to it';
       case os.errno.ETIMEDOUT:
         return `it has not answered for ${this.options.timeoutMs} ms`;
+      case os.errno.ENETDOWN:
+        return 'CLUSTERDOWN: its cluster has a part whose server has failed, and that no replica has taken over';
       case os.errno.EACCES:
         return 'it refuses the connection';
       default:

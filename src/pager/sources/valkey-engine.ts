@@ -1,24 +1,30 @@
 /**
- * A thread that speaks with a server, so that the manager need not wait for one. Jobs come through a ring in shared memory as those for
+ * A thread that speaks with a server, or those of a cluster, so that the manager need not wait for one. Jobs come through a ring in shared memory as those for
  * files do; several are under way at once, and are answered in their order.
  */
 import { constants as os } from 'node:os';
 import { workerData } from 'node:worker_threads';
-import { PAGE_BYTES, PAGES_PER_GROUP } from '../../core/types.js';
+import { PAGE_BYTES, PAGES_PER_BLOCK, PAGES_PER_GROUP } from '../../core/types.js';
 import { gone, spoiled } from '../../drivers/storage/disk.js';
 import { notifyEventfd } from '../../linux/eventfd.js';
 import { rawView } from '../../linux/libc.js';
 import { firstSpoiled, noteSums } from '../../linux/spill-file.js';
-import type { ValkeyConnection } from '../../valkey/connection.js';
+import type { Argument, Caller } from '../../valkey/connection.js';
 import { ValkeyError } from '../../valkey/errors.js';
+import { ValkeyServers } from '../../valkey/servers.js';
 import { JOB_WORDS, Job, Signal } from './io-ring.js';
 import type { ServerThread } from './valkey-file.js';
-import { ValkeyLink } from './valkey-link.js';
 
 const { ring, server, prefix, writes, groups, reachable } = workerData as ServerThread;
 const GROUP_BYTES = PAGES_PER_GROUP * PAGE_BYTES;
-/** Values whose time is put off, or that are given back, by one round trip. */
+/** Values whose time is put off, or that are given back, at once. */
 const BATCH = 512;
+/**
+ * Values of 2 MiB of frames have one hash tag, by which a cluster finds their server; there are so many, so that all servers of a cluster
+ * get their part.
+ */
+const TAGS = 256;
+const GROUPS_PER_TAG = PAGES_PER_BLOCK / PAGES_PER_GROUP;
 /** Of the time that values have, the part after which it is put off. */
 const RENEWAL = 0.25;
 /** How long the manager is not looked for. */
@@ -31,7 +37,7 @@ const signal = new Int32Array(ring.signals);
 const places = words.length / JOB_WORDS;
 const used = new Uint16Array(groups);
 const up = new Int32Array(reachable);
-const link = new ValkeyLink(server, (isUp) => {
+const servers = new ValkeyServers(server, (isUp) => {
   if (writes) Atomics.store(up, 0, isUp ? 1 : 0);
 });
 
@@ -47,7 +53,8 @@ interface Part {
 }
 
 function keyOf(group: number): string {
-  return prefix + group.toString(36);
+  const tag = Math.floor(group / GROUPS_PER_TAG) % TAGS;
+  return `onemem:{${prefix}.${tag}}:${group.toString(36)}`;
 }
 
 /** Memory cut where values end. */
@@ -80,30 +87,23 @@ async function all<T>(calls: readonly Promise<T>[]): Promise<T[]> {
 
 async function write(address: number, length: number, offset: number): Promise<number> {
   const parts = partsOf(address, length, offset);
-  await link.use((connection) =>
-    all(
-      parts.flatMap(({ key, begin, bytes, whole }) =>
-        whole
-          ? [connection.call(['SET', key, bytes, 'PX', server.leaseMs])]
-          : partOfValue(connection, key, begin, bytes),
-      ),
-    ),
-  );
+  await all(parts.map((part) => servers.use(part.key, (at) => writePart(at, part))));
   return length;
 }
 
 /** A value has a time from its first byte on: it is made empty, so that it goes even if this process does before it has said the rest. */
-function partOfValue(connection: ValkeyConnection, key: string, begin: number, bytes: Uint8Array): Promise<unknown>[] {
-  return [
-    connection.call(['SET', key, '', 'NX', 'PX', server.leaseMs]),
-    connection.call(['SETRANGE', key, begin, bytes]),
-    connection.call(['PEXPIRE', key, server.leaseMs]),
-  ];
+function writePart(at: Caller, { key, begin, bytes, whole }: Part): Promise<unknown> {
+  if (whole) return at.call(['SET', key, bytes, 'PX', server.leaseMs]);
+  return all([
+    at.call(['SET', key, '', 'NX', 'PX', server.leaseMs]),
+    at.call(['SETRANGE', key, begin, bytes]),
+    at.call(['PEXPIRE', key, server.leaseMs]),
+  ]);
 }
 
 async function read(address: number, length: number, offset: number, sums: number): Promise<number> {
   const parts = partsOf(address, length, offset);
-  const results = await link.use((connection) => all(parts.map((part) => readPart(connection, part))));
+  const results = await all(parts.map((part) => servers.use(part.key, (at) => readPart(at, part))));
   const wrong = results.find((result) => result < 0);
   if (wrong !== undefined) return wrong;
   const bad = firstSpoiled(address, length, offset, sums);
@@ -111,10 +111,10 @@ async function read(address: number, length: number, offset: number, sums: numbe
 }
 
 /** Returns 0, or what is wrong with a page of the part. */
-async function readPart(connection: ValkeyConnection, { key, begin, bytes, whole, page }: Part): Promise<number> {
+async function readPart(at: Caller, { key, begin, bytes, whole, page }: Part): Promise<number> {
   const command = whole ? ['GET', key] : ['GETRANGE', key, begin, begin + bytes.length - 1];
   try {
-    const reply = await connection.call(command, [bytes]);
+    const reply = await at.call(command, [bytes]);
     const came = reply instanceof Uint8Array ? reply.length : 0;
     return came === bytes.length ? 0 : gone(page + Math.floor(came / PAGE_BYTES));
   } catch (error) {
@@ -125,15 +125,14 @@ async function readPart(connection: ValkeyConnection, { key, begin, bytes, whole
   }
 }
 
-/** Gives back values that nothing is left in. */
+/** Gives back values that nothing is left in: that is looked at again whenever it is said again. */
 async function punch(offset: number, length: number): Promise<number> {
   const first = Math.floor(offset / GROUP_BYTES);
   const end = Math.ceil((offset + length) / GROUP_BYTES);
-  await link.use(async (connection) => {
-    const keys: string[] = [];
-    for (let group = first; group < end; group++) if (used[group] === 0) keys.push(keyOf(group));
-    if (keys.length > 0) await connection.call(['UNLINK', ...keys]);
-  });
+  const unused = Array.from({ length: end - first }, (_, at) => first + at).filter((group) => used[group] === 0);
+  const forget = async (at: Caller, group: number): Promise<unknown> =>
+    used[group] === 0 ? at.call(['UNLINK', keyOf(group)]) : 0;
+  await all(unused.map((group) => servers.use(keyOf(group), (at) => forget(at, group))));
   return 0;
 }
 
@@ -161,6 +160,7 @@ async function carryOut(at: number): Promise<number> {
 function errnoOf(error: unknown): number {
   if (!(error instanceof ValkeyError)) return os.errno.EIO;
   if (error.word === 'OOM') return os.errno.ENOMEM;
+  if (error.word === 'CLUSTERDOWN') return os.errno.ENETDOWN;
   switch (error.code) {
     case 'UNREACHABLE':
     case 'ENDED':
@@ -174,21 +174,21 @@ function errnoOf(error: unknown): number {
   }
 }
 
-/** Does something with all values that are used, some at once. */
-async function eachBatch(action: (connection: ValkeyConnection, keys: readonly string[]) => Promise<unknown>) {
+/** Says something of all values that are used, of some at once. */
+async function eachUsed(...[command, ...rest]: Argument[]): Promise<void> {
   for (let group = 0; group < used.length; ) {
     const keys: string[] = [];
     for (; group < used.length && keys.length < BATCH; group++) if (used[group] !== 0) keys.push(keyOf(group));
-    if (keys.length > 0) await link.use((connection) => action(connection, keys));
+    await all(keys.map((key) => servers.use(key, (at) => at.call([command, key, ...rest]))));
   }
 }
 
-/** Has the server keep for longer what is needed. */
+/** Has the servers keep for longer what is needed. */
 async function renew(): Promise<void> {
   try {
-    await eachBatch((connection, keys) => all(keys.map((key) => connection.call(['PEXPIRE', key, server.leaseMs]))));
+    await eachUsed('PEXPIRE', server.leaseMs);
   } catch {
-    // Next time, if the server can be reached by then.
+    // Next time, if they can be reached by then.
   }
 }
 
@@ -214,12 +214,11 @@ function begin(next: number): void {
 async function end(): Promise<never> {
   setTimeout(() => process.exit(0), CLOSING_MS);
   try {
-    if (writes && Atomics.load(up, 0) === 1)
-      await eachBatch((connection, keys) => connection.call(['UNLINK', ...keys]));
+    if (writes && Atomics.load(up, 0) === 1) await eachUsed('UNLINK');
   } catch {
     // It goes when its time is over.
   }
-  link.close();
+  servers.close();
   process.exit(0);
 }
 

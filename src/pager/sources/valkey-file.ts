@@ -21,7 +21,7 @@ const CLOSING_MS = 3000;
 export interface ServerThread {
   readonly ring: JobRing;
   readonly server: ServerOptions;
-  /** Of the names of all values. */
+  /** Of the names of all values: nobody else's. */
   readonly prefix: string;
   readonly writes: boolean;
   /** A mask for each group: frames that something has been written to, and that were not given back. */
@@ -41,8 +41,7 @@ export class ValkeyFile implements StoreFile {
     this.sums = new PageSums(server.bytes);
     const groups = Math.ceil(server.bytes / PAGE_BYTES / PAGES_PER_GROUP);
     this.groups = new Uint16Array(new SharedArrayBuffer(groups * 2));
-    // All keys of a space go to one slot of a cluster.
-    const prefix = `onemem:{${randomName()}}:`;
+    const prefix = randomName();
     const { buffer } = this.groups;
     const shared = { server, prefix, groups: buffer, reachable: this.reachable.buffer } as const;
     const engine = (writes: boolean): IoEngine =>

@@ -1,0 +1,98 @@
+/**
+ * A connection to one server that is made again when it is lost. Before anything else a new one has the server end the old one, so that
+ * nothing that was sent there is done later.
+ */
+import type { ValkeyAddress } from './address.js';
+import { type ConnectionOptions, ValkeyConnection } from './connection.js';
+import { ValkeyError } from './errors.js';
+
+export type LinkOptions = Pick<ConnectionOptions, 'timeoutMs' | 'tls'>;
+
+/** Between two tries to connect, from the first to the longest. */
+const FIRST_PAUSE_MS = 20;
+const LONGEST_PAUSE_MS = 1000;
+
+/** Waits between two tries, each time twice as long as before. */
+export class Pauses {
+  private ms = FIRST_PAUSE_MS;
+
+  reset(): void {
+    this.ms = FIRST_PAUSE_MS;
+  }
+
+  async next(most = Number.POSITIVE_INFINITY): Promise<void> {
+    const { ms } = this;
+    this.ms = Math.min(ms * 2, LONGEST_PAUSE_MS);
+    await new Promise((resolve) => setTimeout(resolve, Math.min(ms, most)));
+  }
+}
+
+export class ValkeyLink {
+  connection: ValkeyConnection | null = null;
+  /** Why there is none. */
+  problem: ValkeyError | null = null;
+  /** Of the last connection: the server's run, and its number there. */
+  private run = '';
+  private id = 0;
+  private closed = false;
+
+  /** @param changed is told when there is a connection, and when there is none any more */
+  constructor(
+    readonly address: ValkeyAddress,
+    private readonly options: LinkOptions,
+    private readonly changed: (link: ValkeyLink) => void,
+  ) {
+    void this.connect();
+  }
+
+  close(): void {
+    this.closed = true;
+    this.connection?.close();
+  }
+
+  private async connect(): Promise<void> {
+    const pauses = new Pauses();
+    while (!this.closed) {
+      try {
+        await this.connectOnce();
+        return;
+      } catch (error) {
+        this.problem = error as ValkeyError;
+      }
+      await pauses.next();
+    }
+  }
+
+  private async connectOnce(): Promise<void> {
+    let isUp = false;
+    const connection = await ValkeyConnection.open(this.address, {
+      ...this.options,
+      onEnd: (reason) => {
+        if (isUp) this.lost(reason);
+      },
+    });
+    const text = Buffer.from((await connection.call(['INFO', 'server'])) as Uint8Array).toString();
+    const run = /^run_id:(\w+)/m.exec(text)?.[1] ?? '';
+    // It is gone already, or a server that does not let us leaves the checksums to notice what comes late.
+    if (run === this.run) await connection.call(['CLIENT', 'KILL', 'ID', this.id]).catch(ignoreReply);
+    this.run = run;
+    this.id = connection.info.id;
+    if (this.closed) connection.close();
+    if (!connection.isOpen) throw new ValkeyError('ENDED', `the connection to ${this.address.shown} is gone`);
+    isUp = true;
+    this.connection = connection;
+    this.problem = null;
+    this.changed(this);
+  }
+
+  private lost(reason: ValkeyError): void {
+    this.connection = null;
+    this.problem = reason;
+    this.changed(this);
+    void this.connect();
+  }
+}
+
+function ignoreReply(error: ValkeyError): void {
+  if (error.code !== 'REPLY') throw error;
+}

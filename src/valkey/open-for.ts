@@ -1,0 +1,59 @@
+/** A connection to the server that has a key, and with it all keys that have the same hash tag. */
+import { addressIn, type ValkeyAddress } from './address.js';
+import { type ConnectionOptions, ValkeyConnection } from './connection.js';
+import { slotMapOf, unserved } from './slots.js';
+
+export interface Opened {
+  readonly connection: ValkeyConnection;
+  /** All that can be asked the next time: the servers that have slots, the one that has this key's first. */
+  readonly servers: readonly ValkeyAddress[];
+}
+
+/**
+ * @param servers of one cluster, or one that stands alone: the first that answers is asked
+ * @throws ValkeyError of the last one when none does
+ */
+export async function openFor(
+  key: string,
+  servers: readonly ValkeyAddress[],
+  options: ConnectionOptions,
+): Promise<Opened> {
+  let failure: unknown;
+  for (const server of servers) {
+    try {
+      return await openFrom(key, server, servers, options);
+    } catch (error) {
+      failure = error;
+    }
+  }
+  throw failure;
+}
+
+async function openFrom(
+  key: string,
+  server: ValkeyAddress,
+  servers: readonly ValkeyAddress[],
+  options: ConnectionOptions,
+): Promise<Opened> {
+  const connection = await ValkeyConnection.open(server, options);
+  if (connection.info.mode !== 'cluster') return { connection, servers: [server] };
+  try {
+    // Loaded for clusters alone.
+    const { default: slotOf } = await import('cluster-key-slot');
+    const map = slotMapOf(await connection.call(['CLUSTER', 'SLOTS']), server);
+    const owner = map.ownerOf(slotOf(key));
+    if (owner === null) throw unserved(server.shown, map.missing);
+    const known = map.servers.map((name) => addressIn(server, name));
+    const first = addressIn(server, owner);
+    // The server that answered stays the last resort: it may be known by a name that others cannot reach, or have none.
+    const all = [first, ...known, ...servers].filter(
+      (each, at, list) => list.findIndex(({ shown }) => shown === each.shown) === at,
+    );
+    if (server.host === first.host && server.port === first.port) return { connection, servers: all };
+    connection.close();
+    return { connection: await ValkeyConnection.open(first, options), servers: all };
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+}

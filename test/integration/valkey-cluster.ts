@@ -1,0 +1,164 @@
+/** Clusters of real Valkey or Redis servers: pages of a space, and arrays of several programs, while slots move and servers die. */
+import assert from 'node:assert/strict';
+import slotOf from 'cluster-key-slot';
+import { type AddressSpace, openSpace, type SpaceOptions } from '../../src/index.js';
+import { keysOf } from '../../src/sharing/steps.js';
+import { PlainBlocks } from '../harness/plain-blocks.js';
+import { failsWith, LONG, longTest, note, runTests, sleep, test } from '../harness/suite.js';
+import { type ClusterServer, replicated, tookOver, ValkeyCluster } from '../harness/valkey-cluster.js';
+import { valkeyPrograms } from '../harness/valkey-server.js';
+
+const MIB = 2 ** 20;
+const HOST = '32MiB';
+/** 64 MiB, of which each page is written. */
+const N = 16 * MIB;
+const STEP = 512;
+const LONG_MS = 30_000;
+
+function withCluster(kind: typeof test, name: string, run: () => Promise<void>): void {
+  const unlessMissing = async (): Promise<void> => {
+    const programs = valkeyPrograms();
+    if (typeof programs === 'string') note(`SKIPPED: ${programs}`);
+    else await run();
+  };
+  kind(name, unlessMissing, 180);
+}
+
+function open({ url }: ClusterServer, options: SpaceOptions = {}, timeoutMs = LONG_MS): Promise<AddressSpace> {
+  return openSpace({
+    hostMemory: HOST,
+    storage: false,
+    behind: { kind: 'valkey', url, bytes: '256MiB', timeoutMs },
+    devices: [{ kind: 'simulated', memory: '8MiB' }],
+    ...options,
+  });
+}
+
+const word = (i: number, salt: number): number => (Math.imul(i, 2_654_435_761) + salt) | 0;
+
+function fill(data: Int32Array, salt: number): void {
+  for (let i = 0; i < data.length; i += STEP) data[i] = word(i, salt);
+}
+
+function same(data: Int32Array, salt: number): void {
+  let wrong = 0;
+  for (let i = 0; i < data.length; i += STEP) if (data[i] !== word(i, salt) || data[i + 1] !== 0) wrong++;
+  assert.equal(wrong, 0);
+}
+
+async function sizes({ primaries }: ValkeyCluster): Promise<number[]> {
+  return Promise.all(primaries.map(async (each) => (await each.ask('DBSIZE')) as number));
+}
+
+withCluster(
+  test,
+  'the servers of a cluster share the pages of a space, which come back while a slot moves',
+  async () => {
+    await using cluster = await ValkeyCluster.start();
+    const space = await open(cluster.primaries[1]);
+    const x = space.array(Int32Array, N);
+    fill(x.data, 1);
+    same(x.data, 1);
+    const counts = await sizes(cluster);
+    // Who has which value is chance: all on one server would be one of a billion.
+    assert.ok(counts.filter((count) => count > 0).length > 1, `${counts}`);
+    const from = cluster.primaries[counts.findIndex((count) => count > 0)];
+    const to = cluster.primaries[(cluster.primaries.indexOf(from) + 1) % 3];
+    const slot = slotOf(await from.text('RANDOMKEY'));
+    const finish = await cluster.migrate(slot, from, to);
+    same(x.data, 1);
+    fill(x.data, 2);
+    assert.ok((await from.errors('ASK')) > 0);
+    await finish();
+    same(x.data, 2);
+    fill(x.data, 3);
+    same(x.data, 3);
+    assert.ok((await from.errors('MOVED')) > 0);
+    space.checkInvariants();
+    await space.close();
+    assert.deepEqual(await sizes(cluster), [0, 0, 0]);
+  },
+);
+
+withCluster(test, 'an array that programs share is where its slot is, also when that moves', async () => {
+  await using cluster = await ValkeyCluster.start();
+  const on = { url: cluster.primaries[2].url, leaseMs: LONG_MS, timeoutMs: LONG_MS };
+  await using space = await openSpace({ hostMemory: '64MiB' });
+  await using other = await openSpace({ hostMemory: '64MiB' });
+  const [x, y] = [
+    await space.sharedArray(Int32Array, 40_000, { name: 'numbers', on }),
+    await other.sharedArray(Int32Array, 40_000, { name: 'numbers', on }),
+  ];
+  x.data.fill(7);
+  assert.equal(y.data[39_999], 7);
+  const key = keysOf('numbers').leases;
+  const from = cluster.ownerOf(key);
+  const to = cluster.primaries[(cluster.primaries.indexOf(from) + 1) % 3];
+  const finish = await cluster.migrate(slotOf(key), from, to);
+  const written = y.fence();
+  await finish();
+  await written;
+  y.data.fill(8);
+  assert.equal(x.data[39_999], 8);
+  await Promise.all([x.barrier('end', 2), y.barrier('end', 2)]);
+  assert.equal(await from.ask('DBSIZE'), 0);
+});
+
+withCluster(
+  longTest,
+  'pages survive a server that is killed, whose replica takes over, and are waited for',
+  async () => {
+    await using cluster = await ValkeyCluster.start(true);
+    await using space = await open(cluster.primaries[0]);
+    const x = space.array(Int32Array, N);
+    fill(x.data, 1);
+    same(x.data, 1);
+    await replicated(cluster);
+    await cluster.primaries[0].server.stop();
+    same(x.data, 1);
+    fill(x.data, 2);
+    same(x.data, 2);
+    await tookOver(cluster);
+    space.checkInvariants();
+  },
+);
+
+withCluster(longTest, 'an array that programs share survives a server that is killed', async () => {
+  await using cluster = await ValkeyCluster.start(true);
+  // One that is on the server which is to die.
+  const name = Array.from({ length: 100 }, (_, n) => `a${n}`).find(
+    (each) => cluster.ownerOf(keysOf(each).leases) === cluster.primaries[0],
+  ) as string;
+  const member = (at: ClusterServer) => new PlainBlocks({ url: at.url, name, blocks: 2, leaseMs: LONG_MS });
+  const [one, two] = [member(cluster.primaries[0]), member(cluster.primaries[1])];
+  await one.with(0, 'write', (words) => words.fill(4));
+  assert.equal(await one.flush(0), true);
+  await one.with(0, 'write', (words) => words.fill(5));
+  await replicated(cluster);
+  await cluster.primaries[0].server.stop();
+  assert.equal(await two.with(0, 'read', (words) => words[0]), 5);
+  await two.with(1, 'write', (words) => words.fill(6));
+  assert.equal(await one.with(1, 'read', (words) => words[0]), 6);
+  assert.deepEqual([...one.lostBlocks, ...two.lostBlocks], []);
+  for (const each of [one, two]) assert.equal(await each.member.close(), true);
+});
+
+withCluster(longTest, 'a cluster of which a part has no server is named as such', async () => {
+  await using cluster = await ValkeyCluster.start();
+  const space = await open(cluster.primaries[1], {}, 1000);
+  await using _closed = space;
+  const x = space.array(Int32Array, N);
+  fill(x.data, 1);
+  await cluster.primaries[0].server.stop();
+  while (!(await cluster.primaries[1].text('CLUSTER', 'INFO')).includes('cluster_state:fail')) await sleep(20);
+  const refused = await failsWith('BEHIND', () => open(cluster.primaries[1]));
+  assert.match(refused.message, /is part of a cluster that is down \(CLUSTERDOWN/);
+  const run = x.residency().runs.find(({ nodes }) => nodes.length === 1 && nodes[0] === 'valkey');
+  assert.ok(run !== undefined);
+  const stream = space.devices[0].stream();
+  stream.prefetch(x.range(run.begin, run.end), 'host');
+  const denied = await failsWith('NODE_LOST', () => stream.synchronize());
+  assert.match(denied.message, /CLUSTERDOWN|there is no connection/);
+});
+
+await runTests(LONG ? 180 : 120);
