@@ -81,6 +81,14 @@ function wholeOf(declaration) {
   return ts.isVariableDeclaration(declaration) ? declaration.parent.parent : declaration;
 }
 
+/** The interface that a name stands for: `type Device = api.Device` says no more than that it is exported. */
+function meantBy(declaration) {
+  if (!ts.isTypeAliasDeclaration(declaration) || !ts.isTypeReferenceNode(declaration.type)) return declaration;
+  const target = checker.getSymbolAtLocation(declaration.type.typeName);
+  const meant = target && origin(target).declarations?.find(ts.isInterfaceDeclaration);
+  return meant?.name.text === declaration.name.text ? meant : declaration;
+}
+
 /** Our own symbols that a declaration mentions. */
 function mentionedIn(declaration) {
   const found = new Set();
@@ -92,7 +100,8 @@ function mentionedIn(declaration) {
         const target = origin(symbol);
         const [first] = target.declarations ?? [];
         // Declared at the top of a module: not a parameter, not a member.
-        if (first !== undefined && isOurs(first) && ts.isSourceFile(wholeOf(first).parent)) found.add(target);
+        if (first === undefined || !isOurs(first) || ts.isSourceFile(first)) return;
+        if (ts.isSourceFile(wholeOf(first).parent)) found.add(target);
       }
     }
     ts.forEachChild(node, visit);
@@ -106,7 +115,7 @@ function textOf(name, symbol) {
   if (declarations.length === 0) throw new Error(`${name} has no declaration`);
   return declarations
     .map((declaration) => {
-      const whole = wholeOf(declaration);
+      const whole = meantBy(wholeOf(declaration));
       const text = printer.printNode(ts.EmitHint.Unspecified, withoutPrivate(whole), whole.getSourceFile());
       // All of a folder's declarations stand in one file here, so that what is exported is said by the headings.
       const bare = text.replace(/^export (default )?/, '').replace(/^declare /, '');
@@ -132,6 +141,10 @@ for (const { name, path } of entries) {
   for (const each of symbols) {
     parts.push(`${textOf(each.name, each.symbol)}\n`);
     exported.add(each.symbol);
+    for (const declaration of each.symbol.declarations ?? []) {
+      const { name: identifier } = meantBy(declaration);
+      if (identifier !== undefined) exported.add(checker.getSymbolAtLocation(identifier));
+    }
     shown.push(each.symbol);
   }
   parts.push('```\n');
@@ -139,7 +152,7 @@ for (const { name, path } of entries) {
 const hidden = new Set();
 for (const symbol of shown) {
   for (const declaration of symbol.declarations ?? []) {
-    for (const other of mentionedIn(wholeOf(declaration))) {
+    for (const other of mentionedIn(meantBy(wholeOf(declaration)))) {
       if (exported.has(other) || hidden.has(other)) continue;
       hidden.add(other);
       shown.push(other);

@@ -1,13 +1,12 @@
 /** onemem: one address space for the CPU, accelerators, disk and other machines. */
-export { AddressSpace, type ArrayOptions, type CloseOptions } from './api/address-space.js';
 export { addressView } from './api/address-view.js';
 export type { AttributeRun, Attributes } from './api/advice.js';
 export type { ArrayHandle } from './api/array-handle.js';
 export type { ArrayPart } from './api/array-part.js';
 export { attachArray, attachSpace } from './api/attach.js';
 export type { BehindSpecification } from './api/behind.js';
+export { AddressSpace, Device, ManagedArray, SharedArray, Stream, StreamEvent } from './api/classes.js';
 export type { ArrayDescription } from './api/description.js';
-export { Device, type DeviceCapabilities, type DeviceMemory } from './api/device.js';
 export type {
   BuiltInDeviceSpecification,
   CustomDeviceSpecification,
@@ -45,8 +44,8 @@ export {
   u64,
   type WgslKernel,
 } from './api/kernel.js';
+export type { LaunchOptions, StreamOptions } from './api/launch-options.js';
 export type { LaunchSize } from './api/launch-size.js';
-export { type FlushOptions, ManagedArray } from './api/managed-array.js';
 export {
   attachNotifier,
   type InvalidatedElements,
@@ -61,22 +60,25 @@ export { Pin, type PinOptions } from './api/pin.js';
 export type { ProvidedArrayOptions } from './api/provided-array.js';
 export type {
   Advice,
+  ArrayOptions,
   ArrayRange,
+  BarrierOptions,
+  CloseOptions,
   CopyOptions,
   CopyPlace,
+  DeviceCapabilities,
+  DeviceMemory,
+  FlushOptions,
   LaunchArguments,
   ManagedElements,
   NpyArray,
   PointerAttributes,
   WatchOptions,
-} from './api/public-types.js';
+} from './api/public.js';
 export type { Residency, ResidencyRun } from './api/residency.js';
 export type { Rights } from './api/rights.js';
-export { type BarrierOptions, SharedArray } from './api/shared-array.js';
 export type { SharedArrayOptions, SharingServer } from './api/sharing.js';
 export type { StorageSpecification } from './api/storage.js';
-export { type LaunchOptions, Stream, type StreamOptions } from './api/stream.js';
-export { StreamEvent } from './api/stream-event.js';
 export type { TransferOptions } from './api/transfer.js';
 export type { YoungRun } from './api/use-reports.js';
 export type { WaitResult } from './api/wait.js';

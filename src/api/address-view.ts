@@ -2,12 +2,13 @@
 import { AddressView } from '../core/address-view.js';
 import { show } from './arguments.js';
 import { typeError } from './errors.js';
-import { ManagedArray } from './managed-array.js';
+import { ManagedArray as ArrayClass } from './managed-array.js';
+import type { ManagedArray } from './public.js';
 
 /** Loads and stores by address over some arrays, as a kernel has them by its third argument. */
 export function addressView(...arrays: readonly ManagedArray[]): AddressView {
   for (const array of arrays) {
-    if (!(array instanceof ManagedArray))
+    if (!(array instanceof ArrayClass))
       throw typeError('ARRAY', `addressView takes managed arrays, not ${show(array)}`);
   }
   return new AddressView(

@@ -27,8 +27,8 @@ export interface Attributes {
 /** Advice, as it comes in. */
 interface AdviceSeen {
   readonly readMostly?: boolean;
-  readonly preferredLocation?: DeviceSeen | 'host' | null;
-  readonly accessedBy?: DeviceSeen | readonly DeviceSeen[] | null;
+  readonly preferredLocation?: unknown;
+  readonly accessedBy?: unknown;
   readonly pattern?: 'normal' | 'sequential' | 'random';
 }
 
@@ -54,13 +54,13 @@ export function adviceChange(array: ArraySeen, advice: AdviceSeen): AdviceChange
   };
 }
 
-function nodeOf(array: ArraySeen, location: DeviceSeen | 'host' | null): number {
+function nodeOf(array: ArraySeen, location: unknown): number {
   if (location === null) return -1;
   return location === 'host' ? 0 : deviceOf(array, location, 'preferredLocation').node;
 }
 
-function bitsOf(array: ArraySeen, devices: DeviceSeen | readonly DeviceSeen[] | null): number {
-  const list = devices === null ? [] : Array.isArray(devices) ? (devices as DeviceSeen[]) : [devices as DeviceSeen];
+function bitsOf(array: ArraySeen, devices: unknown): number {
+  const list: readonly unknown[] = devices === null ? [] : Array.isArray(devices) ? devices : [devices];
   let bits = 0;
   for (const device of list) bits |= 1 << deviceOf(array, device, 'accessedBy').id;
   return bits;

@@ -5,10 +5,10 @@ import { witnessFile } from '../linux/bundle.js';
 import { threadExists, threadId } from '../linux/process.js';
 import { Control, LISTED_THREADS } from '../pager/protocol/control.js';
 import type { SpaceHandle } from '../pager/protocol/space.js';
-import { AddressSpace } from './address-space.js';
+import { AddressSpace as SpaceClass } from './address-space.js';
 import { type ArrayHandle, checkArrayHandle } from './array-handle.js';
 import { OnememError } from './errors.js';
-import type { ManagedArray } from './managed-array.js';
+import type { AddressSpace, ManagedArray } from './public.js';
 import { checkSpaceHandle, checkUnchanged } from './space-handle.js';
 
 function listThread(control: Int32Array): void {
@@ -23,7 +23,7 @@ function listThread(control: Int32Array): void {
   Atomics.add(control, Control.UnlistedThreads, 1);
 }
 
-const attached = new Map<string, AddressSpace>();
+const attached = new Map<string, SpaceClass>();
 
 /** Sees a space that another thread of this process opened, from its handle. Attaching twice gives the same object. */
 export function attachSpace(handle: SpaceHandle): AddressSpace {
@@ -49,9 +49,9 @@ export function attachSpace(handle: SpaceHandle): AddressSpace {
     void witness?.terminate();
     attached.delete(handle.name);
   };
-  let space: AddressSpace;
+  let space: SpaceClass;
   try {
-    space = new AddressSpace(handle, null, leave);
+    space = new SpaceClass(handle, null, leave);
   } catch (error) {
     leave();
     throw error;

@@ -7,7 +7,7 @@ import { isObject, show, textOf } from './arguments.js';
 import { DISPOSE } from './disposal.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 import { exportOf, moduleUrl } from './kernel.js';
-import type { ArraySeen, DeviceSeen } from './seen.js';
+import type { ArraySeen } from './seen.js';
 
 /** How many changes wait for a subscriber that is busy, unless it says otherwise. */
 const QUEUE = 64;
@@ -33,7 +33,7 @@ export interface InvalidationEvent {
 interface Wishes {
   readonly begin?: number;
   readonly end?: number;
-  readonly owner?: DeviceSeen | 'host';
+  readonly owner?: unknown;
   readonly module?: URL | string;
   readonly export?: string;
   readonly data?: unknown;
@@ -234,7 +234,8 @@ function sourceOf(array: ArraySeen, options: Wishes): { url: string; exportName:
 function ownerOf(array: ArraySeen, owner: Wishes['owner']): number | null {
   if (owner === undefined) return null;
   if (owner === 'host') return HOST;
-  if (array.space.devices.includes(owner)) return owner.id;
+  const device = array.space.devices.find((each) => each === owner);
+  if (device !== undefined) return device.id;
   throw typeError(
     'NOTIFIER_OWNER',
     `owner is none of the devices of the space of array ${array.name}; pass one of space.devices, or 'host'`,

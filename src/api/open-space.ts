@@ -10,7 +10,7 @@ import { PAGE_SIZE } from '../linux/memory.js';
 import { CONTROL_WORDS, Control } from '../pager/protocol/control.js';
 import type { Injection, ManagerOptions, ManagerReady, SpaceHandle } from '../pager/protocol/space.js';
 import type { PolicyChoices } from '../policy/choices.js';
-import { AddressSpace } from './address-space.js';
+import { AddressSpace as SpaceClass } from './address-space.js';
 import { checkFlag, checkOptions, checkSize, show } from './arguments.js';
 import { type BehindSpecification, behindOf } from './behind.js';
 import { type DeviceSpecification, deviceOptions, injectionOf } from './device-specification.js';
@@ -21,6 +21,7 @@ import { collectViews } from './leftovers.js';
 import { moduleOptions } from './node-options.js';
 import { openingError, shortageError } from './opening-errors.js';
 import { checkPolicies } from './policies.js';
+import type { AddressSpace } from './public.js';
 import { addressesFor, basesFor, slotOf } from './space-addresses.js';
 import { signHandle } from './space-handle.js';
 import { type StorageSpecification, storageOf } from './storage.js';
@@ -96,7 +97,7 @@ export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpac
   }
 }
 
-async function open(options: SpaceOptions): Promise<AddressSpace> {
+async function open(options: SpaceOptions): Promise<SpaceClass> {
   if (PAGE_SIZE !== PAGE_BYTES) {
     throw new OnememError('PAGE_SIZE', `this kernel has pages of ${PAGE_SIZE} bytes; onemem works with ${PAGE_BYTES}`);
   }
@@ -170,7 +171,7 @@ async function open(options: SpaceOptions): Promise<AddressSpace> {
   });
   signHandle(handle);
   hasOpened = true;
-  const space = new AddressSpace(handle, sentinel, forget);
+  const space = new SpaceClass(handle, sentinel, forget);
   space.verifies = options.verify ?? false;
   return space;
 }

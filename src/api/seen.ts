@@ -1,6 +1,6 @@
 /**
- * What most files here know of spaces, devices and arrays. The classes that users hold name each other in their types, since an array
- * tells its space and a space makes arrays; the files that do their work need no more than this, and stand below them.
+ * What most files here know of spaces, devices and arrays, besides what users see of them (public.ts): the files that do the work of the classes
+ * need no more than this, and stand below them.
  */
 import type { ElementType, NumericArray } from '../core/elements.js';
 import type { ArrayPages } from '../pager/protocol/pages.js';
@@ -13,6 +13,8 @@ export interface SpaceSeen<D extends DeviceSeen = DeviceSeen> {
   readonly client: Client;
   readonly views: Views;
   readonly isClosed: boolean;
+  /** Whether launches are verified that do not say otherwise. */
+  readonly verifies: boolean;
   readonly devices: readonly D[];
   placeNames(): PlaceNames;
   /** Makes an array that can be written. */

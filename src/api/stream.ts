@@ -1,10 +1,8 @@
 /** Streams: launches, copies and prefetches in order, concurrent across streams. */
 import type { OptionNames } from '../core/option-names.js';
 import { HOST } from '../core/types.js';
-import type { LaunchWay } from '../drivers/driver.js';
 import { threadId } from '../linux/process.js';
 import type { StreamOperation, StreamEvent as WireEvent } from '../pager/protocol/operations.js';
-import type { AddressSpace } from './address-space.js';
 import { checkFlag, checkOptions, show } from './arguments.js';
 import {
   cancelOperationOn,
@@ -15,83 +13,29 @@ import {
   type StreamState,
 } from './cancellation.js';
 import { checkCopy, copyEnd, stageEnds } from './copy.js';
-import type { Device } from './device.js';
 import { DISPOSE } from './disposal.js';
 import { OnememError, typeError } from './errors.js';
 import { checkKernel, type Kernel, type KernelParameters } from './kernel.js';
 import { explainStack, type Trace, traceTo } from './kernel-place.js';
 import { checkArguments, handOver } from './launch-arguments.js';
 import { checkWay, codeFor } from './launch-code.js';
-import { type LaunchSize, launchRange } from './launch-size.js';
+import { LAUNCH_OPTIONS, type LaunchOptions } from './launch-options.js';
+import { launchRange } from './launch-size.js';
 import { pagesAround, placeOf } from './place.js';
-import type { CopyOptions, CopyPlace, LaunchArguments, ManagedElements } from './public-types.js';
+import type * as api from './public.js';
+import type { CopyOptions, CopyPlace, LaunchArguments, ManagedElements } from './public.js';
+import type { DeviceSeen, SpaceSeen } from './seen.js';
 import { Staging } from './staging.js';
 import { prepareCall, refuseDeadlock } from './stream-call.js';
 import { checkEvent, StreamEvent } from './stream-event.js';
 import { verifyLaunch } from './verify.js';
-
-export interface LaunchOptions {
-  /**
-   * How many work items there are: the kernel is called for parts of [0, size). In two or three dimensions for kernels in WGSL, such as
-   * [width, height]; a function sees their product.
-   */
-  readonly size: LaunchSize;
-  /**
-   * Only [begin, end) of them. A launch over a part does not empty its `out` arrays first, so that several launches can write one
-   * array together: what none of them wrote reads as it did before.
-   */
-  readonly begin?: number;
-  readonly end?: number;
-  /**
-   * Aborted, it ends the launch, and cancels what comes after it in its stream; `error.cause` is its reason. A launch that has not begun
-   * is CANCELLED. One that runs is ended in the middle: it is ABORTED, and arrays that it was writing are indeterminate. A device that
-   * cannot end a kernel (`capabilities.cancellation`) lets it finish.
-   */
-  readonly signal?: AbortSignal;
-  /**
-   * How many milliseconds the launch may run, from when its device has done everything before it; then it is ended with TIMEOUT, as
-   * an aborted one. That of the stream unless said otherwise. Refused for a device that cannot end a kernel.
-   */
-  readonly timeoutMs?: number;
-  /**
-   * For debugging: runs the first part of the launch twice before it begins, on the device and here by the function itself, on two copies
-   * of all arguments, and fails with KERNEL_DIFFERS where they do not do the same. The module of a kernel from a module is imported here, too. A
-   * kernel that cannot be compared, as one that uses `memory`, is warned of (ONEMEM_NOT_VERIFIED). That of the space unless said otherwise.
-   */
-  readonly verify?: boolean;
-  /**
-   * How a GPU runs the launch, for tests and comparisons: 'direct', with all that it uses on the GPU; 'windowed', in parts; 'paged', with pages
-   * of its read-only arrays brought as they are touched. What cannot be so is refused (DEVICE_MEMORY). Without it, the first way that fits.
-   */
-  readonly way?: LaunchWay;
-}
-
-const LAUNCH_OPTIONS: OptionNames<LaunchOptions> = {
-  size: true,
-  begin: true,
-  end: true,
-  signal: true,
-  timeoutMs: true,
-  verify: true,
-  way: true,
-};
-
-export interface StreamOptions {
-  /** Aborted, it cancels everything of the stream that has not begun, for good, and ends a launch that runs. */
-  readonly signal?: AbortSignal;
-  /** How many milliseconds each launch of the stream may run. */
-  readonly timeoutMs?: number;
-}
-
-export const STREAM_OPTIONS: OptionNames<StreamOptions> = { signal: true, timeoutMs: true };
 
 const COPY_OPTIONS: OptionNames<CopyOptions> = { at: true, signal: true };
 
 /** Streams that the program has dropped without a word: the manager must forget them, too. */
 const droppedStreams = new FinalizationRegistry<() => void>((end) => end());
 
-export class Stream {
-  /** @internal */
+export class Stream implements api.Stream {
   readonly id: number;
   private sequence = 0;
   private firstError: Error | null = null;
@@ -102,11 +46,9 @@ export class Stream {
   private readonly state: StreamState;
   private readonly ignoreSignal: () => void;
 
-  /** @internal */
   constructor(
-    readonly space: AddressSpace,
-    readonly device: Device,
-    /** @internal */
+    readonly space: api.AddressSpace & SpaceSeen,
+    readonly device: api.Device & DeviceSeen,
     readonly signal: AbortSignal | null = null,
     private readonly timeoutMs: number | null = null,
     /** A launch is all that it will ever have, which ends it: so a launch by itself is one message to the manager. */
@@ -126,10 +68,6 @@ export class Stream {
     droppedStreams.register(this, end, this);
   }
 
-  /**
-   * Runs a kernel after everything that the stream has before it. Wrong arguments throw here; what goes wrong later comes out of
-   * `synchronize`, so that a launch that nobody looks at is no unhandled rejection.
-   */
   launch<P extends KernelParameters>(kernel: Kernel<P>, args: LaunchArguments<P>, options: LaunchOptions): StreamEvent {
     this.assertOpen();
     this.device.assertUsable();
@@ -186,19 +124,10 @@ export class Stream {
     return event;
   }
 
-  /**
-   * Brings an array or a part of it to the device (or to 'host'), before anybody touches it: whole pages, rounded outwards. When it has
-   * ended, `event.elements` tells which elements that are, and `event.bytes` how much of them is there.
-   */
-  prefetch(part: ManagedElements, to: Device | 'host' = this.device): StreamEvent {
+  prefetch(part: ManagedElements, to: api.Device | 'host' = this.device): StreamEvent {
     return this.bring('prefetch', part, this.numberOf(to), false);
   }
 
-  /**
-   * Makes an array or a part of it exclusive to the device, for atomic operations there: its pages come to the device, and nobody else has
-   * them or may write them until the CPU or another device touches them, which ends it. Updates by Atomics are never lost either way: a page that is
-   * written is in one place. It only saves the device's first faults, and tells subscribers why ('exclusive').
-   */
   exclusive(part: ManagedElements): StreamEvent {
     return this.bring('make exclusive', part, this.device.number, true);
   }
@@ -221,16 +150,6 @@ export class Stream {
     return event;
   }
 
-  /**
-   * Calls a function of this thread when everything before it in the stream has ended well; what comes after it waits until the
-   * function has returned and the promise that it may have given has settled. A function that throws or rejects fails the stream as
-   * any operation does: CALLBACK_ERROR, with what was thrown as `cause`. It is called in a turn of the event loop of its own, in the
-   * asynchronous context of the caller of `call`, and not at all once the stream has failed.
-   *
-   * The function may use the space as any code may. It must not wait for its own stream, which waits for it: `synchronize` of the
-   * stream, or of an event that comes after the call, rejects with DEADLOCK there, even if nobody awaits it. Waiting by a detour
-   * (for another stream that waits for this one) is not noticed, and never ends.
-   */
   call(callback: () => unknown): StreamEvent {
     this.assertOpen();
     if (typeof callback !== 'function') {
@@ -246,13 +165,6 @@ export class Stream {
     return event;
   }
 
-  /**
-   * Copies elements between any two places, in the stream's order: managed arrays, parts and views of them, and other typed arrays, whose
-   * elements are taken now and put back at the end. Both ends must have as many bytes, and the same element type unless one is raw
-   * bytes. Parts of one array may overlap. Pages are read where they are and written where the destination is, or where `at` says;
-   * `event.bytes` tells how many were copied. Until the copy has ended, and if it fails, a reader of its destination finds old
-   * elements, new ones or zeros there.
-   */
   copy(to: CopyPlace, from: CopyPlace, options: CopyOptions = {}): StreamEvent {
     this.assertOpen();
     checkOptions('copy()', options, COPY_OPTIONS);
@@ -277,7 +189,6 @@ export class Stream {
     return event;
   }
 
-  /** Holds back what comes next until an event of another stream has happened. */
   wait(event: StreamEvent): StreamEvent {
     this.assertOpen();
     checkEvent(event);
@@ -290,16 +201,11 @@ export class Stream {
     return this.add({ kind: 'wait', other: event.stream.id, otherSequence: event.sequence, failure: event.failure });
   }
 
-  /** An event here and now. */
   record(): StreamEvent {
     this.assertOpen();
     return this.add({ kind: 'marker' });
   }
 
-  /**
-   * Waits for everything given so far. Rejects with the first error since the last time; what came after it in the stream was
-   * cancelled, and what is given from now on runs again, unless the stream's own signal has been aborted.
-   */
   async synchronize(): Promise<void> {
     const marker = this.record();
     refuseDeadlock(marker);
@@ -311,7 +217,6 @@ export class Stream {
     throw error;
   }
 
-  /** Ends the stream; what it was given still runs. */
   [DISPOSE](): void {
     if (this.state.closed) return;
     this.state.closed = true;
@@ -332,9 +237,9 @@ export class Stream {
   }
 
   /** By which the manager knows a place. */
-  private numberOf(place: Device | 'host'): number {
+  private numberOf(place: api.Device | 'host'): number {
     if (place === 'host') return HOST;
-    if (!(place instanceof this.device.constructor)) {
+    if (!this.isDevice(place)) {
       throw typeError('DEVICE', `a place is a device of the space, or 'host', not ${show(place)}`);
     }
     if (place.space !== this.space) {
@@ -342,6 +247,10 @@ export class Stream {
     }
     place.assertUsable();
     return place.number;
+  }
+
+  private isDevice(place: api.Device): place is api.Device & DeviceSeen {
+    return place instanceof this.device.constructor;
   }
 
   private add(operation: OperationBody, signal?: AbortSignal): StreamEvent {

@@ -5,33 +5,40 @@ import { dirname, join } from 'node:path';
 import * as api from '../../src/index.js';
 import { CALLS } from './calls.js';
 
-/** The declarations that users get: they say which members are nobody's business outside. */
-function declared(): Set<string> {
+/**
+ * The declarations that users get: they say which members are nobody's business outside. An accessor of an interface is declared as a field is:
+ * the prototype tells them apart.
+ */
+function declared(): { calls: Set<string>; fields: Set<string> } {
   const { resolve } = createRequire(import.meta.url);
   const root = dirname(resolve('../../../package.json'));
   // What the other entries export is for the authors of policies and drivers, whose code is part of the manager.
   const [, text] = readFileSync(join(root, 'api/onemem.md'), 'utf8').split('\n## ');
-  const found = new Set<string>();
+  const calls = new Set<string>();
+  const fields = new Set<string>();
   let inside = '';
   for (const line of text.split('\n')) {
-    const top = /^(class|function) (\w+)/.exec(line);
+    const top = /^(class|interface|function) (\w+)/.exec(line);
     if (top !== null) {
-      inside = top[1] === 'class' ? top[2] : '';
+      inside = Object.hasOwn(api, top[2]) && top[1] !== 'function' ? top[2] : '';
     } else if (line === '}') inside = '';
-    // Methods and accessors; what a field holds is an object of its own. Symbols stand there by the names that the library gives them.
+    // What a field holds is an object of its own. Symbols stand there by the names that the library gives them.
     const named = line.replace('[DISPOSE]', '[Symbol.dispose]').replace('[ASYNC_DISPOSE]', '[Symbol.asyncDispose]');
     const member =
       /^ {4}(?:get |set |static )?(\[Symbol\.\w+\]|\w+)(?:<.*)?\(/.exec(named) ?? /^ {4}get (\w+)/.exec(named);
-    if (inside !== '' && member !== null && member[1] !== 'constructor') found.add(`${inside}.${member[1]}`);
+    const field = /^ {4}readonly (\w+)/.exec(named);
+    if (inside === '') continue;
+    if (member !== null && member[1] !== 'constructor') calls.add(`${inside}.${member[1]}`);
+    if (field !== null) fields.add(`${inside}.${field[1]}`);
   }
-  return found;
+  return { calls, fields };
 }
 
 /** What users can call and no sequence does. */
 export function missing(): string[] {
   const called = new Set(CALLS.map(({ name }) => name));
   const known = declared();
-  const wanted = new Set([...known].filter((name) => name.includes('.')));
+  const wanted = new Set(known.calls);
   for (const [name, value] of Object.entries(api)) {
     if (typeof value !== 'function') continue;
     const isClass = /^class\b/.test(Function.prototype.toString.call(value));
@@ -39,7 +46,7 @@ export function missing(): string[] {
     if (!isClass) continue;
     for (const key of Reflect.ownKeys(value.prototype as object)) {
       const member = `${name}.${typeof key === 'symbol' ? `[${key.description}]` : key}`;
-      if (known.has(member)) wanted.add(member);
+      if (known.calls.has(member) || known.fields.has(member)) wanted.add(member);
     }
   }
   // A declaration that this does not understand must not look like one that is covered.

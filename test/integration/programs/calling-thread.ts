@@ -14,7 +14,10 @@ const started = new Promise<void>((resolve) => {
 });
 const event = stream.record();
 await started;
-parentPort?.postMessage({ id: stream.id, sequence: event.sequence });
+// How the manager knows them, which is nothing that users see.
+const { id } = stream as unknown as { id: number };
+const { sequence } = event as unknown as { sequence: number };
+parentPort?.postMessage({ id, sequence });
 if (how === 'leave') {
   await once(parentPort as NonNullable<typeof parentPort>, 'message');
   await space.close();
