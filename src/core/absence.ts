@@ -6,7 +6,7 @@ import { holderOf } from './contents.js';
 import { add, has, type Mask, next } from './mask.js';
 import type { State } from './state.js';
 import { type DenyReason, NO_NODE, PAGES_PER_BLOCK, Status } from './types.js';
-import { type Block, isInherited } from './va-block.js';
+import { type Block, isInherited, rareMask } from './va-block.js';
 
 /** Why there is no content, when a transfer ended so. */
 export function reasonOf(failure: number): DenyReason {
@@ -61,7 +61,7 @@ export function isFinal(failure: number): boolean {
 /** Nobody has the content of these pages any more. */
 export function lose(block: Block, pages: Mask, reason: DenyReason): void {
   for (let page = next(pages, 0); page < PAGES_PER_BLOCK; page = next(pages, page + 1)) {
-    add(block.lost, page);
+    add(rareMask(block, 'lost'), page);
     if (reason !== 'LOST') (block.losses ??= new Map()).set(page, reason);
     else block.losses?.delete(page);
   }

@@ -34,7 +34,7 @@ import {
   PAGES_PER_GROUP,
   Status,
 } from './types.js';
-import { type Block, isUnrestricted, type Mapping, noteWaiting, rareMask, stopWaiting } from './va-block.js';
+import { type Block, isUnrestricted, type Mapping, NO_PAGES, noteWaiting, rareMask, stopWaiting } from './va-block.js';
 
 /** How often it must have been said that there is no room still, with no page brought for a processor meanwhile, until it is refused. */
 export const PATIENCE = 5;
@@ -157,19 +157,17 @@ function serviceFault(
   request.pressed = node.backedPages + PAGES_PER_BLOCK > node.budgetPages;
   const from = page - (page % PAGES_PER_GROUP);
   request.walked = mapping.walkPage === from ? mapping.walked + 1 : 0;
-  const { occupied, allowed } = request;
-  const there = access === Access.Write ? mapping.writable : mapping.mapped;
-  const { scratch } = residenceOf(state, block, node.id);
-  for (let word = 0; word < WORDS; word++) {
-    occupied[word] = there[word];
-    allowed[word] = block.inside[word] & ~(block.freed[word] | block.lost[word] | scratch[word]);
-  }
-  if (!isUnrestricted(block)) excludeForbidden(block, node.id, access, allowed);
-  if (late || narrow || pattern === 'random') {
-    clear(allowed);
-    add(allowed, page);
-  }
-  if (access === Access.Write && !write && !intent) keepOwned(state, block, node.id, allowed);
+  request.occupied = access === Access.Write ? mapping.writable : mapping.mapped;
+  const alone = late || narrow || pattern === 'random';
+  request.allowed = companions(
+    state,
+    block,
+    node.id,
+    page,
+    access,
+    alone,
+    access === Access.Write && !write && !intent,
+  );
   processor.prefetch(request);
   const outcome = migrate(state, block, node, processor, access, request.result, page, null);
   if (outcome !== 'started') return outcome;
@@ -191,6 +189,32 @@ function nextWaiting(mapping: Mapping): number {
 function dismiss(mapping: Mapping, page: number): Outcome {
   stopWaiting(mapping, page);
   return 'done';
+}
+
+/** Pages that a fault may bring, itself among them: of those that the node `owns`, or all. What is returned may be the block's own mask. */
+function companions(
+  state: State,
+  block: Block,
+  node: NodeId,
+  page: number,
+  access: Access,
+  alone: boolean,
+  owned: boolean,
+): Mask {
+  const { inside, freed, lost } = block;
+  const { scratch } = residenceOf(state, block, node);
+  const free = freed === NO_PAGES && lost === NO_PAGES && scratch === NO_PAGES && isUnrestricted(block);
+  if (free && !alone && !owned) return inside;
+  const allowed = state.masks.take();
+  if (alone) {
+    clear(allowed);
+    add(allowed, page);
+  } else {
+    for (let word = 0; word < WORDS; word++) allowed[word] = inside[word] & ~(freed[word] | lost[word] | scratch[word]);
+    excludeForbidden(block, node, access, allowed);
+  }
+  if (owned) keepOwned(state, block, node, allowed);
+  return allowed;
 }
 
 /** What this access does not bring along: what is protected against it, or would have to be copied for clones, or unpinned, first. */

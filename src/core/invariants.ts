@@ -142,7 +142,7 @@ function checkFlight(block: Block): void {
     const mapping = block.mappings[id];
     if (mapping === undefined) continue;
     for (let word = 0; word < WORDS; word++) {
-      const moving = operation.mask[word] & ~operation.settled[word] & ~(target?.resident[word] ?? 0);
+      const moving = operation.moving[word] & ~(target?.resident[word] ?? 0);
       const written = moving & mapping.writable[word] & ~mapping.standIn[word];
       if (written !== 0) refuse(block, word, written, 'a page in flight may be written (invariant 5)');
     }

@@ -6,6 +6,8 @@ import {
   clear,
   createMask,
   endOf,
+  endWordOf,
+  firstWordOf,
   has,
   isEmpty,
   type Mask,
@@ -15,6 +17,7 @@ import {
   removeRun,
   size,
   sizeOfRun,
+  WORDS,
 } from './mask.js';
 import { PAGES_PER_BLOCK } from './types.js';
 
@@ -37,6 +40,28 @@ describe('a page mask', () => {
       fc.property(fc.array(run, { maxLength: 3 }), (runs) => {
         const mask = maskOf(runs);
         expect(endOf(mask)).toBe((pagesOf(mask).at(-1) ?? -1) + 1);
+      }),
+    );
+  });
+
+  it('knows the words in which it has pages', () => {
+    fc.assert(
+      fc.property(fc.array(run, { maxLength: 3 }), (runs) => {
+        const mask = maskOf(runs);
+        const words = pagesOf(mask).map((at) => at >>> 5);
+        expect([firstWordOf(mask), endWordOf(mask)]).toEqual([words[0] ?? WORDS, (words.at(-1) ?? -1) + 1]);
+      }),
+    );
+  });
+
+  it('is searched up to a word, as if the words from there on were empty', () => {
+    fc.assert(
+      fc.property(fc.array(run, { maxLength: 6 }), page, fc.integer({ min: 0, max: WORDS }), (runs, from, words) => {
+        const whole = maskOf(runs);
+        const cut = maskOf(runs);
+        cut.fill(0, words);
+        expect(next(whole, from, words)).toBe(next(cut, from));
+        expect(nextAbsent(whole, from, words)).toBe(nextAbsent(cut, from));
       }),
     );
   });

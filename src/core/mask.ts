@@ -23,23 +23,20 @@ export function remove(mask: Mask, page: number): void {
   mask[page >>> 5] &= ~(1 << (page & 31));
 }
 
-/** The bits of [first, first + count) that fall into word `word`. */
-function wordBits(word: number, first: number, count: number): number {
-  const low = Math.max(first - word * 32, 0);
-  const high = Math.min(first + count - word * 32, 32);
-  if (low >= high) return 0;
-  const width = high - low;
-  return (width === 32 ? -1 : ((1 << width) - 1) << low) | 0;
+/** The bits of pages [first, end), of which there are some, that fall into word `word`, where the run has some. */
+function runBits(word: number, first: number, end: number): number {
+  const bits = word === first >>> 5 ? -1 << (first & 31) : -1;
+  return word === (end - 1) >>> 5 ? bits & ~(-2 << ((end - 1) & 31)) : bits;
 }
 
 export function addRun(mask: Mask, first: number, count: number): void {
-  const last = (first + count - 1) >>> 5;
-  for (let word = first >>> 5; word <= last; word++) mask[word] |= wordBits(word, first, count);
+  const end = first + count;
+  for (let word = first >>> 5; word * 32 < end; word++) mask[word] |= runBits(word, first, end);
 }
 
 export function removeRun(mask: Mask, first: number, count: number): void {
-  const last = (first + count - 1) >>> 5;
-  for (let word = first >>> 5; word <= last; word++) mask[word] &= ~wordBits(word, first, count);
+  const end = first + count;
+  for (let word = first >>> 5; word * 32 < end; word++) mask[word] &= ~runBits(word, first, end);
 }
 
 export function isEmpty(mask: Mask): boolean {
@@ -56,10 +53,23 @@ export function clear(mask: Mask): void {
   for (let word = 0; word < WORDS; word++) mask[word] = 0;
 }
 
-/** The page after the last that is in the mask, or 0. */
-export function endOf(mask: Mask): number {
+/** The first word that has a page, or 16. */
+export function firstWordOf(mask: Mask): number {
+  let word = 0;
+  while (word < WORDS && mask[word] === 0) word++;
+  return word;
+}
+
+/** The word after the last that has a page, or 0. */
+export function endWordOf(mask: Mask): number {
   let word = WORDS;
   while (word > 0 && mask[word - 1] === 0) word--;
+  return word;
+}
+
+/** The page after the last that is in the mask, or 0. */
+export function endOf(mask: Mask): number {
+  const word = endWordOf(mask);
   return word === 0 ? 0 : word * 32 - Math.clz32(mask[word - 1]);
 }
 
@@ -86,30 +96,33 @@ export function size(mask: Mask): number {
 
 export function sizeOfRun(mask: Mask, first: number, count: number): number {
   let total = 0;
-  const last = (first + count - 1) >>> 5;
-  for (let word = first >>> 5; word <= last; word++) total += bitCount(mask[word] & wordBits(word, first, count));
+  const end = first + count;
+  for (let word = first >>> 5; word * 32 < end; word++) {
+    const bits = mask[word];
+    if (bits !== 0) total += bitCount(bits & runBits(word, first, end));
+  }
   return total;
 }
 
-/** The first page at or after `from` that is in the mask, or 512. */
-export function next(mask: Mask, from: number): number {
-  if (from >= PAGES_PER_BLOCK) return PAGES_PER_BLOCK;
+/** The first page at or after `from` that is in the mask, or 512. Words from `words` on count as empty, whatever is in them. */
+export function next(mask: Mask, from: number, words: number = WORDS): number {
   let word = from >>> 5;
+  if (word >= words) return PAGES_PER_BLOCK;
   let bits = mask[word] & (-1 << (from & 31));
   while (bits === 0) {
-    if (++word === WORDS) return PAGES_PER_BLOCK;
+    if (++word >= words) return PAGES_PER_BLOCK;
     bits = mask[word];
   }
   return word * 32 + 31 - Math.clz32(bits & -bits);
 }
 
-/** The first page at or after `from` that is not in the mask, or 512. */
-export function nextAbsent(mask: Mask, from: number): number {
-  if (from >= PAGES_PER_BLOCK) return PAGES_PER_BLOCK;
+/** The first page at or after `from` that is not in the mask, or 512. Words from `words` on count as empty, whatever is in them. */
+export function nextAbsent(mask: Mask, from: number, words: number = WORDS): number {
   let word = from >>> 5;
+  if (word >= words) return Math.min(from, PAGES_PER_BLOCK);
   let bits = ~mask[word] & (-1 << (from & 31));
   while (bits === 0) {
-    if (++word === WORDS) return PAGES_PER_BLOCK;
+    if (++word >= words) return words * 32;
     bits = ~mask[word];
   }
   return word * 32 + 31 - Math.clz32(bits & -bits);

@@ -677,6 +677,12 @@ export class MemoryManager {
   /** Lets those who wait for memory try again where some was given back. */
   private pump(): boolean {
     const { nodes, parked, patient } = this.state;
+    let waiting = patient.size + parked.size;
+    for (const node of nodes) if (node !== undefined) waiting += node.waiters.size;
+    if (waiting === 0) {
+      for (const node of nodes) if (node !== undefined) node.pump = false;
+      return false;
+    }
     // What waits for a node may wait for its home to have room, too.
     for (let step = 1; step < nodes.length; step++) {
       for (const node of nodes) {

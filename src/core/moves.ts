@@ -79,11 +79,11 @@ function detour(
   return outcome;
 }
 
-/** Whether the node has memory for these pages, or could be made to have it at once. */
-function hasRoom(state: State, block: Block, node: Node, mask: Mask): boolean {
+/** Whether the node has memory for these pages, or could be made to have it at once. No word before `from` nor from `words` on has any. */
+function hasRoom(state: State, block: Block, node: Node, mask: Mask, from = 0, words: number = WORDS): boolean {
   const { backed } = residenceOf(state, block, node.id);
   let pages = 0;
-  for (let word = 0; word < WORDS; word++) {
+  for (let word = from; word < words; word++) {
     const bits = mask[word];
     if (bits !== 0) pages += bitCount(bits & ~backed[word]);
   }
@@ -100,8 +100,9 @@ function transferTo(
   urgentPage: number,
   task: Task | null,
 ): Outcome {
-  if (!hasRoom(state, block, node, mask)) return waitForMemory(state, block, node);
   const operation = open(block, 'migrate', node.id, mapped?.id ?? node.owner, mask);
+  if (!hasRoom(state, block, node, mask, operation.firstWord, operation.endWord))
+    return waitForMemory(state, block, node);
   operation.access = access;
   operation.map = mapped !== null;
   operation.entry = task?.entry ?? false;

@@ -255,7 +255,7 @@ function finishFree(state: State, block: Block, operation: Operation): void {
   let fresh = 0;
   for (let page = next(operation.mask, 0); page < PAGES_PER_BLOCK; page = next(operation.mask, page + 1)) {
     if (!has(block.freed, page)) fresh++;
-    add(block.freed, page);
+    add(rareMask(block, 'freed'), page);
   }
   block.range.freedPages += fresh;
   // What was said about the pages goes with them.

@@ -8,10 +8,10 @@ import { holderOf, onlyCopies } from './contents.js';
 import {
   addRun,
   clear,
-  copy,
   endOf,
+  endWordOf,
+  firstWordOf,
   has,
-  isEmpty,
   type Mask,
   next,
   nextAbsent,
@@ -55,6 +55,8 @@ import {
 import { type Block, isProvided, noteWaiting, rareMask } from './va-block.js';
 import type { Operation, OperationKind } from './work.js';
 
+const WORDS_PER_CHUNK = PAGES_PER_TRANSFER / 32;
+
 /** Failed copies in a row before an access is denied, or a block is no victim any more. */
 export const ATTEMPTS = 8;
 
@@ -66,7 +68,7 @@ export function open(block: Block, kind: OperationKind, node: NodeId, processor:
   operation.node = node;
   operation.target = node;
   operation.processor = processor;
-  copy(operation.mask, mask);
+  fill(operation, mask);
   operation.access = Access.None;
   operation.map = false;
   operation.entry = false;
@@ -76,10 +78,22 @@ export function open(block: Block, kind: OperationKind, node: NodeId, processor:
   return operation;
 }
 
+/** What the last operation has left in its masks lies where that was. */
+function fill(operation: Operation, pages: Mask): void {
+  const { mask, moving, reserved } = operation;
+  for (let word = operation.firstWord; word < operation.endWord; word++) {
+    mask[word] = 0;
+    moving[word] = 0;
+    reserved[word] = 0;
+  }
+  operation.firstWord = firstWordOf(pages);
+  operation.endWord = endWordOf(pages);
+  for (let word = operation.firstWord; word < operation.endWord; word++) mask[word] = pages[word];
+}
+
 /** Starts the operation; memory that it needs has been found by the caller. It may have ended when this returns. */
 export function start(state: State, block: Block, operation: Operation): void {
-  clear(operation.settled);
-  clear(operation.reserved);
+  operation.progress = false;
   operation.whole = false;
   operation.phase = 'revoke';
   operation.transferPages = PAGES_PER_TRANSFER;
@@ -112,15 +126,12 @@ function targetOf(state: State, { target }: Operation): Node | undefined {
 function reserveFor(state: State, block: Block, operation: Operation): void {
   const { kind, node, mask, moving } = operation;
   const target = targetOf(state, operation);
-  if (kind !== 'evict') copy(moving, mask);
-  else if (target === undefined && operation.target !== PROVIDER) clear(moving);
-  else onlyCopies(state, block, node, mask, moving);
+  if (kind !== 'evict')
+    for (let word = operation.firstWord; word < operation.endWord; word++) moving[word] = mask[word];
+  else if (target !== undefined || operation.target === PROVIDER) onlyCopies(state, block, node, mask, moving);
   // What the provider would give anyway, it need not get.
   if (operation.target === PROVIDER) for (let word = 0; word < WORDS; word++) moving[word] &= block.dirty[word];
-  if (target !== undefined) {
-    reserve(state, block, target, moving, operation.reserved);
-    operation.whole = size(operation.reserved) === PAGES_PER_BLOCK;
-  }
+  if (target !== undefined) operation.whole = reserve(state, block, target, operation) === PAGES_PER_BLOCK;
   if (kind !== 'evict') return;
   operation.evictingPages = backedIn(block, operation);
   nodeOf(state, node).leavingPages += operation.evictingPages;
@@ -179,10 +190,11 @@ function revoke(state: State, block: Block, operation: Operation, from: Processo
   const { mark } = state.masks;
   const going = state.masks.take();
   const rights = to === Access.None ? mapping.mapped : mapping.writable;
-  for (let word = 0; word < WORDS; word++) going[word] = rights[word] & operation.mask[word] & ~mapping.standIn[word];
+  const { mask, firstWord, endWord } = operation;
+  for (let word = firstWord; word < endWord; word++) going[word] = rights[word] & mask[word] & ~mapping.standIn[word];
   const base = block.index * PAGES_PER_BLOCK;
-  for (let first = next(going, 0); first < PAGES_PER_BLOCK; ) {
-    const end = nextAbsent(going, first);
+  for (let first = next(going, firstWord * 32, endWord); first < PAGES_PER_BLOCK; ) {
+    const end = nextAbsent(going, first, endWord);
     removeRun(mapping.writable, first, end - first);
     if (to === Access.None) removeRun(mapping.mapped, first, end - first);
     processor.counters.revocations++;
@@ -190,7 +202,7 @@ function revoke(state: State, block: Block, operation: Operation, from: Processo
       const token = newToken(state, 'revoke', block, mapping.node, 0, first, end - first);
       countPending(state, operation, token, state.commands.revoke(token.id, from, base + first, end - first, to));
     }
-    first = next(going, end);
+    first = next(going, end, endWord);
   }
   state.masks.backTo(mark);
 }
@@ -229,33 +241,29 @@ function deadEnd(state: State, { kind, node, target }: Operation): NodeId {
 }
 
 function issueTransfers(state: State, block: Block, operation: Operation): void {
-  const { mark } = state.masks;
-  const wanted = state.masks.take();
-  for (let word = 0; word < WORDS; word++) wanted[word] = operation.moving[word] & ~operation.settled[word];
   const target = targetOf(state, operation);
   operation.outstanding++;
-  if (operation.target === PROVIDER) giveBack(state, block, operation, wanted);
+  if (operation.target === PROVIDER) giveBack(state, block, operation);
   // The chunk that a thread waits for goes first, then the ones after it, since most programs walk upwards.
-  const chunks = PAGES_PER_BLOCK / PAGES_PER_TRANSFER;
-  const from = operation.urgentPage === -1 ? 0 : Math.floor(operation.urgentPage / PAGES_PER_TRANSFER);
+  const begin = Math.floor(operation.firstWord / WORDS_PER_CHUNK);
+  const chunks = Math.ceil(operation.endWord / WORDS_PER_CHUNK) - begin;
+  const urgent = Math.floor(operation.urgentPage / PAGES_PER_TRANSFER) - begin;
+  const from = urgent > 0 && urgent < chunks ? urgent : 0;
   for (let step = 0; step < chunks && target !== undefined; step++) {
     if (operation.failure !== Status.Done) break;
-    const chunk = ((from + step) % chunks) * PAGES_PER_TRANSFER;
-    if ((wanted[chunk >>> 5] | wanted[(chunk >>> 5) + 1]) !== 0)
-      issueChunk(state, block, operation, target, wanted, chunk);
+    issueChunk(state, block, operation, target, (begin + ((from + step) % chunks)) * PAGES_PER_TRANSFER);
   }
-  state.masks.backTo(mark);
   operation.outstanding--;
   if (operation.outstanding === 0) endTransfers(state, block, operation);
 }
 
 /** The provider takes runs as long as there are. */
-function giveBack(state: State, block: Block, operation: Operation, wanted: Mask): void {
+function giveBack(state: State, block: Block, operation: Operation): void {
   const base = block.index * PAGES_PER_BLOCK;
   const { frames } = residenceOf(state, block, operation.node);
   const order = state.transfer;
-  for (let first = next(wanted, 0); first < PAGES_PER_BLOCK && operation.failure === Status.Done; ) {
-    const end = nextAbsent(wanted, first);
+  for (let first = next(operation.moving, 0); first < PAGES_PER_BLOCK && operation.failure === Status.Done; ) {
+    const end = nextAbsent(operation.moving, first);
     const token = newToken(state, 'transfer', block, PROVIDER, operation.node, first, end - first);
     operation.outstanding++;
     order.token = token.id;
@@ -275,7 +283,7 @@ function giveBack(state: State, block: Block, operation: Operation, wanted: Mask
       operation.outstanding--;
       givenBack(state, block, operation, first, end - first, status);
     }
-    first = next(wanted, end);
+    first = next(operation.moving, end);
   }
 }
 
@@ -292,18 +300,21 @@ function givenBack(
     operation.failure = status;
     return;
   }
-  addRun(operation.settled, first, count);
+  operation.progress = true;
+  removeRun(operation.moving, first, count);
   removeRun(block.dirty, first, count);
   removeRun(block.blank, first, count);
   nodeOf(state, operation.node).counters.pagesOut += count;
 }
 
-function issueChunk(state: State, block: Block, operation: Operation, target: Node, wanted: Mask, chunk: number): void {
+function issueChunk(state: State, block: Block, operation: Operation, target: Node, chunk: number): void {
   const residence = residenceOf(state, block, target.id);
   const mapping = operation.map ? mappingOf(state, block, operation.processor) : null;
   const base = block.index * PAGES_PER_BLOCK;
   const limit = chunk + PAGES_PER_TRANSFER;
-  for (let first = next(wanted, chunk); first < limit; first = next(wanted, first)) {
+  // What settles meanwhile lies behind.
+  const { moving } = operation;
+  for (let first = next(moving, chunk, limit >>> 5); first < limit; first = next(moving, first, limit >>> 5)) {
     const source = sourceOf(state, block, operation, target.id, first);
     if (source >= 0 && state.nodes[source]?.gone === true) {
       operation.failure = Status.Lost;
@@ -317,7 +328,7 @@ function issueChunk(state: State, block: Block, operation: Operation, target: No
     const longest = Math.min(limit, first + operation.transferPages, endAt(operation, first));
     while (
       end < longest &&
-      has(wanted, end) &&
+      has(moving, end) &&
       sourceOf(state, block, operation, target.id, end) === source &&
       !has(operation.reserved, end) === backed &&
       (mapping === null || accessOf(mapping.mapped, mapping.writable, end) === previous) &&
@@ -471,7 +482,9 @@ function settle(
   first: number,
   count: number,
 ): void {
-  addRun(operation.settled, first, count);
+  operation.progress = true;
+  removeRun(operation.moving, first, count);
+  removeRun(operation.reserved, first, count);
   const residence = residenceOf(state, block, target.id);
   if (source >= 0 && source !== target.id) {
     target.counters.pagesIn += count;
@@ -481,7 +494,7 @@ function settle(
   else if (source === SOURCE_PROVIDER && block.range.derived === true) target.counters.pagesCloned += count;
   else if (source === SOURCE_PROVIDER) target.counters.pagesProvided += count;
   if (operation.kind === 'scratch') {
-    addRun(residence.scratch, first, count);
+    addRun(rareMask(residence, 'scratch'), first, count);
     removeRun(residence.resident, first, count);
     addRun(rareMask(mappingOf(state, block, operation.processor), 'standIn'), first, count);
     target.scratchBlocks.add(block);
@@ -511,7 +524,7 @@ function settle(
 }
 
 function endTransfers(state: State, block: Block, operation: Operation): void {
-  if (operation.failure === Status.Done && !isComplete(operation)) {
+  if (operation.failure === Status.Done && hasAny(operation, operation.moving)) {
     // Something was refused as too large: go on with smaller pieces.
     issueTransfers(state, block, operation);
     return;
@@ -519,18 +532,16 @@ function endTransfers(state: State, block: Block, operation: Operation): void {
   finish(state, block, operation);
 }
 
-function isComplete({ moving, settled }: Operation): boolean {
-  for (let word = 0; word < WORDS; word++) if ((moving[word] & ~settled[word]) !== 0) return false;
-  return true;
+/** Whether one of the operation's masks has a page. */
+function hasAny({ firstWord, endWord }: Operation, mask: Mask): boolean {
+  for (let word = firstWord; word < endWord; word++) if (mask[word] !== 0) return true;
+  return false;
 }
 
 function finish(state: State, block: Block, operation: Operation): void {
-  const { mark } = state.masks;
   const target = targetOf(state, operation);
-  const unfilled = state.masks.take();
-  for (let word = 0; word < WORDS; word++) unfilled[word] = operation.reserved[word] & ~operation.settled[word];
-  if (target !== undefined && !isEmpty(unfilled)) releaseBacking(state, block, target, unfilled);
-  state.masks.backTo(mark);
+  if (target !== undefined && hasAny(operation, operation.reserved))
+    releaseBacking(state, block, target, operation.reserved);
   RULES[operation.kind].finish(state, block, operation);
   if (operation.announcedCount > 0) {
     const { announcedPage, announcedCount } = operation;
@@ -560,5 +571,5 @@ function noteEnd({ ended }: Block, operation: Operation): void {
   ended.page = operation.urgentPage;
   const failed = operation.failure !== Status.Done;
   ended.only = failed && size(operation.mask) === 1 ? next(operation.mask, 0) : -1;
-  ended.progress = !isEmpty(operation.settled);
+  ended.progress = operation.progress;
 }

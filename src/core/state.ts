@@ -173,8 +173,8 @@ export function createState(commands: Commands, policies: Policies, blockCount: 
     prefetchRequest: {
       page: 0,
       write: false,
-      occupied: createMask(),
-      allowed: createMask(),
+      occupied: NO_PAGES,
+      allowed: NO_PAGES,
       streaming: false,
       pressed: false,
       walked: 0,
@@ -358,22 +358,27 @@ export function isHeldAgainst(residence: Residence, access: Access, pages: Mask)
   return false;
 }
 
-/** Takes memory for the pages of `mask` that the node has none for; the caller has made sure that the budget allows it. */
-export function reserve(state: State, block: Block, node: Node, mask: Mask, reserved: Mask): void {
+/**
+ * Takes memory for the pages that the operation moves and the node has none for; the caller has made sure that the budget allows it. Returns how
+ * many those are.
+ */
+export function reserve(state: State, block: Block, node: Node, operation: Operation): number {
+  const { moving, reserved, firstWord, endWord } = operation;
   const residence = residenceOf(state, block, node.id);
   let count = 0;
-  for (let word = 0; word < WORDS; word++) {
-    const bits = mask[word] & ~residence.backed[word];
+  for (let word = firstWord; word < endWord; word++) {
+    const bits = moving[word] & ~residence.backed[word];
     reserved[word] = bits;
     if (bits === 0) continue;
     residence.backed[word] |= bits;
     count += bitCount(bits);
   }
-  if (count === 0) return;
+  if (count === 0) return 0;
   if (residence.frames !== null && node.allocator !== null) allocateFrames(node.allocator, reserved, residence.frames);
   residence.backedCount += count;
   node.backedPages += count;
   if (node.backedPages > node.peakPages) node.peakPages = node.backedPages;
+  return count;
 }
 
 /** Cuts the largest chunks that are to be had; a node that is fragmented gives small ones. */
@@ -522,8 +527,9 @@ export function classify(state: State, block: Block): void {
  */
 export function shield(state: State, processor: Processor, thread: number, block: Block): void {
   const { slotThread, slotBlock } = processor;
-  let slot = slotThread.indexOf(thread);
-  if (slot === -1) {
+  let slot = 0;
+  while (slot < slotThread.length && slotThread[slot] !== thread) slot++;
+  if (slot === slotThread.length) {
     slot = processor.nextSlot;
     processor.nextSlot = (slot + 1) % slotThread.length;
     slotThread[slot] = thread;

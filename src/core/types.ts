@@ -257,7 +257,7 @@ export interface EvictionPolicy {
   ahead?(nodeBlocks: number): number;
 }
 
-/** What a prefetch policy is told about a fault, and where it puts its answer. All masks are of one block. */
+/** What a prefetch policy is told about a fault, and where it puts its answer. All masks are of one block; it writes into `result` alone. */
 export interface PrefetchRequest {
   /** Page of the block that was touched. */
   page: number;

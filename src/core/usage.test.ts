@@ -5,7 +5,7 @@ import type { Range } from './range.js';
 import { createState, type State } from './state.js';
 import { type Commands, PAGES_PER_BLOCK } from './types.js';
 import { dirtyRuns, forgetUse, forgetUser, noteUse, youngRuns } from './usage.js';
-import type { Block } from './va-block.js';
+import { type Block, rareMask } from './va-block.js';
 
 const policies = namedPolicies();
 let state: State;
@@ -31,8 +31,8 @@ describe('dirty runs', () => {
     allocate(2 * PAGES_PER_BLOCK - 2);
     addRun(block(0).dirty, 500, 12);
     addRun(block(1).dirty, 0, PAGES_PER_BLOCK);
-    add(block(1).freed, 10);
-    add(block(1).lost, 20);
+    add(rareMask(block(1), 'freed'), 10);
+    add(rareMask(block(1), 'lost'), 20);
     expect(dirtyRuns(state, 0, 2 * PAGES_PER_BLOCK)).toEqual([
       { first: 500, count: 22 },
       { first: 523, count: 9 },

@@ -21,7 +21,7 @@ export interface Residence {
   /** The node has memory for the page, perhaps stale. */
   readonly backed: Mask;
   /** Memory that stands in for pages after a denied access: its content is nobody's. */
-  readonly scratch: Mask;
+  scratch: Mask;
   backedCount: number;
   /** Frame of each page on a pooled node, -1 where there is none; null on an identity node. */
   readonly frames: Int32Array | null;
@@ -83,10 +83,10 @@ export interface Block {
   /** The content differs from what the provider, or zero, would give. */
   readonly dirty: Mask;
   /** Nobody has the content any more: the only copy was on a device that died, or a clone's source could not be had when its content was forgotten. */
-  readonly lost: Mask;
+  lost: Mask;
   /** Why, where it was for another reason than a device's death; null: nowhere. */
   losses: Map<number, DenyReason> | null;
-  readonly freed: Mask;
+  freed: Mask;
   /** Protected: nobody may read, or nobody may write. What may not be read may not be written either. */
   unreadable: Mask;
   unwritable: Mask;
@@ -191,9 +191,9 @@ function emptyBlock(index: number, range: Range, inside: Mask): Block {
     gone: false,
     inside,
     dirty: createMask(),
-    lost: createMask(),
+    lost: NO_PAGES,
     losses: null,
-    freed: createMask(),
+    freed: NO_PAGES,
     unreadable: NO_PAGES,
     unwritable: NO_PAGES,
     copyOnWrite: NO_PAGES,
@@ -254,7 +254,7 @@ export function createResidence(pooled: boolean): Residence {
   return {
     resident: createMask(),
     backed: createMask(),
-    scratch: createMask(),
+    scratch: NO_PAGES,
     backedCount: 0,
     frames: pooled ? new Int32Array(PAGES_PER_BLOCK).fill(-1) : null,
     shields: 0,
@@ -288,7 +288,10 @@ export function wakeWanting(block: Block, pages: Mask): void {
 
 /** Pages have been taken out of what threads wait for. */
 export function noteWaiting(mapping: Mapping): void {
-  mapping.waiting = !(isEmpty(mapping.waitingRead) && isEmpty(mapping.waitingWrite));
+  const { waitingRead, waitingWrite } = mapping;
+  let word = 0;
+  while (word < waitingRead.length && (waitingRead[word] | waitingWrite[word]) === 0) word++;
+  mapping.waiting = word < waitingRead.length;
 }
 
 export function createMapping(node: NodeId): Mapping {
@@ -325,8 +328,10 @@ function createOperation(): Operation {
     announcedCount: 0,
     mask: createMask(),
     moving: createMask(),
-    settled: createMask(),
     reserved: createMask(),
+    firstWord: 0,
+    endWord: 0,
+    progress: false,
     whole: false,
     phase: 'revoke',
     outstanding: 0,

@@ -81,12 +81,15 @@ export interface Operation {
   announcedPage: number;
   announcedCount: number;
   readonly mask: Mask;
-  /** Those of them that are to be copied: all, or where a node makes room, what nobody else has. */
+  /** Those of them that have yet to be copied: all, or where a node makes room, what nobody else has. */
   readonly moving: Mask;
-  /** Pages of the mask that are as the operation wants them. */
-  readonly settled: Mask;
   /** Memory that this operation reserved and has not filled yet. */
   readonly reserved: Mask;
+  /** The words in which the masks have pages, so that one page costs no walk over a block: the first, and the one after the last. */
+  firstWord: number;
+  endWord: number;
+  /** Pages are as the operation wants them. */
+  progress: boolean;
   /** That is the whole block, and no transfer has said so yet. */
   whole: boolean;
   phase: 'revoke' | 'transfer';

@@ -3,7 +3,7 @@
  * be, is replaced by onemem's own from then on, after a word: a policy may make a program slow, and never wrong.
  */
 import { kernelError } from '../core/kernel-error.js';
-import { WORDS } from '../core/mask.js';
+import { copy, createMask, WORDS } from '../core/mask.js';
 import type { EvictionPolicy, PlacementPolicy, PrefetchPolicy, ReadAheadPolicy } from '../core/types.js';
 import { adaptive } from './eviction/adaptive.js';
 import { advised } from './placement/advised.js';
@@ -48,14 +48,18 @@ function guard<Args extends readonly unknown[], T>(
   };
 }
 
-/** What it brings besides the touched page is what may be brought. */
+/** What it brings besides the touched page is what may be brought. It is handed copies, since the masks may be the core's own. */
 export function guardPrefetch(made: unknown, warn: Warn): PrefetchPolicy {
   const theirs = needFunction(made, 'prefetch') as PrefetchPolicy;
   const policy = guard('prefetch', theirs, tree(), () => null, warn);
+  const occupied = createMask();
+  const allowed = createMask();
   return (request) => {
-    policy(request);
-    const { page, result, allowed } = request;
-    for (let word = 0; word < WORDS; word++) result[word] &= allowed[word];
+    copy(occupied, request.occupied);
+    copy(allowed, request.allowed);
+    policy({ ...request, occupied, allowed });
+    const { page, result } = request;
+    for (let word = 0; word < WORDS; word++) result[word] &= request.allowed[word];
     result[page >>> 5] |= 1 << (page & 31);
   };
 }

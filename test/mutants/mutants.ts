@@ -53,9 +53,40 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'take a whole block where a part is asked for',
     file: 'src/core/operation.ts',
-    original: 'size(operation.reserved) === PAGES_PER_BLOCK',
-    instead: 'size(operation.reserved) > 0',
+    original: 'reserve(state, block, target, operation) === PAGES_PER_BLOCK',
+    instead: 'reserve(state, block, target, operation) > 0',
     why: 'The node has memory that its books do not know: its budget is exceeded.',
+  },
+  {
+    name: 'take filled memory for memory that was reserved in vain',
+    file: 'src/core/operation.ts',
+    original: 'removeRun(operation.reserved, first, count);',
+    instead: '',
+    why: 'What has just come is given back.',
+  },
+  {
+    name: 'go on with pages that have come',
+    file: 'src/core/operation.ts',
+    original: `
+  removeRun(operation.moving, first, count);
+  removeRun(operation.reserved, first, count);`,
+    instead: `
+  removeRun(operation.reserved, first, count);`,
+    why: 'The operation never ends.',
+  },
+  {
+    name: 'leave pages of the last operation in the next one',
+    file: 'src/core/operation.ts',
+    original: 'mask[word] = 0;',
+    instead: '',
+    why: 'What is done to a part of a block is done to others, too.',
+  },
+  {
+    name: 'look at the first words of an operation only',
+    file: 'src/core/operation.ts',
+    original: 'operation.endWord = endWordOf(pages);',
+    instead: 'operation.endWord = Math.min(endWordOf(pages), operation.firstWord + 2);',
+    why: 'What is asked of many pages is done to some, and the others count as done.',
   },
   {
     name: 'take a whole block again for what was refused as too large',
@@ -68,7 +99,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'keep memory that was not filled',
     file: 'src/core/operation.ts',
-    original: 'releaseBacking(state, block, target, unfilled);',
+    original: 'releaseBacking(state, block, target, operation.reserved);',
     instead: '',
     why: 'Every failed copy leaks a part of the budget.',
   },
@@ -240,6 +271,13 @@ export const mutants: readonly Mutant[] = [
     original: 'processor.waited < PATIENCE',
     instead: 'true',
     why: 'A thread hangs in a fault for as long as the disk is full.',
+  },
+  {
+    name: 'let a fault bring along what it may not',
+    file: 'src/core/faults.ts',
+    original: 'freed === NO_PAGES && lost === NO_PAGES && scratch === NO_PAGES',
+    instead: 'true',
+    why: 'A lost page reads as zeros to whoever touches its neighbour first.',
   },
   {
     name: 'let what is held be what stands in for a denied page',

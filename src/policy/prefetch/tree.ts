@@ -5,7 +5,7 @@
  * Where the node is full, only the group comes: density then says where the processor was, and guesses push out what it needs. Faults
  * one after the other are no guess: what they bring grows.
  */
-import { addRun, clear, sizeOfRun, WORDS } from '../../core/mask.js';
+import { addRun, clear, sizeOfRun } from '../../core/mask.js';
 import { type OptionNames, refuseUnknown } from '../../core/option-names.js';
 import { PAGES_PER_BLOCK, PAGES_PER_GROUP, type PrefetchPolicy } from '../../core/types.js';
 
@@ -43,7 +43,7 @@ export function tree(options: TreeOptions = {}): PrefetchPolicy {
       }
     }
     addRun(result, first, count);
-    for (let word = 0; word < WORDS; word++) result[word] &= allowed[word] & ~occupied[word];
+    for (let word = first >>> 5; word * 32 < first + count; word++) result[word] &= allowed[word] & ~occupied[word];
   };
 }
 
