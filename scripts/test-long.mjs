@@ -66,6 +66,7 @@ await runStages(
       whole('search in 1.25 GiB', [...SEARCH, ...LARGE]),
       whole('conformance', built('conformance')),
       whole('webgpu conformance', onSoftwareGpu('conformance', '--device', 'webgpu')),
+      whole('webgpu-lent conformance', onSoftwareGpu('conformance', '--device', 'webgpu-lent')),
       whole('suite', built('suite', '--all')),
       whole('tools', built('tools', '--all'), { fetches: true }),
       whole('node versions', ['node', 'scripts/node-versions.mjs', '--all'], { fetches: true }),

@@ -11,6 +11,7 @@ export type {
   BuiltInDeviceSpecification,
   CustomDeviceSpecification,
   DeviceSpecification,
+  OwnGpuDevice,
   WebgpuDeviceSpecification,
 } from './api/device-specification.js';
 export { OnememError } from './api/errors.js';

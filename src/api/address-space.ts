@@ -3,6 +3,7 @@
 import type { Worker } from 'node:worker_threads';
 import { bytesOf, type ElementType, type NumericArray, type ReadonlyView } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
+import type { Lender } from '../drivers/webgpu/lender.js';
 import type { FileSource } from '../pager/protocol/requests.js';
 import type { DeviceInfo, SpaceHandle, SpaceStats } from '../pager/protocol/space.js';
 import { checkFlag, checkName, checkOptions, isWhole, show } from './arguments.js';
@@ -18,6 +19,7 @@ import { argumentError, typeError } from './errors.js';
 import { checkUse, FILE_ARRAY_OPTIONS, type FileArrayOptions, partOfFile, withFile } from './file-array.js';
 import { type FilePath, pathOf } from './file-path.js';
 import { hostBytes } from './host-memory.js';
+import { lend } from './lending.js';
 import { ManagedArray } from './managed-array.js';
 import { type OpenNpyOptions, openNpy, type SaveNpyOptions, saveNpy } from './npy.js';
 import { pointerAttributes } from './pointer.js';
@@ -48,6 +50,7 @@ export class AddressSpace implements api.AddressSpace {
     private readonly spaceHandle: SpaceHandle,
     private readonly sentinel: Worker | null,
     onClosed: () => void,
+    lenders: Lender[] = [],
   ) {
     this.client = new Client(spaceHandle, sentinel === null);
     this.client.onDevice = (info, instead) => this.takeDevice(info, instead);
@@ -56,7 +59,7 @@ export class AddressSpace implements api.AddressSpace {
     this.devices = infos.map((info) => new Device(this, info));
     this.views = new Views(spaceHandle, this.client, sentinel !== null);
     const { client, views } = this;
-    this.opened = { client, views, handle: spaceHandle, sentinel, onClosed };
+    this.opened = { client, views, handle: spaceHandle, sentinel, lenders, onClosed };
   }
 
   get handle(): SpaceHandle {
@@ -208,8 +211,12 @@ export class AddressSpace implements api.AddressSpace {
 
   async addDevice(specification: DeviceSpecification): Promise<Device> {
     this.client.assertOpen('cannot add a device');
-    const [options] = deviceOptions([specification], this.devices.length);
-    const info = await this.client.request('addDevice', { options });
+    const { options, lenders } = await lend([specification], deviceOptions([specification], this.devices.length));
+    const info = await this.client.request('addDevice', { options: options[0] }).catch(async (error: unknown) => {
+      await Promise.all(lenders.map((lender) => lender.withdraw()));
+      throw error;
+    });
+    this.opened.lenders.push(...lenders);
     return this.takeDevice(info, null);
   }
 

@@ -36,6 +36,7 @@ describe('closing a space', () => {
         views,
         handle: { control, wakeFd: -1, bytes: 4096 } as never,
         sentinel: sentinel as unknown as Worker,
+        lenders: [],
         onClosed: () => ended++,
       },
       null,

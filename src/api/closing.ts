@@ -1,11 +1,13 @@
 /** How a thread closes its space: for all, if it is the thread that opened the space, and otherwise for itself. */
 import type { Worker } from 'node:worker_threads';
+import type { Lender } from '../drivers/webgpu/lender.js';
 import { closeDescriptor } from '../linux/libc.js';
 import type { ClosedSpace } from '../pager/protocol/closed-space.js';
 import type { SpaceHandle } from '../pager/protocol/space.js';
 import type { Client } from './client.js';
 import { Takeover } from './late-uses.js';
 import { type Leftover, leaveBehind, reclaim } from './leftovers.js';
+import { endLending } from './lending.js';
 import type { Views } from './views.js';
 
 /** A space as one thread has it. */
@@ -15,22 +17,26 @@ export interface OpenedSpace {
   readonly handle: SpaceHandle;
   /** The thread that watches the manager; null where another thread opened the space. */
   readonly sentinel: Worker | null;
+  /** Of GPUs that this thread has lent to it. */
+  readonly lenders: Lender[];
   /** Called when this thread has nothing to do with the space any more. */
   readonly onClosed: () => void;
 }
 
 export async function closeSpace(space: OpenedSpace, timeoutMs: number | null): Promise<void> {
-  const { client, views, handle, sentinel, onClosed } = space;
+  const { client, views, handle, sentinel, lenders, onClosed } = space;
   if (sentinel === null) {
     client.close();
     views.freed(null);
     onClosed();
+    await Promise.all(lenders.splice(0).map((lender) => lender.withdraw()));
     return;
   }
   const { wakeFd, bytes } = handle;
   const leftover: Leftover = { views, control: new Int32Array(handle.control), wakeFd, bytes, answers: false };
   // As long as views are left, the manager's thread answers who uses them.
   const answers = !client.isClosed && (await endManager(space, sentinel, timeoutMs, leftover));
+  await endLending(lenders.splice(0));
   client.close();
   if (!answers) onClosed();
   views.freed(null);

@@ -34,6 +34,20 @@ export interface BuiltInDeviceSpecification extends AnyDeviceSpecification {
 /** A GPU, by WebGPU: the packages `webgpu` and `wesl` must be installed. It runs kernels that have a module in WGSL. */
 export interface WebgpuDeviceSpecification extends Omit<AnyDeviceSpecification, 'units'> {
   readonly kind: 'webgpu';
+  /**
+   * A GPUDevice of the program's own, from whatever package: the space uses it beside the program, in turns of this thread's event loop,
+   * and never destroys it. What is in its memory takes as much of the host's, and results are there when a launch resolves.
+   */
+  readonly device?: OwnGpuDevice;
+}
+
+/** A `GPUDevice` of the WebGPU standard, as far as can be seen at first. */
+export interface OwnGpuDevice {
+  readonly queue: object;
+  readonly limits: object;
+  readonly features: object;
+  readonly lost: Promise<unknown>;
+  readonly createBuffer: unknown;
 }
 
 /** A device whose driver is a module of the user's own: `onemem/driver` says what it must do. */
@@ -51,7 +65,13 @@ const ANY_DEVICE = { kind: true, memory: true, units: true, name: true, inject: 
 
 const BUILT_IN_DEVICE: OptionNames<BuiltInDeviceSpecification> = { ...ANY_DEVICE, lossy: true };
 
-const WEBGPU_DEVICE: OptionNames<WebgpuDeviceSpecification> = { kind: true, memory: true, name: true, inject: true };
+const WEBGPU_DEVICE: OptionNames<WebgpuDeviceSpecification> = {
+  kind: true,
+  memory: true,
+  name: true,
+  inject: true,
+  device: true,
+};
 
 const CUSTOM_DEVICE: OptionNames<CustomDeviceSpecification> = { ...ANY_DEVICE, driver: true, options: true };
 
@@ -85,6 +105,7 @@ export function deviceOptions(devices: readonly DeviceSpecification[], before = 
       device,
       kind === 'custom' ? CUSTOM_DEVICE : kind === 'webgpu' ? WEBGPU_DEVICE : BUILT_IN_DEVICE,
     );
+    if (kind === 'webgpu') checkOwnDevice(name, device.device);
     if (kind === 'process' || kind === 'simulated') checkFlag(`lossy of device ${name}`, device.lossy);
     const injection = injectionOf(inject);
     if (names.has(name))
@@ -106,12 +127,26 @@ export function deviceOptions(devices: readonly DeviceSpecification[], before = 
       name,
       memoryBytes,
       units,
-      lossy: kind === 'simulated' || kind === 'webgpu' || (kind === 'process' && device.lossy === true),
+      lossy:
+        kind === 'simulated' ||
+        (kind === 'webgpu' && device.device === undefined) ||
+        (kind === 'process' && device.lossy === true),
       ...(kind === 'custom' ? { driver: driverModule(name, device) } : {}),
       ...(kind === 'webgpu' ? parserOption() : {}),
       ...injection,
     };
   });
+}
+
+function checkOwnDevice(name: string, device: unknown): void {
+  if (device === undefined) return;
+  const members = ['queue', 'limits', 'features', 'lost', 'createBuffer'] as const;
+  const isDevice = typeof device === 'object' && device !== null && members.every((member) => member in device);
+  if (isDevice) return;
+  throw typeError(
+    'GPU_DEVICE',
+    `device ${name} is lent ${show(device)}; a GPUDevice is wanted, as adapter.requestDevice() gives it`,
+  );
 }
 
 /** Where the manager finds the module that reads WGSL: its thread is no ES module, and cannot ask. */

@@ -7,6 +7,7 @@ import { checkName, checkOptions, isObject, show } from './arguments.js';
 import { typeError } from './errors.js';
 import { assignedName, noteDefinition } from './kernel-place.js';
 import { ambiguities, kernelSource } from './kernel-source.js';
+import type { WgslConstants } from './wgsl-constants.js';
 import { isWgslCode, wgslCode } from './wgsl-kernel.js';
 
 /** The typed array of each element type. */
@@ -117,10 +118,17 @@ export interface WgslKernel<P extends KernelParameters = KernelParameters> {
   readonly wgsl: string;
   /** May be left out where the module has one only. */
   readonly entryPoint?: string;
+  /** Values of `override` declarations, by their names, or by the numbers of their `@id`; those without a default need one. */
+  readonly constants?: WgslConstants;
   readonly function?: KernelFunction<P> | KernelModule;
 }
 
-const WGSL_KERNEL: OptionNames<WgslKernel> = { wgsl: true, entryPoint: true, function: true };
+const WGSL_KERNEL: OptionNames<WgslKernel> = {
+  wgsl: true,
+  entryPoint: true,
+  constants: true,
+  function: true,
+};
 
 export interface KernelOptions {
   /** What errors and reports call it: the variable that it is assigned to, where that can be told, unless said otherwise. */
@@ -261,9 +269,9 @@ function ofWgsl<P extends KernelParameters>(
   hidden: (...args: never[]) => unknown,
 ): Kernel<P> {
   checkOptions('a kernel in WGSL', body as WgslKernel, WGSL_KERNEL);
-  const { wgsl: source, entryPoint, function: other } = body;
+  const { wgsl: source, entryPoint, constants, function: other } = body;
   const name = options.name ?? entryPoint ?? 'kernel';
-  const wgsl = wgslCode(name, parameters, source, entryPoint);
+  const wgsl = wgslCode(name, parameters, source, entryPoint, constants);
   if (other === undefined) return { name, parameters, code: wgsl, wgsl, kernel: null };
   if (typeof other === 'function') noteDefinition(other, hidden);
   const named = { ...options, name };

@@ -18,6 +18,7 @@ import { fromWire, OnememError, typeError } from './errors.js';
 import { watchExit } from './exit.js';
 import { AUTO, hostBudget } from './host-memory.js';
 import { collectViews } from './leftovers.js';
+import { endLending, lend } from './lending.js';
 import { moduleOptions } from './node-options.js';
 import { openingError, shortageError } from './opening-errors.js';
 import { checkPolicies } from './policies.js';
@@ -107,7 +108,8 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   checkFlag('checkInvariants', options.checkInvariants);
   const injection = injectionOf(options.inject);
   const internal = internalOptions(options);
-  const devices = deviceOptions(options.devices ?? []);
+  const specifications = options.devices ?? [];
+  const devices = deviceOptions(specifications);
   const bytes = addressesFor(options.addressSpace, devices.length);
   const bases = basesFor(bytes);
   const hostBudgetBytes = hostBudget(options.hostMemory, devices, options.memoryRoot ?? '');
@@ -116,6 +118,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   const entry = sentinelFile();
   if (entry === null) throw new OnememError('BUNDLED', bundledMessage());
   await collectViews(slotOf(bytes));
+  const lent = await lend(specifications, devices);
   const control = new SharedArrayBuffer(CONTROL_WORDS * 4);
   const wakeFd = createEventfd();
   const name = randomUUID();
@@ -130,7 +133,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
     storage,
     behind,
     userModeOnly: options.userModeOnly ?? false,
-    devices,
+    devices: lent.options,
     checkInvariants: options.checkInvariants ?? false,
     ...recordingOf(process.env.ONEMEM_RECORD),
     nodeOptions: moduleOptions(process.execArgv),
@@ -150,6 +153,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   }).catch((error: Error) => error);
   if (ready instanceof Error || 'error' in ready) {
     await sentinel.terminate();
+    await endLending(lent.lenders);
     closeEventfd(wakeFd);
     throw openingError(ready instanceof Error ? ready : fromWire(ready.error), hasOpened);
   }
@@ -171,7 +175,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   });
   signHandle(handle);
   hasOpened = true;
-  const space = new SpaceClass(handle, sentinel, forget);
+  const space = new SpaceClass(handle, sentinel, forget, lent.lenders);
   space.verifies = options.verify ?? false;
   return space;
 }

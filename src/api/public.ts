@@ -553,6 +553,11 @@ export interface StreamEvent {
   readonly error: Error | null;
   /** How long the operation took once its turn had come, in milliseconds. */
   readonly elapsedMs: number;
+  /**
+   * Of a launch on a GPU: how long its kernel ran there, in milliseconds by the GPU's own clock, all parts and rounds together.
+   * Undefined before it has ended, and where the GPU has no such clock (timestamp queries).
+   */
+  readonly gpuMs: number | undefined;
   /** Bytes that a prefetch made present, or that a copy has copied. */
   readonly bytes: number;
   /**

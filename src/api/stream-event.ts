@@ -64,6 +64,10 @@ export class StreamEvent implements api.StreamEvent {
     return endedMs - startedMs;
   }
 
+  get gpuMs(): number | undefined {
+    return this.ended?.gpuMs;
+  }
+
   get bytes(): number {
     return this.ended?.bytes ?? 0;
   }

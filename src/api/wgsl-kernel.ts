@@ -1,12 +1,13 @@
 /** How a kernel's parameters reach the variables of its WGSL module: arrays by name, numbers by name or as members of uniform structures. */
 import { bytesOf, type ElementType } from '../core/elements.js';
-import type { UniformMember, WgslBinding, WgslCode } from '../drivers/driver.js';
+import type { UniformMember, WgslBinding, WgslCode, WgslConstant } from '../drivers/driver.js';
 import { type Description, type Resource, uniformMembers } from '../wgsl/describe.js';
 import { sizeOf, type Type } from '../wgsl/types.js';
 import type { Position } from '../wgsl/wgsl-error.js';
 import { isError, isObject, show } from './arguments.js';
 import { typeError } from './errors.js';
-import { describeWgsl } from './wgsl-parser.js';
+import { constantsOf } from './wgsl-constants.js';
+import { describeWgsl, overridesOf } from './wgsl-parser.js';
 
 /** A kernel's parameter, as far as a module is concerned. */
 type Parameter =
@@ -34,17 +35,19 @@ export function wgslCode(
   parameters: Parameters,
   source: unknown,
   entryPoint: string | undefined,
+  given: unknown,
 ): WgslCode {
   if (typeof source !== 'string')
     throw typeError('WGSL', `wgsl of kernel ${name} is the text of a module, not ${show(source)}`);
   if (entryPoint !== undefined && typeof entryPoint !== 'string')
     throw typeError('WGSL', `entryPoint of kernel ${name} is a name, not ${show(entryPoint)}`);
-  const described = read(name, source, entryPoint);
+  const constants = given === undefined ? [] : located(name, () => constantsOf(name, overridesOf(source), given));
+  const described = read(name, source, entryPoint, constants);
   const binder = new Binder(name, parameters);
   const bindings = described.resources.map((each) => binder.bind(each));
   binder.refuseUnused(described);
   const { name: found, workgroupSize } = described.entryPoint;
-  return { kind: 'wgsl', source, entryPoint: found, workgroupSize, bindings };
+  return { kind: 'wgsl', source, entryPoint: found, workgroupSize, bindings, constants };
 }
 
 /**
@@ -57,7 +60,7 @@ export function wgslParameters(
   entryPoint: string | undefined,
   out: ReadonlySet<string>,
 ): Parameters {
-  const { resources } = read(name, source, entryPoint);
+  const { resources } = read(name, source, entryPoint, []);
   const parameters: Record<string, Parameter> = {};
   for (const resource of resources) {
     if (resource.space !== 'uniform') {
@@ -88,9 +91,20 @@ export function isWgslCode(code: unknown): boolean {
   return kind === 'wgsl' && typeof source === 'string' && Array.isArray(bindings);
 }
 
-function read(name: string, source: string, entryPoint: string | undefined): Description {
+function read(
+  name: string,
+  source: string,
+  entryPoint: string | undefined,
+  constants: readonly WgslConstant[],
+): Description {
+  const overrides = Object.fromEntries(constants.map((each) => [each.name, each.value]));
+  return located(name, () => describeWgsl(source, entryPoint, overrides));
+}
+
+/** What is wrong in the module is told with the kernel's name before the place. */
+function located<T>(name: string, read: () => T): T {
   try {
-    return describeWgsl(source, entryPoint);
+    return read();
   } catch (error) {
     if (isError(error) && error.name === 'WgslError') throw typeError('WGSL', `kernel ${name}, WGSL ${error.message}`);
     throw error;

@@ -1,7 +1,9 @@
 /** Loads what reads WGSL, an optional peer, with the first kernel that is written in it. */
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
+import type { Overrides } from '../wgsl/constants.js';
 import { type Description, describe } from '../wgsl/describe.js';
+import { type Override, overridesIn } from '../wgsl/overrides.js';
 import type { Parser } from '../wgsl/syntax.js';
 import { textOf } from './arguments.js';
 import { OnememError } from './errors.js';
@@ -29,6 +31,11 @@ function parser(): Parser {
 }
 
 /** @throws WgslError with line and column */
-export function describeWgsl(source: string, entryPoint: string | undefined): Description {
-  return describe(parser(), source, entryPoint);
+export function describeWgsl(source: string, entryPoint: string | undefined, overrides: Overrides): Description {
+  return describe(parser(), source, entryPoint, { overrides });
+}
+
+/** @throws WgslError with line and column */
+export function overridesOf(source: string): Override[] {
+  return overridesIn(parser(), source);
 }

@@ -43,6 +43,14 @@ export type WgslBinding = { readonly group: number; readonly binding: number } &
   | { readonly kind: 'uniform'; readonly bytes: number; readonly members: readonly UniformMember[] }
 );
 
+/** A value that a kernel gives to an `override` declaration of its module. */
+export interface WgslConstant {
+  readonly name: string;
+  /** What the pipeline calls it: the number of its `@id`, or its name. */
+  readonly key: string;
+  readonly value: number | boolean;
+}
+
 /** A module in WGSL, and how the parameters of the kernel reach it. */
 export interface WgslCode {
   readonly kind: 'wgsl';
@@ -50,6 +58,7 @@ export interface WgslCode {
   readonly entryPoint: string;
   readonly workgroupSize: readonly [number, number, number];
   readonly bindings: readonly WgslBinding[];
+  readonly constants: readonly WgslConstant[];
 }
 
 /** What a launch runs: a function where the device has threads, a WGSL module where it is a GPU. */
@@ -136,7 +145,7 @@ export interface LaunchDivision {
 
 /** An error that a kernel threw, or why it could not run. */
 export interface LaunchFailure {
-  readonly code: 'KERNEL_ERROR' | 'DEVICE_LOST' | 'DEVICE_MEMORY' | 'ACCESS_DENIED' | 'ABORTED';
+  readonly code: 'KERNEL_ERROR' | 'DEVICE_LOST' | 'DEVICE_MEMORY' | 'ACCESS_DENIED' | 'ABORTED' | 'DEADLOCK';
   readonly message: string;
   readonly stack?: string;
 }

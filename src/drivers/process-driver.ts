@@ -1,10 +1,17 @@
 /** What the manager needs of a driver whose device is a process of its own: descriptors to wait at, and what to do when they are ready. */
-import type { Driver, LaunchDivision, LaunchFailure, LaunchParameter, WgslLaunch } from './driver.js';
+import type { Driver, DriverEvents, LaunchDivision, LaunchFailure, LaunchParameter, WgslLaunch } from './driver.js';
+
+/** What it reports besides. */
+export interface ProcessEvents extends DriverEvents {
+  /** @param gpuMs how many milliseconds the kernel ran, where the device measures that */
+  launched(id: number, failure: LaunchFailure | null, gpuMs?: number): void;
+}
 
 export interface ProcessDriver extends Driver {
   /** What it runs. */
   readonly kernels: 'functions' | 'wgsl';
-  readonly pid: number;
+  /** Null: it is a thread of the program. */
+  readonly pid: number | null;
   /** Ready for a poller when the process has ended. */
   readonly pidfd: number;
   /** Where packets from the process come in. */
@@ -51,6 +58,10 @@ export interface ProcessDriver extends Driver {
   ) => void;
   /** The pages are there; if not, the part ends. */
   supply?(launch: number, there: boolean): void;
+  /** The kernel's id of the thread of the program that drives the device; null: none does. */
+  readonly lender?: number | null;
+  /** Ends a launch at once that cannot go on before the lender does, which waits for it. `launched` follows. */
+  abandon?(launch: number, why: string): void;
   /** As `launch`, where the device runs WGSL. */
   launchWgsl?(launch: WgslLaunch): void;
   /** Ends the process at once; `processEnded` follows. */

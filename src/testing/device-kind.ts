@@ -17,6 +17,8 @@ export interface DeviceKind {
   readonly memorySurvives: boolean;
   /** Left out unless it is asked for by its name. */
   readonly onlyByName?: boolean;
+  /** Why scenarios, by their names, ask what no device of the kind can do. */
+  readonly skips?: Readonly<Record<string, string>>;
   /** The options of a space with such devices, or why they cannot do what is wanted: the scenario is skipped then. */
   open(wanted: Wanted): SpaceOptions | { readonly skip: string };
 }

@@ -12,6 +12,9 @@ const PATIENCE_MS = 5000;
 const FIRST_WAIT_MS = 5;
 const LONGEST_WAIT_MS = 300;
 
+/** A GPU in software that the program has opened itself keeps its code in such files. */
+const DRIVERS_OWN = /^\/memfd:swiftshader_jit\b/;
+
 export interface Resources {
   readonly descriptors: readonly string[];
   readonly threads: readonly string[];
@@ -55,7 +58,8 @@ function added(what: string, before: readonly string[], now: readonly string[]):
 function descriptors(): string[] {
   return readdirSync('/proc/self/fd').flatMap((fd) => {
     try {
-      return [`${fd} ${readlinkSync(`/proc/self/fd/${fd}`)}`];
+      const path = readlinkSync(`/proc/self/fd/${fd}`);
+      return DRIVERS_OWN.test(path) ? [] : [`${fd} ${path}`];
     } catch {
       // The one that the listing itself used.
       return [];

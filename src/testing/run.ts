@@ -28,7 +28,7 @@ export async function runScenario(
 ): Promise<Result> {
   const { name, devices, refuseLargerThanPages, memoryBytes = DEVICE_BYTES, checkInvariants = true } = scenario;
   const wanted: Wanted = { devices, memoryBytes, refuseLargerThanPages };
-  const options = kind.open(wanted);
+  const options = kind.skips?.[name] === undefined ? kind.open(wanted) : { skip: kind.skips[name] };
   if ('skip' in options) return { scenario: name, device: kind.name, result: 'skip', why: options.skip };
   const problems: string[] = [];
   const attempt = async (what: string, step: () => unknown): Promise<void> => {

@@ -2,7 +2,7 @@
 import type { Expression, GlobalConstant, Module } from './tree.js';
 
 /** Values that a pipeline gives to `override`s, by name. */
-export type Overrides = Readonly<Record<string, number>>;
+export type Overrides = Readonly<Record<string, number | boolean>>;
 
 /** @returns null when it is none that can be computed here */
 export function constantValue(module: Module, expression: Expression, overrides: Overrides = {}): number | null {
@@ -40,8 +40,10 @@ export function constantValue(module: Module, expression: Expression, overrides:
 }
 
 export function constantOf(module: Module, constant: GlobalConstant, overrides: Overrides): number | null {
-  if (constant.kind === 'override' && Object.hasOwn(overrides, constant.name))
-    return overrides[constant.name] as number;
+  if (constant.kind === 'override' && Object.hasOwn(overrides, constant.name)) {
+    const value = overrides[constant.name];
+    return typeof value === 'number' ? value : null;
+  }
   return constant.value ? constantValue(module, constant.value, overrides) : null;
 }
 

@@ -94,6 +94,14 @@ test('workgroup sizes by constants and overrides', () => {
   expect(read(source, 'main', { wide: 32 }).entryPoint.workgroupSize).toEqual([32, 8, 1]);
 });
 
+test('lengths of arrays by overrides, and overrides by others', () => {
+  const source = `override wide: u32; override half = wide / 2; override unused: u32;
+var<workgroup> tile: array<f32, half>;
+@compute @workgroup_size(half) fn main(@builtin(local_invocation_index) i: u32) { tile[i] = 1.0; }`;
+  expect(read(source, 'main', { wide: 32 }).entryPoint.workgroupSize).toEqual([16, 1, 1]);
+  expect(wrong(source)).toMatch(/^1:1: override wide has no value; give it one: constants: { wide: ... }$/);
+});
+
 test('builtins in a structure', () => {
   const source = `struct In { @builtin(workgroup_id) group: vec3u, @builtin(local_invocation_id) local: vec3u }
 @compute @workgroup_size(4) fn main(in: In) { }`;
@@ -109,7 +117,7 @@ test.each([
   [SAXPY, 'add', /^7:1: add is not a compute entry point/],
   ['fn f() { let a = g(b, (c < 7u)) >> 2u; }', undefined, /if this is a comparison with <, write it with > instead/],
   ['fn f() {}', undefined, /there are|none/],
-  ['override n: u32;\n@compute @workgroup_size(n) fn f() {}', undefined, /^2:26: the workgroup size is not a constant/],
+  ['override n: u32;\n@compute @workgroup_size(n) fn f() {}', undefined, /^1:1: override n has no value/],
   ['@group(0) var<storage> a: array<u32>;', undefined, /entry points/],
   [
     '@binding(0) var<storage> a: array<u32>; @compute @workgroup_size(1) fn f() { let n = arrayLength(&a); }',

@@ -1,5 +1,6 @@
 /** What a module's entry point uses, and how: all that a launch needs in order to bind arrays and numbers by name. */
 import { constantValue, type Overrides } from './constants.js';
+import { requireValues } from './overrides.js';
 import { type Parser, parse } from './syntax.js';
 import type { Attribute, FunctionDeclaration, GlobalVariable, Module } from './tree.js';
 import { type ArrayType, type StructMember, sizeOf, type Type, Types } from './types.js';
@@ -69,9 +70,10 @@ export function describe(
   { overrides = {} }: DescribeOptions = {},
 ): Description {
   const module = parse(parser, source);
-  const types = new Types(module);
+  const types = new Types(module, overrides);
   const entry = entryOf(module, entryPoint);
   const functions = reachedFrom(module, entry);
+  requireValues(module, entry, functions.values(), overrides);
   const used = new Set([...functions.values()].flatMap((each) => [...namesIn(each)]));
   const resources = [...module.variables.values()]
     .filter(({ name, attributes }) => used.has(name) && attributes.some((each) => each.name === 'binding'))

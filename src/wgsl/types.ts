@@ -1,5 +1,5 @@
 /** Types of WGSL and where they lie in memory (sections "Types" and "Memory Layout" of the specification). */
-import { constantValue } from './constants.js';
+import { constantValue, type Overrides } from './constants.js';
 import type { Expression, Module, Struct, TypeName } from './tree.js';
 import { WgslError } from './wgsl-error.js';
 
@@ -42,10 +42,12 @@ const SUFFIXES: Readonly<Record<string, ScalarName>> = { i: 'i32', u: 'u32', f: 
 /** Reads types of a module, each structure once. */
 export class Types {
   readonly #module: Module;
+  readonly #overrides: Overrides;
   readonly #structs = new Map<string, StructType>();
 
-  constructor(module: Module) {
+  constructor(module: Module, overrides: Overrides) {
     this.#module = module;
+    this.#overrides = overrides;
   }
 
   read({ name, parameters, start }: TypeName): Type {
@@ -115,7 +117,7 @@ export class Types {
   }
 
   #constant(expression: TypeName | Expression): number {
-    const value = constantValue(this.#module, nameIfLone(expression));
+    const value = constantValue(this.#module, nameIfLone(expression), this.#overrides);
     if (value !== null) return value;
     throw new WgslError(this.#module.source, expression.start, 'this is not a constant that can be computed here');
   }

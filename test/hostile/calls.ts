@@ -216,6 +216,7 @@ export const CALLS: readonly Call[] = [
   getter('StreamEvent.result', event),
   getter('StreamEvent.error', event),
   getter('StreamEvent.elapsedMs', event),
+  getter('StreamEvent.gpuMs', event),
   getter('StreamEvent.bytes', event),
   getter('StreamEvent.elements', event),
   method('StreamEvent.since', event, [values.event]),

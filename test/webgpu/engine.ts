@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { Access, PAGE_BYTES, Status } from '../../src/core/types.js';
 import type { LaunchFailure } from '../../src/drivers/driver.js';
-import { WebgpuDevice } from '../../src/drivers/webgpu/device.js';
+import type { WebgpuDevice } from '../../src/drivers/webgpu/device.js';
+import { openWebgpu } from '../../src/drivers/webgpu/open.js';
 import { MAP_ANONYMOUS, MAP_PRIVATE, MAP_SHARED, PROT_READ, PROT_WRITE } from '../../src/linux/constants.js';
 import { closeDescriptor } from '../../src/linux/libc.js';
 import { createMemoryFile, mmap, munmap, view } from '../../src/linux/memory.js';
@@ -29,8 +30,9 @@ class World {
   constructor() {
     const host = { fd: this.fd, bytes: BYTES, address: this.host };
     const ignore = (): void => undefined;
-    this.device = new WebgpuDevice(
-      { name: 'gpu', budgetPages: 1024, host, program: PROGRAM, parser: import.meta.resolve('wesl/core') },
+    this.device = openWebgpu(
+      { name: 'gpu', budgetPages: 1024, host, parser: import.meta.resolve('wesl/core') },
+      PROGRAM,
       {
         fault: ignore,
         revoked: ignore,

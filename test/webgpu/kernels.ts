@@ -52,6 +52,41 @@ test('arrays and numbers reach the variables of their names; arrayLength is the 
     sameData(y.data, (i) => 3 * i + 1);
   }));
 
+test('overrides of a module have the values that a kernel gives them: by name, by number, and for the workgroup size', () =>
+  withGpu(async (space) => {
+    const module = (constants: Record<string, number | boolean>) => ({
+      wgsl: `override wide: u32 = 64; @id(7) override factor: u32; override negate = false;
+        @group(0) @binding(0) var<storage, read_write> data: array<u32>;
+        @compute @workgroup_size(wide) fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
+          if (id.x < arrayLength(&data)) { data[id.x] = select(1u, 1000u, negate) * (factor * id.x + groups.x); }
+        }`,
+      constants,
+    });
+    const data = space.array(Uint32Array, 1000);
+    const run = async (constants: Record<string, number | boolean>) =>
+      space.devices[0].run(kernel({ data: u32.out }, module(constants)), { data }, { size: data.length });
+    await run({ factor: 3 });
+    sameData(data.data, (i) => 3 * i + 16);
+    await run({ 7: 5, wide: 128, negate: true });
+    sameData(data.data, (i) => 1000 * (5 * i + 8));
+    const missing = await failsWith('WGSL', () => run({ wide: 32 }));
+    assert.match(missing.message, /WGSL 1:\d+: override factor has no value/);
+    await failsWith('WGSL_CONSTANTS', () => run({ factro: 1, factor: 1 }));
+  }));
+
+test('a launch tells how long its kernel ran by the clock of the GPU, which is a part of the time that it took', () =>
+  withGpu(async (space) => {
+    const [gpu] = space.devices;
+    const data = space.array(Uint32Array, MIB / 4);
+    const event = gpu.stream().launch(double, { data }, { size: data.length });
+    assert.equal(event.gpuMs, undefined);
+    await event.synchronize();
+    const ran = event.gpuMs ?? Number.NaN;
+    assert.ok(ran > 0 && ran < event.elapsedMs, `${ran} of ${event.elapsedMs} ms`);
+    assert.ok((gpu.stats().gpuMs ?? 0) >= ran);
+    assert.equal(gpu.stream().prefetch(data).gpuMs, undefined);
+  }));
+
 test('what a launch leaves on the GPU is used by the next one where it is', () =>
   withGpu(async (space) => {
     const [gpu] = space.devices;

@@ -56,7 +56,10 @@ longTest('demo runs the flights on a GPU, in parts, and finds them where they sh
 test('doctor names the GPU and its limits', async () => {
   using folder = new Folder();
   const { stdout } = await folder.succeed('doctor');
-  assert.match(stdout, /^ok +GPU by WebGPU +\S.*: buffers to .*, bindings to .* at once, workgroups of \d+/m);
+  assert.match(
+    stdout,
+    /^ok +GPU by WebGPU +\S.*: buffers to .*, bindings to .* at once, workgroups of \d+.*, timestamp-query/m,
+  );
   const without = new Folder({ VK_DRIVER_FILES: '/dev/null', VK_ICD_FILENAMES: '/dev/null' });
   const { stdout: other } = await without.succeed('doctor');
   assert.match(other, /^absent +GPU by WebGPU +no GPU was found\n +remedy: .*apt-get install/m);

@@ -1,12 +1,10 @@
 /**
- * A GPU as a device, seen from the manager. Its pages lie in buffers that a process of its own, the engine, has on the GPU; it has no page
- * faults, so that what a launch uses is there before it begins. What it holds is gone with it.
+ * A GPU as a device, seen from the manager. Its pages lie in buffers that an engine, mostly a process of its own, has on the GPU; it has no
+ * page faults, so that what a launch uses is there before it begins. What it holds is gone with it.
  */
 import { type Access, type DeviceDescription, PAGE_BYTES, Status } from '../../core/types.js';
 import { copyMemory } from '../../linux/memory.js';
-import type { MessageSocket } from '../../linux/socket.js';
 import type {
-  DriverEvents,
   Injection,
   LaunchDivision,
   LaunchFailure,
@@ -16,10 +14,10 @@ import type {
   WgslLaunch,
   WgslPart,
 } from '../driver.js';
-import { DeviceProcess } from '../process/device-process.js';
 import { jsonPacket, readJson } from '../process/protocol.js';
-import type { ProcessDriver } from '../process-driver.js';
+import type { ProcessDriver, ProcessEvents } from '../process-driver.js';
 import { Divider } from './divider.js';
+import type { EngineLink } from './engine-link.js';
 import { excessiveGroups, type Pages, pagesAround, pagesOf, planOf, problemOf, tooLarge } from './launch-plan.js';
 import { PagedLaunch } from './paged-launch.js';
 import {
@@ -34,7 +32,7 @@ import {
   SOURCE_PIECE,
 } from './protocol.js';
 import { type BufferCommands, RunTable } from './run-table.js';
-import { STAGING_BYTES, Staging } from './staging.js';
+import { STAGING_BYTES, type Staging } from './staging.js';
 
 /** Looks, about a second apart, that a GPU may take to be opened. They are counted, since a suspended machine takes none. */
 const STARTING_LOOKS = 60;
@@ -44,8 +42,6 @@ export interface WebgpuDeviceOptions {
   readonly budgetPages: number;
   /** The memory file of the host, its bytes, and where the manager has it mapped. */
   readonly host: { readonly fd: number; readonly bytes: number; readonly address: number };
-  /** The module that the engine's process runs (engine.ts). */
-  readonly program: URL;
   /** The address of the module that reads WGSL, if it is installed. */
   readonly parser?: string;
   readonly inject?: Injection;
@@ -65,32 +61,38 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   readonly kind = 'webgpu';
   readonly kernels = 'wgsl';
   readonly memory = 0;
+  readonly lender: number | null = null;
   readonly description: DeviceDescription;
   readonly faultFd = -1;
   readonly owesAnswers = false;
   onReady: (failure: string | null) => void = () => undefined;
   onWants: NonNullable<ProcessDriver['onWants']> = () => undefined;
-  private readonly process: DeviceProcess;
-  private readonly staging: Staging;
-  private readonly runs: RunTable;
+  protected readonly runs: RunTable;
   private readonly divider: Divider;
   private readonly pending = new Map<number, Pending>();
   /** Modules that the engine has, by their texts. */
   private readonly modules = new Map<string, number>();
-  private launched: number | null = null;
+  protected launched: number | null = null;
+  /** How long its kernel has run, as far as that was told. */
+  private gpuMs: number | undefined;
   /** The same, if it is paged. */
-  private paged: PagedLaunch | null = null;
-  private facts: AdapterFacts | null = null;
+  protected paged: PagedLaunch | null = null;
+  protected facts: AdapterFacts | null = null;
   private overdue = 0;
-  private dead = false;
+  protected dead = false;
   private closed = false;
 
   constructor(
-    private readonly options: WebgpuDeviceOptions,
-    private readonly events: DriverEvents,
+    protected readonly options: WebgpuDeviceOptions,
+    protected readonly events: ProcessEvents,
+    /** The engine. */
+    private readonly link: EngineLink,
+    protected staging: Staging | null,
+    /** What is said of its memory. */
+    survives: { readonly memorySurvives: boolean } = { memorySurvives: false },
   ) {
     this.divider = new Divider(options.parser);
-    const { name, budgetPages, host, program } = options;
+    const { name, budgetPages, host } = options;
     this.description = {
       name,
       budgetPages,
@@ -98,36 +100,33 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
       faults: false,
       addressable: false,
       units: 0,
-      memorySurvives: false,
+      ...survives,
       // A page that is written is the GPU's alone while a kernel runs.
       atomics: true,
     };
     this.runs = new RunTable(this, budgetPages);
-    this.staging = new Staging(`onemem-${name}-staging`);
-    try {
-      this.process = new DeviceProcess({ name, program, nodeOptions: [], descriptors: [host.fd, this.staging.fd] });
-    } catch (error) {
-      this.staging.close();
-      throw error;
-    }
     const hello: Hello = { hostBytes: host.bytes, stagingBytes: STAGING_BYTES };
     this.post(Packet.Hello, hello);
   }
 
-  get socket(): MessageSocket {
-    return this.process.socket;
+  get socket(): { readonly fd: number } {
+    return this.link.socket;
   }
 
   get pidfd(): number {
-    return this.process.pidfd;
+    return this.link.pidfd;
   }
 
-  get pid(): number {
-    return this.process.pid;
+  get pid(): number | null {
+    return this.link.pid;
+  }
+
+  private get whose(): string {
+    return this.pid === null ? 'a thread of the program' : `pid ${this.pid}`;
   }
 
   get exited(): Promise<void> {
-    return this.process.exited;
+    return this.link.exited;
   }
 
   readFaults(): number {
@@ -136,7 +135,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
 
   readPackets(): boolean {
     while (!this.dead) {
-      const packet = this.process.receive()?.bytes;
+      const packet = this.link.receive()?.bytes;
       if (packet === undefined) break;
       if (packet[0] === Packet.Moved) this.moved(...readJson<[number, Status]>(packet));
       else if (packet[0] === Packet.Launched) this.ended(readJson<Launched>(packet));
@@ -152,7 +151,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     this.readPackets();
     this.dead = true;
     if (this.closed) return;
-    const reason = this.process.endReason;
+    const reason = this.link.endReason;
     this.onReady(reason);
     for (const token of this.pending.keys()) this.events.transferred(token, Status.Lost);
     this.pending.clear();
@@ -164,23 +163,21 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   }
 
   kill(why: string | null = null): void {
-    this.process.kill(why);
+    this.link.kill(why);
   }
 
   look(): void {
     if (this.dead || this.facts !== null || ++this.overdue < STARTING_LOOKS) return;
     const { name } = this.options;
-    this.kill(
-      `the process of device ${name} (pid ${this.pid}) did not start within ${STARTING_LOOKS} s, and was ended`,
-    );
+    this.kill(`the engine of device ${name} (${this.whose}) did not start within ${STARTING_LOOKS} s, and was ended`);
   }
 
   get sending(): boolean {
-    return !this.dead && this.process.waiting;
+    return !this.dead && this.link.waiting;
   }
 
   sendRest(): void {
-    if (!this.dead) this.process.sendRest();
+    if (!this.dead) this.link.sendRest();
   }
 
   /** Nothing of the GPU looks at pages but kernels, which are told where they lie. */
@@ -226,11 +223,12 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     }
     this.runs.fill(page, count);
     this.pending.set(token, { slot: -1, out: null, filled });
-    this.staging.take((slot) => {
+    const { slots } = this;
+    slots.take((slot) => {
       this.pending.set(token, { slot, out: null, filled });
-      copyMemory(this.staging.addressOf(slot), address, bytes);
+      copyMemory(slots.addressOf(slot), address, bytes);
       // Where they lie by now.
-      this.post(Packet.Write, move(token, File.Staging, this.staging.offsetOf(slot), this.runs.parts(page, count)));
+      this.post(Packet.Write, move(token, File.Staging, slots.offsetOf(slot), this.runs.parts(page, count)));
     });
     return Status.Pending;
   }
@@ -242,9 +240,10 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     this.pending.set(token, { slot: -1, out: null, filled: null });
     if (at !== -1) this.post(Packet.Read, move(token, File.Host, at, this.runs.parts(page, count)));
     else {
-      this.staging.take((slot) => {
+      const { slots } = this;
+      slots.take((slot) => {
         this.pending.set(token, { slot, out: { address, bytes }, filled: null });
-        this.post(Packet.Read, move(token, File.Staging, this.staging.offsetOf(slot), this.runs.parts(page, count)));
+        this.post(Packet.Read, move(token, File.Staging, slots.offsetOf(slot), this.runs.parts(page, count)));
       });
     }
     return Status.Pending;
@@ -303,6 +302,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
       return;
     }
     this.launched = id;
+    this.gpuMs = undefined;
     const alignment = this.facts.limits.minStorageBufferOffsetAlignment;
     const plan = planOf(launch, this.moduleOf(code), alignment, (pages) => this.use(pages));
     const paged = launch.part?.paged;
@@ -324,8 +324,8 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     this.closed = true;
     if (!this.dead) this.kill();
     this.dead = true;
-    this.process.close();
-    this.staging.close();
+    this.link.close();
+    this.staging?.close();
   }
 
   create(buffer: number, bytes: number): void {
@@ -340,6 +340,11 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     this.post(Packet.Copy, [from, fromOffset, to, toOffset, bytes]);
   }
 
+  /** There is staging when there is a device. */
+  private get slots(): Staging {
+    return this.staging as Staging;
+  }
+
   private use({ first, count }: Pages): Part {
     const run = this.runs.use(first, count);
     if (run === undefined) throw new Error(`pages ${first} to ${first + count - 1} lie in no piece`);
@@ -352,7 +357,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
       const found = parameters.find((each) => each.name === table.name);
       return this.use(pagesAround(found as Extract<LaunchParameter, { kind: 'array' }>));
     });
-    this.paged = new PagedLaunch(kernelName, plan, part as WgslPart, paged, pools, this.staging, {
+    this.paged = new PagedLaunch(kernelName, plan, part as WgslPart, paged, pools, this.slots, {
       post: (kind, what) => this.post(kind, what),
       want: (pages, isHome) => this.onWants(id, pages, isHome),
       ended: (failure) => {
@@ -372,13 +377,13 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     return module;
   }
 
-  private start(facts: AdapterFacts): void {
+  protected start(facts: AdapterFacts): void {
     this.facts = facts;
     this.runs.largestPages = Math.floor(facts.limits.maxBufferSize / PAGE_BYTES);
     this.onReady(null);
   }
 
-  private moved(token: number, status: Status): void {
+  protected moved(token: number, status: Status): void {
     if (token < 0) {
       this.paged?.moved(status);
       return;
@@ -387,22 +392,23 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     if (pending === undefined) return;
     this.pending.delete(token);
     const { slot, out, filled } = pending;
-    if (out !== null) copyMemory(out.address, this.staging.addressOf(slot), out.bytes);
-    if (slot !== -1) this.staging.give(slot);
+    if (out !== null) copyMemory(out.address, this.slots.addressOf(slot), out.bytes);
+    if (slot !== -1) this.slots.give(slot);
     if (status !== Status.Done && filled !== null) this.runs.release(filled.first, filled.count);
     this.events.transferred(token, status);
   }
 
-  private ended({ launch, failure }: Launched): void {
+  protected ended({ launch, failure, gpuMs }: Launched): void {
     if (this.launched !== launch) return;
+    if (gpuMs !== undefined) this.gpuMs = (this.gpuMs ?? 0) + gpuMs;
     if (this.paged === null) this.launchEnded(launch, failure);
     else this.paged.launched(failure);
   }
 
-  private launchEnded(launch: number, failure: LaunchFailure | null): void {
+  protected launchEnded(launch: number, failure: LaunchFailure | null): void {
     this.launched = null;
     this.runs.unuse();
-    this.events.launched(launch, failure);
+    this.events.launched(launch, failure, this.gpuMs);
   }
 
   /** Where the bytes at an address lie in the host's memory file; -1: they do not. */
@@ -411,11 +417,11 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     return at >= 0 && at + bytes <= this.options.host.bytes ? at : -1;
   }
 
-  private post(kind: number, what: unknown): void {
-    if (!this.dead) this.process.post(jsonPacket(kind, what));
+  protected post(kind: number, what: unknown): void {
+    if (!this.dead) this.link.post(jsonPacket(kind, what));
   }
 }
 
-function move(token: number, file: File, at: number, parts: readonly Part[]): Move {
+export function move(token: number | null, file: File, at: number, parts: readonly Part[]): Move {
   return { token, file, at, parts };
 }

@@ -50,6 +50,7 @@ function launchOf({ source = SAXPY, length = LENGTH, alpha = 2 } = {}): WgslLaun
           members: [{ name: 'alpha', type: 'f32', offset: 0, from: 'parameter' }],
         },
       ],
+      constants: [],
     },
     parameters: [array('x', 'in', 0), array('y', 'inout', second), { name: 'alpha', kind: 'scalar', value: alpha }],
     begin: 0,

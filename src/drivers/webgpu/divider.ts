@@ -58,7 +58,7 @@ export class Divider {
   /** @param parser where the module is that reads WGSL, an optional peer: undefined where it could not be found when the device was asked for */
   constructor(private readonly parser: string | undefined) {}
 
-  /** By the texts of modules and their entry points. */
+  /** By the texts of modules, their entry points and constants. */
   private readonly known = new Map<string, Analyzed>();
   /** By all that they depend on; the one that was used last stands last. */
   private readonly plans = new Map<string, Plan>();
@@ -169,11 +169,12 @@ export class Divider {
     return createRequire(import.meta.url)(fileURLToPath(this.parser)) as Parser;
   }
 
-  private analyzed({ source, entryPoint }: WgslCode): Analyzed {
-    const key = `${entryPoint} ${source}`;
+  private analyzed({ source, entryPoint, constants }: WgslCode): Analyzed {
+    const key = `${entryPoint} ${JSON.stringify(constants)} ${source}`;
     let found = this.known.get(key);
     if (found === undefined) {
-      const description = describe(this.load(), source, entryPoint);
+      const overrides = Object.fromEntries(constants.map(({ name, value }) => [name, value]));
+      const description = describe(this.load(), source, entryPoint, { overrides });
       found = { description, module: windowed(description) };
       this.known.set(key, found);
     }
@@ -196,7 +197,10 @@ function keyOf({ code, parameters }: Launch, { workgroups, uniforms }: LaunchFac
   const arrays = parameters.flatMap((each) => (each.kind === 'array' ? [[each.offset, each.length]] : []));
   const integers = (_: string, value: unknown) =>
     typeof value === 'number' && !Number.isInteger(value) ? null : value;
-  return JSON.stringify([code.source, code.entryPoint, workgroups, arrays, uniforms, budgetPages], integers);
+  return JSON.stringify(
+    [code.source, code.entryPoint, code.constants, workgroups, arrays, uniforms, budgetPages],
+    integers,
+  );
 }
 
 function divisionOf(

@@ -24,7 +24,14 @@ function bound(parameter: string, binding: number, writable: boolean, leastBytes
 }
 
 function launch(parameters: LaunchParameter[], bindings: WgslBinding[], size = 100): WgslLaunch {
-  const code = { kind: 'wgsl', source: '', entryPoint: 'main', workgroupSize: [8, 4, 1], bindings } as const;
+  const code = {
+    kind: 'wgsl',
+    source: '',
+    entryPoint: 'main',
+    workgroupSize: [8, 4, 1],
+    bindings,
+    constants: [],
+  } as const;
   return { id: 1, kernelName: 'k', code, parameters, begin: 0, end: size, size };
 }
 

@@ -31,7 +31,7 @@ export function tooLarge(launch: Launch, limits: Limits): string | undefined {
   const found = arraysOf(launch.code).find(({ parameter }) => arrayBytes(launch, parameter) > most);
   return (
     found &&
-    `parameter ${found.parameter} has ${arrayBytes(launch, found.parameter)} bytes, and this GPU binds at most ${most} at once`
+    `parameter ${found.parameter} has ${arrayBytes(launch, found.parameter)} bytes, and this GPU binds at most ${most} at once (maxStorageBufferBindingSize)`
   );
 }
 
@@ -124,6 +124,7 @@ export function planOf(
     launch: id,
     module,
     entryPoint: code.entryPoint,
+    constants: Object.fromEntries(code.constants.map(({ key, value }) => [key, Number(value)])),
     asides,
     bound,
     workgroups: [...(launch.part?.workgroups ?? workgroupsOf(launch, code))],

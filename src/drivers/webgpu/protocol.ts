@@ -36,13 +36,18 @@ export const Packet = {
   Fill: 16,
   /** To the engine: JSON of Drain. `Moved` answers when the bytes are in the host's memory. */
   Drain: 17,
+  /** To the engine of a device that the program has lent: the device is used no more. */
+  End: 18,
 } as const;
 
 /** Characters of a module's text in one packet: JSON may take six bytes for each. */
 export const SOURCE_PIECE = 16 * 1024;
 
-/** Files that both processes have mapped: the host's memory, and what stands between the engine and any other memory. */
-export const File = { None: 0, Host: 1, Staging: 2 } as const;
+/**
+ * Memory that driver and engine both reach: the host's, what stands between the engine and any other memory, and of a device that the
+ * program has lent what it holds.
+ */
+export const File = { None: 0, Host: 1, Staging: 2, Mirror: 3 } as const;
 export type File = (typeof File)[keyof typeof File];
 
 export interface Hello {
@@ -74,7 +79,8 @@ export type Part = readonly [buffer: number, offset: number, bytes: number];
 
 /** Bytes that go from a file to parts of buffers, one after the other, or back. */
 export interface Move {
-  readonly token: number;
+  /** Null: a write that nobody waits for; where there is no memory for its buffer, the engine keeps what it brings until there is. */
+  readonly token: number | null;
   readonly file: File;
   /** Where they begin in the file. */
   readonly at: number;
@@ -123,6 +129,8 @@ export interface Dispatch {
   readonly launch: number;
   readonly module: number;
   readonly entryPoint: WgslCode['entryPoint'];
+  /** Values of `override` declarations, as a pipeline takes them. */
+  readonly constants: Readonly<Record<string, number>>;
   readonly asides: readonly Aside[];
   readonly bound: readonly Bound[];
   readonly workgroups: readonly [number, number, number];
@@ -131,4 +139,6 @@ export interface Dispatch {
 export interface Launched {
   readonly launch: number;
   readonly failure: { readonly code: 'KERNEL_ERROR' | 'DEVICE_MEMORY'; readonly message: string } | null;
+  /** How many milliseconds the GPU worked on it, where it measures that. */
+  readonly gpuMs?: number;
 }

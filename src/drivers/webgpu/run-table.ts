@@ -96,6 +96,25 @@ export class RunTable {
     return parts;
   }
 
+  /** Which byte of the space lies at a byte of a buffer. */
+  placeOf(buffer: number, offset: number): number {
+    const run = this.runs.find((each) => each.buffer === buffer);
+    if (run === undefined) throw new Error(`there is no buffer ${buffer}`);
+    return run.first * PAGE_BYTES + offset;
+  }
+
+  /** Which of these pages have content. */
+  backed(first: number, count: number): { readonly first: number; readonly count: number }[] {
+    const end = first + count;
+    const found = this.runs.filter((run) => run.first < end && endOf(run) > first);
+    return found.flatMap((run) =>
+      backedIntervals(run, Math.max(first, run.first), Math.min(end, endOf(run))).map((each) => ({
+        first: each.first,
+        count: each.end - each.first,
+      })),
+    );
+  }
+
   /** The content of pages is needed no more. */
   release(page: number, count: number): void {
     for (let at = page; at < page + count; ) {

@@ -11,21 +11,27 @@ const SLOT_BYTES = 2 ** 21;
 const SLOTS = 8;
 export const STAGING_BYTES = SLOT_BYTES * SLOTS;
 
+/** Maps a memory file that its owner shares with another process or thread. */
+export function mapShared(fd: number, bytes: number): number {
+  return mmap(bytes, { protection: PROT_READ | PROT_WRITE, flags: MAP_SHARED | MAP_NORESERVE, fd });
+}
+
 export class Staging {
-  readonly fd: number;
-  private readonly address: number;
   private readonly free: number[] = [];
   /** Called as slots become free. */
   private readonly waiting: ((slot: number) => void)[] = [];
 
-  constructor(name: string) {
-    this.fd = createMemoryFile(name, STAGING_BYTES);
-    this.address = mmap(STAGING_BYTES, {
-      protection: PROT_READ | PROT_WRITE,
-      flags: MAP_SHARED | MAP_NORESERVE,
-      fd: this.fd,
-    });
+  /** @param fd of the memory file that is this one's own; -1: the memory is somebody else's */
+  constructor(
+    private readonly address: number,
+    readonly fd = -1,
+  ) {
     for (let slot = 0; slot < SLOTS; slot++) this.free.push(slot);
+  }
+
+  static open(name: string): Staging {
+    const fd = createMemoryFile(name, STAGING_BYTES);
+    return new Staging(mapShared(fd, STAGING_BYTES), fd);
   }
 
   /** Calls `use` with a slot: at once, or when another copy has ended. */
@@ -52,6 +58,7 @@ export class Staging {
 
   close(): void {
     this.waiting.length = 0;
+    if (this.fd === -1) return;
     munmap(this.address, STAGING_BYTES);
     closeDescriptor(this.fd);
   }

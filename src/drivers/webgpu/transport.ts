@@ -1,6 +1,9 @@
 /** What a GPU does for its driver: buffers by number, bytes in and out, kernels. One thing that drives GPUs is one transport. */
 import type { AdapterFacts, Dispatch, Launched } from './protocol.js';
 
+/** How a kernel has run. */
+export type Ran = Omit<Launched, 'launch'>;
+
 export interface Transport {
   readonly facts: AdapterFacts;
   /** Resolves with the reason when the GPU is gone. Nothing else throws then; what is under way may never end. */
@@ -8,15 +11,20 @@ export interface Transport {
   /** Makes a buffer, whose content is zeros or anything. Where there is no memory for it, `write` says so. */
   create(buffer: number, bytes: number): Promise<void>;
   destroy(buffer: number): void;
-  /** Fills bytes of a buffer, with zeros where there are none given. False: there is no memory for the buffer. */
-  write(buffer: number, offset: number, bytes: number, source: Uint8Array | null): boolean;
+  /**
+   * Fills bytes of a buffer, with zeros where there are none given. False: there is no memory for the buffer.
+   * @param keep has them be kept elsewhere then, until there is
+   */
+  write(buffer: number, offset: number, bytes: number, source: Uint8Array | null, keep: boolean): boolean;
   copy(from: number, fromOffset: number, to: number, toOffset: number, bytes: number): Promise<void>;
   /** Hands what a buffer holds now to `take`, whose memory is the transport's. */
   read(buffer: number, offset: number, bytes: number, take: (content: Uint8Array) => void): Promise<void>;
   /** Runs a kernel, of a module by its text. */
-  dispatch(order: Dispatch, source: string): Promise<Launched['failure']>;
+  dispatch(order: Dispatch, source: string): Promise<Ran>;
   /** Resolves when everything that was asked for has been done. */
   idle(): Promise<void>;
   /** Has the GPU be lost, for tests. */
   lose(): void;
+  /** Gives back what was made of the GPU's. Who opened the GPU may go on with it. */
+  release(): void;
 }

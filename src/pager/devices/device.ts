@@ -1,9 +1,9 @@
 /** A device of a space, from its start to its last page, and what its driver reports. */
 import type { MemoryManager } from '../../core/memory-manager.js';
 import type { Status } from '../../core/types.js';
-import type { Driver, DriverEvents, LaunchFailure } from '../../drivers/driver.js';
+import type { Driver, LaunchFailure } from '../../drivers/driver.js';
 import type { DriverGuard } from '../../drivers/guard.js';
-import type { ProcessDriver } from '../../drivers/process-driver.js';
+import type { ProcessDriver, ProcessEvents } from '../../drivers/process-driver.js';
 import type { Router } from '../../drivers/router.js';
 import type { DeviceInfo } from '../protocol/space.js';
 
@@ -32,6 +32,8 @@ export class Device {
   launchRounds = 0;
   pagedBytes = 0;
   pagedHomeBytes = 0;
+  /** Milliseconds for which kernels ran on a GPU; undefined: nobody told. */
+  gpuMs: number | undefined = undefined;
   alive = true;
   /** It has died; what it has is on its way home. */
   lost = false;
@@ -66,12 +68,12 @@ export class Device {
 
 /** The keeper of devices, which hears what becomes of each and of its launches. */
 export interface DeviceOwner {
-  launched(device: Device, launch: number, failure: LaunchFailure | null): void;
+  launched(device: Device, launch: number, failure: LaunchFailure | null, gpuMs?: number): void;
   died(device: Device, reason: string): void;
 }
 
 /** What a driver reports. The driver is made before its device has a number; until then nobody asks anything of it. */
-export class DeviceEvents implements DriverEvents {
+export class DeviceEvents implements ProcessEvents {
   device: Device | null = null;
 
   constructor(
@@ -96,8 +98,8 @@ export class DeviceEvents implements DriverEvents {
     this.manager.released(token);
   }
 
-  launched(launch: number, failure: LaunchFailure | null): void {
-    if (this.device !== null) this.owner.launched(this.device, launch, failure);
+  launched(launch: number, failure: LaunchFailure | null, gpuMs?: number): void {
+    if (this.device !== null) this.owner.launched(this.device, launch, failure, gpuMs);
   }
 
   died(reason: string): void {

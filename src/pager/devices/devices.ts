@@ -281,6 +281,7 @@ export class Devices implements DeviceOwner {
     this.polls.add(device);
     if (made.process === null) ready(null);
     else {
+      if (made.process.lender != null) this.launches.watch(made.process.lender);
       made.process.onWants = (launch, wanted, isHome) => {
         this.later(() => this.launches.wanted(device, launch, wanted, isHome));
       };
@@ -313,8 +314,8 @@ export class Devices implements DeviceOwner {
   }
 
   /** A driver says that a launch has ended. */
-  launched(device: Device, launch: number, failure: LaunchFailure | null): void {
-    if (this.has(device)) this.later(() => this.launches.ended(device, launch, failure));
+  launched(device: Device, launch: number, failure: LaunchFailure | null, gpuMs?: number): void {
+    if (this.has(device)) this.later(() => this.launches.ended(device, launch, failure, gpuMs));
   }
 
   /** An access of a device was denied. */

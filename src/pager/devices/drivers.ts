@@ -4,6 +4,7 @@ import type { ByteAccess, DriverContext, DriverEvents, KernelCode } from '../../
 import { DriverGuard } from '../../drivers/guard.js';
 import type { KernelFunction } from '../../drivers/kernel-loader.js';
 import { ProcessDevice } from '../../drivers/process/device.js';
+import type { ProcessEvents } from '../../drivers/process-driver.js';
 import { SimulatedDevice } from '../../drivers/simulated/simulated-device.js';
 import { readMemory, writeMemory } from '../../linux/memory.js';
 import type { DeviceOptions } from '../protocol/space.js';
@@ -45,17 +46,17 @@ export class DriverMaker {
   }
 
   /** Loads a driver that not every manager needs, and has it make the device. */
-  async load(options: DeviceOptions, events: DriverEvents): Promise<MadeDriver> {
+  async load(options: DeviceOptions, events: ProcessEvents): Promise<MadeDriver> {
     return options.kind === 'webgpu' ? await this.gpu(options, events) : await this.custom(options, events);
   }
 
   /** With what cuts its launches this is a fifth of all that the manager's thread would have to read when it starts. */
-  private async gpu(options: DeviceOptions, events: DriverEvents): Promise<MadeDriver> {
-    const { WebgpuDevice } = await import('../../drivers/webgpu/device.js');
+  private async gpu(options: DeviceOptions, events: ProcessEvents): Promise<MadeDriver> {
     const { bytes, hostMemory, hostAddress } = this.space;
     const budgetPages = Math.floor(options.memoryBytes / PAGE_BYTES);
     const host = { fd: hostMemory, bytes, address: hostAddress };
-    const gpu = new WebgpuDevice({ ...options, budgetPages, host, program: ENGINE }, events);
+    const { openWebgpu } = await import('../../drivers/webgpu/open.js');
+    const gpu = openWebgpu({ ...options, budgetPages, host }, ENGINE, events);
     return { driver: gpu, process: gpu, guard: null };
   }
 

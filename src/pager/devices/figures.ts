@@ -14,6 +14,7 @@ export type LaunchFigures = Pick<
   | 'launchRounds'
   | 'pagedBytes'
   | 'pagedHomeBytes'
+  | 'gpuMs'
   | 'alive'
 >;
 
@@ -26,6 +27,7 @@ export const NO_LAUNCHES: LaunchFigures = {
   launchRounds: 0,
   pagedBytes: 0,
   pagedHomeBytes: 0,
+  gpuMs: undefined,
   alive: true,
 };
 
@@ -64,6 +66,7 @@ export function figuresOf(
     launchRounds,
     pagedBytes,
     pagedHomeBytes,
+    ...(figures.gpuMs === undefined ? {} : { gpuMs: figures.gpuMs }),
     alive,
   };
 }

@@ -8,6 +8,7 @@ import type { ArrayTable } from '../arrays/array-table.js';
 import type { Arrays } from '../arrays/arrays.js';
 import type { Places } from '../arrays/places.js';
 import type { CoreRequests } from '../core/core-requests.js';
+import type { Stop, StoppedThreads } from '../host/stopped-threads.js';
 import type { OperationDone } from '../protocol/operations.js';
 import { toWire, wireError } from '../protocol/wire.js';
 import type { Device } from './device.js';
@@ -26,6 +27,8 @@ import { bytesOf, type PageRun, type PageSupplies } from './page-supply.js';
 
 /** How long a device may take to end a launch: a unit that computes or faults ends in milliseconds, one in a blocking system call does not. */
 const ENDING_LIMIT_MS = 5000;
+/** How long a thread that drives a device may be stopped by something else than the device's launch, which may wait for the same. */
+const STOPPED_LIMIT_MS = 5000;
 
 /** One launch of a device at a time, in the order in which they came. */
 interface Queue {
@@ -55,6 +58,7 @@ export class Launches {
     private readonly edges: EdgeClearing,
     private readonly gathers: GatherPlans,
     private readonly supplies: PageSupplies,
+    private readonly stopped: StoppedThreads,
     /** Runs something when the current event has been handled. */
     private readonly later: (action: () => void) => void,
     /** Pages that the host's threads were denied have content again. */
@@ -87,6 +91,7 @@ export class Launches {
       timeoutAt: never,
       ending: null,
       endBy: never,
+      gpuMs: undefined,
       completed: false,
     });
     this.countUse(operation, 1);
@@ -154,6 +159,27 @@ export class Launches {
     }
   }
 
+  /** A thread of the program drives a device. */
+  watch(lender: number): void {
+    this.stopped.watch(lender);
+  }
+
+  /** Ends launches whose device is driven by a thread that is stopped: it waits for the launch, or perhaps for what waits for the launch. */
+  freeLenders(now: number): void {
+    for (const { device, records } of this.queues.values()) {
+      const lender = device.process?.lender ?? null;
+      const [record] = records;
+      if (lender === null || record === undefined || !record.inDriver || device.lost) continue;
+      const stop = this.stopped.stopOf(lender);
+      if (stop === null || (now - stop.since < STOPPED_LIMIT_MS && !uses(record, stop))) continue;
+      const { name } = device.info;
+      const why =
+        `the thread that lent device ${name}, and runs its launches in turns of its event loop, is stopped: it has touched ` +
+        `${this.places.placeOf(stop.page).text} while the launch ran; await the launch before`;
+      device.process?.abandon?.(record.id, why);
+    }
+  }
+
   /** How long the manager may sleep at most. */
   sleepMs(now: number, most: number): number {
     return Math.max(0, Math.min(most, Math.ceil(this.nextLimit - now)));
@@ -167,10 +193,14 @@ export class Launches {
   }
 
   /** The driver says that a launch has ended. */
-  ended(device: Device, id: number, failure: LaunchFailure | null): void {
+  ended(device: Device, id: number, failure: LaunchFailure | null, gpuMs?: number): void {
     const queue = this.queueOf(device);
     const record = queue.records[0];
     if (record === undefined || record.id !== id) return;
+    if (gpuMs !== undefined) {
+      record.gpuMs = (record.gpuMs ?? 0) + gpuMs;
+      device.gpuMs = (device.gpuMs ?? 0) + gpuMs;
+    }
     if (failure !== null) {
       const { kernelName } = record.operation;
       record.failure ??=
@@ -477,7 +507,8 @@ export class Launches {
     record.supply?.close();
     // The stream may hand in its next launch at once, which begins by itself when no other waits here.
     const next = queue.records[0];
-    record.done(failureOf(queue.device, record));
+    const { gpuMs } = record;
+    record.done(failureOf(queue.device, record), gpuMs === undefined ? {} : { gpuMs });
     this.arrays.recycleAll();
     if (next !== undefined) this.begin(queue, next);
     else if (queue.records.length === 0) for (const action of queue.onIdle.splice(0)) this.later(action);
@@ -493,6 +524,16 @@ function countLaunch(device: Device, { division }: LaunchRecord): void {
 /** A launch of which a part has run goes on where others would not begin: on a device that is being detached. */
 function isGone(device: Device, { part }: LaunchRecord): boolean {
   return part > 0 ? device.lost : !device.alive;
+}
+
+/** Whether the thread waits for the launch to end: it has what no other may have meanwhile. */
+function uses({ operation, division, part, supply }: LaunchRecord, { page, write }: Stop): boolean {
+  const { parameters } = division?.partAt(part, supply?.offset ?? 0) ?? operation;
+  return parameters.some((each) => {
+    if (each.kind !== 'array' || (each.use === 'in' && !write)) return false;
+    const [{ first, end }] = arrayPages([each]);
+    return page >= first && page < end;
+  });
 }
 
 function moduleKey(code: Extract<KernelCode, { kind: 'module' }>): string {

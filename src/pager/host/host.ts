@@ -8,18 +8,21 @@ import { crash } from '../core/crash.js';
 import type { Deferred } from '../core/deferred.js';
 import type { ManagerOptions } from '../protocol/space.js';
 import type { Providers } from '../sources/providers.js';
+import type { StoppedThreads } from './stopped-threads.js';
 
 class HostEvents implements DriverEvents {
   constructor(
     private readonly manager: MemoryManager,
     private readonly providers: Providers,
     private readonly deferred: Deferred,
+    private readonly stopped: StoppedThreads,
     private readonly crash: ManagerOptions['crash'],
   ) {}
 
   fault(page: number, write: boolean, thread: number): void {
     // With a thread of the application in a fault: that is when nobody else would notice.
     if (this.crash !== undefined) crash(this.crash);
+    this.stopped.fault(page, write, thread);
     const objection = this.providers.objection(page, thread);
     if (objection === null) this.manager.fault(HOST, page, write, thread);
     else this.deferred.objection(page, write, thread, objection);
@@ -38,9 +41,10 @@ export function openHost(
   { manager, router }: Core,
   providers: Providers,
   deferred: Deferred,
+  stopped: StoppedThreads,
 ): HostDriver {
   const { bytes, bases, hostBudgetBytes, userModeOnly } = options;
-  const events = new HostEvents(manager, providers, deferred, options.crash);
+  const events = new HostEvents(manager, providers, deferred, stopped, options.crash);
   const budgetPages = Math.floor(hostBudgetBytes / PAGE_BYTES);
   const driver = openAtOne(bases, (base) => new HostDriver(base, bytes, budgetPages, userModeOnly, events));
   driver.node.inject(options.inject);

@@ -196,6 +196,7 @@ export class Pager implements ClientEvents {
     follower.look();
     hostBudget.look();
     patience.look();
+    launches.freeLenders(now);
     this.settle();
     polls.look(now);
     polls.sendRest();

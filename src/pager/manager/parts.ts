@@ -37,6 +37,7 @@ import { PageSupplies } from '../devices/page-supply.js';
 import { openHost } from '../host/host.js';
 import { Patience } from '../host/patience.js';
 import { Poison } from '../host/poison.js';
+import { StoppedThreads } from '../host/stopped-threads.js';
 import { Stores } from '../host/stores.js';
 import type { ManagerOptions } from '../protocol/space.js';
 import { ThreadTransport } from '../protocol/threads.js';
@@ -92,7 +93,8 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   const providers = new Providers(options.wakeFd, control, completed, sources, pages, now);
 
   // The host, and what is behind it.
-  const host = openHost(options, core, providers, deferred);
+  const stopped = new StoppedThreads(pages, now);
+  const host = openHost(options, core, providers, deferred, stopped);
   const stores = new Stores(options, core, now, warn);
   const { memory } = host;
   const { base } = host.node;
@@ -186,6 +188,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     edges,
     gathers,
     supplies,
+    stopped,
     later,
     restore,
     now,

@@ -79,7 +79,12 @@ export interface StreamEvent {
   readonly bytes: number;
   /** Of a prefetch: the pages that it was about, no more than there was room for. */
   readonly pages: number;
+  /** Of a launch: milliseconds for which its kernel ran on a GPU, where that tells. */
+  readonly gpuMs?: number;
 }
 
+/** What is said of an operation that has ended. */
+export type OperationFigures = Partial<Pick<StreamEvent, 'bytes' | 'pages' | 'gpuMs'>>;
+
 /** Called once, in the manager, when an operation has ended. */
-export type OperationDone = (error: WireError | null, bytes?: number, pages?: number) => void;
+export type OperationDone = (error: WireError | null, figures?: OperationFigures) => void;

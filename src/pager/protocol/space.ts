@@ -1,5 +1,6 @@
 /** What a space and its devices are made with, and what is said of them. */
 import type { Injection } from '../../drivers/driver.js';
+import type { LentPlace } from '../../drivers/webgpu/lent.js';
 import type { PolicyChoices } from '../../policy/choices.js';
 import type { TlsOptions } from '../../valkey/connection.js';
 import type { WireError } from './wire.js';
@@ -26,6 +27,8 @@ export interface DeviceOptions {
   readonly kind: 'process' | 'simulated' | 'webgpu' | 'custom';
   /** Of a custom device: where its driver comes from, and what it is told. */
   readonly driver?: { readonly url: string; readonly exportName: string; readonly options: unknown };
+  /** Of a GPU that a thread of the program has lent: where that is found. */
+  readonly lent?: LentPlace;
   /** Of a GPU: the address of the module that reads WGSL, if it is installed. */
   readonly parser?: string;
   readonly name: string;
@@ -144,6 +147,8 @@ export interface ProcessorStats {
   readonly launchRounds: number;
   readonly pagedBytes: number;
   readonly pagedHomeBytes: number;
+  /** Milliseconds for which kernels have run on a GPU, by its own clock; left out where there is none, or none has run. */
+  readonly gpuMs?: number;
   readonly alive: boolean;
 }
 

@@ -33,7 +33,7 @@ export class Operations {
     } catch (error) {
       if (error instanceof NodeError) throw error;
       // Nobody waits for an answer to what a stream is given: the operation itself must say that it failed.
-      done(toWire(error), 0);
+      done(toWire(error));
     }
   }
 

@@ -58,7 +58,7 @@ describe('streams', () => {
     for (const sequence of [1, 2, 3]) world.launch(1, sequence);
     expect(world.begun).toHaveLength(1);
     world.now = 5;
-    world.begun[0].done(null, 4096, 1);
+    world.begun[0].done(null, { bytes: 4096, pages: 1 });
     expect(world.events[0]).toMatchObject({ result: 'done', bytes: 4096, pages: 1, startedMs: 0, endedMs: 5 });
     world.begun[1].done(wireError('BROKEN', 'it broke'));
     world.launch(1, 4);

@@ -3,7 +3,13 @@
  * later operations are cancelled until the program has been told. An event is a place in a stream, so that waiting for one needs
  * no table of events.
  */
-import type { Cancellation, OperationDone, StreamEvent, StreamOperation } from '../protocol/operations.js';
+import type {
+  Cancellation,
+  OperationDone,
+  OperationFigures,
+  StreamEvent,
+  StreamOperation,
+} from '../protocol/operations.js';
 import { abortError, type WireError, wireError } from '../protocol/wire.js';
 
 export interface StreamSurroundings {
@@ -199,7 +205,7 @@ export class Streams {
       if (refusal === null) this.begin(stream, operation);
       else {
         this.fail(stream, operation, refusal);
-        this.complete(stream, operation, 'cancelled', refusal, this.around.now(), 0, 0);
+        this.complete(stream, operation, 'cancelled', refusal, this.around.now());
       }
     }
     stream.advancing = false;
@@ -208,14 +214,14 @@ export class Streams {
 
   private begin(stream: Stream, operation: StreamOperation): void {
     const startedMs = this.around.now();
-    const done: OperationDone = (error, bytes = 0, pages = 0) => {
+    const done: OperationDone = (error, figures = {}) => {
       stream.running = null;
       this.calling.delete(stream);
       if (error !== null) this.fail(stream, operation, error);
       // An operation that waited for a launch which was aborted has begun, and was not aborted itself.
       const outcome = this.waiters.get(operation)?.outcome;
       const result = error === null ? 'done' : isAbort(error) && error !== outcome ? 'cancelled' : 'failed';
-      this.complete(stream, operation, result, error, startedMs, bytes, pages);
+      this.complete(stream, operation, result, error, startedMs, figures);
       this.advance(stream);
     };
     stream.running = { operation, done };
@@ -250,8 +256,7 @@ export class Streams {
     result: StreamEvent['result'],
     error: WireError | null,
     startedMs: number,
-    bytes: number,
-    pages: number,
+    { bytes = 0, pages = 0, gpuMs }: OperationFigures = {},
   ): void {
     const { sequence } = operation;
     stream.completed = sequence;
@@ -266,6 +271,7 @@ export class Streams {
       endedMs: this.around.now(),
       bytes,
       pages,
+      ...(gpuMs === undefined ? {} : { gpuMs }),
     });
     for (const waiter of this.waiters.values()) {
       if (waiter.other !== stream.id || waiter.outcome !== undefined || waiter.sequence > stream.completed) continue;

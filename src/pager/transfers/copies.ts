@@ -425,7 +425,7 @@ export class Copies {
 
   private end(copy: Copy, error: WireError | null): void {
     this.active--;
-    copy.done(error, copy.moved);
+    copy.done(error, { bytes: copy.moved });
     // Arrays that were freed meanwhile could not go while their pages were held.
     this.arrays.recycleAll();
     if (this.active === 0) for (const action of this.onIdle.splice(0)) this.later(action);

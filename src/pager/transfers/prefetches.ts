@@ -56,7 +56,7 @@ export class Prefetches {
         }
         const page = failure === null ? firstPage : this.places.pageWith(failure, firstPage, count);
         const error = failure === null ? null : this.places.denialError(failure, page, who);
-        done(error, pages * PAGE_BYTES, count);
+        done(error, { bytes: pages * PAGE_BYTES, pages: count });
       },
     );
   }

@@ -1,0 +1,174 @@
+/** Does what packets say, in their order: it drives a GPU, and moves bytes between its buffers and memory that the driver has, too. */
+import { Status } from '../../core/types.js';
+import { view, writeMemory } from '../../linux/memory.js';
+import { readJson } from '../process/protocol.js';
+import {
+  type Dispatch,
+  type Drain,
+  File,
+  type Fill,
+  type Launched,
+  type Move,
+  Packet,
+  type Round,
+} from './protocol.js';
+import type { Ran, Transport } from './transport.js';
+
+/** Bytes that may be on their way into the GPU before the engine waits for it: WebGPU keeps a copy of each until it is there. */
+const MOST_WRITTEN = 64 * 2 ** 20;
+
+/** Where an executor is. */
+export interface ExecutorOwner {
+  say(kind: number, what: unknown): void;
+  /** The GPU can no longer be used, or is not used as it should be: the device ends rather than answer wrongly. */
+  fail(error: unknown): void;
+  /** Whether the driver still wants what is under way; if not, nothing of it is written, and launches may end in any way. */
+  wants(): boolean;
+}
+
+export class Executor {
+  private readonly sources = new Map<number, string>();
+  /** What goes on while other packets are handled. */
+  private readonly underWay = new Set<Promise<void>>();
+  private written = 0;
+
+  constructor(
+    private readonly gpu: Transport,
+    /** Addresses of the files that are shared. */
+    private readonly files: readonly number[],
+    private readonly owner: ExecutorOwner,
+  ) {}
+
+  /** What must not overtake each other is done when this resolves; copies and kernels may be under way. */
+  async handle(packet: Uint8Array): Promise<void> {
+    const { gpu } = this;
+    switch (packet[0]) {
+      case Packet.Create:
+        return gpu.create(...readJson<[number, number]>(packet));
+      case Packet.Destroy:
+        return gpu.destroy(...readJson<[number]>(packet));
+      case Packet.Copy:
+        return gpu.copy(...readJson<[number, number, number, number, number]>(packet));
+      case Packet.Write:
+        return this.write(readJson<Move>(packet));
+      case Packet.Read:
+        return this.later(this.read(readJson<Move>(packet)));
+      case Packet.Source: {
+        const [module, text] = readJson<[number, string]>(packet);
+        this.sources.set(module, (this.sources.get(module) ?? '') + text);
+        return;
+      }
+      case Packet.Dispatch:
+        return this.later(this.dispatch(readJson<Dispatch>(packet)));
+      case Packet.Round:
+        return this.later(this.round(readJson<Round>(packet)));
+      case Packet.Fill:
+        return this.fill(readJson<Fill>(packet));
+      case Packet.Drain:
+        return this.later(this.drain(readJson<Drain>(packet)));
+      case Packet.Lose:
+        return gpu.lose();
+    }
+  }
+
+  private async write({ token, file, at, parts }: Move): Promise<void> {
+    let from = this.files[file] + at;
+    let status: Status = Status.Done;
+    for (const [buffer, offset, bytes] of parts) {
+      const source = file === File.None ? null : new Uint8Array(view(from, bytes));
+      if (!this.gpu.write(buffer, offset, bytes, source, token === null)) status = Status.NoMemory;
+      from += bytes;
+      this.written += source === null ? 0 : bytes;
+    }
+    await this.afterWrites();
+    if (token !== null) this.owner.say(Packet.Moved, [token, status]);
+  }
+
+  private async fill({ token, from, to: [buffer, offset, bytes] }: Fill): Promise<void> {
+    const content = new Uint8Array(bytes);
+    let to = 0;
+    for (const [at, length] of from) {
+      content.set(new Uint8Array(view(this.files[File.Host] + at, length)), to);
+      to += length;
+    }
+    const status = this.gpu.write(buffer, offset, bytes, content, false) ? Status.Done : Status.NoMemory;
+    this.written += bytes;
+    await this.afterWrites();
+    this.owner.say(Packet.Moved, [token, status]);
+  }
+
+  private async drain({ token, from, to }: Drain): Promise<void> {
+    await this.gpu.read(...from, (content) => {
+      let done = 0;
+      for (const [at, bytes] of to) {
+        writeMemory(this.files[File.Host] + at, content.subarray(done, done + bytes));
+        done += bytes;
+      }
+    });
+    this.owner.say(Packet.Moved, [token, Status.Done]);
+  }
+
+  /** WebGPU keeps a copy of each write until it has been made. */
+  private async afterWrites(): Promise<void> {
+    if (this.written < MOST_WRITTEN) return;
+    this.written = 0;
+    await this.gpu.idle();
+  }
+
+  private async read({ token, ...move }: Move): Promise<void> {
+    await this.readInto(move);
+    this.owner.say(Packet.Moved, [token, Status.Done]);
+  }
+
+  private async readInto({ file, at, parts }: Omit<Move, 'token'>): Promise<void> {
+    let to = this.files[file] + at;
+    const reads = parts.map(([buffer, offset, bytes]) => {
+      const address = to;
+      to += bytes;
+      return this.gpu.read(buffer, offset, bytes, (content) => {
+        if (this.owner.wants()) writeMemory(address, content);
+      });
+    });
+    await Promise.all(reads);
+  }
+
+  private async dispatch(order: Dispatch): Promise<void> {
+    await this.launch(order.launch, () => this.gpu.dispatch(order, this.sources.get(order.module) ?? ''));
+  }
+
+  private async round({ dispatches, read }: Round): Promise<void> {
+    await this.launch(dispatches[0].launch, async () => {
+      let ran: Ran = { failure: null };
+      for (const each of dispatches) {
+        const { failure, gpuMs } = await this.gpu.dispatch(each, this.sources.get(each.module) ?? '');
+        ran = gpuMs === undefined ? { failure } : { failure, gpuMs: gpuMs + (ran.gpuMs ?? 0) };
+        if (failure !== null) return ran;
+      }
+      await this.readInto(read);
+      return ran;
+    });
+  }
+
+  private async launch(launch: number, run: () => Promise<Ran>): Promise<void> {
+    let ran: Ran = { failure: null };
+    try {
+      ran = await run();
+    } catch (error) {
+      // Its buffers may have gone, since its driver has given it up.
+      if (this.owner.wants()) throw error;
+    }
+    const ended: Launched = { launch, ...ran };
+    this.owner.say(Packet.Launched, ended);
+  }
+
+  /** Resolves when nothing is under way. */
+  async settled(): Promise<void> {
+    await Promise.all(this.underWay);
+  }
+
+  /** Something that goes on while other packets are handled. */
+  private later(work: Promise<void>): void {
+    const ended = work.catch((error: unknown) => this.owner.fail(error)).finally(() => this.underWay.delete(ended));
+    this.underWay.add(ended);
+  }
+}

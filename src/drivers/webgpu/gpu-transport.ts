@@ -1,0 +1,333 @@
+/** A GPU, driven through the standard's `GPUDevice`, whoever has opened it. */
+import type { FailingGpu } from './failing-gpu.js';
+import { GpuClock, TIMESTAMPS } from './gpu-clock.js';
+import type { AdapterFacts, Bound, Dispatch, Launched, Limits } from './protocol.js';
+import type { Ran, Transport } from './transport.js';
+
+type Failure = Launched['failure'];
+
+/** A buffer, or what it should hold, where there was no memory for it. */
+interface Held {
+  readonly bytes: number;
+  gpu: GPUBuffer | null;
+  readonly spilled: { readonly offset: number; readonly content: Uint8Array<ArrayBuffer> }[];
+}
+
+interface Pipeline {
+  readonly pipeline: GPUComputePipeline;
+  readonly layouts: readonly GPUBindGroupLayout[];
+  /** Of its uniform variables, by their places. */
+  readonly uniforms: Map<string, GPUBuffer>;
+}
+
+type Compiled = Pipeline | { readonly failure: NonNullable<Failure> };
+
+/** Numbers that the standard gives; the package has them as globals that are made when it is loaded. */
+const Usage = { MAP_READ: 1, COPY_SRC: 4, COPY_DST: 8, UNIFORM: 64, STORAGE: 128 } as const;
+const MAP_READ = 1;
+const COMPUTE = 4;
+/** Reading goes through buffers that are used again, each for copies of at most its size. */
+const KEPT_READERS = 16;
+
+/** Limits that launches meet. */
+export const LIMITS = [
+  'maxBufferSize',
+  'maxStorageBufferBindingSize',
+  'maxUniformBufferBindingSize',
+  'maxStorageBuffersPerShaderStage',
+  'minStorageBufferOffsetAlignment',
+  'maxComputeWorkgroupsPerDimension',
+  'maxComputeInvocationsPerWorkgroup',
+  'maxComputeWorkgroupStorageSize',
+] as const satisfies readonly (keyof Limits)[];
+
+/** What launches must know of a device. */
+export function factsOf({ limits, features }: GPUDevice, name: string): AdapterFacts {
+  const given = Object.fromEntries(LIMITS.map((limit) => [limit, limits[limit]])) as unknown as Limits;
+  return { name, limits: given, features: [...features] };
+}
+
+export class GpuTransport implements Transport {
+  readonly lost: Promise<string>;
+  private readonly buffers = new Map<number, Held>();
+  private readonly pipelines = new Map<string, Promise<Compiled>>();
+  private readonly readers: GPUBuffer[] = [];
+  private readonly uniforms: GPUBuffer[] = [];
+  private clock: GpuClock | null = null;
+
+  constructor(
+    private readonly device: GPUDevice,
+    readonly facts: AdapterFacts,
+    private readonly failing: FailingGpu | null,
+  ) {
+    this.lost = device.lost.then(({ message }) => message || 'the driver says no more');
+  }
+
+  async create(buffer: number, bytes: number): Promise<void> {
+    const gpu = await this.allocate(bytes, Usage.STORAGE | Usage.COPY_SRC | Usage.COPY_DST);
+    this.buffers.set(buffer, { bytes, gpu, spilled: [] });
+  }
+
+  destroy(buffer: number): void {
+    this.buffers.get(buffer)?.gpu?.destroy();
+    this.buffers.delete(buffer);
+  }
+
+  write(buffer: number, offset: number, bytes: number, source: Uint8Array | null, keep: boolean): boolean {
+    const { gpu, spilled } = this.held(buffer);
+    if (gpu === null) {
+      // A copy, since what lies at the source may be another content by then.
+      if (keep) spilled.push({ offset, content: source === null ? new Uint8Array(bytes) : new Uint8Array(source) });
+      return keep;
+    }
+    if (source === null) this.encode((encoder) => encoder.clearBuffer(gpu, offset, bytes));
+    else this.device.queue.writeBuffer(gpu, offset, source as Uint8Array<ArrayBuffer>);
+    return true;
+  }
+
+  async copy(from: number, fromOffset: number, to: number, toOffset: number, bytes: number): Promise<void> {
+    const source = this.held(from);
+    const target = this.held(to);
+    if (source.gpu !== null && target.gpu !== null) {
+      const [{ gpu }, { gpu: other }] = [source, target] as { gpu: GPUBuffer }[];
+      this.encode((encoder) => encoder.copyBufferToBuffer(gpu, fromOffset, other, toOffset, bytes));
+      return;
+    }
+    // There was no memory for one of the two: what it holds is kept here, until there is.
+    const content = new Uint8Array(bytes);
+    await this.read(from, fromOffset, bytes, (found) => content.set(found));
+    if (target.gpu !== null) this.device.queue.writeBuffer(target.gpu, toOffset, content);
+    else target.spilled.push({ offset: toOffset, content });
+  }
+
+  async read(buffer: number, offset: number, bytes: number, take: (content: Uint8Array) => void): Promise<void> {
+    const { gpu, spilled } = this.held(buffer);
+    if (gpu === null) {
+      take(spilledBytes(spilled, offset, bytes));
+      return;
+    }
+    const reader = this.takeReader(bytes);
+    this.encode((encoder) => encoder.copyBufferToBuffer(gpu, offset, reader, 0, bytes));
+    await reader.mapAsync(MAP_READ, 0, bytes);
+    take(new Uint8Array(reader.getMappedRange(0, bytes)));
+    reader.unmap();
+    if (this.readers.length < KEPT_READERS) this.readers.push(reader);
+    else reader.destroy();
+  }
+
+  async dispatch(order: Dispatch, source: string): Promise<Ran> {
+    const compiled = await this.pipelineOf(order, source);
+    if ('failure' in compiled) return compiled;
+    for (const each of order.bound) {
+      if (each.kind === 'buffer' && !(await this.unspill(each.part[0]))) return { failure: outOfMemory(each.part[2]) };
+    }
+    const asides: GPUBuffer[] = [];
+    try {
+      for (const { part } of order.asides) {
+        if (!(await this.unspill(part[0]))) return { failure: outOfMemory(part[2]) };
+        const made = await this.allocate(part[2], Usage.STORAGE | Usage.COPY_SRC | Usage.COPY_DST);
+        if (made === null) return { failure: outOfMemory(part[2]) };
+        asides.push(made);
+      }
+      return await this.submit(order, compiled, asides);
+    } finally {
+      for (const each of asides) each.destroy();
+    }
+  }
+
+  async idle(): Promise<void> {
+    await this.device.queue.onSubmittedWorkDone();
+  }
+
+  lose(): void {
+    this.device.destroy();
+  }
+
+  release(): void {
+    for (const { gpu } of this.buffers.values()) gpu?.destroy();
+    for (const reader of this.readers.splice(0)) reader.destroy();
+    for (const uniform of this.uniforms.splice(0)) uniform.destroy();
+    this.clock?.destroy();
+    this.clock = null;
+    this.buffers.clear();
+    this.pipelines.clear();
+  }
+
+  private async submit(order: Dispatch, compiled: Pipeline, asides: readonly GPUBuffer[]): Promise<Ran> {
+    const { device } = this;
+    const { pipeline, layouts } = compiled;
+    const clock = this.takeClock();
+    device.pushErrorScope('internal');
+    device.pushErrorScope('out-of-memory');
+    device.pushErrorScope('validation');
+    const groups = layouts.map((layout, group) => {
+      const bound = order.bound.filter((each) => each.group === group);
+      const entries = bound.map((each) => ({
+        binding: each.binding,
+        resource: this.resourceOf(each, compiled, asides),
+      }));
+      return device.createBindGroup({ layout, entries });
+    });
+    this.encode((encoder) => {
+      for (const [index, { part }] of order.asides.entries())
+        encoder.copyBufferToBuffer(this.gpuOf(part[0]), part[1], asides[index], 0, part[2]);
+      const pass = encoder.beginComputePass(clock === null ? {} : { timestampWrites: clock.writes });
+      pass.setPipeline(pipeline);
+      for (const [index, group] of groups.entries()) pass.setBindGroup(index, group);
+      pass.dispatchWorkgroups(...order.workgroups);
+      pass.end();
+      for (const [index, { part, back }] of order.asides.entries())
+        if (back) encoder.copyBufferToBuffer(asides[index], 0, this.gpuOf(part[0]), part[1], part[2]);
+      clock?.resolve(encoder);
+    });
+    const errors = await Promise.all([device.popErrorScope(), device.popErrorScope(), device.popErrorScope()]);
+    const [invalid, full, internal] = errors;
+    if (full !== null) return { failure: { code: 'DEVICE_MEMORY', message: full.message } };
+    const error = invalid ?? internal;
+    if (error !== null) return { failure: { code: 'KERNEL_ERROR', message: error.message } };
+    if (clock === null) await this.idle();
+    const gpuMs = await clock?.read();
+    return gpuMs === undefined ? { failure: null } : { failure: null, gpuMs };
+  }
+
+  /** Null where the GPU does not measure. */
+  private takeClock(): GpuClock | null {
+    if (!this.device.features.has(TIMESTAMPS)) return null;
+    this.clock ??= new GpuClock(this.device);
+    return this.clock;
+  }
+
+  private resourceOf(each: Bound, { uniforms }: Pipeline, asides: readonly GPUBuffer[]): GPUBufferBinding {
+    if (each.kind === 'aside') return { buffer: asides[each.index] };
+    if (each.kind === 'buffer') {
+      const [buffer, offset, size] = each.part;
+      return { buffer: this.gpuOf(buffer), offset, size };
+    }
+    const place = `${each.group} ${each.binding}`;
+    const bytes = Buffer.from(each.bytes, 'base64');
+    let buffer = uniforms.get(place);
+    if (buffer === undefined) {
+      buffer = this.device.createBuffer({ size: bytes.length, usage: Usage.UNIFORM | Usage.COPY_DST });
+      uniforms.set(place, buffer);
+      this.uniforms.push(buffer);
+    }
+    this.device.queue.writeBuffer(buffer, 0, bytes);
+    return { buffer };
+  }
+
+  private pipelineOf(order: Dispatch, source: string): Promise<Compiled> {
+    const key = `${order.module} ${order.entryPoint} ${JSON.stringify(order.constants)}`;
+    let known = this.pipelines.get(key);
+    if (known === undefined) {
+      known = this.compile(order, source);
+      this.pipelines.set(key, known);
+    }
+    return known;
+  }
+
+  /** Layouts are made of what the kernel's parameters say: WebGPU's own would leave out what the entry point does not use. */
+  private async compile({ bound, entryPoint, constants }: Dispatch, source: string): Promise<Compiled> {
+    const { device } = this;
+    device.pushErrorScope('validation');
+    const module = device.createShaderModule({ code: source });
+    const groups = Math.max(0, ...bound.map(({ group }) => group + 1));
+    const layouts = Array.from({ length: groups }, (_, group) =>
+      device.createBindGroupLayout({
+        entries: bound
+          .filter((each) => each.group === group)
+          .map((each) => ({ binding: each.binding, visibility: COMPUTE, buffer: { type: typeOf(each) } })),
+      }),
+    );
+    const layout = device.createPipelineLayout({ bindGroupLayouts: layouts });
+    const refused = device.popErrorScope();
+    const { messages } = await module.getCompilationInfo();
+    const wrong = messages.find(({ type }) => type === 'error');
+    if (wrong !== undefined) {
+      await refused;
+      return {
+        failure: { code: 'KERNEL_ERROR', message: `WGSL, line ${wrong.lineNum}:${wrong.linePos}: ${wrong.message}` },
+      };
+    }
+    try {
+      const pipeline = await device.createComputePipelineAsync({ layout, compute: { module, entryPoint, constants } });
+      const error = await refused;
+      if (error === null) return { pipeline, layouts, uniforms: new Map() };
+      return { failure: { code: 'KERNEL_ERROR', message: error.message } };
+    } catch (error) {
+      return { failure: { code: 'KERNEL_ERROR', message: error instanceof Error ? error.message : String(error) } };
+    }
+  }
+
+  private async allocate(size: number, usage: number): Promise<GPUBuffer | null> {
+    const { device, failing } = this;
+    if (failing !== null && !failing.hasMemory()) return null;
+    device.pushErrorScope('out-of-memory');
+    device.pushErrorScope('validation');
+    let buffer: GPUBuffer | null = null;
+    try {
+      buffer = device.createBuffer({ size, usage });
+    } catch {
+      // An error that says no more than that it could not be made.
+    }
+    const errors = await Promise.all([device.popErrorScope(), device.popErrorScope()]);
+    if (errors.every((error) => error === null)) return buffer;
+    buffer?.destroy();
+    return null;
+  }
+
+  /** Whether a buffer is there, perhaps now that others have gone. */
+  private async unspill(buffer: number): Promise<boolean> {
+    const held = this.held(buffer);
+    if (held.gpu !== null) return true;
+    held.gpu = await this.allocate(held.bytes, Usage.STORAGE | Usage.COPY_SRC | Usage.COPY_DST);
+    if (held.gpu === null) return false;
+    for (const { offset, content } of held.spilled.splice(0)) this.device.queue.writeBuffer(held.gpu, offset, content);
+    return true;
+  }
+
+  private takeReader(bytes: number): GPUBuffer {
+    const index = this.readers.findIndex(({ size }) => size >= bytes);
+    if (index !== -1) return this.readers.splice(index, 1)[0];
+    const size = Math.max(2 ** 18, bytes);
+    return this.device.createBuffer({ size, usage: Usage.MAP_READ | Usage.COPY_DST });
+  }
+
+  private encode(work: (encoder: GPUCommandEncoder) => void): void {
+    const encoder = this.device.createCommandEncoder();
+    work(encoder);
+    this.device.queue.submit([encoder.finish()]);
+  }
+
+  private held(buffer: number): Held {
+    const found = this.buffers.get(buffer);
+    if (found === undefined) throw new Error(`there is no buffer ${buffer}`);
+    return found;
+  }
+
+  private gpuOf(buffer: number): GPUBuffer {
+    return this.held(buffer).gpu as GPUBuffer;
+  }
+}
+
+function typeOf(each: Bound): GPUBufferBindingType {
+  if (each.kind === 'uniform') return 'uniform';
+  return each.writable ? 'storage' : 'read-only-storage';
+}
+
+function outOfMemory(bytes: number): NonNullable<Failure> {
+  return {
+    code: 'DEVICE_MEMORY',
+    message: `the GPU has no memory for a buffer of ${bytes} bytes; give the device less memory, or end what else uses the GPU`,
+  };
+}
+
+/** Bytes of a buffer that has no memory; the later of two pieces counts. */
+function spilledBytes(spilled: Held['spilled'], offset: number, bytes: number): Uint8Array {
+  const found = new Uint8Array(bytes);
+  for (const { offset: from, content } of spilled) {
+    const first = Math.max(from, offset);
+    const end = Math.min(from + content.length, offset + bytes);
+    if (first < end) found.set(content.subarray(first - from, end - from), first - offset);
+  }
+  return found;
+}

@@ -1,0 +1,261 @@
+/**
+ * A GPU that a thread of the program has opened and lent. Only that thread can drive it, and it may be stopped by a page fault: then nothing
+ * that the manager does may need the GPU. So the device's content is in host memory, the *mirror*, from which pages come and go at once, and
+ * what the GPU has is a copy of it: what comes is written there when the thread gets round to it, and what a launch has written is read
+ * back before the launch counts as ended.
+ */
+import { type Access, PAGE_BYTES, Status } from '../../core/types.js';
+import { copyMemory, punchHole, view } from '../../linux/memory.js';
+import type { LaunchDivision, LaunchFailure, WgslLaunch } from '../driver.js';
+import type { ProcessEvents } from '../process-driver.js';
+import { move, WebgpuDevice, type WebgpuDeviceOptions } from './device.js';
+import { arrayOf, type Pages, pagesAround } from './launch-plan.js';
+import { GIVEN_UP_AT, type LentFacts, type LentMemory, type LentPlace, MIRROR_AT, STAGING_AT } from './lent.js';
+import { LentLink } from './lent-link.js';
+import { type Drain, File, type Fill, type Launched, type Move, Packet, type Part } from './protocol.js';
+import { Staging } from './staging.js';
+
+/** Tokens of copies that launches have are below 0; those of what drains are lower than any other. */
+const FIRST_DRAIN = -1000;
+const F16 = 'shader-f16';
+const ENABLES_F16 = /^\s*enable\b[^;]*\bf16\b/m;
+
+/** Whether a launch that is paged waits for it. */
+function isOfPages({ token }: Move): boolean {
+  return token !== null && token < 0;
+}
+
+/** Who opened the GPU can ask it for more than WebGPU gives by itself. */
+function withRemedy(failure: LaunchFailure | null): LaunchFailure | null {
+  const [, limit] = /\((max\w+)\)/.exec(failure?.message ?? '') ?? [];
+  if (failure === null || limit === undefined) return failure;
+  const remedy = `the GPUDevice has the limits that it was opened with: requestDevice({ requiredLimits: { ${limit}: adapter.limits.${limit} } })`;
+  return { ...failure, message: `${failure.message}; ${remedy}` };
+}
+
+export class LentDevice extends WebgpuDevice {
+  override readonly lender: number;
+  private own: LentMemory | null = null;
+  /** Pages that the launch which runs may write. */
+  private written: readonly Pages[] = [];
+  /** The thread was told to run a kernel, and has not said how that ended. */
+  private running = false;
+  /** Copies of what a launch has written that have not come. */
+  private coming = 0;
+  private copies = 0;
+  /** What a launch that is paged waits for. */
+  private due = 0;
+  /** Where pages that it has written go when they have come, by the tokens that the thread has of them. */
+  private readonly drains = new Map<
+    number,
+    { readonly token: number; readonly at: number; readonly to: Drain['to'] }
+  >();
+  private lastDrain = FIRST_DRAIN;
+  /** How the launch ended that they are of. */
+  private outcome: LaunchFailure | null = null;
+  /** A launch was given up, and the thread has not answered yet. Another one may wait for that. */
+  private givenUp = false;
+  private next: WgslLaunch | null = null;
+
+  constructor(
+    options: WebgpuDeviceOptions,
+    place: LentPlace,
+    events: ProcessEvents,
+    private readonly line = new LentLink(options.name, place),
+  ) {
+    super(options, events, line, null, { memorySurvives: true });
+    this.lender = place.thread;
+  }
+
+  override transferIn(
+    _token: number,
+    address: number,
+    page: number,
+    count: number,
+    _frame: number,
+    _access: Access,
+    backed: boolean,
+  ): Status {
+    if (this.dead || this.own === null) return Status.Lost;
+    const most = this.options.inject?.refuseLargerThanPages ?? Number.POSITIVE_INFINITY;
+    if (!backed && count > most) return Status.NoMemory;
+    if (address === 0) this.clear(page, count);
+    else copyMemory(this.mirror(page), address, count * PAGE_BYTES);
+    this.write(address === 0 ? File.None : File.Mirror, page, this.runs.fill(page, count));
+    return Status.Done;
+  }
+
+  /** What the GPU had when it was lost is here. */
+  override transferOut(_token: number, page: number, count: number, address: number): Status {
+    copyMemory(address, this.mirror(page), count * PAGE_BYTES);
+    return Status.Done;
+  }
+
+  override release(token: number, page: number, count: number): Status {
+    if (this.own !== null) this.clear(page, count);
+    return super.release(token, page, count);
+  }
+
+  override launchWgsl(launch: WgslLaunch): void {
+    if (this.givenUp && !this.dead) {
+      this.next = launch;
+      return;
+    }
+    const writes = launch.code.bindings.filter((each) => each.kind === 'array' && each.writable);
+    this.written = writes.map((each) => pagesAround(arrayOf(launch, 'parameter' in each ? each.parameter : '')));
+    super.launchWgsl(launch);
+  }
+
+  /**
+   * Ends a launch that can only go on when its thread does. What it has written by then may be there in part. The thread, which is
+   * stopped, finds that nothing of it is wanted any more.
+   */
+  abandon(launch: number, message: string): void {
+    if (this.launched !== launch) return;
+    this.givenUp = true;
+    Atomics.store(this.word, 0, 1);
+    this.launched = null;
+    this.paged?.close();
+    this.paged = null;
+    this.events.launched(launch, { code: 'DEADLOCK', message });
+    this.recover();
+  }
+
+  override look(): void {
+    super.look();
+    if (!this.dead) this.line.look();
+  }
+
+  override refuse(launch: Omit<WgslLaunch, 'id'>): LaunchFailure | null {
+    if (this.facts !== null && ENABLES_F16.test(launch.code.source) && !this.facts.features.includes(F16)) {
+      const message = `the module asks for f16, which the GPUDevice was opened without; open it by requestDevice({ requiredFeatures: ['${F16}'] })`;
+      return { code: 'KERNEL_ERROR', message };
+    }
+    return withRemedy(super.refuse(launch));
+  }
+
+  override divide(...args: Parameters<WebgpuDevice['divide']>): LaunchDivision | LaunchFailure | null {
+    const found = super.divide(...args);
+    return found !== null && 'code' in found ? withRemedy(found) : found;
+  }
+
+  override processEnded(): void {
+    const { next } = this;
+    super.processEnded();
+    this.next = null;
+    if (next !== null) super.launchWgsl(next);
+  }
+
+  protected override start(facts: LentFacts): void {
+    this.own = facts.memory;
+    this.staging = new Staging(facts.memory.address + STAGING_AT);
+    super.start(facts);
+  }
+
+  protected override ended(launched: Launched): void {
+    this.running = false;
+    if (this.givenUp) this.recover();
+    else super.ended(launched);
+  }
+
+  /** What it has written is read back first, also where it has failed: some of it may have run. */
+  protected override launchEnded(launch: number, failure: LaunchFailure | null): void {
+    this.outcome = failure;
+    for (const { first, count } of this.written) {
+      this.coming++;
+      this.post(Packet.Read, move(++this.copies, File.Mirror, first * PAGE_BYTES, this.runs.parts(first, count)));
+    }
+    if (this.coming === 0) super.launchEnded(launch, failure);
+  }
+
+  protected override moved(token: number, status: Status): void {
+    if (token < 0) {
+      this.pagesMoved(token, status);
+      return;
+    }
+    if (--this.coming > 0) return;
+    if (this.givenUp) this.recover();
+    else if (this.launched !== null) super.launchEnded(this.launched, this.outcome);
+  }
+
+  /**
+   * The thread must not touch host memory when it gets round to a packet, which may be too late. So pages of a launch that is paged go over the
+   * mirror of the memory that the launch has for them.
+   */
+  protected override post(kind: number, what: unknown): void {
+    this.running ||= kind === Packet.Dispatch || kind === Packet.Round;
+    if (kind === Packet.Fill) this.fill(what as Fill);
+    else if (kind === Packet.Drain) this.drain(what as Drain);
+    else {
+      if (kind === Packet.Write && isOfPages(what as Move)) this.due++;
+      super.post(kind, what);
+    }
+  }
+
+  private fill({ token, from, to }: Fill): void {
+    const at = this.runs.placeOf(to[0], to[1]);
+    let target = this.mirror(0) + at;
+    for (const [place, bytes] of from) {
+      copyMemory(target, this.options.host.address + place, bytes);
+      target += bytes;
+    }
+    this.post(Packet.Write, move(token, File.Mirror, at, [to]));
+  }
+
+  private drain({ token, from, to }: Drain): void {
+    const at = this.runs.placeOf(from[0], from[1]);
+    const own = --this.lastDrain;
+    this.drains.set(own, { token, at, to });
+    this.due++;
+    super.post(Packet.Read, move(own, File.Mirror, at, [from]));
+  }
+
+  /** What a launch that is paged waits for has been done. */
+  private pagesMoved(token: number, status: Status): void {
+    this.due--;
+    if (this.givenUp) {
+      this.recover();
+      return;
+    }
+    const drained = this.drains.get(token);
+    this.drains.delete(token);
+    let source = this.mirror(0) + (drained?.at ?? 0);
+    for (const [place, bytes] of drained?.to ?? []) {
+      copyMemory(this.options.host.address + place, source, bytes);
+      source += bytes;
+    }
+    super.moved(drained?.token ?? token, status);
+  }
+
+  /** When the thread has nothing of the launch left that was given up: the GPU's copy is made that of the mirror again. */
+  private recover(): void {
+    if (this.running || this.coming > 0 || this.due > 0) return;
+    this.drains.clear();
+    Atomics.store(this.word, 0, 0);
+    this.givenUp = false;
+    this.runs.unuse();
+    for (const { first, count } of this.written)
+      for (const there of this.runs.backed(first, count))
+        this.write(File.Mirror, there.first, this.runs.parts(there.first, there.count));
+    const { next } = this;
+    this.next = null;
+    if (next !== null) this.launchWgsl(next);
+  }
+
+  private write(file: File, page: number, parts: readonly Part[]): void {
+    this.post(Packet.Write, move(null, file, file === File.None ? 0 : page * PAGE_BYTES, parts));
+  }
+
+  private clear(page: number, count: number): void {
+    const { fd } = this.own as LentMemory;
+    punchHole(fd, MIRROR_AT + page * PAGE_BYTES, count * PAGE_BYTES);
+  }
+
+  private mirror(page: number): number {
+    return (this.own as LentMemory).address + MIRROR_AT + page * PAGE_BYTES;
+  }
+
+  private get word(): Int32Array {
+    return new Int32Array(view((this.own as LentMemory).address + GIVEN_UP_AT, Int32Array.BYTES_PER_ELEMENT));
+  }
+}
