@@ -31,6 +31,9 @@ export const FIRST_INVOCATION = 0x7fff_ffff;
 const WIDE_BYTES = 65_536;
 const WIDE_SHARE = 4;
 
+/** What is run again as a whole where it lacked a page; what is said of invocations here holds for it. */
+export type Unit = 'invocation' | 'workgroup';
+
 export class PageRounds {
   /** For the GPU: by page, the first element of its frame; 0: it is absent. */
   readonly entries: Uint32Array<ArrayBuffer>;
@@ -39,7 +42,10 @@ export class PageRounds {
   rounds = 0;
   readonly #frames: FrameList[];
 
-  constructor(readonly tables: readonly PageTable[]) {
+  constructor(
+    readonly tables: readonly PageTable[],
+    readonly unit: Unit = 'invocation',
+  ) {
     const last = tables.at(-1) as PageTable;
     this.entries = new Uint32Array(last.firstEntry + last.pages);
     this.#frames = tables.map((each) => new FrameList(each));
@@ -88,8 +94,8 @@ export class PageRounds {
       const own = pages.filter((page) => notes[firstEntry + page] === first).length;
       if (own <= frames) continue;
       return (
-        `a single invocation touches ${own} pages of '${name}', of ${pageBytes} bytes each, and there is room for ${frames}; ` +
-        'have each invocation touch fewer elements'
+        `a single ${this.unit} touches ${own} pages of '${name}', of ${pageBytes} bytes each, and there is room for ${frames}; ` +
+        `have each ${this.unit} touch fewer elements`
       );
     }
     return null;

@@ -1,15 +1,17 @@
 /**
  * Which kernels may be run again where a page was absent. An invocation that has met one is run once more from its beginning, so that until
- * then it must have done nothing, and must meet the same pages again: what it wrote itself must not say which elements it reads.
+ * then it must have done nothing, and must meet the same pages again: what it wrote itself must not say which elements it reads. Where invocations
+ * wait for each other, or share memory, it is the workgroup that is run again.
  */
 import type { Accesses } from './access.js';
 import type { Description, Resource } from './describe.js';
 import type { Call, Expression, Index, Local, Statement } from './tree.js';
-import { callsIn, visitExpressions, visitStatements } from './walk.js';
+import { callsIn, namesIn, visitExpressions, visitStatements } from './walk.js';
 import { WgslError } from './wgsl-error.js';
 import { writtenBy } from './writing.js';
 
-const TOGETHER = /^(workgroupBarrier|storageBarrier|textureBarrier|workgroupUniformLoad|subgroup\w+|quad\w+)$/;
+const BARRIER = /^(workgroupBarrier|storageBarrier)$/;
+const TOGETHER = /^(textureBarrier|workgroupUniformLoad|subgroup\w+|quad\w+)$/;
 
 export interface Replay {
   /** Statements that write storage, which an invocation must not do that has met an absent page. */
@@ -19,6 +21,15 @@ export interface Replay {
    * out where to write by what may be absent, or writes what may itself be absent.
    */
   readonly probes: boolean;
+  /** Set where workgroups are run again as a whole. */
+  readonly together: Together | null;
+}
+
+export interface Together {
+  /** Where the invocations of a workgroup wait for each other. */
+  readonly barriers: readonly Statement[];
+  /** Whether invocations wait for each other in these statements, or in what they call. */
+  waits(statements: readonly Statement[]): boolean;
 }
 
 /** @throws WgslError at what stands in the way */
@@ -31,28 +42,69 @@ export function replayOf(description: Description, accesses: Accesses, paged: Re
       if (TOGETHER.test(call.callee.name))
         throw refuse(
           call,
-          `${call.callee.name} has invocations wait for each other, and one that waits for a page cannot`,
+          `${call.callee.name} has invocations wait for each other, and those that wait for a page cannot`,
         );
     }
   }
+  const together = togetherOf(description);
   for (const { kind, resultUsed, operation, offset } of accesses.accesses) {
     if (kind === 'atomic' && resultUsed && operation !== 'atomicLoad')
       throw refuse({ start: offset }, `what ${operation} gives back is different when an invocation is run again`);
   }
   const stores = storesOf(description, accesses);
   const written = writtenBy(accesses);
+  for (const each of stores) {
+    if (together?.waits([each]))
+      throw refuse(each, 'invocations wait for each other in what is stored here; give it a name before it is stored');
+  }
   const probes =
+    together !== null ||
     [...paged].some((each) => written.has(each)) ||
     accesses.accesses.some(({ resource, kind }) => kind === 'atomic' || (kind === 'load' && written.has(resource))) ||
     stores.some((each) => each.kind === 'assign' && each.target !== null && mayBeAbsent(each.target));
   if (probes) new Taint(description, accesses, written, paged).check();
-  return { stores, probes };
+  return { stores, probes, together };
 
   function mayBeAbsent(target: Expression): boolean {
     return some(target, (each) =>
       each.kind === 'call' ? functions.has(each.callee.name) : each.kind === 'index' && touches(accesses, each, paged),
     );
   }
+}
+
+/** Null where each invocation runs by itself. */
+function togetherOf({ module, functions }: Description): Together | null {
+  const shared = [...module.variables.values()].filter(({ space }) => space === 'workgroup').map(({ name }) => name);
+  const isShared = [...functions.values()].some((each) => {
+    const names = namesIn(each);
+    return shared.some((name) => names.has(name));
+  });
+  const waiting = new Set<string>();
+  const waits = (statements: readonly Statement[]): boolean => {
+    let found = false;
+    visitStatements(statements, (_, expressions) => {
+      for (const expression of expressions)
+        found ||= some(
+          expression,
+          (each) => each.kind === 'call' && (BARRIER.test(each.callee.name) || waiting.has(each.callee.name)),
+        );
+    });
+    return found;
+  };
+  for (let before = -1; before < waiting.size; ) {
+    before = waiting.size;
+    for (const { name, body } of functions.values()) if (waits(body.body)) waiting.add(name);
+  }
+  const barriers: Statement[] = [];
+  for (const { body } of functions.values()) {
+    visitStatements(body.body, (each) => {
+      if (each.kind !== 'call' || !BARRIER.test(each.call.callee.name)) return;
+      if (module.source[each.end - 1] !== ';')
+        throw new WgslError(module.source, each.start, 'a barrier in the head of a loop; write it in the body');
+      barriers.push(each);
+    });
+  }
+  return isShared || barriers.length > 0 ? { barriers, waits } : null;
 }
 
 function storesOf({ module, functions }: Description, { writes }: Accesses): Statement[] {
@@ -90,6 +142,13 @@ function some(expression: Expression, is: (each: Expression) => boolean): boolea
   });
   return found;
 }
+
+function isReference(expression: Expression): boolean {
+  return expression.kind === 'unary' && expression.operator === '&';
+}
+
+/** Atomics whose results depend on who comes first. Of storage they are refused. */
+const ORDERED = /^atomic(Add|Sub|Max|Min|And|Or|Xor|Exchange|CompareExchangeWeak)$/;
 
 /** Values that come from what the kernel writes: variables that may have one, whatever the way. */
 class Taint {
@@ -173,6 +232,7 @@ class Taint {
         return this.#has(expression.left) || this.#has(expression.right);
       case 'call':
         if (expression.callee.name === 'arrayLength') return false;
+        if (ORDERED.test(expression.callee.name)) return true;
         return this.#names.has(expression.callee.name) || expression.parameters.some((each) => this.#has(each));
       default:
         return false;
@@ -187,13 +247,19 @@ class Taint {
       visitStatements(body.body, (statement, expressions) => {
         if (statement.kind === 'declare' && statement.value !== null && this.#has(statement.value))
           this.#locals.add(statement.local);
-        if (statement.kind === 'assign' && statement.target !== null && this.#has(statement.value))
-          this.#mark(statement.target);
+        const isPointer = statement.kind === 'declare' && statement.value !== null && isReference(statement.value);
+        if (isPointer && this.#locals.has(statement.local)) this.#mark(statement.value as Expression);
+        if (statement.kind === 'assign' && statement.target !== null)
+          if (this.#has(statement.value) || this.#has(statement.target)) this.#mark(statement.target);
         if (statement.kind === 'return' && statement.value !== null && this.#has(statement.value))
           this.#names.add(name);
         for (const expression of expressions) {
           visitExpressions(expression, (each) => {
-            if (each.kind === 'call') this.#pass(each);
+            if (each.kind !== 'call') return;
+            this.#pass(each);
+            const [target] = each.parameters;
+            if (/^atomic[A-Z]/.test(each.callee.name) && target !== undefined)
+              if (each.parameters.some((one) => this.#has(one))) this.#mark(target);
           });
         }
       });
@@ -229,7 +295,7 @@ class Taint {
       const given = parameters[at];
       if (given === undefined) continue;
       if (this.#has(given)) this.#locals.add(local);
-      else if (this.#locals.has(local) && given.kind === 'unary' && given.operator === '&') this.#mark(given);
+      else if (this.#locals.has(local) && isReference(given)) this.#mark(given);
     }
   }
 }

@@ -6,8 +6,8 @@
 import type { LaunchFacts } from './access.js';
 import { accessesOf } from './accesses.js';
 import type { Description, Resource } from './describe.js';
-import { FIRST_INVOCATION, WRITTEN } from './page-rounds.js';
-import { replayOf } from './paged-rules.js';
+import { FIRST_INVOCATION, type Unit, WRITTEN } from './page-rounds.js';
+import { replayOf, type Together } from './paged-rules.js';
 import { applied, around, type Edit, freeBinding, freePrefix, onlyOne } from './rewriting.js';
 import type { Attribute, Call, Expression, FunctionDeclaration, Statement } from './tree.js';
 import { visitStatements } from './walk.js';
@@ -44,13 +44,20 @@ export interface PagedModule {
   readonly paged: readonly Resource[];
   /** Whether each round is two dispatches: one that has no effect, and one of those that lacked nothing. */
   readonly probes: boolean;
+  /** What is run again as a whole. */
+  readonly unit: Unit;
+  /** How many of them a part has. */
+  units(part: LaunchPart): number;
   readonly group: number;
   /** Of the uniform variable that says what the part is. */
   readonly uniform: number;
-  /** Of the table of pages, and of what invocations note: two bits for each of them, then a word for each page. */
+  /**
+   * Of the table of pages, and of what is noted: who is done; who lacked nothing, or as a workgroup something, in this round; and a word for
+   * each page.
+   */
   readonly pages: number;
   readonly notes: number;
-  /** @param maskWords words that have a bit for each invocation */
+  /** @param maskWords words that have a bit for each unit */
   uniformOf(
     part: LaunchPart,
     launch: LaunchFacts,
@@ -71,7 +78,7 @@ export function pagedModule(description: Description, paged: readonly Resource[]
   const { source } = module;
   const prefix = freePrefix(source);
   const accesses = accessesOf(description, null);
-  const { stores, probes } = replayOf(description, accesses, new Set(paged));
+  const { stores, probes, together } = replayOf(description, accesses, new Set(paged));
   const windows = resources.filter(
     (each) => each.space === 'storage' && each.type === each.runtimeArray && !paged.includes(each),
   );
@@ -93,7 +100,8 @@ export function pagedModule(description: Description, paged: readonly Resource[]
     if (name !== undefined) edits.push(...around(call, `${prefix}_${name}_length(`, ')'));
   }
   edits.push(...stores.flatMap((each) => storeEdits(source, each, edits, prefix)));
-  for (const each of functions.values()) edits.push(...loopEdits(source, each, prefix));
+  for (const { end } of together?.barriers ?? []) edits.push({ at: end, text: ` ${prefix}_phase++;` });
+  for (const each of functions.values()) edits.push(...loopEdits(source, each, together, prefix));
   const entry = functions.get(entryPoint.name) as FunctionDeclaration;
   for (const each of [...entry.attributes, ...entry.parameters.flatMap(({ attributes }) => attributes)])
     edits.push({ at: each.start, text: '', blank: each.end - each.start });
@@ -107,10 +115,16 @@ export function pagedModule(description: Description, paged: readonly Resource[]
     source:
       applied(source, edits) +
       declarations(prefix, windows.length, paged.length, bindings) +
-      entryText(description, entry, prefix),
+      (together === null ? ALONE : TOGETHER).replaceAll('$', prefix) +
+      entryText(description, entry, together !== null, prefix),
     entryPoint: `${prefix}_main`,
     paged,
     probes,
+    unit: together === null ? 'invocation' : 'workgroup',
+    units: ({ count }) => {
+      const size = together === null ? entryPoint.workgroupSize : [];
+      return [...count, ...size].reduce((product, each) => product * each, 1);
+    },
     ...bindings,
     uniformOf: (part, launch, tables, maskWords, mode) => {
       const words = new Uint32Array(HEADER_WORDS + 4 * (Math.max(1, windows.length) + paged.length));
@@ -149,14 +163,20 @@ function callOf(store: Statement): Call {
 }
 
 /** Loops end by themselves in an invocation that reads zeros instead of what is absent. */
-function loopEdits(source: string, { body, result }: FunctionDeclaration, prefix: string): Edit[] {
-  const leave = ` if (${prefix}_leaves()) { break; }`;
+function loopEdits(
+  source: string,
+  { body, result }: FunctionDeclaration,
+  together: Together | null,
+  prefix: string,
+): Edit[] {
   const edits: Edit[] = [];
   visitStatements(body.body, (each) => {
     if (each.kind !== 'loop') return;
     const inner = each.body.body.at(-1);
     const at = source.startsWith('loop', each.start) ? source.indexOf('{', each.start) : (inner as Statement).start;
-    edits.push({ at: at + 1, text: leave });
+    // Where they wait for each other, all of a workgroup leave a loop, or none.
+    const leaves = together?.waits([each]) ? 'all_leave' : 'leaves';
+    edits.push({ at: at + 1, text: ` if (${prefix}_${leaves}()) { break; }` });
   });
   // After a loop that only a return left comes something now.
   if (result !== null && body.body.at(-1)?.kind === 'loop')
@@ -209,12 +229,12 @@ fn ${p}_translate(index: u32, table: vec4u) -> u32 {
   let page = table.y + (at >> table.x);
   let inside = at & ((1u << table.x) - 1u);
   let entry = ${p}_pages[page];
-  if ((entry == 0u || table.w != 0u) && !(${p}_absent && (${part}.mode & ${Mode.Strict}u) != 0u)) {
+  if ((entry == 0u || table.w != 0u) && !((${part}.mode & ${Mode.Strict}u) != 0u && (${p}_absent || ${p}_strays()))) {
     let note = &${p}_notes[2u * ${part}.mask + page];
     let first = ${FIRST_INVOCATION}u - ${p}_slot;
     if (atomicLoad(note) < first) { atomicMax(note, first); }
   }
-  if (entry == 0u) { ${p}_absent = true; }
+  if (entry == 0u) { ${p}_absent = true; ${p}_lack(); }
   return entry + inside;
 }
 fn ${p}_mark(index: u32, table: vec4u) {
@@ -225,8 +245,41 @@ fn ${p}_mark(index: u32, table: vec4u) {
 `;
 }
 
-/** The entry point, which runs the user's as a function, for those invocations that are not done. */
-function entryText({ module, entryPoint }: Description, entry: FunctionDeclaration, p: string): string {
+/** `$` is the prefix. */
+const ALONE = `
+fn $_strays() -> bool { return false; }
+fn $_lack() {}
+`;
+
+/**
+ * Zeros that one invocation reads instead of what is absent come to others through shared memory, at a barrier: from then on the workgroup
+ * strays. Invocations of the same phase still note all that they touch.
+ */
+const TOGETHER = `
+var<workgroup> $_lacking: atomic<u32>;
+var<workgroup> $_over: u32;
+var<workgroup> $_goes: u32;
+var<private> $_phase = 0u;
+fn $_lack() { atomicMax(&$_lacking, ~$_phase); }
+fn $_strays() -> bool {
+  let lacking = atomicLoad(&$_lacking);
+  return lacking != 0u && ~lacking < $_phase;
+}
+fn $_all_leave() -> bool {
+  if ($_absent) {
+    if ($_fuel == 0u || ($_part.mode & ${Mode.Strict}u) != 0u) { $_over = 1u; } else { $_fuel--; }
+  }
+  return workgroupUniformLoad(&$_over) != 0u;
+}
+`;
+
+/** The entry point, which runs the user's as a function, for those that are not done: workgroups, or invocations by themselves. */
+function entryText(
+  { module, entryPoint }: Description,
+  entry: FunctionDeclaration,
+  isTogether: boolean,
+  p: string,
+): string {
   const [x, y, z] = entryPoint.workgroupSize;
   const part = `${p}_part`;
   const values: Readonly<Record<string, string>> = {
@@ -258,16 +311,33 @@ fn ${p}_main(
   @builtin(global_invocation_id) ${p}_id: vec3u, @builtin(workgroup_id) ${p}_group: vec3u, @builtin(num_workgroups) ${p}_count: vec3u,
   @builtin(local_invocation_id) ${p}_local: vec3u, @builtin(local_invocation_index) ${p}_at: u32,
 ) {
-  ${p}_slot = ((${p}_group.z * ${p}_count.y + ${p}_group.y) * ${p}_count.x + ${p}_group.x) * ${x * y * z}u + ${p}_at;
+  ${p}_slot = ((${p}_group.z * ${p}_count.y + ${p}_group.y) * ${p}_count.x + ${p}_group.x)${isTogether ? '' : ` * ${x * y * z}u + ${p}_at`};
   _ = &${p}_pages;
   let word = ${p}_slot >> 5u;
   let bit = 1u << (${p}_slot & 31u);
-  if ((atomicLoad(&${p}_notes[word]) & bit) != 0u) { return; }
-  let ready = &${p}_notes[${part}.mask + word];
-  if ((${part}.mode & ${Mode.Commit}u) != 0u && (atomicLoad(ready) & bit) == 0u) { return; }
-  ${entry.name}(${given.join(', ')});
-  if (${p}_absent) { return; }
-  if ((${part}.mode & ${Mode.Probe}u) != 0u) { atomicOr(ready, bit); } else { atomicOr(&${p}_notes[word], bit); }
+  let isCommit = (${part}.mode & ${Mode.Commit}u) != 0u;
+${(isTogether ? runTogether : runAlone)(p, `${entry.name}(${given.join(', ')});`)}
 }
 `;
+}
+
+function runAlone(p: string, call: string): string {
+  return `  if ((atomicLoad(&${p}_notes[word]) & bit) != 0u) { return; }
+  let ready = &${p}_notes[${p}_part.mask + word];
+  if (isCommit && (atomicLoad(ready) & bit) == 0u) { return; }
+  ${call}
+  if (${p}_absent) { return; }
+  if ((${p}_part.mode & ${Mode.Probe}u) != 0u) { atomicOr(ready, bit); } else { atomicOr(&${p}_notes[word], bit); }`;
+}
+
+/** All of a workgroup run, or none. */
+function runTogether(p: string, call: string): string {
+  return `  if (${p}_at == 0u) {
+    let stays = atomicLoad(&${p}_notes[word]) | select(0u, atomicLoad(&${p}_notes[${p}_part.mask + word]), isCommit);
+    ${p}_goes = select(0u, 1u, (stays & bit) == 0u);
+  }
+  if (workgroupUniformLoad(&${p}_goes) == 0u) { return; }
+  ${call}
+  if (${p}_absent) { atomicOr(&${p}_notes[${p}_part.mask + word], bit); }
+  if (isCommit && ${p}_at == 0u) { atomicOr(&${p}_notes[word], bit); }`;
 }

@@ -22,6 +22,8 @@ export interface KernelCase {
   readonly windows: 'cut' | RegExp | number;
   /** Why its arrays cannot be paged; those of a kernel without this can be, with frames for a half, a quarter and an eighth of them. */
   readonly unpaged?: RegExp;
+  /** Where a workgroup needs more pages at once: the least part of all bytes for which there are frames. */
+  readonly leastPaged?: number;
 }
 
 /** Numbers that floats hold exactly, and sums and products of a few of them. */

@@ -5,7 +5,6 @@ import { type PageCopy, PageRounds } from '../../src/wgsl/page-rounds.js';
 import { pageTables } from '../../src/wgsl/page-tables.js';
 import { Mode } from '../../src/wgsl/paged.js';
 import { planPaged } from '../../src/wgsl/paged-plan.js';
-import type { LaunchPart } from '../../src/wgsl/windows.js';
 import type { Bound, Gpu } from './gpu.js';
 import type { Arrays } from './kernel-case.js';
 
@@ -52,12 +51,12 @@ export async function runPaged(gpu: Gpu, given: Given, share: number): Promise<P
   const tables = pageTables(wanted, Math.floor(all * share), SIZES);
   if (tables === null) return 'no room for a page of each';
   const pipeline = await gpu.pipeline(module.source, module.entryPoint, overrides);
-  const rounds = new PageRounds(tables);
+  const rounds = new PageRounds(tables, module.unit);
   const pools = tables.map(({ poolBytes }) => new Uint8Array(poolBytes));
   let copiedBytes = 0;
   let homeBytes = 0;
   for (const part of parts) {
-    const mask = Math.ceil(invocationsOf(description, part) / 32);
+    const mask = Math.ceil(module.units(part) / 32);
     const notes = new Uint32Array(2 * mask + rounds.entries.length);
     // What lies outside of its windows a part cannot see: it has copies of them only.
     const copies = new Map(
@@ -78,7 +77,7 @@ export async function runPaged(gpu: Gpu, given: Given, share: number): Promise<P
     bound.push({ group, binding: module.pages, kind: 'storage', bytes: asBytes(rounds.entries), back: false });
     bound.push({ group, binding: module.notes, kind: 'storage', bytes: asBytes(notes), back: true });
     for (;;) {
-      notes.fill(0, 2 * mask);
+      notes.fill(0, mask);
       const strict = rounds.strict ? Mode.Strict : 0;
       const modes = module.probes ? [Mode.Probe | strict, Mode.Writes | Mode.Commit] : [Mode.Writes | strict];
       for (const mode of modes) {
@@ -114,10 +113,6 @@ export async function runPaged(gpu: Gpu, given: Given, share: number): Promise<P
       if (written) bytesOf(arrays, resource.name).set(copies.get(resource.name) as Uint8Array, offsetBytes);
   }
   return { rounds: rounds.rounds, parts: parts.length, copiedBytes, homeBytes };
-}
-
-function invocationsOf({ entryPoint }: Description, { count }: LaunchPart): number {
-  return [...entryPoint.workgroupSize, ...count].reduce((product, each) => product * each, 1);
 }
 
 function bytesOf(arrays: Arrays, name: string): Uint8Array {

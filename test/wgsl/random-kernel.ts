@@ -157,6 +157,13 @@ const STORES = [
 /** Invocations that meet at elements: in any order they give the same. */
 const TOGETHER = ['atomicAdd', 'atomicMax', 'atomicXor', 'atomicOr'];
 
+/** Invocations of a workgroup hand each other what they have. */
+const SHARED = [
+  `s[l.x] = sum; workgroupBarrier(); sum = sum * 5u + s[(l.x + 3u) % ${WIDE}u];`,
+  `for (var turn = 0u; turn < 3u; turn++) { s[l.x] = sum; workgroupBarrier(); let other = s[(l.x + 1u + turn) % ${WIDE}u];
+if (other < arrayLength(&a)) { sum += a[other]; } sum += other % 300u; workgroupBarrier(); }`,
+];
+
 function kernelOf(seed: number): KernelCase {
   const chance = new Chance(seed);
   const program = new Program(chance);
@@ -170,16 +177,20 @@ function kernelOf(seed: number): KernelCase {
   const met = chance.of(['sum % arrayLength(&c)', 'a[i % arrayLength(&a)] % arrayLength(&c)', own.text]);
   const store = isTogether ? `${chance.of(TOGETHER)}(&c[${met}], sum);` : chance.of(STORES)(own.text);
   const guard = chance.of(['', 'if (id.x >= p.n) { return; }', `if (!(id.x < p.n && id.y < ${rows}u)) { return; }`]);
+  // Where some have returned, the others must not wait.
+  const isShared = guard === '' && chance.below(2) === 0;
   const source = `struct P { k: u32, n: u32 }
 @group(0) @binding(0) var<uniform> p: P; @group(0) @binding(1) var<storage> a: array<u32>;
 @group(0) @binding(2) var<storage> b: array<u32>; @group(0) @binding(3) var<storage, read_write> c: array<${isTogether ? 'atomic<u32>' : 'u32'}>;
 @group(0) @binding(4) var<storage> q: array<u32>;
+${isShared ? `var<workgroup> s: array<u32, ${WIDE}>;` : ''}
 fn put(at: u32, value: u32) { ${isTogether ? 'atomicStore(&c[at], value)' : 'c[at] = value'}; }
 @compute @workgroup_size(${WIDE}) fn main(${ID}, @builtin(local_invocation_id) l: vec3u, @builtin(workgroup_id) w: vec3u) {
 let zero = p.k & 0u; let used = arrayLength(&a) + arrayLength(&b) + arrayLength(&c) + arrayLength(&q) + p.k; var sum = used;
 let i = id.y * ${across}u + id.x;
 ${guard}
 ${body}
+${isShared ? chance.of(SHARED) : ''}
 ${store} }`;
   return {
     name: `seed ${seed}`,
@@ -215,7 +226,7 @@ export async function randomKernel(
     if (isPaged) {
       const outcome = await paged(gpu, launch, SMALLER[seed % SMALLER.length]!, await launch.direct(gpu));
       if (typeof outcome === 'string')
-        assert.match(outcome, /^(no room for a page of each|a single invocation touches .*)$/);
+        assert.match(outcome, /^(no room for a page of each|a single (invocation|workgroup) touches .*)$/);
       else done.home = outcome.homeBytes > 0;
     }
     for (const share of [0.8, 0.6, 0.4, 0.2, 0.1]) {

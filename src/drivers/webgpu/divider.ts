@@ -238,7 +238,7 @@ function pagedDivision(
   const { source, entryPoint, group, uniform: binding, pages, notes, probes } = module;
   const code = { ...launch.code, source, entryPoint };
   const parts = dispatchesOf(planned, mostGroups);
-  const rounds = new PageRounds(tables);
+  const rounds = new PageRounds(tables, module.unit);
   const offsets = tables.map(({ name }) => arrayOf(launch, name).offset);
   return {
     way: 'paged',
@@ -246,8 +246,7 @@ function pagedDivision(
     poolBytes: tables.reduce((sum, { poolBytes }) => sum + poolBytes, 0),
     partAt: (index, pool) => {
       const part = parts[index];
-      const invocations = [...part.count, ...code.workgroupSize].reduce((product, each) => product * each, 1);
-      const maskWords = Math.ceil(invocations / 32);
+      const maskWords = Math.ceil(module.units(part) / 32);
       const content = (mode: number) =>
         Buffer.from(module.uniformOf(part, facts, tables, maskWords, mode)).toString('base64');
       const contents = () => {

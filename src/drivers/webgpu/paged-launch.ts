@@ -154,7 +154,7 @@ export class PagedLaunch {
     writeMemory(this.staging.addressOf(this.slot), new Uint8Array(rounds.entries.buffer));
     this.write(File.Staging, at, pages);
     const touched: Part = [notes[0], 8 * maskWords, notes[2] - 8 * maskWords];
-    this.write(File.None, 0, touched);
+    this.write(File.None, 0, [notes[0], 4 * maskWords, notes[2] - 4 * maskWords]);
     const { group, binding } = this.part;
     const dispatches = contents().map((bytes) => ({
       ...this.order,

@@ -24,7 +24,6 @@ export const SHARED: readonly KernelCase[] = [
       b!.forEach((_, i) => {
         b![i] = sum(a!, 64 * i, 64);
       }),
-    unpaged: /^\d+:\d+: workgroupBarrier has invocations wait for each other/,
     windows: 'cut',
   },
   {
@@ -39,7 +38,6 @@ export const SHARED: readonly KernelCase[] = [
       b!.forEach((_, i) => {
         b![i] = sum(a!, i - (i % 64), (i % 64) + 1);
       }),
-    unpaged: /^\d+:\d+: workgroupBarrier has invocations wait for each other/,
     windows: 'cut',
   },
   {
@@ -78,7 +76,6 @@ var<workgroup> own: array<atomic<u32>, 16>;
       a!.forEach((value) => {
         bins![value & 15]!++;
       }),
-    unpaged: /^\d+:\d+: workgroupBarrier has invocations wait for each other/,
     windows: 'cut',
   },
   {

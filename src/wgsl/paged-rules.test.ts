@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { accessesOf } from './accesses.js';
+import { describe } from './describe.js';
+import { replayOf } from './paged-rules.js';
+import { loadParser } from './parser.js';
+
+const parser = await loadParser();
+const PRELUDE = `@group(0) @binding(0) var<storage, read> table: array<u32>; @group(0) @binding(1) var<storage, read_write> out: array<u32>;
+@group(0) @binding(2) var<storage, read_write> sums: array<atomic<u32>>; var<workgroup> s: array<u32, 64>; var<workgroup> count: atomic<u32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u, @builtin(local_invocation_index) l: u32) {
+let i = id.x; _ = &sums; `;
+
+/** How a kernel runs whose table, and what it names besides, is paged; or why it cannot. */
+function replay(body: string, ...others: string[]): string {
+  const description = describe(parser, `${PRELUDE}${body} }`);
+  const paged = description.resources.filter(({ name }) => name === 'table' || others.includes(name));
+  try {
+    const { probes, together } = replayOf(description, accessesOf(description, null), new Set(paged));
+    return `${probes ? 'probes' : 'once'}${together === null ? '' : ' together'}`;
+  } catch (error) {
+    return (error as Error).message.replace(/^\d+:\d+: /, '');
+  }
+}
+
+test.each([
+  ['out[i] = table[table[i]];', 'once'],
+  ['out[i] += table[table[i]];', 'probes'],
+  ['out[table[i]] = i;', 'probes'],
+  ['atomicAdd(&sums[table[i]], 1u);', 'probes'],
+  ['out[i] = atomicLoad(&sums[table[i]]);', 'probes'],
+  ['s[l] = table[i]; workgroupBarrier(); out[i] = s[63u - l];', 'probes together'],
+  ['let at = atomicAdd(&count, 1u); out[i] = at + table[i];', 'probes together'],
+  [
+    'out[i] = 1u; storageBarrier(); s[l] = out[i ^ 1u]; workgroupBarrier(); out[i] = s[0] + table[i];',
+    'probes together',
+  ],
+])('%s: %s', (body, expected) => {
+  expect(replay(body)).toBe(expected);
+});
+
+test('an array that is written and paged is probed', () => {
+  expect(replay('out[i] = 1u;')).toBe('once');
+  expect(replay('out[i] = 1u;', 'out')).toBe('probes');
+});
+
+test.each([
+  ['let at = out[i]; out[i] = table[at];'],
+  ['var list = array<u32, 4>(); list[out[i] & 3u] = 5u; out[i] = table[list[1]];'],
+  ['var at = 0u; let p = &at; *p = out[i]; out[i] = table[at];'],
+  ['s[l] = out[i]; workgroupBarrier(); out[i] = table[s[0]];'],
+  ['s[out[i]] = l; workgroupBarrier(); out[i] = table[s[0]];'],
+  ['atomicMax(&count, out[i]); workgroupBarrier(); out[i] = table[atomicLoad(&count)];'],
+  ['let at = atomicAdd(&count, 1u); out[i] = table[at];'],
+])('%s: an index that the kernel writes itself', (body) => {
+  expect(replay(body)).toMatch(/^this index depends on what the kernel itself writes; have one launch write it/);
+});
+
+test('what waits for others in a store, or in another way than by a barrier, is refused', () => {
+  expect(replay('out[i] = table[workgroupUniformLoad(&s[0])];')).toMatch(/^workgroupUniformLoad has invocations wait/);
+  const body = 'out[i] = waited(table[i]); } fn waited(x: u32) -> u32 { workgroupBarrier(); return x;';
+  expect(replay(body)).toMatch(/^invocations wait for each other in what is stored here; give it a name/);
+});
