@@ -197,7 +197,7 @@ test('what cannot be cut is refused with the place in the module, and nothing ha
 @group(0) @binding(0) var<storage, read> order: array<u32>;
 @group(0) @binding(1) var<storage, read_write> data: array<u32>;
 @compute @workgroup_size(256) fn main(@builtin(global_invocation_id) id: vec3u) {
-  workgroupBarrier(); data[order[id.x]] = id.x;
+  textureBarrier(); data[order[id.x]] = id.x;
 }`,
       },
       { name: 'scatter' },
