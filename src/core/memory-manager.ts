@@ -5,37 +5,35 @@
  */
 import { lose } from './absence.js';
 import { aboutKnown, changeAdvice } from './advice.js';
+import { addDevice, addNode, addProcessor, setHome } from './arrivals.js';
 import { onlyOn } from './contents.js';
 import { Departures, type ProcessorFigures } from './departures.js';
 import { waitsForRoom } from './faults.js';
-import type { IntrusiveList } from './intrusive-list.js';
 import { checkInvariants } from './invariants.js';
 import { type LaunchArgument, Launches } from './launches.js';
 import { add, addRun, clear, createMask, has, remove, removeRun, size } from './mask.js';
-import { capacityOf, createNode, type Node } from './nodes.js';
-import { revokeDone, transferDone } from './operation.js';
+import { capacityOf, type Node } from './nodes.js';
+import { revokeDone } from './operation.js';
+import { transferDone } from './operation-transfers.js';
 import { PageQueries } from './page-queries.js';
 import type { Range, RangeOptions } from './range.js';
-import { shrink } from './reclaim.js';
+import { recycle } from './recycling.js';
 import { type AcquireOptions, Requests } from './requests.js';
+import { Room } from './room.js';
 import { service } from './service.js';
 import {
   classify,
-  createProcessor,
   createState,
-  isHeld,
   makeReady,
   mappingOf,
   nodeOf,
   type Policies,
   type Processor,
   processorOf,
-  releaseBacking,
   releaseDone,
   type State,
   shield,
   shortageOf,
-  somethingMoves,
 } from './state.js';
 import {
   Access,
@@ -45,8 +43,6 @@ import {
   type DeviceDescription,
   HOST,
   HOST_NODE,
-  MAX_NODES,
-  MAX_PROCESSORS,
   NO_NODE,
   NO_PROCESSOR,
   type NodeDescription,
@@ -71,6 +67,7 @@ export class MemoryManager {
   private readonly requests: Requests;
   private readonly launches: Launches;
   private readonly departures: Departures;
+  private readonly room: Room;
   private running = false;
 
   /** @param blockCount size of the space in blocks of 2 MiB */
@@ -89,6 +86,7 @@ export class MemoryManager {
     );
     this.launches = new Launches(state, this.requests, this.pages, run);
     this.departures = new Departures(state, this.requests, this.launches, run);
+    this.room = new Room(state, run);
   }
 
   /**
@@ -96,10 +94,7 @@ export class MemoryManager {
    * first is the host. Both get the lowest number that no other of their kind has.
    */
   addDevice(description: DeviceDescription, home: NodeId = HOST_NODE): { processor: ProcessorId; node: NodeId } {
-    const { state } = this;
-    checkProcessor(state, description, description.budgetPages);
-    const node = addNode(state, description, home);
-    return { processor: addProcessor(state, description, node), node };
+    return addDevice(this.state, description, home);
   }
 
   /** Adds a memory that nobody runs on, such as a store. */
@@ -109,24 +104,12 @@ export class MemoryManager {
 
   /** Adds a processor without memory of its own: it reaches the host's in place. */
   addProcessor(description: ProcessorDescription): ProcessorId {
-    const { state } = this;
-    if (!description.faults)
-      throw new RangeError(
-        `${description.name}: a processor that does not fault needs memory of its own, in which the pages of a launch are held`,
-      );
-    // Threads of the host, and of others that reach its memory, wait there, too.
-    let others = 0;
-    for (const each of state.processors)
-      if (each !== undefined && (each.id === HOST || each.own === NO_NODE)) others += each.description.units;
-    checkProcessor(state, description, nodeOf(state, HOST_NODE).budgetPages - others * PAGES_PER_BLOCK);
-    return addProcessor(state, description, NO_NODE);
+    return addProcessor(this.state, description);
   }
 
   /** From now on the node's pages go there when it makes room. */
   setHome(node: NodeId, home: NodeId): void {
-    for (let at = home; at !== NO_NODE; at = nodeOf(this.state, at).home)
-      if (at === node) throw new RangeError(`node ${node} cannot be at home at node ${home}, whose own pages go there`);
-    nodeOf(this.state, node).home = home;
+    setHome(this.state, node, home);
   }
 
   /**
@@ -472,20 +455,7 @@ export class MemoryManager {
    * it still gets, and what can leave does.
    */
   setBudget(id: NodeId, pages: number): number {
-    const { state } = this;
-    const node = nodeOf(state, id);
-    if (node.goalPages !== pages) state.effort++;
-    node.goalPages = pages;
-    if (node.backedPages > pages) {
-      shrink(state, node);
-      this.run();
-    }
-    if (node.backedPages > pages) return node.backedPages - pages;
-    node.budgetPages = pages;
-    node.goalPages = Number.POSITIVE_INFINITY;
-    node.pump = true;
-    this.run();
-    return 0;
+    return this.room.setBudget(id, pages);
   }
 
   /**
@@ -493,14 +463,7 @@ export class MemoryManager {
    * more again.
    */
   nodeFull(id: NodeId, pages: number | null): void {
-    const { state } = this;
-    const node = nodeOf(state, id);
-    node.limitPages = pages ?? Number.POSITIVE_INFINITY;
-    if (pages !== null) return;
-    // What could not go there may be tried again.
-    state.effort++;
-    for (const each of state.nodes) if (each !== undefined) each.pump = true;
-    this.run();
+    this.room.nodeFull(id, pages);
   }
 
   /** Whether a thread waits for room that a store, or a file, may have again soon. */
@@ -510,17 +473,7 @@ export class MemoryManager {
 
   /** There is no room still for those who wait for some: who was told so often enough, and got no page meanwhile, is refused. */
   stillNoRoom(): void {
-    const { patient, processors, va } = this.state;
-    for (const processor of processors) {
-      if (processor === undefined) continue;
-      for (let index = patient.head; index !== -1; index = patient.after(index)) {
-        if (va.blocks.get(index)?.mappings[processor.id]?.waiting !== true) continue;
-        processor.waited++;
-        break;
-      }
-    }
-    this.tryAgain(patient);
-    this.run();
+    this.room.stillNone();
   }
 
   /**
@@ -528,15 +481,7 @@ export class MemoryManager {
    * does not take goes to the host's home, if there is one, or stays.
    */
   providerRefuses(page: number, refuses: boolean): void {
-    const { state } = this;
-    const range = state.va.rangeOfPage(page);
-    if (range === undefined || range.refuses === refuses) return;
-    range.refuses = refuses;
-    state.refusals += refuses ? 1 : -1;
-    if (refuses) return;
-    state.effort++;
-    for (const each of state.nodes) if (each !== undefined) each.pump = true;
-    this.run();
+    this.room.providerRefuses(page, refuses);
   }
 
   /**
@@ -621,37 +566,7 @@ export class MemoryManager {
 
   /** Makes the addresses of a range usable again, all of whose pages are freed and whose views are gone. */
   recycle(range: Range): boolean {
-    const { state } = this;
-    const first = range.first / PAGES_PER_BLOCK;
-    const end = first + Math.ceil(range.reserved / PAGES_PER_BLOCK);
-    for (let index = first; index < end; index++) {
-      const block = state.va.blocks.get(index);
-      if (block === undefined) continue;
-      if (block.operation !== null || block.tasks.length > 0) return false;
-      for (let id = 0; id < block.residences.length; id++) if (isHeld(block, id)) return false;
-    }
-    for (let index = first; index < end; index++) {
-      const block = state.va.blocks.get(index);
-      if (block === undefined) continue;
-      // Zero pages that late readers got are given back with the rest, and so is what stood in for pages past the end.
-      const all = createMask().fill(-1);
-      for (const node of state.nodes) {
-        if (node === undefined) continue;
-        releaseBacking(state, block, node, all);
-        node.scratchBlocks.delete(block);
-        node.unused.remove(index);
-        node.eviction.deactivate(index);
-        node.waiters.remove(index);
-      }
-      state.patient.remove(index);
-      for (const processor of state.processors) {
-        if (processor === undefined) continue;
-        const { slotBlock } = processor;
-        for (let slot = 0; slot < slotBlock.length; slot++) if (slotBlock[slot] === index) slotBlock[slot] = -1;
-      }
-    }
-    if (range.refuses) state.refusals--;
-    state.va.recycle(range);
+    if (!recycle(this.state, range)) return false;
     this.run();
     return true;
   }
@@ -669,89 +584,8 @@ export class MemoryManager {
         if (block !== undefined) service(state, block, this.requests.taskDone);
         continue;
       }
-      if (!this.pump()) break;
+      if (!this.room.pump()) break;
     }
     this.running = false;
   }
-
-  /** Lets those who wait for memory try again where some was given back. */
-  private pump(): boolean {
-    const { nodes, parked, patient } = this.state;
-    let waiting = patient.size + parked.size;
-    for (const node of nodes) if (node !== undefined) waiting += node.waiters.size;
-    if (waiting === 0) {
-      for (const node of nodes) if (node !== undefined) node.pump = false;
-      return false;
-    }
-    // What waits for a node may wait for its home to have room, too.
-    for (let step = 1; step < nodes.length; step++) {
-      for (const node of nodes) {
-        if (node !== undefined && node.waiters.size > 0 && nodes[node.home]?.pump === true) node.pump = true;
-      }
-    }
-    let any = false;
-    for (const node of nodes) {
-      if (node === undefined) continue;
-      const idle = !somethingMoves(this.state, node.id);
-      if (!node.pump && !(idle && node.waiters.size > 0)) continue;
-      if (node.pump) any = this.tryAgain(patient) || any;
-      if (node.id === HOST_NODE && node.pump) any = this.tryAgain(parked) || any;
-      node.pump = false;
-      any = this.tryAgain(node.waiters) || any;
-    }
-    return any;
-  }
-
-  /** Has the blocks of a list looked at; false: there are none. */
-  private tryAgain(waiting: IntrusiveList): boolean {
-    const any = waiting.size > 0;
-    for (let index = waiting.head; index !== -1; index = waiting.head) {
-      waiting.remove(index);
-      this.state.ready.append(index);
-    }
-    return any;
-  }
-}
-
-/** Throws a RangeError if there is no place for one more, or its threads could take each other's pages for ever. */
-function checkProcessor(
-  { processors }: State,
-  { name, faults, units }: ProcessorDescription,
-  budgetPages: number,
-): void {
-  const least = (units + 1) * PAGES_PER_BLOCK;
-  if (faults && budgetPages < least) {
-    throw new RangeError(
-      `${name}: a budget of ${budgetPages} pages is too small for ${units} threads ` +
-        `that fault at once; it must be at least ${least} pages (2 MiB a thread, and 2 MiB)`,
-    );
-  }
-  if (freeNumber(processors) >= MAX_PROCESSORS) {
-    throw new RangeError(
-      `${name}: there are ${MAX_PROCESSORS} processors already, the host among them; detach one before another is added`,
-    );
-  }
-}
-
-function addNode(state: State, description: NodeDescription, home: NodeId): NodeId {
-  if (home !== NO_NODE) nodeOf(state, home);
-  const id = freeNumber(state.nodes);
-  if (id >= MAX_NODES) throw new RangeError(`${description.name}: there are ${MAX_NODES} memories already`);
-  state.nodes[id] = createNode(id, description, home, state.policies.eviction());
-  return id;
-}
-
-function addProcessor(state: State, description: ProcessorDescription, own: NodeId): ProcessorId {
-  const id = freeNumber(state.processors);
-  state.processors[id] = createProcessor(state, id, description, own);
-  const node = state.nodes[own];
-  if (node !== undefined) node.owner = id;
-  return id;
-}
-
-/** The lowest number that nobody has. */
-function freeNumber(taken: readonly unknown[]): number {
-  let id = 0;
-  while (taken[id] !== undefined) id++;
-  return id;
 }

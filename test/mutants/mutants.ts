@@ -11,7 +11,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'answer a fault before its copy ends',
-    file: 'src/core/operation.ts',
+    file: 'src/core/operation-transfers.ts',
     original: 'if (status === Status.Pending) return status;',
     instead: `
       if (status === Status.Pending) {
@@ -22,51 +22,51 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'drop a dirty bit',
-    file: 'src/core/operation.ts',
+    file: 'src/core/operation-transfers.ts',
     original: 'addRun(block.dirty, first, count);',
     instead: '',
     why: 'An eviction takes the page for one that can be made again, and what was written is gone.',
   },
   {
     name: 'punch before the copy is safe',
-    file: 'src/core/operation.ts',
-    original: 'operation.evictingPages = backedIn(block, operation);',
+    file: 'src/core/reclaim.ts',
+    original: 'operation.target = home;',
     instead: `
-      operation.evictingPages = backedIn(block, operation);
-      releaseBacking(state, block, nodeOf(state, node), moving);`,
+      operation.target = home;
+      releaseBacking(state, block, node, mask);`,
     why: 'The only copy of a page is given back while it should be copied.',
   },
   {
     name: 'keep an old copy after a write',
-    file: 'src/core/operation.ts',
+    file: 'src/core/operation-transfers.ts',
     original: 'removeRun(stale.resident, first, count);',
     instead: '',
     why: 'Somebody reads the value from before the write.',
   },
   {
     name: 'count the entry of a block that came ahead as mapped',
-    file: 'src/core/operation.ts',
+    file: 'src/core/operation-transfers.ts',
     original: 'accessAt(operation, first) === Access.None',
     instead: '!operation.map',
     why: 'Whoever comes into the block faults on a page that he is believed to have.',
   },
   {
     name: 'take a whole block where a part is asked for',
-    file: 'src/core/operation.ts',
+    file: 'src/core/operation-transfers.ts',
     original: 'reserve(state, block, target, operation) === PAGES_PER_BLOCK',
     instead: 'reserve(state, block, target, operation) > 0',
     why: 'The node has memory that its books do not know: its budget is exceeded.',
   },
   {
     name: 'take filled memory for memory that was reserved in vain',
-    file: 'src/core/operation.ts',
+    file: 'src/core/operation-transfers.ts',
     original: 'removeRun(operation.reserved, first, count);',
     instead: '',
     why: 'What has just come is given back.',
   },
   {
     name: 'go on with pages that have come',
-    file: 'src/core/operation.ts',
+    file: 'src/core/operation-transfers.ts',
     original: `
   removeRun(operation.moving, first, count);
   removeRun(operation.reserved, first, count);`,
@@ -90,7 +90,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'take a whole block again for what was refused as too large',
-    file: 'src/core/operation.ts',
+    file: 'src/core/operation-transfers.ts',
     after: 'order.whole = operation.whole;',
     original: 'operation.whole = false;',
     instead: '',
@@ -98,7 +98,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'keep memory that was not filled',
-    file: 'src/core/operation.ts',
+    file: 'src/core/operation-end.ts',
     original: 'releaseBacking(state, block, target, operation.reserved);',
     instead: '',
     why: 'Every failed copy leaks a part of the budget.',
@@ -119,14 +119,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'forget that a page was written while it was written back',
-    file: 'src/core/operation.ts',
+    file: 'src/core/operation-transfers.ts',
     original: 'removeRun(block.cleaning, first, count);',
     instead: '',
     why: 'What was written meanwhile counts as written back, and is dropped.',
   },
   {
     name: 'tell subscribers of what may not be read any more, not of what may not be written',
-    file: 'src/core/operation.ts',
+    file: 'src/core/announcing.ts',
     original: 'if (left === Access.Write) continue;',
     instead: 'if (left !== Access.None) continue;',
     why: 'Who copies pages between two looks at a sequence number takes a copy for good that was written meanwhile.',
@@ -154,7 +154,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'forget what a file could not take back',
-    file: 'src/core/operation.ts',
+    file: 'src/core/operation-transfers.ts',
     original: 'if (status !== Status.Done) { operation.failure = status; return; }',
     instead: '',
     why: 'A full disk makes a page of a shared array what it was before.',
@@ -358,7 +358,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'take a host for shrunk whose pages have not left',
-    file: 'src/core/memory-manager.ts',
+    file: 'src/core/room.ts',
     original: 'if (node.backedPages > pages) return node.backedPages - pages;',
     instead: '',
     why: 'The host has more memory than its program was told.',
@@ -496,28 +496,28 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'announce pages that nobody has',
-    file: 'src/core/operation.ts',
+    file: 'src/core/announcing.ts',
     original: 'taken[word] |= rights[word] & ~mapping.standIn[word] & operation.mask[word];',
     instead: 'taken[word] |= operation.mask[word];',
     why: 'Subscribers are stopped for changes that take nothing from anybody.',
   },
   {
     name: 'announce that zeros are emptied',
-    file: 'src/core/operation.ts',
+    file: 'src/core/announcing.ts',
     original: 'forgets(block, word)',
     instead: "operation.kind === 'zero' ? -1 : forgets(block, word)",
     why: 'Subscribers throw away what they know of pages that nobody has touched, each time that a launch empties an array.',
   },
   {
     name: 'empty what comes from a provider without a word to subscribers',
-    file: 'src/core/operation.ts',
+    file: 'src/core/announcing.ts',
     original: 'forgets(block, word)',
     instead: "forgets(block, word) & (operation.kind === 'zero' ? block.dirty[word] : -1)",
     why: 'Who read the file believes in what is emptied.',
   },
   {
     name: 'tell only processors that have pages mapped of their content',
-    file: 'src/core/operation.ts',
+    file: 'src/core/announcing.ts',
     original: 'forgets(block, word) & operation.mask[word]',
     instead: '0',
     why: 'Who remembers what was in a page that lies in storage believes in it when it is zero.',

@@ -1,0 +1,52 @@
+/** The end of an operation, whatever became of it: what its kind leaves behind, a word to subscribers, and the block is free for the next one. */
+import { announceEnd } from './announcing.js';
+import { type Mask, next, size } from './mask.js';
+import type { Node } from './nodes.js';
+import { RULES } from './operation-rules.js';
+import { classify, makeReady, releaseBacking, type State } from './state.js';
+import { Status } from './types.js';
+import type { Block } from './va-block.js';
+import type { Operation } from './work.js';
+
+/** The node that pages of the operation are copied to; none where a node makes room whose pages have no home. */
+export function targetOf(state: State, { target }: Operation): Node | undefined {
+  return state.nodes[target];
+}
+
+/** Whether one of the operation's masks has a page. */
+export function hasAny({ firstWord, endWord }: Operation, mask: Mask): boolean {
+  for (let word = firstWord; word < endWord; word++) if (mask[word] !== 0) return true;
+  return false;
+}
+
+export function finish(state: State, block: Block, operation: Operation): void {
+  const target = targetOf(state, operation);
+  if (target !== undefined && hasAny(operation, operation.reserved))
+    releaseBacking(state, block, target, operation.reserved);
+  RULES[operation.kind].finish(state, block, operation);
+  announceEnd(state, operation);
+  block.operation = null;
+  state.activeOperations--;
+  if (operation.dependent) {
+    operation.dependent = false;
+    state.dependentOperations--;
+  }
+  noteEnd(block, operation);
+  classify(state, block);
+  makeReady(state, block);
+  // The block can be a victim again, which may be what others wait for.
+  if (target !== undefined && target.waiters.size > 0) target.pump = true;
+}
+
+/** The record of the operation serves the next one: what the block has to know of this one is kept apart. */
+function noteEnd({ ended }: Block, operation: Operation): void {
+  ended.kind = operation.kind;
+  ended.node = operation.target;
+  ended.failure = operation.failure;
+  ended.lostSource = operation.lostSource;
+  ended.task = operation.task;
+  ended.page = operation.urgentPage;
+  const failed = operation.failure !== Status.Done;
+  ended.only = failed && size(operation.mask) === 1 ? next(operation.mask, 0) : -1;
+  ended.progress = operation.progress;
+}

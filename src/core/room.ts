@@ -1,0 +1,105 @@
+/** Room that nodes and providers have: how much they may have, that there is none, and those who wait for some. */
+import type { IntrusiveList } from './intrusive-list.js';
+import { shrink } from './reclaim.js';
+import { nodeOf, type State, somethingMoves } from './state.js';
+import { HOST_NODE, type NodeId } from './types.js';
+
+export class Room {
+  constructor(
+    private readonly state: State,
+    /** Goes on with the blocks that are ready. */
+    private readonly run: () => void,
+  ) {}
+
+  setBudget(id: NodeId, pages: number): number {
+    const { state } = this;
+    const node = nodeOf(state, id);
+    if (node.goalPages !== pages) state.effort++;
+    node.goalPages = pages;
+    if (node.backedPages > pages) {
+      shrink(state, node);
+      this.run();
+    }
+    if (node.backedPages > pages) return node.backedPages - pages;
+    node.budgetPages = pages;
+    node.goalPages = Number.POSITIVE_INFINITY;
+    node.pump = true;
+    this.run();
+    return 0;
+  }
+
+  nodeFull(id: NodeId, pages: number | null): void {
+    const { state } = this;
+    const node = nodeOf(state, id);
+    node.limitPages = pages ?? Number.POSITIVE_INFINITY;
+    if (pages !== null) return;
+    // What could not go there may be tried again.
+    state.effort++;
+    for (const each of state.nodes) if (each !== undefined) each.pump = true;
+    this.run();
+  }
+
+  stillNone(): void {
+    const { patient, processors, va } = this.state;
+    for (const processor of processors) {
+      if (processor === undefined) continue;
+      for (let index = patient.head; index !== -1; index = patient.after(index)) {
+        if (va.blocks.get(index)?.mappings[processor.id]?.waiting !== true) continue;
+        processor.waited++;
+        break;
+      }
+    }
+    this.tryAgain(patient);
+    this.run();
+  }
+
+  providerRefuses(page: number, refuses: boolean): void {
+    const { state } = this;
+    const range = state.va.rangeOfPage(page);
+    if (range === undefined || range.refuses === refuses) return;
+    range.refuses = refuses;
+    state.refusals += refuses ? 1 : -1;
+    if (refuses) return;
+    state.effort++;
+    for (const each of state.nodes) if (each !== undefined) each.pump = true;
+    this.run();
+  }
+
+  /** Lets those who wait for memory try again where some was given back. */
+  pump(): boolean {
+    const { nodes, parked, patient } = this.state;
+    let waiting = patient.size + parked.size;
+    for (const node of nodes) if (node !== undefined) waiting += node.waiters.size;
+    if (waiting === 0) {
+      for (const node of nodes) if (node !== undefined) node.pump = false;
+      return false;
+    }
+    // What waits for a node may wait for its home to have room, too.
+    for (let step = 1; step < nodes.length; step++) {
+      for (const node of nodes) {
+        if (node !== undefined && node.waiters.size > 0 && nodes[node.home]?.pump === true) node.pump = true;
+      }
+    }
+    let any = false;
+    for (const node of nodes) {
+      if (node === undefined) continue;
+      const idle = !somethingMoves(this.state, node.id);
+      if (!node.pump && !(idle && node.waiters.size > 0)) continue;
+      if (node.pump) any = this.tryAgain(patient) || any;
+      if (node.id === HOST_NODE && node.pump) any = this.tryAgain(parked) || any;
+      node.pump = false;
+      any = this.tryAgain(node.waiters) || any;
+    }
+    return any;
+  }
+
+  /** Has the blocks of a list looked at; false: there are none. */
+  private tryAgain(waiting: IntrusiveList): boolean {
+    const any = waiting.size > 0;
+    for (let index = waiting.head; index !== -1; index = waiting.head) {
+      waiting.remove(index);
+      this.state.ready.append(index);
+    }
+    return any;
+  }
+}
