@@ -17,7 +17,7 @@ import type { Random } from './random.js';
 
 /** Bytes of a page in the simulation: room for one value, twice, so that half a copy shows. */
 export const PAGE_BYTES = 8;
-const WORDS_PER_PAGE = PAGE_BYTES / 4;
+export const WORDS_PER_PAGE = PAGE_BYTES / 4;
 /** The whole space, in blocks and in pages. */
 export const BLOCKS = 10;
 export const PAGES = BLOCKS * PAGES_PER_BLOCK;
@@ -420,4 +420,8 @@ function where(address: number): string {
   if (address === 0) return 'zero';
   const node = Math.floor(address / NODE_BYTES) - 1;
   return `node ${node}, page ${(address - (node + 1) * NODE_BYTES) / PAGE_BYTES}`;
+}
+
+export function newThread(id: number, device: ModelDevice): Thread {
+  return { id, device, state: 'running', page: -1, write: false, memory: undefined };
 }

@@ -5,8 +5,9 @@
 import { Access, type DenyReason } from '../../src/core/types.js';
 import { type MemberPort, SharedBlocks } from '../../src/pager/arrays/shared-blocks.js';
 import type { CoreRequests } from '../../src/pager/core/core-requests.js';
+import { type Memory, newMemory } from './memories.js';
 import type { Random } from './random.js';
-import { type Memory, newMemory, type World } from './world.js';
+import type { World } from './world.js';
 
 const SIZES = [3, 40, 200, 700];
 const BLOCK_PAGES = [1, 4, 16, 512];
@@ -147,7 +148,7 @@ export class Others {
     else if (part.doing !== 'nothing') return;
     else if (ACCESS[part.wanted] > ACCESS[part.right]) {
       if (!world.closing && random.chance(0.1)) {
-        world.everAway = true;
+        world.behind.everAway = true;
         this.refuse(shared, block, 'NODE_LOST');
       } else this.install(shared, block, random.chance(0.2) ? random.pick(RIGHTS) : (part.wanted as 'read' | 'write'));
     } else if (part.right !== 'none' && !world.closing)

@@ -2,8 +2,10 @@
  * Situations that steps drawn one by one seldom lead to. Some schedules are given one of these plots, whose steps come often there. A plot
  * is drawn apart from everything else, so that all other schedules stay as they were.
  */
+
+import type { Memory } from './memories.js';
 import { Random } from './random.js';
-import type { Memory, World } from './world.js';
+import type { World } from './world.js';
 
 /** A clone, and a clone of it that has pages from where the first has them. */
 interface Line {

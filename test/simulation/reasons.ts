@@ -38,7 +38,8 @@ export class Reasons {
     if ((reason === 'LOST' || reason === 'CORRUPTED') && !isLost)
       throw new Error(`page ${page} is denied as lost, and reported as if it were not`);
     // What a clone has lost, since there was no room for it when its source forgot it, is not waited for.
-    const { timesWithoutRoom, manager } = world;
+    const { manager } = world;
+    const { timesWithoutRoom } = world.behind;
     if (reason === 'OUT_OF_STORAGE' && timesWithoutRoom < PATIENCE && manager.pages.lossOf(page) === null)
       throw new Error(`page ${page} is denied for want of room that may come soon`);
     if (reason === 'FREED' && world.freed[page] === 0 && world.fuzzy[page] === 0)
@@ -63,7 +64,7 @@ export class Reasons {
   ofLoss(reason: DenyReason, page: number): void {
     const { world } = this;
     this.weather(reason, `page ${page}`, undefined);
-    if (world.drops > 0) return;
+    if (world.arrays.drops > 0) return;
     if (this.sources.isRefusal(reason) && !this.sources.hasSaid(reason, page))
       throw new Error(`page ${page} is lost with ${reason}, which nobody said`);
     for (const at of world.lineage(page)) if (at !== page && world.fuzzy[at] + world.freed[at] > 0) return;
@@ -76,11 +77,12 @@ export class Reasons {
     const bad = world.closing || copyFailure + noMemory + sources.failure > 0;
     if (reason === 'OUT_OF_MEMORY' && !world.mayWant && !bad)
       throw new Error(`${what} finds no memory, where there is enough`);
-    if (reason === 'OUT_OF_STORAGE' && !world.everFull)
+    if (reason === 'OUT_OF_STORAGE' && !world.behind.everFull)
       throw new Error(`${what} is told of a store that was never full`);
     const process = id === undefined ? undefined : world.devices[id];
     const died = process instanceof ModelDevice && process.dead;
-    if (reason === 'NODE_LOST' && !world.everAway) throw new Error(`${what} is told of a store that was never away`);
+    if (reason === 'NODE_LOST' && !world.behind.everAway)
+      throw new Error(`${what} is told of a store that was never away`);
     if (reason === 'COPY_FAILED' && !world.mayFailCopies && !died)
       throw new Error(`a copy of ${what} failed, and none did`);
   }

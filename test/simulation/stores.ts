@@ -1,0 +1,160 @@
+/** The stores behind the host: how they fill, go away and are lost, and what becomes of what they had. */
+import { PATIENCE } from '../../src/core/faults.js';
+import { REFUSED } from '../../src/core/state.js';
+import { HOST_NODE, NO_NODE, type NodeId, Status } from '../../src/core/types.js';
+import { WatchedDevice } from './watched-device.js';
+import type { World } from './world.js';
+
+export class Stores {
+  /** The store behind the host; NO_NODE: there is none, or not any more. */
+  store: NodeId = NO_NODE;
+  /** The store is to go. */
+  storeLeaves = false;
+  /** The store behind that one; NO_NODE: there is none. */
+  far: NodeId = NO_NODE;
+  /** Whether it has ever been away. */
+  everAway = false;
+  /** What stores had when they found no room for what their budgets allow; and whether any ever did. */
+  readonly full = new Map<NodeId, number>();
+  everFull = false;
+  /** How often those who wait for such room were told that there is none still. */
+  timesWithoutRoom = 0;
+
+  constructor(private readonly world: World) {}
+
+  /** A memory that nobody runs on, where the pages of another one go when it makes room. */
+  addStore(before: NodeId): NodeId {
+    // One that has another behind it is to send on much of what it gets.
+    const sends = this.world.plots.chains && before === HOST_NODE;
+    const device = this.world.processors.simulatedDevice(
+      'store',
+      this.world.whims.between(sends ? 40 : 600, sends ? 800 : 4000),
+      {
+        fault: () => {},
+        revoked: () => {},
+        released: () => {},
+        transferred: (token, status) => this.world.router.completed(token, status),
+        launched: () => {},
+        died: () => {},
+      },
+    );
+    const node = this.world.manager.addNode({ ...device.description, memorySurvives: this.world.whims.chance(0.5) });
+    this.world.manager.setHome(before, node);
+    this.world.stores[node] = device;
+    this.world.router.attachNode(node, device);
+    if (this.world.plots.storeFails) device.spoils = () => this.world.whims.chance(0.1);
+    if (this.world.weather.noMemory > 0)
+      device.copies.mishaps.refuseLargerThanPages = this.world.whims.pick([1, 5, 16, 64]);
+    return node;
+  }
+
+  get storePages(): number {
+    if (this.store === NO_NODE || this.storeLeaves) return 0;
+    const { nodes } = this.world.manager.state;
+    return (nodes[this.store]?.budgetPages ?? 0) + (nodes[this.far]?.budgetPages ?? 0);
+  }
+
+  hasStore(): boolean {
+    return !this.world.closing && this.store !== NO_NODE && !this.storeLeaves;
+  }
+
+  haveNoRoom(): void {
+    this.timesWithoutRoom++;
+    this.world.manager.stillNoRoom();
+    for (const processor of this.world.manager.state.processors)
+      if (processor !== undefined && processor.waited > PATIENCE && processor.waited !== REFUSED)
+        throw new Error(`processor ${processor.id} waits for room for ever`);
+  }
+
+  /** A store finds no room for what its budget allows, or has room again. */
+  fillStore(): void {
+    const node = this.far !== NO_NODE && this.world.whims.chance(0.5) ? this.far : this.store;
+    if (!this.isAway(node)) this.setFull(node, !this.full.has(node));
+  }
+
+  /** The far store does not answer, so that nothing can be read or written there, or does again. */
+  goAway(): void {
+    const device = this.world.stores[this.far] as WatchedDevice;
+    device.away = !device.away;
+    this.everAway = true;
+    this.world.trace(() => `  node ${this.far} is ${device.away ? 'away' : 'back'}`);
+    this.setFull(this.far, device.away);
+  }
+
+  private isAway(node: NodeId): boolean {
+    const device = this.world.stores[node];
+    return device instanceof WatchedDevice && device.away;
+  }
+
+  private setFull(node: NodeId, full: boolean): void {
+    const backedPages = this.world.manager.node(node)?.backedPages ?? 0;
+    if (full) this.full.set(node, backedPages);
+    else this.full.delete(node);
+    // What was allocated need not fit any more.
+    this.world.tight = true;
+    this.everFull = true;
+    const pages = full ? this.world.whims.below(backedPages + 1) : null;
+    this.world.trace(() => `  node ${node} can take ${pages ?? 'all'} pages`);
+    this.world.manager.nodeFull(node, pages);
+  }
+
+  /** A store that is about to give pages that are not what was sent there. */
+  spoiledStore(): WatchedDevice | null {
+    for (const node of [this.store, this.far]) {
+      const device = this.world.stores[node];
+      if (device instanceof WatchedDevice && device.spoiled.length > 0) return device;
+    }
+    return null;
+  }
+
+  /** A page comes back from the store other than it was sent there, which the driver notices. */
+  bringSpoiled(): void {
+    const [{ token, count }] = this.spoiledStore()?.spoiled.splice(0, 1) ?? [];
+    const { source, first } = this.world.router.orderOf(token);
+    const page = first + this.world.whims.below(count);
+    this.world.trace(() => `  page ${page} comes back from node ${source} as another one`);
+    this.world.audit.noteSoleCopies(source, page);
+    this.world.manager.spoiled(source, page, 1);
+    this.world.router.completed(token, Status.Failed);
+  }
+
+  /** The store behind the host is taken away, or dies. */
+  loseStore(): void {
+    const node = this.store;
+    this.storeLeaves = true;
+    // What was allocated while it was there need not fit any more.
+    this.world.tight = true;
+    if (this.world.whims.chance(0.5)) {
+      this.world.trace(() => `  node ${node} is to leave`);
+      this.world.manager.removeNode(node);
+      return;
+    }
+    const survives = this.world.manager.state.nodes[node]?.description.memorySurvives === true;
+    this.world.trace(() => `  node ${node} dies${survives ? ', and can be read' : ''}`);
+    if (!survives) {
+      const device = this.world.stores[node] as WatchedDevice;
+      device.lose('killed');
+      this.world.processors.endAllLate(device);
+      for (const { token } of device.spoiled.splice(0)) this.world.router.completed(token, Status.Lost);
+      this.world.audit.noteSoleCopies(node);
+    }
+    this.world.manager.nodeLost(node);
+  }
+
+  storeEmptied(node: NodeId): void {
+    this.world.trace(() => `  node ${node} is empty`);
+    if (node !== this.store || !this.storeLeaves) throw new Error(`node ${node} is emptied, which nobody asked for`);
+    this.store = NO_NODE;
+    // The next node may have its number.
+    this.full.delete(node);
+    this.storeLeaves = false;
+    // Its number may be that of another node next.
+    this.full.delete(node);
+    this.world.drainedAny = true;
+    // What every copy of has failed cannot come home.
+    if (this.world.mayGiveUp) this.world.gaveUp = true;
+    this.world.processors.expectNoReaders(this.world.stores[node]);
+    this.world.router.detachNode(node);
+    this.world.stores[node] = undefined;
+  }
+}
