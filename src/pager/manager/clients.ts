@@ -7,8 +7,10 @@ import type { Subscriber } from '../arrays/notifiers.js';
 import { Control } from '../protocol/control.js';
 import type { Answer, FromManager, ToManager } from '../protocol/messages.js';
 import type { Notice } from '../protocol/notifiers.js';
+import type { StreamEvent } from '../protocol/operations.js';
 import type { Connection, Transport } from '../protocol/transport.js';
 import type { WireError } from '../protocol/wire.js';
+import type { StreamOwner } from '../streams/streams.js';
 import type { Share } from './share.js';
 
 /** What comes of clients. */
@@ -18,7 +20,7 @@ export interface ClientEvents {
   left(views: ReadonlyMap<number, number>, pins: ReadonlySet<number>): void;
 }
 
-export class Client implements Subscriber {
+export class Client implements Subscriber, StreamOwner {
   /** It has said that it leaves. Its views stay until it ends. */
   hasLeft = false;
   /** How many views it has of each range. */
@@ -43,6 +45,14 @@ export class Client implements Subscriber {
 
   notice(notice: Notice): void {
     this.connection.post({ notice });
+  }
+
+  ended(event: StreamEvent): void {
+    if (!this.hasLeft) this.connection.post({ event });
+  }
+
+  call(stream: number, sequence: number): void {
+    if (!this.hasLeft) this.connection.post({ call: { stream, sequence } });
   }
 
   answer(id: number, value: unknown, error: WireError | null): void {

@@ -142,7 +142,7 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
     unwatch: ({ subscription }) => done(notifiers.remove(subscription)),
     heard: ({ subscription }) => done(notifiers.heard(subscription)),
 
-    enqueue: (operation) => done(streams.enqueue(operation)),
+    enqueue: (operation, _answer, client) => done(streams.enqueue(operation, client)),
     cancel: (cancellation) => done(streams.cancel(cancellation)),
     called: ({ stream, sequence, error }) => done(streams.called(stream, sequence, error)),
     forgive: ({ stream }) => done(streams.forgive(stream)),

@@ -215,8 +215,6 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     over: (operation) => uses.end(operation),
     execute: (operation, done) => operations.execute(operation, done),
     withdraw: (operation, reason) => operations.withdraw(operation, reason),
-    call: (stream, sequence) => clients.broadcast({ call: { stream, sequence } }),
-    report: (event) => clients.broadcast({ event }),
     now: wall,
     mayBegin: () => streamShare.take(),
   });

@@ -2,7 +2,9 @@ import { describe, expect, it } from 'vitest';
 import type { OperationDone, StreamEvent, StreamOperation } from '../protocol/operations.js';
 import type { WireError } from '../protocol/wire.js';
 import { wireError } from '../protocol/wire.js';
-import { Streams } from './streams.js';
+import { type StreamOwner, Streams } from './streams.js';
+
+const PLACE = { range: 1, name: 'x', offset: 0 };
 
 class World {
   readonly events: StreamEvent[] = [];
@@ -18,8 +20,6 @@ class World {
   readonly streams = new Streams({
     execute: (operation, done) => void this.begun.push({ operation, done }),
     withdraw: ({ sequence }) => this.withdrawable.delete(sequence),
-    call: (stream, sequence) => void this.called.push(`${stream} ${sequence}`),
-    report: (event) => void this.events.push(event),
     given: (operation) => void this.given.add(operation),
     over: (operation) => {
       // What takes an operation's place when it is cancelled was never given.
@@ -29,8 +29,15 @@ class World {
     mayBegin: () => this.mayBegin-- > 0,
   });
 
+  give(operation: StreamOperation): void {
+    this.streams.enqueue(operation, {
+      ended: (event) => void this.events.push(event),
+      call: (stream, sequence) => void this.called.push(`${stream} ${sequence}`),
+    });
+  }
+
   launch(stream: number, sequence: number): void {
-    this.streams.enqueue({
+    this.give({
       kind: 'prefetch',
       range: 1,
       name: 'x',
@@ -53,6 +60,20 @@ class World {
 const cancelAll = { stream: 1, sequence: null, ended: false, reason: 'enough' };
 
 describe('streams', () => {
+  it('tell what becomes of operations those alone who gave them', () => {
+    const { streams, begun } = new World();
+    const heard: string[] = [];
+    const ownerOf = (name: string): StreamOwner => ({
+      ended: ({ stream, sequence }) => void heard.push(`${name} ${stream}.${sequence}`),
+      call: (stream, sequence) => void heard.push(`${name} calls ${stream}.${sequence}`),
+    });
+    streams.enqueue({ kind: 'copy', to: PLACE, from: PLACE, bytes: 1, at: null, stream: 1, sequence: 1 }, ownerOf('a'));
+    streams.enqueue({ kind: 'call', thread: 1, stream: 2, sequence: 1 }, ownerOf('b'));
+    streams.called(2, 1, null);
+    begun[0].done(null);
+    expect(heard).toEqual(['b calls 2.1', 'b 2.1', 'a 1.1']);
+  });
+
   it('carry out one operation at a time, and cancel what comes after a failure until it is forgiven', () => {
     const world = new World();
     for (const sequence of [1, 2, 3]) world.launch(1, sequence);
@@ -77,7 +98,7 @@ describe('streams', () => {
   it('let what runs end when they are cancelled, and begin nothing any more', () => {
     const world = new World();
     for (const sequence of [1, 2]) world.launch(1, sequence);
-    world.streams.enqueue({ kind: 'wait', other: 1, otherSequence: 2, failure: null, stream: 2, sequence: 1 });
+    world.give({ kind: 'wait', other: 1, otherSequence: 2, failure: null, stream: 2, sequence: 1 });
     world.streams.cancel(cancelAll);
     expect(world.results).toEqual([]);
     world.begun[0].done(null);
@@ -100,7 +121,7 @@ describe('streams', () => {
     world.streams.cancel(cancelAll);
     expect(world.results).toEqual(['1.1 cancelled ABORTED']);
     world.launch(2, 1);
-    world.streams.enqueue({ kind: 'wait', other: 2, otherSequence: 1, failure: null, stream: 3, sequence: 1 });
+    world.give({ kind: 'wait', other: 2, otherSequence: 1, failure: null, stream: 3, sequence: 1 });
     world.streams.cancel({ ...cancelAll, stream: 3 });
     expect(world.results).toEqual(['1.1 cancelled ABORTED', '3.1 cancelled ABORTED']);
     world.begun[1].done(null);
@@ -110,7 +131,7 @@ describe('streams', () => {
   it('fail who waits for a launch that was ended by its signal, as for any other failure', () => {
     const world = new World();
     world.launch(1, 1);
-    world.streams.enqueue({ kind: 'wait', other: 1, otherSequence: 1, failure: null, stream: 2, sequence: 1 });
+    world.give({ kind: 'wait', other: 1, otherSequence: 1, failure: null, stream: 2, sequence: 1 });
     world.begun[0].done(wireError('ABORTED', 'it was ended'));
     expect(world.results).toEqual(['1.1 failed ABORTED', '2.1 failed ABORTED']);
     expect(world.events[1].error?.code).toBe('CANCELLED');
@@ -129,7 +150,7 @@ describe('streams', () => {
   it('wait for functions, and not for those of threads that have ended', () => {
     const world = new World();
     for (const stream of [1, 2]) {
-      world.streams.enqueue({ kind: 'call', thread: stream, stream, sequence: 1 });
+      world.give({ kind: 'call', thread: stream, stream, sequence: 1 });
       world.launch(stream, 2);
     }
     expect(world.called).toEqual(['1 1', '2 1']);
@@ -147,7 +168,7 @@ describe('streams', () => {
   it('never call a function that was taken back', () => {
     const world = new World();
     world.launch(1, 1);
-    world.streams.enqueue({ kind: 'call', thread: 1, stream: 1, sequence: 2 });
+    world.give({ kind: 'call', thread: 1, stream: 1, sequence: 2 });
     world.streams.called(1, 2, wireError('SPACE_CLOSED', 'left'));
     world.begun[0].done(null);
     expect(world.called).toEqual([]);
@@ -162,7 +183,7 @@ describe('streams', () => {
     world.begun[0].done(null);
     expect(world.streams.busy).toBe(false);
     world.streams.cancel({ ...cancelAll, ended: true });
-    world.streams.enqueue({ kind: 'wait', other: 1, otherSequence: 1, failure: null, stream: 2, sequence: 1 });
+    world.give({ kind: 'wait', other: 1, otherSequence: 1, failure: null, stream: 2, sequence: 1 });
     expect(world.results).toEqual(['1.1 done', '2.1 done']);
   });
 
@@ -181,7 +202,7 @@ describe('streams', () => {
     const world = new World();
     world.launch(1, 1);
     for (let sequence = 2; sequence < 100_000; sequence++) {
-      world.streams.enqueue({ kind: 'marker', stream: 1, sequence });
+      world.give({ kind: 'marker', stream: 1, sequence });
     }
     world.begun[0].done(null);
     expect(world.events).toHaveLength(99_999);
@@ -190,7 +211,7 @@ describe('streams', () => {
   it('remember what a wait was for, whatever becomes of the other stream before its turn', () => {
     const world = new World();
     const wait = (other: number, sequence: number, failure: WireError | null = null): void =>
-      world.streams.enqueue({ kind: 'wait', other, otherSequence: 1, failure, stream: 2, sequence });
+      world.give({ kind: 'wait', other, otherSequence: 1, failure, stream: 2, sequence });
     world.launch(1, 1);
     world.launch(2, 1);
     wait(1, 2);
@@ -208,7 +229,7 @@ describe('streams', () => {
     const world = new World();
     world.mayBegin = 3;
     for (let sequence = 1; sequence <= 4; sequence++) {
-      for (const stream of [1, 2]) world.streams.enqueue({ kind: 'marker', stream, sequence });
+      for (const stream of [1, 2]) world.give({ kind: 'marker', stream, sequence });
     }
     expect(world.results).toEqual(['1.1 done', '2.1 done', '1.2 done']);
     expect(world.streams.more).toBe(true);

@@ -20,15 +20,19 @@ export interface StreamSurroundings {
    * device can do that, and then fails by itself.
    */
   withdraw(operation: StreamOperation, reason: string): boolean;
-  /** Has the program run a function of its own. */
-  call(stream: number, sequence: number): void;
-  report(event: StreamEvent): void;
   /** An operation has been given, and will end in some way. */
   given(operation: StreamOperation): void;
   over(operation: StreamOperation): void;
   now(): number;
   /** Whether another operation may begin now. What may not begins by `go`. */
   mayBegin(): boolean;
+}
+
+/** Who gave a stream its operations, and alone hears of them. */
+export interface StreamOwner {
+  ended(event: StreamEvent): void;
+  /** A function of the program's is to run. */
+  call(stream: number, sequence: number): void;
 }
 
 interface Running {
@@ -38,6 +42,8 @@ interface Running {
 
 interface Stream {
   readonly id: number;
+  /** Null: nothing has been given yet. */
+  owner: StreamOwner | null;
   readonly queue: StreamOperation[];
   /** Place of the next operation in the queue; those before it are gone. */
   head: number;
@@ -93,8 +99,9 @@ export class Streams {
     }
   }
 
-  enqueue(operation: StreamOperation): void {
+  enqueue(operation: StreamOperation, owner: StreamOwner): void {
     const stream = this.stream(operation.stream);
+    stream.owner = owner;
     if (operation.last === true) stream.ended = true;
     this.around.given(operation);
     if (operation.kind === 'wait') this.watch(operation);
@@ -177,6 +184,7 @@ export class Streams {
     if (stream === undefined) {
       stream = {
         id,
+        owner: null,
         queue: [],
         head: 0,
         running: null,
@@ -237,7 +245,7 @@ export class Streams {
         break;
       case 'call':
         this.calling.add(stream);
-        this.around.call(stream.id, operation.sequence);
+        stream.owner?.call(stream.id, operation.sequence);
         break;
       default:
         this.around.execute(operation, done);
@@ -262,7 +270,7 @@ export class Streams {
     stream.completed = sequence;
     this.waiters.delete(operation);
     this.around.over(operation);
-    this.around.report({
+    stream.owner?.ended({
       stream: stream.id,
       sequence,
       result,
