@@ -111,7 +111,23 @@ await Promise.all(
 // What programs import shares its modules, so that a class is the same one by whichever way it came. They lie one folder deep as
 // their sources do: some name other files beside their own folder.
 const input = Object.fromEntries(entries.map((entry) => [entry, join(compiled, `${entry}.js`)]));
-const bundle = await rolldown({ ...common, input });
+/** What each module imports at once. */
+const imports = new Map();
+const noteImports = {
+  name: 'note imports',
+  moduleParsed({ id, importedIds }) {
+    imports.set(id, importedIds);
+  },
+};
+
+/** Whether every program that imports the package needs the module: the other entries, and what is imported later, take more than a third. */
+function inLibrary(id) {
+  const reached = new Set([input.index]);
+  for (const each of reached) for (const imported of imports.get(each) ?? []) reached.add(imported);
+  return reached.has(id);
+}
+
+const bundle = await rolldown({ ...common, plugins: [...common.plugins, noteImports], input });
 const { output } = await bundle.write({
   ...written,
   dir: compiled,
@@ -119,7 +135,7 @@ const { output } = await bundle.write({
   chunkFileNames: 'chunks/[name].js',
   codeSplitting: {
     groups: [
-      { name: 'library', test: (id) => !/\/(cli|testing)\//.test(id), priority: 2 },
+      { name: 'library', test: inLibrary, priority: 2 },
       { name: 'cli', test: /\/cli\// },
       { name: 'testing', test: /\/testing\// },
     ],

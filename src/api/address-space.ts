@@ -29,6 +29,7 @@ import type { ArrayOptions, ArrayRange, CloseOptions, NpyArray, PointerAttribute
 import type { PlaceNames } from './residency.js';
 import { SharedArray } from './shared-array.js';
 import { agree, SHARED_ARRAY_OPTIONS, type SharedArrayOptions, sharingSource } from './sharing.js';
+import { handOut } from './space-handle.js';
 import { Views } from './views.js';
 import { notify, type WaitResult, wait } from './wait.js';
 
@@ -64,7 +65,7 @@ export class AddressSpace implements api.AddressSpace {
 
   get handle(): SpaceHandle {
     this.client.assertOpen('cannot share the space');
-    return this.spaceHandle;
+    return handOut(this.spaceHandle);
   }
 
   get isClosed(): boolean {

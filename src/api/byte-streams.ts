@@ -3,7 +3,7 @@
  * where faults of system calls are not served (`onemem doctor` says where).
  */
 import { Readable } from 'node:stream';
-import { ReadableStream } from 'node:stream/web';
+import type { ReadableStream } from 'node:stream/web';
 import { bytesOf } from '../core/elements.js';
 import { READ_BYTES } from '../pager/protocol/requests.js';
 import { checkRange } from './array-part.js';
@@ -54,7 +54,8 @@ export function readStreamOf(array: ArraySeen, begin: number, end: number): Read
 
 export function webStreamOf(array: ArraySeen, begin: number, end: number): ReadableStream<Uint8Array> {
   const reader = new ByteReader(array, begin, end);
-  return new ReadableStream({
+  const web = process.getBuiltinModule('node:stream/web');
+  return new web.ReadableStream({
     type: 'bytes',
     async pull(controller) {
       const data = await reader.next();

@@ -1,6 +1,4 @@
 /** What closed spaces still hold, because of views or threads that are left, and when it can be given back. */
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { closeEventfd } from '../linux/eventfd.js';
 import { Control } from '../pager/protocol/control.js';
 import { isMostOfAll, slotOf } from './space-addresses.js';
@@ -52,8 +50,10 @@ export async function collectViews(slot: number): Promise<void> {
   if (!isMostOfAll(taken)) return;
   if (globalThis.gc !== undefined) globalThis.gc();
   else {
+    // Loaded only here, where hardly any program comes.
+    const { setFlagsFromString } = process.getBuiltinModule('node:v8');
     setFlagsFromString('--expose-gc');
-    const collect = runInNewContext('gc') as () => void;
+    const collect = process.getBuiltinModule('node:vm').runInNewContext('gc') as () => void;
     setFlagsFromString('--no-expose-gc');
     collect();
   }

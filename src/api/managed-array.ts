@@ -25,6 +25,7 @@ import type { Advice, ArrayRange, FlushOptions, WatchOptions } from './public.js
 import { type Residency, reportResidency } from './residency.js';
 import { checkBoundary, type Rights, rightsOf } from './rights.js';
 import { noteArray, type SpaceSeen } from './seen.js';
+import { handOut } from './space-handle.js';
 import { type TransferOptions, transfer } from './transfer.js';
 import { dirtyRuns, YOUNG_OPTIONS, type YoungRun, youngRuns } from './use-reports.js';
 import { noteView } from './view-owners.js';
@@ -105,6 +106,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
 
   get handle(): ArrayHandle<T> {
     this.assertUsable('share');
+    handOut(this.placement.space);
     return this.placement;
   }
 

@@ -1,5 +1,4 @@
 /** How a space is opened. */
-import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
 import { isMainThread, Worker } from 'node:worker_threads';
 import type { OptionNames } from '../core/option-names.js';
@@ -7,6 +6,7 @@ import { PAGE_BYTES } from '../core/types.js';
 import { bundledMessage, sentinelFile } from '../linux/bundle.js';
 import { closeEventfd, createEventfd } from '../linux/eventfd.js';
 import { PAGE_SIZE } from '../linux/memory.js';
+import { randomName } from '../linux/random.js';
 import { CONTROL_WORDS, Control } from '../pager/protocol/control.js';
 import type { Injection, ManagerOptions, ManagerReady, SpaceHandle } from '../pager/protocol/space.js';
 import type { PolicyChoices } from '../policy/choices.js';
@@ -24,7 +24,6 @@ import { openingError, shortageError } from './opening-errors.js';
 import { checkPolicies } from './policies.js';
 import type { AddressSpace } from './public.js';
 import { addressesFor, basesFor, slotOf } from './space-addresses.js';
-import { signHandle } from './space-handle.js';
 import { type StorageSpecification, storageOf } from './storage.js';
 
 export interface SpaceOptions {
@@ -120,8 +119,8 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   await collectViews(slotOf(bytes));
   const lent = await lend(specifications, devices);
   const control = new SharedArrayBuffer(CONTROL_WORDS * 4);
+  const name = randomName();
   const wakeFd = createEventfd();
-  const name = randomUUID();
   const manager: ManagerOptions = {
     name,
     bytes,
@@ -173,7 +172,6 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
     devices: ready.devices,
     hostBudgetBytes,
   });
-  signHandle(handle);
   hasOpened = true;
   const space = new SpaceClass(handle, sentinel, forget, lent.lenders);
   space.verifies = options.verify ?? false;

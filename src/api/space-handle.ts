@@ -1,15 +1,19 @@
 /** Handles of spaces: how one that was changed on its way, or put together by hand, is told from a good one. */
 
-import { createHash } from 'node:crypto';
 import { types } from 'node:util';
 import { CONTROL_WORDS, Control, DIGEST_WORDS } from '../pager/protocol/control.js';
 import type { SpaceHandle } from '../pager/protocol/space.js';
 import { isObject, isWhole } from './arguments.js';
 import { typeError } from './errors.js';
 
-/** Keeps what the handle says in the memory that its threads share, where nobody changes it by accident. */
-export function signHandle(handle: SpaceHandle): void {
-  new Int32Array(handle.control).set(digestOf(handle), Control.Digest);
+/**
+ * The handle for another thread. What it says is kept in the memory that the threads share, where nobody changes it by accident: when it is
+ * given away first, since the module that makes digests takes longer to load than most programs, which have one thread, should wait for it.
+ */
+export function handOut(handle: SpaceHandle): SpaceHandle {
+  const words = digestWords(handle);
+  if (words.every((word) => word === 0)) words.set(digestOf(handle));
+  return handle;
 }
 
 export function checkSpaceHandle(handle: unknown): asserts handle is SpaceHandle {
@@ -23,13 +27,21 @@ export function checkSpaceHandle(handle: unknown): asserts handle is SpaceHandle
 
 /** Before anything else of the handle is used: a wrong descriptor would be written to, a wrong name be waited for. */
 export function checkUnchanged(handle: SpaceHandle): void {
-  const words = new Int32Array(handle.control, Control.Digest * 4, DIGEST_WORDS);
+  const words = digestWords(handle);
   if (digestOf(handle).every((word, index) => words[index] === word)) return;
   throw typeError('SPACE_HANDLE', 'the handle of the space has been changed; pass what space.handle gives, as it is');
 }
 
+function digestWords({ control }: SpaceHandle): Int32Array {
+  return new Int32Array(control, Control.Digest * 4, DIGEST_WORDS);
+}
+
 function digestOf({ control: _control, ...rest }: SpaceHandle): Int32Array {
-  const { buffer, byteOffset } = createHash('sha256').update(textOf(rest)).digest();
+  const { buffer, byteOffset } = process
+    .getBuiltinModule('node:crypto')
+    .createHash('sha256')
+    .update(textOf(rest))
+    .digest();
   return new Int32Array(buffer.slice(byteOffset, byteOffset + DIGEST_WORDS * 4));
 }
 

@@ -1,7 +1,6 @@
 // A result file that is there whole or not at all: it is written under a temporary name in the same folder, and takes
 // its own name only when every byte has reached the disk.
 
-import { randomBytes } from 'node:crypto';
 import {
   close,
   closeSync,
@@ -58,6 +57,7 @@ export class AtomicFile {
     }
     // A name may have 255 bytes; the longest character has four.
     const name = basename(path).slice(0, 50);
+    const { randomBytes } = process.getBuiltinModule('node:crypto');
     const temporaryPath = join(dirname(path), `.${name}.${process.pid}-${randomBytes(6).toString('hex')}.onemem-tmp`);
     const flags = constants.O_CREAT | constants.O_EXCL | constants.O_RDWR | constants.O_NOFOLLOW;
     // What replaces a file is never open to more than the file was.

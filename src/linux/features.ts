@@ -1,6 +1,5 @@
 /** What this machine offers, found out by trying, with the remedy for what it does not. */
 
-import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { offersFolios } from './block-file.js';
 import {
@@ -192,6 +191,7 @@ function tryPoison(): string | null {
 /** Tries it on a real child, since the rules for one's own descriptors are laxer. */
 function tryPidfdGetfd(): string | null {
   // It waits for us: a process that ends meanwhile would answer ESRCH, and look as if it were forbidden.
+  const { spawn } = process.getBuiltinModule('node:child_process');
   const child = spawn(process.execPath, ['-e', 'process.stdin.resume()'], { stdio: ['pipe', 'ignore', 'ignore'] });
   child.on('error', () => {});
   let pidfd = -1;

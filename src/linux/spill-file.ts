@@ -2,9 +2,10 @@
  * A file that pages are put aside in: it has no name, so that nothing is left of it whatever becomes of the process, and bypasses the
  * kernel's cache where the file system lets it, since what is put aside is not wanted for a while. Each page has a checksum in memory.
  */
+
 import { unlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { crc32 } from 'node:zlib';
+import type * as Zlib from 'node:zlib';
 import { EISDIR, ENOENT, EOPNOTSUPP, O_CLOEXEC, O_CREAT, O_DIRECT, O_EXCL, O_RDWR, O_TMPFILE } from './constants.js';
 import { closeDescriptor, errno, libc, rawView } from './libc.js';
 import { randomName } from './random.js';
@@ -65,7 +66,11 @@ export function firstSpoiled(address: number, length: number, offset: number, su
   return -1;
 }
 
+/** Loaded with the first page: most spaces spill none. */
+let zlib: typeof Zlib | undefined;
+
 function sumOf(bytes: Uint8Array, page: number, offset: number): number {
   const seed = (offset / PAGE + page) % 2 ** 32;
-  return crc32(bytes.subarray(page * PAGE, (page + 1) * PAGE), seed);
+  zlib ??= process.getBuiltinModule('node:zlib');
+  return zlib.crc32(bytes.subarray(page * PAGE, (page + 1) * PAGE), seed);
 }

@@ -5,8 +5,8 @@
  * One rule says when a server is too slow: as long as commands wait for answers, something must come or go every `timeoutMs`. A connection
  * where nothing does is ended. So an answer that is large may take its time, and a command that blocks on the server has no place here.
  */
-import { connect, type NetConnectOpts, type Socket } from 'node:net';
-import { connect as connectTls, type ConnectionOptions as TlsConnectOptions } from 'node:tls';
+import type { NetConnectOpts, Socket } from 'node:net';
+import type { ConnectionOptions as TlsConnectOptions } from 'node:tls';
 import { type ValkeyAddress, valkeyAddress } from './address.js';
 import { ValkeyError } from './errors.js';
 import { type Reply, ReplyReader } from './replies.js';
@@ -175,10 +175,11 @@ export class ValkeyConnection {
       this.moved();
       this.connected(null);
     };
-    if (!tls) return connect({ ...place, onread } as NetConnectOpts, ready);
+    // Loaded with the first connection: every program that imports the library has this module, and few have a server.
+    if (!tls) return process.getBuiltinModule('node:net').connect({ ...place, onread } as NetConnectOpts, ready);
     // Its types do not know that TLS reads into one buffer, too.
     const options: TlsConnectOptions & { onread: object } = { ...place, ...this.options.tls, onread };
-    return connectTls(options, ready);
+    return process.getBuiltinModule('node:tls').connect(options, ready);
   }
 
   private async greet(): Promise<void> {

@@ -2,10 +2,10 @@
  * The thread of an array that several machines share: it speaks with the server as a member, has the manager do what is to be done with
  * blocks, and looks at the clock for those who wait.
  */
-import { randomBytes } from 'node:crypto';
 import { writeSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
 import type { Right, Rights } from '../../coherence/messages.js';
+import { randomName } from '../../linux/random.js';
 import { barrierAnswer, barrierCommand } from '../../sharing/barrier.js';
 import { Member, type SharedMemory } from '../../sharing/member.js';
 import { valkeyAddress } from '../../valkey/address.js';
@@ -214,7 +214,7 @@ async function barrier({
   count,
   timeoutMs: limit,
 }: Extract<SharingCall, { kind: 'barrier' }>): Promise<WireError | null> {
-  const me = randomBytes(12).toString('hex');
+  const me = randomName();
   const began = performance.now();
   let asked = began;
   for (let seen = -1; ; ) {
