@@ -7,7 +7,6 @@ import { checkName, checkOptions, isObject, show } from './arguments.js';
 import { typeError } from './errors.js';
 import { assignedName, noteDefinition } from './kernel-place.js';
 import { ambiguities, kernelSource } from './kernel-source.js';
-import type { WgslConstants } from './wgsl-constants.js';
 import { isWgslCode, wgslCode } from './wgsl-kernel.js';
 
 /** The typed array of each element type. */
@@ -119,7 +118,7 @@ export interface WgslKernel<P extends KernelParameters = KernelParameters> {
   /** May be left out where the module has one only. */
   readonly entryPoint?: string;
   /** Values of `override` declarations, by their names, or by the numbers of their `@id`; those without a default need one. */
-  readonly constants?: WgslConstants;
+  readonly constants?: Readonly<Record<string, number | boolean>>;
   readonly function?: KernelFunction<P> | KernelModule;
 }
 

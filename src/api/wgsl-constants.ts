@@ -5,12 +5,12 @@ import type { Override } from '../wgsl/overrides.js';
 import { isObject, show } from './arguments.js';
 import { typeError } from './errors.js';
 
-/** Of a kernel's constants, by the names of `override` declarations, or by the numbers of their `@id`. */
-export type WgslConstants = Readonly<Record<string, number | boolean>>;
-
 const LARGEST = { f32: 3.4028234663852886e38, f16: 65504 } as const;
 
-/** @param kernel its name */
+/**
+ * @param kernel its name
+ * @param given by the names of `override` declarations, or by the numbers of their `@id`
+ */
 export function constantsOf(kernel: string, overrides: readonly Override[], given: unknown): WgslConstant[] {
   if (!isObject(given)) {
     const example = overrides[0]?.name ?? 'NAME';
@@ -27,7 +27,7 @@ export function constantsOf(kernel: string, overrides: readonly Override[], give
     const said = names.filter((each) => each === name || each === key);
     if (said.length === 0) return [];
     if (said.length > 1) throw refuse(kernel, override, `it is given twice, as ${said.join(' and as ')}`);
-    const value = (given as WgslConstants)[said[0]] as unknown;
+    const value = (given as Readonly<Record<string, unknown>>)[said[0]];
     const wanted = wantedOf(override, value);
     if (wanted !== null) throw refuse(kernel, override, `it is ${wanted}, not ${show(value)}`);
     return [{ name, key, value: value as number | boolean }];

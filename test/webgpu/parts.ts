@@ -62,6 +62,28 @@ test('saxpy over four times the device, whose arguments begin anywhere, leaves w
     assert.ok(space.devices[0].stats().peakBytes <= 8 * MIB);
   }));
 
+test('parts are counted by what constants come to: the size of a workgroup, and what an index is made of', () =>
+  withGpu(async (space) => {
+    const shifted = kernel(
+      { x: u32.in, y: u32.out },
+      {
+        wgsl: `override wide: u32; override shift: u32 = 0;
+@group(0) @binding(0) var<storage, read> x: array<u32>;
+@group(0) @binding(1) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(wide) fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) local: u32) {
+  let i = group.x * wide + local;
+  if (i + shift < arrayLength(&x)) { y[i] = x[i + shift]; }
+}`,
+        constants: { wide: 128, shift: 1000 },
+      },
+    );
+    const length = (8 * MIB) / 4;
+    const [x, y] = [space.array(Uint32Array, length), space.array(Uint32Array, length)];
+    filled(x.data, (i) => i ^ 0x55);
+    assert.ok((await partsOf(space, () => space.devices[0].run(shifted, { x, y }, { size: length }))) >= 2);
+    sameData(y.data, (i) => (i + 1000 < length ? (i + 1000) ^ 0x55 : 0));
+  }));
+
 test('what fits runs as it is, in one piece', () =>
   withGpu(async (space) => {
     const data = space.array(Uint32Array, (8 * MIB) / 4);
