@@ -42,6 +42,7 @@ export function statusOf(reason: DenyReason | null): Status {
       return Status.Refused;
     case 'LOST':
     case 'CORRUPTED':
+    case 'FORGOTTEN':
       return Status.SourceLost;
     case 'OUT_OF_MEMORY':
     case 'OUT_OF_STORAGE':

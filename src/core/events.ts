@@ -24,6 +24,7 @@ export const EVENTS = [
   'drop',
   'fault',
   'forgetUse',
+  'forgot',
   'free',
   'grow',
   'launchBegin',

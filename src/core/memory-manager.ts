@@ -11,7 +11,7 @@ import { Departures, type ProcessorFigures } from './departures.js';
 import { waitsForRoom } from './faults.js';
 import { checkInvariants } from './invariants.js';
 import { type LaunchArgument, Launches } from './launches.js';
-import { add, addRun, clear, createMask, has, remove, removeRun, size } from './mask.js';
+import { add, addRun, clear, createMask, has, next, remove, removeRun, size } from './mask.js';
 import { capacityOf, type Node } from './nodes.js';
 import { revokeDone } from './operation.js';
 import { transferDone } from './operation-transfers.js';
@@ -53,7 +53,7 @@ import {
   type Status,
 } from './types.js';
 import { forgetUse } from './usage.js';
-import { noteWaiting, rareMask } from './va-block.js';
+import { NO_PAGES, noteWaiting, rareMask } from './va-block.js';
 
 /** What is known of a processor. It is another object for each that was ever added, though numbers are given again. */
 export type KnownProcessor = Readonly<Pick<Processor, 'id' | 'description' | 'own' | 'state'>>;
@@ -502,6 +502,25 @@ export class MemoryManager {
     for (let word = 0; word < mask.length; word++) mask[word] &= block.dirty[word] & ~block.freed[word];
     lose(block, mask, reason);
     classify(state, block);
+  }
+
+  /**
+   * A node that is alive has no more what it had: all of it, or what lies in parts of its memory. Part n is every `of`th 2 MiB of its frames,
+   * from the nth on. What is on its way there is not concerned: it must not have arrived before this is told.
+   */
+  forgot(id: NodeId, parts: readonly number[], of: number): void {
+    const { state } = this;
+    for (const block of state.va.blocks.values()) {
+      const residence = block.residences[id];
+      const frames = residence?.frames ?? null;
+      if (residence === undefined || frames === null) continue;
+      for (let page = next(residence.resident, 0); page < PAGES_PER_BLOCK; page = next(residence.resident, page + 1)) {
+        if (parts.includes(Math.floor(frames[page] / PAGES_PER_BLOCK) % of))
+          add(rareMask(residence, 'forgotten'), page);
+      }
+      if (residence.forgotten !== NO_PAGES) makeReady(state, block);
+    }
+    this.run();
   }
 
   /** The processor that has this number now. */

@@ -303,6 +303,24 @@ describe('a store behind the host', () => {
     manager.checkInvariants();
   });
 
+  it('that has forgotten a part of what it had loses that by name, and only what has no other copy', () => {
+    const first = allocate(6 * BLOCK);
+    write(first, 6);
+    manager.fault(HOST, first + 1, false, 1);
+    // Which 2 MiB of its memory a block lies in: those of the others are kept.
+    const part = Math.floor(
+      (manager.state.va.blocks.get(first / BLOCK)?.residences[behind]?.frames?.[0] ?? -1) / BLOCK,
+    );
+    manager.forgot(behind, [part], 64);
+    expect(manager.pages.lossOf(first)).toBe('FORGOTTEN');
+    expect(manager.pages.lossOf(first + 1)).toBe(null);
+    expect(manager.pages.firstLost(first + BLOCK, first + 6 * BLOCK)).toBe(-1);
+    log = [];
+    manager.fault(HOST, first, false, 2);
+    expect(log).toEqual([`denied ${first} FORGOTTEN`]);
+    manager.checkInvariants();
+  });
+
   it('that does not answer has nothing lost: who needs a page is told so at once, and gets it when it answers again', () => {
     const first = allocate(6 * BLOCK);
     write(first, 6);

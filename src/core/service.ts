@@ -11,8 +11,8 @@ import { relieve } from './reclaim.js';
 import { isAlive } from './requests.js';
 import { classify, releaseBacking, residenceOf, type State, shortageOf } from './state.js';
 import { absence, doTask, loss, own, pagesDone, protection, refusal, remoteness } from './tasks.js';
-import { Access, type DenyReason, HOST_NODE, Status } from './types.js';
-import type { Block } from './va-block.js';
+import { Access, type DenyReason, HOST_NODE, type NodeId, Status } from './types.js';
+import { type Block, NO_PAGES } from './va-block.js';
 import type { Ended, Task } from './work.js';
 
 /** Called when a task of the block has been done for `pages` pages, or has failed. */
@@ -27,6 +27,7 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
   for (let id = 0; id < block.residences.length; id++) {
     const node = state.nodes[id];
     if (node?.gone === true) loseNode(state, block, node);
+    loseForgotten(state, block, id);
   }
   const { ended } = block;
   let failure: Status = Status.Done;
@@ -96,6 +97,23 @@ function isDeathKnown(state: State, { node, lostSource }: Ended): boolean {
   if (target === undefined || target.state === 'dead') return true;
   const source = state.nodes[lostSource];
   return lostSource >= 0 && (source === undefined || source.state === 'dead');
+}
+
+/** The node is there, and has pages no more that it had: what only it held is lost, and its memory is stale. */
+function loseForgotten(state: State, block: Block, id: NodeId): void {
+  const residence = block.residences[id];
+  if (residence === undefined || residence.forgotten === NO_PAGES) return;
+  const { mark } = state.masks;
+  const only = state.masks.take();
+  // What has gone from there meanwhile is not concerned.
+  for (let word = 0; word < WORDS; word++) only[word] = residence.forgotten[word] & residence.resident[word];
+  for (let word = 0; word < WORDS; word++) residence.resident[word] &= ~only[word];
+  residence.forgotten = NO_PAGES;
+  onlyOn(state, block, id, only, only);
+  for (let word = 0; word < WORDS; word++) only[word] &= block.dirty[word] & ~block.freed[word];
+  lose(block, only, 'FORGOTTEN');
+  state.masks.backTo(mark);
+  classify(state, block);
 }
 
 /** The node is gone with its content: what only it held is lost, the rest is as it is elsewhere. */

@@ -99,6 +99,8 @@ export type DenyReason =
   | 'NODE_LOST'
   /** The only copy came back from a store other than it was sent there. */
   | 'CORRUPTED'
+  /** The only copy was in a store that has forgotten it: a server that was started again without what it had. */
+  | 'FORGOTTEN'
   | 'SOURCE_CHANGED'
   | 'PROVIDER_FAILED'
   | 'ACCESS_REFUSED';

@@ -20,6 +20,8 @@ export interface Residence {
   readonly resident: Mask;
   /** The node has memory for the page, perhaps stale. */
   readonly backed: Mask;
+  /** Pages of which the node has forgotten the content, and that are still looked at as resident: an operation of the block is under way. */
+  forgotten: Mask;
   /** Memory that stands in for pages after a denied access: its content is nobody's. */
   scratch: Mask;
   backedCount: number;
@@ -254,6 +256,7 @@ export function createResidence(pooled: boolean): Residence {
   return {
     resident: createMask(),
     backed: createMask(),
+    forgotten: NO_PAGES,
     scratch: NO_PAGES,
     backedCount: 0,
     frames: pooled ? new Int32Array(PAGES_PER_BLOCK).fill(-1) : null,

@@ -6,7 +6,10 @@ import type { ValkeyAddress } from './address.js';
 import { type ConnectionOptions, ValkeyConnection } from './connection.js';
 import { ValkeyError } from './errors.js';
 
-export type LinkOptions = Pick<ConnectionOptions, 'timeoutMs' | 'tls'>;
+export interface LinkOptions extends Pick<ConnectionOptions, 'timeoutMs' | 'tls'> {
+  /** Is done before anything else on a new connection, which is none if it fails. */
+  readonly recognize?: (connection: ValkeyConnection) => Promise<void>;
+}
 
 /** Between two tries to connect, from the first to the longest. */
 const FIRST_PAUSE_MS = 20;
@@ -65,24 +68,35 @@ export class ValkeyLink {
 
   private async connectOnce(): Promise<void> {
     let isUp = false;
+    const { recognize, ...options } = this.options;
     const connection = await ValkeyConnection.open(this.address, {
-      ...this.options,
+      ...options,
       onEnd: (reason) => {
         if (isUp) this.lost(reason);
       },
     });
-    const text = Buffer.from((await connection.call(['INFO', 'server'])) as Uint8Array).toString();
-    const run = /^run_id:(\w+)/m.exec(text)?.[1] ?? '';
-    // It is gone already, or a server that does not let us leaves the checksums to notice what comes late.
-    if (run === this.run) await connection.call(['CLIENT', 'KILL', 'ID', this.id]).catch(ignoreReply);
-    this.run = run;
-    this.id = connection.info.id;
+    try {
+      await this.greet(connection);
+      await recognize?.(connection);
+    } catch (error) {
+      connection.close();
+      throw error;
+    }
     if (this.closed) connection.close();
     if (!connection.isOpen) throw new ValkeyError('ENDED', `the connection to ${this.address.shown} is gone`);
     isUp = true;
     this.connection = connection;
     this.problem = null;
     this.changed(this);
+  }
+
+  private async greet(connection: ValkeyConnection): Promise<void> {
+    const text = Buffer.from((await connection.call(['INFO', 'server'])) as Uint8Array).toString();
+    const run = /^run_id:(\w+)/m.exec(text)?.[1] ?? '';
+    // It is gone already, or a server that does not let us leaves the checksums to notice what comes late.
+    if (run === this.run) await connection.call(['CLIENT', 'KILL', 'ID', this.id]).catch(ignoreReply);
+    this.run = run;
+    this.id = connection.info.id;
   }
 
   private lost(reason: ValkeyError): void {

@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import slotOf from 'cluster-key-slot';
 import { afterEach, expect, it } from 'vitest';
+import type { ValkeyConnection } from './connection.js';
+import { ValkeyError } from './errors.js';
 import { type Reply, ReplyReader } from './replies.js';
 import { ValkeyServers } from './servers.js';
 
@@ -82,9 +84,12 @@ async function pair(): Promise<Scripted[]> {
   return two;
 }
 
-function connect({ port }: Scripted, timeoutMs = 10_000) {
+function connect({ port }: Scripted, timeoutMs = 10_000, recognize?: (connection: ValkeyConnection) => Promise<void>) {
   const states: boolean[] = [];
-  const servers = new ValkeyServers({ url: `valkey://127.0.0.1:${port}`, timeoutMs, tls: {} }, (up) => states.push(up));
+  const servers = new ValkeyServers(
+    { url: `valkey://127.0.0.1:${port}`, timeoutMs, tls: {}, ...(recognize && { recognize }) },
+    (up) => states.push(up),
+  );
   started.unshift(servers);
   return { states, set: (key: string) => servers.use(key, (at) => at.call(['SET', key, 'x'])) };
 }
@@ -140,4 +145,17 @@ it('does with the server that takes over what was asked of one that died', async
   await written;
   expect(high.heard).toEqual([`SET ${HIGH} x`, `SET ${LOW} x`]);
   expect(states.at(-1)).toBe(true);
+});
+
+it('asks nothing of a new connection before it has been recognized, once for each server', async () => {
+  const [low, high] = await pair();
+  let failures = 1;
+  const recognize = async (connection: ValkeyConnection): Promise<void> => {
+    await connection.call(['EXISTS', String(connection.address.port)]);
+    if (connection.address.port === low.port && failures-- > 0) throw new ValkeyError('REPLY', 'LOADING');
+  };
+  const { set } = connect(high, 10_000, recognize);
+  await Promise.all([set(LOW), set(HIGH)]);
+  expect(low.heard).toEqual([`EXISTS ${low.port}`, `EXISTS ${low.port}`, `SET ${LOW} x`]);
+  expect(high.heard).toEqual([`EXISTS ${high.port}`, `SET ${HIGH} x`]);
 });

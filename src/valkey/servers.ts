@@ -100,7 +100,17 @@ export class ValkeyServers {
     const known = this.links.get(server);
     if (known !== undefined) return known;
     const address = server === FIRST ? this.first : addressIn(this.first, server);
-    const link = new ValkeyLink(address, this.options, () => this.linkChanged(link));
+    const { recognize, ...options } = this.options;
+    const link = new ValkeyLink(
+      address,
+      {
+        ...options,
+        // In a cluster nothing is kept by way of the first name.
+        recognize: async (connection) =>
+          server === FIRST && connection.info.mode === 'cluster' ? undefined : recognize?.(connection),
+      },
+      () => this.linkChanged(link),
+    );
     this.links.set(server, link);
     return link;
   }

@@ -1,10 +1,12 @@
 /** A cluster of a test's own: three servers with a third of the slots each, and a replica of the first one where it is asked for. */
 import { strict as assert } from 'node:assert';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:net';
 import slotOf from 'cluster-key-slot';
 import { ValkeyConnection } from '../../src/valkey/connection.js';
 import { until } from './processes.js';
 import { sleep } from './suite.js';
-import { freePort, ValkeyServer } from './valkey-server.js';
+import { ValkeyServer } from './valkey-server.js';
 
 const SLOTS = 16_384;
 const PRIMARIES = 3;
@@ -21,8 +23,7 @@ export class ClusterServer implements AsyncDisposable {
     readonly id: string,
   ) {}
 
-  static async start(): Promise<ClusterServer> {
-    const [port, bus] = [await freePort(), await freePort()];
+  static async start(port: number, bus: number): Promise<ClusterServer> {
     const settings = {
       'cluster-enabled': 'yes',
       'cluster-port': bus,
@@ -69,8 +70,10 @@ export class ValkeyCluster implements AsyncDisposable {
   ) {}
 
   static async start(withReplica = false): Promise<ValkeyCluster> {
+    const servers = PRIMARIES + (withReplica ? 1 : 0);
+    const ports = await freePorts(2 * servers);
     const all = await Promise.all(
-      Array.from({ length: PRIMARIES + (withReplica ? 1 : 0) }, () => ClusterServer.start()),
+      Array.from({ length: servers }, (_, at) => ClusterServer.start(ports[2 * at], ports[2 * at + 1])),
     );
     const cluster = new ValkeyCluster(all.slice(0, PRIMARIES), all[PRIMARIES] ?? null);
     try {
@@ -127,6 +130,22 @@ export class ValkeyCluster implements AsyncDisposable {
     await replica.ask('CLUSTER', 'REPLICATE', primaries[0].id);
     while (!(await replica.text('INFO', 'replication')).includes('master_link_status:up')) await sleep(20);
   }
+}
+
+/** Different ports that nobody listens on, and below those that systems give to connections. */
+async function freePorts(count: number): Promise<number[]> {
+  const held: Server[] = [];
+  while (held.length < count) {
+    const server = createServer().listen(10_000 + Math.floor(Math.random() * 20_000), '127.0.0.1');
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    );
+    if (isFree) held.push(server);
+  }
+  const ports = held.map((server) => (server.address() as { port: number }).port);
+  await Promise.all(held.map((server) => once(server.close(), 'close')));
+  return ports;
 }
 
 /** Until the replica has all that its primary was given. */

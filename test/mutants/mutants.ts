@@ -3,6 +3,13 @@ import type { Mutant } from '../harness/mutants.js';
 
 export const mutants: readonly Mutant[] = [
   {
+    name: 'believe a store that has forgotten',
+    file: 'src/core/service.ts',
+    original: 'residence.resident[word] &= ~only[word];',
+    instead: '',
+    why: 'A page is fetched from a server that was started again without it.',
+  },
+  {
     name: 'skip a write-protect',
     file: 'src/core/operation.ts',
     original: "processor.state !== 'dead'",

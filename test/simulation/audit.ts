@@ -201,7 +201,7 @@ export class Audit {
   }
 
   /** Pages whose only copy is on this node, or this one of them: they may be reported lost with it. */
-  noteSoleCopies(node: NodeId, only = -1): void {
+  noteSoleCopies(node: NodeId, isConcerned: (page: number) => boolean = () => true): void {
     for (const block of this.world.manager.state.va.blocks.values()) {
       const residence = block.residences[node];
       if (residence === undefined) continue;
@@ -210,7 +210,7 @@ export class Audit {
           (other, id) => id !== node && this.isReadable(id) && other !== undefined && has(other.resident, page),
         );
         const at = block.index * PAGES_PER_BLOCK + page;
-        if (!elsewhere && (only === -1 || only === at)) this.world.mayBeLost.add(at);
+        if (!elsewhere && isConcerned(at)) this.world.mayBeLost.add(at);
       }
     }
   }

@@ -1,7 +1,8 @@
 /** The stores behind the host: how they fill, go away and are lost, and what becomes of what they had. */
 import { PATIENCE } from '../../src/core/faults.js';
+import { next } from '../../src/core/mask.js';
 import { REFUSED } from '../../src/core/state.js';
-import { HOST_NODE, NO_NODE, type NodeId, Status } from '../../src/core/types.js';
+import { HOST_NODE, NO_NODE, type NodeId, PAGES_PER_BLOCK, Status } from '../../src/core/types.js';
 import { WatchedDevice } from './watched-device.js';
 import type { World } from './world.js';
 
@@ -26,14 +27,17 @@ export class Stores {
   addStore(before: NodeId): NodeId {
     // One that has another behind it is to send on much of what it gets.
     const sends = this.world.plots.chains && before === HOST_NODE;
-    const device = this.world.processors.simulatedDevice(
+    const device: WatchedDevice = this.world.processors.simulatedDevice(
       'store',
       this.world.whims.between(sends ? 40 : 600, sends ? 800 : 4000),
       {
         fault: () => {},
         revoked: () => {},
         released: () => {},
-        transferred: (token, status) => this.world.router.completed(token, status),
+        transferred: (token, status) => {
+          device.reading.delete(token);
+          this.world.router.completed(token, status);
+        },
         launched: () => {},
         died: () => {},
       },
@@ -113,9 +117,47 @@ export class Stores {
     const { source, first } = this.world.router.orderOf(token);
     const page = first + this.world.whims.below(count);
     this.world.trace(() => `  page ${page} comes back from node ${source} as another one`);
-    this.world.audit.noteSoleCopies(source, page);
+    this.world.audit.noteSoleCopies(source, (at) => at === page);
     this.world.manager.spoiled(source, page, 1);
     this.world.router.completed(token, Status.Failed);
+  }
+
+  /** The store that nothing is behind. */
+  private get last(): NodeId {
+    return this.far === NO_NODE ? this.store : this.far;
+  }
+
+  /** Whether it may be started again without what it had: nothing of it is being read. */
+  mayForget(): boolean {
+    const device = this.world.stores[this.last];
+    if (!(device instanceof WatchedDevice) || this.world.manager.state.nodes[this.last]?.state !== 'alive')
+      return false;
+    return device.reading.size + device.spoiled.length === 0;
+  }
+
+  /** It has no more what it had in a part of its memory, or in all of it, and says so. */
+  forget(): void {
+    const { whims, manager, mayBeLost } = this.world;
+    const node = this.last;
+    const device = this.world.stores[node] as WatchedDevice;
+    const of = whims.between(1, 2);
+    const part = whims.below(of);
+    this.world.trace(() => `  node ${node} has forgotten part ${part} of ${of}`);
+    const concerned = new Set<number>();
+    for (const block of manager.state.va.blocks.values()) {
+      const { resident, frames } = block.residences[node] ?? {};
+      if (resident === undefined || !frames) continue;
+      for (let page = next(resident, 0); page < PAGES_PER_BLOCK; page = next(resident, page + 1)) {
+        if (Math.floor(frames[page] / PAGES_PER_BLOCK) % of !== part) continue;
+        const at = block.index * PAGES_PER_BLOCK + page;
+        concerned.add(at);
+        device.forget(frames[page], block.operation !== null);
+        // Other copies may be given up until the operation ends.
+        if (block.operation !== null) mayBeLost.add(at);
+      }
+    }
+    this.world.audit.noteSoleCopies(node, (at) => concerned.has(at));
+    manager.forgot(node, [part], of);
   }
 
   /** The store behind the host is taken away, or dies. */

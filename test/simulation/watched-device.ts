@@ -20,6 +20,10 @@ export class WatchedDevice extends SimulatedDevice {
   /** Copies out of it that will not bring what came in; and whether the next is one of them. */
   readonly spoiled: { readonly token: number; readonly count: number }[] = [];
   spoils: () => boolean = () => false;
+  /** Copies out of it that are under way; the world takes them away. */
+  readonly reading = new Set<number>();
+  /** Frames that somebody may still ask for, though it has said that it has forgotten them: it says so again. */
+  private readonly forgotten = new Set<number>();
   /** It does not answer for the time being. */
   away = false;
   /** Whether readers are late now. */
@@ -35,8 +39,18 @@ export class WatchedDevice extends SimulatedDevice {
     return super.revoke(...args);
   }
 
-  override readonly transferIn = (...copy: Parameters<SimulatedDevice['transferIn']>): Status =>
-    this.away ? Status.Failed : this.copies.transferIn(...copy);
+  override readonly transferIn = (...copy: Parameters<SimulatedDevice['transferIn']>): Status => {
+    if (this.away) return Status.Failed;
+    const [, , , count, frame] = copy;
+    for (let each = frame; each < frame + count; each++) this.forgotten.delete(each);
+    return this.copies.transferIn(...copy);
+  };
+
+  /** The content of a frame is gone. @param isAwaited whether somebody may be about to ask for it */
+  forget(frame: number, isAwaited: boolean): void {
+    this.frames.span(frame, 1).fill(0xdb);
+    if (isAwaited) this.forgotten.add(frame);
+  }
 
   override release(token: number, page: number, count: number, frame = 0): Status {
     this.changed = true;
@@ -48,7 +62,13 @@ export class WatchedDevice extends SimulatedDevice {
 
   override readonly transferOut = (token: number, frame: number, count: number, address: number): Status => {
     if (this.away) return Status.Unreachable;
-    if (this.copies.lost || !this.spoils()) return this.copies.transferOut(token, frame, count, address);
+    let isForgotten = false;
+    for (let each = frame; each < frame + count; each++) isForgotten ||= this.forgotten.has(each);
+    if (this.copies.lost || !(isForgotten || this.spoils())) {
+      const status = this.copies.transferOut(token, frame, count, address);
+      if (status === Status.Pending) this.reading.add(token);
+      return status;
+    }
     this.spoiled.push({ token, count });
     return Status.Pending;
   };

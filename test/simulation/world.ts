@@ -50,6 +50,8 @@ import { WatchedDevice } from './watched-device.js';
 /** For what a schedule is about besides its plot. */
 const TURNS = 0x3c6ef372;
 const FILLING_TURNS = [1, 3, 6, 9, 10];
+/** Of the schedules about stores that fail, one in so many has a store that forgets what it has. */
+const FORGETTING_SHARE = 5;
 const OTHERS = 0x1b873593;
 const DEVICE_GOES_ON = 'device goes on';
 /** How often copies fail while devices leave, in the plot that strands what they have, and how often otherwise there. */
@@ -76,6 +78,8 @@ export class World implements Surroundings {
   private readonly resizes: boolean;
   /** The stores find no room now and then. */
   private readonly fills: boolean;
+  /** The last of them forgets what it has now and then. */
+  private readonly forgets: boolean;
   /** For what came later, so that other schedules stay as they were. */
   readonly choices: Random;
   readonly weather: Weather;
@@ -257,6 +261,7 @@ export class World implements Surroundings {
     this.resizes = turn >= 2 && turn < 5;
     this.returns = turn < 8;
     // A quarter, with some of each of these kinds.
+    this.forgets = this.plots.storeFails && seed % FORGETTING_SHARE === 3;
     this.fills = this.plots.storeFails || FILLING_TURNS.includes(turn);
     this.sources.returnFailure = calm ? 0 : choices.pick([0, 0.1, 0.5]);
     if (this.overflows || this.resizes) this.tight = true;
@@ -497,6 +502,12 @@ export class World implements Surroundings {
       weight: 1,
       can: () => this.behind.far !== NO_NODE && !this.closing,
       act: () => this.behind.goAway(),
+    },
+    {
+      name: 'forget',
+      weight: 0.7,
+      can: () => this.forgets && !this.closing && this.behind.mayForget(),
+      act: () => this.behind.forget(),
     },
     {
       name: 'bring what is not as it was',

@@ -14,7 +14,7 @@ export class Places {
     private readonly pages: PageQueries,
     private readonly files: FileProvider,
     private readonly providers: Providers,
-    private readonly stores: Pick<Stores, 'problem' | 'readProblem' | 'detailsOf'>,
+    private readonly stores: Pick<Stores, 'problem' | 'readProblem' | 'forgetful' | 'detailsOf'>,
     private readonly sources: Sources,
     /** First address of the space. */
     private readonly base: number,
@@ -72,6 +72,7 @@ export class Places {
   /** Why, with what the provider of the page said if it was its doing. */
   explain(reason: DenyReason, page: number): string {
     if (reason === 'OUT_OF_STORAGE') return `${explainDenial(reason)}: ${this.files.problem ?? this.stores.problem}`;
+    if (reason === 'FORGOTTEN') return `${explainDenial(reason)}: ${this.stores.forgetful}`;
     if (reason === 'NODE_LOST')
       return `${explainDenial(reason)}: ${this.sources.of(page)?.problem ?? this.stores.readProblem}`;
     const failure = this.providerFailure(reason, page);

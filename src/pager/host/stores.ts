@@ -1,7 +1,8 @@
 /** What is behind the host, the nearest first: each sends pages on to the next when it has no room. */
-import { HOST_NODE } from '../../core/types.js';
+import { HOST_NODE, type NodeId } from '../../core/types.js';
 import type { Core } from '../core/core.js';
 import type { ManagerOptions, ServerStats, StorageStats } from '../protocol/space.js';
+import { TAGS } from '../sources/forgotten-tags.js';
 import { ServerPlace } from './server.js';
 import { StoragePlace } from './storage.js';
 import { Store } from './store.js';
@@ -31,6 +32,9 @@ export class Stores {
   /** Answers what disks and servers have done. */
   poll(): void {
     for (const { place } of this.all) place.file.engines.poll();
+    // After what had arrived before, and before anything that is sent from now on.
+    const place = this.server?.place;
+    if (place instanceof ServerPlace) place.file.forgotten.hear((tags) => this.forget(place, tags));
   }
 
   needsTurn(): boolean {
@@ -55,10 +59,15 @@ export class Stores {
     return this.server?.readProblem ?? '';
   }
 
+  /** Who has forgotten pages. */
+  get forgetful(): string {
+    return `the server ${this.server?.place instanceof ServerPlace ? this.server.place.url : ''}`;
+  }
+
   /** What programs are told of a failure. */
   detailsOf(reason: string): Record<string, unknown> | undefined {
     if (reason === 'OUT_OF_STORAGE') return this.any ? this.failing.details : undefined;
-    return reason === 'NODE_LOST' ? this.server?.details : undefined;
+    return reason === 'NODE_LOST' || reason === 'FORGOTTEN' ? this.server?.details : undefined;
   }
 
   get storageStats(): StorageStats | null {
@@ -86,6 +95,13 @@ export class Stores {
   /** What has to be done elsewhere has been done. */
   async ended(): Promise<void> {
     await Promise.all(this.all.map(({ place }) => place.file.ended?.()));
+  }
+
+  private forget({ url }: ServerPlace, tags: readonly number[]): void {
+    this.core.manager.forgot(this.server?.node as NodeId, tags, TAGS);
+    this.warn(
+      `warning: the server ${url} has been started again without what it had; what only it had of arrays is lost, by name`,
+    );
   }
 
   private get failing(): Store {

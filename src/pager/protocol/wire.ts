@@ -57,6 +57,7 @@ export function codeOfDenial(reason: DenyReason): string {
       return 'USE_AFTER_FREE';
     case 'LOST':
     case 'CORRUPTED':
+    case 'FORGOTTEN':
       return 'DATA_LOST';
     case 'READ_ONLY':
     case 'NO_ACCESS':
@@ -93,6 +94,8 @@ export function explainDenial(reason: DenyReason): string {
       return 'whose file has become shorter or cannot be read any more';
     case 'CORRUPTED':
       return 'whose only copy came back from storage other than it was written (a checksum does not match); overwrite the whole array, or free it, and have the disk looked at';
+    case 'FORGOTTEN':
+      return 'whose only copy was on a server that has been started again without what it had; overwrite the whole array by an `out` launch or readFrom(), or free it';
     case 'NODE_LOST':
       return 'which is on another machine, and that does not answer';
     case 'OUT_OF_STORAGE':

@@ -267,7 +267,7 @@ port.on('message', (message: ToSharing) => {
       memory.restricted(message.block, message.content);
       break;
     case 'broken':
-      memory.broken(message.block, message.reason === 'LOST' || message.reason === 'CORRUPTED');
+      memory.broken(message.block, ['LOST', 'CORRUPTED', 'FORGOTTEN'].includes(message.reason));
       break;
     case 'call': {
       const { id } = message;

@@ -4,29 +4,26 @@
  */
 import { constants as os } from 'node:os';
 import { workerData } from 'node:worker_threads';
-import { PAGE_BYTES, PAGES_PER_BLOCK, PAGES_PER_GROUP } from '../../core/types.js';
+import { PAGE_BYTES, PAGES_PER_GROUP } from '../../core/types.js';
 import { gone, spoiled } from '../../drivers/storage/disk.js';
 import { notifyEventfd } from '../../linux/eventfd.js';
 import { rawView } from '../../linux/libc.js';
 import { firstSpoiled, noteSums } from '../../linux/spill-file.js';
-import type { Argument, Caller } from '../../valkey/connection.js';
+import type { Argument, Caller, ValkeyConnection } from '../../valkey/connection.js';
 import { ValkeyError } from '../../valkey/errors.js';
 import { ValkeyServers } from '../../valkey/servers.js';
+import { ForgottenTags, tagOf } from './forgotten-tags.js';
 import { JOB_WORDS, Job, Signal } from './io-ring.js';
 import type { ServerThread } from './valkey-file.js';
 
-const { ring, server, prefix, writes, groups, reachable } = workerData as ServerThread;
+const { ring, server, prefix, writes, groups, reachable, forgotten } = workerData as ServerThread;
 const GROUP_BYTES = PAGES_PER_GROUP * PAGE_BYTES;
 /** Values whose time is put off, or that are given back, at once. */
 const BATCH = 512;
-/**
- * Values of 2 MiB of frames have one hash tag, by which a cluster finds their server; there are so many, so that all servers of a cluster
- * get their part.
- */
-const TAGS = 256;
-const GROUPS_PER_TAG = PAGES_PER_BLOCK / PAGES_PER_GROUP;
 /** Of the time that values have, the part after which it is put off. */
 const RENEWAL = 0.25;
+/** Markers outlive the values of their tags, whose time is put off as theirs is. */
+const MARKER_MS = Math.ceil(server.leaseMs * 1.5);
 /** How long the manager is not looked for. */
 const LOOK_MS = 1000;
 /** How long the end may take. */
@@ -37,12 +34,16 @@ const signal = new Int32Array(ring.signals);
 const places = words.length / JOB_WORDS;
 const used = new Uint16Array(groups);
 const up = new Int32Array(reachable);
-const servers = new ValkeyServers(server, (isUp) => {
+/** Tags that a marker stands for: a value by which a server that was started again shows that it still has what it had. */
+const marked = new Set<number>();
+const memory = new ForgottenTags(forgotten);
+const servers = new ValkeyServers({ ...server, recognize }, (isUp) => {
   if (writes) Atomics.store(up, 0, isUp ? 1 : 0);
 });
 
 interface Part {
   readonly key: string;
+  readonly tag: number;
   /** Within the value. */
   readonly begin: number;
   readonly bytes: Uint8Array;
@@ -53,8 +54,35 @@ interface Part {
 }
 
 function keyOf(group: number): string {
-  const tag = Math.floor(group / GROUPS_PER_TAG) % TAGS;
-  return `onemem:{${prefix}.${tag}}:${group.toString(36)}`;
+  return `${markerOf(tagOf(group))}:${group.toString(36)}`;
+}
+
+function markerOf(tag: number): string {
+  return `onemem:{${prefix}.${tag}}`;
+}
+
+/** Has the manager know what a server has forgotten, before anything is written there again. */
+async function recognize(connection: ValkeyConnection): Promise<void> {
+  const tags = [...marked];
+  const found = await all(tags.map((tag) => connection.call(['EXISTS', markerOf(tag)]).catch(elsewhere)));
+  const gone = tags.filter((_, at) => found[at] === 0);
+  if (gone.length === 0) return;
+  for (const tag of gone) marked.delete(tag);
+  await memory.tell(gone, wake);
+}
+
+/** Another server of the cluster would know. */
+function elsewhere(error: ValkeyError): number {
+  if (error.word !== 'MOVED' && error.word !== 'ASK') throw error;
+  return 1;
+}
+
+function wake(): void {
+  try {
+    notifyEventfd(ring.wakeFd);
+  } catch {
+    // The manager looks for itself now and then.
+  }
 }
 
 /** Memory cut where values end. */
@@ -64,8 +92,10 @@ function partsOf(address: number, length: number, offset: number): Part[] {
   for (let at = 0; at < length; ) {
     const begin = (offset + at) % GROUP_BYTES;
     const size = Math.min(GROUP_BYTES - begin, length - at);
+    const group = Math.floor((offset + at) / GROUP_BYTES);
     parts.push({
-      key: keyOf(Math.floor((offset + at) / GROUP_BYTES)),
+      key: keyOf(group),
+      tag: tagOf(group),
       begin,
       bytes: bytes.subarray(at, at + size),
       whole: size === GROUP_BYTES,
@@ -92,13 +122,20 @@ async function write(address: number, length: number, offset: number): Promise<n
 }
 
 /** A value has a time from its first byte on: it is made empty, so that it goes even if this process does before it has said the rest. */
-function writePart(at: Caller, { key, begin, bytes, whole }: Part): Promise<unknown> {
-  if (whole) return at.call(['SET', key, bytes, 'PX', server.leaseMs]);
-  return all([
+function writePart(at: Caller, { key, tag, begin, bytes, whole }: Part): Promise<unknown> {
+  const marks = marked.has(tag) ? [] : [mark(at, tag)];
+  if (whole) return all<unknown>([...marks, at.call(['SET', key, bytes, 'PX', server.leaseMs])]);
+  return all<unknown>([
+    ...marks,
     at.call(['SET', key, '', 'NX', 'PX', server.leaseMs]),
     at.call(['SETRANGE', key, begin, bytes]),
     at.call(['PEXPIRE', key, server.leaseMs]),
   ]);
+}
+
+async function mark(at: Caller, tag: number): Promise<void> {
+  await at.call(['SET', markerOf(tag), '', 'PX', MARKER_MS]);
+  marked.add(tag);
 }
 
 async function read(address: number, length: number, offset: number, sums: number): Promise<number> {
@@ -175,7 +212,7 @@ function errnoOf(error: unknown): number {
 }
 
 /** Says something of all values that are used, of some at once. */
-async function eachUsed(...[command, ...rest]: Argument[]): Promise<void> {
+async function eachUsed(command: string, ...rest: Argument[]): Promise<void> {
   for (let group = 0; group < used.length; ) {
     const keys: string[] = [];
     for (; group < used.length && keys.length < BATCH; group++) if (used[group] !== 0) keys.push(keyOf(group));
@@ -183,10 +220,16 @@ async function eachUsed(...[command, ...rest]: Argument[]): Promise<void> {
   }
 }
 
+async function eachMarker(command: string, ...rest: Argument[]): Promise<void> {
+  const keys = [...marked].map(markerOf);
+  await all(keys.map((key) => servers.use(key, (at) => at.call([command, key, ...rest]))));
+}
+
 /** Has the servers keep for longer what is needed. */
 async function renew(): Promise<void> {
   try {
     await eachUsed('PEXPIRE', server.leaseMs);
+    await eachMarker('PEXPIRE', MARKER_MS);
   } catch {
     // Next time, if they can be reached by then.
   }
@@ -203,18 +246,17 @@ function begin(next: number): void {
     await before;
     words[at + Job.Result] = value;
     Atomics.store(signal, Signal.Done, (next + 1) | 0);
-    try {
-      notifyEventfd(ring.wakeFd);
-    } catch {
-      // The manager looks for itself now and then.
-    }
+    wake();
   });
 }
 
 async function end(): Promise<never> {
   setTimeout(() => process.exit(0), CLOSING_MS);
   try {
-    if (writes && Atomics.load(up, 0) === 1) await eachUsed('UNLINK');
+    if (writes && Atomics.load(up, 0) === 1) {
+      await eachUsed('UNLINK');
+      await eachMarker('UNLINK');
+    }
   } catch {
     // It goes when its time is over.
   }

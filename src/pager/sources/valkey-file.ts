@@ -7,6 +7,7 @@ import { Worker } from 'node:worker_threads';
 import { PAGE_BYTES, PAGES_PER_GROUP } from '../../core/types.js';
 import { randomName } from '../../linux/random.js';
 import type { ServerOptions } from '../protocol/space.js';
+import { ForgottenTags } from './forgotten-tags.js';
 import { IoEngines, type StoreFile } from './io-engines.js';
 import { IoEngine, type JobRing } from './io-ring.js';
 import { PageSums } from './page-sums.js';
@@ -28,10 +29,13 @@ export interface ServerThread {
   readonly groups: SharedArrayBuffer;
   /** Whether the thread that writes has a connection. */
   readonly reachable: SharedArrayBuffer;
+  /** What that thread found forgotten. */
+  readonly forgotten: SharedArrayBuffer;
 }
 
 export class ValkeyFile implements StoreFile {
   readonly engines: IoEngines;
+  readonly forgotten = new ForgottenTags();
   private readonly sums: PageSums;
   private readonly groups: Uint16Array;
   private readonly reachable = new Int32Array(new SharedArrayBuffer(4));
@@ -43,7 +47,13 @@ export class ValkeyFile implements StoreFile {
     this.groups = new Uint16Array(new SharedArrayBuffer(groups * 2));
     const prefix = randomName();
     const { buffer } = this.groups;
-    const shared = { server, prefix, groups: buffer, reachable: this.reachable.buffer } as const;
+    const shared = {
+      server,
+      prefix,
+      groups: buffer,
+      reachable: this.reachable.buffer,
+      forgotten: this.forgotten.buffer,
+    } as const;
     const engine = (writes: boolean): IoEngine =>
       new IoEngine(wakeFd, control, now, (ring) => this.start({ ...shared, ring, writes } as ServerThread));
     const readers = Array.from({ length: READERS }, () => engine(false));
