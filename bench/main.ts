@@ -12,6 +12,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { bandwidth } from './bandwidth.js';
+import { coreFault } from './core-fault.js';
 import { cpuFault } from './cpu-fault.js';
 import { cpuFaultBlock } from './cpu-fault-block.js';
 import { deviceFault } from './device-fault.js';
@@ -28,6 +29,7 @@ import { launchEmpty, open } from './start.js';
 import { storageBenches } from './storage.js';
 
 const benches: readonly Bench[] = [
+  coreFault,
   cpuFault,
   cpuFaultBlock,
   deviceFault,

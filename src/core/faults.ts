@@ -159,15 +159,8 @@ function serviceFault(
   request.walked = mapping.walkPage === from ? mapping.walked + 1 : 0;
   request.occupied = access === Access.Write ? mapping.writable : mapping.mapped;
   const alone = late || narrow || pattern === 'random';
-  request.allowed = companions(
-    state,
-    block,
-    node.id,
-    page,
-    access,
-    alone,
-    access === Access.Write && !write && !intent,
-  );
+  const unasked = access === Access.Write && !write && !intent;
+  request.allowed = companions(state, block, node.id, page, access, alone, unasked);
   processor.prefetch(request);
   const outcome = migrate(state, block, node, processor, access, request.result, page, null);
   if (outcome !== 'started') return outcome;
@@ -191,7 +184,10 @@ function dismiss(mapping: Mapping, page: number): Outcome {
   return 'done';
 }
 
-/** Pages that a fault may bring, itself among them: of those that the node `owns`, or all. What is returned may be the block's own mask. */
+/**
+ * Pages that a fault may bring, its own among them: `alone` only that one, `owned` those that the node has alone. What is returned may be the
+ * block's own mask.
+ */
 function companions(
   state: State,
   block: Block,
