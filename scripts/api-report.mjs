@@ -81,12 +81,13 @@ function wholeOf(declaration) {
   return ts.isVariableDeclaration(declaration) ? declaration.parent.parent : declaration;
 }
 
-/** The interface that a name stands for: `type Device = api.Device` says no more than that it is exported. */
+/** The interface that a name stands for: `type PublicDevice = api.Device` says no more than that it is exported. */
 function meantBy(declaration) {
   if (!ts.isTypeAliasDeclaration(declaration) || !ts.isTypeReferenceNode(declaration.type)) return declaration;
-  const target = checker.getSymbolAtLocation(declaration.type.typeName);
-  const meant = target && origin(target).declarations?.find(ts.isInterfaceDeclaration);
-  return meant?.name.text === declaration.name.text ? meant : declaration;
+  const { typeName } = declaration.type;
+  if (!ts.isQualifiedName(typeName)) return declaration;
+  const target = checker.getSymbolAtLocation(typeName);
+  return (target && origin(target).declarations?.find(ts.isInterfaceDeclaration)) ?? declaration;
 }
 
 /** Our own symbols that a declaration mentions. */
@@ -119,7 +120,7 @@ function textOf(name, symbol) {
       const text = printer.printNode(ts.EmitHint.Unspecified, withoutPrivate(whole), whole.getSourceFile());
       // All of a folder's declarations stand in one file here, so that what is exported is said by the headings.
       const bare = text.replace(/^export (default )?/, '').replace(/^declare /, '');
-      return name === symbol.name ? bare : `// exported as ${name}\n${bare}`;
+      return name === symbol.name || name === whole.name?.text ? bare : `// exported as ${name}\n${bare}`;
     })
     .join('\n');
 }

@@ -3,25 +3,35 @@
  * called by `new`.
  */
 import type { NumericArray } from '../core/elements.js';
-import { AddressSpace as SpaceClass } from './address-space.js';
-import { Device as DeviceClass } from './device.js';
-import { ManagedArray as ArrayClass } from './managed-array.js';
+import { AddressSpace } from './address-space.js';
+import { Device } from './device.js';
+import { ManagedArray } from './managed-array.js';
 import type * as api from './public.js';
-import { SharedArray as SharedArrayClass } from './shared-array.js';
-import { Stream as StreamClass } from './stream.js';
-import { StreamEvent as EventClass } from './stream-event.js';
+import { SharedArray } from './shared-array.js';
+import { Stream } from './stream.js';
+import { StreamEvent } from './stream-event.js';
 
 type ClassOf<T> = abstract new (...nothing: never) => T;
 
-export type AddressSpace = api.AddressSpace;
-export const AddressSpace: ClassOf<AddressSpace> = SpaceClass;
-export type Device = api.Device;
-export const Device: ClassOf<Device> = DeviceClass;
-export type ManagedArray<T extends NumericArray = NumericArray> = api.ManagedArray<T>;
-export const ManagedArray: ClassOf<ManagedArray> = ArrayClass;
-export type SharedArray<T extends NumericArray = NumericArray> = api.SharedArray<T>;
-export const SharedArray: ClassOf<SharedArray> = SharedArrayClass;
-export type Stream = api.Stream;
-export const Stream: ClassOf<Stream> = StreamClass;
-export type StreamEvent = api.StreamEvent;
-export const StreamEvent: ClassOf<StreamEvent> = EventClass;
+// A bundler would rename the classes, if these had their names in here: users see the names in stacks.
+type PublicSpace = api.AddressSpace;
+const PublicSpace: ClassOf<PublicSpace> = AddressSpace;
+type PublicDevice = api.Device;
+const PublicDevice: ClassOf<PublicDevice> = Device;
+type PublicArray<T extends NumericArray = NumericArray> = api.ManagedArray<T>;
+const PublicArray: ClassOf<PublicArray> = ManagedArray;
+type PublicSharedArray<T extends NumericArray = NumericArray> = api.SharedArray<T>;
+const PublicSharedArray: ClassOf<PublicSharedArray> = SharedArray;
+type PublicStream = api.Stream;
+const PublicStream: ClassOf<PublicStream> = Stream;
+type PublicEvent = api.StreamEvent;
+const PublicEvent: ClassOf<PublicEvent> = StreamEvent;
+
+export {
+  PublicArray as ManagedArray,
+  PublicDevice as Device,
+  PublicEvent as StreamEvent,
+  PublicSharedArray as SharedArray,
+  PublicSpace as AddressSpace,
+  PublicStream as Stream,
+};
