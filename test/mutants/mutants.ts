@@ -583,11 +583,11 @@ export const mutants: readonly Mutant[] = [
     why: 'Who needs room that the last of many evictions would give waits for ever.',
   },
   {
-    name: 'fill a page of a clone from where it had been',
+    name: 'pass on a page to a clone that is being filled with it',
     file: 'src/pager/arrays/clones.ts',
-    original: 'runFrom(range, page, run, source) === run',
-    instead: 'true',
-    why: 'A clone reads what was written to its source afterwards.',
+    original: 'this.isBeingFilled(source, range, at)',
+    instead: 'false',
+    why: 'A launch that writes what its other argument was cloned from waits for that one, which waits for the launch, for ever.',
   },
   {
     name: 'let a writer on though a clone has not got the page',

@@ -104,14 +104,12 @@ export class Clones {
     this.requests.start(
       (request) => manager.bring(request, HOST_NODE, from, run, Access.Read, { hold: true, ahead: true }),
       (_pages, failure) => {
-        // What the source was given while its pages were on their way is not the clone's, which has them from elsewhere by now.
-        const same = runFrom(range, page, run, source) === run;
+        // What the pages come from has stayed the same: what is being filled is not passed on (`isBeingFilled`).
         if (failure === null) {
-          if (same) this.memory.copy(from, run, target);
+          this.memory.copy(from, run, target);
           manager.release(HOST_NODE, from, run, Access.Read);
         }
-        if (!same) this.later(() => this.fill(range, token, page, count, target));
-        else if (failure !== null || run === count) this.completed(token, statusOf(failure));
+        if (failure !== null || run === count) this.completed(token, statusOf(failure));
         else {
           const rest = target + run * this.memory.pageBytes;
           this.later(() => this.fill(range, token, page + run, count - run, rest));
@@ -132,7 +130,11 @@ export class Clones {
           const own = range.first + at;
           // A page of zeros needs no copy: the clone only has to know. Nor does one that the source has from elsewhere itself.
           if (this.isQuietZero(own, page)) manager.blank(own, 1);
-          else if (!this.passOn(source, range, at)) {
+          else if (this.isBeingFilled(source, range, at)) {
+            // To fill it reads the source, where it would wait for the writer, who may wait for the clone.
+            this.settle(own, () => this.breakNow(breaking));
+            return;
+          } else if (!this.passOn(source, range, at)) {
             let run = 1;
             while (page + run < first + count && !failures.has(page + run) && this.mustCopy(source, range, at + run))
               run++;
@@ -171,6 +173,11 @@ export class Clones {
     return parent !== null;
   }
 
+  /** Whether a page that is to be passed on may be on its way from the source just now. */
+  private isBeingFilled(source: Range, range: Range, at: number): boolean {
+    return this.manager.pages.isMoving(range.first + at) && this.parentOf(source, at) !== null;
+  }
+
   private mustCopy(source: Range, range: Range, at: number): boolean {
     if (!this.inherits(range, at, source) || this.isQuietZero(range.first + at, source.first + at)) return false;
     return this.parentOf(source, at) === null;
@@ -179,6 +186,14 @@ export class Clones {
   /** A page that is being filled just now could still be filled from what is written next. */
   private isQuietZero(page: number, source: number): boolean {
     return this.manager.pages.isZero(source) && !this.manager.pages.isMoving(page);
+  }
+
+  /** Waits until nothing is under way for a page of a clone. It has the page of its own then, or may have it from elsewhere. */
+  private settle(page: number, done: () => void): void {
+    this.requests.start(
+      (request) => this.manager.own(request, page, 1, false),
+      () => this.later(done),
+    );
   }
 
   /** Where one of several pages cannot be had nobody knows which: they are tried by halves. */
