@@ -192,7 +192,9 @@ testWithValkey(
     await server.stop();
     await server.restart();
     // Nobody touches anything: the connection is made again, and that is enough.
-    while ((x.residency().bytes.valkey ?? 0) > 0) await sleep(5);
+    const isLost = (): boolean =>
+      x.residency().runs.some((run) => run.begin <= begin && begin < run.end && run.state === 'lost');
+    while (!isLost()) await sleep(5);
     const stream = space.devices[0].stream();
     stream.prefetch(x.range(begin, begin + 1024), 'host');
     const error = (await failsWith('DATA_LOST', () => stream.synchronize())) as OnememError;
