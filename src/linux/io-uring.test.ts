@@ -1,7 +1,7 @@
 import { closeSync, ftruncateSync, mkdtempSync, openSync, readSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { EBADF, MAP_ANONYMOUS, MAP_PRIVATE, PROT_READ, PROT_WRITE } from './constants.js';
 import { closeEventfd, createEventfd, drainEventfd } from './eventfd.js';
 import { IoUring } from './io-uring.js';
@@ -42,6 +42,7 @@ describe.skipIf(ring === null)('io_uring', () => {
     closeSync(fd);
     rmSync(join(folder, 'file'));
   });
+  afterAll(() => rmSync(folder, { recursive: true }));
 
   test('what is written is in the file, where it should be', async () => {
     new Uint8Array(view(address, PAGE)).fill(7);

@@ -1,11 +1,9 @@
 /** What the compiler knows of arrays: handles carry the type of the elements, and what may only be read has no methods that write. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { type ArrayHandle, attachArray, f32, kernel, type ManagedArray } from '../../src/index.js';
+import { Folder } from '../harness/command.js';
 import { sharedSpace } from '../harness/spaces.js';
 import { runTests, sameData, test } from '../harness/suite.js';
 
@@ -27,7 +25,8 @@ test('an array that is attached has the type that its handle says, or none', asy
 });
 
 test('arrays over NumPy files may only be read unless that was said', async () => {
-  const path = join(mkdtempSync(join(tmpdir(), 'onemem-types-')), 'x.npy');
+  using folder = new Folder();
+  const path = folder.file('x.npy');
   await using space = await sharedSpace({ hostMemory: '160MiB' });
   await space.saveNpy(path, space.array(Float32Array, 8));
   const { array } = space.openNpy(path, { type: Float32Array });

@@ -1,9 +1,8 @@
 /** Pages that were lost with a device: every call that needs their content says so, and no call says so of pages that are there. */
 import assert from 'node:assert/strict';
-import { closeSync, mkdtempSync, openSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { closeSync, openSync } from 'node:fs';
 import { type AddressSpace, kernel, type ManagedArray, openSpace, u32 } from '../../src/index.js';
+import { Folder } from '../harness/command.js';
 import { failsWith, LONG, longTest, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const LENGTH = 200_000;
@@ -78,8 +77,8 @@ test('what needs no content goes through: rights, a new length, a discard, which
   }));
 
 test('changes of a file array that were lost: reload() says so, and with `discard` the file is there again', async () => {
-  const path = join(mkdtempSync(join(tmpdir(), 'onemem-lost-')), 'x.bin');
-  writeFileSync(path, new Uint8Array(LENGTH * 4).fill(5));
+  using folder = new Folder();
+  const path = folder.write('x.bin', new Uint8Array(LENGTH * 4).fill(5));
   await using space = await openSpace({
     devices: [{ kind: 'process', memory: '8MiB', lossy: true }],
     checkInvariants: true,
