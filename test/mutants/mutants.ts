@@ -585,7 +585,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'pass on a page to a clone that is being filled with it',
     file: 'src/pager/arrays/clones.ts',
-    original: 'this.isBeingFilled(source, range, at)',
+    original: '!settled.has(own) && this.isBeingFilled(source, range, at)',
     instead: 'false',
     why: 'A launch that writes what its other argument was cloned from waits for that one, which waits for the launch, for ever.',
   },

@@ -25,6 +25,8 @@ interface Breaking {
   readonly lastChance: boolean;
   /** Pages that some clone could not be given, and still has from the source. */
   readonly failures: Map<number, DenyReason>;
+  /** Pages of clones that were waited for once. */
+  readonly settled: Set<number>;
 }
 
 /** What carries the bytes: the manager's view of host memory. */
@@ -92,7 +94,7 @@ export class Clones {
 
   /** Gives the content of pages of a source to all clones that need it. With `lastChance` a clone loses what it cannot have. */
   breakCopyOnWrite(page: number, count: number, lastChance: boolean): void {
-    this.later(() => this.breakNow({ first: page, count, lastChance, failures: new Map() }));
+    this.later(() => this.breakNow({ first: page, count, lastChance, failures: new Map(), settled: new Set() }));
   }
 
   /** Fills one run after the other that come from one source each. */
@@ -104,12 +106,14 @@ export class Clones {
     this.requests.start(
       (request) => manager.bring(request, HOST_NODE, from, run, Access.Read, { hold: true, ahead: true }),
       (_pages, failure) => {
-        // What the pages come from has stayed the same: what is being filled is not passed on (`isBeingFilled`).
+        // What the source was given while its pages were on their way is not the clone's, which has them from elsewhere by now.
+        const same = runFrom(range, page, run, source) === run;
         if (failure === null) {
-          this.memory.copy(from, run, target);
+          if (same) this.memory.copy(from, run, target);
           manager.release(HOST_NODE, from, run, Access.Read);
         }
-        if (failure !== null || run === count) this.completed(token, statusOf(failure));
+        if (!same) this.later(() => this.fill(range, token, page, count, target));
+        else if (failure !== null || run === count) this.completed(token, statusOf(failure));
         else {
           const rest = target + run * this.memory.pageBytes;
           this.later(() => this.fill(range, token, page + run, count - run, rest));
@@ -119,7 +123,7 @@ export class Clones {
   }
 
   private breakNow(breaking: Breaking): void {
-    const { first, count, failures } = breaking;
+    const { first, count, failures, settled } = breaking;
     const { manager } = this;
     const source = manager.pages.rangeOf(first);
     if (source !== undefined) {
@@ -130,8 +134,9 @@ export class Clones {
           const own = range.first + at;
           // A page of zeros needs no copy: the clone only has to know. Nor does one that the source has from elsewhere itself.
           if (this.isQuietZero(own, page)) manager.blank(own, 1);
-          else if (this.isBeingFilled(source, range, at)) {
+          else if (!settled.has(own) && this.isBeingFilled(source, range, at)) {
             // To fill it reads the source, where it would wait for the writer, who may wait for the clone.
+            settled.add(own);
             this.settle(own, () => this.breakNow(breaking));
             return;
           } else if (!this.passOn(source, range, at)) {
@@ -188,7 +193,7 @@ export class Clones {
     return this.manager.pages.isZero(source) && !this.manager.pages.isMoving(page);
   }
 
-  /** Waits until nothing is under way for a page of a clone. It has the page of its own then, or may have it from elsewhere. */
+  /** Waits until what is under way for a page of a clone has ended. The page is the clone's own then, or cannot be had from the source now. */
   private settle(page: number, done: () => void): void {
     this.requests.start(
       (request) => this.manager.own(request, page, 1, false),
