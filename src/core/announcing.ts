@@ -1,4 +1,4 @@
-/** What the subscribers of a watched range are told of an operation: before something is taken from anybody, and when that is through. */
+/** What the subscribers of a watched range are told of an operation: before a right or content is taken from a processor, and when that is through. */
 import { clear, endOf, next, WORDS } from './mask.js';
 import { RULES } from './operation-rules.js';
 import type { State } from './state.js';
@@ -7,7 +7,7 @@ import type { Block } from './va-block.js';
 import type { Operation } from './work.js';
 
 /**
- * Tells the subscribers of a watched range what is about to be taken from anybody: a right, or the content. What takes nothing is no news:
+ * Tells the subscribers of a watched range what is about to be taken: a right of a processor, or the content. What takes nothing is no news:
  * setting the rights that pages have, reading what others read, too, or emptying what is zero.
  */
 export function announce(state: State, block: Block, operation: Operation): void {

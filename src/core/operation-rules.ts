@@ -103,7 +103,7 @@ export const RULES: { readonly [Kind in OperationKind]: OperationRule } = {
     finish: finishOwn,
   },
   zero: { reason: 'discard', moves: false, forgets: perhapsNotZero, left: none, finish: finishZero },
-  // Its pages are those that somebody has, or that were changed.
+  // Its pages are those that a node has, or that were changed.
   drop: { reason: 'discard', moves: false, forgets: every, left: none, finish: finishDrop },
   // To release the memory takes every right.
   free: { reason: 'unmap', moves: false, forgets: kept, left: none, meanwhile: all, finish: finishFree },

@@ -3,7 +3,7 @@
  * that has the key's slot, and again where that is another one by then, or the connection is lost: all that is asked here may be done twice.
  *
  * Which server has which slot is asked of any that answers, and again when one says MOVED or CLUSTERDOWN, or is lost, until all slots have a
- * server that is connected. So a replica that takes over is found as soon as somebody knows of it.
+ * server that is connected. So a replica that takes over is found as soon as any server knows of it.
  */
 import slotOf from 'cluster-key-slot';
 import { addressIn, type ValkeyAddress, valkeyAddress } from './address.js';

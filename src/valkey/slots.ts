@@ -11,7 +11,7 @@ const SLOTS = 16_384;
 
 /** Slots and the servers that have them, by names of the form HOST:PORT. */
 export class SlotMap {
-  /** One more than the place in `servers`; 0: nobody. */
+  /** One more than the place of the server in `names`; 0: no server has the slot. */
   private readonly owners = new Uint16Array(SLOTS);
   private readonly names: string[] = [];
 

@@ -1,7 +1,7 @@
 /**
  * Which pages a launch has, and what is brought for its next round. Of each page it hears which invocation touched it first: the pages of the
  * first invocations that are not done come and stay, so that each round has some of them end, or learn of more pages. Pages that were written
- * go home before their frames get others, and when nobody lacks anything any more.
+ * go home before their frames get others, and when no invocation lacks a page any more.
  */
 import type { PageTable } from './page-tables.js';
 

@@ -1,4 +1,4 @@
-/** A GPU, driven through the standard's `GPUDevice`, whoever has opened it. */
+/** A GPU, driven through the standard's `GPUDevice`, the engine's own or one that the program has lent. */
 import type { FailingGpu } from './failing-gpu.js';
 import { GpuClock, TIMESTAMPS } from './gpu-clock.js';
 import type { AdapterFacts, Bound, Dispatch, Launched, Limits } from './protocol.js';

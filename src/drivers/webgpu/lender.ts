@@ -141,7 +141,7 @@ export class Lender {
   }
 
   private say(life: number, kind: number, what: unknown): void {
-    // What a life that is over says is heard by nobody; the channel may be closed by then.
+    // The manager hears nothing of a life that is over; the channel may be closed by then.
     if (this.lives.get(life)?.over === true || (kind !== Packet.Failed && !this.lives.has(life))) return;
     this.channel.postMessage({ life, packet: jsonPacket(kind, what) } satisfies LentMessage);
     notifyEventfd(this.place.wakeFd);

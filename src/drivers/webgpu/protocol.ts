@@ -79,7 +79,7 @@ export type Part = readonly [buffer: number, offset: number, bytes: number];
 
 /** Bytes that go from a file to parts of buffers, one after the other, or back. */
 export interface Move {
-  /** Null: a write that nobody waits for; where there is no memory for its buffer, the engine keeps what it brings until there is. */
+  /** Null: a write that the manager does not wait for; where there is no memory for its buffer, the engine keeps what it brings until there is. */
   readonly token: number | null;
   readonly file: File;
   /** Where they begin in the file. */

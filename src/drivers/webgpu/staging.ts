@@ -21,7 +21,7 @@ export class Staging {
   /** Called as slots become free. */
   private readonly waiting: ((slot: number) => void)[] = [];
 
-  /** @param fd of the memory file that is this one's own; -1: the memory is somebody else's */
+  /** @param fd of the memory file that is this one's own; -1: the memory is the caller's */
   constructor(
     private readonly address: number,
     readonly fd = -1,

@@ -32,7 +32,7 @@ export class Device {
   launchRounds = 0;
   pagedBytes = 0;
   pagedHomeBytes = 0;
-  /** Milliseconds for which kernels ran on a GPU; undefined: nobody told. */
+  /** Milliseconds for which kernels ran on a GPU; undefined: its driver did not tell. */
   gpuMs: number | undefined = undefined;
   alive = true;
   /** It has died; what it has is on its way home. */

@@ -32,7 +32,7 @@ export interface LaunchRecord {
   ending: Ending | null;
   /** When its device counts as one that cannot end it. */
   endBy: number;
-  /** Milliseconds for which its kernel ran on a GPU; undefined: nobody told. */
+  /** Milliseconds for which its kernel ran on a GPU; undefined: its driver did not tell. */
   gpuMs: number | undefined;
   /** Its kernel has come to its end, on all units. */
   completed: boolean;

@@ -22,7 +22,7 @@ const CLOSING_MS = 3000;
 export interface ServerThread {
   readonly ring: JobRing;
   readonly server: ServerOptions;
-  /** Of the names of all values: nobody else's. */
+  /** Begins the names of all values of this space, and no other name. */
   readonly prefix: string;
   readonly writes: boolean;
   /** A mask for each group: frames that something has been written to, and that were not given back. */
