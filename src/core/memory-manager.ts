@@ -58,7 +58,7 @@ import { NO_PAGES, noteWaiting, rareMask } from './va-block.js';
 /** What is known of a processor. It is another object for each that was ever added, though numbers are given again. */
 export type KnownProcessor = Readonly<Pick<Processor, 'id' | 'description' | 'own' | 'state'>>;
 /** The same of a node. */
-export type KnownNode = Readonly<Pick<Node, 'id' | 'description' | 'state' | 'backedPages'>>;
+export type KnownNode = Readonly<Pick<Node, 'id' | 'description' | 'state' | 'budgetPages' | 'backedPages'>>;
 
 export class MemoryManager {
   protected readonly state: State;

@@ -56,8 +56,6 @@ export class Client implements Subscriber, StreamOwner {
   }
 
   answer(id: number, value: unknown, error: WireError | null): void {
-    // Number 0: nobody wants to know.
-    if (id === 0) return;
     this.connection.post({ id, value, error });
     this.connection.raise();
   }
@@ -110,6 +108,8 @@ export class Clients {
   private turn = 0;
   /** Messages may be waiting that were not handled, so that others got their turn. */
   more = false;
+  /** How many answers threads have been given to requests. */
+  answers = 0;
 
   /** @param control words that all threads of the space share */
   constructor(
@@ -139,7 +139,13 @@ export class Clients {
   private hear(client: Client, message: ToManager, events: ClientEvents): void {
     const { id } = message;
     this.note(client, message, events);
-    events.request(message, (value, error) => client.answer(id, value, error), client);
+    const answer: Answer = (value, error) => {
+      // Number 0: nobody waits, nor wants to know.
+      if (id === 0) return;
+      this.answers++;
+      client.answer(id, value, error);
+    };
+    events.request(message, answer, client);
   }
 
   private note(client: Client, message: ToManager, events: ClientEvents): void {

@@ -105,10 +105,10 @@ export class Pager implements ClientEvents {
 
   /** Serves faults and moves queued pieces until there is nothing to do for a moment. */
   private serveFaults(): void {
-    const { host, stores, files, polls, copies, gathers, pins, providers, router, poller } = this.parts;
+    const { host, stores, files, polls, copies, gathers, pins, providers, poller } = this.parts;
     let served = 0;
-    // A thread that was not answered just now is not about to fault again: then what the poller has found is enough.
-    const expected = router.answers !== this.answers;
+    // A thread whose fault or request was answered just now goes on, and may fault; otherwise what the poller has found is enough.
+    const expected = this.answersGiven() !== this.answers;
     let looks = expected ? this.spin.looks(1 + polls.processes) : 1;
     let reading = expected || poller.readyAt(HOST_SLOT) !== 0 || polls.haveFaults;
     for (let look = 0; look < looks && served < FAULTS_IN_A_ROW; look++) {
@@ -130,8 +130,12 @@ export class Pager implements ClientEvents {
         reading = true;
       }
     }
-    this.answers = router.answers;
+    this.answers = this.answersGiven();
     this.more = served >= FAULTS_IN_A_ROW;
+  }
+
+  private answersGiven(): number {
+    return this.parts.router.answers + this.parts.clients.answers;
   }
 
   /** Moves queued pieces: a large one, or several small ones that together take no longer. False when there is none. */

@@ -30,7 +30,8 @@ export class Prefetches {
       return;
     }
     // More than the node holds would push out what the same prefetch brought.
-    const room = this.manager.figures(id).budgetPages - (id === HOST ? 0 : PAGES_PER_BLOCK);
+    const budgetPages = this.manager.node(processor.own)?.budgetPages ?? 0;
+    const room = budgetPages - (id === HOST ? 0 : PAGES_PER_BLOCK);
     const count = Math.min(wanted, room);
     const access = exclusive ? Access.Write : Access.Read;
     const who = exclusive ? 'exclusive access' : 'a prefetch';
