@@ -1,13 +1,15 @@
 /** How a kernel's parameters reach the variables of its WGSL module: arrays by name, numbers by name or as members of uniform structures. */
 import { bytesOf, type ElementType } from '../core/elements.js';
 import type { UniformMember, WgslBinding, WgslCode, WgslConstant } from '../drivers/driver.js';
+import type { Overrides } from '../wgsl/constants.js';
 import { type Description, type Resource, uniformMembers } from '../wgsl/describe.js';
+import type { Override } from '../wgsl/overrides.js';
 import { sizeOf, type Type } from '../wgsl/types.js';
 import type { Position } from '../wgsl/wgsl-error.js';
 import { isError, isObject, show } from './arguments.js';
 import { typeError } from './errors.js';
 import { constantsOf } from './wgsl-constants.js';
-import { describeWgsl, overridesOf } from './wgsl-parser.js';
+import { describeWgsl, overridesOf, overridesWithoutValue } from './wgsl-parser.js';
 
 /** A kernel's parameter, as far as a module is concerned. */
 type Parameter =
@@ -41,7 +43,7 @@ export function wgslCode(
     throw typeError('WGSL', `wgsl of kernel ${name} is the text of a module, not ${show(source)}`);
   if (entryPoint !== undefined && typeof entryPoint !== 'string')
     throw typeError('WGSL', `entryPoint of kernel ${name} is a name, not ${show(entryPoint)}`);
-  const constants = given === undefined ? [] : located(name, () => constantsOf(name, overridesOf(source), given));
+  const constants = constantsIn(name, source, given);
   const described = read(name, source, entryPoint, constants);
   const binder = new Binder(name, parameters);
   const bindings = described.resources.map((each) => binder.bind(each));
@@ -53,14 +55,16 @@ export function wgslCode(
 /**
  * The parameters that a module's entry point asks for: arrays by their variables, numbers by uniform variables and their members.
  * @param out names of arrays that are written from zeros; others that may be written are read, too
+ * @param given values of overrides, as in `wgslCode`
  */
 export function wgslParameters(
   name: string,
   source: string,
   entryPoint: string | undefined,
   out: ReadonlySet<string>,
+  given: unknown = undefined,
 ): Parameters {
-  const { resources } = read(name, source, entryPoint, []);
+  const { resources } = read(name, source, entryPoint, constantsIn(name, source, given));
   const parameters: Record<string, Parameter> = {};
   for (const resource of resources) {
     if (resource.space !== 'uniform') {
@@ -80,6 +84,25 @@ export function wgslParameters(
   return parameters;
 }
 
+/** The `override` declarations of a module. */
+export function wgslOverrides(name: string, source: string): Override[] {
+  return located(name, () => overridesOf(source));
+}
+
+/**
+ * Overrides that the entry point cannot do without, and that `given` has no value for.
+ * @param given values of overrides, as in `wgslCode`; one that does not fit is refused
+ */
+export function wgslWithoutValue(
+  name: string,
+  source: string,
+  entryPoint: string | undefined,
+  given: unknown,
+): Override[] {
+  const values = valuesOf(constantsIn(name, source, given));
+  return located(name, () => overridesWithoutValue(source, entryPoint, values));
+}
+
 /** Whether a launch over a part of the size can be told to the module. */
 export function takesParts(code: WgslCode): boolean {
   const members = code.bindings.flatMap((each) => (each.kind === 'uniform' ? each.members : []));
@@ -91,14 +114,21 @@ export function isWgslCode(code: unknown): boolean {
   return kind === 'wgsl' && typeof source === 'string' && Array.isArray(bindings);
 }
 
+function constantsIn(name: string, source: string, given: unknown): readonly WgslConstant[] {
+  return given === undefined ? [] : located(name, () => constantsOf(name, overridesOf(source), given));
+}
+
 function read(
   name: string,
   source: string,
   entryPoint: string | undefined,
   constants: readonly WgslConstant[],
 ): Description {
-  const overrides = Object.fromEntries(constants.map((each) => [each.name, each.value]));
-  return located(name, () => describeWgsl(source, entryPoint, overrides));
+  return located(name, () => describeWgsl(source, entryPoint, valuesOf(constants)));
+}
+
+function valuesOf(constants: readonly WgslConstant[]): Overrides {
+  return Object.fromEntries(constants.map((each) => [each.name, each.value]));
 }
 
 /** What is wrong in the module is told with the kernel's name before the place. */

@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Overrides } from '../wgsl/constants.js';
-import { type Description, describe } from '../wgsl/describe.js';
+import { type Description, describe, missingOverrides } from '../wgsl/describe.js';
 import { type Override, overridesIn } from '../wgsl/overrides.js';
 import type { Parser } from '../wgsl/syntax.js';
 import { textOf } from './arguments.js';
@@ -38,4 +38,13 @@ export function describeWgsl(source: string, entryPoint: string | undefined, ove
 /** @throws WgslError with line and column */
 export function overridesOf(source: string): Override[] {
   return overridesIn(parser(), source);
+}
+
+/** @throws WgslError with line and column */
+export function overridesWithoutValue(
+  source: string,
+  entryPoint: string | undefined,
+  overrides: Overrides,
+): Override[] {
+  return missingOverrides(parser(), source, entryPoint, overrides);
 }

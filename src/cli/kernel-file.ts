@@ -3,8 +3,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { wgslParameters } from '../api/wgsl-kernel.js';
+import { wgslOverrides, wgslParameters, wgslWithoutValue } from '../api/wgsl-kernel.js';
 import { type Kernel, type KernelParameters, kernel, parseParameter } from '../index.js';
+import type { Override } from '../wgsl/overrides.js';
 import { CommandError, explain } from './failure.js';
 
 const EXAMPLE =
@@ -49,21 +50,49 @@ export interface WgslChoices {
   readonly entryPoint?: string | undefined;
   /** Arrays that are written from zeros. */
   readonly out?: Iterable<string>;
+  /** Values of overrides, as they were written. */
+  readonly constants?: ReadonlyMap<string, string>;
 }
 
 export function isWgslFile(path: string): boolean {
   return path.endsWith('.wgsl');
 }
 
-function wgslKernel(path: string, { entryPoint, out = [] }: WgslChoices): Kernel {
+function wgslKernel(path: string, { entryPoint, out = [], constants: texts = new Map() }: WgslChoices): Kernel {
   const name = basename(path);
   const wgsl = readFileSync(path, 'utf8');
   try {
-    const parameters = wgslParameters(name, wgsl, entryPoint, new Set(out)) as KernelParameters;
-    return kernel(parameters, entryPoint === undefined ? { wgsl } : { wgsl, entryPoint }, { name });
+    const overrides = texts.size === 0 ? [] : wgslOverrides(name, wgsl);
+    const constants = Object.fromEntries([...texts].map(([key, text]) => [key, constantFrom(key, text, overrides)]));
+    refuseMissing(name, wgslWithoutValue(name, wgsl, entryPoint, constants));
+    const parameters = wgslParameters(name, wgsl, entryPoint, new Set(out), constants) as KernelParameters;
+    return kernel(parameters, { wgsl, constants, ...(entryPoint === undefined ? {} : { entryPoint }) }, { name });
   } catch (error) {
+    if (error instanceof CommandError) throw error;
     throw new CommandError('KERNEL_FILE', explain(error), [], { cause: error });
   }
+}
+
+/** The value that a text stands for, by the override's type. Whether it fits is the library's to say, as is a name that the module lacks. */
+function constantFrom(key: string, text: string, overrides: readonly Override[]): number | boolean {
+  const override = overrides.find((each) => key === each.name || key === each.key);
+  const type = override?.type ?? null;
+  if ((type === 'bool' || type === null) && (text === 'true' || text === 'false')) return text === 'true';
+  const value = text.trim() === '' ? Number.NaN : Number(text);
+  if (override === undefined || (type !== 'bool' && Number.isFinite(value))) return value;
+  const wanted = type === 'bool' ? 'true or false' : type === null ? 'a number, true or false' : 'a number';
+  const shown = type === null ? key : `${key} is ${type}`;
+  throw new CommandError('WGSL_CONSTANTS', `--constant ${key}=${text}: this is not ${wanted} (${shown})`);
+}
+
+function refuseMissing(name: string, missing: readonly Override[]): void {
+  if (missing.length === 0) return;
+  const list = missing.map((each) => (each.type === null ? each.name : `${each.name} (${each.type})`)).join(', ');
+  const options = missing.map((each) => `--constant ${each.name}=VALUE`).join(' ');
+  throw new CommandError(
+    'WGSL_CONSTANTS',
+    `kernel ${name} needs a value for override ${list}, which has no default; add ${options}`,
+  );
 }
 
 /** The lines of an error's stack that lead to its author's own files, with paths instead of URLs. */

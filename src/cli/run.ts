@@ -42,6 +42,7 @@ export const RUN_HELP = `onemem run KERNEL.js|KERNEL.wgsl [options]: ${RUN_SUMMA
   --device KIND             process: a process with memory and page faults of its own (the default); simulated: for tests;
                             webgpu: a GPU (the default for KERNEL.wgsl)
   --entry NAME              the entry point of KERNEL.wgsl, where it has several
+  --constant NAME=VALUE     of an override of KERNEL.wgsl, by its name or the number of its @id: a number, true or false
   --device-memory SIZE      the device's memory (256MiB)
   --units N                 its threads (1)
   --lossy                   its memory dies with it, as a GPU's does
@@ -73,12 +74,14 @@ KERNEL.js is a module such as
 or its default export is what kernel() of the library returns. The function is called for parts of [0, size), in any order.
 
 KERNEL.wgsl is a compute shader. Its storage variables are arrays, its uniform variables and their members numbers, by their
-names. A launch that the device has no room for is cut into parts, where its indices allow that.
+names. Those of its overrides that have no default need a --constant. A launch that the device has no room for is cut into parts,
+where its indices allow that.
 
 Examples
   onemem run saxpy.js --in x=x.npy --inout y=y.npy --set alpha=3 --device-memory 64MiB
   onemem run saxpy.js --in x=x.npy --inout y=y.npy --save y=sum.npy --set alpha=3 --units 2
   onemem run saxpy.wgsl --in x=x.npy --inout y=y.npy --set alpha=3 --device-memory 256MiB
+  onemem run blur.wgsl --in x=x.npy --out y=y.npy --constant radius=3 --constant wide=128
   onemem run norm.js --in v=vectors.bin:f64 --out n=norms.npy --size 1000000 --json`;
 
 const OPTIONS = {
@@ -91,6 +94,7 @@ const OPTIONS = {
   chunks: { type: 'string' },
   device: { type: 'string' },
   entry: { type: 'string' },
+  constant: { type: 'string', multiple: true },
   'device-memory': { type: 'string' },
   units: { type: 'string' },
   lossy: { type: 'boolean' },
@@ -115,6 +119,7 @@ interface Plan {
   readonly size: number | undefined;
   readonly chunks: number;
   readonly entryPoint: string | undefined;
+  readonly constants: ReadonlyMap<string, string>;
   readonly device: DeviceSpecification;
   readonly hostMemory: number | typeof AUTO | undefined;
   readonly storage: StorageSpecification | false | undefined;
@@ -155,6 +160,8 @@ function parsePlan(args: readonly string[]): Plan {
     throw new UsageError('--units and --lossy are for devices that run functions, and a GPU runs modules in WGSL');
   if (values.entry !== undefined && !isWgslFile(positionals[0]))
     throw new UsageError('--entry is for KERNEL.wgsl; a module in JavaScript has one kernel, its default export');
+  if (values.constant !== undefined && !isWgslFile(positionals[0]))
+    throw new UsageError('--constant is for the overrides of KERNEL.wgsl; a number of a kernel is given by --set');
   const memory = sizeInBytes('device-memory', values['device-memory']) ?? 256 * 2 ** 20;
   const units = wholeNumber('units', values.units) ?? 1;
   const files = (option: 'in' | 'inout' | 'out' | 'save') =>
@@ -167,6 +174,7 @@ function parsePlan(args: readonly string[]): Plan {
     size: wholeNumber('size', values.size),
     chunks: wholeNumber('chunks', values.chunks, MOST_CHUNKS) ?? 64,
     entryPoint: values.entry,
+    constants: assignments('constant', values.constant, 'VALUE'),
     device: kind === 'webgpu' ? { kind, memory } : { kind, memory, units, lossy: values.lossy ?? false },
     hostMemory: values['host-memory'] === AUTO ? AUTO : sizeInBytes('host-memory', values['host-memory']),
     storage: storageFrom(values.storage),
@@ -190,7 +198,8 @@ function behindFrom(url: string | undefined, bytes: number | undefined): BehindS
 
 async function carryOut(plan: Plan): Promise<RunReport> {
   const started = performance.now();
-  const kernel = await loadKernelFile(plan.kernelPath, { entryPoint: plan.entryPoint, out: plan.files.out.keys() });
+  const { entryPoint, constants } = plan;
+  const kernel = await loadKernelFile(plan.kernelPath, { entryPoint, constants, out: plan.files.out.keys() });
   const uses = checkNames(kernel, plan);
   const inputs = new Map<string, InputFile>();
   for (const use of ['in', 'inout'] as const) {

@@ -99,7 +99,7 @@ test('lengths of arrays by overrides, and overrides by others', () => {
 var<workgroup> tile: array<f32, half>;
 @compute @workgroup_size(half) fn main(@builtin(local_invocation_index) i: u32) { tile[i] = 1.0; }`;
   expect(read(source, 'main', { wide: 32 }).entryPoint.workgroupSize).toEqual([16, 1, 1]);
-  expect(wrong(source)).toMatch(/^1:1: override wide has no value; give it one: constants: { wide: ... }$/);
+  expect(wrong(source)).toMatch(/^1:1: override wide \(u32\) has no value; give it one: constants: { wide: ... }$/);
 });
 
 test('builtins in a structure', () => {
@@ -117,7 +117,7 @@ test.each([
   [SAXPY, 'add', /^7:1: add is not a compute entry point/],
   ['fn f() { let a = g(b, (c < 7u)) >> 2u; }', undefined, /if this is a comparison with <, write it with > instead/],
   ['fn f() {}', undefined, /there are|none/],
-  ['override n: u32;\n@compute @workgroup_size(n) fn f() {}', undefined, /^1:1: override n has no value/],
+  ['override n: u32;\n@compute @workgroup_size(n) fn f() {}', undefined, /^1:1: override n \(u32\) has no value/],
   ['@group(0) var<storage> a: array<u32>;', undefined, /entry points/],
   [
     '@binding(0) var<storage> a: array<u32>; @compute @workgroup_size(1) fn f() { let n = arrayLength(&a); }',

@@ -1,6 +1,6 @@
 /** What a module's entry point uses, and how: all that a launch needs in order to bind arrays and numbers by name. */
 import { constantValue, type Overrides } from './constants.js';
-import { requireValues } from './overrides.js';
+import { type Override, requireValues, withoutValue } from './overrides.js';
 import { type Parser, parse } from './syntax.js';
 import type { Attribute, FunctionDeclaration, GlobalVariable, Module } from './tree.js';
 import { type ArrayType, type StructMember, sizeOf, type Type, Types } from './types.js';
@@ -93,6 +93,21 @@ export function describe(
     functions,
     overrides,
   };
+}
+
+/**
+ * Overrides that the entry point uses, and that have neither a default nor a value: what `describe` would refuse.
+ * @throws WgslError with line and column
+ */
+export function missingOverrides(
+  parser: Parser,
+  source: string,
+  entryPoint: string | undefined,
+  overrides: Overrides,
+): Override[] {
+  const module = parse(parser, source);
+  const entry = entryOf(module, entryPoint);
+  return withoutValue(module, entry, reachedFrom(module, entry).values(), overrides);
 }
 
 /** Members of a uniform structure; a uniform variable of another type is one member without a name. */

@@ -18,13 +18,19 @@ export interface Override {
 /** @throws WgslError with line and column */
 export function overridesIn(parser: Parser, source: string): Override[] {
   const module = parse(parser, source);
-  const types = new Types(module, {});
-  return declared(module).map((each) => ({
-    name: each.name,
-    key: keyOf(module, each),
-    type: typeOf(types, each),
-    position: positionAt(source, each.start),
-  }));
+  return overridesOf(module, declared(module));
+}
+
+/** Those that the entry point uses, and that have neither a default nor a value. */
+export function withoutValue(
+  module: Module,
+  entry: FunctionDeclaration,
+  functions: Iterable<FunctionDeclaration>,
+  given: Readonly<Record<string, unknown>>,
+): Override[] {
+  const used = usedNames(module, entry, functions);
+  const missing = ({ name, value }: GlobalConstant) => value === null && used.has(name) && !Object.hasOwn(given, name);
+  return overridesOf(module, declared(module).filter(missing));
 }
 
 /** Refuses an entry point that uses an override without a value. */
@@ -34,13 +40,22 @@ export function requireValues(
   functions: Iterable<FunctionDeclaration>,
   given: Readonly<Record<string, unknown>>,
 ): void {
-  const used = usedNames(module, entry, functions);
-  const missing = declared(module).find(
-    ({ name, value }) => value === null && used.has(name) && !Object.hasOwn(given, name),
-  );
+  const [missing] = withoutValue(module, entry, functions, given);
   if (missing === undefined) return;
-  const { name, start } = missing;
-  throw new WgslError(module.source, start, `override ${name} has no value; give it one: constants: { ${name}: ... }`);
+  const { name, type } = missing;
+  const shown = type === null ? name : `${name} (${type})`;
+  const { start } = module.constants.get(name) as GlobalConstant;
+  throw new WgslError(module.source, start, `override ${shown} has no value; give it one: constants: { ${name}: ... }`);
+}
+
+function overridesOf(module: Module, constants: readonly GlobalConstant[]): Override[] {
+  const types = new Types(module, {});
+  return constants.map((each) => ({
+    name: each.name,
+    key: keyOf(module, each),
+    type: typeOf(types, each),
+    position: positionAt(module.source, each.start),
+  }));
 }
 
 function declared({ constants }: Module): GlobalConstant[] {

@@ -42,6 +42,31 @@ test('files that are none, or not what the kernel declares', async () => {
   assert.ok(folder.read('y.npy').equals(before));
 });
 
+const SCALED = `override wide: u32;
+@id(7) override factor: f32;
+override negate = false;
+@group(0) @binding(0) var<storage, read_write> data: array<f32>;
+@compute @workgroup_size(wide) fn main(@builtin(global_invocation_id) id: vec3u) {
+  if (!negate) { data[id.x] *= factor; }
+}`;
+
+test('constants that a module in WGSL lacks, or has otherwise', async () => {
+  using folder = new Folder();
+  folder.write('scaled.wgsl', SCALED);
+  folder.npy('data.npy', 'f32', ramp(COUNT), [COUNT]);
+  const refuse = (message: RegExp, ...constants: string[]) =>
+    folder.refuse(1, message, 'run', 'scaled.wgsl', ...constants.flatMap((each) => ['--constant', each]));
+  await refuse(
+    /needs a value for override wide \(u32\), factor \(f32\), which has no default; add --constant wide=VALUE --constant factor=VALUE/,
+  );
+  await refuse(/needs a value for override factor \(f32\)/, 'wide=64');
+  await refuse(/--constant factor=half: this is not a number \(factor is f32\)/, 'wide=64', 'factor=half');
+  await refuse(/--constant negate=1: this is not true or false \(negate is bool\)/, 'wide=64', '7=1', 'negate=1');
+  await refuse(/WGSL 1:1: constant wide: it is u32: a whole number from 0 to 4294967295, not 6\.4/, 'wide=6.4', '7=1');
+  await refuse(/constant factor: it is given twice, as .*7/, 'wide=64', '7=1', 'factor=1');
+  await refuse(/scaled\.wgsl has no override widht.*wide/, 'widht=64', '7=1');
+});
+
 test('names that the kernel does not know, or knows otherwise', async () => {
   using folder = new Folder();
   filesFor(folder);

@@ -45,6 +45,30 @@ test('onemem run takes a module and files, and replaces the file of what is read
   await folder.fail(2, /--units and --lossy are for devices that run functions/, ...args, '--units', '2');
 });
 
+const SCALED = `
+override wide: u32;
+@id(7) override factor: f32;
+override negate = false;
+@group(0) @binding(0) var<storage, read_write> data: array<f32>;
+@compute @workgroup_size(wide) fn main(@builtin(global_invocation_id) id: vec3u) {
+  if (id.x < arrayLength(&data)) { data[id.x] *= select(factor, -factor, negate); }
+}`;
+
+test("onemem run gives a module's overrides their values, by name or number", async () => {
+  using folder = new Folder();
+  folder.write('scaled.wgsl', SCALED);
+  folder.npy('data.npy', 'f32', ramp(1000), [1000]);
+  const expected = folder.npy(
+    'expected.npy',
+    'f32',
+    ramp(1000).map((each) => -2.5 * each),
+    [1000],
+  );
+  const constants = ['wide=32', '7=2.5', 'negate=true'].flatMap((each) => ['--constant', each]);
+  await folder.succeed('run', 'scaled.wgsl', '--inout', 'data=data.npy', ...constants, '--device-memory', '8MiB');
+  assert.ok(folder.read('data.npy').equals(expected));
+});
+
 longTest('demo runs the flights on a GPU, in parts, and finds them where they should be', async () => {
   using folder = new Folder();
   const { stdout } = await folder.succeed('demo', '--device', 'webgpu');
