@@ -159,13 +159,14 @@ async function runGroup(group) {
  * which a stage that hangs is ended. A stage that prints `N passed, N failed` (or is vitest) counts with these numbers; any other
  * counts as one check.
  * @param options.wanted only the stages of these names, and before them those of the first group that build (`builds`)
- * @param options.keepOn goes on after a group in which something failed
+ * @param options.keepOn goes on after a group in which something failed, unless that is what builds the rest
  */
 export async function runStages(groups, { wanted = [], keepOn = false } = {}) {
   refuseUnknown(groups, wanted);
   const later = wanted.some((name) => !groups[0].some((stage) => stage.name === name));
   let passed = 0;
   let failed = 0;
+  let unbuilt = false;
   const table = [];
   const started = performance.now();
   for (const group of groups) {
@@ -178,9 +179,10 @@ export async function runStages(groups, { wanted = [], keepOn = false } = {}) {
       failed += counts.failed;
       const figures = `${counts.passed} passed, ${counts.failed} failed${why ? ` (${why})` : ''}`;
       const times = `${seconds.toFixed(1).padStart(7)} s ${processor.toFixed(1).padStart(7)} s CPU`;
+      if (why && stage.builds) unbuilt = true;
       table.push(`${why ? 'FAIL' : 'ok  '} ${stage.name.padEnd(20)} ${times}  ${figures}`);
     }
-    if (failed > 0 && !keepOn) break;
+    if (unbuilt || (failed > 0 && !keepOn)) break;
   }
   console.log(`\n${table.join('\n')}\n`);
   console.log(`${((performance.now() - started) / 1000).toFixed(1)} s`);
