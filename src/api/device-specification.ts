@@ -91,14 +91,16 @@ export function deviceOptions(devices: readonly DeviceSpecification[], before = 
   const names = new Set<string>(['host']);
   return devices.map((device, index) => {
     checkObject(`device ${index}`, device);
-    const { kind, name = `${kind}${before + index}`, inject } = device;
-    const { units = 1 } = kind === 'webgpu' ? {} : device;
+    const { kind, inject } = device;
     if (kind !== 'process' && kind !== 'simulated' && kind !== 'webgpu' && kind !== 'custom') {
       throw typeError(
         'DEVICE_KIND',
         `device ${index} has kind ${show(kind)}; there are 'process', 'simulated', 'webgpu' and 'custom'`,
       );
     }
+    // Only now, since what is no kind may be an object that has no text.
+    const { name = `${kind}${before + index}` } = device;
+    const { units = 1 } = kind === 'webgpu' ? {} : device;
     checkName(`device ${index}`, name);
     checkOptions<DeviceSpecification>(
       `${kind} device ${name}`,

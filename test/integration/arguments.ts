@@ -111,6 +111,7 @@ test('options of a space', async () => {
   await failsWith('SIZE', () => openSpace(device({ units: 0 })));
   await failsWith('UNITS', () => openSpace(device({ memory: '1GiB', units: 65 })));
   await failsWith('DEVICE_KIND', () => openSpace(device({ kind: 'gpu' })));
+  await failsWith('DEVICE_KIND', () => openSpace(device({ kind: Object.create(null) })));
   await failsWith('DEVICE_NAME', () => openSpace(device({ name: 'host' })));
   await failsWith('HOST_MEMORY', () => openSpace({ hostMemory: '1MiB' }));
   await failsWith('SIZE', () => openSpace({ hostMemory: -1 }));
