@@ -38,6 +38,8 @@ export {
   type NamedElements,
   parseParameter,
   type ScalarParameter,
+  type TypegpuFunction,
+  type TypegpuKernel,
   u8,
   u8c,
   u16,

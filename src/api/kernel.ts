@@ -7,6 +7,7 @@ import { checkName, checkOptions, isObject, show } from './arguments.js';
 import { typeError } from './errors.js';
 import { assignedName, noteDefinition } from './kernel-place.js';
 import { ambiguities, kernelSource } from './kernel-source.js';
+import { typegpuFunction, typegpuModule } from './typegpu-kernel.js';
 import { isWgslCode, wgslCode } from './wgsl-kernel.js';
 
 /** The typed array of each element type. */
@@ -129,6 +130,24 @@ const WGSL_KERNEL: OptionNames<WgslKernel> = {
   function: true,
 };
 
+/** What TypeGPU has for a kernel: a function, or the entry point that `tgpu.computeFn` makes. */
+export type TypegpuFunction = ((index: number) => unknown) | { readonly shell: { readonly entryPoint: 'compute' } };
+
+/** A kernel as a function of TypeGPU, for which the package `typegpu` must be installed: GPUs run the WGSL that it makes, other devices the function. */
+export interface TypegpuKernel {
+  /**
+   * A function of one index, marked 'use gpu', which is called for each index of the launch, as by `root.createGuardedComputePipeline`, or an
+   * entry point, for GPUs only. Arrays and numbers are entries of bind group layouts, by the parameters' names.
+   */
+  readonly typegpu: TypegpuFunction;
+  /** The module that exports this kernel, `import.meta.url`: devices that run functions import it. Without it GPUs alone run the kernel. */
+  readonly module?: URL | string;
+  /** 'default' unless said otherwise. */
+  readonly export?: string;
+}
+
+const TYPEGPU_KERNEL: OptionNames<TypegpuKernel> = { typegpu: true, module: true, export: true };
+
 export interface KernelOptions {
   /** What errors and reports call it: the variable that it is assigned to, where that can be told, unless said otherwise. */
   readonly name?: string;
@@ -147,7 +166,7 @@ export interface Kernel<P extends KernelParameters = KernelParameters> {
   readonly code: AnyKernelCode;
   /** What GPUs run; null: nothing. `code` is the same where there is no function. */
   readonly wgsl: WgslCode | null;
-  /** The function itself, for a call on the CPU; null when it lives in a module, or there is none. */
+  /** The function itself, for a call on the CPU; null when it lives in a module, but for TypeGPU's, or there is none. */
   readonly kernel:
     | { call(values: KernelValues<P>, range: KernelRange, memory?: AddressView): void | Promise<void> }['call']
     | null;
@@ -217,7 +236,7 @@ export function parseParameter(text: string): KernelParameters[string] {
  */
 export function kernel<const P extends KernelParameters>(
   parameters: P,
-  body: KernelFunction<P> | KernelModule | WgslKernel<P>,
+  body: KernelFunction<P> | KernelModule | WgslKernel<P> | TypegpuKernel,
   options: KernelOptions = {},
 ): Kernel<P> {
   checkParameters(parameters);
@@ -227,10 +246,11 @@ export function kernel<const P extends KernelParameters>(
     return ofFunction(parameters, body, options);
   }
   if (isObject(body) && 'wgsl' in body) return ofWgsl(parameters, body, options, kernel);
+  if (isObject(body) && 'typegpu' in body) return ofTypegpu(parameters, body, options);
   if (typeof body !== 'object' || body === null || !('module' in body)) {
     throw typeError(
       'KERNEL_BODY',
-      'a kernel is a function, or { module: new URL(..., import.meta.url), export: name }, or { wgsl: text, entryPoint: name }',
+      'a kernel is a function, or { module: new URL(..., import.meta.url), export: name }, or { wgsl: text, entryPoint: name }, or { typegpu: function }',
     );
   }
   return ofModule(parameters, body, options);
@@ -277,6 +297,23 @@ function ofWgsl<P extends KernelParameters>(
   if (typeof other === 'function') return { ...ofFunction(parameters, other, named), wgsl };
   if (isObject(other) && 'module' in other) return { ...ofModule(parameters, other, named), wgsl };
   throw typeError('KERNEL_BODY', `function of kernel ${name} is a function, or { module, export }, not ${show(other)}`);
+}
+
+function ofTypegpu<P extends KernelParameters>(parameters: P, body: TypegpuKernel, options: KernelOptions): Kernel<P> {
+  checkOptions('a kernel of TypeGPU', body, TYPEGPU_KERNEL);
+  const url = body.module === undefined ? undefined : moduleUrl('KERNEL_MODULE', body.module);
+  const exportName = exportOf('KERNEL_MODULE', body.export);
+  if (url === undefined && body.export !== undefined)
+    throw typeError(
+      'KERNEL_MODULE',
+      'a kernel of TypeGPU has an export where it has a module; add module: import.meta.url',
+    );
+  const name = options.name ?? (exportName === 'default' ? 'kernel' : exportName);
+  const module = typegpuModule(name, parameters, body.typegpu, url);
+  const wgsl = wgslCode(name, parameters, module.source, undefined, undefined);
+  if (url === undefined) return { name, parameters, code: wgsl, wgsl, kernel: null };
+  const call = typegpuFunction(name, parameters, module, wgsl.bindings);
+  return { name, parameters, code: { kind: 'module', url, exportName }, wgsl, kernel: call };
 }
 
 function checkKernelOptions(options: KernelOptions): void {

@@ -13,7 +13,7 @@ export function codeFor({ name, code, wgsl }: Kernel, device: DeviceSeen, whole:
     throw typeError(
       'KERNEL_LANGUAGE',
       `kernel ${name} is in WGSL only, and device ${device.name} (${device.kind}) runs functions; give it one: ` +
-        'kernel(parameters, { wgsl, entryPoint, function })',
+        'kernel(parameters, { wgsl, entryPoint, function }), or of TypeGPU: { typegpu, module: import.meta.url, export }',
     );
   }
   if (wgsl === null) {
