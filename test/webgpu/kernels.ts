@@ -70,7 +70,7 @@ test('overrides of a module have the values that a kernel gives them: by name, b
     await run({ 7: 5, wide: 128, negate: true });
     sameData(data.data, (i) => 1000 * (5 * i + 8));
     const missing = await failsWith('WGSL', () => run({ wide: 32 }));
-    assert.match(missing.message, /WGSL 1:\d+: override factor \(f32\) has no value/);
+    assert.match(missing.message, /WGSL 1:\d+: override factor \(u32\) has no value/);
     await failsWith('WGSL_CONSTANTS', () => run({ factro: 1, factor: 1 }));
   }));
 
