@@ -729,12 +729,22 @@ export class World implements Surroundings {
     this.sources.withheld = 0;
     this.fairWeather();
     for (let guard = 0; this.busy(); guard++) {
-      if (!this.event()) break;
+      if (!this.event() && !this.freeForTheStore()) break;
       if (guard > 50_000) throw new Error(`it never comes to rest: ${this.waiting()}; ${this.stuckBlocks()}`);
     }
     const waiting = this.waiting();
     if (waiting !== '')
       throw new Error(`nothing happens any more, and yet there wait: ${waiting}; ${this.stuckBlocks()}`);
+  }
+
+  /** What was written while there was a store need not fit the host without it: then the store stays until somebody frees an array. */
+  private freeForTheStore(): boolean {
+    if (!this.behind.storeLeaves || this.usedPages() <= this.hostPages) return false;
+    const memory = this.memories.find(({ exclusive, frees }) => !exclusive && frees === 0);
+    if (memory === undefined) return false;
+    if (memory.pinned !== null) this.holders.unpinMemory(memory);
+    this.perform('free what the host has no room for', () => this.arrays.giveBack(memory));
+    return true;
   }
 
   private fairWeather(): void {
