@@ -12,6 +12,7 @@ import type { Argument, ConnectionOptions, ValkeyConnection } from '../valkey/co
 import { ValkeyError } from '../valkey/errors.js';
 import { openFor } from '../valkey/open-for.js';
 import type { Reply as Answer } from '../valkey/replies.js';
+import { Holds } from './holds.js';
 import { commandOf, departure, type Keys, keysOf, noticeOf, renewal, replyOf, SCRIPT } from './steps.js';
 
 /** The blocks of a machine. */
@@ -40,15 +41,12 @@ export interface MemberOptions {
   readonly memory: SharedMemory;
   /** How long others wait for a machine that says nothing. */
   readonly leaseMs?: number;
-  /** How long a machine keeps what its threads have waited for, while others wait for it: so that they come to use it. */
-  readonly holdMs?: number;
   /** How long the server may leave what it is asked without an answer: a lease unless said otherwise. */
   readonly timeoutMs?: number;
   readonly tls?: ConnectionOptions['tls'];
 }
 
 const LEASE_MS = 5000;
-const HOLD_MS = 1;
 /** The part of a lease after which the machine takes it for over. */
 const OWN_PART = 0.75;
 const RENEWALS = 4;
@@ -60,8 +58,7 @@ export class Member {
   private readonly keys: Keys;
   private readonly cache: Cache<Uint8Array>;
   private readonly leaseMs: number;
-  private readonly holdMs: number;
-  private readonly installedAt = new Map<number, number>();
+  private readonly holds = new Holds();
   private readonly timer: NodeJS.Timeout;
   /** That can be asked for the one that has the array: several in a cluster. */
   private servers: readonly ValkeyAddress[];
@@ -85,11 +82,10 @@ export class Member {
   private closed = false;
 
   constructor(private readonly options: MemberOptions) {
-    const { name, blocks, leaseMs = LEASE_MS, holdMs = HOLD_MS } = options;
+    const { name, blocks, leaseMs = LEASE_MS } = options;
     this.keys = keysOf(name);
     this.servers = [valkeyAddress(options.url)];
     this.leaseMs = leaseMs;
-    this.holdMs = holdMs;
     const { memory } = options;
     const commands: CacheCommands<Uint8Array> = {
       send: (request) => this.send(request),
@@ -108,6 +104,7 @@ export class Member {
   /** A thread waits for a right. */
   touch(block: number, right: Right): void {
     this.look();
+    this.holds.wanted(block, performance.now());
     this.cache.touch(block, right);
   }
 
@@ -118,7 +115,7 @@ export class Member {
   }
 
   installed(block: number): void {
-    this.installedAt.set(block, performance.now());
+    this.holds.given(block, performance.now());
     this.cache.installed(block);
     this.giveUp();
   }
@@ -293,9 +290,14 @@ export class Member {
   /** What the threads have waited for is theirs for a moment. A recall that comes later than other words is as good. */
   private noticed(notice: Exclude<Notice, { kind: 'lost' }>): void {
     if (notice.to !== this.cache.state.session) return;
-    const left = (this.installedAt.get(notice.block) ?? Number.NEGATIVE_INFINITY) + this.holdMs - performance.now();
-    if (notice.kind === 'ready' || left <= 0) this.cache.notice(notice);
-    else setTimeout(() => this.cache.notice(notice), left);
+    // Timers are too coarse for a part of a millisecond.
+    const now = performance.now();
+    if (notice.kind === 'recall' && this.holds.left(notice.block, now) > 0) {
+      setImmediate(() => this.noticed(notice));
+      return;
+    }
+    if (notice.kind === 'recall') this.holds.taken(notice.block, now);
+    this.cache.notice(notice);
   }
 
   private tick(): void {
