@@ -8,7 +8,16 @@
  * when the server refuses what is said, one path leads back: all rights are taken from the threads, and then a new session is begun that
  * claims what the machine owned. What somebody else has been granted meanwhile is lost, and said so.
  */
-import { type Claim, exceeds, type Notice, type Reply, type Request, type Right, type Rights } from './messages.js';
+import {
+  type Claim,
+  exceeds,
+  type Granted,
+  type Notice,
+  type Reply,
+  type Request,
+  type Right,
+  type Rights,
+} from './messages.js';
 
 type Doing = 'nothing' | 'asking' | 'installing' | 'restricting' | 'sending';
 
@@ -21,7 +30,7 @@ export interface CachedBlock {
   version: number;
   /** What threads wait for. */
   wanted: Rights;
-  /** The server lets the machine wait. */
+  /** The server lets the machine wait, and says when it has what it asked for. */
   waiting: boolean;
   /** What another machine waits for. */
   recalled: Rights;
@@ -93,10 +102,8 @@ export class Cache<C> {
   /** A thread waits for a right. */
   touch(block: number, right: Right): void {
     const state = this.state.blocks[block];
-    if (exceeds(right, state.wanted)) {
-      state.wanted = right;
-      state.waiting = false;
-    }
+    // One that waits already asks for more when it has what it waits for: what was granted meanwhile may be on its way.
+    if (exceeds(right, state.wanted)) state.wanted = right;
     this.goOn(block);
   }
 
@@ -105,13 +112,11 @@ export class Cache<C> {
     this.goOn(block);
   }
 
-  /** What waits at the server may have been forgotten there, or be held by somebody whose lease is over: it is asked for again. */
-  retry(): void {
-    for (const [block, state] of this.state.blocks.entries()) {
-      if (!state.waiting) continue;
-      state.waiting = false;
-      this.goOn(block);
-    }
+  /** What is waited for may be held by somebody whose lease is over, which the server notices when it is asked to look. */
+  remind(): void {
+    const { session, blocks } = this.state;
+    for (const [block, { waiting }] of blocks.entries())
+      if (waiting) this.commands.send({ kind: 'remind', session, block });
   }
 
   connected(): void {
@@ -167,13 +172,17 @@ export class Cache<C> {
     this.commands.send({ kind: 'flush', session: this.state.session, block, epoch, content, keep });
   }
 
-  notice(notice: Exclude<Notice, { kind: 'lost' }>): void {
+  notice(notice: Exclude<Notice<C>, { kind: 'lost' }>): void {
     if (notice.to !== this.state.session) return;
     const state = this.state.blocks[notice.block];
     if (notice.kind === 'recall') {
       if (exceeds(notice.right, state.recalled)) state.recalled = notice.right;
-    } else if (state.waiting) state.waiting = false;
-    this.goOn(notice.block);
+      this.goOn(notice.block);
+    } else if (state.waiting && state.doing === 'nothing') {
+      state.waiting = false;
+      this.granted(notice);
+    }
+    // What was granted while a copy is given up, or before the server heard of that, the release gives back, too.
   }
 
   /** @param session what the request was said in; a greeting is said in none */
@@ -202,7 +211,7 @@ export class Cache<C> {
     this.goOn(reply.block);
   }
 
-  private granted({ block, right, epoch, version, content }: Extract<Reply<C>, { kind: 'granted' }>): void {
+  private granted({ block, right, epoch, version, content }: Granted<C>): void {
     const state = this.state.blocks[block];
     state.version = version;
     if (right === 'write') state.epoch = epoch;
@@ -293,7 +302,8 @@ export class Cache<C> {
     state.recalled = 'none';
     const owned = state.epoch !== 0;
     if (recalled === 'write' && (owned || state.right !== 'none')) this.restrict(block, 'none');
-    else if (recalled === 'read' && owned) this.restrict(block, 'read');
+    // A copy that no thread may read would never be given up: nobody but a thread's right says that it is there.
+    else if (recalled === 'read' && owned) this.restrict(block, state.right === 'none' ? 'none' : 'read');
     else if (state.flush) {
       if (owned) this.restrict(block, 'write');
       else this.endFlush(block);

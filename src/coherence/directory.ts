@@ -8,11 +8,13 @@
  * An epoch names one grant of the right to write, and the block has the latest. A machine that comes back claims its blocks by their
  * epochs: what has been granted since, or was taken from a machine whose lease had ended, has another epoch.
  */
-import type { Notice, Reply, Request, Right } from './messages.js';
+import type { Granted, Notice, Reply, Request, Right } from './messages.js';
 
 interface Waiting {
   readonly session: number;
   right: Right;
+  /** The version of the content that it has. */
+  have: number;
 }
 
 export interface DirectoryBlock<C> {
@@ -40,7 +42,7 @@ export interface DirectoryState<C> {
 export class Directory<C> {
   constructor(
     readonly state: DirectoryState<C>,
-    private readonly tell: (notice: Notice) => void,
+    private readonly tell: (notice: Notice<C>) => void,
   ) {}
 
   static empty<C>(contents: readonly C[]): DirectoryState<C> {
@@ -60,6 +62,8 @@ export class Directory<C> {
       case 'release':
         this.release(request);
         return undefined;
+      case 'remind':
+        return this.remind(request);
     }
   }
 
@@ -90,21 +94,11 @@ export class Directory<C> {
     const state = this.state.blocks[block];
     this.sweep(block);
     const waiting = state.queue.find((each) => each.session === session);
-    if (waiting === undefined) state.queue.push({ session, right });
-    else waiting.right = right;
-    if (!this.isNext(state, session)) {
-      this.recall(block);
-      return { kind: 'wait', block };
-    }
-    state.queue = state.queue.filter((each) => each.session !== session);
-    state.readers = state.readers.filter((each) => each !== session);
-    if (right === 'write') {
-      state.epoch = ++this.state.numbers;
-      state.owner = session;
-    } else state.readers.push(session);
-    const { epoch, version } = state;
-    this.tellNext(block);
-    return { kind: 'granted', block, right, epoch, version, content: have === version ? null : state.content };
+    if (waiting === undefined) state.queue.push({ session, right, have });
+    else Object.assign(waiting, { right, have });
+    const reply: Reply<C> = this.isNext(state, session) ? this.grant(block, session) : { kind: 'wait', block };
+    this.grantNext(block);
+    return reply;
   }
 
   private flush({ session, block, epoch, content, keep }: Extract<Request<C>, { kind: 'flush' }>): Reply<C> {
@@ -117,17 +111,25 @@ export class Directory<C> {
     if (keep !== 'write') state.owner = 0;
     if (keep === 'read') state.readers.push(session);
     this.sweep(block);
-    this.tellNext(block);
+    this.grantNext(block);
     return { kind: 'flushed', block, version: state.version };
   }
 
   private release({ session, block }: Extract<Request<C>, { kind: 'release' }>): void {
     const state = this.state.blocks[block];
     if (!this.isAlive(session)) return;
+    if (state.owner === session) state.owner = 0;
     state.readers = state.readers.filter((each) => each !== session);
     state.queue = state.queue.filter((each) => each.session !== session);
     this.sweep(block);
-    this.tellNext(block);
+    this.grantNext(block);
+  }
+
+  private remind({ session, block }: Extract<Request<C>, { kind: 'remind' }>): Reply<C> | undefined {
+    if (!this.isAlive(session)) return { kind: 'refused', block };
+    this.sweep(block);
+    this.grantNext(block);
+    return undefined;
   }
 
   private isAlive(session: number): boolean {
@@ -156,6 +158,20 @@ export class Directory<C> {
     return state.queue.slice(0, at).every((each) => each.right === 'read');
   }
 
+  /** Gives a session that is next what it waits for. */
+  private grant(block: number, session: number): Granted<C> {
+    const state = this.state.blocks[block];
+    const { right, have } = state.queue.find((each) => each.session === session) as Waiting;
+    state.queue = state.queue.filter((each) => each.session !== session);
+    state.readers = state.readers.filter((each) => each !== session);
+    if (right === 'write') {
+      state.epoch = ++this.state.numbers;
+      state.owner = session;
+    } else state.readers.push(session);
+    const { epoch, version } = state;
+    return { kind: 'granted', block, right, epoch, version, content: have === version ? null : state.content };
+  }
+
   /** Has those give up the block who are in the way of the first that waits. */
   private recall(block: number): void {
     const { owner, readers, queue } = this.state.blocks[block];
@@ -165,11 +181,12 @@ export class Directory<C> {
     for (const reader of readers) if (reader !== session) this.tell({ kind: 'recall', to: reader, block, right });
   }
 
-  private tellNext(block: number): void {
+  /** Nobody asks a second time for what can be had. */
+  private grantNext(block: number): void {
     const state = this.state.blocks[block];
-    for (const { session } of state.queue) {
-      if (!this.isNext(state, session)) break;
-      this.tell({ kind: 'ready', to: session, block });
+    while (state.queue.length > 0 && this.isNext(state, state.queue[0].session)) {
+      const { session } = state.queue[0];
+      this.tell({ ...this.grant(block, session), to: session });
     }
     if (state.queue.length > 0) this.recall(block);
   }

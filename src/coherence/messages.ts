@@ -36,8 +36,20 @@ export type Request<C> =
       readonly content: C | null;
       readonly keep: Rights;
     }
-  /** The copy that was read is gone, and nothing is waited for. */
-  | { readonly kind: 'release'; readonly session: number; readonly block: number };
+  /** The copy that was read is gone, and nothing is waited for. What was granted before the server heard it is given back. */
+  | { readonly kind: 'release'; readonly session: number; readonly block: number }
+  /** Who is in the way of this session may have gone: the server looks again. */
+  | { readonly kind: 'remind'; readonly session: number; readonly block: number };
+
+/** `content` is null if the machine has it. */
+export interface Granted<C> {
+  readonly kind: 'granted';
+  readonly block: number;
+  readonly right: Right;
+  readonly epoch: number;
+  readonly version: number;
+  readonly content: C | null;
+}
 
 export type Reply<C> =
   /** Which claims hold, and which do not because others came after them. What is named in neither had been flushed. */
@@ -47,26 +59,18 @@ export type Reply<C> =
       readonly kept: readonly number[];
       readonly lost: readonly number[];
     }
-  /** `content` is null if the machine has it. */
-  | {
-      readonly kind: 'granted';
-      readonly block: number;
-      readonly right: Right;
-      readonly epoch: number;
-      readonly version: number;
-      readonly content: C | null;
-    }
-  /** Others have the block, or wait for it longer. */
+  | Granted<C>
+  /** Others have the block, or wait for it longer: a notice grants it. */
   | { readonly kind: 'wait'; readonly block: number }
   | { readonly kind: 'flushed'; readonly block: number; readonly version: number }
   /** The session is over, or another one has the block. */
   | { readonly kind: 'refused'; readonly block: number };
 
 /** What the server says of itself, to the session `to`. */
-export type Notice =
+export type Notice<C> =
   /** Another machine waits for this right: give up what is in the way of it. */
   | { readonly kind: 'recall'; readonly to: number; readonly block: number; readonly right: Right }
-  /** The block that was waited for can be had. */
-  | { readonly kind: 'ready'; readonly to: number; readonly block: number }
+  /** The machine has what it waited for. */
+  | (Granted<C> & { readonly to: number })
   /** For everybody: the lease of the block's owner has ended, and what it had not flushed is lost. */
   | { readonly kind: 'lost'; readonly to: 'all'; readonly block: number };

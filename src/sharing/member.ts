@@ -206,7 +206,8 @@ export class Member {
       opened = connection;
       this.servers = servers;
       this.digest = textOf(await connection.call(['SCRIPT', 'LOAD', SCRIPT]));
-      await connection.call(['SSUBSCRIBE', this.keys.channel]);
+      for (const channel of [this.keys.channel, this.keys.granted(connection.info.id)])
+        await connection.call(['SSUBSCRIBE', channel]);
       if (this.closed) connection.close();
       if (!connection.isOpen) return;
       this.connection = connection;
@@ -245,7 +246,7 @@ export class Member {
     if (connection === null) return;
     const { session } = this.cache.state;
     if (request.kind === 'hello') this.askedAt = this.clocks();
-    this.run(connection, commandOf(this.keys, request, this.leaseMs)).then(
+    this.run(connection, commandOf(this.keys, request, this.leaseMs, connection.info.id)).then(
       (answer) => this.answered(connection, session, request, answer),
       // A server that cannot do what it is asked is tried again from the beginning: for want of memory, say, or since another one of its
       // cluster has the array now.
@@ -282,13 +283,13 @@ export class Member {
     if (kind === 'sunsubscribe')
       connection.close(new ValkeyError('ENDED', 'another server of the cluster has the array'));
     if (kind !== 'smessage') return;
-    const notice = noticeOf(textOf(message[2]));
+    const notice = noticeOf(message[2] as Uint8Array);
     if (notice.kind === 'lost') this.options.memory.abandoned(notice.block);
     else this.noticed(notice);
   }
 
   /** What the threads have waited for is theirs for a moment. A recall that comes later than other words is as good. */
-  private noticed(notice: Exclude<Notice, { kind: 'lost' }>): void {
+  private noticed(notice: Exclude<Notice<Uint8Array>, { kind: 'lost' }>): void {
     if (notice.to !== this.cache.state.session) return;
     // Timers are too coarse for a part of a millisecond.
     const now = performance.now();
@@ -297,12 +298,14 @@ export class Member {
       return;
     }
     if (notice.kind === 'recall') this.holds.taken(notice.block, now);
+    else this.look();
     this.cache.notice(notice);
+    this.giveUp();
   }
 
   private tick(): void {
     this.look();
-    this.cache.retry();
+    this.cache.remind();
     const { connection } = this;
     const { session } = this.cache.state;
     const now = performance.now();

@@ -4,9 +4,12 @@
  *
  *     {onemem:NAME}            the sessions whose leases nobody has seen end, with when they end by the server's clock (a sorted set)
  *     {onemem:NAME}:last       the last number that a session, an epoch or a version was given
- *     {onemem:NAME}:N          block N: epoch e, owner o, version v, readers r and who waits q, as lists with commas (a hash)
+ *     {onemem:NAME}:N          block N: epoch e, owner o, version v, readers r and who waits q, as lists with commas (a hash); of who waits: session, right,
+ *                              version of the content that is there, and connection
  *     {onemem:NAME}:N:content  its content; none: zeros
  *     {onemem:NAME}:notices    the channel on which all machines hear notices
+ *     {onemem:NAME}:notices:N  the channel of connection N, for what it is granted: a content goes nowhere else. Where two connections have one number,
+ *                              because of a proxy, both hear what one is granted, and go by the session
  *
  * Numbers follow the server's clock, in microseconds, so that those that a server has forgotten do not come again, be it started again without
  * what it had last, or replaced by a copy that lags: no claim and no copy from before holds then.
@@ -24,6 +27,8 @@ const REFUSED = 0;
 const WAIT = 1;
 const GRANTED = 2;
 const FLUSHED = 3;
+/** Ends what is said of a content that follows. */
+const LF = 10;
 
 export const SCRIPT = `
 local leases, last = KEYS[1], KEYS[2]
@@ -37,8 +42,8 @@ local function number()
   return number
 end
 
-local function tell(text)
-  redis.call('SPUBLISH', leases .. ':notices', text)
+local function tell(text, connection)
+  redis.call('SPUBLISH', leases .. ':notices' .. (connection and ':' .. connection or ''), text)
 end
 
 local function present(session)
@@ -63,13 +68,17 @@ end
 local function load(key)
   local f = redis.call('HMGET', key, 'e', 'o', 'v', 'r', 'q')
   local queue = {}
-  for _, item in ipairs(split(f[5])) do queue[#queue + 1] = { session = string.sub(item, 1, -2), right = string.sub(item, -1) } end
+  for session, right, have, connection in string.gmatch(f[5] or '', '(%d+):(%d):(%d+):(%d+)') do
+    queue[#queue + 1] = { session = session, right = right, have = tonumber(have), connection = connection }
+  end
   return { epoch = tonumber(f[1] or 0), owner = f[2] or '0', version = tonumber(f[3] or 1), readers = split(f[4]), queue = queue }
 end
 
 local function save(key, b)
   local queue = {}
-  for at, each in ipairs(b.queue) do queue[at] = each.session .. each.right end
+  for at, each in ipairs(b.queue) do
+    queue[at] = each.session .. ':' .. each.right .. ':' .. string.format('%.0f', each.have) .. ':' .. each.connection
+  end
   redis.call('HSET', key, 'e', b.epoch, 'o', b.owner, 'v', b.version, 'r', table.concat(b.readers, ','), 'q', table.concat(queue, ','))
 end
 
@@ -83,10 +92,6 @@ local function keepWaiting(b, keep)
   local kept = {}
   for _, each in ipairs(b.queue) do if keep(each.session) then kept[#kept + 1] = each end end
   b.queue = kept
-end
-
-local function notOwn(session)
-  return session ~= own
 end
 
 local function sweep(b, block)
@@ -119,10 +124,27 @@ local function recall(b, block)
   for _, each in ipairs(b.readers) do if each ~= first.session then tell('recall ' .. each .. wish) end end
 end
 
-local function tellNext(b, block)
-  for at, each in ipairs(b.queue) do
-    if not isNext(b, at) then break end
-    tell('ready ' .. each.session .. ' ' .. block)
+local function grant(b, at)
+  local to = table.remove(b.queue, at)
+  keepReaders(b, function(session) return session ~= to.session end)
+  if to.right == '2' then
+    b.epoch = number()
+    b.owner = to.session
+  else b.readers[#b.readers + 1] = to.session end
+  return to
+end
+
+local function contentFor(b, have)
+  return have ~= b.version and (redis.call('GET', KEYS[4]) or '')
+end
+
+local function grantNext(b, block)
+  while #b.queue > 0 and isNext(b, 1) do
+    local to = grant(b, 1)
+    local content = contentFor(b, to.have)
+    local numbers = string.format(' %.0f %.0f ', b.epoch, b.version)
+    local text = 'granted ' .. to.session .. ' ' .. block .. ' ' .. to.right .. numbers .. (content and '1' or '0') .. '\\n'
+    tell(content and text .. content or text, to.connection)
   end
   if #b.queue > 0 then recall(b, block) end
 end
@@ -157,30 +179,20 @@ if not present(own) then return { ${REFUSED} } end
 local b = load(KEYS[3])
 
 if kind == 'acquire' then
-  local right, have = ARGV[4], tonumber(ARGV[5])
+  local right, have, connection = ARGV[4], tonumber(ARGV[5]), ARGV[6]
   sweep(b, block)
   local at = 0
   for n, each in ipairs(b.queue) do if each.session == own then at = n end end
-  if at == 0 then
-    at = #b.queue + 1
-    b.queue[at] = { session = own, right = right }
-  else b.queue[at].right = right end
-  if not isNext(b, at) then
-    recall(b, block)
-    save(KEYS[3], b)
-    return { ${WAIT} }
+  if at == 0 then at = #b.queue + 1 end
+  b.queue[at] = { session = own, right = right, have = have, connection = connection }
+  local answer = { ${WAIT} }
+  if isNext(b, at) then
+    grant(b, at)
+    answer = { ${GRANTED}, tonumber(right), b.epoch, b.version, contentFor(b, have) }
   end
-  keepWaiting(b, notOwn)
-  keepReaders(b, notOwn)
-  if right == '2' then
-    b.epoch = number()
-    b.owner = own
-  else b.readers[#b.readers + 1] = own end
-  tellNext(b, block)
+  grantNext(b, block)
   save(KEYS[3], b)
-  local content = false
-  if have ~= b.version then content = redis.call('GET', KEYS[4]) or '' end
-  return { ${GRANTED}, tonumber(right), b.epoch, b.version, content }
+  return answer
 end
 
 if kind == 'flush' then
@@ -192,15 +204,19 @@ if kind == 'flush' then
   if ARGV[5] ~= '2' then b.owner = '0' end
   if ARGV[5] == '1' then b.readers[#b.readers + 1] = own end
   sweep(b, block)
-  tellNext(b, block)
+  grantNext(b, block)
   save(KEYS[3], b)
   return { ${FLUSHED}, b.version }
 end
 
-keepReaders(b, notOwn)
-keepWaiting(b, notOwn)
+if kind == 'release' then
+  local function notOwn(session) return session ~= own end
+  if b.owner == own then b.owner = '0' end
+  keepReaders(b, notOwn)
+  keepWaiting(b, notOwn)
+end
 sweep(b, block)
-tellNext(b, block)
+grantNext(b, block)
 save(KEYS[3], b)
 return { -1 }
 `;
@@ -212,6 +228,8 @@ export function keysOf(name: string) {
     leases,
     last: `${leases}:last`,
     channel: `${leases}:notices`,
+    /** What a connection is granted is said here. */
+    granted: (connection: number): string => `${leases}:notices:${connection}`,
     block: (block: number): string => `${leases}:${block}`,
     content: (block: number): string => `${leases}:${block}:content`,
   };
@@ -224,8 +242,12 @@ function command(keys: readonly string[], ...rest: Argument[]): Argument[] {
   return [keys.length, ...keys, ...rest];
 }
 
-/** A request as arguments of EVALSHA behind the script's name. A content is sent from where it lies. */
-export function commandOf(keys: Keys, request: Request<Uint8Array>, leaseMs: number): Argument[] {
+/**
+ * A request as arguments of EVALSHA behind the script's name. A content is sent from where it lies.
+ *
+ * @param connection the number that the server has for the connection
+ */
+export function commandOf(keys: Keys, request: Request<Uint8Array>, leaseMs: number, connection: number): Argument[] {
   const { leases, last } = keys;
   if (request.kind === 'hello') {
     const { previous, claims } = request;
@@ -235,8 +257,8 @@ export function commandOf(keys: Keys, request: Request<Uint8Array>, leaseMs: num
   }
   const { kind, session, block } = request;
   const all = [leases, last, keys.block(block), keys.content(block)];
-  if (kind === 'acquire') return command(all, kind, session, block, NUMBER_OF[request.right], request.have);
-  if (kind === 'release') return command(all, kind, session, block);
+  if (kind === 'acquire') return command(all, kind, session, block, NUMBER_OF[request.right], request.have, connection);
+  if (kind === 'release' || kind === 'remind') return command(all, kind, session, block);
   const { epoch, keep, content } = request;
   return command(all, kind, session, block, epoch, NUMBER_OF[keep], ...(content === null ? [] : [content]));
 }
@@ -275,11 +297,15 @@ export function replyOf(request: Request<Uint8Array>, answer: Answer): Reply<Uin
   }
 }
 
-/** What a message of the channel says. */
-export function noticeOf(text: string): Notice {
-  const [kind, ...rest] = text.split(' ');
+/** What a message of a channel says. A content follows a line. */
+export function noticeOf(message: Uint8Array): Notice<Uint8Array> {
+  const end = message.indexOf(LF);
+  const line = end === -1 ? message : message.subarray(0, end);
+  const [kind, ...rest] = Buffer.from(line.buffer, line.byteOffset, line.length).toString().split(' ');
   const numbers = rest.map(Number);
   if (kind === 'lost') return { kind, to: 'all', block: numbers[0] };
-  const [to, block, right] = numbers;
-  return kind === 'ready' ? { kind, to, block } : { kind: 'recall', to, block, right: RIGHT_OF[right] };
+  const [to, block, right, epoch, version, comes] = numbers;
+  if (kind === 'recall') return { kind, to, block, right: RIGHT_OF[right] };
+  const content = comes === 1 ? message.subarray(end + 1) : null;
+  return { kind: 'granted', to, block, right: RIGHT_OF[right], epoch, version, content };
 }

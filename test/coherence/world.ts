@@ -26,13 +26,15 @@ export interface Setting {
   readonly stops?: number;
   /** Contents that cannot be put in their places, so that who waits is refused, and asks again. */
   readonly shortages?: number;
+  /** Another thread of a machine may want what comes next in its program while the first one waits. */
+  readonly ahead?: boolean;
 }
 
 interface Sent {
   readonly session: number;
   readonly request: Request<Content>;
 }
-type Received = { readonly notice: Notice } | { readonly session: number; readonly reply: Reply<Content> };
+type Received = { readonly notice: Notice<Content> } | { readonly session: number; readonly reply: Reply<Content> };
 
 interface Memory {
   content: Content;
@@ -50,6 +52,8 @@ interface Machine {
   at: number;
   /** The operation waits to be let. */
   asked: boolean;
+  /** Another thread waits for the one after it. */
+  askedAhead: boolean;
   memory: Memory[];
   up: Sent[];
   down: Received[];
@@ -111,6 +115,7 @@ export class World {
         dead: false,
         at: 0,
         asked: false,
+        askedAhead: false,
         memory: each(() => ({
           content: [],
           right: 'none',
@@ -162,6 +167,7 @@ export class World {
       if (session !== 0 && !directory.alive.includes(session)) steps.push(['told', who]);
       if (!connected) steps.push(['connect', who]);
       else if (breaks > 0) failures.push(['break', who]);
+      if (this.mayAskAhead(machine)) failures.push(['ahead', who]);
       if (crashes > 0 && machine.cache.session !== 0) failures.push(['crash', who]);
       if (leaseEnds > 0 && machine.cache.session !== 0) failures.push(['lease', who]);
     }
@@ -169,10 +175,10 @@ export class World {
       if (this.isOver(session)) steps.push(['expire', session]);
       else if (stops > 0) failures.push(['stop', session]);
     }
-    // A retry comes after a long time, in which everything else has happened.
+    // A reminder comes after a long time, in which everything else has happened.
     if (steps.every(([name]) => name === 'expire')) {
       for (const [who, { dead, cache }] of machines.entries()) {
-        if (!dead && cache.blocks.some(({ waiting }) => waiting)) steps.push(['retry', who]);
+        if (!dead && cache.blocks.some(({ waiting }) => waiting)) steps.push(['remind', who]);
       }
     }
     return { steps, failures };
@@ -184,6 +190,12 @@ export class World {
       case 'go':
         this.go(who, machine);
         return;
+      case 'ahead': {
+        const { op, block: next } = this.programs[who][machine.at + 1];
+        machine.askedAhead = true;
+        this.cacheOf(who).touch(next, op as Right);
+        return;
+      }
       case 'up':
         this.hear(machine, machine.up.shift()!, true);
         return;
@@ -214,9 +226,9 @@ export class World {
       case 'connect':
         this.cacheOf(who).connected();
         return;
-      case 'retry':
-        if (!this.mayFail) throw new Violation(`machine ${who} has to ask again, though nothing has failed`);
-        this.cacheOf(who).retry();
+      case 'remind':
+        if (!this.mayFail) throw new Violation(`machine ${who} has to remind the server, though nothing has failed`);
+        this.cacheOf(who).remind();
         return;
       case 'break':
         this.state.breaks--;
@@ -284,6 +296,25 @@ export class World {
     return right !== 'write' && right !== operation.op;
   }
 
+  private mayAskAhead(machine: Machine): boolean {
+    const next = this.programs[this.state.machines.indexOf(machine)][machine.at + 1];
+    return (
+      this.setting.ahead === true && machine.asked && !machine.askedAhead && next !== undefined && next.op !== 'flush'
+    );
+  }
+
+  /** Whether nothing comes but reminders, and recalls of what nobody has. */
+  private get isStuck(): boolean {
+    if (this.actions().steps.some(([name]) => name !== 'remind' && name !== 'down')) return false;
+    return this.state.machines.every(({ cache, down }) =>
+      down.every((each) => {
+        if (!('notice' in each) || each.notice.kind !== 'recall') return false;
+        const { right, epoch, doing } = cache.blocks[each.notice.block];
+        return right === 'none' && epoch === 0 && doing === 'nothing';
+      }),
+    );
+  }
+
   /** Whether no thread uses what the session gave, so that its lease may end at the server. */
   private isOver(session: number): boolean {
     const { dead, cache, memory } = this.state.machines[this.state.sessions[session]];
@@ -307,6 +338,7 @@ export class World {
       return;
     }
     machine.asked = false;
+    machine.askedAhead = false;
     machine.at++;
     this.look(who, machine, block);
     if (op === 'write') {
@@ -382,6 +414,8 @@ export class World {
     }
     if (reply?.kind === 'welcome') this.state.sessions[reply.session] = who;
     if (reply !== undefined && answered && !machine.dead) machine.down.push({ session, reply });
+    if (request.kind === 'remind' && this.isStuck)
+      throw new Violation(`machine ${who} has reminded the server in vain`);
   }
 
   private listen(who: number, machine: Machine): void {

@@ -29,7 +29,7 @@ type Granted = Extract<Reply<Uint8Array>, { kind: 'granted' }>;
 /** An array on a server, and what is said of it. */
 class Served {
   readonly keys: Keys;
-  readonly notices: Notice[] = [];
+  readonly notices: Notice<string>[] = [];
 
   private constructor(
     private readonly connection: ValkeyConnection,
@@ -41,14 +41,14 @@ class Served {
 
   static async open(url: string, name: string): Promise<Served> {
     const heard: { by: Served | null } = { by: null };
-    const onPush = (message: readonly Answer[]): void => {
-      const [kind, , text] = message.map((part) => (part instanceof Uint8Array ? Buffer.from(part).toString() : part));
-      if (kind === 'smessage') heard.by?.notices.push(noticeOf(text as string));
+    const onPush = ([kind, , said]: readonly Answer[]): void => {
+      if (textOf(kind as Uint8Array) === 'smessage') heard.by?.notices.push(toText(noticeOf(said as Uint8Array)));
     };
     const connection = await ValkeyConnection.open(url, { onPush });
     const digest = Buffer.from((await connection.call(['SCRIPT', 'LOAD', SCRIPT])) as Uint8Array).toString();
     heard.by = new Served(connection, digest, name);
-    await connection.call(['SSUBSCRIBE', heard.by.keys.channel]);
+    const { channel, granted } = heard.by.keys;
+    for (const each of [channel, granted(connection.info.id)]) await connection.call(['SSUBSCRIBE', each]);
     return heard.by;
   }
 
@@ -57,7 +57,7 @@ class Served {
   }
 
   async step(request: Request<Uint8Array>): Promise<Reply<Uint8Array> | undefined> {
-    return replyOf(request, await this.run(commandOf(this.keys, request, LEASE_MS)));
+    return replyOf(request, await this.run(commandOf(this.keys, request, LEASE_MS, this.connection.info.id)));
   }
 
   call(...args: Argument[]): Promise<Answer> {
@@ -65,7 +65,7 @@ class Served {
   }
 
   /** All that was published before. */
-  async heard(): Promise<Notice[]> {
+  async heard(): Promise<Notice<string>[]> {
     await this.connection.call(['PING']);
     return this.notices.splice(0);
   }
@@ -114,7 +114,7 @@ function anyRequest(
       return { kind: 'flush', session: below(4) === 0 ? some : owner, block, epoch: off(epoch), content, keep };
     }
     case 3:
-      return { kind: 'release', session: some, block };
+      return { kind: below(2) === 0 ? 'release' : 'remind', session: some, block };
     default: {
       const right: Right = below(2) === 0 ? 'read' : 'write';
       return { kind: 'acquire', session: some, block, right, have: off(version) };
@@ -127,17 +127,17 @@ function toBytes(request: Request<string>): Request<Uint8Array> {
   return { ...request, content: request.content === null ? null : Buffer.from(request.content) };
 }
 
-function toText(reply: Reply<Uint8Array> | undefined): Reply<string> | undefined {
-  return reply?.kind === 'granted'
-    ? { ...reply, content: textOf(reply.content) }
-    : (reply as Reply<string> | undefined);
+/** What the server says, where contents are text. */
+function toText<T extends Reply<Uint8Array> | Notice<Uint8Array> | undefined>(said: T) {
+  type Text = T extends Notice<Uint8Array> ? Notice<string> : Reply<string> | undefined;
+  return (said?.kind === 'granted' ? { ...said, content: textOf(said.content) } : said) as unknown as Text;
 }
 
 testWithValkey('the server takes the same steps as the pure directory, whatever is asked', async () => {
   await using server = await ValkeyServer.start();
   for (let seed = 1; seed <= SEQUENCES; seed++) {
     const below = random(seed);
-    const notices: Notice[] = [];
+    const notices: Notice<string>[] = [];
     const state = Directory.empty<string>(new Array<string>(BLOCKS).fill(''));
     const directory = new Directory<string>(state, (notice) => notices.push(notice));
     const sessions: number[] = [];
