@@ -7,10 +7,13 @@ import { unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import type * as Zlib from 'node:zlib';
 import { EISDIR, ENOENT, EOPNOTSUPP, O_CLOEXEC, O_CREAT, O_DIRECT, O_EXCL, O_RDWR, O_TMPFILE } from './constants.js';
-import { closeDescriptor, errno, libc, rawView } from './libc.js';
+import { closeDescriptor, errno, libc } from './libc.js';
+import { offsetInView, viewAt } from './memory-views.js';
 import { randomName } from './random.js';
 
 const PAGE = 4096;
+/** Bytes of a checksum. */
+const SUM = 4;
 
 /** Makes the file in a folder. Returns its descriptor, or the negative error number. */
 export function openSpillFile(folder: string): number {
@@ -53,24 +56,28 @@ function removeName(path: string): boolean {
 
 /** Notes the checksums of pages that go to the file at `offset`. A page that is another one's differs, too. */
 export function noteSums(address: number, length: number, offset: number, sums: number): void {
-  const bytes = new Uint8Array(rawView(address, length));
-  const words = new Uint32Array(rawView(sums, (length / PAGE) * 4));
-  for (let page = 0; page < words.length; page++) words[page] = sumOf(bytes, page, offset);
+  for (let page = 0; page < length / PAGE; page++) {
+    const sum = sumOf(address + page * PAGE, offset / PAGE + page);
+    const noted = sums + page * SUM;
+    viewAt(noted).words[offsetInView(noted) / SUM] = sum;
+  }
 }
 
 /** The first of these pages that is not as it was noted, or -1. */
 export function firstSpoiled(address: number, length: number, offset: number, sums: number): number {
-  const bytes = new Uint8Array(rawView(address, length));
-  const words = new Uint32Array(rawView(sums, (length / PAGE) * 4));
-  for (let page = 0; page < words.length; page++) if (words[page] !== sumOf(bytes, page, offset)) return page;
+  for (let page = 0; page < length / PAGE; page++) {
+    const noted = sums + page * SUM;
+    const sum = viewAt(noted).words[offsetInView(noted) / SUM];
+    if (sum !== sumOf(address + page * PAGE, offset / PAGE + page)) return page;
+  }
   return -1;
 }
 
 /** Loaded with the first page: most spaces spill none. */
 let zlib: typeof Zlib | undefined;
 
-function sumOf(bytes: Uint8Array, page: number, offset: number): number {
-  const seed = (offset / PAGE + page) % 2 ** 32;
+function sumOf(address: number, frame: number): number {
   zlib ??= process.getBuiltinModule('node:zlib');
-  return zlib.crc32(bytes.subarray(page * PAGE, (page + 1) * PAGE), seed);
+  const at = offsetInView(address);
+  return zlib.crc32(viewAt(address).bytes.subarray(at, at + PAGE), frame % 2 ** 32);
 }
