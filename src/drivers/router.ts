@@ -74,6 +74,9 @@ const WAYS: readonly (readonly [Way, Way])[] = [
   /* provider    */ [Way.Provider, Way.None],
 ];
 
+/** Pages that are read into memory between: as many as one call of the disk's takes at once without a thread of its own. */
+const MOST_STAGED = 16;
+
 export class Router implements Commands {
   private readonly nodes: (NodeDriver | undefined)[] = [];
   private readonly processors: (ProcessorDriver | undefined)[] = [];
@@ -81,7 +84,10 @@ export class Router implements Commands {
   private readonly transfers: Pending[] = [];
   private readonly queue: number[] = [];
   private queueHead = 0;
-  /** How often pages were filled or mapped, or threads woken: a thread that waited for that may fault again at once. */
+  /**
+   * How often pages were filled or mapped at once, or threads woken: a thread that waited for that may fault again at once. One that waited for a
+   * disk sleeps by then, and it takes longer to wake it than it pays to look out for its next fault.
+   */
   answers = 0;
   /** Transfers that wait for memory to go over. */
   private readonly unstaged: number[] = [];
@@ -246,6 +252,12 @@ export class Router implements Commands {
   }
 
   private start(transfer: Pending): Status {
+    const status = this.begin(transfer);
+    if (status !== Status.Pending) this.answers++;
+    return status;
+  }
+
+  private begin(transfer: Pending): Status {
     const { token, source, sourceFrame, page, count, frame, backed } = transfer;
     if (transfer.node === PROVIDER) return this.takeBack(transfer);
     const target = this.node(transfer.node);
@@ -259,6 +271,11 @@ export class Router implements Commands {
     // Only for its own processor.
     const own = (this.processors[transfer.processor] as unknown) === target;
     // To fill and map pages without memory is one call of the driver's, and cheaper than to give them memory first.
+    if (way === Way.Source && own && this.fitsStaging(transfer)) {
+      transfer.visible = true;
+      transfer.staged = this.staging?.take() ?? 0;
+      if (transfer.staged !== 0) return this.readStaged(transfer);
+    }
     const content = way === Way.Provider && own && !backed ? (this.provider.contentOf?.(page, count) ?? 0) : 0;
     transfer.visible = own && (way === Way.Target || content !== 0);
     if (way === Way.Target || content !== 0) {
@@ -281,9 +298,19 @@ export class Router implements Commands {
       return Status.Pending;
     }
     transfer.staged = address;
+    transfer.visible = false;
+    return this.readStaged(transfer);
+  }
+
+  /** Whether pages that are visible where they are filled come over memory between. What comes whole gets its memory in one piece. */
+  private fitsStaging({ backed, whole, count, access }: Pending): boolean {
+    return !backed && !whole && count <= MOST_STAGED && access !== Rights.None;
+  }
+
+  private readStaged(transfer: Pending): Status {
     transfer.half = false;
-    const { token, source, sourceFrame, count, urgent } = transfer;
-    const status = this.node(source).transferOut?.(token, sourceFrame, count, address, urgent) ?? Status.Failed;
+    const { token, source, sourceFrame, count, staged, urgent } = transfer;
+    const status = this.node(source).transferOut?.(token, sourceFrame, count, staged, urgent) ?? Status.Failed;
     const result = status === Status.Pending ? status : this.goOn(transfer, status);
     return result === Status.Pending ? result : this.publish(transfer, result);
   }
@@ -293,8 +320,9 @@ export class Router implements Commands {
     let status = ended;
     if (status === Status.Done && !transfer.half) {
       transfer.half = true;
-      const { token, staged, node, page, count, frame, backed } = transfer;
-      status = this.node(node).transferIn(token, staged, page, count, frame, Rights.None, backed);
+      const { token, staged, node, page, count, frame, backed, visible } = transfer;
+      const access = visible ? transfer.access : Rights.None;
+      status = this.node(node).transferIn(token, staged, page, count, frame, access, backed);
     }
     if (status === Status.Pending) return status;
     this.staging?.give(transfer.staged);
@@ -331,7 +359,6 @@ export class Router implements Commands {
   /** The transfer is through: content that something else wrote into the target becomes visible. */
   private publish(transfer: Pending, status: Status): Status {
     transfer.active = false;
-    this.answers++;
     const { processor, page, count, frame, access, visible } = transfer;
     if (status === Status.Done && access !== Rights.None && !visible)
       this.processor(processor).map(page, count, access, Rights.None, frame);

@@ -35,7 +35,7 @@ export class Pager implements ClientEvents {
   private readonly handlers: Handlers;
   private readonly closing: Closing;
   private readonly spin = new Spin();
-  /** How many answers threads had been given when faults were looked for last. */
+  /** How many answers threads had been given when that was asked last. */
   private answers = 0;
   /** What a round does of requests. */
   private readonly requestShare = new Share(() => performance.now());
@@ -107,10 +107,8 @@ export class Pager implements ClientEvents {
   private serveFaults(): void {
     const { host, stores, files, polls, copies, gathers, pins, providers, poller } = this.parts;
     let served = 0;
-    // A thread whose fault or request was answered just now goes on, and may fault; otherwise what the poller has found is enough.
-    const expected = this.answersGiven() !== this.answers;
-    let looks = expected ? this.spin.looks(1 + polls.processes) : 1;
-    let reading = expected || poller.readyAt(HOST_SLOT) !== 0 || polls.haveFaults;
+    let looks = this.looks();
+    let reading = looks > 1 || poller.readyAt(HOST_SLOT) !== 0 || polls.haveFaults;
     for (let look = 0; look < looks && served < FAULTS_IN_A_ROW; look++) {
       stores.look();
       files.look();
@@ -126,16 +124,23 @@ export class Pager implements ClientEvents {
         served += found;
         this.spin.found(look);
         look = -1;
-        looks = this.spin.looks(1 + polls.processes);
+        looks = this.looks();
         reading = true;
       }
     }
-    this.answers = this.answersGiven();
     this.more = served >= FAULTS_IN_A_ROW;
   }
 
-  private answersGiven(): number {
-    return this.parts.router.answers + this.parts.clients.answers;
+  /**
+   * How often to look for faults: a thread whose fault or request has been answered since this was asked last goes on, and may fault; otherwise
+   * what the poller finds is enough.
+   */
+  private looks(): number {
+    const { router, clients, polls } = this.parts;
+    const answers = router.answers + clients.answers;
+    const expected = answers !== this.answers;
+    this.answers = answers;
+    return expected ? this.spin.looks(1 + polls.processes) : 1;
   }
 
   /** Moves queued pieces: a large one, or several small ones that together take no longer. False when there is none. */
