@@ -126,6 +126,8 @@ export interface PagedPart {
   readonly notes: number;
   /** Words that have a bit for each invocation. */
   readonly maskWords: number;
+  /** Words behind those for pages: whether a log was full, and the logs; 0: there are none. */
+  readonly logWords: number;
   /** Contents of the uniform variable, for each dispatch of a round. */
   contents(): readonly string[];
 }

@@ -1,7 +1,8 @@
 /** What is found in a module for a launch: which elements are read and written, and where the text says so. */
 import type { Resource } from './describe.js';
 import type { Form, Interval } from './forms.js';
-import type { Call, Index, Statement } from './tree.js';
+import type { Call, Expression, Index, Statement } from './tree.js';
+import type { Type } from './types.js';
 import type { UniformValue } from './values.js';
 
 /** What is known of a launch. What is left out may be anything. */
@@ -42,6 +43,21 @@ export interface Sites {
   readonly lengths: ReadonlyMap<Call, ReadonlySet<Resource>>;
   /** Assignments to storage, and calls of atomics. */
   readonly writes: ReadonlyMap<Statement | Call, ReadonlySet<Resource>>;
+  /** Where elements of storage, or members of them, become values; the target of `+=`, too. */
+  readonly loads: ReadonlyMap<Expression, Load>;
+  /** Calls of atomics, of storage and of memory that a workgroup shares. */
+  readonly atomics: ReadonlyMap<Call, AtomicCall>;
+}
+
+export interface Load {
+  readonly resources: ReadonlySet<Resource>;
+  readonly type: Type | null;
+}
+
+export interface AtomicCall {
+  readonly isStorage: boolean;
+  readonly type: Type | null;
+  readonly resultUsed: boolean;
 }
 
 export interface Accesses extends Sites {

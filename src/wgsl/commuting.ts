@@ -28,6 +28,7 @@ const KINDS: Readonly<Record<string, string>> = {
 /**
  * @param all accesses of the launch as a whole
  * @param paged arrays of which invocations of one part, too, run one after the other
+ * @param anyOrder atomics may find what they would in any order of the workgroups
  * @returns why the parts must not run one after the other, with line and column; null: they may
  */
 export function obstacleTo(
@@ -35,9 +36,10 @@ export function obstacleTo(
   all: readonly Access[],
   parts: readonly PartAccesses[],
   paged: readonly Resource[],
+  anyOrder: boolean,
 ): string | null {
   for (const resource of resources) {
-    const own = all.filter((each) => each.resource === resource);
+    const own = all.filter((each) => each.resource === resource && !(anyOrder && each.kind === 'atomic'));
     if (own.every(({ kind }) => kind === 'load') || commutes(own)) continue;
     if (paged.includes(resource) ? mayBeApart(own) : parts.length < 2 || areApart(resource, parts)) continue;
     const reading = own.find(({ kind, resultUsed }) => kind === 'load' || (kind === 'atomic' && resultUsed)) ?? own[0];

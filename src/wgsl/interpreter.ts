@@ -2,7 +2,7 @@
  * Runs an entry point on ranges instead of numbers (abstract interpretation): functions are run at each of their calls, the ways through an
  * `if` are both gone and joined, and a loop is gone through once with its counters standing for all their values.
  */
-import type { Access, Accesses, LaunchFacts } from './access.js';
+import type { Access, Accesses, AtomicCall, LaunchFacts } from './access.js';
 import type { Arithmetic } from './arithmetic.js';
 import { builtinResult, pairwise } from './builtins.js';
 import { COMPONENTS, each, elementType, literal, memberPlace, memberType, swizzled } from './components.js';
@@ -43,6 +43,8 @@ export class Interpreter implements Accesses {
   readonly indices = new Map<Index, Set<Resource>>();
   readonly lengths = new Map<Call, Set<Resource>>();
   readonly writes = new Map<Statement | Call, Set<Resource>>();
+  readonly loads = new Map<Expression, { readonly resources: Set<Resource>; readonly type: Type | null }>();
+  readonly atomics = new Map<Call, AtomicCall>();
   readonly #description: Description;
   readonly #launch: LaunchFacts | null;
   readonly #symbols: Symbols;
@@ -299,11 +301,15 @@ export class Interpreter implements Accesses {
     return { ...base, type: element, index: whole ? index : base.index, known };
   }
 
-  #load(place: Place, expression: Expression, state: State): Value {
+  /** @param site what is a value by it, where that is more than the expression */
+  #load(place: Place, expression: Expression, state: State, site = expression): Value {
     if (place.kind === 'other') return anyOf(this.#arithmetic, place.type);
     if (place.kind === 'local')
       return this.#part(state.locals.get(place.local) ?? this.#unset(place.local), place.path);
-    if (place.resource.space === 'storage') this.#record(place, 'load', null, true, expression, state);
+    if (place.resource.space === 'storage') {
+      this.#record(place, 'load', null, true, expression, state);
+      if (this.#recording) noteLoad(this.loads, site, place);
+    }
     return place.known === undefined ? anyOf(this.#arithmetic, place.type) : this.#known(place.known, place.type);
   }
 
@@ -429,13 +435,15 @@ export class Interpreter implements Accesses {
     return anyOf(this.#arithmetic, type && elementType(type));
   }
 
-  #unary({ operator, operand }: Expression & { kind: 'unary' }, state: State): Value {
+  #unary(expression: Expression & { kind: 'unary' }, state: State): Value {
+    const { operator, operand } = expression;
     if (operator === '&') {
       const place = this.#place(operand, state);
       return place ? { kind: 'pointer', place } : UNKNOWN;
     }
     const value = this.#value(operand, state);
-    if (operator === '*') return value.kind === 'pointer' ? this.#load(value.place, operand, state) : UNKNOWN;
+    if (operator === '*')
+      return value.kind === 'pointer' ? this.#load(value.place, operand, state, expression) : UNKNOWN;
     if (operator === '!')
       return value.kind === 'truth' ? truth({ kind: 'not', operand: value.condition }) : each(value, () => truth(OPEN));
     return each(value, (one) => {
@@ -508,6 +516,8 @@ export class Interpreter implements Accesses {
     for (const each of others) this.#value(each, state);
     if (pointer.kind !== 'pointer') throw this.#refuse(call, 'this pointer to an atomic is not understood');
     const { place } = pointer;
+    if (this.#recording && place.kind !== 'local')
+      this.atomics.set(call, { isStorage: place.kind === 'resource', type: place.type, resultUsed: used });
     if (place.kind === 'resource') {
       if (this.#recording) note(this.writes, call, place.resource);
       this.#record(place, 'atomic', call.callee.name, used, call, state);
@@ -558,4 +568,10 @@ function note<Key>(sites: Map<Key, Set<Resource>>, key: Key, resource: Resource)
   const known = sites.get(key);
   if (known) known.add(resource);
   else sites.set(key, new Set([resource]));
+}
+
+function noteLoad(loads: Interpreter['loads'], site: Expression, { resource, type }: ResourcePlace): void {
+  const known = loads.get(site);
+  if (known) known.resources.add(resource);
+  else loads.set(site, { resources: new Set([resource]), type });
 }

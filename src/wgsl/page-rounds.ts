@@ -40,6 +40,8 @@ export class PageRounds {
   /** Whether invocations are to note no more than the first page that they lack. */
   strict = false;
   rounds = 0;
+  /** Whose pages were too many in the round before: with what it has found by then it may need fewer. */
+  #blamed: string | null = null;
   readonly #frames: FrameList[];
 
   constructor(
@@ -51,12 +53,17 @@ export class PageRounds {
     this.#frames = tables.map((each) => new FrameList(each));
   }
 
-  /** @param noted by page: of the first invocation that touched it, the complement of its number, 0 if none has, and `WRITTEN` */
+  /**
+   * @param noted by page: of the first invocation that touched it, the complement of its number, 0 if none has, and `WRITTEN`; behind
+   * that, where invocations have logs, the words of one that was too small
+   */
   advance(noted: Uint32Array): Advance {
     this.rounds++;
     for (const [number, { firstEntry, pages }] of this.tables.entries())
       (this.#frames[number] as FrameList).written(noted.subarray(firstEntry, firstEntry + pages), this.entries);
     const notes = noted.map((each) => each & FIRST_INVOCATION);
+    const full = noted[this.entries.length] ?? 0;
+    if (full !== 0) return { homes: this.#allHome(), copies: [], end: { refused: fullLog(full) } };
     const isAbsent = (_: number, page: number): boolean => notes[page] !== 0 && this.entries[page] === 0;
     if (!this.entries.some(isAbsent)) {
       this.strict = false;
@@ -69,8 +76,11 @@ export class PageRounds {
       return touched.sort((one, other) => note(other) - note(one) || one - other);
     });
     const excess = this.#excess(wanted, notes);
+    const before = this.#blamed;
+    this.#blamed = this.strict ? (excess?.whose ?? null) : null;
+    if (excess !== null && before === excess.whose)
+      return { homes: this.#allHome(), copies: [], end: { refused: excess.reason } };
     // With zeros for what is absent an invocation may have strayed: it must not, before it is to blame.
-    if (excess !== null && this.strict) return { homes: this.#allHome(), copies: [], end: { refused: excess } };
     if (excess !== null) {
       this.strict = true;
       return { homes: [], copies: [], end: null };
@@ -87,19 +97,26 @@ export class PageRounds {
   }
 
   /** An invocation that touches more than there is room for. */
-  #excess(wanted: readonly (readonly number[])[], notes: Uint32Array): string | null {
+  #excess(wanted: readonly (readonly number[])[], notes: Uint32Array): { whose: string; reason: string } | null {
     for (const [number, { name, frames, pageBytes, firstEntry }] of this.tables.entries()) {
       const pages = wanted[number] as readonly number[];
       const first = notes[firstEntry + (pages[0] ?? 0)];
       const own = pages.filter((page) => notes[firstEntry + page] === first).length;
       if (own <= frames) continue;
-      return (
+      const reason =
         `a single ${this.unit} touches ${own} pages of '${name}', of ${pageBytes} bytes each, and there is room for ${frames}; ` +
-        `have each ${this.unit} touch fewer elements`
-      );
+        `have each ${this.unit} touch fewer elements`;
+      return { whose: `${first} ${name}`, reason };
     }
     return null;
   }
+}
+
+function fullLog(words: number): string {
+  return (
+    `a single invocation uses more than ${words} results of atomics and of reads of what the kernel writes; ` +
+    'have it use fewer, and never wait in a loop for what another one writes'
+  );
 }
 
 /** The frames of one array. */

@@ -19,9 +19,6 @@ export interface PagedLimits extends Omit<WindowLimits, 'paged'> {
   poolBytes(paged: readonly Resource[]): number | null;
 }
 
-/** A part has at most so many invocations: each has two bits on the GPU. */
-const MOST_INVOCATIONS = 2 ** 22;
-
 /**
  * Pages as few arrays as will do.
  * @param all of those that can be paged are
@@ -52,9 +49,18 @@ function planWith(
     if (error instanceof WgslError) return error.message;
     throw error;
   }
-  const plan = planWindows(description, launch, { ...limits, budgetBytes: limits.budgetBytes - poolBytes, paged });
+  const plan = planWindows(description, launch, {
+    ...limits,
+    budgetBytes: limits.budgetBytes - poolBytes,
+    paged,
+    resumes: module.resumes,
+  });
   if (plan.kind === 'refused') return plan.reason;
-  return { kind: 'paged', module, parts: plan.parts.flatMap((each) => smaller(description, each)) };
+  return {
+    kind: 'paged',
+    module,
+    parts: plan.parts.flatMap((each) => smaller(description, each, module.mostInvocations)),
+  };
 }
 
 /**
@@ -75,10 +81,10 @@ function choices(description: Description, launch: LaunchFacts, limits: PagedLim
   return lists.filter(({ length }) => length > 0);
 }
 
-function smaller(description: Description, part: LaunchPart): LaunchPart[] {
+function smaller(description: Description, part: LaunchPart, most: number): LaunchPart[] {
   const [x, y, z] = description.entryPoint.workgroupSize;
   const { first, count } = part;
-  if (count[0] * count[1] * count[2] * x * y * z <= MOST_INVOCATIONS) return [part];
+  if (count[0] * count[1] * count[2] * x * y * z <= most) return [part];
   const axis = count.indexOf(Math.max(...count));
   const half = Math.ceil((count[axis] as number) / 2);
   const box = (from: number, wide: number): LaunchPart => ({
@@ -86,5 +92,5 @@ function smaller(description: Description, part: LaunchPart): LaunchPart[] {
     first: first.with(axis, (first[axis] as number) + from) as [number, number, number],
     count: count.with(axis, wide) as [number, number, number],
   });
-  return [box(0, half), box(half, (count[axis] as number) - half)].flatMap((each) => smaller(description, each));
+  return [box(0, half), box(half, (count[axis] as number) - half)].flatMap((each) => smaller(description, each, most));
 }

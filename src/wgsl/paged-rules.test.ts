@@ -15,8 +15,9 @@ function replay(body: string, ...others: string[]): string {
   const description = describe(parser, `${PRELUDE}${body} }`);
   const paged = description.resources.filter(({ name }) => name === 'table' || others.includes(name));
   try {
-    const { probes, together } = replayOf(description, accessesOf(description, null), new Set(paged));
-    return `${probes ? 'probes' : 'once'}${together === null ? '' : ' together'}`;
+    const { probes, events, together } = replayOf(description, accessesOf(description, null), new Set(paged));
+    const logged = events && `resumes, ${events.words ?? 'any number of'} words`;
+    return `${logged ?? (probes ? 'probes' : 'once')}${together === null ? '' : ' together'}`;
   } catch (error) {
     return (error as Error).message.replace(/^\d+:\d+: /, '');
   }
@@ -44,15 +45,23 @@ test('an array that is written and paged is probed', () => {
 });
 
 test.each([
-  ['let at = out[i]; out[i] = table[at];'],
-  ['var list = array<u32, 4>(); list[out[i] & 3u] = 5u; out[i] = table[list[1]];'],
-  ['var at = 0u; let p = &at; *p = out[i]; out[i] = table[at];'],
-  ['s[l] = out[i]; workgroupBarrier(); out[i] = table[s[0]];'],
-  ['s[out[i]] = l; workgroupBarrier(); out[i] = table[s[0]];'],
-  ['atomicMax(&count, out[i]); workgroupBarrier(); out[i] = table[atomicLoad(&count)];'],
-  ['let at = atomicAdd(&count, 1u); out[i] = table[at];'],
-])('%s: an index that the kernel writes itself', (body) => {
-  expect(replay(body)).toMatch(/^this index depends on what the kernel itself writes; have one launch write it/);
+  ['let at = out[i]; out[i] = table[at];', 'resumes, 1 words'],
+  ['out[i] = table[out[i]];', 'resumes, 0 words'],
+  ['var list = array<u32, 4>(); list[out[i] & 3u] = 5u; out[i] = table[list[1]];', 'resumes, 1 words'],
+  ['var at = 0u; let p = &at; *p = out[i]; out[i] = table[at];', 'resumes, 1 words'],
+  ['s[l] = out[i]; workgroupBarrier(); out[i] = table[s[0]];', 'resumes, 1 words together'],
+  ['s[out[i]] = l; workgroupBarrier(); out[i] = table[s[0]];', 'resumes, 1 words together'],
+  ['let at = atomicAdd(&sums[0], 1u); out[at] = table[i];', 'resumes, 1 words'],
+  ['out[atomicAdd(&sums[0], 1u)] = table[i] + taken(); } fn taken() -> u32 { return out[3];', 'resumes, 2 words'],
+  ['while (atomicCompareExchangeWeak(&sums[table[i]], 0u, 1u).exchanged) {}', 'resumes, any number of words'],
+  ['atomicMax(&count, out[i]); workgroupBarrier(); out[i] = table[atomicLoad(&count)];', 'resumes, 1 words together'],
+])('%s: an invocation goes on where it lacked a page: %s', (body, expected) => {
+  expect(replay(body)).toBe(expected);
+});
+
+test('what an atomic of the workgroup gives back cannot say where to read', () => {
+  const body = 'let at = atomicAdd(&count, 1u); out[i] = table[at];';
+  expect(replay(body)).toMatch(/^what atomicAdd gives back of memory of the workgroup is different/);
 });
 
 test('what waits for others in a store, or in another way than by a barrier, is refused', () => {

@@ -1,10 +1,12 @@
 /**
- * Which kernels may be run again where a page was absent. An invocation that has met one is run once more from its beginning, so that until
- * then it must have done nothing, and must meet the same pages again: what it wrote itself must not say which elements it reads. Where invocations
- * wait for each other, or share memory, it is the workgroup that is run again.
+ * How kernels are run again where a page was absent. An invocation that has met one is run once more from its beginning: until
+ * then it has done nothing, and meets the same pages again. Where what it wrote itself says which elements it reads, or the result of an
+ * atomic is used, that cannot be; then it does nothing twice (events.ts). Where invocations wait for each other, or share memory, it is the
+ * workgroup that is run again.
  */
 import type { Accesses } from './access.js';
 import type { Description, Resource } from './describe.js';
+import { type Events, eventsOf } from './events.js';
 import type { Call, Expression, Index, Local, Statement } from './tree.js';
 import { callsIn, namesIn, visitExpressions, visitStatements } from './walk.js';
 import { WgslError } from './wgsl-error.js';
@@ -21,6 +23,8 @@ export interface Replay {
    * out where to write by what may be absent, or writes what may itself be absent.
    */
   readonly probes: boolean;
+  /** Set where invocations have effects before it is known that nothing is absent, and go on behind them. */
+  readonly events: Events | null;
   /** Set where workgroups are run again as a whole. */
   readonly together: Together | null;
 }
@@ -47,10 +51,9 @@ export function replayOf(description: Description, accesses: Accesses, paged: Re
     }
   }
   const together = togetherOf(description);
-  for (const { kind, resultUsed, operation, offset } of accesses.accesses) {
-    if (kind === 'atomic' && resultUsed && operation !== 'atomicLoad')
-      throw refuse({ start: offset }, `what ${operation} gives back is different when an invocation is run again`);
-  }
+  const hasResults = accesses.accesses.some(
+    ({ kind, resultUsed, operation }) => kind === 'atomic' && resultUsed && operation !== 'atomicLoad',
+  );
   const stores = storesOf(description, accesses);
   const written = writtenBy(accesses);
   for (const each of stores) {
@@ -62,8 +65,9 @@ export function replayOf(description: Description, accesses: Accesses, paged: Re
     [...paged].some((each) => written.has(each)) ||
     accesses.accesses.some(({ resource, kind }) => kind === 'atomic' || (kind === 'load' && written.has(resource))) ||
     stores.some((each) => each.kind === 'assign' && each.target !== null && mayBeAbsent(each.target));
-  if (probes) new Taint(description, accesses, written, paged).check();
-  return { stores, probes, together };
+  const hasEvents = hasResults || (probes && new Taint(description, accesses, written, paged).leads());
+  const events = hasEvents ? eventsOf(description, accesses, stores) : null;
+  return { stores, probes: probes && events === null, events, together };
 
   function mayBeAbsent(target: Expression): boolean {
     return some(target, (each) =>
@@ -147,7 +151,11 @@ function isReference(expression: Expression): boolean {
   return expression.kind === 'unary' && expression.operator === '&';
 }
 
-/** Atomics whose results depend on who comes first. Of storage they are refused. */
+function insideOf({ body, otherwise }: Statement & { kind: 'if' }): Statement[] {
+  return otherwise === null ? [body] : [body, otherwise];
+}
+
+/** Atomics whose results depend on who comes first. */
 const ORDERED = /^atomic(Add|Sub|Max|Min|And|Or|Xor|Exchange|CompareExchangeWeak)$/;
 
 /** Values that come from what the kernel writes: variables that may have one, whatever the way. */
@@ -165,36 +173,34 @@ class Taint {
     for (const { name } of written) this.#names.add(name);
   }
 
-  check(): void {
+  /** Whether what the kernel writes may say which pages are touched. */
+  leads(): boolean {
     while (this.#spread());
-    const { functions, module } = this.description;
-    const refuse = ({ start }: { readonly start: number }, what: string): never => {
-      throw new WgslError(
-        module.source,
-        start,
-        `${what} depends on what the kernel itself writes; have one launch write it, and the next one read it`,
-      );
-    };
-    for (const { body } of functions.values()) {
+    let found = false;
+    for (const { body } of this.description.functions.values()) {
       visitStatements(body.body, (statement, expressions) => {
-        for (const expression of expressions) {
-          visitExpressions(expression, (each) => {
-            if (each.kind === 'index' && touches(this.accesses, each, this.paged) && this.#has(each.index))
-              refuse(each.index, 'this index');
-            const isChoice = each.kind === 'binary' && (each.operator === '&&' || each.operator === '||');
-            if (isChoice && this.#has(each.left) && this.#reads(each.right))
-              refuse(each.left, 'whether a page is read here');
-          });
-        }
-        if (statement.kind === 'if' && this.#has(statement.condition)) {
-          const guarded = [statement.body, ...(statement.otherwise === null ? [] : [statement.otherwise])];
-          if (this.#guards(guarded)) refuse(statement.condition, 'what runs after this condition');
-        }
-        if (statement.kind === 'switch' && this.#has(statement.selector))
-          refuse(statement.selector, 'what runs after this');
-        if (statement.kind === 'loop' && statement.breakIf !== null && this.#has(statement.breakIf))
-          refuse(statement.breakIf, 'how often this runs');
+        found ||= this.#chooses(statement) || expressions.some((one) => some(one, (each) => this.#selects(each)));
       });
+    }
+    return found;
+  }
+
+  #selects(each: Expression): boolean {
+    if (each.kind === 'index') return touches(this.accesses, each, this.paged) && this.#has(each.index);
+    const isChoice = each.kind === 'binary' && (each.operator === '&&' || each.operator === '||');
+    return isChoice && this.#has(each.left) && this.#reads(each.right);
+  }
+
+  #chooses(statement: Statement): boolean {
+    switch (statement.kind) {
+      case 'if':
+        return this.#has(statement.condition) && this.#guards(insideOf(statement));
+      case 'switch':
+        return this.#has(statement.selector);
+      case 'loop':
+        return statement.breakIf !== null && this.#has(statement.breakIf);
+      default:
+        return false;
     }
   }
 
@@ -268,8 +274,7 @@ class Taint {
     for (const { body } of functions.values()) {
       visitStatements(body.body, (statement) => {
         if (statement.kind !== 'if' || !this.#has(statement.condition)) return;
-        const inside = [statement.body, ...(statement.otherwise === null ? [] : [statement.otherwise])];
-        visitStatements(inside, (each) => {
+        visitStatements(insideOf(statement), (each) => {
           if (each.kind === 'assign' && each.target !== null) this.#mark(each.target);
         });
       });

@@ -6,10 +6,12 @@
 import type { LaunchFacts } from './access.js';
 import { accessesOf } from './accesses.js';
 import type { Description, Resource } from './describe.js';
+import { eventStoreEdits, eventText, readEdits } from './event-module.js';
+import type { Events } from './events.js';
 import { FIRST_INVOCATION, type Unit, WRITTEN } from './page-rounds.js';
 import { replayOf, type Together } from './paged-rules.js';
 import { applied, around, type Edit, freeBinding, freePrefix, onlyOne } from './rewriting.js';
-import type { Attribute, Call, Expression, FunctionDeclaration, Statement } from './tree.js';
+import type { Attribute, Call, Expression, FunctionDeclaration, Index, Statement } from './tree.js';
 import { visitStatements } from './walk.js';
 import { WgslError } from './wgsl-error.js';
 import { type LaunchPart, lengthOf } from './windows.js';
@@ -25,14 +27,17 @@ export const Mode = {
   Commit: 4,
   /** It is noted who lacks nothing, and not that it is done. */
   Probe: 8,
+  /** Invocations go on behind what they have done before, and it is noted how far they came. */
+  Resume: 16,
 } as const;
 
 /** Where the pages of one array are kept, as the module is told it. */
 export interface TableFacts {
   /** Elements of a page: two to this power. */
   readonly shift: number;
-  /** Its first entry in the table of pages. */
+  /** Its first entry in the table of pages, and how many it has. */
   readonly firstEntry: number;
+  readonly pages: number;
   /** Whether touches of pages that are there are noted, too. */
   readonly notes: boolean;
 }
@@ -42,12 +47,18 @@ export interface PagedModule {
   readonly entryPoint: string;
   /** Its arrays that need not be there, in the order of the tables. */
   readonly paged: readonly Resource[];
-  /** Whether each round is two dispatches: one that has no effect, and one of those that lacked nothing. */
-  readonly probes: boolean;
+  /** Modes of the dispatches of a round, besides `Strict`, which the first of them may have. */
+  readonly modes: readonly number[];
+  /** Whether invocations go on where they lacked a page: what atomics give back is what it is when they come to it. */
+  readonly resumes: boolean;
   /** What is run again as a whole. */
   readonly unit: Unit;
   /** How many of them a part has. */
   units(part: LaunchPart): number;
+  /** Invocations that a part may have. */
+  readonly mostInvocations: number;
+  /** Words of what is noted behind those for pages: whether a log was full, and a log for each invocation. 0: there is none. */
+  logWords(part: Pick<LaunchPart, 'count'>): number;
   readonly group: number;
   /** Of the uniform variable that says what the part is. */
   readonly uniform: number;
@@ -67,8 +78,15 @@ export interface PagedModule {
   ): ArrayBuffer;
 }
 
-/** Two vectors of three numbers, each with a number behind it. */
-const HEADER_WORDS = 8;
+/** Two vectors of three numbers, each with a number behind it, and where the logs are. */
+const HEADER_WORDS = 12;
+/** Bits on the GPU for an invocation of a part are two: a part has at most so many. */
+const MOST_INVOCATIONS = 2 ** 22;
+/** Words of the logs of a part, */
+const LOG_WORDS = 2 ** 21;
+/** and of an invocation's log where loops say how many it needs, or it would need more than the most. */
+const LOOP_WORDS = 127;
+const MOST_WORDS = 1023;
 /** How often an invocation goes on in loops when it has met an absent page: with zeros some loops have no end. */
 const FUEL = 2048;
 
@@ -78,7 +96,7 @@ export function pagedModule(description: Description, paged: readonly Resource[]
   const { source } = module;
   const prefix = freePrefix(source);
   const accesses = accessesOf(description, null);
-  const { stores, probes, together } = replayOf(description, accesses, new Set(paged));
+  const { stores, probes, events, together } = replayOf(description, accesses, new Set(paged));
   const windows = resources.filter(
     (each) => each.space === 'storage' && each.type === each.runtimeArray && !paged.includes(each),
   );
@@ -88,18 +106,29 @@ export function pagedModule(description: Description, paged: readonly Resource[]
   for (const [number, each] of windows.entries()) names.set(each, `at_${number}`);
   for (const [number, each] of paged.entries()) names.set(each, `page_${number}`);
   const edits: Edit[] = [];
+  const wrappers = new Map<Index['index'], readonly Edit[]>();
   for (const [site, of] of accesses.indices) {
     const { index } = site;
     const resource = onlyOne(source, of, index.start);
     const name = names.get(resource);
     const isWrite = paged.includes(resource) && written.has(resource) && writing.has(site);
-    if (name !== undefined) edits.push(...around(index, `${prefix}_${name}${isWrite ? '_write' : ''}(u32(`, '))'));
+    if (name === undefined) continue;
+    const isAgain = paged.includes(resource) && events?.again.has(index);
+    const wrapper = around(index, `${prefix}_${name}${isWrite ? '_write' : ''}${isAgain ? '_again' : ''}(u32(`, '))');
+    wrappers.set(index, wrapper);
+    edits.push(...wrapper);
   }
   for (const [call, of] of accesses.lengths) {
     const name = names.get(onlyOne(source, of, call.start));
     if (name !== undefined) edits.push(...around(call, `${prefix}_${name}_length(`, ')'));
   }
-  edits.push(...stores.flatMap((each) => storeEdits(source, each, edits, prefix)));
+  if (events !== null) edits.push(...readEdits(events, prefix));
+  const held = stores.map((each) =>
+    events === null
+      ? storeEdits(source, each, edits, prefix)
+      : eventStoreEdits(source, each, events, edits, wrappers, prefix),
+  );
+  edits.push(...held.flat());
   for (const { end } of together?.barriers ?? []) edits.push({ at: end, text: ` ${prefix}_phase++;` });
   for (const each of functions.values()) edits.push(...loopEdits(source, each, together, prefix));
   const entry = functions.get(entryPoint.name) as FunctionDeclaration;
@@ -111,36 +140,48 @@ export function pagedModule(description: Description, paged: readonly Resource[]
   const pages = freeBinding(description, group, uniform + 1);
   const notes = freeBinding(description, group, pages + 1);
   const bindings = { group, uniform, pages, notes };
+  const invocations = ({ count }: Pick<LaunchPart, 'count'>) =>
+    [...count, ...entryPoint.workgroupSize].reduce((product, each) => product * each, 1);
+  const words = events === null ? 0 : Math.min(events.words ?? LOOP_WORDS, MOST_WORDS);
+  const rules = together === null ? ALONE : TOGETHER + (events === null ? ALL_LEAVE : ALL_WAIT);
   return {
     source:
       applied(source, edits) +
       declarations(prefix, windows.length, paged.length, bindings) +
-      (together === null ? ALONE : TOGETHER).replaceAll('$', prefix) +
-      entryText(description, entry, together !== null, prefix),
+      rules.replaceAll('$', prefix) +
+      (events === null ? '' : eventText(events, prefix)) +
+      entryText(description, entry, together !== null, events !== null, prefix),
     entryPoint: `${prefix}_main`,
     paged,
-    probes,
+    modes: modesOf(probes, events),
+    resumes: events !== null,
     unit: together === null ? 'invocation' : 'workgroup',
-    units: ({ count }) => {
-      const size = together === null ? entryPoint.workgroupSize : [];
-      return [...count, ...size].reduce((product, each) => product * each, 1);
-    },
+    units: (part) => (together === null ? invocations(part) : part.count.reduce((product, each) => product * each, 1)),
+    mostInvocations: events === null ? MOST_INVOCATIONS : Math.floor(LOG_WORDS / (words + 1)),
+    logWords: (part) => (events === null ? 0 : 1 + invocations(part) * (words + 1)),
     ...bindings,
     uniformOf: (part, launch, tables, maskWords, mode) => {
-      const words = new Uint32Array(HEADER_WORDS + 4 * (Math.max(1, windows.length) + paged.length));
-      words.set([...part.first, mode, ...launch.workgroups, maskWords]);
+      const content = new Uint32Array(HEADER_WORDS + 4 * (Math.max(1, windows.length) + paged.length));
+      content.set([...part.first, mode, ...launch.workgroups, maskWords]);
+      const { firstEntry = 0, pages = 0 } = tables.at(-1) ?? {};
+      content.set([2 * maskWords + firstEntry + pages, invocations(part), words], 8);
       for (const [number, resource] of windows.entries()) {
         const window = part.windows.find((each) => each.resource === resource);
-        words.set([window?.begin ?? 0, lengthOf(resource, launch) - 1], HEADER_WORDS + 4 * number);
+        content.set([window?.begin ?? 0, lengthOf(resource, launch) - 1], HEADER_WORDS + 4 * number);
       }
       const first = HEADER_WORDS + 4 * Math.max(1, windows.length);
       for (const [number, { shift, firstEntry, notes }] of tables.entries()) {
         const last = lengthOf(paged[number] as Resource, launch) - 1;
-        words.set([shift, firstEntry, last, Number(notes)], first + 4 * number);
+        content.set([shift, firstEntry, last, Number(notes)], first + 4 * number);
       }
-      return words.buffer;
+      return content.buffer;
     },
   };
+}
+
+function modesOf(probes: boolean, events: Events | null): readonly number[] {
+  if (events !== null) return [Mode.Writes | Mode.Resume];
+  return probes ? [Mode.Probe, Mode.Writes | Mode.Commit] : [Mode.Writes];
 }
 
 /** A store that is not made meets the same pages. */
@@ -205,10 +246,12 @@ fn ${p}_at_${number}_length(bound: u32) -> u32 { return ${part}.arrays[${number}
   const page = (number: number) => `
 fn ${p}_page_${number}(index: u32) -> u32 { return ${p}_translate(index, ${part}.tables[${number}]); }
 fn ${p}_page_${number}_write(index: u32) -> u32 { ${p}_mark(index, ${part}.tables[${number}]); return ${p}_page_${number}(index); }
+fn ${p}_page_${number}_again(index: u32) -> u32 { if (${p}_event < ${p}_known) { return 0u; } return ${p}_page_${number}(index); }
+fn ${p}_page_${number}_write_again(index: u32) -> u32 { if (${p}_event < ${p}_known) { return 0u; } return ${p}_page_${number}_write(index); }
 fn ${p}_page_${number}_length(bound: u32) -> u32 { return ${part}.tables[${number}].z + 1u; }`;
   return `
 struct ${p}_Part {
-  first: vec3u, mode: u32, groups: vec3u, mask: u32,
+  first: vec3u, mode: u32, groups: vec3u, mask: u32, log: vec4u,
   arrays: array<vec4u, ${Math.max(1, windows)}>, tables: array<vec4u, ${paged}>,
 }
 @group(${group}) @binding(${uniform}) var<uniform> ${part}: ${p}_Part;
@@ -217,6 +260,8 @@ struct ${p}_Part {
 var<private> ${p}_absent = false;
 var<private> ${p}_slot = 0u;
 var<private> ${p}_fuel = ${FUEL}u;
+var<private> ${p}_event = 0u;
+var<private> ${p}_known = 0u;
 fn ${p}_writes() -> bool { return (${part}.mode & ${Mode.Writes}u) != 0u && !${p}_absent; }
 fn ${p}_leaves() -> bool {
   if (!${p}_absent) { return false; }
@@ -232,14 +277,20 @@ fn ${p}_translate(index: u32, table: vec4u) -> u32 {
   if ((entry == 0u || table.w != 0u) && !((${part}.mode & ${Mode.Strict}u) != 0u && (${p}_absent || ${p}_strays()))) {
     let note = &${p}_notes[2u * ${part}.mask + page];
     let first = ${FIRST_INVOCATION}u - ${p}_slot;
-    if (atomicLoad(note) < first) { atomicMax(note, first); }
+    let noted = atomicLoad(note);
+    if ((noted & ${FIRST_INVOCATION}u) < first) {
+      let before = atomicMax(note, first | (noted & ${WRITTEN}u));
+      // Somebody has noted meanwhile that it is written.
+      if ((before & ~noted & ${WRITTEN}u) != 0u) { atomicMax(note, first | ${WRITTEN}u); }
+    }
   }
   if (entry == 0u) { ${p}_absent = true; ${p}_lack(); }
   return entry + inside;
 }
 fn ${p}_mark(index: u32, table: vec4u) {
-  if ((${part}.mode & ${Mode.Commit}u) == 0u) { return; }
-  let note = &${p}_notes[2u * ${part}.mask + table.y + (min(index, table.z) >> table.x)];
+  let page = table.y + (min(index, table.z) >> table.x);
+  if ((${part}.mode & ${Mode.Commit | Mode.Resume}u) == 0u || ${p}_pages[page] == 0u) { return; }
+  let note = &${p}_notes[2u * ${part}.mask + page];
   if (atomicLoad(note) < ${WRITTEN}u) { atomicOr(note, ${WRITTEN}u); }
 }${Array.from({ length: windows }, (_, number) => window(number)).join('')}${Array.from({ length: paged }, (_, number) => page(number)).join('')}
 `;
@@ -265,11 +316,21 @@ fn $_strays() -> bool {
   let lacking = atomicLoad(&$_lacking);
   return lacking != 0u && ~lacking < $_phase;
 }
+fn $_tires() {
+  if (!$_absent) { return; }
+  if ($_fuel == 0u || ($_part.mode & ${Mode.Strict}u) != 0u) { $_over = 1u; } else { $_fuel--; }
+}
+`;
+const ALL_LEAVE = `
+fn $_all_leave() -> bool { $_tires(); return workgroupUniformLoad(&$_over) != 0u; }
+`;
+/** Those that leave a loop because others have to do nothing behind it. */
+const ALL_WAIT = `
 fn $_all_leave() -> bool {
-  if ($_absent) {
-    if ($_fuel == 0u || ($_part.mode & ${Mode.Strict}u) != 0u) { $_over = 1u; } else { $_fuel--; }
-  }
-  return workgroupUniformLoad(&$_over) != 0u;
+  $_tires();
+  let isOver = workgroupUniformLoad(&$_over) != 0u;
+  $_absent = $_absent || isOver;
+  return isOver;
 }
 `;
 
@@ -278,6 +339,7 @@ function entryText(
   { module, entryPoint }: Description,
   entry: FunctionDeclaration,
   isTogether: boolean,
+  resumes: boolean,
   p: string,
 ): string {
   const [x, y, z] = entryPoint.workgroupSize;
@@ -306,6 +368,11 @@ function entryText(
     if (!struct) return builtinValue(attributes, local.start);
     return `${struct.name}(${struct.members.map((each) => builtinValue(each.attributes, each.start)).join(', ')})`;
   });
+  const size = `${x * y * z}u`;
+  const bodyText = (call: string): string => {
+    if (resumes) return isTogether ? resumeTogether(p, call, size) : resumeAlone(p, call);
+    return (isTogether ? runTogether : runAlone)(p, call);
+  };
   return `@compute @workgroup_size(${x}, ${y}, ${z})
 fn ${p}_main(
   @builtin(global_invocation_id) ${p}_id: vec3u, @builtin(workgroup_id) ${p}_group: vec3u, @builtin(num_workgroups) ${p}_count: vec3u,
@@ -316,7 +383,7 @@ fn ${p}_main(
   let word = ${p}_slot >> 5u;
   let bit = 1u << (${p}_slot & 31u);
   let isCommit = (${part}.mode & ${Mode.Commit}u) != 0u;
-${(isTogether ? runTogether : runAlone)(p, `${entry.name}(${given.join(', ')});`)}
+${bodyText(`${entry.name}(${given.join(', ')});`)}
 }
 `;
 }
@@ -340,4 +407,22 @@ function runTogether(p: string, call: string): string {
   ${call}
   if (${p}_absent) { atomicOr(&${p}_notes[${p}_part.mask + word], bit); }
   if (isCommit && ${p}_at == 0u) { atomicOr(&${p}_notes[word], bit); }`;
+}
+
+function resumeAlone(p: string, call: string): string {
+  return `  if ((atomicLoad(&${p}_notes[word]) & bit) != 0u) { return; }
+  ${p}_resume(${p}_slot);
+  ${call}
+  if (${p}_absent) { ${p}_pause(); } else { atomicOr(&${p}_notes[word], bit); }`;
+}
+
+/** What of a workgroup has come so far as to end waits for the others. */
+function resumeTogether(p: string, call: string, size: string): string {
+  return `  if (${p}_at == 0u) { ${p}_goes = select(0u, 1u, (atomicLoad(&${p}_notes[word]) & bit) == 0u); }
+  if (workgroupUniformLoad(&${p}_goes) == 0u) { return; }
+  ${p}_resume(${p}_slot * ${size} + ${p}_at);
+  ${call}
+  workgroupBarrier();
+  ${p}_pause();
+  if (${p}_at == 0u && atomicLoad(&${p}_lacking) == 0u) { atomicOr(&${p}_notes[word], bit); }`;
 }

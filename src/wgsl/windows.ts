@@ -21,6 +21,8 @@ export interface WindowLimits {
   readonly maxParts?: number;
   /** Arrays that need not be there: their windows are empty. */
   readonly paged?: readonly Resource[];
+  /** Invocations have their effects as they come to them, so that the parts are a dispatch whose workgroups are slow. */
+  readonly resumes?: boolean;
 }
 
 /** Elements `[begin, end)` of an array, or the whole of another variable, for which they count the runtime-sized array at its end. */
@@ -66,10 +68,10 @@ const ORDERS = [
 export function planWindows(description: Description, launch: LaunchFacts, limits: WindowLimits): WindowPlan {
   const whole: WorkgroupBox = { first: [0, 0, 0], count: launch.workgroups };
   if (launch.workgroups.includes(0)) return { kind: 'parts', parts: [] };
-  const { paged = [] } = limits;
+  const { paged = [], resumes = false } = limits;
   const all = attempt(description, launch, limits, whole);
   if (all.excess === null) {
-    const reason = obstacleTo(description, all.accesses, [all], paged);
+    const reason = obstacleTo(description, all.accesses, [all], paged, resumes);
     return reason === null ? { kind: 'parts', parts: [all] } : { kind: 'refused', reason };
   }
   let best: readonly LaunchPart[] | null = null;
@@ -78,7 +80,7 @@ export function planWindows(description: Description, launch: LaunchFacts, limit
   for (const order of ORDERS) {
     const cut = new Cutter(description, launch, limits);
     const parts = cut.along(whole, order);
-    const reason = parts === null ? cut.reason : obstacleTo(description, all.accesses, parts, paged);
+    const reason = parts === null ? cut.reason : obstacleTo(description, all.accesses, parts, paged, resumes);
     if (reason !== null) {
       refused ??= reason;
       continue;

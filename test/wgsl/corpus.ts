@@ -21,7 +21,9 @@ export async function tryKernel(
   const launch = new TestLaunch(kernel, description);
   const expected = structuredClone(kernel.arrays) as Arrays;
   kernel.reference(expected);
+  kernel.ordered?.(expected);
   const direct = await launch.direct(gpu);
+  kernel.ordered?.(direct);
   assert.deepEqual(direct, expected, 'in one dispatch');
 
   await tryPaged(gpu, kernel, launch, direct, shares);
@@ -46,7 +48,9 @@ export async function tryKernel(
       const bytes = windows.reduce((sum, each) => sum + each.bytes, 0);
       assert.ok(bytes <= launch.bytes * share, `${bytes} bytes in a part`);
     }
-    assert.deepEqual(await launch.inParts(gpu, plan.parts), direct, `in ${plan.parts.length} parts`);
+    const inParts = await launch.inParts(gpu, plan.parts);
+    kernel.ordered?.(inParts);
+    assert.deepEqual(inParts, direct, `in ${plan.parts.length} parts`);
   }
 }
 
@@ -58,7 +62,7 @@ async function tryPaged(
   shares: readonly number[],
 ): Promise<void> {
   for (const share of new Set(shares.map((each) => Math.max(each, kernel.leastPaged ?? 0)))) {
-    const refused = await paged(gpu, launch, share, direct);
+    const refused = await paged(gpu, launch, share, direct, kernel.ordered);
     if (typeof refused !== 'string') assert.equal(kernel.unpaged, undefined, 'it was to be refused');
     else assert.match(refused, kernel.unpaged ?? /^no array of the kernel can be looked up page by page/);
   }
@@ -70,9 +74,11 @@ export async function paged(
   launch: TestLaunch,
   share: number,
   direct: Arrays,
+  ordered?: (arrays: Arrays) => void,
 ): Promise<PagedOutcome | string> {
   try {
     const { arrays, outcome } = await launch.paged(gpu, share);
+    ordered?.(arrays);
     if (typeof outcome !== 'string')
       assert.deepEqual(arrays, direct, `paged, with ${share} of the bytes, in ${outcome.rounds} rounds`);
     return outcome;

@@ -15,6 +15,8 @@ export interface KernelCase {
   readonly overrides?: Readonly<Record<string, number>>;
   /** Changes the arrays as the kernel does. */
   reference(arrays: Arrays): void;
+  /** Where the order of the invocations says where results stand: puts them in an order of their own. */
+  ordered?(arrays: Arrays): void;
   /**
    * What becomes of the launch where half of its bytes are allowed: `cut` into parts; or refused, with these words. The budget is that
    * part of all bytes which the number says, where half is too little.

@@ -10,6 +10,7 @@ import { Gpu } from './gpu.js';
 import type { KernelCase } from './kernel-case.js';
 import { ELEMENTWISE } from './kernels/elementwise.js';
 import { NEIGHBOURS } from './kernels/neighbours.js';
+import { RESUMED } from './kernels/resumed.js';
 import { SHARED } from './kernels/shared.js';
 import { randomKernel } from './random-kernel.js';
 
@@ -32,7 +33,7 @@ console.log(gpu.name);
 const isLong = values.minutes !== undefined || values.random;
 const sharesOf = (kernel: KernelCase): readonly number[] => {
   if (isLong || names.length > 0) return SMALLER;
-  return SHARED.includes(kernel) ? [1 / 4] : [];
+  return SHARED.includes(kernel) || RESUMED.includes(kernel) ? [1 / 4] : [];
 };
 let passed = 0;
 let failed = 0;
@@ -45,7 +46,7 @@ const tried = async (name: string, what: () => Promise<void>) => {
     console.log(`FAIL ${name}: ${error instanceof Error ? error.stack : String(error)}`);
   }
 };
-for (const kernel of [...ELEMENTWISE, ...NEIGHBOURS, ...SHARED]) {
+for (const kernel of [...ELEMENTWISE, ...NEIGHBOURS, ...SHARED, ...RESUMED]) {
   if (names.includes(kernel.name) || (names.length === 0 && !values.random))
     await tried(kernel.name, () => tryKernel(parser, gpu, kernel, sharesOf(kernel)));
 }

@@ -57,7 +57,9 @@ export async function runPaged(gpu: Gpu, given: Given, share: number): Promise<P
   let homeBytes = 0;
   for (const part of parts) {
     const mask = Math.ceil(module.units(part) / 32);
-    const notes = new Uint32Array(2 * mask + rounds.entries.length);
+    const logWords = module.logWords(part);
+    const noted = 2 * mask + rounds.entries.length + Math.min(1, logWords);
+    const notes = new Uint32Array(noted - Math.min(1, logWords) + logWords);
     // What lies outside of its windows a part cannot see: it has copies of them only.
     const copies = new Map(
       part.windows.map(({ resource: { name }, offsetBytes, bytes }) => [
@@ -77,10 +79,9 @@ export async function runPaged(gpu: Gpu, given: Given, share: number): Promise<P
     bound.push({ group, binding: module.pages, kind: 'storage', bytes: asBytes(rounds.entries), back: false });
     bound.push({ group, binding: module.notes, kind: 'storage', bytes: asBytes(notes), back: true });
     for (;;) {
-      notes.fill(0, mask);
-      const strict = rounds.strict ? Mode.Strict : 0;
-      const modes = module.probes ? [Mode.Probe | strict, Mode.Writes | Mode.Commit] : [Mode.Writes | strict];
-      for (const mode of modes) {
+      notes.fill(0, mask, noted);
+      for (const [at, each] of module.modes.entries()) {
+        const mode = at === 0 && rounds.strict ? each | Mode.Strict : each;
         const bytes = new Uint8Array(module.uniformOf(part, facts, tables, mask, mode));
         await gpu.dispatch(
           pipeline,
@@ -88,7 +89,7 @@ export async function runPaged(gpu: Gpu, given: Given, share: number): Promise<P
           part.count,
         );
       }
-      const next = rounds.advance(notes.subarray(2 * mask));
+      const next = rounds.advance(notes.subarray(2 * mask, noted));
       const pairs = (copies: readonly PageCopy[]) =>
         copies.map(({ table, place, bytes, frame }) => ({
           array: bytesOf(arrays, table.name).subarray(place, place + bytes),

@@ -235,7 +235,7 @@ function pagedDivision(
   tables: readonly PageTable[],
   mostGroups: number,
 ): LaunchDivision {
-  const { source, entryPoint, group, uniform: binding, pages, notes, probes } = module;
+  const { source, entryPoint, group, uniform: binding, pages, notes, modes } = module;
   const code = { ...launch.code, source, entryPoint };
   const parts = dispatchesOf(planned, mostGroups);
   const rounds = new PageRounds(tables, module.unit);
@@ -249,18 +249,14 @@ function pagedDivision(
       const maskWords = Math.ceil(module.units(part) / 32);
       const content = (mode: number) =>
         Buffer.from(module.uniformOf(part, facts, tables, maskWords, mode)).toString('base64');
-      const contents = () => {
-        const strict = rounds.strict ? Mode.Strict : 0;
-        return probes
-          ? [content(Mode.Probe | strict), content(Mode.Writes | Mode.Commit)]
-          : [content(Mode.Writes | strict)];
-      };
+      const logWords = module.logWords(part);
+      const contents = () => modes.map((each, at) => content(at === 0 && rounds.strict ? each | Mode.Strict : each));
       const parameters = windowsOf(launch, part.windows).map((each): LaunchParameter => {
         const table = tables.find(({ name }) => name === each.name);
         if (each.kind !== 'array' || table === undefined) return each;
         return { ...each, use: 'inout', offset: pool + table.offset, length: table.poolBytes / bytesOf(each.type) };
       });
-      const paged = { rounds, offsets, pages, notes, maskWords, contents };
+      const paged = { rounds, offsets, pages, notes, maskWords, logWords, contents };
       return { code, parameters, part: { group, binding, content: '', workgroups: part.count, paged } };
     },
   };

@@ -132,9 +132,9 @@ export function planOf(
 }
 
 /** Buffers besides those that pages lie in: the table of pages of a part that is paged, and what its invocations note. */
-export function pagingBuffers({ rounds, maskWords }: PagedPart): { pages: Part; notes: Part } {
+export function pagingBuffers({ rounds, maskWords, logWords }: PagedPart): { pages: Part; notes: Part } {
   const entries = rounds.entries.length;
-  return { pages: [-1, 0, WORD_BYTES * entries], notes: [-2, 0, WORD_BYTES * (2 * maskWords + entries)] };
+  return { pages: [-1, 0, WORD_BYTES * entries], notes: [-2, 0, WORD_BYTES * (2 * maskWords + entries + logWords)] };
 }
 
 function arraysOf(code: WgslCode) {

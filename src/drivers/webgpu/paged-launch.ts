@@ -95,7 +95,7 @@ export class PagedLaunch {
       return;
     }
     const { rounds } = this.paged;
-    const notes = new Uint32Array(rounds.entries.length);
+    const notes = new Uint32Array(this.notedWords);
     readMemory(new Uint8Array(notes.buffer), this.staging.addressOf(this.slot));
     const { homes, copies, end } = rounds.advance(notes);
     this.batches = [...batchesOf(homes, true), ...batchesOf(copies, false)];
@@ -149,12 +149,13 @@ export class PagedLaunch {
 
   private round(): void {
     const { rounds, maskWords, contents } = this.paged;
+    const noted = 4 * this.notedWords;
     const { pages, notes } = pagingBuffers(this.paged);
     const at = this.staging.offsetOf(this.slot);
     writeMemory(this.staging.addressOf(this.slot), new Uint8Array(rounds.entries.buffer));
     this.write(File.Staging, at, pages);
-    const touched: Part = [notes[0], 8 * maskWords, notes[2] - 8 * maskWords];
-    this.write(File.None, 0, [notes[0], 4 * maskWords, notes[2] - 4 * maskWords]);
+    const touched: Part = [notes[0], 8 * maskWords, noted];
+    this.write(File.None, 0, [notes[0], 4 * maskWords, 4 * maskWords + noted]);
     const { group, binding } = this.part;
     const dispatches = contents().map((bytes) => ({
       ...this.order,
@@ -164,6 +165,11 @@ export class PagedLaunch {
     }));
     const order: Round = { dispatches, read: { file: File.Staging, at, parts: [touched] } };
     this.outlet.post(Packet.Round, order);
+  }
+
+  /** What is noted in a round: a word for each page and, where there are logs, whether one was full. */
+  private get notedWords(): number {
+    return this.paged.rounds.entries.length + Math.min(1, this.paged.logWords);
   }
 
   private write(file: File, at: number, part: Part): void {
