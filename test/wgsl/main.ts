@@ -52,6 +52,7 @@ for (const kernel of [...ELEMENTWISE, ...NEIGHBOURS, ...SHARED, ...RESUMED]) {
 }
 let cut = 0;
 let home = 0;
+let resumed = 0;
 let played = 0;
 while (names.length === 0 && played < programs && Date.now() < end) {
   const own = seed + played++;
@@ -59,10 +60,13 @@ while (names.length === 0 && played < programs && Date.now() < end) {
     const done = await randomKernel(parser, gpu, own, isLong || own % 8 === 0);
     if (done.cut) cut++;
     if (done.home) home++;
+    if (done.resumed) resumed++;
   });
 }
 if (played > 0)
-  console.log(`${cut} of ${played} random programs were cut, pages of ${home} went home, seeds from ${seed}`);
+  console.log(
+    `${cut} of ${played} random programs were cut, pages of ${home} went home, ${resumed} had results of atomics or went by what they wrote, seeds from ${seed}`,
+  );
 await gpu.close();
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed > 0 ? 1 : 0;

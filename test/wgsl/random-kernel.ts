@@ -7,7 +7,7 @@ import { describe } from '../../src/wgsl/describe.js';
 import type { Parser } from '../../src/wgsl/syntax.js';
 import { paged, SMALLER } from './corpus.js';
 import type { Gpu } from './gpu.js';
-import { ID, type KernelCase, words } from './kernel-case.js';
+import { type Arrays, ID, type KernelCase, words } from './kernel-case.js';
 import { TestLaunch } from './launch.js';
 
 const WIDE = 16;
@@ -164,6 +164,44 @@ const SHARED = [
 if (other < arrayLength(&a)) { sum += a[other]; } sum += other % 300u; workgroupBarrier(); }`,
 ];
 
+/**
+ * What comes of the order of the invocations, and places by what the same launch writes. `n[0]` counts elements of `d`, `n[1]` adds up what
+ * was exchanged, `n[2]` counts bits that were set first; from 64, 128 and 256 on are exchanged words, bits, and a table of keys.
+ */
+const RESUMED = [
+  (_: string, at: string) => `let ${at} = atomicAdd(&n[0], 1u); d[${at}] = sum;`,
+  () => 'd[atomicAdd(&n[0], 1u)] = sum ^ i;',
+  () => 'append(sum + 7u);',
+  (own: string, at: string) =>
+    `let ${at} = c[${own}]; c[${own}] = ${at} * 3u + sum; sum += a[${at} % arrayLength(&a)];`,
+  (own: string) => `c[${own}] += a[c[${own}] % arrayLength(&a)]; sum ^= c[${own}];`,
+  (_: string, at: string) => `let ${at} = atomicExchange(&n[64u + sum % 64u], sum); atomicAdd(&n[1], ${at});`,
+  (_: string, at: string) =>
+    `let ${at} = 1u << (sum % 32u); if ((atomicOr(&n[128u + i % 64u], ${at}) & ${at}) == 0u) { atomicAdd(&n[2], ${at}); }`,
+  (_: string, at: string) => `let key = 1u + sum % 100u; var ${at} = key * 7u % 256u; loop {
+let seen = atomicCompareExchangeWeak(&n[256u + ${at}], 0u, key); if (seen.exchanged || seen.old_value == key) { break; }
+if (seen.old_value != 0u) { ${at} = (${at} + 1u) % 256u; } }`,
+];
+
+const RESUMED_DECLARATIONS = `@group(0) @binding(5) var<storage, read_write> n: array<atomic<u32>>;
+@group(0) @binding(6) var<storage, read_write> d: array<u32>; fn append(value: u32) { d[atomicAdd(&n[0], 1u)] = value; }`;
+
+/** Statements for some of these. */
+function resumedOf(chance: Chance, program: Program, own: string): string[] {
+  return Array.from({ length: 1 + chance.below(2) }, (_, number) => {
+    const text = chance.of(RESUMED)(own, `r${number}`);
+    return chance.below(2) === 0 ? `{ ${text} }` : `if ${program.condition(1)} { ${text} }`;
+  });
+}
+
+function ordered({ n, d }: Arrays): void {
+  const wordsOf = (begin: number, end: number) => (n as Uint32Array).subarray(begin, end);
+  (n as Uint32Array)[1] = wordsOf(64, 128).reduce((sum, each) => sum + each, (n as Uint32Array)[1] as number);
+  wordsOf(64, 128).fill(0);
+  wordsOf(256, 512).sort();
+  (d as Uint32Array).sort();
+}
+
 function kernelOf(seed: number): KernelCase {
   const chance = new Chance(seed);
   const program = new Program(chance);
@@ -179,17 +217,22 @@ function kernelOf(seed: number): KernelCase {
   const guard = chance.of(['', 'if (id.x >= p.n) { return; }', `if (!(id.x < p.n && id.y < ${rows}u)) { return; }`]);
   // Where some have returned, the others must not wait.
   const isShared = guard === '' && chance.below(2) === 0;
+  const isResumed = !isTogether && chance.below(3) === 0;
+  const resumed = isResumed ? resumedOf(chance, program, own.text) : [];
   const source = `struct P { k: u32, n: u32 }
 @group(0) @binding(0) var<uniform> p: P; @group(0) @binding(1) var<storage> a: array<u32>;
 @group(0) @binding(2) var<storage> b: array<u32>; @group(0) @binding(3) var<storage, read_write> c: array<${isTogether ? 'atomic<u32>' : 'u32'}>;
 @group(0) @binding(4) var<storage> q: array<u32>;
 ${isShared ? `var<workgroup> s: array<u32, ${WIDE}>;` : ''}
+${isResumed ? RESUMED_DECLARATIONS : ''}
 fn put(at: u32, value: u32) { ${isTogether ? 'atomicStore(&c[at], value)' : 'c[at] = value'}; }
 @compute @workgroup_size(${WIDE}) fn main(${ID}, @builtin(local_invocation_id) l: vec3u, @builtin(workgroup_id) w: vec3u) {
 let zero = p.k & 0u; let used = arrayLength(&a) + arrayLength(&b) + arrayLength(&c) + arrayLength(&q) + p.k; var sum = used;
 let i = id.y * ${across}u + id.x;
 ${guard}
+${isResumed ? 'sum += arrayLength(&n) + arrayLength(&d);' : ''}
 ${body}
+${resumed.join('\n')}
 ${isShared ? chance.of(SHARED) : ''}
 ${store} }`;
   return {
@@ -201,9 +244,11 @@ ${store} }`;
       b: words(20 + chance.below(all)),
       c: words(own.most * all, 1000),
       q: Uint32Array.from({ length: all }, (_, i) => (i * 1009) % all),
+      ...(isResumed ? { n: new Uint32Array(512), d: new Uint32Array(2 * all) } : {}),
     },
     uniforms: { p: { k: chance.below(50), n: across - chance.below(9) } },
     reference: () => {},
+    ...(isResumed ? { ordered } : {}),
     windows: 'cut',
   };
 }
@@ -217,24 +262,38 @@ export async function randomKernel(
   gpu: Gpu,
   seed: number,
   isPaged: boolean,
-): Promise<{ cut: boolean; home: boolean }> {
+): Promise<{ cut: boolean; home: boolean; resumed: boolean }> {
   const kernel = kernelOf(seed);
-  const done = { cut: false, home: false };
+  const done = { cut: false, home: false, resumed: false };
   if (isMisread(parser, kernel.source)) return done;
+  let direct: Arrays | null = null;
   try {
     const launch = new TestLaunch(kernel, describe(parser, kernel.source));
+    const { ordered } = kernel;
     if (isPaged) {
-      const outcome = await paged(gpu, launch, SMALLER[seed % SMALLER.length]!, await launch.direct(gpu));
+      direct = await launch.direct(gpu);
+      ordered?.(direct);
+      const outcome = await paged(gpu, launch, SMALLER[seed % SMALLER.length]!, direct, ordered);
       if (typeof outcome === 'string')
         assert.match(outcome, /^(no room for a page of each|a single (invocation|workgroup) touches .*)$/);
-      else done.home = outcome.homeBytes > 0;
+      else {
+        done.home = outcome.homeBytes > 0;
+        done.resumed = ordered !== undefined;
+      }
     }
+    // A compiled program takes longer than its launch: of those that are paged some are cut, too.
+    if (isPaged && seed % 4 > 0) return done;
     for (const share of [0.8, 0.6, 0.4, 0.2, 0.1]) {
       const plan = launch.plan(launch.bytes * share);
       if (plan.kind === 'refused') return done;
       if (plan.parts.length < 2) continue;
-      const direct = await launch.direct(gpu);
-      assert.deepEqual(await launch.inParts(gpu, plan.parts), direct, `in ${plan.parts.length} parts`);
+      if (direct === null) {
+        direct = await launch.direct(gpu);
+        ordered?.(direct);
+      }
+      const inParts = await launch.inParts(gpu, plan.parts);
+      ordered?.(inParts);
+      assert.deepEqual(inParts, direct, `in ${plan.parts.length} parts`);
       return { ...done, cut: true };
     }
     return done;
