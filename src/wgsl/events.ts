@@ -26,7 +26,7 @@ export interface Events {
   readonly again: ReadonlySet<Expression>;
   /** Statements by which a workgroup changes atomics that it shares. */
   readonly shared: readonly Statement[];
-  /** What of a store has events of its own, so that it is evaluated before the store, and once. */
+  /** What of a store has events of its own, or calls functions, so that it is evaluated before the store, and once. */
   readonly apart: ReadonlyMap<Statement, readonly Expression[]>;
   /** Words of the log that an invocation needs at most; null: loops say how many. */
   readonly words: number | null;
@@ -61,12 +61,13 @@ export function eventsOf(description: Description, accesses: Accesses, stores: r
   }
   for (const [site, { resources, type }] of accesses.loads) if (isOwn(resources)) values.set(site, type);
   const eventful = eventfulFunctions(functions, (each) => stores.includes(each), isValue);
-  const hasEvents = (expression: Expression): boolean =>
-    some(expression, (each) => isCallOf(each, eventful) || (each.kind === 'call' && atomics.has(each)));
+  // A function may change variables of the invocation besides: it is called once, also where the store has been made before.
+  const isApart = (expression: Expression): boolean =>
+    some(expression, (each) => each.kind === 'call' && (functions.has(each.callee.name) || atomics.has(each)));
   const apart = new Map<Statement, readonly Expression[]>();
   for (const store of stores) {
     const { target, indices, values: given } = partsOf(store);
-    const own = [...indices, ...given].some(hasEvents) ? [...indices, ...given.filter(hasEvents)] : [];
+    const own = [...indices, ...given].some(isApart) ? [...indices, ...given.filter(isApart)] : [];
     if (store.kind === 'assign' && store.operator !== null && given.some((each) => hasCall(each, eventful)))
       throw refuse(store, 'this adds to what a function that it calls may write; give the result a name before');
     apart.set(store, own);
@@ -181,12 +182,15 @@ function eventfulFunctions(
 
 function sharedOf({ functions, module }: Description, { atomics }: Accesses): Statement[] {
   const found: Statement[] = [];
+  const heads = new Set<Statement>();
   for (const { body } of functions.values()) {
     visitStatements(body.body, (each) => {
+      if (each.kind === 'block' && module.source.startsWith('for', each.start) && each.body[0] !== undefined)
+        heads.add(each.body[0]);
       const call =
         each.kind === 'call' ? each.call : each.kind === 'assign' && each.target === null ? each.value : null;
       if (call?.kind !== 'call' || atomics.get(call)?.isStorage !== false) return;
-      if (module.source[each.end - 1] !== ';')
+      if (heads.has(each) || module.source[each.end - 1] !== ';')
         throw new WgslError(module.source, each.start, 'an atomic in the head of a loop; write it in the body');
       found.push(each);
     });

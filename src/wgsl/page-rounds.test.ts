@@ -131,6 +131,41 @@ test('an invocation that needs more than there is room for is refused', () => {
   );
 });
 
+function roundsOf(pages: number, frames: number): PageRounds {
+  const tables = pageTables([{ name: 'table', bytes: pages * 64, stride: 4 }], (frames + 1) * 64, SIZES);
+  return new PageRounds(tables as never);
+}
+
+/** What is noted where the first invocation touches these pages. */
+function notedOf({ entries }: PageRounds, ...pages: number[]): Uint32Array {
+  const noted = new Uint32Array(entries.length + 1);
+  for (const page of pages) noted[page] = FIRST_INVOCATION;
+  return noted;
+}
+
+test('an invocation is to blame for its pages when they are too many twice, one round after the other', () => {
+  const rounds = roundsOf(10, 2);
+  for (const pages of [
+    [0, 1, 2],
+    [0, 1, 2],
+    [1, 2],
+    [1, 2, 3],
+  ])
+    expect(rounds.advance(notedOf(rounds, ...pages)).end).toBeNull();
+  expect(rounds.advance(notedOf(rounds, 1, 2, 3)).end).toHaveProperty('refused');
+});
+
+test('a log that is full ends the launch, with what was written home', () => {
+  const rounds = roundsOf(10, 2);
+  rounds.advance(notedOf(rounds, 4));
+  const noted = notedOf(rounds, 5);
+  noted[4] = WRITTEN;
+  noted[rounds.entries.length] = 127;
+  const { homes, end } = rounds.advance(noted);
+  expect(homes).toMatchObject([{ place: 4 * 64, bytes: 64 }]);
+  expect(end).toHaveProperty('refused', expect.stringMatching(/^a single invocation uses more than 127 results/));
+});
+
 test('arrays share what memory there is: small ones are there as a whole', () => {
   const [small, large, larger] = pageTables(
     [

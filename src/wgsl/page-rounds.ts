@@ -67,6 +67,7 @@ export class PageRounds {
     const isAbsent = (_: number, page: number): boolean => notes[page] !== 0 && this.entries[page] === 0;
     if (!this.entries.some(isAbsent)) {
       this.strict = false;
+      this.#blamed = null;
       return { homes: this.#allHome(), copies: [], end: 'done' };
     }
     const wanted = this.tables.map(({ firstEntry, pages }) => {

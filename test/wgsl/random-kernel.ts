@@ -172,6 +172,8 @@ const RESUMED = [
   (_: string, at: string) => `let ${at} = atomicAdd(&n[0], 1u); d[${at}] = sum;`,
   () => 'd[atomicAdd(&n[0], 1u)] = sum ^ i;',
   () => 'append(sum + 7u);',
+  () => 'd[atomicAdd(&n[0], 1u)] = drawn(&sum);',
+  (own: string) => `c[${own}] ^= drawn(&sum);`,
   (own: string, at: string) =>
     `let ${at} = c[${own}]; c[${own}] = ${at} * 3u + sum; sum += a[${at} % arrayLength(&a)];`,
   (own: string) => `c[${own}] += a[c[${own}] % arrayLength(&a)]; sum ^= c[${own}];`,
@@ -184,7 +186,8 @@ if (seen.old_value != 0u) { ${at} = (${at} + 1u) % 256u; } }`,
 ];
 
 const RESUMED_DECLARATIONS = `@group(0) @binding(5) var<storage, read_write> n: array<atomic<u32>>;
-@group(0) @binding(6) var<storage, read_write> d: array<u32>; fn append(value: u32) { d[atomicAdd(&n[0], 1u)] = value; }`;
+@group(0) @binding(6) var<storage, read_write> d: array<u32>; fn append(value: u32) { d[atomicAdd(&n[0], 1u)] = value; }
+fn drawn(state: ptr<function, u32>) -> u32 { *state = *state * 1664525u + 1013904223u; return *state >> 3u; }`;
 
 /** Statements for some of these. */
 function resumedOf(chance: Chance, program: Program, own: string): string[] {

@@ -173,6 +173,34 @@ fn moved(p: ptr<storage, u32, read_write>) -> u32 { *p += 1u; return *p; }
     windows: /a single workgroup may touch/,
   },
   {
+    name: 'numbers that are drawn within stores are drawn once',
+    source: `${A} ${COUNT} ${OUT} @group(0) @binding(3) var<storage, read_write> c: array<u32>; var<private> drawn = 0u;
+fn draw(state: ptr<function, u32>) -> u32 { *state = *state * 1664525u + 1013904223u; drawn++; return *state >> 8u; }
+@compute @workgroup_size(64) fn main(${ID}) { var state = id.x; c[a[id.x]] = draw(&state); c[a[(id.x + 1u) % 1024u] + 1024u] += draw(&state) + drawn;
+  out[atomicAdd(&count[0], 1u)] = draw(&state); c[a[(id.x + 2u) % 1024u] + 2048u] = drawn + draw(&state); }`,
+    workgroups: [16, 1, 1],
+    arrays: {
+      a: Uint32Array.from({ length: 1024 }, (_, i) => (i * 5) % 1024),
+      count: new Uint32Array(1),
+      out: new Uint32Array(1024),
+      c: words(3072),
+    },
+    reference: ({ a, count, out, c }) =>
+      a!.forEach((own, i) => {
+        let state = i;
+        const draw = () => {
+          state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+          return state >>> 8;
+        };
+        c![own] = draw();
+        c![a![(i + 1) % 1024]! + 1024]! += draw() + 2;
+        out![count![0]!++] = draw();
+        c![a![(i + 2) % 1024]! + 2048] = 3 + draw();
+      }),
+    ordered: ({ out }) => out!.sort(),
+    windows: /a single workgroup may touch/,
+  },
+  {
     name: 'places in a workgroup by a counter that it shares are refused',
     source: `${A} ${COUNT} ${OUT} var<workgroup> kept: atomic<u32>; var<workgroup> begin: u32;
 @compute @workgroup_size(64) fn main(${ID}, ${L}) { let at = atomicAdd(&kept, 1u); workgroupBarrier();
