@@ -112,7 +112,7 @@ export class Cache<C> {
     this.goOn(block);
   }
 
-  /** What is waited for may be held by somebody whose lease is over, which the server notices when it is asked to look. */
+  /** What is waited for may be held by a machine whose lease is over, which the server notices when it is asked to look. */
   remind(): void {
     const { session, blocks } = this.state;
     for (const [block, { waiting }] of blocks.entries())
@@ -302,7 +302,7 @@ export class Cache<C> {
     state.recalled = 'none';
     const owned = state.epoch !== 0;
     if (recalled === 'write' && (owned || state.right !== 'none')) this.restrict(block, 'none');
-    // A copy that no thread may read would never be given up: nobody but a thread's right says that it is there.
+    // A copy that no thread may read would never be given up: only a thread's right says that it is there.
     else if (recalled === 'read' && owned) this.restrict(block, state.right === 'none' ? 'none' : 'read');
     else if (state.flush) {
       if (owned) this.restrict(block, 'write');

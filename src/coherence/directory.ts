@@ -181,7 +181,7 @@ export class Directory<C> {
     for (const reader of readers) if (reader !== session) this.tell({ kind: 'recall', to: reader, block, right });
   }
 
-  /** Nobody asks a second time for what can be had. */
+  /** A machine is granted what can be had without asking a second time. */
   private grantNext(block: number): void {
     const state = this.state.blocks[block];
     while (state.queue.length > 0 && this.isNext(state, state.queue[0].session)) {

@@ -268,9 +268,8 @@ export class Router implements Commands {
     if (way === Way.Staged) return this.stage(transfer);
     if (transfer.whole) target.reserveBlock?.(page - (page % PAGES_PER_BLOCK));
     let status: Status;
-    // Only for its own processor.
+    // To fill and map pages without memory is one call of the driver's, and cheaper than to give them memory first: for its own processor only.
     const own = (this.processors[transfer.processor] as unknown) === target;
-    // To fill and map pages without memory is one call of the driver's, and cheaper than to give them memory first.
     if (way === Way.Source && own && this.fitsStaging(transfer)) {
       transfer.visible = true;
       transfer.staged = this.staging?.take() ?? 0;

@@ -9,7 +9,7 @@
 /** A thread that was woken is running by then. */
 const SHORTEST_MS = 0.2;
 const LONGEST_MS = 1;
-/** Who wants a block so soon after it has been taken was still using it; what another machine has used meanwhile is wanted later. */
+/** A thread that wants a block so soon after it has been taken was still using it; what another machine has used meanwhile is wanted later. */
 const AT_ONCE_MS = 0.3;
 
 interface Held {

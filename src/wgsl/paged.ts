@@ -280,7 +280,7 @@ fn ${p}_translate(index: u32, table: vec4u) -> u32 {
     let noted = atomicLoad(note);
     if ((noted & ${FIRST_INVOCATION}u) < first) {
       let before = atomicMax(note, first | (noted & ${WRITTEN}u));
-      // Somebody has noted meanwhile that it is written.
+      // Another invocation has noted meanwhile that it is written.
       if ((before & ~noted & ${WRITTEN}u) != 0u) { atomicMax(note, first | ${WRITTEN}u); }
     }
   }

@@ -140,7 +140,7 @@ export class Clients {
     const { id } = message;
     this.note(client, message, events);
     const answer: Answer = (value, error) => {
-      // Number 0: nobody waits, nor wants to know.
+      // Number 0: the thread does not wait for an answer.
       if (id === 0) return;
       this.answers++;
       client.answer(id, value, error);
