@@ -25,7 +25,7 @@ interface Given {
   /** Codes of which one must come, and others that may; asked when everything before has been done on the plain arrays. */
   readonly must: () => Iterable<string>;
   readonly may: () => Iterable<string>;
-  /** @param calm whether nothing that was given with it failed */
+  /** @param calm whether nothing that was given with it failed, and nothing was given after it that uses its arrays */
   readonly done: (calm: boolean) => void;
   readonly failed: (error: OnememError) => Promise<void> | void;
 }
@@ -69,7 +69,7 @@ export async function playStreams(player: Player): Promise<void> {
   const early = random.chance(0.7);
   if (early) for (const { stream } of lanes) stream[Symbol.dispose]();
   if (given.length === 0) return;
-  const work = settle(player, given).finally(() => {
+  const work = settle(player, given, new Set(last.values())).finally(() => {
     if (!early) for (const { stream } of lanes) if (!player.space.isClosed) stream[Symbol.dispose]();
   });
   player.occupy([...last.keys()], work);
@@ -82,9 +82,10 @@ function nothing(text: string, event: StreamEvent): Operation {
   return { text, event, must: () => [], may: () => [], done: () => undefined, failed: () => undefined };
 }
 
-async function settle(player: Player, given: readonly Given[]): Promise<void> {
+/** @param last those after which nothing was given that uses one of their arrays */
+async function settle(player: Player, given: readonly Given[], last: ReadonlySet<Given>): Promise<void> {
   await Promise.all(given.map(({ event }) => event.synchronize().catch(() => undefined)));
-  const calm = given.every(({ event }) => event.result === 'done');
+  const good = given.every(({ event }) => event.result === 'done');
   for (const each of given) {
     const { text, lane, event } = each;
     const what = `${text} on ${lane.device.name}`;
@@ -97,7 +98,7 @@ async function settle(player: Player, given: readonly Given[]): Promise<void> {
     if (lane.failed && lane.device.alive) assert.fail(`${what} was ${event.result}, though what it came after failed`);
     const error = event.error ?? new Error('it failed without an error');
     const outcome = event.result === 'done' ? Promise.resolve() : Promise.reject(error);
-    if (await player.judge(outcome, each.must(), allowed, what)) each.done(calm);
+    if (await player.judge(outcome, each.must(), allowed, what)) each.done(good && last.has(each));
     else {
       lane.failed = true;
       await each.failed(error as OnememError);
@@ -175,7 +176,7 @@ function giveLaunch(player: Player, lane: Lane, give: Give): void {
       done: (calm) => {
         if (emptied) y.healed(0, y.pages);
         compute(y.plain, x?.plain ?? null);
-        // A launch after it may have been ended in the middle.
+        // A launch after it may have been ended in the middle, and a copy after it be of what is indeterminate.
         if (emptied && calm) assert.equal(y.array.indeterminate, false, `${y.name} is indeterminate after ${text}`);
       },
       failed: async (error) => {
