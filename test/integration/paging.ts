@@ -83,22 +83,25 @@ interface Samples {
   readonly seen: number;
 }
 
-/** Looks at the memory of a file as often as it can, from a thread that has nothing to do with the manager. */
-async function sampling(name: string, action: () => Promise<void>): Promise<Samples> {
+/**
+ * Looks at the memory of a file as often as it can, from a thread that has nothing to do with the manager.
+ * @param action is told how often that was
+ */
+async function sampling(name: string, action: (count: () => number) => Promise<void>): Promise<Samples> {
   const [file] = memoryFiles().filter((each) => each.name === name);
   assert.ok(file !== undefined, `no memory file ${name}`);
-  const stop = new Int32Array(new SharedArrayBuffer(4));
+  const words = new Int32Array(new SharedArrayBuffer(8));
   const sampler = new Worker(new URL('./programs/sampler.js', import.meta.url), {
-    workerData: { path: file.path, stop },
+    workerData: { path: file.path, words },
   });
   const samples = new Promise<Samples>((resolve, reject) => {
     sampler.once('message', resolve);
     sampler.once('error', reject);
   });
   try {
-    await action();
+    await action(() => Atomics.load(words, 1));
   } finally {
-    Atomics.store(stop, 0, 1);
+    Atomics.store(words, 0, 1);
   }
   return samples;
 }
@@ -119,18 +122,19 @@ for (const units of [1, 2]) {
     const gather = kernel({ x: f64.in, y: f64.inout }, ({ x, y }, { begin, end, size }) => {
       for (let i = begin; i < end; i++) y[i] += x[(i * 65_537) % size];
     });
-    const samples = await sampling('onemem-small', async () => {
-      for (let round = 0; round < 3; round++) await device.run(add, { x, y }, { size: n });
+    let rounds = 0;
+    const samples = await sampling('onemem-small', async (count) => {
+      // Where the machine has much else to do, the sampler gets to look seldom.
+      for (; rounds < 3 || count() <= 100; rounds++) await device.run(add, { x, y }, { size: n });
       await device.run(gather, { x, y }, { size: n, begin: 0, end: 20_000 });
     });
     note(`largest of ${samples.count} samples: ${samples.largest} of ${budget} bytes, ${samples.seen} different`);
-    assert.ok(samples.count > 100, `only ${samples.count} samples`);
     assert.ok(samples.largest <= budget, `the device had ${samples.largest} bytes, and its budget is ${budget}`);
     // Had the sampler looked at something else, it would not have seen the memory fill up.
     assert.ok(samples.largest > budget / 2 && samples.seen > 3);
     const { evictions, peakBytes } = device.stats();
     assert.ok(evictions > 0 && peakBytes <= budget);
-    sameData(y.data, (i) => 0.5 + 3 * i + (i < 20_000 ? (i * 65_537) % n : 0));
+    sameData(y.data, (i) => 0.5 + rounds * i + (i < 20_000 ? (i * 65_537) % n : 0));
     sameData(x.data, (i) => i);
     space.checkInvariants();
   }, 40);
