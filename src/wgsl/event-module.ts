@@ -75,7 +75,7 @@ function nameOf({ component, width }: LoggedRead): string {
 const EVENTS = `
 var<private> $_logged = 0u;
 var<private> $_log_at = 0u;
-fn $_resume(invocation: u32) { $_log_at = $_part.log.x + 1u + invocation; $_known = atomicLoad(&$_notes[$_log_at]); }
+fn $_resume(invocation: u32) { $_log_at = $_part.log_begin + 1u + invocation; $_known = atomicLoad(&$_notes[$_log_at]); }
 fn $_pause() { if ($_event > $_known) { atomicStore(&$_notes[$_log_at], $_event); } }
 fn $_due() -> bool {
   if ($_event >= $_known) { return true; }
@@ -89,8 +89,8 @@ fn $_acts() -> bool {
 }
 fn $_finds(words: u32) -> bool {
   if ($_absent || $_strays()) { return false; }
-  if ($_logged + words > $_part.log.z) {
-    atomicStore(&$_notes[$_part.log.x], $_part.log.z);
+  if ($_logged + words > $_part.log_words) {
+    atomicStore(&$_notes[$_part.log_begin], $_part.log_words);
     $_absent = true;
     $_lack();
     return false;
@@ -100,11 +100,11 @@ fn $_finds(words: u32) -> bool {
 }
 fn $_found() -> u32 {
   $_logged++;
-  return atomicLoad(&$_notes[$_log_at + min($_logged, $_part.log.z) * $_part.log.y]);
+  return atomicLoad(&$_notes[$_log_at + min($_logged, $_part.log_words) * $_part.log_stride]);
 }
 fn $_keep(word: u32) {
   $_logged++;
-  atomicStore(&$_notes[$_log_at + $_logged * $_part.log.y], word);
+  atomicStore(&$_notes[$_log_at + $_logged * $_part.log_stride], word);
 }
 `;
 

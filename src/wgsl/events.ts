@@ -7,7 +7,7 @@ import type { Accesses } from './access.js';
 import type { Description, Resource } from './describe.js';
 import type { Call, Expression, FunctionDeclaration, Statement } from './tree.js';
 import type { Type } from './types.js';
-import { visitExpressions, visitStatements } from './walk.js';
+import { childrenOf, some, visitExpressions, visitStatements } from './walk.js';
 import { WgslError } from './wgsl-error.js';
 import { writtenBy } from './writing.js';
 
@@ -211,29 +211,4 @@ function isCallOf(expression: Expression, names: ReadonlySet<string>): boolean {
 
 function hasCall(expression: Expression, names: ReadonlySet<string>): boolean {
   return some(expression, (each) => isCallOf(each, names));
-}
-
-function childrenOf(expression: Expression): readonly Expression[] {
-  switch (expression.kind) {
-    case 'index':
-      return [expression.base, expression.index];
-    case 'member':
-      return [expression.base];
-    case 'unary':
-      return [expression.operand];
-    case 'binary':
-      return [expression.left, expression.right];
-    case 'call':
-      return expression.parameters;
-    default:
-      return [];
-  }
-}
-
-function some(expression: Expression, is: (each: Expression) => boolean): boolean {
-  let found = false;
-  visitExpressions(expression, (each) => {
-    found ||= is(each);
-  });
-  return found;
 }

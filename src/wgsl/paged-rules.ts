@@ -8,7 +8,7 @@ import type { Accesses } from './access.js';
 import type { Description, Resource } from './describe.js';
 import { type Events, eventsOf } from './events.js';
 import type { Call, Expression, Index, Local, Statement } from './tree.js';
-import { callsIn, namesIn, visitExpressions, visitStatements } from './walk.js';
+import { callsIn, namesIn, some, visitExpressions, visitStatements } from './walk.js';
 import { WgslError } from './wgsl-error.js';
 import { writtenBy } from './writing.js';
 
@@ -137,14 +137,6 @@ function storesOf({ module, functions }: Description, { writes }: Accesses): Sta
 
 function touches({ indices }: Accesses, index: Index, resources: ReadonlySet<Resource>): boolean {
   return [...(indices.get(index) ?? [])].some((each) => resources.has(each));
-}
-
-function some(expression: Expression, is: (each: Expression) => boolean): boolean {
-  let found = false;
-  visitExpressions(expression, (each) => {
-    found ||= is(each);
-  });
-  return found;
 }
 
 function isReference(expression: Expression): boolean {

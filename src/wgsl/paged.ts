@@ -78,7 +78,7 @@ export interface PagedModule {
   ): ArrayBuffer;
 }
 
-/** Two vectors of three numbers, each with a number behind it, and where the logs are. */
+/** Two vectors of three numbers, each with a number behind it, and three numbers of the logs: arrays begin at a multiple of four. */
 const HEADER_WORDS = 12;
 /** Bits on the GPU for an invocation of a part are two: a part has at most so many. */
 const MOST_INVOCATIONS = 2 ** 22;
@@ -251,7 +251,7 @@ fn ${p}_page_${number}_write_again(index: u32) -> u32 { if (${p}_event < ${p}_kn
 fn ${p}_page_${number}_length(bound: u32) -> u32 { return ${part}.tables[${number}].z + 1u; }`;
   return `
 struct ${p}_Part {
-  first: vec3u, mode: u32, groups: vec3u, mask: u32, log: vec4u,
+  first: vec3u, mode: u32, groups: vec3u, mask: u32, log_begin: u32, log_stride: u32, log_words: u32,
   arrays: array<vec4u, ${Math.max(1, windows)}>, tables: array<vec4u, ${paged}>,
 }
 @group(${group}) @binding(${uniform}) var<uniform> ${part}: ${p}_Part;

@@ -1,28 +1,33 @@
 /** All expressions and statements of a function. */
 import type { Call, Expression, FunctionDeclaration, Statement } from './tree.js';
 
-export function visitExpressions(expression: Expression, visit: (each: Expression) => void): void {
-  visit(expression);
+/** What an expression consists of, in the order in which that is evaluated. */
+export function childrenOf(expression: Expression): readonly Expression[] {
   switch (expression.kind) {
     case 'index':
-      visitExpressions(expression.base, visit);
-      visitExpressions(expression.index, visit);
-      return;
+      return [expression.base, expression.index];
     case 'member':
-      visitExpressions(expression.base, visit);
-      return;
+      return [expression.base];
     case 'unary':
-      visitExpressions(expression.operand, visit);
-      return;
+      return [expression.operand];
     case 'binary':
-      visitExpressions(expression.left, visit);
-      visitExpressions(expression.right, visit);
-      return;
+      return [expression.left, expression.right];
     case 'call':
-      for (const each of expression.parameters) visitExpressions(each, visit);
-      return;
+      return expression.parameters;
     default:
+      return [];
   }
+}
+
+/** An expression and all inside it, each before its own. */
+export function visitExpressions(expression: Expression, visit: (each: Expression) => void): void {
+  visit(expression);
+  for (const each of childrenOf(expression)) visitExpressions(each, visit);
+}
+
+/** Whether the expression is such a one, or any inside it. */
+export function some(expression: Expression, is: (each: Expression) => boolean): boolean {
+  return is(expression) || childrenOf(expression).some((each) => some(each, is));
 }
 
 /** Statements and those inside them, each before its own; expressions are those of the statement itself. */
