@@ -45,6 +45,7 @@ test.each([
   ['var j = 3u; j += i; a[j] = 1;', 'store 131..258'],
   ['var v = vec2u(i, 4u); v.y = v.x + 1u; a[v.y] = 1;', 'store 129..256'],
   ['let e = &a[i]; *e = 2;', 'store 128..255'],
+  ['let m = mat2x2(1, 2, 3, f32(i)); a[i] = u32(m[1].y);', 'store 128..255'],
   ['for (var k = 0u; k < p.w; k++) { a[k] = 1; }', 'store 0..9'],
   ['for (var k = i; k < p.n; k += 2u) { a[k] = 1; }', 'store 128..199'],
   ['for (var k = 9; k >= 0; k--) { a[k] = 1; }', 'store 0..9'],

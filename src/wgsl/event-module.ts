@@ -1,6 +1,6 @@
 /** What a module becomes whose invocations go on where they lacked a page (events.ts): its edits, and what is put behind it. */
 import { type Events, type LoggedRead, partsOf } from './events.js';
-import { applied, around, type Edit } from './rewriting.js';
+import { around, type Edit, lineOf } from './rewriting.js';
 import type { Call, Expression, Index, Statement } from './tree.js';
 
 /** Names of atomics and reads that keep what they find. */
@@ -18,6 +18,7 @@ export function readEdits({ atomics, reads, shared }: Events, prefix: string): E
 
 /**
  * A store is made once, when all of its pages are there. What has events of its own is found before, and has a name in it.
+ * @param source without its comments
  * @param edits all that are known; those in what gets a name are taken out
  * @param wrappers those around an index that have it go through a table of pages
  */
@@ -59,12 +60,6 @@ export function eventStoreEdits(
 
 function isWithin({ at }: Edit, { start, end }: Expression): boolean {
   return at >= start && at <= end;
-}
-
-/** The text of an expression with its edits, in one line. */
-function lineOf(source: string, { start, end }: Expression, edits: readonly Edit[]): string {
-  const text = applied(source.slice(0, end), edits).slice(start);
-  return text.replace(/\/\/[^\n]*/g, '').replace(/\s+/g, ' ');
 }
 
 function nameOf({ component, width }: LoggedRead): string {

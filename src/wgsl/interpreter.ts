@@ -535,7 +535,10 @@ export class Interpreter implements Accesses {
     const { module, types } = this.#description;
     if (!isType && !module.structs.has(name) && !module.aliases.has(name)) return UNKNOWN;
     const typeName = converted as Call['callee'];
-    const bare = /^vec[234]$/.test(typeName.name) && typeName.parameters.length === 0;
+    const isOpen = typeName.parameters.length === 0;
+    // The elements of a matrix are not followed.
+    if (isOpen && /^mat[234]x[234]$/.test(typeName.name)) return UNKNOWN;
+    const bare = isOpen && /^vec[234]$/.test(typeName.name);
     const type = bare ? null : types.read(typeName);
     if (bare || type?.kind === 'vector') {
       const width = bare ? Number(typeName.name[3]) : (type as { width: number }).width;

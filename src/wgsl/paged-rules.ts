@@ -8,7 +8,7 @@ import type { Accesses } from './access.js';
 import type { Description, Resource } from './describe.js';
 import { type Events, eventsOf } from './events.js';
 import type { Call, Expression, Index, Local, Statement } from './tree.js';
-import { callsIn, namesIn, some, visitExpressions, visitStatements } from './walk.js';
+import { bodiesOf, callsIn, namesIn, some, visitExpressions, visitStatements } from './walk.js';
 import { WgslError } from './wgsl-error.js';
 import { writtenBy } from './writing.js';
 
@@ -143,10 +143,6 @@ function isReference(expression: Expression): boolean {
   return expression.kind === 'unary' && expression.operator === '&';
 }
 
-function insideOf({ body, otherwise }: Statement & { kind: 'if' }): Statement[] {
-  return otherwise === null ? [body] : [body, otherwise];
-}
-
 /** Atomics whose results depend on who comes first. */
 const ORDERED = /^atomic(Add|Sub|Max|Min|And|Or|Xor|Exchange|CompareExchangeWeak)$/;
 
@@ -186,7 +182,7 @@ class Taint {
   #chooses(statement: Statement): boolean {
     switch (statement.kind) {
       case 'if':
-        return this.#has(statement.condition) && this.#guards(insideOf(statement));
+        return this.#has(statement.condition) && this.#guards(bodiesOf(statement).flat());
       case 'switch':
         return this.#has(statement.selector);
       case 'loop':
@@ -266,7 +262,7 @@ class Taint {
     for (const { body } of functions.values()) {
       visitStatements(body.body, (statement) => {
         if (statement.kind !== 'if' || !this.#has(statement.condition)) return;
-        visitStatements(insideOf(statement), (each) => {
+        visitStatements(bodiesOf(statement).flat(), (each) => {
           if (each.kind === 'assign' && each.target !== null) this.#mark(each.target);
         });
       });

@@ -10,9 +10,19 @@ import { eventStoreEdits, eventText, readEdits } from './event-module.js';
 import type { Events } from './events.js';
 import { FIRST_INVOCATION, type Unit, WRITTEN } from './page-rounds.js';
 import { replayOf, type Together } from './paged-rules.js';
-import { applied, around, type Edit, freeBinding, freePrefix, onlyOne } from './rewriting.js';
+import {
+  applied,
+  around,
+  type Edit,
+  freeBinding,
+  freePrefix,
+  lineOf,
+  onlyOne,
+  refuseOwnWords,
+  withoutComments,
+} from './rewriting.js';
 import type { Attribute, Call, Expression, FunctionDeclaration, Index, Statement } from './tree.js';
-import { visitStatements } from './walk.js';
+import { bodiesOf, visitStatements } from './walk.js';
 import { WgslError } from './wgsl-error.js';
 import { type LaunchPart, lengthOf } from './windows.js';
 import { writingIndices, writtenBy } from './writing.js';
@@ -94,6 +104,8 @@ const FUEL = 2048;
 export function pagedModule(description: Description, paged: readonly Resource[]): PagedModule {
   const { module, resources, functions, entryPoint } = description;
   const { source } = module;
+  refuseOwnWords(module);
+  const bare = withoutComments(source);
   const prefix = freePrefix(source);
   const accesses = accessesOf(description, null);
   const { stores, probes, events, together } = replayOf(description, accesses, new Set(paged));
@@ -125,12 +137,12 @@ export function pagedModule(description: Description, paged: readonly Resource[]
   if (events !== null) edits.push(...readEdits(events, prefix));
   const held = stores.map((each) =>
     events === null
-      ? storeEdits(source, each, edits, prefix)
-      : eventStoreEdits(source, each, events, edits, wrappers, prefix),
+      ? storeEdits(bare, each, edits, prefix)
+      : eventStoreEdits(bare, each, events, edits, wrappers, prefix),
   );
   edits.push(...held.flat());
   for (const { end } of together?.barriers ?? []) edits.push({ at: end, text: ` ${prefix}_phase++;` });
-  for (const each of functions.values()) edits.push(...loopEdits(source, each, together, prefix));
+  for (const each of functions.values()) edits.push(...loopEdits(bare, each, together, prefix));
   const entry = functions.get(entryPoint.name) as FunctionDeclaration;
   for (const each of [...entry.attributes, ...entry.parameters.flatMap(({ attributes }) => attributes)])
     edits.push({ at: each.start, text: '', blank: each.end - each.start });
@@ -184,17 +196,19 @@ function modesOf(probes: boolean, events: Events | null): readonly number[] {
   return probes ? [Mode.Probe, Mode.Writes | Mode.Commit] : [Mode.Writes];
 }
 
-/** A store that is not made meets the same pages. */
+/**
+ * A store that is not made meets the same pages.
+ * @param source without its comments
+ */
 function storeEdits(source: string, store: Statement, edits: readonly Edit[], prefix: string): Edit[] {
   const inner =
     store.kind === 'assign' && store.target !== null ? [store.target, store.value] : callOf(store).parameters;
   const texts = inner
     // What `++` adds stands nowhere.
     .filter(({ start, end }) => start < end)
-    .map(({ start, end }) => {
-      const own = edits.filter(({ at }) => at >= start && at <= end);
-      const text = applied(source.slice(0, end), own).slice(start);
-      return `_ = ${text.replace(/\/\/[^\n]*/g, '').replace(/\s+/g, ' ')};`;
+    .map((each) => {
+      const own = edits.filter(({ at }) => at >= each.start && at <= each.end);
+      return `_ = ${lineOf(source, each, own)};`;
     });
   return around(store, `if (${prefix}_writes()) { `, ` } else { ${texts.join(' ')} }`);
 }
@@ -203,7 +217,11 @@ function callOf(store: Statement): Call {
   return (store.kind === 'call' ? store.call : (store as Statement & { kind: 'assign' }).value) as Call;
 }
 
-/** Loops end by themselves in an invocation that reads zeros instead of what is absent. */
+/**
+ * Loops end by themselves in an invocation that reads zeros instead of what is absent. All of a workgroup leave a loop, or none, where they
+ * wait for each other in it; and where some may return in it when others are waited for behind it: those that leave would go on to wait there.
+ * @param source without its comments
+ */
 function loopEdits(
   source: string,
   { body, result }: FunctionDeclaration,
@@ -211,18 +229,34 @@ function loopEdits(
   prefix: string,
 ): Edit[] {
   const edits: Edit[] = [];
-  visitStatements(body.body, (each) => {
-    if (each.kind !== 'loop') return;
-    const inner = each.body.body.at(-1);
-    const at = source.startsWith('loop', each.start) ? source.indexOf('{', each.start) : (inner as Statement).start;
-    // Where they wait for each other, all of a workgroup leave a loop, or none.
-    const leaves = together?.waits([each]) ? 'all_leave' : 'leaves';
-    edits.push({ at: at + 1, text: ` if (${prefix}_${leaves}()) { break; }` });
-  });
-  // After a loop that only a return left comes something now.
-  if (result !== null && body.body.at(-1)?.kind === 'loop')
-    edits.push({ at: body.end - 1, text: `return ${source.slice(result.start, result.end)}(); ` });
+  const waits = (statements: readonly Statement[]) => together?.waits(statements) ?? false;
+  const visit = (statements: readonly Statement[], waitsBehind: boolean): void => {
+    for (const [number, each] of statements.entries()) {
+      const isLoop = each.kind === 'loop';
+      const inside = isLoop && waits([each]);
+      const behind = waitsBehind || waits(statements.slice(number + 1));
+      for (const body of bodiesOf(each)) visit(body, behind || inside);
+      if (!isLoop) continue;
+      const first = source.startsWith('loop', each.start)
+        ? source.indexOf('{', each.start)
+        : (each.body.body.at(-1) as Statement).start;
+      const leaves = inside || (behind && hasReturn(each)) ? 'all_leave' : 'leaves';
+      edits.push({ at: first + 1, text: ` if (${prefix}_${leaves}()) { break; }` });
+    }
+  };
+  visit(body.body, false);
+  // What comes after a loop that only a return left is reached now.
+  if (result !== null && edits.length > 0 && body.body.at(-1)?.kind !== 'return')
+    edits.push({ at: body.end - 1, text: `return ${lineOf(source, result, [])}(); ` });
   return edits;
+}
+
+function hasReturn(statement: Statement): boolean {
+  let found = false;
+  visitStatements([statement], ({ kind }) => {
+    found ||= kind === 'return';
+  });
+  return found;
 }
 
 interface Bindings {

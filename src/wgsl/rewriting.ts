@@ -1,6 +1,6 @@
 /** Editing the text of a module within its lines, so that positions in errors keep their line. */
 import type { Description, Resource } from './describe.js';
-import type { Span } from './tree.js';
+import type { Module, Span } from './tree.js';
 import { WgslError } from './wgsl-error.js';
 
 export interface Edit {
@@ -27,6 +27,57 @@ export function applied(source: string, edits: readonly Edit[]): string {
     from = at + blank;
   }
   return result + source.slice(from);
+}
+
+/** The text of an expression with its edits, in one line. Of the source the comments have been taken out. */
+export function lineOf(source: string, { start, end }: Span, edits: readonly Edit[]): string {
+  return applied(source.slice(0, end), edits).slice(start).replace(/\s+/g, ' ');
+}
+
+/** The source with spaces in the places of its comments. */
+export function withoutComments(source: string): string {
+  let text = '';
+  for (let at = 0; at < source.length; ) {
+    const end = commentEnd(source, at);
+    text += end === at ? source[at] : source.slice(at, end).replace(/[^\n]/g, ' ');
+    at = Math.max(end, at + 1);
+  }
+  return text;
+}
+
+/** Where the comment ends that begins here; here, where none does. */
+function commentEnd(source: string, start: number): number {
+  if (source.startsWith('//', start)) {
+    const length = source.slice(start).search(/[\n\v\f\r\u0085\u2028\u2029]/);
+    return length === -1 ? source.length : start + length;
+  }
+  if (!source.startsWith('/*', start)) return start;
+  // They may have others in them.
+  let depth = 1;
+  let at = start + 2;
+  for (; depth > 0 && at < source.length; at++) {
+    const token = source.slice(at, at + 2);
+    if (token !== '/*' && token !== '*/') continue;
+    depth += token === '/*' ? 1 : -1;
+    at++;
+  }
+  return at;
+}
+
+/** Words of WGSL that stand in what is put into a module, and behind it. */
+const WORDS =
+  /^(bool|[iu]32|f32|vec[234][iuf]?|array|atomic\w*|ptr|min|select|bitcast|workgroup(Barrier|UniformLoad))$/;
+
+/** @throws WgslError at what the module itself calls by one of them: WGSL's own is hidden then */
+export function refuseOwnWords({ source, functions, variables, structs, constants, aliases }: Module): void {
+  for (const [name, { start }] of [...functions, ...variables, ...structs, ...constants, ...aliases]) {
+    if (WORDS.test(name))
+      throw new WgslError(
+        source,
+        start,
+        `${name} hides what WGSL calls so, which parts and pages of a launch need; give it another name`,
+      );
+  }
 }
 
 /** A prefix of names that the module does not have. */

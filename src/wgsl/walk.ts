@@ -37,14 +37,23 @@ export function visitStatements(
 ): void {
   for (const each of statements) {
     visit(each, expressionsOf(each));
-    if (each.kind === 'block') visitStatements(each.body, visit);
-    else if (each.kind === 'if') {
-      visitStatements(each.body.body, visit);
-      if (each.otherwise) visitStatements(each.otherwise.body, visit);
-    } else if (each.kind === 'loop') {
-      visitStatements(each.body.body, visit);
-      visitStatements(each.continuing, visit);
-    } else if (each.kind === 'switch') for (const clause of each.clauses) visitStatements(clause.body.body, visit);
+    for (const inside of bodiesOf(each)) visitStatements(inside, visit);
+  }
+}
+
+/** The lists of statements inside a statement. */
+export function bodiesOf(statement: Statement): readonly (readonly Statement[])[] {
+  switch (statement.kind) {
+    case 'block':
+      return [statement.body];
+    case 'if':
+      return [statement.body.body, statement.otherwise?.body ?? []];
+    case 'loop':
+      return [statement.body.body, statement.continuing];
+    case 'switch':
+      return statement.clauses.map(({ body }) => body.body);
+    default:
+      return [];
   }
 }
 

@@ -5,7 +5,7 @@
 import type { LaunchFacts } from './access.js';
 import { accessesOf } from './accesses.js';
 import type { Description, Resource } from './describe.js';
-import { applied, around, type Edit, freeBinding, freePrefix, onlyOne } from './rewriting.js';
+import { applied, around, type Edit, freeBinding, freePrefix, onlyOne, refuseOwnWords } from './rewriting.js';
 import type { FunctionDeclaration, Parameter } from './tree.js';
 import { WgslError } from './wgsl-error.js';
 import { type LaunchPart, lengthOf } from './windows.js';
@@ -27,6 +27,7 @@ export function windowed(description: Description): WindowedModule {
   const { module, resources, functions, entryPoint } = description;
   const { source } = module;
   const arrays = resources.filter(({ space, type, runtimeArray }) => space === 'storage' && type === runtimeArray);
+  refuseOwnWords(module);
   const prefix = freePrefix(source);
   const numberOf = new Map(arrays.map((each, number) => [each, number]));
   const edits: Edit[] = [];

@@ -173,6 +173,20 @@ fn moved(p: ptr<storage, u32, read_write>) -> u32 { *p += 1u; return *p; }
     windows: /a single workgroup may touch/,
   },
   {
+    name: 'what a function counts is an argument within the store, and so is what it counts by',
+    source: `${A} ${COUNT} @group(0) @binding(2) var<storage, read_write> out: array<i32>;
+fn counted(key: u32) -> u32 { return atomicAdd(&count[key], 1u); } fn link(at: u32) -> u32 { return a[at]; }
+@compute @workgroup_size(64) fn main(${ID}) { out[id.x] = select(1, 2, counted(link(link(id.x))) > 3u); }`,
+    workgroups: [16, 1, 1],
+    arrays: { a: words(1024, 100), count: new Uint32Array(100), out: new Int32Array(1024) },
+    reference: ({ a, count, out }) =>
+      a!.forEach((each, i) => {
+        out![i] = count![a![each]!]!++ > 3 ? 2 : 1;
+      }),
+    ordered: ({ out }) => out!.sort(),
+    windows: /a single workgroup may touch/,
+  },
+  {
     name: 'numbers that are drawn within stores are drawn once',
     source: `${A} ${COUNT} ${OUT} @group(0) @binding(3) var<storage, read_write> c: array<u32>; var<private> drawn = 0u;
 fn draw(state: ptr<function, u32>) -> u32 { *state = *state * 1664525u + 1013904223u; drawn++; return *state >> 8u; }

@@ -237,6 +237,41 @@ var<workgroup> own: array<atomic<u32>, 16>;
     windows: 'cut',
   },
   {
+    name: 'functions whose last loop only a return leaves, and comments with others in them',
+    source: `${AB} @group(0) @binding(2) var<storage> table: array<u32>;
+fn nested(x: u32) -> u32 { { var at = x; loop /* { */ { at = table[at]; if (at % 3u == 0u) { return at; } } } }
+fn either(x: u32) -> u32 { if (x % 2u == 0u) { return x; } else { var at = x; loop { at = table[at]; if (at % 5u == 0u) { return at; } } } }
+fn chosen(x: u32) -> u32 { switch (x % 3u) { case 0u: { return x; } default: { var at = x; loop { at = table[at]; if (at % 7u == 0u) { return at; } } } } }
+@compute @workgroup_size(64) fn main(${ID}) { let x = a[id.x]; b[id.x /* one of // each /* its own */ */] += nested(x) + // and
+  100u * either(x) + 10000u * chosen(x); }`,
+    workgroups: [32, 1, 1],
+    arrays: { a: words(2048, 90), b: new Uint32Array(2048), table: Uint32Array.from({ length: 100 }, (_, i) => i + 1) },
+    reference: ({ a, b }) =>
+      a!.forEach((x, i) => {
+        const next = (by: number) => x + by - (x % by);
+        b![i] = next(3) + 100 * (x % 2 === 0 ? x : next(5)) + 10_000 * (x % 3 === 0 ? x : next(7));
+      }),
+    windows: 'cut',
+  },
+  {
+    name: 'all of a workgroup return in a loop, or none, before they wait',
+    source: `${AB} @group(0) @binding(2) var<storage> table: array<u32>; var<workgroup> s: array<u32, 64>;
+@compute @workgroup_size(64) fn main(${ID}, ${L}, ${G}) { for (var i = 0u; i < 4u; i++) { if (table[w.x + i] == 7u) { return; } }
+  s[l.x] = table[a[id.x]]; workgroupBarrier(); b[id.x] = s[63u - l.x]; }`,
+    workgroups: [32, 1, 1],
+    arrays: {
+      a: words(2048, 100),
+      b: new Uint32Array(2048),
+      table: Uint32Array.from({ length: 100 }, (_, i) => i % 10),
+    },
+    reference: ({ a, b, table }) =>
+      b!.forEach((_, i) => {
+        const group = i >> 6;
+        if (!table!.subarray(group, group + 4).includes(7)) b![i] = table![a![i ^ 63]!]!;
+      }),
+    windows: 'cut',
+  },
+  {
     name: 'a list with its length before it',
     source: `struct List { count: u32, items: array<u32> } @group(0) @binding(0) var<storage> list: List;
 @group(0) @binding(1) var<storage, read_write> b: array<u32>;
