@@ -132,12 +132,12 @@ module.exports = {
     {
       name: 'api-sees-driver-types',
       comment:
-        'The api describes launches; it never holds a driver. To compare a kernel, it loads its module as drivers do; a GPU of the program is driven in the thread of the program.',
+        'The api describes launches; it never holds a driver. To compare a kernel, it loads its module as drivers do, and what reads WGSL; a GPU of the program is driven in the thread of the program.',
       severity: 'error',
       from: { path: '^src/api/', pathNot: tests },
       to: {
         path: '^src/drivers/',
-        pathNot: '^src/drivers/(kernel-loader|webgpu/lender)\\.ts$',
+        pathNot: '^src/drivers/(kernel-loader|webgpu/(lender|parser))\\.ts$',
         dependencyTypesNot: ['type-only'],
       },
     },

@@ -1,6 +1,5 @@
 /** Loads what reads WGSL, an optional peer, with the first kernel that is written in it. */
-import { createRequire } from 'node:module';
-import { fileURLToPath } from 'node:url';
+import { requireParser } from '../drivers/webgpu/parser.js';
 import type { Overrides } from '../wgsl/constants.js';
 import { type Description, describe, missingOverrides } from '../wgsl/describe.js';
 import { type Override, overridesIn } from '../wgsl/overrides.js';
@@ -18,7 +17,7 @@ export function parserModule(): string {
 /** At once, since `kernel()` refuses a module that does not fit its parameters where it is called. */
 function parser(): Parser {
   try {
-    loaded ??= createRequire(import.meta.url)(fileURLToPath(parserModule())) as Parser;
+    loaded ??= requireParser(parserModule());
     return loaded;
   } catch (error) {
     throw new OnememError(

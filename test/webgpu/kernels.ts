@@ -1,17 +1,12 @@
 /** Kernels in WGSL: how arguments reach the module, what is refused, and that results are those of plain JavaScript, byte for byte. */
 import assert from 'node:assert/strict';
-import { type AddressSpace, bytes, f32, i32, type KernelParameters, kernel, openSpace, u32 } from '../../src/index.js';
-import { sharedSpace } from '../harness/spaces.js';
+import { bytes, f32, i32, type KernelParameters, kernel, openSpace, u32 } from '../../src/index.js';
+import { gpuWith, inSpaceWith, saxpy } from '../harness/gpu.js';
 import { failsWith, filled, runTests, sameData, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
-const GPU = { devices: [{ kind: 'webgpu', memory: '16MiB', name: 'gpu' }] } as const;
-
-async function withGpu(action: (space: AddressSpace) => Promise<void>): Promise<void> {
-  await using space = await sharedSpace(GPU);
-  await action(space);
-  space.checkInvariants();
-}
+const GPU = gpuWith('16MiB');
+const withGpu = inSpaceWith(GPU);
 
 /** An entry point that does something at the index `i`. */
 function main(declarations: string, body: string, workgroup = 64): string {
@@ -20,13 +15,6 @@ function main(declarations: string, body: string, workgroup = 64): string {
 fn main(@builtin(global_invocation_id) id: vec3<u32>) { let i = id.x; ${body} }`;
 }
 
-const SAXPY = main(
-  `@group(0) @binding(0) var<storage, read> x: array<f32>;
-@group(0) @binding(1) var<storage, read_write> y: array<f32>;
-@group(0) @binding(2) var<uniform> alpha: f32;`,
-  'if (i < arrayLength(&y)) { y[i] += alpha * x[i]; }',
-);
-const saxpy = kernel({ x: f32.in, y: f32.inout, alpha: f32 }, { wgsl: SAXPY }, { name: 'saxpy' });
 const double = kernel(
   { data: u32.inout },
   {
@@ -192,7 +180,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(local_invocation_
 
 test('a launch picks the function or the module by its device', async () => {
   await using space = await openSpace({
-    devices: [...GPU.devices, { kind: 'process', memory: '8MiB', name: 'cpu' }],
+    devices: [GPU, { kind: 'process', memory: '8MiB', name: 'cpu' }],
   });
   const [gpu, cpu] = space.devices;
   const data = space.array(Uint32Array, 5000);
@@ -312,7 +300,7 @@ test('arrays that together are larger than the device take turns, and come home 
 
 test('a lost GPU loses what it had alone, and says so; the space goes on', async () => {
   for (const end of ['kill -9', 'kill()'] as const) {
-    await using space = await openSpace({ devices: GPU.devices });
+    await using space = await openSpace({ devices: [GPU] });
     const [gpu] = space.devices;
     const kept = space.array(Uint32Array, 4096);
     const lost = space.array(Uint32Array, 4096);

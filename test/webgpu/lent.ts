@@ -1,37 +1,11 @@
 /** GPUs that the program has opened itself and lends to a space: its own thread drives them, and results are there when a launch resolves. */
 import assert from 'node:assert/strict';
-import { type Device, f32, kernel, openSpace, u32 } from '../../src/index.js';
+import { type Device, kernel, openSpace, u32 } from '../../src/index.js';
+import { lookup, saxpy } from '../harness/gpu.js';
 import { ownGpu } from '../harness/own-gpu.js';
 import { failsWith, filled, runTests, sameData, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
-
-const saxpy = kernel(
-  { x: f32.in, y: f32.inout, alpha: f32 },
-  {
-    wgsl: `
-      @group(0) @binding(0) var<storage, read> x: array<f32>;
-      @group(0) @binding(1) var<storage, read_write> y: array<f32>;
-      @group(0) @binding(2) var<uniform> alpha: f32;
-      @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
-        if (id.x < arrayLength(&y)) { y[id.x] += alpha * x[id.x]; }
-      }`,
-  },
-  { name: 'saxpy' },
-);
-const rows = kernel(
-  { table: u32.in, ids: u32.in, found: u32.out },
-  {
-    wgsl: `
-      @group(0) @binding(0) var<storage, read> table: array<u32>;
-      @group(0) @binding(1) var<storage, read> ids: array<u32>;
-      @group(0) @binding(2) var<storage, read_write> found: array<u32>;
-      @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
-        if (id.x < arrayLength(&found)) { found[id.x] = table[ids[id.x]]; }
-      }`,
-  },
-  { name: 'rows' },
-);
 
 async function lend(device: GPUDevice, memory = '8MiB') {
   const space = await openSpace({ devices: [{ kind: 'webgpu', device, memory, name: 'gpu' }] });
@@ -95,11 +69,11 @@ test('launches larger than the memory that was given run in parts, and with page
   await device.run(saxpy, { x, y, alpha: 2 }, { size: y.length });
   sameData(y.data, (i) => 2 * (i % 1000));
   const table = space.array(Uint32Array, 2 * MIB);
-  const [ids, found] = [space.array(Uint32Array, 500), space.array(Uint32Array, 500)];
+  const [ids, rows] = [space.array(Uint32Array, 500), space.array(Uint32Array, 500)];
   filled(table.data, (i) => i ^ 0x55);
   filled(ids.data, (i) => (i * 7919) % table.length);
-  await device.run(rows, { table, ids, found }, { size: found.length });
-  sameData(found.data, (i) => ((i * 7919) % table.length) ^ 0x55);
+  await device.run(lookup, { table, ids, rows, width: 1 }, { size: rows.length });
+  sameData(rows.data, (i) => ((i * 7919) % table.length) ^ 0x55);
   const { windowedLaunches, pagedLaunches } = device.stats();
   assert.deepEqual([windowedLaunches, pagedLaunches], [1, 1]);
   space.checkInvariants();

@@ -1,38 +1,17 @@
 /** Launches that read and write elements which other arrays name, of tables that the GPU has no room for: pages come as they are touched. */
 import assert from 'node:assert/strict';
 import { type AddressSpace, f32, kernel, openSpace, u32 } from '../../src/index.js';
-import { sharedSpace } from '../harness/spaces.js';
+import { gpuWith, inSpaceWith, lookup } from '../harness/gpu.js';
 import { failsWith, filled, longTest, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
-const GPU = { devices: [{ kind: 'webgpu', memory: '8MiB', name: 'gpu' }] } as const;
-
-async function withGpu(action: (space: AddressSpace) => Promise<void>): Promise<void> {
-  await using space = await sharedSpace(GPU);
-  await action(space);
-  space.checkInvariants();
-}
+const GPU = gpuWith('8MiB');
+const withGpu = inSpaceWith(GPU);
 
 /** A number for each index, below a limit, that has nothing to do with it. */
 function scattered(i: number, below: number): number {
   return (Math.imul(i, 2_654_435_761) >>> 7) % below;
 }
-
-const lookup = kernel(
-  { table: u32.in, ids: u32.in, rows: u32.out, width: u32 },
-  {
-    wgsl: `
-@group(0) @binding(0) var<storage, read> table: array<u32>;
-@group(0) @binding(1) var<storage, read> ids: array<u32>;
-@group(0) @binding(2) var<storage, read_write> rows: array<u32>;
-@group(0) @binding(3) var<uniform> width: u32;
-@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
-  let i = id.x;
-  if (i < arrayLength(&rows)) { rows[i] = table[ids[i / width] * width + i % width]; }
-}`,
-  },
-  { name: 'lookup' },
-);
 
 /** Rows of 4 KiB of a table of so many MiB, by ids; the bytes that came. */
 async function lookUp(
@@ -454,7 +433,7 @@ async function begun(
 }
 
 test('a signal, or the end of the GPU, ends a launch between two rounds; one that is detached runs the rest; nothing is left behind', async () => {
-  await using space = await openSpace(GPU);
+  await using space = await openSpace({ devices: [GPU] });
   const [gpu] = space.devices;
   const before = space.stats().allocatedBytes;
   const abort = new AbortController();

@@ -1,17 +1,11 @@
 /** Launches that a GPU has no room for, cut into parts: results as of one piece, what cannot be cut, and ends between two parts. */
 import assert from 'node:assert/strict';
 import { type AddressSpace, f32, kernel, openSpace, u32 } from '../../src/index.js';
-import { sharedSpace } from '../harness/spaces.js';
+import { gpuWith, inSpaceWith, saxpy } from '../harness/gpu.js';
 import { failsWith, filled, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
-const GPU = { devices: [{ kind: 'webgpu', memory: '8MiB', name: 'gpu' }] } as const;
-
-async function withGpu(action: (space: AddressSpace) => Promise<void>): Promise<void> {
-  await using space = await sharedSpace(GPU);
-  await action(space);
-  space.checkInvariants();
-}
+const withGpu = inSpaceWith(gpuWith('8MiB'));
 
 /** How many parts the launches of an action were cut into. */
 async function partsOf(space: AddressSpace, action: () => Promise<unknown>): Promise<number> {
@@ -19,20 +13,6 @@ async function partsOf(space: AddressSpace, action: () => Promise<unknown>): Pro
   await action();
   return space.devices[0].stats().launchParts - before;
 }
-
-const saxpy = kernel(
-  { x: f32.in, y: f32.inout, alpha: f32 },
-  {
-    wgsl: `
-@group(0) @binding(0) var<storage, read> x: array<f32>;
-@group(0) @binding(1) var<storage, read_write> y: array<f32>;
-@group(0) @binding(2) var<uniform> alpha: f32;
-@compute @workgroup_size(256) fn main(@builtin(global_invocation_id) id: vec3u) {
-  if (id.x < arrayLength(&y)) { y[id.x] += alpha * x[id.x]; }
-}`,
-  },
-  { name: 'saxpy' },
-);
 
 const doubleBy = (workgroup: number) =>
   kernel(

@@ -210,8 +210,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     backed: boolean,
   ): Status {
     if (this.dead) return Status.Lost;
-    const most = this.options.inject?.refuseLargerThanPages ?? Number.POSITIVE_INFINITY;
-    if (!backed && count > most) return Status.NoMemory;
+    if (!backed && this.isTooLarge(count)) return Status.NoMemory;
     const filled = { first: page, count };
     const bytes = count * PAGE_BYTES;
     const at = this.inHost(address, bytes);
@@ -231,6 +230,11 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
       this.post(Packet.Write, move(token, File.Staging, slots.offsetOf(slot), this.runs.parts(page, count)));
     });
     return Status.Pending;
+  }
+
+  /** Whether a test has the device find no memory for so many pages. */
+  protected isTooLarge(count: number): boolean {
+    return count > (this.options.inject?.refuseLargerThanPages ?? Number.POSITIVE_INFINITY);
   }
 
   transferOut(token: number, page: number, count: number, address: number): Status {

@@ -2,8 +2,6 @@
  * Cuts a launch that a GPU has no room for into parts, each with its windows of the arrays (src/wgsl). What the GPU holds counts in
  * whole pages and blocks, of which the analysis knows nothing but what they come to.
  */
-import { createRequire } from 'node:module';
-import { fileURLToPath } from 'node:url';
 import { bytesOf } from '../../core/elements.js';
 import { PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/types.js';
 import type { LaunchFacts } from '../../wgsl/access.js';
@@ -18,6 +16,7 @@ import { type WindowedModule, windowed } from '../../wgsl/windowed.js';
 import { type LaunchPart, planWindows, type Window } from '../../wgsl/windows.js';
 import type { LaunchDivision, LaunchParameter, WgslCode, WgslLaunch } from '../driver.js';
 import { arrayBytes, arrayOf, bindingBytesOf, numberOf, pagesAround, workgroupsOf } from './launch-plan.js';
+import { requireParser } from './parser.js';
 import type { Limits } from './protocol.js';
 
 type Launch = Omit<WgslLaunch, 'id'>;
@@ -166,7 +165,7 @@ export class Divider {
     if (this.parser === undefined) {
       throw new Error("the package 'wesl' was not there when the device was started; start it again now that it is");
     }
-    return createRequire(import.meta.url)(fileURLToPath(this.parser)) as Parser;
+    return requireParser(this.parser);
   }
 
   private analyzed({ source, entryPoint, constants }: WgslCode): Analyzed {

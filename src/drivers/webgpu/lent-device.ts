@@ -77,8 +77,7 @@ export class LentDevice extends WebgpuDevice {
     backed: boolean,
   ): Status {
     if (this.dead || this.own === null) return Status.Lost;
-    const most = this.options.inject?.refuseLargerThanPages ?? Number.POSITIVE_INFINITY;
-    if (!backed && count > most) return Status.NoMemory;
+    if (!backed && this.isTooLarge(count)) return Status.NoMemory;
     if (address === 0) this.clear(page, count);
     else copyMemory(this.mirror(page), address, count * PAGE_BYTES);
     this.write(address === 0 ? File.None : File.Mirror, page, this.runs.fill(page, count));

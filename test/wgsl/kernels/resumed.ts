@@ -6,19 +6,24 @@ const A = '@group(0) @binding(0) var<storage> a: array<u32>;';
 const COUNT = '@group(0) @binding(1) var<storage, read_write> count: array<atomic<u32>>;';
 const OUT = '@group(0) @binding(2) var<storage, read_write> out: array<u32>;';
 
+/** Of 1024 numbers the odd ones are kept, and counted. */
+const ODD_ONES: Pick<KernelCase, 'workgroups' | 'arrays' | 'reference' | 'ordered'> = {
+  workgroups: [16, 1, 1],
+  arrays: { a: words(1024, 4000), count: new Uint32Array(1), out: new Uint32Array(1024) },
+  reference: ({ a, count, out }) => {
+    const kept = a!.filter((each) => each % 2 === 1);
+    count![0] = kept.length;
+    out!.set(kept);
+  },
+  ordered: ({ out }) => out!.sort(),
+};
+
 export const RESUMED: readonly KernelCase[] = [
   {
     name: 'what is kept is put one behind the other',
     source: `${A} ${COUNT} ${OUT}
 @compute @workgroup_size(64) fn main(${ID}) { let x = a[id.x]; if ((x & 1u) == 0u) { return; } let slot = atomicAdd(&count[0], 1u); out[slot] = x; }`,
-    workgroups: [16, 1, 1],
-    arrays: { a: words(1024, 4000), count: new Uint32Array(1), out: new Uint32Array(1024) },
-    reference: ({ a, count, out }) => {
-      const kept = a!.filter((each) => each % 2 === 1);
-      count![0] = kept.length;
-      out!.set(kept);
-    },
-    ordered: ({ out }) => out!.sort(),
+    ...ODD_ONES,
     windows: /^2:\d+: a single workgroup may touch elements 0 to 1023 of 'out'/,
   },
   {
@@ -115,14 +120,7 @@ fn next() -> u32 { return atomicAdd(&count[0], 1u); }
   for (var step = 1u; step < 64u; step *= 2u) { var t = 0u; if (l >= step) { t = s[l - step]; } workgroupBarrier(); s[l] += t; workgroupBarrier(); }
   if (l == 0u) { begin = atomicAdd(&count[0], atomicLoad(&all)); } workgroupBarrier();
   if (isKept) { out[begin + s[l] - 1u] = x; } }`,
-    workgroups: [16, 1, 1],
-    arrays: { a: words(1024, 4000), count: new Uint32Array(1), out: new Uint32Array(1024) },
-    reference: ({ a, count, out }) => {
-      const kept = a!.filter((each) => each % 2 === 1);
-      count![0] = kept.length;
-      out!.set(kept);
-    },
-    ordered: ({ out }) => out!.sort(),
+    ...ODD_ONES,
     // A workgroup reads a seventh of what there is, page by page.
     leastPaged: 0.6,
     windows: /a single workgroup may touch/,
