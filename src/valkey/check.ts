@@ -1,5 +1,6 @@
 /** Whether a server, or a cluster, can have pages of a space: asked once, before the space is opened. */
-import { addressIn } from './address.js';
+import { addressIn, type ValkeyAddress } from './address.js';
+import { certificateProblem } from './certificates.js';
 import { type ConnectionOptions, ValkeyConnection } from './connection.js';
 import { ValkeyError } from './errors.js';
 import { slotMapOf, unserved } from './slots.js';
@@ -30,12 +31,32 @@ async function checkCluster(connection: ValkeyConnection, options: ConnectionOpt
   const state = /^cluster_state:(\w+)/m.exec(about)?.[1] ?? 'unknown';
   if (state !== 'ok') throw down(connection, `CLUSTERDOWN its state is ${state}`);
   for (const name of map.servers) {
-    const server = await ValkeyConnection.open(addressIn(address, name), options);
+    const server = await openNamed(connection, addressIn(address, name), options);
     try {
       await checkMemory(server);
     } finally {
       server.close();
     }
+  }
+}
+
+/** A server that another one has named. It may have a name that is good among servers only, or a port where it does not speak TLS. */
+async function openNamed(
+  { address: { shown, tls } }: ValkeyConnection,
+  named: ValkeyAddress,
+  options: ConnectionOptions,
+): Promise<ValkeyConnection> {
+  try {
+    return await ValkeyConnection.open(named, options);
+  } catch (cause) {
+    const { code, message } = cause as ValkeyError;
+    const unlessTls =
+      tls && certificateProblem((cause as ValkeyError).cause) === null
+        ? '; servers name ports where they speak TLS if they are told tls-cluster yes'
+        : '';
+    throw new ValkeyError(code, `${shown} names ${named.shown} as one of its cluster: ${message}${unlessTls}`, {
+      cause,
+    });
   }
 }
 

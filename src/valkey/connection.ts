@@ -8,6 +8,7 @@
 import type { NetConnectOpts, Socket } from 'node:net';
 import type { ConnectionOptions as TlsConnectOptions } from 'node:tls';
 import { type ValkeyAddress, valkeyAddress } from './address.js';
+import { certificateProblem } from './certificates.js';
 import { ValkeyError } from './errors.js';
 import { type Reply, ReplyReader } from './replies.js';
 
@@ -261,7 +262,7 @@ export class ValkeyConnection {
 
   private lost(error: Error | null): ValkeyError {
     const { shown } = this.address;
-    const why = error === null ? 'the server closed it' : messageOf(error);
+    const why = error === null ? 'the server closed it' : (certificateProblem(error) ?? messageOf(error));
     return this.info.version === ''
       ? new ValkeyError('UNREACHABLE', `there is no connection to ${shown}: ${why}`, { cause: error ?? undefined })
       : new ValkeyError('ENDED', `the connection to ${shown} is gone: ${why}`, { cause: error ?? undefined });

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import slotOf from 'cluster-key-slot';
 import { ValkeyConnection } from '../../src/valkey/connection.js';
+import { type Certificate, tlsSettings } from './certificates.js';
 import { until } from './processes.js';
 import { sleep } from './suite.js';
 import { ValkeyServer } from './valkey-server.js';
@@ -13,6 +14,15 @@ const PRIMARIES = 3;
 /** After so long the others take a server for failed. */
 const NODE_TIMEOUT_MS = 1500;
 
+/** What the servers are told besides. */
+export interface ClusterSettings {
+  readonly lines?: Readonly<Record<string, string | number>>;
+  /** They speak TLS alone, with clients and with each other. */
+  readonly tls?: Certificate;
+  /** That clients, and the servers among each other, need. */
+  readonly password?: string;
+}
+
 export class ClusterServer implements AsyncDisposable {
   private constructor(
     readonly server: ValkeyServer,
@@ -21,26 +31,49 @@ export class ClusterServer implements AsyncDisposable {
     private readonly connection: ValkeyConnection,
     /** By which the others know it. */
     readonly id: string,
+    private readonly settings: ClusterSettings,
   ) {}
 
-  static async start(port: number, bus: number): Promise<ClusterServer> {
-    const settings = {
-      'cluster-enabled': 'yes',
-      'cluster-port': bus,
-      'cluster-node-timeout': NODE_TIMEOUT_MS,
-      'cluster-announce-ip': '127.0.0.1',
-      // Else a restart of the cluster would wait for what a test does not look at.
-      'cluster-replica-validity-factor': 0,
-      'repl-diskless-sync-delay': 0,
-    };
-    const server = await ValkeyServer.start(settings, port);
-    const connection = await ValkeyConnection.open(server.url, { timeoutMs: 60_000 });
+  static async start(port: number, bus: number, settings: ClusterSettings = {}): Promise<ClusterServer> {
+    const { lines = {}, tls, password = '' } = settings;
+    const server = await ValkeyServer.start(
+      {
+        'cluster-enabled': 'yes',
+        'cluster-port': bus,
+        'cluster-node-timeout': NODE_TIMEOUT_MS,
+        'cluster-announce-ip': '127.0.0.1',
+        // Else a restart of the cluster would wait for what a test does not look at.
+        'cluster-replica-validity-factor': 0,
+        'repl-diskless-sync-delay': 0,
+        ...(tls === undefined
+          ? {}
+          : { ...tlsSettings(tls, port), port: 0, 'tls-cluster': 'yes', 'tls-replication': 'yes' }),
+        ...(password === '' ? {} : { requirepass: password, masterauth: password }),
+        ...lines,
+      },
+      port,
+    );
+    const url = `${server.url}?password=${encodeURIComponent(password)}`;
+    const connection = await ValkeyConnection.open(url, { timeoutMs: 60_000 });
     const id = textOf(await connection.call(['CLUSTER', 'MYID']));
-    return new ClusterServer(server, port, bus, connection, id);
+    return new ClusterServer(server, port, bus, connection, id, settings);
   }
 
   get url(): string {
-    return `valkey://127.0.0.1:${this.port}`;
+    return this.urlAt('127.0.0.1');
+  }
+
+  /** @param host a name of this machine */
+  urlAt(host: string): string {
+    const { tls, password = '' } = this.settings;
+    const user = password === '' ? '' : `:${encodeURIComponent(password)}@`;
+    return `${tls === undefined ? 'valkey' : 'valkeys'}://${user}${host}:${this.port}`;
+  }
+
+  /** What MIGRATE to another server of the cluster needs to be let in there. */
+  get login(): readonly string[] {
+    const { password = '' } = this.settings;
+    return password === '' ? [] : ['AUTH', password];
   }
 
   async ask(...args: (string | number)[]): Promise<unknown> {
@@ -69,11 +102,11 @@ export class ValkeyCluster implements AsyncDisposable {
     readonly replica: ClusterServer | null,
   ) {}
 
-  static async start(withReplica = false): Promise<ValkeyCluster> {
+  static async start(withReplica = false, settings: ClusterSettings = {}): Promise<ValkeyCluster> {
     const servers = PRIMARIES + (withReplica ? 1 : 0);
     const ports = await freePorts(2 * servers);
     const all = await Promise.all(
-      Array.from({ length: servers }, (_, at) => ClusterServer.start(ports[2 * at], ports[2 * at + 1])),
+      Array.from({ length: servers }, (_, at) => ClusterServer.start(ports[2 * at], ports[2 * at + 1], settings)),
     );
     const cluster = new ValkeyCluster(all.slice(0, PRIMARIES), all[PRIMARIES] ?? null);
     try {
@@ -95,7 +128,7 @@ export class ValkeyCluster implements AsyncDisposable {
     await from.ask('CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id);
     const keys = (await from.ask('CLUSTER', 'GETKEYSINSLOT', slot, 100_000)) as Uint8Array[];
     const move = async (some: readonly Uint8Array[]): Promise<void> => {
-      for (const key of some) await from.ask('MIGRATE', '127.0.0.1', to.port, textOf(key), 0, 30_000);
+      for (const key of some) await from.ask('MIGRATE', '127.0.0.1', to.port, textOf(key), 0, 30_000, ...to.login);
     };
     await move(keys.slice(0, Math.ceil(keys.length / 2)));
     return async () => {

@@ -1,14 +1,11 @@
 /** Connections to a real Valkey or Redis server. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { ValkeyConnection } from '../../src/valkey/connection.js';
 import type { ValkeyError } from '../../src/valkey/errors.js';
 import type { Reply } from '../../src/valkey/replies.js';
+import { certificateFor, tlsSettings } from '../harness/certificates.js';
 import { failsWith, note, runTests, test } from '../harness/suite.js';
 import { freePort, testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
 
@@ -23,17 +20,6 @@ function bytes(length: number, salt = 1): Uint8Array {
 
 function same(actual: Uint8Array, expected: Uint8Array): void {
   assert.equal(Buffer.compare(actual, expected), 0);
-}
-
-/** A certificate for the address of this machine, made by openssl; null where there is none. */
-function certificate(): { folder: string; key: string; cert: string } | null {
-  const folder = mkdtempSync(join(tmpdir(), 'onemem-certificate-'));
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
-  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-  const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
-  const name = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
-  const { status } = spawnSync('openssl', ['req', ...kind, '-keyout', key, '-out', cert, ...name]);
-  return status === 0 ? { folder, key, cert } : null;
 }
 
 testWithValkey('values of every length come back as they were, into memory of ours or their own', async () => {
@@ -101,14 +87,14 @@ testWithValkey('passwords, users and databases of a url are heeded', async () =>
 });
 
 testWithValkey('TLS is spoken where the url says so, and a stranger is not believed', async () => {
-  const made = certificate();
+  const made = certificateFor('IP:127.0.0.1');
   if (made === null) return note('SKIPPED: there is no openssl to make a certificate');
   const port = await freePort();
-  const settings = { 'tls-port': port, 'tls-cert-file': made.cert, 'tls-key-file': made.key, 'tls-auth-clients': 'no' };
-  await using server = await ValkeyServer.start(settings);
+  await using server = await ValkeyServer.start(tlsSettings(made, port));
   const url = `valkeys://127.0.0.1:${port}`;
-  await failsWith('UNREACHABLE', () => ValkeyConnection.open(url));
-  const connection = await ValkeyConnection.open(url, { tls: { ca: readFileSync(made.cert) } });
+  const { message } = await failsWith('UNREACHABLE', () => ValkeyConnection.open(url));
+  assert.match(message, /its certificate is not believed .*; give that of who signed it as tls\.ca/);
+  const connection = await ValkeyConnection.open(url, { tls: { ca: made.ca } });
   const value = bytes(2048 * KIB);
   const read = new Uint8Array(value.length);
   await connection.call(['SET', 'k', value]);

@@ -1,0 +1,28 @@
+/** What a certificate lacked when a connection by TLS did not come about, and what is to be done about it. */
+
+/** As node:tls names them: nobody who is known here has signed it. */
+const UNKNOWN: ReadonlySet<string> = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+interface TlsError extends Error {
+  readonly code?: string;
+  readonly host?: string;
+  readonly cert?: { readonly subjectaltname?: string };
+}
+
+/** Null: it was not for a certificate. */
+export function certificateProblem(error: unknown): string | null {
+  const { code = '', message = '', host, cert } = (error ?? {}) as TlsError;
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
+    const names = cert?.subjectaltname ?? 'no name';
+    return `its certificate is for ${names}, and not for ${host}; have it name that, or say by tls.servername which name to look for in every certificate`;
+  }
+  if (UNKNOWN.has(code)) return `its certificate is not believed (${message}); give that of who signed it as tls.ca`;
+  if (code.endsWith('CERTIFICATE_REQUIRED')) return 'it wants a certificate of its clients; give tls.cert and tls.key';
+  return null;
+}
