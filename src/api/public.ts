@@ -222,7 +222,8 @@ export interface AddressSpace {
    * comes here by blocks, and stays as long as no other machine wants to write it. Elements are zero until somebody writes them; all
    * programs see the writes of each block, and of different blocks, in one order. Blocks of a machine that dies go on with what it had
    * flushed (`fence`). Rejects with SHARED_SERVER when the server cannot be used, and with SHARED_MISMATCH where the array is there with
-   * another type, length or size of blocks. Kernels, copies, clones, pins, files and protection are refused (SHARED_ARRAY).
+   * another type, length or size of blocks. Launches, copies, transfers of files and prefetches keep others from its blocks while they run, for
+   * `on.holdMs` at most (SHARED_TAKEN); clones, pins and protection are refused (SHARED_ARRAY).
    */
   sharedArray<T extends NumericArray>(
     type: ArrayType<T>,

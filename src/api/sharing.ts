@@ -19,6 +19,8 @@ export interface SharingServer {
   readonly timeoutMs?: number;
   /** How long others wait for this machine when it says nothing, before they have its blocks as it had last flushed them; 5 s unless said otherwise. */
   readonly leaseMs?: number;
+  /** How long launches, copies and prefetches here may keep blocks from others that want them; a minute unless said otherwise. */
+  readonly holdMs?: number;
   /** Certificates, as node:tls takes them. */
   readonly tls?: TlsOptions;
 }
@@ -32,13 +34,20 @@ export interface SharedArrayOptions {
 }
 
 export const SHARED_ARRAY_OPTIONS: OptionNames<SharedArrayOptions> = { name: true, on: true, blockBytes: true };
-const SERVER_OPTIONS: OptionNames<SharingServer> = { url: true, timeoutMs: true, leaseMs: true, tls: true };
+const SERVER_OPTIONS: OptionNames<SharingServer> = {
+  url: true,
+  timeoutMs: true,
+  leaseMs: true,
+  holdMs: true,
+  tls: true,
+};
 
 const DEFAULT_BLOCK_BYTES = 65_536;
 /** A machine and the server keep books about each of them. */
 const MOST_BLOCKS = 65_536;
 const TIMEOUT_MS = 5000;
 const LEASE_MS = 5000;
+const HOLD_MS = 60_000;
 const LEAST_LEASE_MS = 1000;
 const MOST_MS = 2 ** 31 - 1;
 const LONGEST_NAME = 200;
@@ -54,11 +63,12 @@ export function sharingSource(
   const what = `array ${name}`;
   checkObject(`on of ${what}`, on);
   checkOptions(`on of ${what}`, on, SERVER_OPTIONS);
-  const { url, timeoutMs = TIMEOUT_MS, leaseMs = LEASE_MS, tls = {} } = on;
+  const { url, timeoutMs = TIMEOUT_MS, leaseMs = LEASE_MS, holdMs = HOLD_MS, tls = {} } = on;
   if (typeof url !== 'string')
     throw argumentError('SHARED_SERVER', `on.url of ${what} is ${show(url)}; it must be valkey://HOST:PORT`);
   checkMs(`on.timeoutMs of ${what}`, timeoutMs, 1);
   checkMs(`on.leaseMs of ${what}`, leaseMs, LEAST_LEASE_MS);
+  checkMs(`on.holdMs of ${what}`, holdMs, 1);
   const bytes = blockBytes === undefined ? DEFAULT_BLOCK_BYTES : toBytes(`blockBytes of ${what}`, blockBytes);
   if (bytes < PAGE_BYTES || bytes > BLOCK_BYTES || (bytes & (bytes - 1)) !== 0) {
     const message = `blockBytes of ${what} is ${bytes}; it must be a power of two from ${PAGE_BYTES} (4KiB) to ${BLOCK_BYTES} (2MiB)`;
@@ -74,7 +84,7 @@ export function sharingSource(
   } catch (error) {
     throw serverError(name, error);
   }
-  return { name, source: { url, tls, timeoutMs, leaseMs, blockBytes: bytes } };
+  return { name, source: { url, tls, timeoutMs, leaseMs, holdMs, blockBytes: bytes } };
 }
 
 /** Asks the server whether it can be used, and whether the array is there in another shape. */

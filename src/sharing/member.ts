@@ -101,6 +101,11 @@ export class Member {
     void this.connect();
   }
 
+  /** Whether what it was granted is its own still. */
+  get hasSession(): boolean {
+    return this.cache.state.session !== 0;
+  }
+
   /** A thread waits for a right. */
   touch(block: number, right: Right): void {
     this.look();

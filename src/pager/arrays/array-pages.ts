@@ -18,6 +18,8 @@ interface Purpose {
   readonly verb: string;
   /** Pages that were freed may be among them: what only reports says that they were, and advice is about blocks. */
   readonly freedToo?: boolean;
+  /** Arrays of other machines may be among them: what only reports needs no right, and some operations ask for those that they need (SharedUses). */
+  readonly sharedToo?: boolean;
 }
 
 /** A `free` of all is no use of pages, and has a way of its own. */
@@ -25,15 +27,15 @@ const PURPOSES: { readonly [K in Exclude<OfPages, 'free'>]: Purpose } = {
   flush: { verb: 'flush' },
   protect: { verb: 'protect' },
   advise: { verb: 'advise on', freedToo: true },
-  attributes: { verb: 'report on', freedToo: true },
+  attributes: { verb: 'report on', freedToo: true, sharedToo: true },
   discard: { verb: 'discard a part of' },
   pin: { verb: 'pin a part of' },
   reload: { verb: 'reload' },
-  residency: { verb: 'report on', freedToo: true },
-  dirty: { verb: 'report on', freedToo: true },
-  young: { verb: 'report on', freedToo: true },
-  readBytes: { verb: 'read' },
-  transferFile: { verb: 'read or write' },
+  residency: { verb: 'report on', freedToo: true, sharedToo: true },
+  dirty: { verb: 'report on', freedToo: true, sharedToo: true },
+  young: { verb: 'report on', freedToo: true, sharedToo: true },
+  readBytes: { verb: 'read', sharedToo: true },
+  transferFile: { verb: 'read or write', sharedToo: true },
 };
 
 /** The same, where a name costs one look: a text from another thread is none of the engine's names, and `in` would look it up among all. */
@@ -60,15 +62,17 @@ export function wantedByOperation(operation: StreamOperation): Wanted[] {
   switch (operation.kind) {
     case 'launch': {
       const verb = `launch ${operation.kernelName} with`;
-      return operation.arrays.map((pages) => ({ pages, verb, freedToo: true }));
+      return operation.arrays.map((pages) => ({ pages, verb, freedToo: true, sharedToo: true }));
     }
     case 'prefetch':
-      return [{ pages: operation, verb: operation.exclusive ? 'make exclusive' : 'prefetch' }];
+      return operation.exclusive
+        ? [{ pages: operation, verb: 'make exclusive' }]
+        : [{ pages: operation, verb: 'prefetch', sharedToo: true }];
     case 'copy': {
       const { to, from, bytes } = operation;
       return [
-        { pages: pagesOf({ ...from, bytes }), verb: 'copy from', freedToo: true },
-        { pages: pagesOf({ ...to, bytes }), verb: 'copy to', freedToo: true },
+        { pages: pagesOf({ ...from, bytes }), verb: 'copy from', freedToo: true, sharedToo: true },
+        { pages: pagesOf({ ...to, bytes }), verb: 'copy to', freedToo: true, sharedToo: true },
       ];
     }
     default:

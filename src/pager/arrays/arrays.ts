@@ -61,9 +61,14 @@ export class Arrays {
   }
 
   /** Refuses pages of an array that has gone, and pages that have been freed, unless those may be among them. */
-  checkPages({ pages: { range: id, name, firstPage, count }, verb, freedToo = false }: Wanted): void {
+  checkPages({
+    pages: { range: id, name, firstPage, count },
+    verb,
+    freedToo = false,
+    sharedToo = false,
+  }: Wanted): void {
     const { range } = this.usable(id, name, verb);
-    if (range.shared === true && verb !== 'report on') throw sharedError(verb, name);
+    if (range.shared === true && !sharedToo) throw sharedError(verb, name);
     const freed = freedToo || range.freedPages === 0 ? -1 : this.places.findDenied('FREED', firstPage, count);
     if (freed === -1) return;
     const { text, details } = this.places.placeOf(freed);

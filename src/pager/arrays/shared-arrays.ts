@@ -12,6 +12,7 @@ import type { CoreRequests } from '../core/core-requests.js';
 import type { FromSharing, SharingCall, SharingSource, SharingThreadData, ToSharing } from '../protocol/sharing.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import type { Sources } from '../sources/sources.js';
+import { BlockHolds, type Need } from './block-holds.js';
 import { SharedBlocks } from './shared-blocks.js';
 
 /** Turns of the event loop, in which it sees threads end. */
@@ -25,6 +26,7 @@ interface Shared {
   readonly worker: Worker;
   readonly port: MessagePort;
   readonly blocks: SharedBlocks<Uint8Array>;
+  readonly holds: BlockHolds<DenyReason>;
   readonly calls: Map<number, Done>;
   /** Why the server cannot be spoken with. */
   problem: string | null;
@@ -33,6 +35,13 @@ interface Shared {
   ended: boolean;
   /** It ended without being asked to. */
   failed: boolean;
+}
+
+/** Pages that an operation uses. */
+export interface UsedPages {
+  readonly first: number;
+  readonly count: number;
+  readonly write: boolean;
 }
 
 /** Who tells subscribers that elements are as they were at an earlier time. */
@@ -75,12 +84,23 @@ export class SharedArrays {
       name: 'onemem sharing',
     });
     worker.unref();
+    const { holdMs } = source;
+    const held: BlockHolds<DenyReason> = new BlockHolds(
+      range.name,
+      holdMs,
+      {
+        touch: (block, right) => say(port, { kind: 'touch', block, right }),
+        restrict: (block, right) => shared.blocks.restrict(block, right),
+      },
+      this.now,
+    );
     const shared: Shared = {
       range,
       source,
       worker,
       port,
-      blocks: this.blocksOf(range, source, port),
+      blocks: this.blocksOf(range, source, port, held),
+      holds: held,
       calls: new Map(),
       problem: null,
       left: null,
@@ -102,6 +122,26 @@ export class SharedArrays {
 
   has(range: number): boolean {
     return this.all.has(range);
+  }
+
+  /** What operations need of blocks to use these pages. */
+  needsOf(used: readonly UsedPages[]): Need<DenyReason>[] {
+    const needs: Need<DenyReason>[] = [];
+    for (const { range, blocks, holds } of this.all.values())
+      for (const { first, count, write } of used) {
+        const from = Math.max(first, range.first);
+        const end = Math.min(first + count, range.first + range.pages);
+        if (from >= end) continue;
+        for (let block = blocks.blockOf(from); block <= blocks.blockOf(end - 1); block++)
+          needs.push({ array: holds, block, right: write ? 'write' : 'read' });
+      }
+    return needs;
+  }
+
+  /** The first page of a block. */
+  pageOf(holds: BlockHolds<DenyReason>, block: number): number {
+    const found = [...this.all.values()].find((each) => each.holds === holds);
+    return found?.blocks.pagesOf(block).first ?? 0;
   }
 
   /** A thread of the host waits for a right to a page. */
@@ -137,6 +177,7 @@ export class SharedArrays {
     else if (shared.ended) done(false);
     else {
       const before = shared.left;
+      shared.holds.end('FREED', 'freed');
       shared.left = (all) => {
         before?.(all);
         done(all);
@@ -162,6 +203,11 @@ export class SharedArrays {
     for (const shared of this.all.values()) this.read(shared);
   }
 
+  /** Takes blocks from operations that have kept others waiting for too long. To be called often. */
+  look(): void {
+    for (const { holds } of this.all.values()) holds.look();
+  }
+
   /** Whether the event loop should have a turn, in which it sees threads end. */
   needsTurn(): boolean {
     if (this.all.size === 0) return false;
@@ -171,7 +217,12 @@ export class SharedArrays {
     return true;
   }
 
-  private blocksOf(range: Range, { blockBytes }: SharingSource, port: MessagePort): SharedBlocks<Uint8Array> {
+  private blocksOf(
+    range: Range,
+    { blockBytes }: SharingSource,
+    port: MessagePort,
+    holds: BlockHolds<DenyReason>,
+  ): SharedBlocks<Uint8Array> {
     const { manager, requests, memory, restore } = this;
     const tell = (message: ToSharing): void => say(port, message);
     const copied = (page: number, count: number): Uint8Array<ArrayBuffer> => {
@@ -194,8 +245,14 @@ export class SharedArrays {
       },
       {
         touch: (block, right) => tell({ kind: 'touch', block, right }),
-        installed: (block) => tell({ kind: 'installed', block }),
-        notInstalled: (block) => tell({ kind: 'notInstalled', block }),
+        installed: (block) => {
+          holds.installed(block);
+          tell({ kind: 'installed', block });
+        },
+        notInstalled: (block) => {
+          tell({ kind: 'notInstalled', block });
+          holds.refuse(block, 'OUT_OF_MEMORY');
+        },
         restricted: (block, content) =>
           tell({ kind: 'restricted', block, content: content as Uint8Array<ArrayBuffer> | null }),
         broken: (block, reason) => tell({ kind: 'broken', block, reason }),
@@ -228,19 +285,21 @@ export class SharedArrays {
   }
 
   private heard(shared: Shared, message: FromSharing): void {
-    const { blocks } = shared;
+    const { blocks, holds } = shared;
     switch (message.kind) {
       case 'install':
+        holds.installing(message.block, message.right);
         blocks.install(message.block, message.content, message.right);
         break;
       case 'restrict':
-        blocks.restrict(message.block, message.right);
+        holds.restrict(message.block, message.right, message.isOver);
         break;
       case 'clean':
         blocks.clean(message.block);
         break;
       case 'refuse':
         blocks.refuse(message.block, message.reason);
+        holds.refuse(message.block, message.reason);
         break;
       case 'lost':
         this.tellLoss(blocks.pagesOf(message.block));
@@ -273,6 +332,7 @@ export class SharedArrays {
     if (shared.ended) return;
     shared.ended = true;
     shared.problem ??= 'its thread has ended';
+    shared.holds.end('NODE_LOST', 'ended');
     for (const done of shared.calls.values()) done(this.endedError(shared));
     shared.calls.clear();
     const { left } = shared;

@@ -1,5 +1,6 @@
 /** A launch from its stream's point of view: what is known of it, and what its stream is told of its end. */
 import type { LaunchDivision, LaunchFailure } from '../../drivers/driver.js';
+import type { SharedUse } from '../arrays/shared-uses.js';
 import type { OperationDone, StreamOperation } from '../protocol/operations.js';
 import { abortError, type WireError, wireError } from '../protocol/wire.js';
 import type { Device } from './device.js';
@@ -21,6 +22,8 @@ export interface LaunchRecord {
   division: LaunchDivision | null;
   /** Memory on the device for pages of arrays that its parts do not have as a whole; null: they have none. */
   supply: PageSupply | null;
+  /** What it uses of arrays that other machines have; null: nothing, or its turn has not come. */
+  sharing: SharedUse | null;
   /** Which of them runs or is brought. */
   part: number;
   inDriver: boolean;

@@ -7,6 +7,7 @@ import { compileKernel, type KernelFunction, loadKernel } from '../../drivers/ke
 import type { ArrayTable } from '../arrays/array-table.js';
 import type { Arrays } from '../arrays/arrays.js';
 import type { Places } from '../arrays/places.js';
+import type { SharedUses } from '../arrays/shared-uses.js';
 import type { CoreRequests } from '../core/core-requests.js';
 import type { Stop, StoppedThreads } from '../host/stopped-threads.js';
 import type { OperationDone } from '../protocol/operations.js';
@@ -58,6 +59,7 @@ export class Launches {
     private readonly edges: EdgeClearing,
     private readonly gathers: GatherPlans,
     private readonly supplies: PageSupplies,
+    private readonly sharing: SharedUses,
     private readonly stopped: StoppedThreads,
     /** Runs something when the current event has been handled. */
     private readonly later: (action: () => void) => void,
@@ -85,6 +87,7 @@ export class Launches {
       plan: null,
       division: null,
       supply: null,
+      sharing: null,
       part: 0,
       inDriver: false,
       doomed: false,
@@ -253,7 +256,7 @@ export class Launches {
     const record = queue.records[0];
     if (record === undefined || record.inDriver) return;
     record.failure ??= lostError(device, record, device.reason);
-    if (record.doomed) this.finish(queue, record);
+    if (record.doomed || record.sharing?.isWaiting === true) this.finish(queue, record);
   }
 
   /** Ends whatever the device still has to do. */
@@ -299,6 +302,10 @@ export class Launches {
       return;
     }
     record.ending = ending;
+    if (record.sharing?.isWaiting === true) {
+      this.finish(this.queueOf(device), record);
+      return;
+    }
     record.endBy = this.now() + ENDING_LIMIT_MS;
     this.nextLimit = Math.min(this.nextLimit, record.endBy);
     // What is not with the driver ends when its turn comes to be handed over.
@@ -330,7 +337,21 @@ export class Launches {
       return;
     }
     const args = argumentsOf(record.operation.parameters, this.table);
-    record.failure = device.alive
+    if (device.alive) {
+      const used = args.map(({ first, count, use }) => ({ first, count, write: use !== 'in' }));
+      record.sharing = this.sharing.begin(`kernel ${record.operation.kernelName}`, used, (failure) => {
+        if (queue.records[0] !== record) return;
+        record.failure ??= failure;
+        this.prepare(queue, record, args);
+      });
+    }
+    if (record.sharing === null) this.prepare(queue, record, args);
+  }
+
+  /** Others have nothing of what the launch uses, or it has failed for that. */
+  private prepare(queue: Queue, record: LaunchRecord, args: readonly NamedArgument[]): void {
+    const { device } = queue;
+    record.failure ??= device.alive
       ? this.checks.problemOf(device, record.operation, args)
       : lostError(device, record, device.reason);
     if (record.failure === null) {
@@ -505,6 +526,7 @@ export class Launches {
     this.requests.forget(record.id);
     this.manager.launchEnd(record.id);
     record.supply?.close();
+    if (record.sharing !== null) record.failure = record.sharing.end(record.failure);
     // The stream may hand in its next launch at once, which begins by itself when no other waits here.
     const next = queue.records[0];
     const { gpuMs } = record;

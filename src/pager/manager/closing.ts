@@ -39,11 +39,12 @@ export class Closing {
    * nothing is left.
    */
   begin(timeoutMs: number | null, before: readonly ClosedSpace[], done: (failure: WireError | null) => void): void {
-    const { launches, streams, providers, shared, writeBack, devices, copies } = this.parts;
+    const { launches, streams, providers, shared, sharing, writeBack, devices, copies } = this.parts;
     if (timeoutMs !== null) launches.stopAll(timeoutMs, 'the space is being closed');
     if (this.done !== null) return;
     this.done = () => done(null);
     streams.cancelAll(wireError('SPACE_CLOSED', 'cancelled: the space is being closed'));
+    sharing.cancelAll();
     let running = 1;
     const flushed = (failure: WireError | null): void => {
       if (failure === null) {

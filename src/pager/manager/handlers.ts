@@ -1,5 +1,6 @@
 /** What is done about each request: one handler a name, which the compiler checks, and the part of the manager that it is the business of. */
 import { threadExists } from '../../linux/process.js';
+import { usedBytes } from '../arrays/shared-uses.js';
 import type { Answer, RequestMessage, RequestName } from '../protocol/messages.js';
 import type { Requests } from '../protocol/requests.js';
 import type { DeviceInfo } from '../protocol/space.js';
@@ -46,7 +47,7 @@ function orFailure(answer: Answer<null>): (failure: WireError | null) => void {
 
 export function handlersOf(parts: Parts, closing: Closing): Handlers {
   const { manager, deferred, arrays, shared, advice, cloning, rights, pins, resizing, notifiers, reports } = parts;
-  const { devices, freeing, writeBack, fileTransfers, byteReads, streams, clients } = parts;
+  const { devices, freeing, writeBack, fileTransfers, byteReads, sharing, streams, clients } = parts;
 
   /** Everybody hears of a device that has come, or has taken the place of another one. */
   const started =
@@ -97,8 +98,24 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
         }),
       );
     },
-    readBytes: (wanted, answer) => later(byteReads.start(wanted, answer)),
-    transferFile: (wanted, answer) => later(fileTransfers.start(wanted, answer)),
+    readBytes: (wanted, answer) =>
+      later(
+        sharing.during(
+          'a read',
+          [usedBytes(wanted.offset, wanted.bytes, false)],
+          (end) => byteReads.start(wanted, (result, failure) => answer(result, end(failure))),
+          (failure) => answer(null, failure),
+        ),
+      ),
+    transferFile: (wanted, answer) =>
+      later(
+        sharing.during(
+          wanted.direction === 'read' ? 'a transfer from a file' : 'a transfer to a file',
+          [usedBytes(wanted.offset, wanted.bytes, wanted.direction === 'read')],
+          (end) => fileTransfers.start(wanted, (result, failure) => answer(result, end(failure))),
+          (failure) => answer(null, failure),
+        ),
+      ),
 
     residency: (wanted) => reports.residency(wanted),
     pointer: ({ offset }) => ({ report: reports.pointer(offset) }),

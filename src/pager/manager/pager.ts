@@ -198,6 +198,7 @@ export class Pager implements ClientEvents {
       notifiers,
       poller,
       recording,
+      shared,
     } = this.parts;
     engine.poll();
     pipes.poll();
@@ -205,6 +206,7 @@ export class Pager implements ClientEvents {
     follower.look();
     hostBudget.look();
     patience.look();
+    shared.look();
     launches.freeLenders(now);
     this.settle();
     polls.look(now);

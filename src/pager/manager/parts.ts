@@ -22,6 +22,7 @@ import { Places } from '../arrays/places.js';
 import { Resizing } from '../arrays/resizing.js';
 import { Rights } from '../arrays/rights.js';
 import { SharedArrays } from '../arrays/shared-arrays.js';
+import { SharedUses } from '../arrays/shared-uses.js';
 import { Uses } from '../arrays/uses.js';
 import { openCore } from '../core/core.js';
 import { CoreRequests } from '../core/core-requests.js';
@@ -125,6 +126,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   );
   const advice = new ArrayAdvice(manager, arrays);
   const uses = new Uses(arrays);
+  const sharing = new SharedUses(shared, places, later);
   const rights = new Rights(manager, requests, arrays, places, files, restore);
   const reports = new PageReports(pages, places, sources);
   const pins = new Pins(manager, requests, arrays, places, commitment, memory);
@@ -188,6 +190,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     edges,
     gathers,
     supplies,
+    sharing,
     stopped,
     later,
     restore,
@@ -209,7 +212,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
 
   // Streams.
   const streamShare = new Share(wall);
-  const operations = new Operations(uses, devices, launches, prefetches, copies);
+  const operations = new Operations(uses, devices, launches, prefetches, copies, sharing);
   const streams = new Streams({
     given: (operation) => uses.begin(operation),
     over: (operation) => uses.end(operation),
@@ -253,6 +256,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     clients,
     arrays,
     shared,
+    sharing,
     advice,
     uses,
     rights,

@@ -10,6 +10,7 @@ export interface SharingSource {
   readonly tls: TlsOptions;
   readonly timeoutMs: number;
   readonly leaseMs: number;
+  readonly holdMs: number;
   readonly blockBytes: number;
 }
 
@@ -45,7 +46,8 @@ export type FromSharing =
       readonly content: Uint8Array | null;
       readonly right: 'read' | 'write';
     }
-  | { readonly kind: 'restrict'; readonly block: number; readonly right: 'none' | 'read' }
+  /** `isOver`: not for others alone, but since this machine has no right to the block any more. */
+  | { readonly kind: 'restrict'; readonly block: number; readonly right: 'none' | 'read'; readonly isOver: boolean }
   | { readonly kind: 'clean'; readonly block: number }
   /** Who waits for the block is denied it: the server does not answer, or (LOST) what this machine wrote cannot be had. */
   | { readonly kind: 'refuse'; readonly block: number; readonly reason: DenyReason }

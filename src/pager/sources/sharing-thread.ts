@@ -155,7 +155,7 @@ class Blocks implements SharedMemory {
   }
 
   private restrictAgain(block: number): void {
-    tell({ kind: 'restrict', block, right: this.targets.get(block) ?? 'none' });
+    tell({ kind: 'restrict', block, right: this.targets.get(block) ?? 'none', isOver: !this.member.hasSession });
   }
 
   private endFlush(block: number, isLost: boolean): void {

@@ -1,5 +1,8 @@
 /** Carries out what streams hold: launches, prefetches and copies. */
+
 import { NodeError } from '../../drivers/paged-memory.js';
+import type { UsedPages } from '../arrays/shared-arrays.js';
+import { type SharedUses, usedBytes } from '../arrays/shared-uses.js';
 import type { Uses } from '../arrays/uses.js';
 import type { Devices } from '../devices/devices.js';
 import type { Launches } from '../devices/launches.js';
@@ -8,6 +11,8 @@ import { toWire } from '../protocol/wire.js';
 import type { Copies } from '../transfers/copies.js';
 import type { Prefetches } from '../transfers/prefetches.js';
 
+type Move = Extract<StreamOperation, { kind: 'prefetch' | 'copy' }>;
+
 export class Operations {
   constructor(
     private readonly uses: Uses,
@@ -15,24 +20,49 @@ export class Operations {
     private readonly launches: Launches,
     private readonly prefetches: Prefetches,
     private readonly copies: Copies,
+    private readonly sharing: SharedUses,
   ) {}
 
   execute(operation: StreamOperation, done: OperationDone): void {
-    try {
+    this.attempt(done, () => {
       this.uses.check(operation);
       if (operation.kind === 'launch') {
         const { device } = operation;
         this.launches.add(this.devices.byNumber(device), operation, this.devices.explainLoss(device), done);
-      } else if (operation.kind === 'prefetch') {
-        const { device, firstPage, count, exclusive } = operation;
-        this.prefetches.start(device, firstPage, count, exclusive, done);
-      } else if (operation.kind === 'copy') {
-        const at = operation.at === null ? null : this.devices.processorOf(operation.at);
-        this.copies.start({ ...operation, at }, done);
-      }
+      } else if (operation.kind === 'prefetch' || operation.kind === 'copy') this.move(operation, done);
+    });
+  }
+
+  /** Moves pages, when other machines have none of them. A launch asks for its pages when it has its device. */
+  private move(operation: Move, done: OperationDone): void {
+    const who = operation.kind === 'copy' ? 'a copy' : 'a prefetch';
+    this.sharing.during(
+      who,
+      usedBy(operation),
+      (end) => {
+        const ended: OperationDone = (failure, figures) => done(end(failure), figures);
+        this.attempt(ended, () => this.moveNow(operation, ended));
+      },
+      done,
+    );
+  }
+
+  private moveNow(operation: Move, done: OperationDone): void {
+    if (operation.kind === 'prefetch') {
+      const { device, firstPage, count, exclusive } = operation;
+      this.prefetches.start(device, firstPage, count, exclusive, done);
+    } else {
+      const at = operation.at === null ? null : this.devices.processorOf(operation.at);
+      this.copies.start({ ...operation, at }, done);
+    }
+  }
+
+  /** Nobody waits for an answer to what a stream is given: the operation itself must say that it failed. */
+  private attempt(done: OperationDone, action: () => void): void {
+    try {
+      action();
     } catch (error) {
       if (error instanceof NodeError) throw error;
-      // Nobody waits for an answer to what a stream is given: the operation itself must say that it failed.
       done(toWire(error));
     }
   }
@@ -41,4 +71,10 @@ export class Operations {
   withdraw(operation: StreamOperation, reason: string): boolean {
     return operation.kind === 'launch' && this.launches.cancel(operation, reason);
   }
+}
+
+function usedBy(operation: Move): UsedPages[] {
+  if (operation.kind === 'prefetch') return [{ first: operation.firstPage, count: operation.count, write: false }];
+  const { from, to, bytes } = operation;
+  return [usedBytes(from.offset, bytes, false), usedBytes(to.offset, bytes, true)];
 }

@@ -1,0 +1,106 @@
+/** What operations use of arrays that other machines have, too: held from before they begin until they have ended. */
+import { type DenyReason, PAGE_BYTES } from '../../core/types.js';
+import { type WireError, wireError } from '../protocol/wire.js';
+import { type Breach, Hold, type Refusal } from './block-holds.js';
+import type { Places } from './places.js';
+import type { SharedArrays, UsedPages } from './shared-arrays.js';
+
+/** The blocks that an operation holds, or waits for. */
+export interface SharedUse {
+  readonly isWaiting: boolean;
+  /** Lets others have the blocks. @param failure how the operation has ended; how it has in truth is what comes back */
+  end(failure: WireError | null): WireError | null;
+}
+
+export class SharedUses {
+  private readonly waiting = new Set<() => void>();
+
+  constructor(
+    private readonly shared: SharedArrays,
+    private readonly places: Places,
+    private readonly later: (action: () => void) => void,
+  ) {}
+
+  /**
+   * Has an operation hold what it uses. Null: it uses nothing that is shared.
+   *
+   * @param who the operation, as messages say it
+   * @param ready is told once, later than this returns, when it may begin (null), or why it cannot
+   */
+  begin(who: string, used: readonly UsedPages[], ready: (failure: WireError | null) => void): SharedUse | null {
+    const needs = this.shared.needsOf(used);
+    if (needs.length === 0) return null;
+    const hold: Hold<DenyReason> = new Hold(needs, (refusal) => {
+      this.waiting.delete(cancel);
+      this.later(() => ready(refusal === null ? null : this.refusalError(who, refusal)));
+    });
+    const cancel = (): void => {
+      this.waiting.delete(cancel);
+      hold.end();
+      this.later(() => ready(wireError('SPACE_CLOSED', `${who} was cancelled: the space is being closed`)));
+    };
+    this.waiting.add(cancel);
+    hold.begin();
+    return {
+      get isWaiting() {
+        return hold.isWaiting;
+      },
+      end: (failure) => {
+        this.waiting.delete(cancel);
+        hold.end();
+        const { breach } = hold;
+        return breach === null ? failure : breachError(who, breach.array.name, breach.why, breach.array.holdMs);
+      },
+    };
+  }
+
+  /**
+   * Has something done while an operation holds what it uses.
+   *
+   * @param run is told how to end: what that gives is the operation's failure in truth
+   * @param refuse hears why the operation is not to be
+   */
+  during(
+    who: string,
+    used: readonly UsedPages[],
+    run: (end: (failure: WireError | null) => WireError | null) => void,
+    refuse: (failure: WireError) => void,
+  ): void {
+    const use = this.begin(who, used, (failure) => {
+      if (failure !== null) refuse(failure);
+      else run((error) => use?.end(error) ?? null);
+    });
+    if (use === null) run((error) => error);
+  }
+
+  private refusalError(who: string, { array, block, reason }: Refusal<DenyReason>): WireError {
+    return this.places.denialError(reason, this.shared.pageOf(array, block), who);
+  }
+
+  /** Operations that wait for blocks do not begin. */
+  cancelAll(): void {
+    for (const cancel of [...this.waiting]) cancel();
+  }
+}
+
+/** The pages of some bytes. */
+export function usedBytes(offset: number, bytes: number, write: boolean): UsedPages {
+  const first = Math.floor(offset / PAGE_BYTES);
+  return { first, count: Math.ceil((offset + bytes) / PAGE_BYTES) - first, write };
+}
+
+function breachError(who: string, name: string, why: Breach, holdMs: number): WireError {
+  const details = { array: name };
+  if (why === 'freed')
+    return wireError('USE_AFTER_FREE', `${who} used array ${name}, which was freed meanwhile`, details);
+  if (why === 'taken') {
+    const text =
+      `${who} kept other machines waiting for blocks of array ${name} for ${holdMs} ms, and they have them now; what it wrote there is ` +
+      'incomplete: open the array with a larger on.holdMs, or use less of it at once';
+    return wireError('SHARED_TAKEN', text, details);
+  }
+  const text =
+    `${who} used array ${name} when this machine had to give up what it had of it, since its connection had broken or its lease was over: what it ` +
+    'read may be older than what others have written since; do it again';
+  return wireError('NODE_LOST', text, details);
+}
