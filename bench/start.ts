@@ -42,12 +42,10 @@ async function runEmpty(settings: Settings): Promise<void> {
   }
 }
 
-/** Two threads, one after the other, that do nothing: a space has a manager and the sentinel that starts it. */
+/** Two threads, beside each other, that do nothing: a space has a manager and a sentinel. */
 async function bareThreads(): Promise<void> {
-  for (let thread = 0; thread < 2; thread++) {
-    const worker = new Worker('', { eval: true });
-    await once(worker, 'exit');
-  }
+  const workers = [0, 1].map(() => new Worker('', { eval: true }));
+  await Promise.all(workers.map((worker) => once(worker, 'exit')));
 }
 
 async function bareProcess(): Promise<void> {

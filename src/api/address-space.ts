@@ -1,6 +1,5 @@
 /** A space: one range of addresses that the CPU and the devices share. */
 
-import type { Worker } from 'node:worker_threads';
 import { bytesOf, type ElementType, type NumericArray, type ReadonlyView } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import type { Lender } from '../drivers/webgpu/lender.js';
@@ -21,6 +20,7 @@ import { type FilePath, pathOf } from './file-path.js';
 import { hostBytes } from './host-memory.js';
 import { lend } from './lending.js';
 import { ManagedArray } from './managed-array.js';
+import type { ManagerThreads } from './manager-threads.js';
 import { type OpenNpyOptions, openNpy, type SaveNpyOptions, saveNpy } from './npy.js';
 import { pointerAttributes } from './pointer.js';
 import { PROVIDED_ARRAY_OPTIONS, type ProvidedArrayOptions, providerSource } from './provided-array.js';
@@ -49,18 +49,18 @@ export class AddressSpace implements api.AddressSpace {
 
   constructor(
     private readonly spaceHandle: SpaceHandle,
-    private readonly sentinel: Worker | null,
+    private readonly threads: ManagerThreads | null,
     onClosed: () => void,
     lenders: Lender[] = [],
   ) {
-    this.client = new Client(spaceHandle, sentinel === null);
+    this.client = new Client(spaceHandle, threads === null);
     this.client.onDevice = (info, instead) => this.takeDevice(info, instead);
     // The handle knows those that were there when the space was opened.
-    const infos = sentinel === null ? this.client.call('devices', null) : spaceHandle.devices;
+    const infos = threads === null ? this.client.call('devices', null) : spaceHandle.devices;
     this.devices = infos.map((info) => new Device(this, info));
-    this.views = new Views(spaceHandle, this.client, sentinel !== null);
+    this.views = new Views(spaceHandle, this.client, threads !== null);
     const { client, views } = this;
-    this.opened = { client, views, handle: spaceHandle, sentinel, lenders, onClosed };
+    this.opened = { client, views, handle: spaceHandle, threads, lenders, onClosed };
   }
 
   get handle(): SpaceHandle {
@@ -251,7 +251,7 @@ export class AddressSpace implements api.AddressSpace {
         `timeoutMs is ${show(timeoutMs)}; it must be a number of milliseconds, 0 or more`,
       );
     }
-    if (this.closing !== null && this.sentinel !== null && timeoutMs !== undefined)
+    if (this.closing !== null && this.threads !== null && timeoutMs !== undefined)
       this.client.tell('close', { timeoutMs, closed: [] });
     this.closing ??= closeSpace(this.opened, timeoutMs ?? null);
     try {

@@ -1,15 +1,15 @@
 import { EventEmitter } from 'node:events';
 import { fstatSync, openSync } from 'node:fs';
-import type { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 import type { ClosedSpace } from '../pager/protocol/closed-space.js';
 import { Control } from '../pager/protocol/control.js';
 import type { Client } from './client.js';
 import { closeSpace } from './closing.js';
+import type { ManagerThreads } from './manager-threads.js';
 import type { Views } from './views.js';
 
-/** A sentinel whose thread ends when that is said. */
-class FakeSentinel extends EventEmitter {
+/** Threads that end when that is said. */
+class FakeThreads extends EventEmitter {
   ref(): void {}
   unref(): void {}
 }
@@ -20,7 +20,7 @@ describe('closing a space', () => {
     const control = new SharedArrayBuffer(256);
     Atomics.store(new Int32Array(control), Control.WakeFdClosed, 1);
     const answer: ClosedSpace = { base: 0, bytes: 4096, faults, control, arrays: [] };
-    const sentinel = new FakeSentinel();
+    const threads = new FakeThreads();
     let answered: (closed: ClosedSpace) => void = () => undefined;
     const client = {
       isClosed: false,
@@ -35,13 +35,13 @@ describe('closing a space', () => {
         client,
         views,
         handle: { control, wakeFd: -1, bytes: 4096 } as never,
-        sentinel: sentinel as unknown as Worker,
+        threads: threads as unknown as ManagerThreads,
         lenders: [],
         onClosed: () => ended++,
       },
       null,
     );
-    sentinel.emit('exit', 0);
+    threads.emit('exit');
     setImmediate(answered, answer);
     await closing;
     expect(() => fstatSync(faults)).toThrow('EBADF');

@@ -1,5 +1,4 @@
 /** How a thread closes its space: for all, if it is the thread that opened the space, and otherwise for itself. */
-import type { Worker } from 'node:worker_threads';
 import type { Lender } from '../drivers/webgpu/lender.js';
 import { closeDescriptor } from '../linux/libc.js';
 import type { ClosedSpace } from '../pager/protocol/closed-space.js';
@@ -8,6 +7,7 @@ import type { Client } from './client.js';
 import { Takeover } from './late-uses.js';
 import { type Leftover, leaveBehind, reclaim } from './leftovers.js';
 import { endLending } from './lending.js';
+import type { ManagerThreads } from './manager-threads.js';
 import type { Views } from './views.js';
 
 /** A space as one thread has it. */
@@ -15,8 +15,8 @@ export interface OpenedSpace {
   readonly client: Client;
   readonly views: Views;
   readonly handle: SpaceHandle;
-  /** The thread that watches the manager; null where another thread opened the space. */
-  readonly sentinel: Worker | null;
+  /** Of its manager; null where another thread opened the space. */
+  readonly threads: ManagerThreads | null;
   /** Of GPUs that this thread has lent to it. */
   readonly lenders: Lender[];
   /** Called when this thread has nothing to do with the space any more. */
@@ -24,8 +24,8 @@ export interface OpenedSpace {
 }
 
 export async function closeSpace(space: OpenedSpace, timeoutMs: number | null): Promise<void> {
-  const { client, views, handle, sentinel, lenders, onClosed } = space;
-  if (sentinel === null) {
+  const { client, views, handle, threads, lenders, onClosed } = space;
+  if (threads === null) {
     client.close();
     views.freed(null);
     onClosed();
@@ -35,7 +35,7 @@ export async function closeSpace(space: OpenedSpace, timeoutMs: number | null): 
   const { wakeFd, bytes } = handle;
   const leftover: Leftover = { views, control: new Int32Array(handle.control), wakeFd, bytes, answers: false };
   // As long as views are left, the manager's thread answers who uses them.
-  const answers = !client.isClosed && (await endManager(space, sentinel, timeoutMs, leftover));
+  const answers = !client.isClosed && (await endManager(space, threads, timeoutMs, leftover));
   await endLending(lenders.splice(0));
   client.close();
   if (!answers) onClosed();
@@ -48,24 +48,24 @@ export async function closeSpace(space: OpenedSpace, timeoutMs: number | null): 
 /** Whether the manager's thread goes on, for views that are left. */
 async function endManager(
   { client, handle, onClosed }: OpenedSpace,
-  sentinel: Worker,
+  threads: ManagerThreads,
   timeoutMs: number | null,
   leftover: Leftover,
 ): Promise<boolean> {
   let hasGone = false;
   const gone = new Promise<void>((resolve) => {
-    sentinel.once('exit', () => {
+    threads.once('exit', () => {
       hasGone = true;
       resolve();
     });
   });
-  sentinel.ref();
+  threads.ref();
   const takeover = new Takeover();
   const request = client.request('close', { timeoutMs, closed: takeover.spaces });
   // A manager that fails on its way out does not answer.
   const closed = await Promise.race([request, gone.then(() => lateAnswer(request))]).catch((error: unknown) => {
     takeover.cancel();
-    sentinel.unref();
+    threads.unref();
     throw error;
   });
   if (!closed || hasGone) {
@@ -75,13 +75,13 @@ async function endManager(
     if (closed) closeDescriptor(closed.faults);
     return false;
   }
-  takeover.complete(sentinel, handle, closed);
+  takeover.complete(threads, handle, closed);
   void gone.then(() => {
     onClosed();
     leftover.answers = false;
     reclaim();
   });
-  sentinel.unref();
+  threads.unref();
   return true;
 }
 

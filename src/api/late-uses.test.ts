@@ -1,22 +1,22 @@
 import { EventEmitter } from 'node:events';
 import { fstatSync } from 'node:fs';
-import type { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
 import { closeEventfd, createEventfd, drainEventfd } from '../linux/eventfd.js';
 import type { ClosedSpace } from '../pager/protocol/closed-space.js';
 import { CONTROL_WORDS, Control } from '../pager/protocol/control.js';
 import type { SpaceHandle } from '../pager/protocol/space.js';
 import { Takeover } from './late-uses.js';
+import type { ManagerThreads } from './manager-threads.js';
 
 /** A space that is closed while views of it are left; its descriptors are counters. */
 class Space {
-  readonly sentinel = new EventEmitter() as Worker;
+  readonly threads = new EventEmitter() as ManagerThreads;
   readonly control = new SharedArrayBuffer(CONTROL_WORDS * 4);
   readonly wakeFd = createEventfd();
   readonly own: ClosedSpace = { base: 0, bytes: 0, faults: createEventfd(), control: this.control, arrays: [] };
 
   close(takeover = new Takeover()): this {
-    takeover.complete(this.sentinel, { control: this.control, wakeFd: this.wakeFd } as SpaceHandle, this.own);
+    takeover.complete(this.threads, { control: this.control, wakeFd: this.wakeFd } as SpaceHandle, this.own);
     return this;
   }
 
@@ -32,7 +32,7 @@ class Space {
 
   /** Its manager and the sentinel end. */
   exit(): void {
-    this.sentinel.emit('exit', 0);
+    this.threads.emit('exit');
     closeEventfd(this.wakeFd);
   }
 }

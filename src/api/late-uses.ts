@@ -2,12 +2,13 @@
  * Which thread answers late uses of the spaces that this thread has opened and closed: that of the last one closed, as long as views are
  * left. It takes over those that were closed before, so that one thread answers for all.
  */
-import { isMainThread, type Worker } from 'node:worker_threads';
+import { isMainThread } from 'node:worker_threads';
 import { notifyEventfd } from '../linux/eventfd.js';
 import { closeDescriptor } from '../linux/libc.js';
 import { type ClosedSpace, forsake, isUnmapped } from '../pager/protocol/closed-space.js';
 import { Control } from '../pager/protocol/control.js';
 import type { SpaceHandle } from '../pager/protocol/space.js';
+import type { ManagerThreads } from './manager-threads.js';
 
 interface Answerer {
   readonly handle: SpaceHandle;
@@ -45,8 +46,8 @@ export class Takeover {
     }
   }
 
-  /** From now on the space's manager answers for it and for those that it took over, until the sentinel's thread ends. */
-  complete(sentinel: Worker, handle: SpaceHandle, own: ClosedSpace): void {
+  /** From now on the space's manager answers for it and for those that it took over, until its threads end. */
+  complete(threads: ManagerThreads, handle: SpaceHandle, own: ClosedSpace): void {
     const answerer: Answerer = { handle, spaces: [own, ...this.spaces] };
     use(own);
     for (const space of this.spaces) promised.delete(space);
@@ -54,7 +55,7 @@ export class Takeover {
       if (before.spaces.every((space) => isUnmapped(space.control) || this.spaces.includes(space))) stop(before);
     }
     answerers.add(answerer);
-    sentinel.once('exit', () => {
+    threads.once('exit', () => {
       answerers.delete(answerer);
       for (const space of answerer.spaces) release(space);
     });

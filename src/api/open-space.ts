@@ -1,14 +1,14 @@
 /** How a space is opened. */
 import { resolve } from 'node:path';
-import { isMainThread, Worker } from 'node:worker_threads';
+import { isMainThread } from 'node:worker_threads';
 import type { OptionNames } from '../core/option-names.js';
 import { PAGE_BYTES } from '../core/types.js';
-import { bundledMessage, sentinelFile } from '../linux/bundle.js';
+import { bundledMessage, managerFiles } from '../linux/bundle.js';
 import { closeEventfd, createEventfd } from '../linux/eventfd.js';
 import { PAGE_SIZE } from '../linux/memory.js';
 import { randomName } from '../linux/random.js';
 import { CONTROL_WORDS, Control } from '../pager/protocol/control.js';
-import type { Injection, ManagerOptions, ManagerReady, SpaceHandle } from '../pager/protocol/space.js';
+import type { Injection, ManagerOptions, SpaceHandle } from '../pager/protocol/space.js';
 import type { PolicyChoices } from '../policy/choices.js';
 import { AddressSpace as SpaceClass } from './address-space.js';
 import { checkFlag, checkOptions, checkSize, show } from './arguments.js';
@@ -19,6 +19,7 @@ import { watchExit } from './exit.js';
 import { AUTO, hostBudget } from './host-memory.js';
 import { collectViews } from './leftovers.js';
 import { endLending, lend } from './lending.js';
+import { ManagerThreads } from './manager-threads.js';
 import { moduleOptions } from './node-options.js';
 import { openingError, shortageError } from './opening-errors.js';
 import { checkPolicies } from './policies.js';
@@ -114,8 +115,8 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   const hostBudgetBytes = hostBudget(options.hostMemory, devices, options.memoryRoot ?? '');
   const storage = storageOf(options.storage);
   const behind = await behindOf(options.behind);
-  const entry = sentinelFile();
-  if (entry === null) throw new OnememError('BUNDLED', bundledMessage());
+  const files = managerFiles();
+  if (files === null) throw new OnememError('BUNDLED', bundledMessage());
   await collectViews(slotOf(bytes));
   const lent = await lend(specifications, devices);
   const control = new SharedArrayBuffer(CONTROL_WORDS * 4);
@@ -139,19 +140,10 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
     ...injection,
     ...internal,
   };
-  const sentinel = new Worker(entry, {
-    // It runs nothing of the program's; the manager, which does, gets the options that matter from it.
-    execArgv: [],
-    workerData: manager,
-    name: 'onemem sentinel',
-  });
-  const ready = await new Promise<ManagerReady>((resolve, reject) => {
-    sentinel.once('message', resolve);
-    sentinel.once('error', reject);
-    sentinel.once('exit', (code) => reject(new Error(`the thread that watches the manager ended with code ${code}`)));
-  }).catch((error: Error) => error);
+  const threads = new ManagerThreads(files, manager);
+  const ready = await threads.ready;
   if (ready instanceof Error || 'error' in ready) {
-    await sentinel.terminate();
+    await threads.terminate();
     await endLending(lent.lenders);
     closeEventfd(wakeFd);
     throw openingError(ready instanceof Error ? ready : fromWire(ready.error), hasOpened);
@@ -159,7 +151,6 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   const words = new Int32Array(control);
   if (!isMainThread) Atomics.store(words, Control.OpenedByWorker, 1);
   const forget = watchExit({ control: words, wakeFd });
-  sentinel.unref();
   const handle: SpaceHandle = Object.freeze({
     stores: [...(storage === null ? [] : ['storage']), ...(behind === null ? [] : ['valkey'])],
     onemem: 1,
@@ -172,8 +163,14 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
     devices: ready.devices,
     hostBudgetBytes,
   });
+  const unwatched = await threads.unwatched;
+  const space = new SpaceClass(handle, threads, forget, lent.lenders);
+  if (unwatched !== null) {
+    await space.close();
+    throw openingError(unwatched, hasOpened);
+  }
+  threads.unref();
   hasOpened = true;
-  const space = new SpaceClass(handle, sentinel, forget, lent.lenders);
   space.verifies = options.verify ?? false;
   return space;
 }

@@ -10,12 +10,18 @@ function placeOf(url: string | undefined): URL | null {
   return url !== undefined && URL.canParse(url) ? new URL(url) : null;
 }
 
-/** The module from which a space's first thread is started; null where it is not beside this one. */
-export function sentinelFile(): URL | null {
+/** The modules of the threads that each space has. */
+export interface ManagerFiles {
+  readonly manager: URL;
+  readonly sentinel: URL;
+}
+
+/** Null where they are not beside this module. */
+export function managerFiles(): ManagerFiles | null {
   const here = placeOf(import.meta.url);
   if (here?.protocol !== 'file:') return null;
-  const file = new URL('../pager/manager/sentinel.cjs', here);
-  return existsSync(file) ? file : null;
+  const manager = new URL('../pager/manager/manager.cjs', here);
+  return existsSync(manager) ? { manager, sentinel: new URL('sentinel.cjs', manager) } : null;
 }
 
 /** The module of a thread that watches the manager for another thread than the one that opened the space. */

@@ -3,16 +3,13 @@
  * 2^53, and the foreign function interface converts numbers several times faster than big integers or buffers.
  */
 import { createRequire } from 'node:module';
-import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads';
 import type Koffi from 'koffi';
-import { bundledMessage, sentinelFile } from './bundle.js';
+import { bundledMessage, managerFiles } from './bundle.js';
 import { systemCallNumbers } from './constants.js';
+import { knownBinary, noteBinary } from './koffi-binary.js';
 
 /** Checked first, since a missing symbol would give a message that helps nobody on another system. */
 export const SYSTEM_CALL = systemCallNumbers();
-
-/** Under which name threads say where the binary of the package is; the number is that of the package's words. */
-const BINARY = 'onemem: binary of koffi 3';
 
 const koffi = loadKoffi();
 
@@ -23,16 +20,13 @@ const library = koffi.load(null);
 function loadKoffi(): typeof Koffi {
   try {
     const require = createRequire(import.meta.url);
-    // The package looks for its binary anew in each thread, which takes a fifth of the time that a thread needs to start. So a
-    // thread tells those that it starts which file it found.
-    const known = getEnvironmentData(BINARY);
-    if (typeof known === 'string') return require(known) as typeof Koffi;
+    const known = knownBinary();
+    if (known !== undefined) return require(known) as typeof Koffi;
     const found = require('koffi') as typeof Koffi;
-    const file = Object.keys(require.cache).find((each) => each.endsWith('koffi.node'));
-    if (file !== undefined) setEnvironmentData(BINARY, file);
+    noteBinary(Object.keys(require.cache).find((each) => each.endsWith('koffi.node')));
     return found;
   } catch (cause) {
-    if (sentinelFile() === null) throw Object.assign(new Error(bundledMessage(), { cause }), { code: 'BUNDLED' });
+    if (managerFiles() === null) throw Object.assign(new Error(bundledMessage(), { cause }), { code: 'BUNDLED' });
     throw cause;
   }
 }

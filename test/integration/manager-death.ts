@@ -13,7 +13,7 @@ const LIMIT_SECONDS = 60;
 const messages = {
   throw: /^onemem: the memory manager ended: Error: crashed on purpose at .*Managed memory cannot be served/,
   exit: /^onemem: the memory manager ended with code 9\. Managed memory cannot be served/,
-  heap: /^onemem: the memory manager ended: Error: .*out of memory.*Managed memory cannot be served/,
+  heap: /^onemem: the memory manager ended: its heap was full .*out of memory.*Managed memory cannot be served/,
   sleep: /^onemem: the memory manager has not moved for 1 s\. Managed memory cannot be served/,
   hang: /^onemem: the memory manager has not moved for 1 s\. Managed memory cannot be served/,
 };

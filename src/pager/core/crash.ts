@@ -1,9 +1,6 @@
 /** Ends the manager on purpose, in each way in which a mistake could: tests look at what becomes of the process. */
 import type { ManagerOptions } from '../protocol/space.js';
 
-/** Small, so that a test reaches it at once; a manager that is to run has no limit of its own. */
-export const CRASH_HEAP_MIB = 16;
-
 export function crash(how: NonNullable<ManagerOptions['crash']>): void {
   switch (how) {
     case 'throw':

@@ -6,13 +6,13 @@ import { threadId } from '../../linux/process.js';
 import { loadPolicies } from '../../policy/choices.js';
 import { forsake } from '../protocol/closed-space.js';
 import { Control, SpaceState } from '../protocol/control.js';
-import { count, type Said } from '../protocol/output.js';
-import type { ManagerOptions, ManagerReady } from '../protocol/space.js';
+import { count, lineOf, type ToSentinel } from '../protocol/output.js';
+import type { ManagerData, ManagerReady } from '../protocol/space.js';
 import { toWire } from '../protocol/wire.js';
 import { answerLateUses } from './late-uses.js';
 import { Pager } from './pager.js';
 
-const options = workerData as ManagerOptions;
+const { options, sentinel } = workerData as ManagerData;
 const control = new Int32Array(options.control);
 
 function tell(message: ManagerReady): void {
@@ -21,9 +21,23 @@ function tell(message: ManagerReady): void {
 
 function say(text: string): number {
   const ticket = count(control);
-  parentPort?.postMessage({ say: text } satisfies Said);
+  toSentinel({ say: text });
   return ticket;
 }
+
+function toSentinel(message: ToSentinel): void {
+  sentinel.postMessage(message);
+}
+
+// Drivers, notifiers and the kernels of simulated devices run here. Standard output is the program's alone.
+Object.defineProperty(process, 'stdout', { configurable: true, get: () => process.stderr });
+
+// The sentinel hears of the end of this thread in any case, and here of what it comes from.
+let problem = '';
+process.on('uncaughtExceptionMonitor', (error) => {
+  problem = lineOf(error);
+});
+process.once('exit', (exitCode) => toSentinel({ exitCode, problem }));
 
 /** A function, since a module that may wait as it begins needs Node's loader of ES modules, without which the thread starts sooner. */
 async function main(): Promise<void> {
@@ -44,6 +58,7 @@ async function main(): Promise<void> {
     running.addDevices((failure) => {
       if (failure === null) {
         isUp = true;
+        toSentinel({ isUp });
         tell({ base: running.base, devices: running.deviceInfos, faultsBy: running.faultsBy });
       } else {
         // Nothing may be left of a space that did not come up: its devices, its descriptors, its addresses.

@@ -1,51 +1,40 @@
 /**
- * A thread that starts the manager and then only watches it. A thread of the application that sits in a fault hears of nothing, so
- * when the manager ends in any way but a close, or stops going round, the sentinel says so and ends the process: nobody hangs, and
- * nobody goes on with a page that was not filled.
+ * A thread that only watches the manager. A thread of the application that sits in a fault hears of nothing, so when the manager ends in
+ * any way but a close, or stops going round, the sentinel says so and ends the process: nobody hangs, and nobody goes on with a page
+ * that was not filled.
  */
-import { parentPort, Worker, workerData } from 'node:worker_threads';
+import { parentPort, workerData } from 'node:worker_threads';
 import { threadState } from '../../linux/thread-state.js';
-import { CRASH_HEAP_MIB } from '../core/crash.js';
 import { Control, SpaceState } from '../protocol/control.js';
-import { count, isSaid, type Said } from '../protocol/output.js';
-import type { ManagerOptions, ManagerReady } from '../protocol/space.js';
-import type { WireError } from '../protocol/wire.js';
+import { count, type ToSentinel } from '../protocol/output.js';
+import type { SentinelData } from '../protocol/space.js';
 import { Messages } from './messages.js';
 import { Stillness } from './stillness.js';
 
 const TICK_MS = 500;
 const HEARTBEAT_LIMIT_MS = 10_000;
+/** After how many ticks a manager that has ended without a word is believed to have. */
+const SILENT_TICKS = 2;
 /** How long the end of the process waits for its message to be written, and how long the end of a space does. */
 const LAST_WORDS_MS = 5000;
 const LEFT_WORDS_MS = 500;
 
-const options = workerData as ManagerOptions;
-const control = new Int32Array(options.control);
+const { manager, heartbeatLimitMs: limitMs = HEARTBEAT_LIMIT_MS, ...shared } = workerData as SentinelData;
+const control = new Int32Array(shared.control);
 const messages = new Messages(control);
-const limitMs = options.heartbeatLimitMs ?? HEARTBEAT_LIMIT_MS;
 
-const manager = new Worker(new URL('./manager.cjs', import.meta.url), {
-  workerData: options,
-  name: 'onemem manager',
-  stdout: true,
-  execArgv: [...options.nodeOptions],
-  ...(options.crash === 'heap' ? { resourceLimits: { maxOldGenerationSizeMb: CRASH_HEAP_MIB } } : {}),
-});
 /** Whether the space is up. Before that no thread knows of it, so that none can wait in a fault, and the opener is told of a failure. */
 let isUp = false;
-manager.on('message', (message: ManagerReady | Said) => {
-  if (isSaid(message)) {
-    messages.write(message.say);
-    return;
-  }
-  isUp = true;
-  parentPort?.postMessage(message);
+/** What the manager has said of its end. */
+let end: { readonly exitCode: number; readonly problem: string } | null = null;
+manager.on('message', (message: ToSentinel) => {
+  if ('say' in message) messages.write(message.say);
+  else if ('isUp' in message) isUp = true;
+  else end = message;
 });
-// Drivers, notifiers and the kernels of simulated devices run there. Standard output is the program's alone.
-manager.stdout.on('data', (text: Buffer) => process.stderr.write(text));
 
 const stillness = new Stillness(TICK_MS);
-const watch = setInterval(() => {
+let watch = setInterval(() => {
   const beat = Atomics.load(control, Control.Heartbeat);
   const still = stillness.look(beat, threadState(Atomics.load(control, Control.ManagerThread)));
   if (Atomics.load(control, Control.State) !== SpaceState.Running) stillness.forgive();
@@ -53,30 +42,29 @@ const watch = setInterval(() => {
   else if (still > limitMs / 2) messages.prepare();
 }, TICK_MS);
 
-let problem = '';
-manager.on('error', (error) => {
-  // The message and where it came from, on one line, so that a log shows it as one event.
-  const [place = ''] = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
-  problem = `${error.name}: ${error.message}`.replace(/\s*\n\s*/g, ' ') + place.replace(/^\s+at /, ' at ');
-});
-manager.on('exit', (code) => {
+manager.on('close', () => {
   clearInterval(watch);
   if (Atomics.load(control, Control.State) === SpaceState.Closed) {
     // Nobody needs it any more, but it must not fail in silence.
-    if (problem !== '') tell(`failed while the space was being closed: ${problem}.`);
+    if (end !== null && end.problem !== '') tell(`failed while the space was being closed: ${end.problem}.`);
     messages.end(LEFT_WORDS_MS);
-    return;
-  }
-  const why = problem === '' ? ` with code ${code}` : `: ${problem}`;
-  if (isUp) {
-    endProcess(`ended${why}`);
-    return;
-  }
-  messages.end(LEFT_WORDS_MS);
-  const message = `cannot open a space: the memory manager ended before it was up${why}`;
-  const error: WireError = { name: 'OnememError', code: 'MANAGER_START', message, details: {} };
-  parentPort?.postMessage({ error } satisfies ManagerReady);
+  } else if (!isUp) messages.end(LEFT_WORDS_MS);
+  else if (end !== null) endProcess(end.problem === '' ? `ended with code ${end.exitCode}` : `ended: ${end.problem}`);
+  else endInSilence();
 });
+
+/**
+ * A thread says nothing of its end where its heap is full, and where it ends with the thread that started it. With that one the sentinel
+ * ends, too, at once or a moment later.
+ */
+function endInSilence(): void {
+  let ticks = 0;
+  watch = setInterval(() => {
+    if (++ticks === SILENT_TICKS) endProcess('ended: its heap was full (JavaScript heap out of memory)');
+  }, TICK_MS);
+}
+
+parentPort?.postMessage(null);
 
 function tell(what: string, written?: () => void): void {
   count(control);

@@ -1,16 +1,23 @@
 /**
- * What the manager has to say on standard error. It posts the text to the sentinel, which has it written; two words of the control memory
- * count what was said, and what was written or dropped.
+ * What the manager tells the sentinel: mostly what it has to say on standard error, which the sentinel has written. Two words of the control
+ * memory count what was said, and what was written or dropped.
  */
 import { Control } from './control.js';
 
-/** A message of the manager for standard error. */
-export interface Said {
-  readonly say: string;
-}
+/** What the manager says to the sentinel. */
+export type ToSentinel =
+  /** To be written on standard error. */
+  | { readonly say: string }
+  /** The opener is about to get the space. */
+  | { readonly isUp: true }
+  /** The manager's thread ends, with an error that nobody caught unless that is empty. */
+  | { readonly exitCode: number; readonly problem: string };
 
-export function isSaid(message: unknown): message is Said {
-  return typeof (message as Partial<Said> | null)?.say === 'string';
+/** An error and where it came from, on one line, so that a log shows it as one event. */
+export function lineOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const [place = ''] = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
+  return `${error.name}: ${error.message}`.replace(/\s*\n\s*/g, ' ') + place.replace(/^\s+at /, ' at ');
 }
 
 /** Counts a message; returns the ticket for `isWritten`. */

@@ -1,4 +1,5 @@
 /** What a space and its devices are made with, and what is said of them. */
+import type { MessagePort } from 'node:worker_threads';
 import type { Injection } from '../../drivers/driver.js';
 import type { LentPlace } from '../../drivers/webgpu/lent.js';
 import type { PolicyChoices } from '../../policy/choices.js';
@@ -83,6 +84,24 @@ export interface ServerOptions {
 }
 
 /** What the manager's worker is started with. */
+export interface ManagerData {
+  readonly options: ManagerOptions;
+  /** Takes ToSentinel; that it closes is how the sentinel knows of the manager's end. */
+  readonly sentinel: MessagePort;
+}
+
+/** What the sentinel's worker is started with. */
+export interface SentinelData {
+  readonly control: SharedArrayBuffer;
+  readonly heartbeatLimitMs: number | undefined;
+  /** The other end of the manager's port. */
+  readonly manager: MessagePort;
+}
+
+/** Of a manager whose heap is to get full: small, so that a test reaches it at once. Others have no limit of their own. */
+export const CRASH_HEAP_MIB = 16;
+
+/** What a space is made with. */
 export interface ManagerOptions {
   readonly name: string;
   readonly bytes: number;

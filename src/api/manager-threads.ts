@@ -1,0 +1,79 @@
+/**
+ * The two threads of a space: its manager, and the sentinel that watches it. The opener starts both, beside each other, since to start a
+ * thread takes as long as all that a manager does before it serves. They have a channel of their own, so that the sentinel hears of the
+ * manager's end also while the opener sits in a fault.
+ */
+import { EventEmitter } from 'node:events';
+import { MessageChannel, Worker, type WorkerOptions } from 'node:worker_threads';
+import type { ManagerFiles } from '../linux/bundle.js';
+import { lineOf } from '../pager/protocol/output.js';
+import {
+  CRASH_HEAP_MIB,
+  type ManagerData,
+  type ManagerOptions,
+  type ManagerReady,
+  type SentinelData,
+} from '../pager/protocol/space.js';
+import { OnememError } from './errors.js';
+
+/** Emits `exit` when both have ended. */
+export class ManagerThreads extends EventEmitter<{ exit: [] }> {
+  private readonly workers: Worker[] = [];
+  private running = 0;
+  /** What the manager says when it is up, or has failed to come up. */
+  readonly ready: Promise<ManagerReady | Error>;
+  /** Null when the sentinel watches, or why it does not. */
+  readonly unwatched: Promise<Error | null>;
+
+  constructor(files: ManagerFiles, options: ManagerOptions) {
+    super();
+    const { port1: sentinel, port2: manager } = new MessageChannel();
+    const { control, nodeOptions, heartbeatLimitMs, crash } = options;
+    this.ready = this.start<ManagerReady>(files.manager, 'the memory manager', {
+      workerData: { options, sentinel } satisfies ManagerData,
+      transferList: [sentinel],
+      name: 'onemem manager',
+      execArgv: [...nodeOptions],
+      ...(crash === 'heap' ? { resourceLimits: { maxOldGenerationSizeMb: CRASH_HEAP_MIB } } : {}),
+    }).catch((error: Error) => error);
+    this.unwatched = this.start<null>(files.sentinel, 'the thread that watches the memory manager', {
+      workerData: { control, heartbeatLimitMs, manager } satisfies SentinelData,
+      transferList: [manager],
+      name: 'onemem sentinel',
+      // It runs nothing of the program's; the manager, which does, gets the options that matter.
+      execArgv: [],
+    }).catch((error: Error) => error);
+  }
+
+  ref(): void {
+    for (const worker of this.workers) worker.ref();
+  }
+
+  unref(): void {
+    for (const worker of this.workers) worker.unref();
+  }
+
+  async terminate(): Promise<void> {
+    await Promise.all(this.workers.map((worker) => worker.terminate()));
+  }
+
+  /** Resolves with the first thing that the thread says. */
+  private async start<T>(file: URL, what: string, options: WorkerOptions): Promise<T> {
+    const worker = new Worker(file, options);
+    this.workers.push(worker);
+    this.running++;
+    let cause: Error | null = null;
+    worker.on('error', (error) => {
+      cause = error;
+    });
+    return await new Promise<T>((resolve, reject) => {
+      worker.once('message', resolve);
+      worker.once('exit', (code) => {
+        const why = cause === null ? ` with code ${code}` : `: ${lineOf(cause)}`;
+        const message = `cannot open a space: ${what} ended before it was up${why}`;
+        reject(new OnememError('MANAGER_START', message, {}, cause === null ? {} : { cause }));
+        if (--this.running === 0) this.emit('exit');
+      });
+    });
+  }
+}
