@@ -4,6 +4,7 @@
  * started with the first launch that has work for it, and one that ends, whatever a kernel did, is reported and replaced. It must not compute: a thread that waits in a fault answers to nobody.
  */
 
+import './told-binary.js';
 import { Worker } from 'node:worker_threads';
 import {
   MAP_FIXED_NOREPLACE,
@@ -20,6 +21,7 @@ import { createSocketPair, MessageSocket } from '../../linux/socket.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
 import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../paged-memory.js';
 import { LaunchBoard } from './board.js';
+import type { ControlData } from './control.js';
 import {
   type Hello,
   jsonPacket,
@@ -66,6 +68,8 @@ try {
 }
 
 function start(): void {
+  // First of all, since it takes as long to start as everything else here does: it begins when it is told what with.
+  const control = new Worker(new URL('./control.cjs', import.meta.url), { name: 'onemem control' });
   const message = socket.receive(true);
   if (message === null || message === 'closed') process.exit(1);
   const hello = readJson<Hello>(message.bytes);
@@ -92,10 +96,7 @@ function start(): void {
   /** What the control thread and each unit get. */
   const common = { base: hello.base, socket: SOCKET, board: boardAddress, units: hello.units };
   const units = new Map<number, Unit>();
-  const control = new Worker(new URL('./control.cjs', import.meta.url), {
-    workerData: { ...common, memory, hostMemory, faults: faults.fd },
-    name: `${hello.name} control`,
-  });
+  control.postMessage({ ...common, memory, hostMemory, faults: faults.fd } satisfies ControlData);
   control.once('message', (thread: number) => {
     up(CONTROL, thread);
     socket.send(numberPacket(Packet.Ready), [], true);

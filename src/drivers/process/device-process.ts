@@ -1,6 +1,7 @@
 /** The process of a device, as its driver in the manager has it: started, talked to without ever waiting for it, and ended. */
 import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { knownBinary } from '../../linux/koffi-binary.js';
 import { closeDescriptor } from '../../linux/libc.js';
 import { mayOpenPidfd, pidfdOpen, pidfdSendSignal } from '../../linux/process.js';
 import { createSocketPair, type Message, MessageSocket } from '../../linux/socket.js';
@@ -41,13 +42,14 @@ export class DeviceProcess {
     this.name = name;
     const [ours, theirs] = createSocketPair();
     const life = this.byPidfd ? [] : createSocketPair();
+    const binary = knownBinary();
     this.socket = new MessageSocket(ours, MAX_PACKET_BYTES);
     this.outbox = new Outbox(this.socket);
     // Standard output is the program's alone: what a device prints there goes to standard error.
     // Loaded with the first device: a space without any needs no processes.
     this.child = process
       .getBuiltinModule('node:child_process')
-      .spawn(process.execPath, [...nodeOptions, fileURLToPath(program)], {
+      .spawn(process.execPath, [...nodeOptions, fileURLToPath(program), ...(binary === undefined ? [] : [binary])], {
         stdio: ['ignore', STANDARD_ERROR, STANDARD_ERROR, theirs, ...descriptors, ...life.slice(1)],
       });
     for (const fd of [theirs, ...life.slice(1)]) closeDescriptor(fd);

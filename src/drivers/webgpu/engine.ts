@@ -2,6 +2,7 @@
  * The process of a GPU device's engine, which does what packets say (executor.ts). It is a process of its own since a thread that ends with a promise of WebGPU's pending takes the whole
  * program along; it ends with its owner, and is ended by SIGKILL whatever it does.
  */
+import '../process/told-binary.js';
 import { Worker } from 'node:worker_threads';
 import { exitImmediately, setParentDeathSignal } from '../../linux/process.js';
 import { MessageSocket } from '../../linux/socket.js';
