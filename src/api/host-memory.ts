@@ -15,8 +15,9 @@ export const AUTO = 'auto';
 /** The host's budget, in bytes, as it was said or by what there is. Warns of more than there is. @param root of this machine's files */
 export function hostBudget(said: number | string | undefined, devices: readonly DeviceOptions[], root: string): number {
   const follows = said === AUTO;
-  const bytes = follows ? followedMemory(root) : said === undefined ? defaultHostMemory() : hostBytes(said);
-  warnOfMemory(bytes, said !== undefined && !follows, devices);
+  const most = memoryLimit();
+  const bytes = follows ? followedMemory(root) : said === undefined ? defaultHostMemory(most) : hostBytes(said);
+  warnOfMemory(bytes, most, said !== undefined && !follows, devices);
   return bytes;
 }
 
@@ -40,8 +41,7 @@ export function hostBytes(said: number | string): number {
 }
 
 /** Budgets that the machine cannot keep end in the kernel's choice of a process to kill: the program that asked for them should know. */
-function warnOfMemory(hostBytes: number, chosen: boolean, devices: readonly DeviceOptions[]): void {
-  const most = memoryLimit();
+function warnOfMemory(hostBytes: number, most: number, chosen: boolean, devices: readonly DeviceOptions[]): void {
   const warn = (what: string): void =>
     process.emitWarning(
       `${what}, more than the ${most} bytes of this machine or container; when they are used, the kernel ends a process`,
@@ -60,6 +60,6 @@ function memoryLimit(): number {
   return Math.min(systemMemory().total, cgroupMemory().limit);
 }
 
-function defaultHostMemory(): number {
-  return Math.max(Math.floor((memoryLimit() * HOST_SHARE) / BLOCK_BYTES) * BLOCK_BYTES, LEAST_HOST_BYTES);
+function defaultHostMemory(most: number): number {
+  return Math.max(Math.floor((most * HOST_SHARE) / BLOCK_BYTES) * BLOCK_BYTES, LEAST_HOST_BYTES);
 }

@@ -42,6 +42,9 @@ export class ManagerThreads extends EventEmitter<{ exit: [] }> {
       name: 'onemem sentinel',
       // It runs nothing of the program's; the manager, which does, gets the options that matter.
       execArgv: [],
+      // Nor does it print: this process need not load what pipes and terminals take.
+      stdout: true,
+      stderr: true,
     }).catch((error: Error) => error);
   }
 

@@ -69,7 +69,12 @@ try {
 
 function start(): void {
   // First of all, since it takes as long to start as everything else here does: it begins when it is told what with.
-  const control = new Worker(new URL('./control.cjs', import.meta.url), { name: 'onemem control' });
+  // It prints nothing, so that what pipes and terminals take need not be loaded.
+  const control = new Worker(new URL('./control.cjs', import.meta.url), {
+    name: 'onemem control',
+    stdout: true,
+    stderr: true,
+  });
   const message = socket.receive(true);
   if (message === null || message === 'closed') process.exit(1);
   const hello = readJson<Hello>(message.bytes);
