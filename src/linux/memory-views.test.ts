@@ -14,14 +14,15 @@ describe('views that are kept', () => {
   it('are made once for addresses beside each other', () => {
     const { address } = new NativeBuffer(64);
     const start = address - offsetInView(address);
-    expect(viewAt(start + 4096)).toBe(viewAt(start + 8192));
-    expect(viewAt(start + 2 ** 21)).not.toBe(viewAt(start));
+    // Nobody may compare their contents: not all of the memory is there.
+    expect(viewAt(start + 4096) === viewAt(start + 8192)).toBe(true);
+    expect(viewAt(start + 2 ** 21) === viewAt(start)).toBe(false);
   });
 
   it('are right after more of them than are kept', () => {
     const native = new NativeBuffer(64);
     native.bytes[0] = 7;
-    for (let view = 0; view < 100; view++) viewAt(view * 2 ** 21 + 2 ** 40);
+    for (let view = 0; view < 1100; view++) viewAt(view * 2 ** 21 + 2 ** 40);
     expect(viewAt(native.address).bytes[offsetInView(native.address)]).toBe(7);
   });
 });

@@ -5,9 +5,9 @@
 import { rawView } from './libc.js';
 
 /** A view is of so many bytes, from a multiple of them on. */
-const VIEW_BYTES = 2 ** 21;
-/** Views that are kept at once: the engine counts their bytes as if they were its own. */
-const MOST = 32;
+export const VIEW_BYTES = 2 ** 21;
+/** Views that are kept at once, of 2 GiB together: the engine counts the bytes of new ones as if they were its own, and collects garbage for every 64 MiB. */
+const MOST = 1024;
 
 export interface MemoryView {
   readonly bytes: Uint8Array;

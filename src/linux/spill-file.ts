@@ -5,7 +5,7 @@
 
 import { unlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import type * as Zlib from 'node:zlib';
+import { pageSums, SUMMED_PAGES } from './checksum.js';
 import { EISDIR, ENOENT, EOPNOTSUPP, O_CLOEXEC, O_CREAT, O_DIRECT, O_EXCL, O_RDWR, O_TMPFILE } from './constants.js';
 import { closeDescriptor, errno, libc } from './libc.js';
 import { offsetInView, viewAt } from './memory-views.js';
@@ -56,28 +56,25 @@ function removeName(path: string): boolean {
 
 /** Notes the checksums of pages that go to the file at `offset`. A page that is another one's differs, too. */
 export function noteSums(address: number, length: number, offset: number, sums: number): void {
-  for (let page = 0; page < length / PAGE; page++) {
-    const sum = sumOf(address + page * PAGE, offset / PAGE + page);
-    const noted = sums + page * SUM;
-    viewAt(noted).words[offsetInView(noted) / SUM] = sum;
+  for (let page = 0; page < length / PAGE; page += SUMMED_PAGES) {
+    const count = Math.min(SUMMED_PAGES, length / PAGE - page);
+    const found = pageSums(address + page * PAGE, count, offset / PAGE + page);
+    for (let each = 0; each < count; each++) {
+      const noted = sums + (page + each) * SUM;
+      viewAt(noted).words[offsetInView(noted) / SUM] = found[each];
+    }
   }
 }
 
 /** The first of these pages that is not as it was noted, or -1. */
 export function firstSpoiled(address: number, length: number, offset: number, sums: number): number {
-  for (let page = 0; page < length / PAGE; page++) {
-    const noted = sums + page * SUM;
-    const sum = viewAt(noted).words[offsetInView(noted) / SUM];
-    if (sum !== sumOf(address + page * PAGE, offset / PAGE + page)) return page;
+  for (let page = 0; page < length / PAGE; page += SUMMED_PAGES) {
+    const count = Math.min(SUMMED_PAGES, length / PAGE - page);
+    const found = pageSums(address + page * PAGE, count, offset / PAGE + page);
+    for (let each = 0; each < count; each++) {
+      const noted = sums + (page + each) * SUM;
+      if (viewAt(noted).words[offsetInView(noted) / SUM] !== found[each]) return page + each;
+    }
   }
   return -1;
-}
-
-/** Loaded with the first page: most spaces spill none. */
-let zlib: typeof Zlib | undefined;
-
-function sumOf(address: number, frame: number): number {
-  zlib ??= process.getBuiltinModule('node:zlib');
-  const at = offsetInView(address);
-  return zlib.crc32(viewAt(address).bytes.subarray(at, at + PAGE), frame % 2 ** 32);
 }
