@@ -230,7 +230,7 @@ export class Router implements Commands {
     return { source, first: page };
   }
 
-  /** Takes the next queued piece. Returns how many pages it has, 0 when there is none. */
+  /** Takes the next queued piece. Returns how many pages were copied meanwhile, 1 if others will copy them, 0 when there is none. */
   step(): number {
     if (!this.busy) {
       // To set the length of an array costs as much as a system call, and each look at the faults asks here.
@@ -242,7 +242,8 @@ export class Router implements Commands {
     const { count } = transfer;
     if (!transfer.active) return count;
     const status = this.start(transfer);
-    if (status !== Status.Pending) this.transferred(transfer.token, status);
+    if (status === Status.Pending) return 1;
+    this.transferred(transfer.token, status);
     return count;
   }
 

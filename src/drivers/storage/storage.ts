@@ -1,7 +1,7 @@
 /**
  * A node behind the host that nobody runs on: pages go to frames of a spill file, or of a server's memory, when the host has no room for
- * them, and come back when they are touched. Pieces that lie side by side in memory as in the file are moved by one call. What a thread waits for is read before
- * anything else; writes have threads of their own.
+ * them, and come back when they are touched. Pieces that lie side by side in memory as in the file are moved by one call: so they are begun when all that comes at
+ * once is there. What a thread waits for is read at once, before anything else; writes have threads of their own.
  */
 import { PAGE_BYTES, Status } from '../../core/types.js';
 import type { NodeDriver } from '../driver.js';
@@ -49,6 +49,8 @@ export class StorageDriver implements NodeDriver {
   pagesRead = 0;
   private readonly written: Uint8Array[] = [];
   private running = 0;
+  /** Pieces have come since `go`. */
+  isFresh = false;
   /** A write failed: others would, too, until something has changed. */
   private failing = false;
 
@@ -63,14 +65,15 @@ export class StorageDriver implements NodeDriver {
   transferIn(token: number, address: number, _page: number, count: number, frame: number): Status {
     if (this.failing) return Status.Failed;
     this.writes.push({ token, address, frame, count });
-    this.go();
+    this.isFresh = true;
     return Status.Pending;
   }
 
   transferOut(token: number, frame: number, count: number, address: number, urgent: boolean): Status {
     const queue = urgent ? this.urgentReads : this.reads;
     queue.push({ token, address, frame, count });
-    this.go();
+    if (urgent) this.readUrgent();
+    else this.isFresh = true;
     return Status.Pending;
   }
 
@@ -104,12 +107,18 @@ export class StorageDriver implements NodeDriver {
 
   close(): void {}
 
-  private go(): void {
-    const { file, urgentReads, reads, writes } = this;
-    const bytes = ([{ count }]: Piece[]): number => count * PAGE_BYTES;
-    while (urgentReads.length > 0 && file.mayRead(true, bytes(urgentReads))) this.begin(urgentReads, false);
-    while (reads.length > 0 && file.mayRead(false, bytes(reads))) this.begin(reads, false);
-    while (writes.length > 0 && file.mayWrite(bytes(writes))) this.begin(writes, true);
+  /** Begins as much as the disk takes of what has come. */
+  go(): void {
+    const { file, reads, writes } = this;
+    this.isFresh = false;
+    this.readUrgent();
+    while (reads.length > 0 && file.mayRead(false, bytesOf(reads[0]))) this.begin(reads, false);
+    while (writes.length > 0 && file.mayWrite(bytesOf(writes[0]))) this.begin(writes, true);
+  }
+
+  private readUrgent(): void {
+    const { file, urgentReads } = this;
+    while (urgentReads.length > 0 && file.mayRead(true, bytesOf(urgentReads[0]))) this.begin(urgentReads, false);
   }
 
   /** Moves the first piece of a queue, and those after it that lie behind it on both sides. */
@@ -196,4 +205,8 @@ export class StorageDriver implements NodeDriver {
     }
     return this.heldPages < before;
   }
+}
+
+function bytesOf({ count }: Piece): number {
+  return count * PAGE_BYTES;
 }

@@ -77,8 +77,9 @@ export class Store {
     manager.setHome(before, this.node);
   }
 
-  /** A store that was full, or failed, may be written again if there is a reason to try: called before anything wants room. */
+  /** Begins what has come for it. A store that was full, or failed, may be written again if there is a reason to try: called before anything wants room. */
   look(): void {
+    if (this.driver.isFresh) this.driver.go();
     if (this.errno === 0 || !this.driver.isStill) return;
     const now = this.now();
     if (now - this.lookedAt < LOOK_MS) return;
@@ -117,6 +118,11 @@ export class Store {
       bytesRead: driver.pagesRead * PAGE_BYTES,
       full: this.fails,
     };
+  }
+
+  /** Whether something has come for it since the last look. */
+  get isFresh(): boolean {
+    return this.driver.isFresh;
   }
 
   /** Whether the host's memory, or that between two stores, is being read or written. */

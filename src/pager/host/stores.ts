@@ -45,6 +45,11 @@ export class Stores {
     return this.all.reduce((least, { place }) => place.file.engines.sleepMs(least), most);
   }
 
+  /** Whether the next look begins something. */
+  get haveFresh(): boolean {
+    return this.all.some((store) => store.isFresh);
+  }
+
   look(): void {
     for (const store of this.all) store.look();
   }

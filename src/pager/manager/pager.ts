@@ -226,9 +226,10 @@ export class Pager implements ClientEvents {
 
   /** Whether there is something to do at once. */
   private isWorking(): boolean {
-    const { clients, streams, router, copies, gathers, pins, providers, launches, notifiers } = this.parts;
+    const { clients, streams, router, stores, copies, gathers, pins, providers, launches, notifiers } = this.parts;
     return (
       this.more ||
+      stores.haveFresh ||
       clients.more ||
       streams.more ||
       router.busy ||
