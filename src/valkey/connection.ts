@@ -53,8 +53,8 @@ interface Command {
 }
 
 const TIMEOUT_MS = 5000;
-/** The kernel hands over so much at once; larger than a processor's cache would cost more than it saves. */
-const BUFFER_BYTES = 2 ** 18;
+/** What is read before it is known whose it is. The rest of what is long is read into its place. */
+const BUFFER_BYTES = 2 ** 14;
 /** Arguments from here on are sent from where they lie. */
 const COPIED_BYTES = 2048;
 const SUBSCRIBED: ReadonlySet<string> = new Set(['subscribe', 'psubscribe', 'ssubscribe']);
@@ -67,6 +67,7 @@ export class ValkeyConnection {
   /** Commands without an answer, the oldest first. */
   private readonly commands: Command[] = [];
   private socket: Socket;
+  private readonly buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
   private corked = false;
   private isConnected = false;
   /** Times that something came or went. */
@@ -167,8 +168,9 @@ export class ValkeyConnection {
   private connect(): Socket {
     const { host, port, path, tls } = this.address;
     const onread = {
-      buffer: Buffer.allocUnsafeSlow(BUFFER_BYTES),
-      callback: (length: number, buffer: Uint8Array): boolean => this.came(buffer.subarray(0, length)),
+      // Asked again after each piece that has come.
+      buffer: (): Uint8Array => (this.reason === null ? this.reader.room() : null) ?? this.buffer,
+      callback: (length: number, buffer: Uint8Array): boolean => this.came(length, buffer),
     };
     const place = path === null ? { host, port, noDelay: true } : { path };
     const ready = (): void => {
@@ -234,11 +236,12 @@ export class ValkeyConnection {
     socket.write(joined([...parts, text]), this.moved);
   }
 
-  private came(bytes: Uint8Array): boolean {
+  private came(length: number, buffer: Uint8Array): boolean {
     this.moved();
     if (this.reason !== null) return false;
     try {
-      this.reader.read(bytes);
+      if (buffer === this.buffer) this.reader.read(buffer.subarray(0, length));
+      else this.reader.filled(length);
     } catch (error) {
       this.end(error instanceof ValkeyError ? error : new ValkeyError('PROTOCOL', String(error), { cause: error }));
     }

@@ -76,6 +76,30 @@ describe('answers', () => {
     expect(readAll([BYTES])).toEqual(HEARD);
   });
 
+  it('of long strings may be written where they are wanted, in any number of pieces', () => {
+    const heard: Reply[] = [];
+    const into = new Uint8Array(50_000);
+    const reader = new ReplyReader({
+      target: () => into,
+      reply: (value) => void heard.push(value),
+      pushed: () => undefined,
+    });
+    const value = Uint8Array.from(into, (_, at) => at % 251);
+    reader.read(Buffer.from('$50000\r\n'));
+    reader.read(value.subarray(0, 10));
+    for (let room = reader.room(), at = 10; room !== null; room = reader.room()) {
+      const piece = value.subarray(at, at + Math.min(room.length, 35_000));
+      room.set(piece);
+      reader.filled(piece.length);
+      at += piece.length;
+    }
+    // What is left is too little for a place of its own.
+    reader.read(value.subarray(35_010));
+    reader.read(Buffer.from('\r\n+OK\r\n'));
+    expect(heard[1]).toBe('OK');
+    expect(Buffer.compare(into, value)).toBe(0);
+  });
+
   it('are the same wherever chunks are split', () => {
     for (let at = 1; at < BYTES.length; at++)
       expect(readAll([BYTES.subarray(0, at), BYTES.subarray(at)])).toEqual(HEARD);

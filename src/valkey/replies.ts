@@ -29,6 +29,8 @@ export interface ReplyEvents {
 const LONGEST_LINE = 65_536;
 /** No server has larger ones. */
 const LONGEST_STRING = 2 ** 29;
+/** To read less than this into its place by itself takes longer than to copy it there. */
+const LEAST_ROOM = 2 ** 14;
 /** Answers in answers, and members of one: what is beyond it is no answer of a server's. */
 const DEEPEST = 16;
 const MOST_MEMBERS = 2 ** 24;
@@ -64,6 +66,18 @@ export class ReplyReader {
   read(chunk: Uint8Array): void {
     let at = 0;
     while (at < chunk.length) at = this.left >= 0 ? this.readString(chunk, at) : this.readLine(chunk, at);
+  }
+
+  /** Where the rest of a long string is wanted: whoever has bytes for it can write them there, and then say how many (`filled`). */
+  room(): Uint8Array | null {
+    const { left, length, into } = this;
+    const done = length + 2 - left;
+    return left >= 0 && into.length - done >= LEAST_ROOM ? into.subarray(done) : null;
+  }
+
+  /** So many bytes of the room have been written. */
+  filled(count: number): void {
+    this.left -= count;
   }
 
   private readLine(chunk: Uint8Array, from: number): number {
