@@ -4,10 +4,10 @@
  */
 import { constants as os } from 'node:os';
 import { workerData } from 'node:worker_threads';
-import { PAGE_BYTES, PAGES_PER_GROUP } from '../../core/types.js';
+import { BLOCK_BYTES, PAGE_BYTES } from '../../core/types.js';
 import { gone, spoiled } from '../../drivers/storage/disk.js';
 import { notifyEventfd } from '../../linux/eventfd.js';
-import { rawView } from '../../linux/libc.js';
+import { offsetInView, VIEW_BYTES, viewAt } from '../../linux/memory-views.js';
 import { firstSpoiled, noteSums } from '../../linux/spill-file.js';
 import type { Argument, Caller, ValkeyConnection } from '../../valkey/connection.js';
 import { ValkeyError } from '../../valkey/errors.js';
@@ -15,9 +15,9 @@ import { ValkeyServers } from '../../valkey/servers.js';
 import { ForgottenTags, tagOf } from './forgotten-tags.js';
 import { JOB_WORDS, Job, Signal } from './io-ring.js';
 import type { ServerThread } from './valkey-file.js';
+import { type Value, ValueTable } from './value-table.js';
 
-const { ring, server, prefix, writes, groups, reachable, forgotten } = workerData as ServerThread;
-const GROUP_BYTES = PAGES_PER_GROUP * PAGE_BYTES;
+const { ring, server, prefix, writes, values, reachable, forgotten } = workerData as ServerThread;
 /** Values whose time is put off, or that are given back, at once. */
 const BATCH = 512;
 /** Of the time that values have, the part after which it is put off. */
@@ -32,7 +32,7 @@ const CLOSING_MS = 2000;
 const words = new Float64Array(ring.numbers);
 const signal = new Int32Array(ring.signals);
 const places = words.length / JOB_WORDS;
-const used = new Uint16Array(groups);
+const table = new ValueTable(values);
 const up = new Int32Array(reachable);
 /** Tags that a marker stands for: a value by which a server that was started again shows that it still has what it had. */
 const marked = new Set<number>();
@@ -42,8 +42,8 @@ const servers = new ValkeyServers({ ...server, recognize }, (isUp) => {
 });
 
 interface Part {
+  readonly value: Value;
   readonly key: string;
-  readonly tag: number;
   /** Within the value. */
   readonly begin: number;
   readonly bytes: Uint8Array;
@@ -53,8 +53,8 @@ interface Part {
   readonly page: number;
 }
 
-function keyOf(group: number): string {
-  return `${markerOf(tagOf(group))}:${group.toString(36)}`;
+function keyOf({ group, isBlock }: Value): string {
+  return `${markerOf(tagOf(group))}:${group.toString(36)}${isBlock ? ':block' : ''}`;
 }
 
 function markerOf(tag: number): string {
@@ -85,20 +85,20 @@ function wake(): void {
   }
 }
 
-/** Memory cut where values end. */
+/** Memory cut where values end, and where kept views of it do. */
 function partsOf(address: number, length: number, offset: number): Part[] {
-  const bytes = new Uint8Array(rawView(address, length));
   const parts: Part[] = [];
   for (let at = 0; at < length; ) {
-    const begin = (offset + at) % GROUP_BYTES;
-    const size = Math.min(GROUP_BYTES - begin, length - at);
-    const group = Math.floor((offset + at) / GROUP_BYTES);
+    const value = table.at(offset + at);
+    const begin = offset + at - value.offset;
+    const from = offsetInView(address + at);
+    const size = Math.min(value.bytes - begin, length - at, VIEW_BYTES - from);
     parts.push({
-      key: keyOf(group),
-      tag: tagOf(group),
+      value,
+      key: keyOf(value),
       begin,
-      bytes: bytes.subarray(at, at + size),
-      whole: size === GROUP_BYTES,
+      bytes: viewAt(address + at).bytes.subarray(from, from + size),
+      whole: size === value.bytes,
       page: at / PAGE_BYTES,
     });
     at += size;
@@ -116,13 +116,21 @@ async function all<T>(calls: readonly Promise<T>[]): Promise<T[]> {
 }
 
 async function write(address: number, length: number, offset: number): Promise<number> {
+  // What is written as a whole, and lies so that it goes as a whole, is one value from now on.
+  const isBlock = length === BLOCK_BYTES && offset % BLOCK_BYTES === 0 && offsetInView(address) === 0;
+  const replaced = isBlock ? table.writeBlock(offset) : [];
   const parts = partsOf(address, length, offset);
-  await all(parts.map((part) => servers.use(part.key, (at) => writePart(at, part))));
+  if (!isBlock) for (const { value } of parts) table.writePart(value.offset);
+  await all<unknown>([
+    ...replaced.map((value) => forget(keyOf(value))),
+    ...parts.map((part) => servers.use(part.key, (at) => writePart(at, part))),
+  ]);
   return length;
 }
 
 /** A value has a time from its first byte on: it is made empty, so that it goes even if this process does before it has said the rest. */
-function writePart(at: Caller, { key, tag, begin, bytes, whole }: Part): Promise<unknown> {
+function writePart(at: Caller, { value, key, begin, bytes, whole }: Part): Promise<unknown> {
+  const tag = tagOf(value.group);
   const marks = marked.has(tag) ? [] : [mark(at, tag)];
   if (whole) return all<unknown>([...marks, at.call(['SET', key, bytes, 'PX', server.leaseMs])]);
   return all<unknown>([
@@ -131,6 +139,11 @@ function writePart(at: Caller, { key, tag, begin, bytes, whole }: Part): Promise
     at.call(['SETRANGE', key, begin, bytes]),
     at.call(['PEXPIRE', key, server.leaseMs]),
   ]);
+}
+
+/** One by one, since a server whose slot is on its way to another one has not all of several. @param still looked at whenever it is said again */
+function forget(key: string, still: () => boolean = () => true): Promise<unknown> {
+  return servers.use(key, async (at) => (still() ? at.call(['UNLINK', key]) : undefined));
 }
 
 async function mark(at: Caller, tag: number): Promise<void> {
@@ -164,12 +177,8 @@ async function readPart(at: Caller, { key, begin, bytes, whole, page }: Part): P
 
 /** Gives back values that nothing is left in: that is looked at again whenever it is said again. */
 async function punch(offset: number, length: number): Promise<number> {
-  const first = Math.floor(offset / GROUP_BYTES);
-  const end = Math.ceil((offset + length) / GROUP_BYTES);
-  const unused = Array.from({ length: end - first }, (_, at) => first + at).filter((group) => used[group] === 0);
-  const forget = async (at: Caller, group: number): Promise<unknown> =>
-    used[group] === 0 ? at.call(['UNLINK', keyOf(group)]) : 0;
-  await all(unused.map((group) => servers.use(keyOf(group), (at) => forget(at, group))));
+  const unused = table.unused(offset, length);
+  await all(unused.map((value) => forget(keyOf(value), () => !table.isUsed(value))));
   return 0;
 }
 
@@ -213,11 +222,12 @@ function errnoOf(error: unknown): number {
 
 /** Says something of all values that are used, of some at once. */
 async function eachUsed(command: string, ...rest: Argument[]): Promise<void> {
-  for (let group = 0; group < used.length; ) {
-    const keys: string[] = [];
-    for (; group < used.length && keys.length < BATCH; group++) if (used[group] !== 0) keys.push(keyOf(group));
-    await all(keys.map((key) => servers.use(key, (at) => at.call([command, key, ...rest]))));
-  }
+  const keys: string[] = [];
+  const say = async (): Promise<void> => {
+    await all(keys.splice(0).map((key) => servers.use(key, (at) => at.call([command, key, ...rest]))));
+  };
+  for (const value of table.used()) if (keys.push(keyOf(value)) === BATCH) await say();
+  await say();
 }
 
 async function eachMarker(command: string, ...rest: Argument[]): Promise<void> {

@@ -1,16 +1,16 @@
 /**
- * Frames of pages in the memory of a server: a value for each group of frames (64 KiB), which is written as a whole where the group is, and
- * in part where only some of its pages change. Threads of their own speak with the server: one writes, since what is written twice must
+ * Frames of pages in the memory of a server, in values as value-table.ts says; a value is written as a whole where all of its pages are, and in
+ * part where only some of them change. Threads of their own speak with the server: one writes, since what is written twice must
  * arrive in order, and two read.
  */
 import { Worker } from 'node:worker_threads';
-import { PAGE_BYTES, PAGES_PER_GROUP } from '../../core/types.js';
 import { randomName } from '../../linux/random.js';
 import type { ServerOptions } from '../protocol/space.js';
 import { ForgottenTags } from './forgotten-tags.js';
 import { IoEngines, type StoreFile } from './io-engines.js';
 import { IoEngine, type JobRing } from './io-ring.js';
 import { PageSums } from './page-sums.js';
+import { type ValueMemory, ValueTable } from './value-table.js';
 
 const READERS = 2;
 /** Jobs of a thread at once: enough to keep a connection busy while checksums are looked at. */
@@ -25,8 +25,7 @@ export interface ServerThread {
   /** Begins the names of all values of this space, and no other name. */
   readonly prefix: string;
   readonly writes: boolean;
-  /** A mask for each group: frames that something has been written to, and that were not given back. */
-  readonly groups: SharedArrayBuffer;
+  readonly values: ValueMemory;
   /** Whether the thread that writes has a connection. */
   readonly reachable: SharedArrayBuffer;
   /** What that thread found forgotten. */
@@ -37,20 +36,18 @@ export class ValkeyFile implements StoreFile {
   readonly engines: IoEngines;
   readonly forgotten = new ForgottenTags();
   private readonly sums: PageSums;
-  private readonly groups: Uint16Array;
+  private readonly table: ValueTable;
   private readonly reachable = new Int32Array(new SharedArrayBuffer(4));
   private readonly threads = new Set<Promise<void>>();
 
   constructor(server: ServerOptions, wakeFd: number, control: SharedArrayBuffer, now: () => number) {
     this.sums = new PageSums(server.bytes);
-    const groups = Math.ceil(server.bytes / PAGE_BYTES / PAGES_PER_GROUP);
-    this.groups = new Uint16Array(new SharedArrayBuffer(groups * 2));
+    this.table = ValueTable.of(server.bytes);
     const prefix = randomName();
-    const { buffer } = this.groups;
     const shared = {
       server,
       prefix,
-      groups: buffer,
+      values: this.table.memory,
       reachable: this.reachable.buffer,
       forgotten: this.forgotten.buffer,
     } as const;
@@ -75,9 +72,7 @@ export class ValkeyFile implements StoreFile {
   }
 
   write(address: number, length: number, offset: number, done: (result: number) => void): void {
-    this.each(offset, length, (group, frames) => {
-      this.groups[group] |= frames;
-    });
+    this.table.note(offset, length, true);
     this.engines.writer.writeSummed(-1, address, length, offset, this.sums.at(offset), done);
   }
 
@@ -87,9 +82,7 @@ export class ValkeyFile implements StoreFile {
 
   /** Values go when none of their frames is used any more. */
   punch(offset: number, length: number, done: (result: number) => void): void {
-    this.each(offset, length, (group, frames) => {
-      this.groups[group] &= ~frames;
-    });
+    this.table.note(offset, length, false);
     this.engines.writer.punch(-1, offset, length, done);
   }
 
@@ -118,16 +111,5 @@ export class ValkeyFile implements StoreFile {
     this.threads.add(end);
     void end.then(() => this.threads.delete(end));
     return worker;
-  }
-
-  private each(offset: number, length: number, visit: (group: number, frames: number) => void): void {
-    const end = (offset + length) / PAGE_BYTES;
-    for (let frame = offset / PAGE_BYTES; frame < end; ) {
-      const group = Math.floor(frame / PAGES_PER_GROUP);
-      const next = Math.min(end, (group + 1) * PAGES_PER_GROUP);
-      const from = frame - group * PAGES_PER_GROUP;
-      visit(group, ((1 << (next - frame)) - 1) << from);
-      frame = next;
-    }
   }
 }
