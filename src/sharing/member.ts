@@ -78,7 +78,8 @@ export class Member {
   private closing = false;
   /** While it closes: those before it have been given up. */
   private firstLeft = 0;
-  private givenUp = (): void => undefined;
+  /** Told whether the server has what was changed. */
+  private givenUp: (all: boolean) => void = () => undefined;
   private closed = false;
 
   constructor(private readonly options: MemberOptions) {
@@ -109,7 +110,7 @@ export class Member {
   /** A thread waits for a right. */
   touch(block: number, right: Right): void {
     this.look();
-    this.holds.wanted(block, performance.now());
+    this.holds.wanted(block);
     this.cache.touch(block, right);
   }
 
@@ -149,6 +150,7 @@ export class Member {
     clearInterval(this.timer);
     this.connection?.close();
     this.connection = null;
+    this.givenUp(false);
   }
 
   /** Gives up all blocks, and leaves. False if the server did not get what was changed within a lease. */
@@ -156,7 +158,7 @@ export class Member {
     this.closing = true;
     let limit: NodeJS.Timeout | undefined;
     const given = new Promise<boolean>((resolve) => {
-      this.givenUp = () => resolve(true);
+      this.givenUp = resolve;
       limit = setTimeout(() => resolve(false), this.leaseMs);
     });
     this.giveUp();
@@ -182,7 +184,7 @@ export class Member {
     if (this.firstLeft === blocks.length) {
       // Those before were through when they were passed; one that was asked for may have come since.
       this.firstLeft = 0;
-      if (!blocks.some(isLeft)) this.givenUp();
+      if (!blocks.some(isLeft)) this.givenUp(true);
       return;
     }
     if (session === 0) return;
@@ -262,6 +264,7 @@ export class Member {
   private answered(connection: ValkeyConnection, session: number, request: Request<Uint8Array>, answer: Answer): void {
     if (this.connection !== connection) return;
     this.heardAt = performance.now();
+    if (request.kind === 'flush' || request.kind === 'release') this.holds.gone(request.block);
     const reply = replyOf(request, answer);
     if (reply === undefined) return;
     if (reply.kind === 'welcome') {
@@ -302,7 +305,7 @@ export class Member {
       setImmediate(() => this.noticed(notice));
       return;
     }
-    if (notice.kind === 'recall') this.holds.taken(notice.block, now);
+    if (notice.kind === 'recall') this.holds.taken(notice.block);
     else this.look();
     this.cache.notice(notice);
     this.giveUp();

@@ -125,4 +125,14 @@ testWithValkey('a server that comes back empty takes nothing from before, and wh
   await one.member.close();
 });
 
+testWithValkey('a machine whose blocks cannot be had any more leaves without waiting for its lease', async () => {
+  await using server = await ValkeyServer.start();
+  const blocks = new PlainBlocks({ url: server.url, name: 'gone', blocks: 1, leaseMs: 30_000 });
+  await blocks.with(0, 'write', (words) => words.fill(1));
+  blocks.restrict = () => queueMicrotask(() => blocks.member.abandon());
+  const began = performance.now();
+  assert.equal(await blocks.member.close(), false);
+  assert.ok(performance.now() - began < 20_000);
+});
+
 await runTests();
