@@ -74,7 +74,7 @@ export async function allocateProvided(player: Player): Promise<void> {
 }
 
 export async function clone(player: Player): Promise<void> {
-  const source = player.pickArray(() => true);
+  const source = player.pickOwn(() => true);
   if (source === null) return;
   player.noteLosses(source);
   const name = player.nextName();
@@ -109,7 +109,7 @@ export async function resize(player: Player): Promise<void> {
     : random.between(1, Math.min(limit, 2 * plain.length));
   player.log(`await ${tracked.name}.resize(${length}), from ${plain.length}`);
   const must: string[] = [];
-  if (['file', 'shared', 'provided'].includes(tracked.kind)) must.push('NOT_RESIZABLE');
+  if (['file', 'shared', 'provided', 'several'].includes(tracked.kind)) must.push('NOT_RESIZABLE');
   else if (tracked.pins.some((pins) => pins > 0)) must.push('PINNED');
   // What lies behind the last element, in its page, is cleared, and the page has to be had for that.
   const last = Math.floor(Math.min(length, plain.length) / tracked.pageElements);
@@ -139,7 +139,7 @@ export async function free(player: Player): Promise<void> {
 
 export async function freePart(player: Player): Promise<void> {
   // What is lost of a shared array is given up by a reload, which is about all of it.
-  const tracked = player.pickArray(
+  const tracked = player.pickOwn(
     ({ kind, pages, pins }) => kind !== 'shared' && pages > 4 && pins.every((each) => each === 0),
   );
   if (tracked === null || tracked.clones.size > 0) return;
@@ -164,6 +164,7 @@ export function release(player: Player, tracked: Tracked): void {
     clone.source = tracked.source;
     tracked.source?.clones.add(clone);
   }
+  tracked.other?.free();
   if (player.random.chance(0.5)) tracked.array[Symbol.dispose]();
   else tracked.array.free();
   assert.ok(tracked.array.isFreed);

@@ -7,6 +7,8 @@
  *   npm run -s model -- --seed 17 --programs 5       five of them, however long they take
  *   npm run -s model -- --seed 17 --steps 3,9,12     these steps of one program, again
  *   npm run -s model -- --logs FOLDER                keeps there all that programs did which failed
+ *
+ * Some arrays are shared with another space, by a Valkey or Redis server that this starts; where none is to be had it says so.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,6 +16,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { ValkeyServer, valkeyPrograms } from '../harness/valkey-server.js';
 import { Watchdog } from '../watchdog.js';
 
 /** A step takes milliseconds; one that takes this long hangs. */
@@ -27,7 +30,8 @@ const SHRINK_MS = 120_000;
 const ATTEMPTS = 2;
 const LOG_LINES = 60;
 /** What the library says of what it had to give up, which a program may see to. */
-const WARNINGS = /^onemem: warning: pages of a clone could not be copied .*\n/gm;
+const WARNINGS =
+  /^onemem: warning: (pages of a clone could not be copied|what was written to array \S+ and not flushed is lost: ).*\n/gm;
 const FLAGS = ['--unhandled-rejections=strict'];
 
 interface Outcome {
@@ -139,6 +143,12 @@ function show(seed: number, steps: readonly number[] | null, { failure, log }: O
   console.log(`again: npm run -s model -- --seed ${seed}${which}`);
 }
 
+// By which programs have arrays that another machine has, too.
+const found = valkeyPrograms();
+if (typeof found === 'string') console.log(`SKIPPED: arrays that several machines share: ${found}`);
+const server = typeof found === 'string' ? null : await ValkeyServer.start();
+if (server !== null) process.env.ONEMEM_MODEL_SERVER = server.url;
+
 let passed = 0;
 let failed = 0;
 const all = Array.from({ length: STEPS }, (_, step) => step);
@@ -175,6 +185,7 @@ if (chosen !== null) {
   await Promise.all(Array.from({ length: jobs }, work));
   console.log(`seeds ${first} to ${seed - 1}`);
 }
+await server?.[Symbol.asyncDispose]();
 rmSync(folder, { recursive: true });
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed > 0 || passed === 0 ? 1 : 0;

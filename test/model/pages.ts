@@ -4,7 +4,7 @@ import type { Player } from './player.js';
 import { CURABLE, type Part, type Tracked } from './tracked.js';
 
 export async function protect(player: Player): Promise<void> {
-  const tracked = player.pickArray(() => true);
+  const tracked = player.pickOwn(() => true);
   if (tracked === null) return;
   const part = pagesPart(player, tracked);
   const lowered = tracked.rights.some((each) => each !== 'readwrite');
@@ -23,7 +23,7 @@ export async function protect(player: Player): Promise<void> {
 }
 
 export async function discard(player: Player): Promise<void> {
-  const tracked = player.pickArray(() => true);
+  const tracked = player.pickOwn(() => true);
   if (tracked === null) return;
   const part = player.part(tracked.length);
   const [first, end] = tracked.wholePagesOf(part);
@@ -49,7 +49,7 @@ function pagesPart(player: Player, tracked: Tracked): Part {
 }
 
 export async function pin(player: Player): Promise<void> {
-  const tracked = player.pickArray(() => true);
+  const tracked = player.pickOwn(() => true);
   if (tracked === null || player.pins.length >= 4) return;
   const part = player.part(tracked.length);
   player.log(`await ${tracked.name}.pin(${JSON.stringify(part)})`);
@@ -83,7 +83,7 @@ export async function unpinAll(player: Player): Promise<void> {
 }
 
 export async function advise(player: Player): Promise<void> {
-  const tracked = player.pickArray(() => true);
+  const tracked = player.pickOwn(() => true);
   if (tracked === null) return;
   const { random } = player;
   const device = player.pickDevice();
@@ -116,7 +116,7 @@ export async function watch(player: Player): Promise<void> {
     notifier.close();
     return;
   }
-  const tracked = player.pickArray(() => true);
+  const tracked = player.pickOwn(() => true);
   if (tracked === null) return;
   player.log(`await ${tracked.name}.watch()`);
   const onInvalidate = player.random.chance(0.5) ? { onInvalidate: () => undefined } : {};

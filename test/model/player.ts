@@ -68,6 +68,10 @@ export class Player {
   files = 0;
   names = 0;
   death: Promise<void> | null = null;
+  /** The other machine, when there is an array that it has, too. */
+  other: AddressSpace | null = null;
+  /** By which machines share arrays; null: there is none. */
+  readonly server = process.env.ONEMEM_MODEL_SERVER ?? null;
   failure: unknown = null;
 
   private constructor(
@@ -128,6 +132,11 @@ export class Player {
   pickArray(wanted: (tracked: Tracked) => boolean): Tracked | null {
     const found = this.arrays.filter((each) => each.busy === null && wanted(each));
     return found.length === 0 ? null : this.random.pick(found);
+  }
+
+  /** One of which other machines have nothing. */
+  pickOwn(wanted: (tracked: Tracked) => boolean): Tracked | null {
+    return this.pickArray((each) => each.kind !== 'several' && wanted(each));
   }
 
   pickDevice(): TrackedDevice | null {

@@ -33,7 +33,8 @@ export function checkReport(player: Player, tracked: Tracked): void {
       const gone = tracked.gone[page];
       assert.equal(state === 'lost', isLost(gone), `${where} is ${state}, in the model ${gone}`);
       assert.equal(state === 'freed', gone === 'freed', `${where} is ${state}, in the model ${gone}`);
-      assert.equal(rights, tracked.rights[page], `rights of ${where}`);
+      // What this machine may do with a block that others want it does not know from one moment to the next.
+      if (tracked.kind !== 'several') assert.equal(rights, tracked.rights[page], `rights of ${where}`);
       if (gone !== 'freed') assert.equal(pinned, tracked.pins[page] > 0, `${where} is pinned`);
     }
   }

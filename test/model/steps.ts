@@ -6,6 +6,14 @@ import type { Random } from '../simulation/random.js';
 import { allocate, allocateFromFile, allocateProvided, clone, free, freePart, release, resize } from './arrays.js';
 import { addDevice, detach, failingLaunch, kill, launchOnPlainArrays, restart, workInVain } from './devices.js';
 import { checkFile, cut, flush, reload, saveAsNumPy } from './files.js';
+import {
+  allocateOfSeveral,
+  compareElsewhere,
+  fence,
+  readElsewhere,
+  refuseOfSeveral,
+  writeElsewhere,
+} from './others.js';
 import { advise, discard, pin, protect, unpin, unpinAll, watch } from './pages.js';
 import { MAX_ARRAYS, type Player } from './player.js';
 import { checkReport, refused, report } from './reports.js';
@@ -24,13 +32,19 @@ export async function step(player: Player, random: Random = player.random): Prom
   const mortal = changes && player.devices.some(({ alive }) => alive);
   const restarts = !changes || player.devices.length === 0 ? 0 : player.devices.every(({ alive }) => alive) ? 0.2 : 2;
   const many = player.arrays.length;
+  const several = player.arrays.some(({ kind }) => kind === 'several');
   const kinds: readonly [number, () => Promise<void>][] = [
     [many < MAX_ARRAYS ? 10 : 0, () => allocate(player)],
     [many < MAX_ARRAYS ? 3 : 0, () => allocateFromFile(player)],
     [many < MAX_ARRAYS ? 1.5 : 0, () => allocateProvided(player)],
+    [many < MAX_ARRAYS && player.server !== null ? 2.5 : 0, () => allocateOfSeveral(player)],
     [many < MAX_ARRAYS ? 5 : 0, () => clone(player)],
     [12, () => write(player)],
     [12, () => read(player)],
+    [several ? 5 : 0, () => writeElsewhere(player)],
+    [several ? 5 : 0, () => readElsewhere(player)],
+    [several ? 1 : 0, () => refuseOfSeveral(player)],
+    [several ? 1 : 0, () => fence(player)],
     [26, () => playStreams(player)],
     [2, () => launchOnPlainArrays(player)],
     [2, () => failingLaunch(player)],
@@ -79,6 +93,8 @@ export async function clear(player: Player): Promise<void> {
     verifyAll(player, tracked);
     release(player, tracked);
   }
+  await player.other?.close();
+  player.other = null;
   for (const worker of player.staying.splice(0)) await worker.terminate();
   player.space.checkInvariants();
 }
@@ -87,6 +103,7 @@ export async function close(player: Player): Promise<void> {
   await player.rest();
   for (const tracked of player.arrays) {
     verifyAll(player, tracked);
+    compareElsewhere(player, tracked);
     checkReport(player, tracked);
   }
   player.space.checkInvariants();
@@ -117,5 +134,6 @@ export async function close(player: Player): Promise<void> {
       await gone;
     }
   }
+  await player.other?.close();
   rmSync(player.folder, { recursive: true });
 }

@@ -310,7 +310,7 @@ function givePrefetch(player: Player, lane: Lane, give: Give): void {
 }
 
 function giveExclusive(player: Player, lane: Lane, give: Give): void {
-  const array = pick(player, ({ advisedInPlace }) => !advisedInPlace);
+  const array = pick(player, ({ advisedInPlace, kind }) => !advisedInPlace && kind !== 'several');
   if (array === null) return;
   const part = player.part(array.length);
   const { device } = lane;

@@ -1,6 +1,6 @@
 /** A managed array beside a plain one, and what each of its pages allows: what a program must find, and what it may be told. */
 import assert from 'node:assert/strict';
-import type { ElementType, ManagedArray, NumericArray, Rights } from '../../src/index.js';
+import type { ElementType, ManagedArray, NumericArray, Rights, SharedArray } from '../../src/index.js';
 
 export const PAGE_BYTES = 4096;
 
@@ -90,6 +90,8 @@ export class Tracked {
   private readonly lostBySource = new Map<number, keyof typeof FOR_GOOD>();
   /** It was protected against all access at some time: its clones were given what could be had, and lost the rest. */
   wasHidden = false;
+  /** The same array on another machine. */
+  other: SharedArray | null = null;
   /** Its file has become shorter. */
   isCut = false;
 
@@ -97,7 +99,7 @@ export class Tracked {
     public name: string,
     readonly array: ManagedArray,
     public plain: NumericArray,
-    readonly kind: 'plain' | 'file' | 'shared' | 'provided' | 'clone',
+    readonly kind: 'plain' | 'file' | 'shared' | 'provided' | 'clone' | 'several',
     readonly writable: boolean,
     readonly file: SharedFile | null = null,
   ) {

@@ -109,7 +109,7 @@ export async function streamOut(player: Player): Promise<void> {
 
 /** System calls use the array's own memory while it is held. */
 export async function hold(player: Player): Promise<void> {
-  const tracked = player.pickArray(() => true);
+  const tracked = player.pickOwn(() => true);
   if (tracked === null) return;
   const { array, plain } = tracked;
   const part = player.part(tracked.length);
