@@ -1,5 +1,6 @@
 /** Pages that are on a Valkey server of this machine, brought to host memory, 2 MiB at a time; beside the server's own benchmark client. */
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { type AddressSpace, type ManagedArray, openSpace } from '../src/index.js';
 import { type Programs, ValkeyServer, valkeyPrograms } from '../test/harness/valkey-server.js';
 import { type Bench, compare, type Settings, verify } from './harness.js';
@@ -39,6 +40,21 @@ function scan(data: Int32Array): number {
   const elapsed = performance.now() - started;
   verify(sum === 0, 'the sum of a scan');
   return BYTES / 1e6 / elapsed;
+}
+
+/** Microseconds of a processor that this program and the server have taken so far. */
+function processorTime(server: ValkeyServer): number {
+  const { user, system } = process.cpuUsage();
+  const [nanoseconds] = readFileSync(`/proc/${server.pid}/schedstat`, 'latin1').split(' ');
+  return user + system + Number(nanoseconds) / 1000;
+}
+
+/** The same for each block that comes while all are read in order: it depends less than the rate on what else runs. */
+function processorTimeOfBlock(space: AddressSpace, data: Int32Array, server: ValkeyServer): number {
+  const read = (): number => (space.stats().behind?.bytesRead ?? 0) / BLOCK_BYTES;
+  const [before, started] = [read(), processorTime(server)];
+  scan(data);
+  return (processorTime(server) - started) / (read() - before);
 }
 
 /** Brings blocks one after the other, in an order that nobody foresees. Returns the time of each. */
@@ -93,6 +109,14 @@ async function run(settings: Settings): Promise<void> {
     ours: () => scan(x.data),
     references: { 'benchmark client': () => benchmarkClient(programs, server, CLIENTS).rate },
     extra: { bytes: BYTES, clients: CLIENTS },
+  });
+  await compare(settings, {
+    name: 'remote-page/processor',
+    unit: 'us',
+    better: 'lower',
+    ours: () => processorTimeOfBlock(space, x.data, server),
+    extra: { bytes: BLOCK_BYTES },
+    warmUp: 5,
   });
   await compare(settings, {
     name: 'remote-page/block-p99',
