@@ -1,7 +1,7 @@
 /** What a module becomes whose invocations go on where they lacked a page (events.ts): its edits, and what is put behind it. */
 import { type Events, type LoggedRead, partsOf } from './events.js';
-import { around, type Edit, lineOf } from './rewriting.js';
-import type { Call, Expression, Index, Statement } from './tree.js';
+import { around, type Edit, isWithin, lineOf } from './rewriting.js';
+import type { Call, Index, Statement } from './tree.js';
 
 /** Names of atomics and reads that keep what they find. */
 export function readEdits({ atomics, reads, shared }: Events, prefix: string): Edit[] {
@@ -56,10 +56,6 @@ export function eventStoreEdits(
     });
   const p = prefix;
   return around(store, `{ ${names.join(' ')} if (${p}_due()) { ${touches.join(' ')} if (${p}_acts()) { `, ' } } }');
-}
-
-function isWithin({ at }: Edit, { start, end }: Expression): boolean {
-  return at >= start && at <= end;
 }
 
 function nameOf({ component, width }: LoggedRead): string {

@@ -26,7 +26,7 @@ function replay(body: string, ...others: string[]): string {
 test.each([
   ['out[i] = table[table[i]];', 'once'],
   ['out[i] += table[table[i]];', 'probes'],
-  ['out[table[i]] = i;', 'probes'],
+  ['out[table[i]] = table[i];', 'once'],
   ['atomicAdd(&sums[table[i]], 1u);', 'probes'],
   ['out[i] = atomicLoad(&sums[table[i]]);', 'probes'],
   ['s[l] = table[i]; workgroupBarrier(); out[i] = s[63u - l];', 'probes together'],

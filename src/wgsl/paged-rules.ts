@@ -19,8 +19,8 @@ export interface Replay {
   /** Statements that write storage, which an invocation must not do that has met an absent page. */
   readonly stores: readonly Statement[];
   /**
-   * Whether the invocation must be run once without any effect, to see that nothing is absent: it reads what it writes, or adds to it, or finds
-   * out where to write by what may be absent, or writes what may itself be absent.
+   * Whether the invocation must be run once without any effect, to see that nothing is absent: it reads what it writes, or adds to it, or
+   * writes what may itself be absent.
    */
   readonly probes: boolean;
   /** Set where invocations have effects before it is known that nothing is absent, and go on behind them. */
@@ -63,17 +63,10 @@ export function replayOf(description: Description, accesses: Accesses, paged: Re
   const probes =
     together !== null ||
     [...paged].some((each) => written.has(each)) ||
-    accesses.accesses.some(({ resource, kind }) => kind === 'atomic' || (kind === 'load' && written.has(resource))) ||
-    stores.some((each) => each.kind === 'assign' && each.target !== null && mayBeAbsent(each.target));
+    accesses.accesses.some(({ resource, kind }) => kind === 'atomic' || (kind === 'load' && written.has(resource)));
   const hasEvents = hasResults || (probes && new Taint(description, accesses, written, paged).leads());
   const events = hasEvents ? eventsOf(description, accesses, stores) : null;
   return { stores, probes: probes && events === null, events, together };
-
-  function mayBeAbsent(target: Expression): boolean {
-    return some(target, (each) =>
-      each.kind === 'call' ? functions.has(each.callee.name) : each.kind === 'index' && touches(accesses, each, paged),
-    );
-  }
 }
 
 /** Null where each invocation runs by itself. */

@@ -7,7 +7,7 @@ import type { LaunchFacts } from './access.js';
 import { accessesOf } from './accesses.js';
 import type { Description, Resource } from './describe.js';
 import { eventStoreEdits, eventText, readEdits } from './event-module.js';
-import type { Events } from './events.js';
+import { type Events, partsOf } from './events.js';
 import { FIRST_INVOCATION, type Unit, WRITTEN } from './page-rounds.js';
 import { replayOf, type Together } from './paged-rules.js';
 import {
@@ -16,13 +16,14 @@ import {
   type Edit,
   freeBinding,
   freePrefix,
+  isWithin,
   lineOf,
   onlyOne,
   refuseOwnWords,
   withoutComments,
 } from './rewriting.js';
-import type { Attribute, Call, Expression, FunctionDeclaration, Index, Statement } from './tree.js';
-import { bodiesOf, visitStatements } from './walk.js';
+import type { Attribute, Expression, FunctionDeclaration, Index, Statement } from './tree.js';
+import { bodiesOf, some, visitStatements } from './walk.js';
 import { WgslError } from './wgsl-error.js';
 import { type LaunchPart, lengthOf } from './windows.js';
 import { writingIndices, writtenBy } from './writing.js';
@@ -137,7 +138,7 @@ export function pagedModule(description: Description, paged: readonly Resource[]
   if (events !== null) edits.push(...readEdits(events, prefix));
   const held = stores.map((each) =>
     events === null
-      ? storeEdits(bare, each, edits, prefix)
+      ? storeEdits(bare, each, description, edits, prefix)
       : eventStoreEdits(bare, each, events, edits, wrappers, prefix),
   );
   edits.push(...held.flat());
@@ -197,24 +198,33 @@ function modesOf(probes: boolean, events: Events | null): readonly number[] {
 }
 
 /**
- * A store that is not made meets the same pages.
+ * A store that is not made meets the same pages: its indices and values are evaluated before, once, and have names in it. Constants stay,
+ * which have their types from where they stand.
  * @param source without its comments
+ * @param edits all that are known; those in what gets a name are taken out
  */
-function storeEdits(source: string, store: Statement, edits: readonly Edit[], prefix: string): Edit[] {
-  const inner =
-    store.kind === 'assign' && store.target !== null ? [store.target, store.value] : callOf(store).parameters;
-  const texts = inner
-    // What `++` adds stands nowhere.
-    .filter(({ start, end }) => start < end)
-    .map((each) => {
-      const own = edits.filter(({ at }) => at >= each.start && at <= each.end);
-      return `_ = ${lineOf(source, each, own)};`;
-    });
-  return around(store, `if (${prefix}_writes()) { `, ` } else { ${texts.join(' ')} }`);
-}
-
-function callOf(store: Statement): Call {
-  return (store.kind === 'call' ? store.call : (store as Statement & { kind: 'assign' }).value) as Call;
+function storeEdits(
+  source: string,
+  store: Statement,
+  { functions, module }: Description,
+  edits: Edit[],
+  prefix: string,
+): Edit[] {
+  const { indices, values } = partsOf(store);
+  const varies = (each: Expression): boolean =>
+    each.kind === 'call'
+      ? functions.has(each.callee.name)
+      : each.kind === 'name' && (each.local === null ? !module.constants.has(each.name) : each.local.kind !== 'const');
+  const names: string[] = [];
+  for (const each of [...indices, ...values]) {
+    const own = edits.filter((edit) => isWithin(edit, each));
+    if (own.length === 0 && !some(each, varies)) continue;
+    const name = `${prefix}_named_${names.length}`;
+    names.push(`let ${name} = ${lineOf(source, each, own)};`);
+    for (const edit of own) edits.splice(edits.indexOf(edit), 1);
+    edits.push({ at: each.start, text: name, blank: each.end - each.start });
+  }
+  return around(store, `{ ${names.join(' ')} if (${prefix}_writes()) { `, ' } }');
 }
 
 /**

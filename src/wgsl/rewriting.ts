@@ -18,6 +18,11 @@ export function around({ start, end }: Span, before: string, after: string): Edi
   ];
 }
 
+/** Of what stands around an expression, too. */
+export function isWithin({ at }: Edit, { start, end }: Span): boolean {
+  return at >= start && at <= end;
+}
+
 export function applied(source: string, edits: readonly Edit[]): string {
   let result = '';
   let from = 0;
