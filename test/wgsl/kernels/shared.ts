@@ -237,6 +237,19 @@ var<workgroup> own: array<atomic<u32>, 16>;
     windows: 'cut',
   },
   {
+    name: 'a value that changes by what index it is stored comes after the index',
+    source: `${AB} @group(0) @binding(2) var<storage> table: array<u32>;
+fn moved(p: ptr<function, u32>, x: u32) -> u32 { *p += 1u; return table[(*p + x) % 100u]; }
+@compute @workgroup_size(64) fn main(${ID}) { var place = id.x; b[place] = moved(&place, a[id.x]); }`,
+    workgroups: [32, 1, 1],
+    arrays: { a: words(2048, 100), b: new Uint32Array(2048), table: words(100) },
+    reference: ({ a, b, table }) =>
+      a!.forEach((x, i) => {
+        b![i] = table![(i + 1 + x) % 100]!;
+      }),
+    windows: 'cut',
+  },
+  {
     name: 'functions whose last loop only a return leaves, and comments with others in them',
     source: `${AB} @group(0) @binding(2) var<storage> table: array<u32>;
 fn nested(x: u32) -> u32 { { var at = x; loop /* { */ { at = table[at]; if (at % 3u == 0u) { return at; } } } }
