@@ -1,5 +1,6 @@
 /** The kernels of the hostile calls. Each keeps to its arrays whatever the size of the launch: the size may be anything. */
 import { f32, i64, type Kernel, kernel, u8 } from '../../src/index.js';
+import { added, addedOnGpus } from './typegpu-kernels.js';
 
 export const KERNELS: readonly Kernel[] = [
   kernel({ x: f32.inout, by: f32 }, ({ x, by }, { begin, end }) => {
@@ -37,4 +38,6 @@ export const KERNELS: readonly Kernel[] = [
   kernel({ y: f32.inout }, async ({ y }) => {
     y[0] = 1;
   }),
+  added,
+  addedOnGpus,
 ] as unknown as Kernel[];

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { f32, i32, i64, type ManagedArray, type Notifier, u8, u32 } from '../../src/index.js';
 import { KERNELS } from './kernels.js';
+import { add, entry } from './typegpu-kernels.js';
 import type { Pool, World } from './world.js';
 
 /** Something that is made when the call is, of what the world holds then. */
@@ -546,6 +547,16 @@ export const launchOptions = fc.oneof(
 );
 
 export const kernelParameters = fc.oneof(fitting, shape);
+const kernelModule = mostly(
+  choice({
+    "'file:///missing.js'": 'file:///missing.js',
+    'a URL': new URL('file:///missing.js'),
+    ours: import.meta.url,
+  }),
+);
+const exported = mostly(choice({ "'run'": 'run', "'main'": 'main' }));
+const WGSL =
+  '@group(0) @binding(0) var<storage, read_write> x: array<f32>; @compute @workgroup_size(64) fn main() { x[0] = 1; }';
 export const kernelBody = mostly(
   fc.oneof(
     fc.constantFrom(
@@ -576,10 +587,10 @@ export const kernelBody = mostly(
       ),
       literal('Math.max', () => Math.max),
     ),
-    record({
-      module: mostly(choice({ "'file:///missing.js'": 'file:///missing.js', 'a URL': new URL('file:///missing.js') })),
-      export: mostly(choice({ "'run'": 'run' })),
-    }),
+    record({ module: kernelModule, export: exported }),
+    record({ typegpu: mostly(choice({ 'a function of TypeGPU': add, 'its entry point': entry }), 8) }, ['typegpu']),
+    record({ typegpu: choice({ 'a function of TypeGPU': add }), module: kernelModule, export: exported }, ['typegpu']),
+    record({ wgsl: mostly(choice({ 'a module of WGSL': WGSL, "''": '' }), 8), entryPoint: exported, constants: junk }),
   ),
 );
 export const parameterText = mostly(

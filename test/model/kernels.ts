@@ -12,6 +12,7 @@ import {
   u64,
   type WordType,
 } from '../../src/index.js';
+import { addF32, addI32, addU32 } from './typegpu-kernels.js';
 
 /** What the values of these kernels come down to, whatever the element type: the code is the same for numbers and big integers. */
 type Numbers = Float64Array;
@@ -36,6 +37,8 @@ export interface TypeKernels {
   readonly add: Kernel;
   /** The same, from a module. */
   readonly addFromModule: Kernel;
+  /** The same as a function of TypeGPU, where it has the type. */
+  readonly addByTypegpu: Kernel;
   /** x[i] = by, of an array that is written only */
   readonly fill: Kernel;
   /** y[i] += x[i] */
@@ -52,15 +55,19 @@ function named(type: ElementType): KernelParameters[string] {
   return /^[iu]\d+$/.test(type) ? parameter.by('y') : parameter;
 }
 
+const BY_TYPEGPU: { readonly [type in ElementType]?: unknown } = { f32: addF32, i32: addI32, u32: addU32 };
+
 function kernelsOf(type: ElementType): TypeKernels {
   const inout = parseParameter(`${type}.inout`);
   const by = parseParameter(type);
+  const addFromModule = kernel({ x: inout, by }, { module: new URL(import.meta.url), export: 'addTo' });
   return {
     add: kernel({ x: inout, by }, (values, { begin, end }) => {
       const { x, by } = values as unknown as { x: Numbers; by: number };
       for (let i = begin; i < end; i++) x[i] += by;
     }),
-    addFromModule: kernel({ x: inout, by }, { module: new URL(import.meta.url), export: 'addTo' }),
+    addFromModule,
+    addByTypegpu: (BY_TYPEGPU[type] ?? addFromModule) as Kernel,
     fill: kernel({ x: parseParameter(`${type}.out`), by }, (values, { begin, end }) => {
       const { x, by } = values as unknown as { x: Numbers; by: number };
       x.fill(by, begin, end);

@@ -127,7 +127,8 @@ function giveLaunch(player: Player, lane: Lane, give: Give): void {
   const x = random.chance(0.5)
     ? pick(player, (each) => each !== y && each.array.type === type && each.length >= end)
     : null;
-  const name = x !== null ? 'accumulate' : random.pick(['add', 'addFromModule', 'fill', 'addAt'] as const);
+  const name =
+    x !== null ? 'accumulate' : random.pick(['add', 'addFromModule', 'addByTypegpu', 'fill', 'addAt'] as const);
   // By its address one element is changed, wherever it is.
   const byAddress = name === 'addAt' && type !== 'u8c';
   const part: Part = byAddress ? { begin, end: begin + 1 } : { begin, end };

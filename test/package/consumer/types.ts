@@ -58,6 +58,10 @@ kernel({ raw: bytes.out }, ({ raw }) => {
   raw[0] = 255;
 });
 kernel({ x: f32.inout }, { module: new URL('./kernel.js', import.meta.url), export: 'scale' });
+kernel({ x: f32.inout }, { typegpu: (index: number) => index, module: import.meta.url, export: 'scale' });
+// @ts-expect-error a function of TypeGPU takes an index
+kernel({ x: f32.inout }, { typegpu: (name: string) => name });
+kernel({ x: f32.inout, by: f32 }, { wgsl: '', entryPoint: 'main', constants: { wide: 64 } });
 // @ts-expect-error a kernel is a function or a module
 kernel({ x: f32.inout }, 'scale');
 

@@ -1,23 +1,7 @@
 /** Kernels of TypeGPU, as its build plugin leaves them: each function has its syntax tree beside it. The processes of devices import this module, too. */
 import { d, tgpu } from 'typegpu';
 import { f32, kernel, u32 } from '../../../src/index.js';
-
-type Metadata = { v: 1; name: string; ast: object; externals: () => object };
-
-/** What unplugin-typegpu puts around a function that is marked 'use gpu'. */
-function built<F extends (...args: never[]) => unknown>(
-  name: string,
-  body: F,
-  [parameters, statements]: readonly [readonly string[], readonly unknown[]],
-  externals: () => object,
-): F {
-  const shared = globalThis as { __TYPEGPU_META__?: WeakMap<object, Metadata> };
-  shared.__TYPEGPU_META__ ??= new WeakMap();
-  const params = parameters.map((each) => ({ type: 'i', name: each }));
-  const ast = { params, body: [0, statements], externalNames: Object.keys(externals()) };
-  shared.__TYPEGPU_META__.set(body, { v: 1, name, ast, externals });
-  return body;
-}
+import { built } from '../../harness/typegpu.js';
 
 const layout = tgpu.bindGroupLayout({
   x: { storage: d.arrayOf(d.f32) },
