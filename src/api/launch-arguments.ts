@@ -60,29 +60,35 @@ export function handOver(
   const arrays: ArrayPages[] = [];
   // Whether a module's kernel asks for its memory is not known here.
   const addressed = kernel.code.kind === 'module' || (kernel.kernel !== null && kernel.kernel.length > 2);
-  const parameters = given.flatMap((each): LaunchParameter[] => {
-    if (each.kind === 'scalar') return [each];
+  const parameters: LaunchParameter[] = [];
+  for (const each of given) {
+    if (each.kind === 'scalar') {
+      parameters.push(each);
+      continue;
+    }
     const { name, type, use: declared } = each;
     const { offset, length, address, pages } = managedPlace(each, whole, staging);
     arrays.push(pages);
     // A launch over a part leaves what other parts wrote: only a whole one begins with zeros.
     const use = declared === 'out' && !whole ? 'inout' : declared;
-    const parameter: LaunchParameter = { name, kind: 'array', type, use, offset, length };
-    return addressed ? [parameter, { name: addressName(name, declared), kind: 'scalar', value: address }] : [parameter];
-  });
+    parameters.push({ name, kind: 'array', type, use, offset, length });
+    if (addressed) parameters.push({ name: addressName(name, declared), kind: 'scalar', value: address });
+  }
   return { parameters, arrays, gathers: gathersOf(kernel, given) };
 }
 
 /** What the kernel's parameters say of each other, with the lengths of rows that this launch has. */
 function gathersOf(kernel: Kernel, given: readonly LaunchArgument[]): Gather[] {
-  return Object.entries(kernel.parameters).flatMap(([table, parameter]) => {
-    if (parameter.kind !== 'array' || parameter.named === undefined) return [];
+  const gathers: Gather[] = [];
+  for (const [table, parameter] of Object.entries(kernel.parameters)) {
+    if (parameter.kind !== 'array' || parameter.named === undefined) continue;
     const { indices, row: said } = parameter.named;
     const argument = given.find(({ name }) => name === said);
     const row = Number(argument?.kind === 'scalar' ? argument.value : said);
     // The length of a row may be any number that the program hands in: of one that is none there is nothing to plan.
-    return Number.isSafeInteger(row) && row >= 1 ? [{ table, indices, row }] : [];
-  });
+    if (Number.isSafeInteger(row) && row >= 1) gathers.push({ table, indices, row });
+  }
+  return gathers;
 }
 
 function managedPlace(

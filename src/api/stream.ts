@@ -24,7 +24,7 @@ import { launchRange } from './launch-size.js';
 import { pagesAround, placeOf } from './place.js';
 import type * as api from './public.js';
 import type { CopyOptions, CopyPlace, LaunchArguments, ManagedElements } from './public.js';
-import type { DeviceSeen, SpaceSeen } from './seen.js';
+import type { ArraySeen, DeviceSeen, SpaceSeen } from './seen.js';
 import { Staging } from './staging.js';
 import { prepareCall, refuseDeadlock } from './stream-call.js';
 import { checkEvent, StreamEvent } from './stream-event.js';
@@ -101,14 +101,16 @@ export class Stream implements api.Stream {
       ...handed,
       ...range,
       timeoutMs: timeoutMs ?? this.timeoutMs,
+      last: this.single,
       ...(way === undefined ? {} : { way }),
     } as const;
-    const event = this.add(this.single ? { ...operation, last: true } : operation, signal);
-    const arrays = given.flatMap((each) => {
-      if (each.kind === 'scalar' || each.use === 'in' || each.place === null) return [];
+    const event = this.add(operation, signal);
+    const arrays: { readonly array: ArraySeen; readonly emptied: boolean }[] = [];
+    for (const each of given) {
+      if (each.kind === 'scalar' || each.use === 'in' || each.place === null) continue;
       const { array, bytes } = each.place;
-      return [{ array, emptied: whole && each.use === 'out' && bytes === array.byteLength }];
-    });
+      arrays.push({ array, emptied: whole && each.use === 'out' && bytes === array.byteLength });
+    }
     event.onEnd = (ended) => {
       for (const { array, emptied } of arrays) {
         // Ranges are named where the launch had begun; of one that had not, nothing has been touched.

@@ -19,6 +19,11 @@ export function pidfdOpen(pid: number): number {
   return check(libc.systemCall(SYSTEM_CALL.pidfdOpen, pid, 0, 0, 0, 0, 0), 'pidfd_open', { pid });
 }
 
+/** Lets another thread that waits for this CPU have it first, if there is one. */
+export function yieldProcessor(): void {
+  libc.sched_yield();
+}
+
 let pidfdsAllowed: boolean | null = null;
 
 /** Whether this process may have pidfds: old seccomp profiles of containers deny the call. */

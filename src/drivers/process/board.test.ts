@@ -46,14 +46,31 @@ test('what has not changed is not read again, and what has is, also by one who m
   expect(unit.read().description).toEqual(description);
 });
 
-test('the thread that ends the last part is told', () => {
+test('the thread that ends the last part has the manager told that does not look', () => {
   const [manager, unit] = shared();
   for (const id of [1, 2 ** 32 - 1]) {
     manager.write(launch(id, 0), UNITS);
+    expect(manager.unwatch()).toBe(false);
     expect([unit.endPart(2, id), unit.endPart(0, id)]).toEqual([false, false]);
     expect([0, 1, 2].map((each) => manager.unit(each).isOver(id))).toEqual([true, false, true]);
     expect(unit.endPart(1, id)).toBe(true);
   }
+});
+
+test('a manager that looks sees the end itself, and nobody tells it', () => {
+  const [manager, unit] = shared();
+  for (const id of [1, 2]) {
+    manager.write(launch(id, 0), 2);
+    expect([unit.endPart(0, id), manager.allOver]).toEqual([false, false]);
+    expect([unit.endPart(1, id), manager.allOver]).toEqual([false, true]);
+  }
+});
+
+test('a manager that looks no more learns of an end that nobody told it', () => {
+  const [manager, unit] = shared();
+  manager.write(launch(1, 0), 1);
+  unit.endPart(0, 1);
+  expect(manager.unwatch()).toBe(true);
 });
 
 test('a launch that has no room on the board is refused, with the remedy', () => {

@@ -15,6 +15,8 @@ type Range = Pick<DriverLaunch, 'begin' | 'end' | 'size'>;
 const PARTS = 0;
 const VERSION = 1;
 const TEXT_BYTES = 2;
+/** In the word of parts, beside their number: the manager does not look there for the end, and is to be told. */
+const TELL = 2 ** 16;
 /** Where begin, end and size are, as 64-bit floating-point numbers. */
 const RANGE_AT = 16;
 /** No two units write the same line of the caches. */
@@ -63,6 +65,16 @@ export class LaunchBoard {
     Atomics.store(this.words, PARTS, parts);
   }
 
+  /** Whether all parts of the launch that was written last are over. */
+  get allOver(): boolean {
+    return Atomics.load(this.words, PARTS) % TELL === 0;
+  }
+
+  /** The manager looks here no more. True: the launch is over, and nobody tells it; otherwise somebody will. */
+  unwatch(): boolean {
+    return Atomics.or(this.words, PARTS, TELL) % TELL === 0;
+  }
+
   /** What a unit is to run that has been given a part. */
   read(): { readonly description: Description; readonly range: Range } {
     const version = Atomics.load(this.words, VERSION);
@@ -79,10 +91,10 @@ export class LaunchBoard {
     };
   }
 
-  /** The part of a unit is over. True: it was the last one, and the manager is to be told. */
+  /** The part of a unit is over. True: it was the last one, and the manager is to be told, since it does not look. */
   endPart(unit: number, launch: number): boolean {
     this.units[unit].setOver(launch);
-    return Atomics.sub(this.words, PARTS, 1) === 1;
+    return Atomics.sub(this.words, PARTS, 1) === TELL + 1;
   }
 
   private describe({ kernelName, code, parameters }: DriverLaunch): void {

@@ -65,6 +65,8 @@ export class ProcessDevice implements ProcessDriver {
   private readonly units: Units;
   private readonly zaps = new Set<number>();
   private readonly launches = new Map<number, RunningLaunch>();
+  /** The launch whose end is looked for on the board, or 0: a packet will tell. */
+  private watched = 0;
   private readonly report: DriverEvents['fault'];
   private registered = false;
   private ready = false;
@@ -173,7 +175,9 @@ export class ProcessDevice implements ProcessDriver {
   readPackets(all = false): boolean {
     let changed = false;
     let launched = false;
-    while (!this.dead && (all || !launched)) {
+    // What was said of the launch before its end has been sent.
+    const ended = this.hasEnd ? this.watched : 0;
+    while (!this.dead && (all || ended !== 0 || !launched)) {
       const message = this.process.receive();
       if (message === null) break;
       const { bytes, fds } = message;
@@ -193,7 +197,23 @@ export class ProcessDevice implements ProcessDriver {
       } else if (bytes[0] === Packet.UnitFailed) this.unitFailed(readJson<UnitFailure>(bytes));
       else if (bytes[0] === Packet.UnitEnded) this.unitEnded(readJson<UnitEnd>(bytes));
     }
+    if (ended !== 0) this.launched(ended);
     return changed;
+  }
+
+  get awaited(): number {
+    return this.watched;
+  }
+
+  get hasEnd(): boolean {
+    return this.watched !== 0 && this.units.allOver;
+  }
+
+  unwatch(): boolean {
+    if (this.watched === 0) return false;
+    if (this.units.unwatch()) return true;
+    this.watched = 0;
+    return false;
   }
 
   /** Its process has ended. Everything that is pending is answered, then the core is told. */
@@ -209,6 +229,7 @@ export class ProcessDevice implements ProcessDriver {
     this.events.died(reason);
     for (const id of this.launches.keys()) this.events.launched(id, { code: 'DEVICE_LOST', message: reason });
     this.launches.clear();
+    this.watched = 0;
   }
 
   /** Its process ends at once, also one that is stopped; `processEnded` follows. */
@@ -372,6 +393,7 @@ export class ProcessDevice implements ProcessDriver {
     try {
       const parts = this.units.give(launch, (packet) => this.process.post(packet));
       this.launches.set(id, { kernelName, parts, failure: null });
+      this.watched = id;
     } catch (error) {
       this.launches.set(id, { kernelName, parts: 0, failure: null });
       this.process.fail(error);
@@ -388,6 +410,7 @@ export class ProcessDevice implements ProcessDriver {
     this.closed = true;
     if (!this.dead) this.kill();
     this.dead = true;
+    this.watched = 0;
     this.process.close();
     this.units.close();
     this.node.close();
@@ -432,6 +455,7 @@ export class ProcessDevice implements ProcessDriver {
     const running = this.launches.get(launch);
     if (running === undefined) return;
     this.launches.delete(launch);
+    this.watched = 0;
     this.events.launched(launch, running.failure);
   }
 }

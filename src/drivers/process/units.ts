@@ -52,6 +52,16 @@ export class Units {
     return parts;
   }
 
+  /** Whether all parts of the last launch are over. */
+  get allOver(): boolean {
+    return this.board.allOver;
+  }
+
+  /** From now on a packet tells of the end of the launch. True: it has ended already, without one. */
+  unwatch(): boolean {
+    return this.board.unwatch();
+  }
+
   /** Whether a unit's part of a launch is over. */
   isOver(unit: number, launch: number): boolean {
     return this.board.unit(unit).isOver(launch);

@@ -65,6 +65,32 @@ export class DevicePolls {
     return false;
   }
 
+  /** A launch that is to end without a packet; 0: there is none. */
+  get awaited(): number {
+    for (let place = 0; place < this.places.length; place++) {
+      const launch = this.places[place]?.process?.awaited ?? 0;
+      if (launch !== 0) return launch;
+    }
+    return 0;
+  }
+
+  /** Whether a launch has ended without a packet. */
+  get haveEnds(): boolean {
+    for (let place = 0; place < this.places.length; place++) {
+      if (this.places[place]?.process?.hasEnd === true) return true;
+    }
+    return false;
+  }
+
+  /** From now on the poller tells of the ends of launches. True: one has ended by now. */
+  unwatch(): boolean {
+    let ended = false;
+    for (let place = 0; place < this.places.length; place++) {
+      if (this.places[place]?.process?.unwatch?.() === true) ended = true;
+    }
+    return ended;
+  }
+
   /** Lets devices that work in this thread go on a step. */
   progress(): boolean {
     let any = false;
@@ -119,7 +145,8 @@ export class DevicePolls {
     for (let place = 0; place < this.places.length; place++) {
       const process = this.places[place]?.process ?? null;
       if (process === null) continue;
-      if (poller.readyAt(this.slot(place, PACKETS)) !== 0 && process.readPackets()) {
+      const come = poller.readyAt(this.slot(place, PACKETS)) !== 0 || process.hasEnd === true;
+      if (come && process.readPackets()) {
         poller.set(this.slot(place, FAULTS), process.faultFd);
       }
       if (poller.readyAt(this.slot(place, LIFE)) !== 0) {

@@ -31,25 +31,27 @@ interface Pages {
 
 /** Pages by how they are used. Those at the edges of an `out` argument keep what others have there: they are `inout`. */
 export function argumentsOf(parameters: readonly LaunchParameter[], table: ArrayTable): NamedArgument[] {
-  return parameters.flatMap((each) => {
-    if (each.kind !== 'array') return [];
+  const found: NamedArgument[] = [];
+  for (const each of parameters) {
+    if (each.kind !== 'array') continue;
     const { name, use: declared } = each;
     const around = pagesAround(each);
     const own = declared === 'out' ? pagesWithin(each, table) : around;
-    const runs = [
-      { first: own.first, end: own.end, use: declared },
-      { first: around.first, end: own.first, use: 'inout' as const },
-      { first: own.end, end: around.end, use: 'inout' as const },
-    ];
-    return runs.flatMap(({ first, end, use }) =>
-      first < end ? [{ name, declared, first, count: end - first, use }] : [],
-    );
-  });
+    const add = (first: number, end: number, use: LaunchArgument['use']): void => {
+      if (first < end) found.push({ name, declared, first, count: end - first, use });
+    };
+    add(own.first, own.end, declared);
+    add(around.first, own.first, 'inout');
+    add(own.end, around.end, 'inout');
+  }
+  return found;
 }
 
 /** The pages of each array, with those at its edges. */
 export function arrayPages(parameters: readonly LaunchParameter[]): Pages[] {
-  return parameters.flatMap((each) => (each.kind === 'array' ? [pagesAround(each)] : []));
+  const found: Pages[] = [];
+  for (const each of parameters) if (each.kind === 'array') found.push(pagesAround(each));
+  return found;
 }
 
 /** Sets the elements of `out` arguments to zero that lie in pages with elements of others. */
@@ -69,7 +71,8 @@ export class EdgeClearing {
     parameters: readonly LaunchParameter[],
     done: (failure: DenyReason | null, page: number) => void,
   ): void {
-    const edges = parameters.flatMap((each) => this.edgesOf(each));
+    const edges: Edge[] = [];
+    for (const each of parameters) edges.push(...this.edgesOf(each));
     if (edges.length === 0) {
       done(null, -1);
       return;

@@ -35,6 +35,10 @@ export const Control = {
   MessagesWritten: 18,
   /** Set where a worker thread opened the space, whose end takes the manager along. */
   OpenedByWorker: 19,
+  /** Set while the manager looks at the next word before it sleeps: who asks it for something then need not wake it. */
+  Awake: 20,
+  /** Raised by clients with each message. */
+  Asked: 21,
   /** From here on, the kernel's ids of threads that attached; an id may be of a thread that has ended. */
   Threads: 24,
 } as const;

@@ -1,11 +1,12 @@
 /**
  * The transport between threads of one process. Each client has a broadcast channel, which either end reads without an event loop. An
- * eventfd wakes the manager, and a word of shared memory a client that waits with its thread stopped.
+ * eventfd wakes the manager where it sleeps, and a word of shared memory a client that waits with its thread stopped.
  */
 import { BroadcastChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import { notifyEventfd } from '../../linux/eventfd.js';
 import { threadId } from '../../linux/process.js';
 import { randomName } from '../../linux/random.js';
+import { Control } from './control.js';
 import type { FromManager, ToManager } from './messages.js';
 import type { SpaceHandle } from './space.js';
 import type { Connection, Line, Transport } from './transport.js';
@@ -128,6 +129,7 @@ const LOOK_MS = 1000;
 export class ThreadLine implements Line {
   private readonly channel: BroadcastChannel;
   private readonly answers = new Int32Array(new SharedArrayBuffer(4));
+  private readonly control: Int32Array;
 
   /**
    * Returns when the manager listens.
@@ -141,6 +143,7 @@ export class ThreadLine implements Line {
     listener: (message: FromManager) => void,
   ) {
     const client = randomName();
+    this.control = new Int32Array(handle.control);
     this.channel = new BroadcastChannel(clientChannel(handle.name, client));
     this.channel.onmessage = (message) => listener((message as unknown as { data: FromManager }).data);
     this.channel.unref();
@@ -161,7 +164,8 @@ export class ThreadLine implements Line {
 
   post(message: ToManager): void {
     this.channel.postMessage(message);
-    notifyEventfd(this.handle.wakeFd);
+    Atomics.add(this.control, Control.Asked, 1);
+    if (Atomics.load(this.control, Control.Awake) === 0) notifyEventfd(this.handle.wakeFd);
   }
 
   take(): FromManager | undefined {

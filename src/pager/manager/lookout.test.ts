@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { Lookout } from './lookout.js';
+
+/** Looks for something that comes after so many milliseconds, every 10 us; returns for how long, and whether it was seen. */
+function look(lookout: Lookout, at: number, after: number): { ms: number; seen: boolean } {
+  lookout.expect(at);
+  let time = at;
+  for (; lookout.lasts(time); time += 0.01) {
+    if (time - at < after) continue;
+    lookout.came();
+    return { ms: time - at, seen: true };
+  }
+  return { ms: time - at, seen: false };
+}
+
+test('what comes soon is seen each time', () => {
+  const lookout = new Lookout();
+  for (let second = 0; second < 1000; second++) expect(look(lookout, second, 0.05).seen).toBe(true);
+});
+
+test('what takes long is looked for seldom', () => {
+  const lookout = new Lookout();
+  let ms = 0;
+  for (let second = 0; second < 1000; second++) ms += look(lookout, second, 5).ms;
+  expect(ms).toBeGreaterThan(0);
+  // On the average less than 2 us each.
+  expect(ms).toBeLessThan(2);
+});
+
+test('what begins to come soon is seen again', () => {
+  const lookout = new Lookout();
+  for (let second = 0; second < 10; second++) look(lookout, second, 5);
+  let seen = 0;
+  for (let second = 10; second < 1010; second++) if (look(lookout, second, 0.05).seen) seen++;
+  expect(seen).toBeGreaterThan(700);
+});
+
+test('nothing is looked for that is not expected', () => {
+  const lookout = new Lookout();
+  expect(lookout.lasts(1)).toBe(false);
+  lookout.expect(1);
+  lookout.came();
+  expect(lookout.lasts(1)).toBe(false);
+});

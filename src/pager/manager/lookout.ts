@@ -1,0 +1,44 @@
+/**
+ * Whether the manager looks around for something instead of sleeping until it comes. To sleep and be woken costs both sides more than a short launch
+ * takes, but what does not come soon costs the processor for as long as it was looked for. So it is tried, given up where it was in vain, and tried
+ * again now and then.
+ */
+
+/** How long to look: a launch of an empty kernel takes as long, and a program that launches the next one. */
+const LIMIT_MS = 0.1;
+/** Times in a row that it may be in vain. */
+const TRIES = 3;
+/** Times that it is not tried after that. */
+const PAUSE = 200;
+
+export class Lookout {
+  /** When to stop looking; 0: nothing is looked for. */
+  private until = 0;
+  private left = TRIES;
+  private pause = 0;
+
+  /** Something is about to come. */
+  expect(nowMs: number): void {
+    if (this.pause > 0) this.pause--;
+    else this.until = nowMs + LIMIT_MS;
+  }
+
+  /** Whether to look. */
+  lasts(nowMs: number): boolean {
+    if (this.until === 0) return false;
+    if (nowMs < this.until) return true;
+    this.until = 0;
+    if (--this.left === 0) {
+      this.left = TRIES;
+      this.pause = PAUSE;
+    }
+    return false;
+  }
+
+  /** It has come. */
+  came(): void {
+    if (this.until === 0) return;
+    this.until = 0;
+    this.left = TRIES;
+  }
+}
