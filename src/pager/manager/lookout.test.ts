@@ -7,7 +7,7 @@ function look(lookout: Lookout, at: number, after: number): { ms: number; seen: 
   let time = at;
   for (; lookout.lasts(time); time += 0.01) {
     if (time - at < after) continue;
-    lookout.came();
+    lookout.came(time);
     return { ms: time - at, seen: true };
   }
   return { ms: time - at, seen: false };
@@ -39,6 +39,19 @@ test('nothing is looked for that is not expected', () => {
   const lookout = new Lookout();
   expect(lookout.lasts(1)).toBe(false);
   lookout.expect(1);
-  lookout.came();
+  lookout.came(1);
   expect(lookout.lasts(1)).toBe(false);
+});
+
+test('a look that took the CPU away for long is the last for a while, whether it saw something or not', () => {
+  for (const sees of [true, false]) {
+    const lookout = new Lookout();
+    lookout.expect(0);
+    if (sees) lookout.came(3);
+    else lookout.lasts(3);
+    let looks = 0;
+    for (let second = 1; second <= 200; second++) if (look(lookout, second, 0.05).seen) looks++;
+    expect(looks).toBe(0);
+    expect(look(lookout, 201, 0.05).seen).toBe(true);
+  }
 });

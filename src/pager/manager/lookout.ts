@@ -10,6 +10,8 @@ const LIMIT_MS = 0.1;
 const TRIES = 3;
 /** Times that it is not tried after that. */
 const PAUSE = 200;
+/** A look that ends so much later has given the CPU to a thread that keeps it, and whoever needs the manager waited meanwhile: once is enough. */
+const LATE_MS = 0.4;
 
 export class Lookout {
   /** When to stop looking; 0: nothing is looked for. */
@@ -27,18 +29,23 @@ export class Lookout {
   lasts(nowMs: number): boolean {
     if (this.until === 0) return false;
     if (nowMs < this.until) return true;
+    const isLate = nowMs >= this.until + LATE_MS;
     this.until = 0;
-    if (--this.left === 0) {
-      this.left = TRIES;
-      this.pause = PAUSE;
-    }
+    if (--this.left === 0 || isLate) this.giveUp();
     return false;
   }
 
   /** It has come. */
-  came(): void {
+  came(nowMs: number): void {
     if (this.until === 0) return;
+    const isLate = nowMs >= this.until + LATE_MS;
     this.until = 0;
     this.left = TRIES;
+    if (isLate) this.giveUp();
+  }
+
+  private giveUp(): void {
+    this.left = TRIES;
+    this.pause = PAUSE;
   }
 }

@@ -256,7 +256,7 @@ export class Pager implements ClientEvents {
       // Where a unit is on this CPU, it has it now, and no thread need be woken.
       yieldProcessor();
       const ended = polls.haveEnds;
-      if (ended) this.lookout.came();
+      if (ended) this.lookout.came(this.parts.now());
       const ready = poller.wait(0);
       if (ready > 0 || ended || this.attention.isAsked) return ready;
     }
