@@ -6,18 +6,17 @@ import type { Policies } from '../../core/state.js';
 import { PAGES_PER_TRANSFER } from '../../core/types.js';
 import { NodeError } from '../../drivers/paged-memory.js';
 import { drainEventfd } from '../../linux/eventfd.js';
-import { threadExists, yieldProcessor } from '../../linux/process.js';
+import { threadExists } from '../../linux/process.js';
 import type { ClosedSpace } from '../protocol/closed-space.js';
 import { Control } from '../protocol/control.js';
 import type { Answer, ToManager } from '../protocol/messages.js';
 import type { DeviceInfo, ManagerOptions } from '../protocol/space.js';
 import { toWire, type WireError } from '../protocol/wire.js';
-import { Attention } from './attention.js';
 import type { Client, ClientEvents } from './clients.js';
 import { Closing } from './closing.js';
 import { carryOut, type Handlers, handlersOf } from './handlers.js';
-import { Lookout } from './lookout.js';
 import { HOST_SLOT, makeParts, type Parts, WAKE_SLOT } from './parts.js';
+import { Rest } from './rest.js';
 import { Share } from './share.js';
 import { Spin } from './spin.js';
 
@@ -37,11 +36,7 @@ export class Pager implements ClientEvents {
   private readonly handlers: Handlers;
   private readonly closing: Closing;
   private readonly spin = new Spin();
-  private readonly attention: Attention;
-  /** For the end of a launch. */
-  private readonly lookout = new Lookout();
-  /** The launch that was looked for last. */
-  private awaited = 0;
+  private readonly rest: Rest;
   /** How many answers threads had been given when that was asked last. */
   private answers = 0;
   /** What a round does of requests. */
@@ -56,7 +51,7 @@ export class Pager implements ClientEvents {
     say: (text: string) => number,
   ) {
     this.parts = makeParts(options, policies, say);
-    this.attention = new Attention(this.parts.control);
+    this.rest = new Rest(this.parts, this.spin);
     this.closing = new Closing(this.parts, this);
     this.handlers = handlersOf(this.parts, this.closing);
   }
@@ -107,7 +102,7 @@ export class Pager implements ClientEvents {
       }
       await this.closing.complete();
     } finally {
-      this.attention.rest();
+      this.rest.end();
       this.parts.recording?.close();
     }
   }
@@ -175,7 +170,7 @@ export class Pager implements ClientEvents {
     if (!this.sleep(this.parts.now())) return false;
     devices.poll();
     const woken = poller.readyAt(WAKE_SLOT) !== 0;
-    const asked = this.attention.take();
+    const asked = this.rest.takeAsked();
     if (woken) {
       drainEventfd(this.options.wakeFd);
       engine.poll();
@@ -228,39 +223,8 @@ export class Pager implements ClientEvents {
     notifiers.flush();
     const working = this.isWorking();
     if (!working) recording?.flush();
-    const ready = working ? poller.wait(0) : this.rest(now);
-    return ready > 0 || clients.more || streams.more || polls.haveEnds || this.attention.isAsked;
-  }
-
-  /** Looks around for what is about to come, and sleeps until something does. Returns how many descriptors are ready. */
-  private rest(now: number): number {
-    const { polls, poller } = this.parts;
-    const found = this.lookAround(now);
-    if (found !== null) return found;
-    // What has come before the others knew of the sleep, nobody tells.
-    const ended = polls.unwatch();
-    const calm = this.attention.rest() && !ended;
-    const ready = poller.wait(calm ? this.longestSleep(now) : 0);
-    this.attention.wake();
-    if (calm && poller.readyAt(WAKE_SLOT) === 0) this.spin.slept(this.parts.now() - now);
-    return ready;
-  }
-
-  /** How many descriptors are ready where something has come; null: nothing has. */
-  private lookAround(now: number): number | null {
-    const { polls, poller } = this.parts;
-    const { awaited } = polls;
-    if (awaited !== 0 && awaited !== this.awaited) this.lookout.expect(now);
-    this.awaited = awaited;
-    for (let time = now; this.lookout.lasts(time); time = this.parts.now()) {
-      // Where a unit is on this CPU, it has it now, and no thread need be woken.
-      yieldProcessor();
-      const ended = polls.haveEnds;
-      if (ended) this.lookout.came(this.parts.now());
-      const ready = poller.wait(0);
-      if (ready > 0 || ended || this.attention.isAsked) return ready;
-    }
-    return null;
+    const ready = working ? poller.wait(0) : this.rest.wait(this.longestSleep(now));
+    return ready > 0 || clients.more || streams.more || this.rest.isOver;
   }
 
   /** Whether there is something to do at once. */
