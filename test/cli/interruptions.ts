@@ -59,7 +59,8 @@ for (const [signal, exitCode] of [
   ['SIGTERM', 143],
   ['SIGHUP', 129],
 ] as const) {
-  test(`${signal} midway ends the run and leaves everything as it was`, async () => {
+  const tested = signal === 'SIGINT' ? test : longTest;
+  tested(`${signal} midway ends the run and leaves everything as it was`, async () => {
     using folder = new Folder();
     const { before } = filesFor(folder, SLOW_SAXPY);
     const running = folder.start(...RUN);

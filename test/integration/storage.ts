@@ -260,7 +260,7 @@ test('loads and stores wait for a disk that is full for a moment', async () => {
   sameData(x.data, (i) => filled(i, 8));
 });
 
-test('who writes an array that was cloned waits for a disk that is full for a moment, too', async () => {
+longTest('who writes an array that was cloned waits for a disk that is full for a moment, too', async () => {
   const failing = await openFailing('pwrite:ENOSPC:1-12', {
     hostMemory: HOST,
     storage: { path: folder, bytes: '1GiB' },
