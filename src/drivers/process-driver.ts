@@ -22,11 +22,11 @@ export interface ProcessDriver extends Driver {
   readonly exited: Promise<void>;
   /** Whether the manager waits for an answer that is to come at once. */
   readonly owesAnswers: boolean;
-  /** The launch whose end is seen without a packet, as long as somebody looks (`hasEnd`); 0 or left out: none. */
+  /** The launch whose end is seen without a packet, as long as the manager looks (`hasEnd`); 0 or left out: none. */
   readonly awaited?: number;
   /** Whether that launch has ended, which `readPackets` then says. */
   readonly hasEnd?: boolean;
-  /** Nobody will look: a packet must tell. True: the launch has ended by now, of which none tells. */
+  /** The manager will not look: a packet must tell. True: the launch has ended by now, of which none tells. */
   unwatch?(): boolean;
   /** Whether packets wait for room in the socket. */
   readonly sending: boolean;

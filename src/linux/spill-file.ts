@@ -56,24 +56,31 @@ function removeName(path: string): boolean {
 
 /** Notes the checksums of pages that go to the file at `offset`. A page that is another one's differs, too. */
 export function noteSums(address: number, length: number, offset: number, sums: number): void {
-  for (let page = 0; page < length / PAGE; page += SUMMED_PAGES) {
-    const count = Math.min(SUMMED_PAGES, length / PAGE - page);
-    const found = pageSums(address + page * PAGE, count, offset / PAGE + page);
-    for (let each = 0; each < count; each++) {
-      const noted = sums + (page + each) * SUM;
-      viewAt(noted).words[offsetInView(noted) / SUM] = found[each];
-    }
-  }
+  firstPage(address, length, offset, sums, (words, at, sum) => {
+    words[at] = sum;
+    return false;
+  });
 }
 
 /** The first of these pages that is not as it was noted, or -1. */
 export function firstSpoiled(address: number, length: number, offset: number, sums: number): number {
+  return firstPage(address, length, offset, sums, (words, at, sum) => words[at] !== sum);
+}
+
+/** The first page for which `is` holds, or -1. `is` gets where the page's checksum is noted, and what it is. */
+function firstPage(
+  address: number,
+  length: number,
+  offset: number,
+  sums: number,
+  is: (words: Uint32Array, at: number, sum: number) => boolean,
+): number {
   for (let page = 0; page < length / PAGE; page += SUMMED_PAGES) {
     const count = Math.min(SUMMED_PAGES, length / PAGE - page);
     const found = pageSums(address + page * PAGE, count, offset / PAGE + page);
     for (let each = 0; each < count; each++) {
       const noted = sums + (page + each) * SUM;
-      if (viewAt(noted).words[offsetInView(noted) / SUM] !== found[each]) return page + each;
+      if (is(viewAt(noted).words, offsetInView(noted) / SUM, found[each])) return page + each;
     }
   }
   return -1;

@@ -1,6 +1,6 @@
 /** What a certificate lacked when a connection by TLS did not come about, and what is to be done about it. */
 
-/** As node:tls names them: nobody who is known here has signed it. */
+/** As node:tls names them: its signer is not known here. */
 const UNKNOWN: ReadonlySet<string> = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',

@@ -68,7 +68,7 @@ export class ReplyReader {
     while (at < chunk.length) at = this.left >= 0 ? this.readString(chunk, at) : this.readLine(chunk, at);
   }
 
-  /** Where the rest of a long string is wanted: whoever has bytes for it can write them there, and then say how many (`filled`). */
+  /** Where the rest of a long string is wanted: the connection can have it written there, and then says how much came (`filled`). */
   room(): Uint8Array | null {
     const { left, length, into } = this;
     const done = length + 2 - left;

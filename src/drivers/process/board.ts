@@ -70,7 +70,7 @@ export class LaunchBoard {
     return Atomics.load(this.words, PARTS) % TELL === 0;
   }
 
-  /** The manager looks here no more. True: the launch is over, and nobody tells it; otherwise somebody will. */
+  /** The manager looks here no more. True: the launch is over, and no unit tells it; otherwise one will. */
   unwatch(): boolean {
     return Atomics.or(this.words, PARTS, TELL) % TELL === 0;
   }

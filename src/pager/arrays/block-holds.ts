@@ -2,8 +2,8 @@
  * Operations that use blocks of arrays which other machines have, too: launches, copies, prefetches. Each holds its blocks for as long as it
  * runs, and what others want of these waits for its end.
  *
- * Blocks are asked for together, and held in their order (by array, and by block), which is the same on all machines: who waits for a block holds only
- * those before it, so that no two wait for each other. What others want of a block that is not held yet they get, and it is asked for again.
+ * Blocks are asked for together, and held in their order (by array, and by block), which is the same on all machines: an operation that waits for a block holds
+ * only those before it, so that no two wait for each other. What others want of a block that is not held yet they get, and it is asked for again.
  *
  * A hold is broken when its machine has no right to the block any more, or when others have waited for too long. The operation fails then.
  */
@@ -13,7 +13,7 @@ import { exceeds, type Right, type Rights } from '../../coherence/messages.js';
 export interface BlockPort {
   /** An operation waits for a right. */
   touch(block: number, right: Right): void;
-  /** Leaves everybody no more than the right. */
+  /** Leaves threads and devices no more than the right. */
   restrict(block: number, right: 'none' | 'read'): void;
 }
 
@@ -130,7 +130,7 @@ export class BlockHolds<R> {
     if (right === 'none') this.rights.delete(block);
     else if (this.rights.has(block)) this.rights.set(block, right);
     this.port.restrict(block, right);
-    // Who waits for it asks again.
+    // Operations that wait for it ask again.
     this.wake(block);
   }
 

@@ -1,6 +1,6 @@
 /**
- * Whether the manager is awake, as its clients know. Who asks something of a manager that is awake raises a word, which the manager reads before it
- * sleeps; to wake one that sleeps takes a system call, and two switches of threads.
+ * Whether the manager is awake, as its clients know. A client that asks something of a manager that is awake raises a word, which the manager reads before
+ * it sleeps; to wake one that sleeps takes a system call, and two switches of threads.
  */
 import { Control } from '../protocol/control.js';
 

@@ -57,6 +57,21 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
       answer(info, failure);
     };
 
+  /** Has bytes of arrays used while other machines are kept from them. */
+  const whileHeld = <T>(
+    who: string,
+    { offset, bytes }: { readonly offset: number; readonly bytes: number },
+    writes: boolean,
+    answer: Answer<T>,
+    start: (answer: Answer<T>) => void,
+  ): void =>
+    sharing.during(
+      who,
+      [usedBytes(offset, bytes, writes)],
+      (end) => start((value, failure) => answer(value, end(failure))),
+      (failure) => answer(null, failure),
+    );
+
   return {
     allocate: (wanted, answer) => later(arrays.allocate(wanted, answer)),
     attachArray: (handle) => done(arrays.check(handle)),
@@ -99,23 +114,12 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
       );
     },
     readBytes: (wanted, answer) =>
-      later(
-        sharing.during(
-          'a read',
-          [usedBytes(wanted.offset, wanted.bytes, false)],
-          (end) => byteReads.start(wanted, (result, failure) => answer(result, end(failure))),
-          (failure) => answer(null, failure),
-        ),
-      ),
-    transferFile: (wanted, answer) =>
-      later(
-        sharing.during(
-          wanted.direction === 'read' ? 'a transfer from a file' : 'a transfer to a file',
-          [usedBytes(wanted.offset, wanted.bytes, wanted.direction === 'read')],
-          (end) => fileTransfers.start(wanted, (result, failure) => answer(result, end(failure))),
-          (failure) => answer(null, failure),
-        ),
-      ),
+      later(whileHeld('a read', wanted, false, answer, (held) => byteReads.start(wanted, held))),
+    transferFile: (wanted, answer) => {
+      const writes = wanted.direction === 'read';
+      const who = writes ? 'a transfer from a file' : 'a transfer to a file';
+      return later(whileHeld(who, wanted, writes, answer, (held) => fileTransfers.start(wanted, held)));
+    },
 
     residency: (wanted) => reports.residency(wanted),
     pointer: ({ offset }) => ({ report: reports.pointer(offset) }),

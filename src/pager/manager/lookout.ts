@@ -10,7 +10,7 @@ const LIMIT_MS = 0.1;
 const TRIES = 3;
 /** Times that it is not tried after that. */
 const PAUSE = 200;
-/** A look that ends so much later has given the CPU to a thread that keeps it, and whoever needs the manager waited meanwhile: once is enough. */
+/** A look that ends so much later has given the CPU to a thread that keeps it, and threads that need the manager waited meanwhile: once is enough. */
 const LATE_MS = 0.4;
 
 export class Lookout {

@@ -39,7 +39,7 @@ export class Rest {
     const found = this.lookAround(began);
     if (found !== null) return found;
     const ended = polls.unwatch();
-    // Of what came before the others knew of the sleep, nobody tells.
+    // No unit and no client tells of what came before it knew of the sleep.
     const calm = this.attention.rest() && !ended;
     const ready = poller.wait(calm ? longestMs : 0);
     this.attention.wake();

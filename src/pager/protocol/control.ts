@@ -35,7 +35,7 @@ export const Control = {
   MessagesWritten: 18,
   /** Set where a worker thread opened the space, whose end takes the manager along. */
   OpenedByWorker: 19,
-  /** Set while the manager looks at the next word before it sleeps: who asks it for something then need not wake it. */
+  /** Set while the manager looks at the next word before it sleeps: a client that asks it for something then need not wake it. */
   Awake: 20,
   /** Raised by clients with each message. */
   Asked: 21,

@@ -1,10 +1,10 @@
 /**
  * Which values of a server have which frames. A block of frames (2 MiB) that is written at once becomes one value, since large ones cost the
  * server and us least for each byte. Any other block has one for each group of frames (64 KiB), so that a server gives
- * little to pages that were written alone. What is one value stays so until none of its frames is used, so that it is never cut while somebody reads.
+ * little to pages that were written alone. What is one value stays so until none of its frames is used, so that it is never cut while it is read.
  *
  * The memory is shared by the manager, which notes what is used, and the threads that speak with the server, of which the one that writes joins
- * groups and parts them. Nobody reads frames that are being written, or have been given back: so it never changes under who reads.
+ * groups and parts them. Frames that are being written, or have been given back, are not read: so it never changes under a reader.
  */
 import { BLOCK_BYTES, PAGE_BYTES, PAGES_PER_BLOCK, PAGES_PER_GROUP } from '../../core/types.js';
 

@@ -57,7 +57,7 @@ export class Operations {
     }
   }
 
-  /** Nobody waits for an answer to what a stream is given: the operation itself must say that it failed. */
+  /** No thread waits for an answer to what a stream is given: the operation itself must say that it failed. */
   private attempt(done: OperationDone, action: () => void): void {
     try {
       action();
