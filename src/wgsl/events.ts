@@ -70,6 +70,15 @@ export function eventsOf(description: Description, accesses: Accesses, stores: r
     const own = [...indices, ...given].some(isApart) ? [...indices, ...given.filter(isApart)] : [];
     if (store.kind === 'assign' && store.operator !== null && given.some((each) => hasCall(each, eventful)))
       throw refuse(store, 'this adds to what a function that it calls may write; give the result a name before');
+    if (
+      given.some(
+        (each, at) => isApart(each) && given.slice(0, at).some((before) => !isApart(before) && !isLiteral(before)),
+      )
+    )
+      throw refuse(
+        store,
+        'a function that this calls may change what is compared before; give both values names before',
+      );
     apart.set(store, own);
     // What is read within a store is not looked at again.
     const inside = (expression: Expression) => {
@@ -207,6 +216,10 @@ function loggedRead(type: Type | null, refusal: () => WgslError): LoggedRead {
 
 function isCallOf(expression: Expression, names: ReadonlySet<string>): boolean {
   return expression.kind === 'call' && names.has(expression.callee.name);
+}
+
+function isLiteral({ kind }: Expression): boolean {
+  return kind === 'literal';
 }
 
 function hasCall(expression: Expression, names: ReadonlySet<string>): boolean {

@@ -60,6 +60,18 @@ test('what an atomic of the workgroup gives back cannot say where to read', () =
   expect(replay(body)).toMatch(/^what atomicAdd gives back of memory of the workgroup is different/);
 });
 
+test('an exchange whose values are not evaluated in their order is refused', () => {
+  const swap = (old: string) =>
+    replay(
+      `var state = i; atomicCompareExchangeWeak(&sums[0], ${old}, draw(&state)); out[i] = table[out[i]]; } ` +
+        'fn draw(p: ptr<function, u32>) -> u32 { *p += 1u; return *p;',
+    );
+  expect(swap('state')).toMatch(
+    /^a function that this calls may change what is compared before; give both values names/,
+  );
+  expect(swap('0u')).toBe('resumes, 0 words');
+});
+
 test('what waits for others in a store, or in another way than by a barrier, is refused', () => {
   expect(replay('out[i] = table[workgroupUniformLoad(&s[0])];')).toMatch(/^workgroupUniformLoad has invocations wait/);
   const body = 'out[i] = waited(table[i]); } fn waited(x: u32) -> u32 { workgroupBarrier(); return x;';
