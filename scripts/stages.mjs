@@ -34,6 +34,11 @@ export function onSoftwareGpu(folder, ...args) {
   return ['node', 'scripts/software-gpu.mjs', ...built(folder, ...args)];
 }
 
+/** The same with another such GPU, whose limits are others. */
+export function onLavapipe(folder, ...args) {
+  return ['node', 'scripts/software-gpu.mjs', '--gpu', 'lavapipe', ...built(folder, ...args)];
+}
+
 /** Colours would stand between the words that are counted. */
 function plain(text) {
   return text.replace(/\u001b\[[0-9;]*m/g, '');

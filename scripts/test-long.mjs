@@ -10,7 +10,7 @@
 // see it again.
 
 import { parseArgs } from 'node:util';
-import { built, onSoftwareGpu, runStages } from './stages.mjs';
+import { built, onLavapipe, onSoftwareGpu, runStages } from './stages.mjs';
 
 const { values, positionals } = parseArgs({
   options: { minutes: { type: 'string', default: '60' }, seed: { type: 'string' } },
@@ -24,9 +24,10 @@ if (!(minutes > 0) || !Number.isSafeInteger(seed)) {
 }
 console.log(`seed ${seed}, ${minutes} minutes`);
 
-const SEARCH = 'node scripts/software-gpu.mjs node .build/examples/gpu/embedding-search.js'.split(' ');
-/** More than the GPU in software binds at once, which is 1 GiB. */
-const LARGE = ['--rows', '1310720', '--columns', '256', '--queries', '2'];
+const SEARCH = ['.build/examples/gpu/embedding-search.js', '--columns', '256', '--queries', '2', '--rows'];
+/** More than the GPU in software binds at once, which is 1 GiB, or 128 MiB. */
+const SWIFTSHADER = ['node', 'scripts/software-gpu.mjs', 'node', ...SEARCH, '1310720'];
+const LAVAPIPE = ['node', 'scripts/software-gpu.mjs', '--gpu', 'lavapipe', 'node', ...SEARCH, '163840'];
 
 /** A stage that plays for a share of the minutes; the rest is for those that take as long as they take. */
 function playing(name, share, run, seedOption = '--seed') {
@@ -56,6 +57,7 @@ await runStages(
       playing('model', 0.5, built('model', '--jobs', '1')),
       playing('hostile calls', 0.25, built('hostile')),
       playing('wgsl', 0.25, onSoftwareGpu('wgsl')),
+      playing('wgsl on lavapipe', 0.15, onLavapipe('wgsl')),
       playing('soak', 0.25, built('soak')),
       whole('system faults', built('system-faults', '--all', '--jobs', '1')),
       whole('coherence', built('coherence', '--large')),
@@ -63,10 +65,14 @@ await runStages(
       whole('killed with a server behind', built('integration', 'valkey-kills'), { kills: 100 }),
       whole('killed devices', built('integration', 'device-death'), { kills: 100 }),
       whole('webgpu', onSoftwareGpu('webgpu'), { kills: 50 }),
-      whole('search in 1.25 GiB', [...SEARCH, ...LARGE]),
+      whole('search in 1.25 GiB', SWIFTSHADER),
+      whole('search in 160 MiB on lavapipe', LAVAPIPE),
       whole('conformance', built('conformance')),
       whole('webgpu conformance', onSoftwareGpu('conformance', '--device', 'webgpu')),
       whole('webgpu-lent conformance', onSoftwareGpu('conformance', '--device', 'webgpu-lent')),
+      whole('webgpu on lavapipe', onLavapipe('webgpu')),
+      whole('webgpu conformance on lavapipe', onLavapipe('conformance', '--device', 'webgpu')),
+      whole('webgpu-lent conformance on lavapipe', onLavapipe('conformance', '--device', 'webgpu-lent')),
       whole('suite', built('suite', '--all')),
       whole('tools', built('tools', '--all'), { fetches: true }),
       whole('node versions', ['node', 'scripts/node-versions.mjs', '--all'], { fetches: true }),

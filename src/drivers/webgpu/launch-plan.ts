@@ -53,8 +53,8 @@ export function problemOf(launch: Launch, limits: Limits): LaunchFailure | null 
       );
     if (bytes % WORD_BYTES !== 0 || offset % WORD_BYTES !== 0) {
       return refuse(
-        `parameter ${parameter} begins at byte ${offset % PAGE_BYTES} of a page and has ${bytes} bytes; WGSL has no smaller elements than ` +
-          `${WORD_BYTES} bytes, so that both must be multiples of ${WORD_BYTES}`,
+        `parameter ${parameter} begins at byte ${offset % PAGE_BYTES} of a page and has ${bytes} bytes; a GPU binds words of ` +
+          `${WORD_BYTES} bytes, so that both must be multiples of ${WORD_BYTES}: of f16 an even number, from an even one on`,
       );
     }
   }
