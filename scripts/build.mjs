@@ -28,7 +28,6 @@ const threads = [
   'drivers/process/control',
   'drivers/process/unit',
   'drivers/webgpu/engine',
-  'drivers/webgpu/listener',
   'drivers/webgpu/probe',
 ];
 /**

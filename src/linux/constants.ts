@@ -184,6 +184,7 @@ export const FUTEX_BITSET_MATCH_ANY = 0xffffffff;
 
 // prctl, getrlimit, sysconf, preadv2
 export const PR_SET_PDEATHSIG = 1;
+export const PR_SET_TIMERSLACK = 29;
 export const CLOCK_THREAD_CPUTIME_ID = 3;
 export const RUSAGE_THREAD = 1;
 export const RLIMIT_NOFILE = 7;

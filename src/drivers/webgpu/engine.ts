@@ -3,11 +3,11 @@
  * program along; it ends with its owner, and is ended by SIGKILL whatever it does.
  */
 import '../process/told-binary.js';
-import { Worker } from 'node:worker_threads';
 import { exitImmediately, setParentDeathSignal } from '../../linux/process.js';
 import { MessageSocket } from '../../linux/socket.js';
 import { jsonPacket, MAX_PACKET_BYTES, readJson } from '../process/protocol.js';
 import { openDawn } from './dawn-transport.js';
+import { runEngineLoop } from './engine-loop.js';
 import { Executor } from './executor.js';
 import { failingGpu } from './failing-gpu.js';
 import { type Hello, Packet } from './protocol.js';
@@ -26,7 +26,11 @@ process.on('exit', (code) => exitImmediately(code));
 
 const socket = new MessageSocket(SOCKET, MAX_PACKET_BYTES);
 
+/** Packets that were sent. */
+let said = 0;
+
 function say(kind: number, what: unknown): void {
+  said++;
   try {
     socket.send(jsonPacket(kind, what), [], true);
   } catch {
@@ -51,17 +55,29 @@ async function start(): Promise<void> {
   // What was under way is not waited for: the driver ends this process when it has heard of it.
   void gpu.lost.then(fail);
   let last = Promise.resolve();
-  const listener = new Worker(new URL('./listener.js', import.meta.url), { workerData: { socket: SOCKET } });
-  listener.on('message', (packet: Uint8Array) => {
-    last = last
-      .then(() => {
-        if (failing?.isLostNow()) gpu.lose();
-        return engine.handle(packet);
-      })
-      .catch(fail);
-  });
-  listener.on('error', fail);
+  /** Packets that are not done with. */
+  let queued = 0;
   say(Packet.Ready, gpu.facts);
+  runEngineLoop(socket, {
+    get isBusy() {
+      return queued > 0 || engine.isBusy;
+    },
+    get events() {
+      return said;
+    },
+    take: (packet) => {
+      queued++;
+      last = last
+        .then(() => {
+          if (failing?.isLostNow()) gpu.lose();
+          return engine.handle(packet);
+        })
+        .catch(fail)
+        .finally(() => queued--);
+    },
+    // The driver has gone: nothing of the device is wanted any more.
+    closed: () => exitImmediately(0),
+  });
 }
 
 start().catch((error: unknown) => {

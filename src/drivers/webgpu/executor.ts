@@ -161,6 +161,10 @@ export class Executor {
     this.owner.say(Packet.Launched, ended);
   }
 
+  get isBusy(): boolean {
+    return this.underWay.size > 0;
+  }
+
   /** Resolves when nothing is under way. */
   async settled(): Promise<void> {
     await Promise.all(this.underWay);
