@@ -213,6 +213,8 @@ export interface NodeDriver {
    * one piece may take it now: the transfers of these pages still say that they are not backed.
    */
   reserveBlock?(page: number): void;
+  /** Whether the page has memory that was taken so: what a provider has is read right there then, instead of going over memory between. */
+  isReserved?(page: number): boolean;
   /**
    * Copies frames to memory that the manager addresses. Only for memory that it cannot address. For an `urgent` copy a thread waits: where
    * copies stand in line it may go before others.

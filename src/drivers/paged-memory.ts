@@ -221,6 +221,11 @@ export class PagedMemory {
     if (this.refuseLargerThan >= PAGES_PER_BLOCK) this.wholeBlocks.take(page);
   }
 
+  /** As `Driver.isReserved`. */
+  isReserved(page: number): boolean {
+    return this.wholeBlocks.has(page);
+  }
+
   /** Gives pages memory before they are written through the alias: one call instead of a fault a page. */
   private populate(page: number, count: number, zero: boolean): Status {
     this.wholeBlocks.taken(page, count);

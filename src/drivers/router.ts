@@ -276,7 +276,8 @@ export class Router implements Commands {
       transfer.staged = this.staging?.take() ?? 0;
       if (transfer.staged !== 0) return this.readStaged(transfer);
     }
-    const content = way === Way.Provider && own && !backed ? (this.provider.contentOf?.(page, count) ?? 0) : 0;
+    const between = way === Way.Provider && own && !backed && target.isReserved?.(page) !== true;
+    const content = between ? (this.provider.contentOf?.(page, count) ?? 0) : 0;
     transfer.visible = own && (way === Way.Target || content !== 0);
     if (way === Way.Target || content !== 0) {
       const address = from === undefined ? content : from.memory + sourceFrame * this.pageBytes;

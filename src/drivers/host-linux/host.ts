@@ -139,6 +139,10 @@ export class HostDriver implements Driver {
     if (this.node.userfaultfd.via !== 'user-mode') this.node.reserveBlock(page);
   }
 
+  isReserved(page: number): boolean {
+    return this.node.isReserved(page);
+  }
+
   /**
    * Makes every later access to the page fail: SIGBUS for a load or store, EFAULT for a system call. A thread that waits for it goes on to
    * that end. False: this kernel cannot.

@@ -384,6 +384,10 @@ export class ProcessDevice implements ProcessDriver {
     if (!this.dead) this.node.reserveBlock(page);
   }
 
+  isReserved(page: number): boolean {
+    return !this.dead && this.node.isReserved(page);
+  }
+
   launch(launch: DriverLaunch): void {
     if (this.dead) {
       this.events.launched(launch.id, { code: 'DEVICE_LOST', message: `device ${this.options.name} is gone` });
