@@ -36,11 +36,12 @@ function playing(name, share, run, seedOption = '--seed') {
 }
 
 /** A stage that plays what there is, or so many kills. */
-function whole(name, run, { kills, ...options } = {}) {
+function whole(name, run, { kills, copyThreads, ...options } = {}) {
   const env = {
     ONEMEM_SEED: String(seed),
     ONEMEM_LONG: '1',
     ...(kills === undefined ? {} : { ONEMEM_KILLS: String(kills) }),
+    ...(copyThreads ? { ONEMEM_COPY_THREADS: 'on' } : {}),
   };
   return { name, run, env, seconds: 3600, ...options };
 }
@@ -64,6 +65,11 @@ await runStages(
       whole('killed while spilling', built('integration', 'storage'), { kills: 200 }),
       whole('killed with a server behind', built('integration', 'valkey-kills'), { kills: 100 }),
       whole('killed devices', built('integration', 'device-death'), { kills: 100 }),
+      whole('killed devices, threads of copies', built('integration', 'device-death'), {
+        kills: 50,
+        copyThreads: true,
+      }),
+      whole('conformance, threads of copies', built('conformance', '--device', 'process'), { copyThreads: true }),
       whole('webgpu', onSoftwareGpu('webgpu'), { kills: 50 }),
       whole('search in 1.25 GiB', SWIFTSHADER),
       whole('search in 160 MiB on lavapipe', LAVAPIPE),

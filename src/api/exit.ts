@@ -10,6 +10,7 @@ import { notifyEventfd } from '../linux/eventfd.js';
 import { exitImmediately } from '../linux/process.js';
 import { Control } from '../pager/protocol/control.js';
 import { awaitMessages } from '../pager/protocol/output.js';
+import { awaitStarting } from '../pager/protocol/starting.js';
 
 interface Open {
   readonly control: Int32Array;
@@ -31,6 +32,8 @@ const HANDLER_FAILED = 7;
 
 /** How long the end of the process waits for messages of the manager to be written. */
 const MESSAGES_MS = 2000;
+/** The same for threads of the manager that are starting. */
+const STARTING_MS = 2000;
 
 /** From now on the end of the process tells the manager to stop. */
 export function watchExit(space: Open): () => void {
@@ -113,6 +116,7 @@ function stopManagers(): void {
   for (const { control, wakeFd } of open) {
     // What the manager has said is written by a thread, which ends with the process.
     awaitMessages(control, MESSAGES_MS);
+    awaitStarting(control, STARTING_MS);
     Atomics.store(control, Control.Stop, 1);
     notifyEventfd(wakeFd);
   }

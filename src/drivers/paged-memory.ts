@@ -36,7 +36,10 @@ import { type CallArguments, SystemCallError } from '../linux/errors.js';
 import { closeDescriptor } from '../linux/libc.js';
 import { allocate, copyMemory, fillMemory, mmap, munmap, punchHole, tryMadvise } from '../linux/memory.js';
 import type { Userfaultfd } from '../linux/userfaultfd.js';
+import { Kind } from './copies/copy-ring.js';
+import type { CopyThread } from './copies/copy-thread.js';
 import type { Injection } from './driver.js';
+import { insertPages, RETRIES } from './page-filling.js';
 import { WholeBlocks } from './whole-blocks.js';
 
 /** What the manager needs of userfaultfd; the process that maps the memory asks for these. */
@@ -52,8 +55,14 @@ export const FAULT_MODES = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_M
 /** The longest run that a transfer moves, and so the most zeros that one needs. */
 const ZERO_BYTES = 512 * PAGE_BYTES;
 
-/** Tries of a call that failed for a reason that passes. */
-const RETRIES = 1000;
+/** Copies of fewer pages are done before another thread has been woken for them. */
+const LEAST_BESIDE = 32;
+
+/**
+ * A copy that another thread has made has ended. `finish` does what is left of it and says how the whole ended; pages that were to be mapped are,
+ * where it went well.
+ */
+export type CopyEnded = (token: number, page: number, count: number, finish: () => Status) => void;
 
 /** Errors that pass: the address space was changing, a signal came, or the kernel found no memory for its tables just then. */
 function passes(errno: number): boolean {
@@ -88,6 +97,11 @@ function zeroArea(): number {
   return zeros;
 }
 
+/** A zero page can only be mapped writable; one that is to be watched for writes is copied from an area of zeros. */
+function insertedFrom(source: number, access: Access): number {
+  return source === 0 && access === Access.Read ? zeroArea() : source;
+}
+
 /** Gives that area back: this thread needs no zeros any more, and a program may open many spaces. */
 export function releaseZeroArea(): void {
   if (zeros !== 0) munmap(zeros, ZERO_BYTES);
@@ -107,6 +121,9 @@ export class PagedMemory {
   private refuseLargerThan = Number.POSITIVE_INFINITY;
   private faults: Userfaultfd | null = null;
   private readonly wholeBlocks: WholeBlocks;
+  /** What copies beside the manager, and hears of it. */
+  private copies: CopyThread | null = null;
+  private copied: CopyEnded = () => undefined;
 
   /**
    * @param base address of page 0 for the processor's threads
@@ -130,6 +147,17 @@ export class PagedMemory {
   /** Faults of the processor's mapping are answered through this descriptor. */
   serve(faults: Userfaultfd): void {
     this.faults = faults;
+  }
+
+  /** Has large copies that nobody waits for made by a thread. */
+  copyBy(copies: CopyThread | null, copied: CopyEnded): void {
+    this.copies = copies;
+    this.copied = copied;
+  }
+
+  /** Waits for the copies that other threads make. */
+  settle(): void {
+    this.copies?.settle();
   }
 
   inject(injection: Injection | undefined): void {
@@ -210,6 +238,39 @@ export class PagedMemory {
     return this.publish(this.base + page * PAGE_BYTES, length, access === Access.Read);
   }
 
+  /** As `fill`, for a copy that nobody waits for: Pending where another thread makes it. */
+  fillBeside(token: number, address: number, page: number, count: number, access: Access, backed: boolean): Status {
+    const { copies } = this;
+    if (copies === null || count < LEAST_BESIDE || (!backed && count > this.refuseLargerThan) || !copies.mayTake()) {
+      return this.fill(address, page, count, access, backed);
+    }
+    const there = backed || this.wholeBlocks.has(page);
+    const insert = !there && access !== Access.None;
+    // To clear memory that is there, or to get it cleared, is as good as nothing.
+    if (address === 0 && !insert) return this.fill(address, page, count, access, backed);
+    if (!there) this.wholeBlocks.taken(page, count);
+    const target = this.base + page * PAGE_BYTES;
+    const length = count * PAGE_BYTES;
+    copies.add({
+      kind: insert ? Kind.Insert : there ? Kind.Fill : Kind.Populate,
+      faults: this.userfaultfd.fd,
+      source: insert ? insertedFrom(address, access) : address,
+      memory: this.alias + page * PAGE_BYTES,
+      address: target,
+      length,
+      access,
+      done: (errno, progress) => {
+        this.copied(token, page, count, () => {
+          if (insert) return this.inserted(errno, progress, address, page, count, access);
+          // Where there was no memory nothing has been done yet; this thread tries what else may be tried.
+          if (progress < 0) return this.fill(address, page, count, access, backed);
+          return errno === 0 ? Status.Done : this.publish(target + progress, length - progress, access === Access.Read);
+        });
+      },
+    });
+    return Status.Pending;
+  }
+
   /** As `Driver.reserve`. Without it a writer would take the pages one by one, and die of a signal when there are no more. */
   reserve(page: number, count: number): Status {
     if (count > this.refuseLargerThan) return Status.NoMemory;
@@ -250,23 +311,32 @@ export class PagedMemory {
 
   /** Fills and maps pages without memory in one call. */
   private insert(source: number, page: number, count: number, access: Access): Status {
-    const { userfaultfd } = this;
     this.wholeBlocks.taken(page, count);
     const address = this.base + page * PAGE_BYTES;
-    const length = count * PAGE_BYTES;
-    const readOnly = access === Access.Read;
-    let result = EAGAIN;
-    for (let attempt = 0; (result === EAGAIN || result === EINTR) && attempt < RETRIES; attempt++) {
-      // A zero page can only be mapped writable; one that is to be watched for writes is copied from an area of zeros.
-      if (source === 0 && !readOnly) result = userfaultfd.zeropage(address, length);
-      else result = userfaultfd.copy(address, source === 0 ? zeroArea() : source, length, readOnly);
-    }
+    const { userfaultfd } = this;
+    const from = insertedFrom(source, access);
+    const result = insertPages(userfaultfd, address, from, count * PAGE_BYTES, access === Access.Read);
+    return this.inserted(result, userfaultfd.progress, source, page, count, access);
+  }
+
+  /** What becomes of pages that were to be filled and mapped by one call, by its result and the bytes that were mapped by then. */
+  private inserted(
+    result: number,
+    progress: number,
+    source: number,
+    page: number,
+    count: number,
+    access: Access,
+  ): Status {
     if (result === 0) return Status.Done;
+    const address = this.base + page * PAGE_BYTES;
+    const length = count * PAGE_BYTES;
     if (result === EEXIST) {
       // The memory was there against our books. Nobody can have seen it mapped, so that writing it through the alias is safe.
-      if (source === 0) fillMemory(this.alias + page * PAGE_BYTES, 0, length);
-      else copyMemory(this.alias + page * PAGE_BYTES, source, length);
-      return this.publish(address, length, readOnly);
+      const rest = this.alias + page * PAGE_BYTES + progress;
+      if (source === 0) fillMemory(rest, 0, length - progress);
+      else copyMemory(rest, source + progress, length - progress);
+      return this.publish(address + progress, length - progress, access === Access.Read);
     }
     if (result === ESRCH || result === ENOENT) return Status.Lost;
     this.release(page, count);

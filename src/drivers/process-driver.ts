@@ -1,5 +1,12 @@
 /** What the manager needs of a driver whose device is a process of its own: descriptors to wait at, and what to do when they are ready. */
+import type { Access, Status } from '../core/types.js';
 import type { Driver, DriverEvents, LaunchDivision, LaunchFailure, LaunchParameter, WgslLaunch } from './driver.js';
+
+/** A node that has copies made beside the manager, which other drivers need not know of. */
+export interface CopiedBeside {
+  /** As `transferIn`, for a copy that nobody waits for: Pending where another thread makes it. */
+  transferBeside(token: number, address: number, page: number, count: number, access: Access, backed: boolean): Status;
+}
 
 /** What it reports besides. */
 export interface ProcessEvents extends DriverEvents {

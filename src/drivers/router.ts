@@ -20,6 +20,7 @@ import {
   type Transfer,
 } from '../core/types.js';
 import type { Driver, NodeDriver, ProcessorDriver } from './driver.js';
+import type { CopiedBeside } from './process-driver.js';
 
 /** Fills pages from outside: a file, later a module of the user's. Done or a failure at once, or Pending. */
 export interface ProviderPort {
@@ -52,6 +53,8 @@ interface Pending extends Transfer {
   half: boolean;
   /** The target's driver makes the pages visible itself, in the same step. */
   visible: boolean;
+  /** No thread waits for its block, so that another thread may copy it. */
+  beside: boolean;
 }
 
 /** What the content of pages comes out of or goes into, as far as a copy is concerned. */
@@ -84,6 +87,8 @@ export class Router implements Commands {
   private readonly transfers: Pending[] = [];
   private readonly queue: number[] = [];
   private queueHead = 0;
+  /** The block of the last run that a thread waited for, as long as runs of no other block have come: what follows belongs to the same fault. */
+  private urgentBlock = -1;
   /**
    * How often pages were filled or mapped at once, or threads woken: a thread that waited for that may fault again at once. One that waited for a
    * disk sleeps by then, and it takes longer to wake it than it pays to look out for its next fault.
@@ -210,6 +215,10 @@ export class Router implements Commands {
     const transfer = known ?? pendingOf(order);
     if (known === undefined) this.transfers[order.token] = transfer;
     else copyOrder(order, known);
+    const block = Math.floor(order.page / PAGES_PER_BLOCK);
+    if (order.urgent) this.urgentBlock = block;
+    else if (block !== this.urgentBlock) this.urgentBlock = -1;
+    transfer.beside = this.urgentBlock === -1;
     if (order.urgent) return this.start(transfer);
     this.queue.push(order.token);
     return Status.Pending;
@@ -282,7 +291,11 @@ export class Router implements Commands {
     if (way === Way.Target || content !== 0) {
       const address = from === undefined ? content : from.memory + sourceFrame * this.pageBytes;
       const access = transfer.visible ? transfer.access : Rights.None;
-      status = target.transferIn(token, address, page, count, frame, access, backed);
+      // What a provider has is read into memory that is used again.
+      const beside = transfer.beside && content === 0 ? (target as NodeDriver & Partial<CopiedBeside>) : undefined;
+      status =
+        beside?.transferBeside?.(token, address, page, count, access, backed) ??
+        target.transferIn(token, address, page, count, frame, access, backed);
     } else {
       status = backed ? Status.Done : (target.reserve?.(page, count) ?? Status.Done);
       const address = target.memory + frame * this.pageBytes;
@@ -397,6 +410,7 @@ function pendingOf(order: Readonly<Transfer>): Pending {
     staged: 0,
     half: false,
     visible: false,
+    beside: false,
   };
 }
 

@@ -43,7 +43,7 @@ function siteOf(call: string): { name: keyof typeof libc; argument: number; valu
  * @param thread the kind of this thread
  * @param word shared with the test: bit 0 arms the failures, and the rest counts those that have happened
  */
-export function failCalls(text: string, thread: 'manager' | 'io', word: Int32Array, index: number): void {
+export function failCalls(text: string, thread: 'manager' | 'io' | 'copy', word: Int32Array, index: number): void {
   const parts = text.split(',').filter((part) => part !== '');
   if (parts[0] === 'later') parts.shift();
   else Atomics.or(word, index, ARMED);

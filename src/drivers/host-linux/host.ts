@@ -17,6 +17,7 @@ import {
 } from '../../linux/constants.js';
 import { mmap, tryMadvise } from '../../linux/memory.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
+import type { CopyThread } from '../copies/copy-thread.js';
 import type { Driver, DriverEvents } from '../driver.js';
 import {
   FAULT_FEATURES,
@@ -27,6 +28,7 @@ import {
   releaseZeroArea,
   settleMapping,
 } from '../paged-memory.js';
+import type { CopiedBeside } from '../process-driver.js';
 import { watchClosed } from './closed-space.js';
 
 /** Threads of the application whose last page is kept until they fault again. */
@@ -35,7 +37,7 @@ const THREADS = 64;
 /** Tries of calls that may fail for a reason that passes. */
 const TRIES = 1000;
 
-export class HostDriver implements Driver {
+export class HostDriver implements Driver, CopiedBeside {
   readonly kind = 'host';
   readonly description: DeviceDescription;
   readonly memory: number;
@@ -47,8 +49,16 @@ export class HostDriver implements Driver {
   /**
    * @param base first address of the space, which must be free
    * @param bytes its size
+   * @param copies makes large copies that nobody waits for; null: this thread does
    */
-  constructor(base: number, bytes: number, budgetPages: number, userModeOnly: boolean, events: DriverEvents) {
+  constructor(
+    base: number,
+    bytes: number,
+    budgetPages: number,
+    userModeOnly: boolean,
+    events: DriverEvents,
+    copies: CopyThread | null,
+  ) {
     this.report = (page, write, thread) => events.fault(page, write, thread);
     this.description = {
       name: 'host',
@@ -81,6 +91,12 @@ export class HostDriver implements Driver {
       throw error;
     }
     this.node.serve(faults);
+    this.node.copyBy(copies, (token, page, count, finish) => {
+      const status = finish();
+      // What has been poisoned meanwhile is not mapped.
+      if (this.poisoned.size > 0) this.restore(page, count);
+      events.transferred(token, status);
+    });
     this.memory = this.node.alias;
   }
 
@@ -125,6 +141,11 @@ export class HostDriver implements Driver {
   ): Status {
     if (this.poisoned.size > 0 && access !== Rights.None) this.restore(page, count);
     return this.node.fill(address, page, count, access, backed);
+  }
+
+  transferBeside(token: number, address: number, page: number, count: number, access: Access, backed: boolean): Status {
+    if (this.poisoned.size > 0 && access !== Rights.None) this.restore(page, count);
+    return this.node.fillBeside(token, address, page, count, access, backed);
   }
 
   reserve(page: number, count: number): Status {

@@ -8,9 +8,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import { type Access, type DeviceDescription, Access as Rights, Status } from '../../core/types.js';
 import type { MessageSocket } from '../../linux/socket.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
+import type { CopyThread } from '../copies/copy-thread.js';
 import type { DriverEvents, DriverLaunch, Injection, LaunchFailure } from '../driver.js';
 import { FAULT_FEATURES, NodeError, PagedMemory } from '../paged-memory.js';
-import type { ProcessDriver } from '../process-driver.js';
+import type { CopiedBeside, ProcessDriver } from '../process-driver.js';
 import { DeviceProcess } from './device-process.js';
 import {
   type Hello,
@@ -46,6 +47,8 @@ export interface ProcessDeviceOptions {
   /** The module that the device's process runs (child.ts). */
   readonly program: URL;
   readonly inject?: Injection;
+  /** Makes large copies to the device that nobody waits for; null: the manager's thread does. */
+  readonly copies: CopyThread | null;
 }
 
 interface RunningLaunch {
@@ -55,7 +58,7 @@ interface RunningLaunch {
   failure: LaunchFailure | null;
 }
 
-export class ProcessDevice implements ProcessDriver {
+export class ProcessDevice implements ProcessDriver, CopiedBeside {
   readonly kind = 'process';
   readonly kernels = 'functions';
   readonly description: DeviceDescription;
@@ -104,6 +107,7 @@ export class ProcessDevice implements ProcessDriver {
     this.node = new PagedMemory(`onemem-${options.name}`, base, bytes);
     this.node.inject(options.inject);
     this.memory = this.node.alias;
+    this.node.copyBy(options.copies, (token, _page, _count, finish) => events.transferred(token, this.filled(finish)));
     try {
       this.units = new Units(options.name, options.units);
     } catch (error) {
@@ -224,6 +228,7 @@ export class ProcessDevice implements ProcessDriver {
     if (this.closed) return;
     const reason = this.process.endReason;
     this.onReady(reason);
+    this.node.settle();
     for (const token of this.zaps) this.events.revoked(token);
     this.zaps.clear();
     this.events.died(reason);
@@ -370,6 +375,20 @@ export class ProcessDevice implements ProcessDriver {
     if (this.dead) return Status.Lost;
     try {
       return this.node.fill(address, page, count, access, backed);
+    } catch (error) {
+      this.failIn(error);
+      return Status.Lost;
+    }
+  }
+
+  transferBeside(token: number, address: number, page: number, count: number, access: Access, backed: boolean): Status {
+    return this.filled(() => this.node.fillBeside(token, address, page, count, access, backed));
+  }
+
+  private filled(fill: () => Status): Status {
+    if (this.dead) return Status.Lost;
+    try {
+      return fill();
     } catch (error) {
       this.failIn(error);
       return Status.Lost;

@@ -15,5 +15,8 @@ export function crash(how: NonNullable<ManagerOptions['crash']>): void {
       break;
     case 'hang':
       for (;;);
+    // A thread of copies ends, and with it the manager.
+    case 'copies':
+      break;
   }
 }

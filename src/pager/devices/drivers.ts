@@ -1,5 +1,6 @@
 /** How the drivers of devices are made: those that come with the package, and those that modules of the user's make. */
 import { PAGE_BYTES } from '../../core/types.js';
+import type { CopyThread } from '../../drivers/copies/copy-thread.js';
 import type { ByteAccess, DriverContext, DriverEvents, KernelCode } from '../../drivers/driver.js';
 import { DriverGuard } from '../../drivers/guard.js';
 import type { KernelFunction } from '../../drivers/kernel-loader.js';
@@ -34,6 +35,8 @@ export class DriverMaker {
     private readonly kernelOf: (code: KernelCode) => KernelFunction,
     /** A message for the program's standard error. */
     private readonly warn: (message: string) => void,
+    /** Copies to devices whose memory is the host's; null: this thread does. */
+    private readonly copies: CopyThread | null,
   ) {}
 
   /** Makes a driver that comes with the package. */
@@ -41,7 +44,9 @@ export class DriverMaker {
     if (options.kind === 'simulated') return this.simulated(options, events);
     const { base, bytes, hostMemory } = this.space;
     const budgetPages = Math.floor(options.memoryBytes / PAGE_BYTES);
-    const process = new ProcessDevice(base, bytes, { ...options, budgetPages, hostMemory, program: CHILD }, events);
+    const { copies } = this;
+    const made = { ...options, budgetPages, hostMemory, program: CHILD, copies };
+    const process = new ProcessDevice(base, bytes, made, events);
     return { driver: process, process, guard: null };
   }
 

@@ -1,8 +1,10 @@
 /** The host as a processor: its driver, and what the core hears of the faults of the application's threads. */
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { HOST, HOST_NODE, NO_NODE, PAGE_BYTES, type Status } from '../../core/types.js';
+import type { CopyThread } from '../../drivers/copies/copy-thread.js';
 import type { DriverEvents } from '../../drivers/driver.js';
 import { HostDriver } from '../../drivers/host-linux/host.js';
+import type { Router } from '../../drivers/router.js';
 import type { Core } from '../core/core.js';
 import { crash } from '../core/crash.js';
 import type { Deferred } from '../core/deferred.js';
@@ -13,6 +15,7 @@ import type { StoppedThreads } from './stopped-threads.js';
 class HostEvents implements DriverEvents {
   constructor(
     private readonly manager: MemoryManager,
+    private readonly router: Router,
     private readonly providers: Providers,
     private readonly deferred: Deferred,
     private readonly stopped: StoppedThreads,
@@ -28,7 +31,11 @@ class HostEvents implements DriverEvents {
     else this.deferred.objection(page, write, thread, objection);
   }
 
-  transferred(_token: number, _status: Status): void {}
+  /** Of copies that another thread made. */
+  transferred(token: number, status: Status): void {
+    this.router.completed(token, status);
+  }
+
   revoked(_token: number): void {}
   released(_token: number): void {}
   launched(): void {}
@@ -42,11 +49,12 @@ export function openHost(
   providers: Providers,
   deferred: Deferred,
   stopped: StoppedThreads,
+  copies: CopyThread | null,
 ): HostDriver {
   const { bytes, bases, hostBudgetBytes, userModeOnly } = options;
-  const events = new HostEvents(manager, providers, deferred, stopped, options.crash);
+  const events = new HostEvents(manager, router, providers, deferred, stopped, options.crash);
   const budgetPages = Math.floor(hostBudgetBytes / PAGE_BYTES);
-  const driver = openAtOne(bases, (base) => new HostDriver(base, bytes, budgetPages, userModeOnly, events));
+  const driver = openAtOne(bases, (base) => new HostDriver(base, bytes, budgetPages, userModeOnly, events, copies));
   driver.node.inject(options.inject);
   if (manager.addDevice(driver.description, NO_NODE).processor !== HOST) throw new Error('the host must come first');
   router.attach(HOST, HOST_NODE, driver);

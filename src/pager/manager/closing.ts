@@ -76,8 +76,8 @@ export class Closing {
    * is asked for in a round, by other threads too, finds the memory still there.
    */
   step(): boolean {
-    // A disk or a server may be reading or writing memory that is about to be unmapped.
-    if (this.due === null || this.parts.stores.isBusy) return this.finished;
+    // A disk, a server or a thread that copies may be reading or writing memory that is about to be unmapped.
+    if (this.due === null || this.parts.stores.isBusy || this.parts.copyThreads.isBusy) return this.finished;
     this.shutDown(this.due);
     this.due = null;
     return this.finished;
@@ -92,13 +92,14 @@ export class Closing {
 
   /** Waits for what ends by itself, then answers who asked for the end. */
   async complete(): Promise<void> {
-    const { control, devices, providers, shared, stores, clients } = this.parts;
+    const { control, devices, providers, shared, stores, clients, copyThreads } = this.parts;
     if (Atomics.load(control, Control.Stop) === 1) return;
     // Children have been killed; waiting until the event loop has seen it leaves no zombie behind.
     await Promise.all(devices.ended.map((process) => process.exited));
     await providers.ended();
     await shared.ended();
     await stores.ended();
+    await copyThreads.ended();
     this.done?.();
     clients.close();
   }
@@ -106,9 +107,11 @@ export class Closing {
   private shutDown(before: readonly ClosedSpace[]): void {
     const { clients, notifiers, devices, files, engine, pipes, stores, host, follower, control, arrays, options } =
       this.parts;
+    const { copyThreads } = this.parts;
     clients.forgetEnded(this.clientEvents);
     notifiers.releaseAll();
     devices.close();
+    copyThreads.close();
     for (const { source } of files.all) engine.closeFile(source.fd);
     engine.close();
     pipes.close();

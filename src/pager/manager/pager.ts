@@ -109,7 +109,7 @@ export class Pager implements ClientEvents {
 
   /** Serves faults and moves queued pieces until there is nothing to do for a moment. */
   private serveFaults(): void {
-    const { host, stores, files, polls, copies, gathers, pins, providers, poller } = this.parts;
+    const { host, stores, files, polls, copies, copyThreads, gathers, pins, providers, poller } = this.parts;
     let served = 0;
     let looks = this.looks();
     let reading = looks > 1 || poller.readyAt(HOST_SLOT) !== 0 || polls.haveFaults;
@@ -117,6 +117,7 @@ export class Pager implements ClientEvents {
       stores.look();
       files.look();
       let found = reading ? host.readFaults() + polls.readFaults() : 0;
+      if (copyThreads.poll()) found++;
       if (this.moveSome()) found++;
       if (copies.step()) found++;
       if (gathers.step()) found++;
@@ -252,10 +253,11 @@ export class Pager implements ClientEvents {
 
   /** Whether the event loop must have a turn: to load modules, and to see threads and processes start and end. */
   private needsTurn(idle: boolean): boolean {
-    const { providers, shared, launches, notifiers, engine, pipes, stores, devices } = this.parts;
+    const { providers, shared, launches, notifiers, engine, pipes, stores, devices, copyThreads } = this.parts;
     const modules = providers.tick() || launches.loading + notifiers.loading > 0;
     const files = engine.needsTurn() || pipes.needsTurn() || stores.needsTurn() || shared.needsTurn();
-    return devices.needsTurn(idle) || modules || files;
+    const copying = copyThreads.needsTurn();
+    return devices.needsTurn(idle) || modules || files || copying;
   }
 
   /** Handles what the core and the drivers said, until they say no more. */

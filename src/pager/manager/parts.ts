@@ -4,6 +4,7 @@
  */
 import type { Policies } from '../../core/state.js';
 import { HOST, HOST_NODE, type NodeId, PAGE_BYTES } from '../../core/types.js';
+import { COPY_THREADS, CopyThreads } from '../../drivers/copies/copy-threads.js';
 import { copyMemory, fillMemory } from '../../linux/memory.js';
 import { Poller } from '../../linux/poll.js';
 import { ArrayAdvice } from '../arrays/advice.js';
@@ -40,6 +41,7 @@ import { Patience } from '../host/patience.js';
 import { Poison } from '../host/poison.js';
 import { StoppedThreads } from '../host/stopped-threads.js';
 import { Stores } from '../host/stores.js';
+import { Control } from '../protocol/control.js';
 import type { ManagerOptions } from '../protocol/space.js';
 import { ThreadTransport } from '../protocol/threads.js';
 import { FileProvider } from '../sources/files.js';
@@ -87,6 +89,17 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   const { pages } = manager;
   const completed = router.completed.bind(router);
 
+  // Threads that copy, where there are CPUs for them.
+  const ends = options.crash === 'copies';
+  const surroundings = {
+    wakeFd: options.wakeFd,
+    control: options.control,
+    starting: Control.StartingThreads,
+    failingCalls: Control.FailingCalls,
+    ends,
+  };
+  const copyThreads = new CopyThreads(surroundings, now, process.env[COPY_THREADS]);
+
   // Sources of content.
   const engine = new IoEngine(options.wakeFd, options.control, now);
   const pipes = new IoEngine(options.wakeFd, options.control, now);
@@ -95,7 +108,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
 
   // The host, and what is behind it.
   const stopped = new StoppedThreads(pages, now);
-  const host = openHost(options, core, providers, deferred, stopped);
+  const host = openHost(options, core, providers, deferred, stopped, copyThreads.out);
   const stores = new Stores(options, core, now, warn);
   const { memory } = host;
   const { base } = host.node;
@@ -198,7 +211,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   );
   const polls = new DevicePolls(poller, FIRST_DEVICE_SLOT);
   const space = { base, bytes: options.bytes, hostMemory: host.node.fd, hostAddress: memory };
-  const maker = new DriverMaker(space, launches.kernelOf, warn);
+  const maker = new DriverMaker(space, launches.kernelOf, warn, copyThreads.in);
   const devices = new Devices(manager, router, launches, notifiers, maker, polls, later);
 
   // Content that moves because a program says so.
@@ -272,6 +285,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     polls,
     devices,
     copies,
+    copyThreads,
     byteReads,
     fileTransfers,
     writeBack,

@@ -39,6 +39,8 @@ export const Control = {
   Awake: 20,
   /** Raised by clients with each message. */
   Asked: 21,
+  /** Threads of the manager that are starting: Node.js ends the process with a message where a thread is stopped while it loads the FFI. */
+  StartingThreads: 22,
   /** From here on, the kernel's ids of threads that attached; an id may be of a thread that has ended. */
   Threads: 24,
 } as const;

@@ -126,7 +126,7 @@ export interface ManagerOptions {
   /** What goes wrong with the host's memory. */
   readonly inject?: Injection;
   /** Ends the manager on purpose at the first fault of the host, to test what happens then. */
-  readonly crash?: 'throw' | 'exit' | 'heap' | 'sleep' | 'hang';
+  readonly crash?: 'throw' | 'exit' | 'heap' | 'sleep' | 'hang' | 'copies';
   /** How long the manager may stand still before it counts as stuck. */
   readonly heartbeatLimitMs?: number;
 }

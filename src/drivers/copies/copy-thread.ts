@@ -1,0 +1,175 @@
+/**
+ * The manager's end of a thread of copies, which fills and maps pages that no thread waits for, while the manager serves faults. It is started
+ * with the first copy that it could have, and the manager goes on copying itself until it is up.
+ */
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { COPY_WORDS, type CopyRing, type Kind, SIGNALS, Signal, Word } from './copy-ring.js';
+
+/** Copies that the thread has at once, the one that it is at included. What comes beyond them the manager does meanwhile. */
+const PLACES = 64;
+/** Copies that take longer than this may have lost their thread: the event loop would know. */
+const SUSPICIOUS_MS = 1000;
+/** How long the thread may take for all copies that it has. */
+const LIMIT_MS = 10_000;
+
+/** A copy, in the words of the ring. */
+export interface PageCopy {
+  readonly kind: Kind;
+  readonly faults: number;
+  readonly source: number;
+  readonly memory: number;
+  readonly address: number;
+  readonly length: number;
+  readonly access: number;
+  /**
+   * Called in the manager's loop, or where a device has ended.
+   * @param errno 0, or the error number of the call that failed
+   * @param progress bytes that were mapped by then; -1: the pages got no memory, and nothing was copied
+   */
+  readonly done: (errno: number, progress: number) => void;
+}
+
+/** What of the space the threads of copies need. */
+export type CopySurroundings = Omit<CopyRing, 'numbers' | 'signals'>;
+
+export class CopyThread {
+  private readonly numbers = new SharedArrayBuffer(PLACES * COPY_WORDS * 8);
+  private readonly signals = new SharedArrayBuffer(SIGNALS * 4);
+  private readonly words = new Float64Array(this.numbers);
+  private readonly signal = new Int32Array(this.signals);
+  private worker: Worker | null = null;
+  private readonly running: PageCopy[] = [];
+  private handedIn = 0;
+  private finished = 0;
+  /** When a copy ended last, or the event loop was asked. */
+  private lastEnd = 0;
+  /** Why there is no thread any more. */
+  private lost: Error | null = null;
+  private closed = false;
+
+  constructor(
+    readonly name: string,
+    private readonly surroundings: CopySurroundings,
+    private readonly now: () => number,
+  ) {}
+
+  /** Whether a copy may be handed in. */
+  mayTake(): boolean {
+    if (this.worker === null && this.lost === null && !this.closed) this.start();
+    return Atomics.load(this.signal, Signal.Up) === 1 && !this.closed && this.running.length < PLACES;
+  }
+
+  add(copy: PageCopy): void {
+    if (this.running.length === 0) this.lastEnd = this.now();
+    const { words, signal } = this;
+    const at = (this.handedIn % PLACES) * COPY_WORDS;
+    words[at + Word.Kind] = copy.kind;
+    words[at + Word.Faults] = copy.faults;
+    words[at + Word.Source] = copy.source;
+    words[at + Word.Memory] = copy.memory;
+    words[at + Word.Address] = copy.address;
+    words[at + Word.Length] = copy.length;
+    words[at + Word.Access] = copy.access;
+    this.running.push(copy);
+    this.handedIn = (this.handedIn + 1) | 0;
+    Atomics.store(signal, Signal.HandedIn, this.handedIn);
+    Atomics.notify(signal, Signal.HandedIn);
+  }
+
+  get isBusy(): boolean {
+    return this.running.length > 0;
+  }
+
+  /** Answers the copies that have ended; false when there is none. Throws when the thread has ended, since nobody knows what it has mapped. */
+  poll(): boolean {
+    if (this.running.length === 0) return false;
+    const done = Atomics.load(this.signal, Signal.Done);
+    if (this.finished === done) {
+      if (this.lost !== null) throw this.lost;
+      return false;
+    }
+    this.lastEnd = this.now();
+    while (this.finished !== done) {
+      const at = (this.finished % PLACES) * COPY_WORDS;
+      const copy = this.running.shift() as PageCopy;
+      this.finished = (this.finished + 1) | 0;
+      copy.done(this.words[at + Word.Result], this.words[at + Word.Progress]);
+    }
+    return true;
+  }
+
+  /** Waits until all copies have ended, and answers them. */
+  settle(): void {
+    const limit = this.now() + LIMIT_MS;
+    while (this.running.length > 0) {
+      const done = Atomics.load(this.signal, Signal.Done);
+      if (done === this.finished) Atomics.wait(this.signal, Signal.Done, done, SUSPICIOUS_MS);
+      if (!this.poll() && this.now() > limit) {
+        throw new Error(`${this.name} has not copied anything for ${LIMIT_MS / 1000} s`);
+      }
+    }
+  }
+
+  /** Whether a turn of the event loop is needed, which tells what has become of the thread. */
+  needsTurn(): boolean {
+    if (this.running.length === 0) return false;
+    const now = this.now();
+    if (now - this.lastEnd < SUSPICIOUS_MS) return false;
+    this.lastEnd = now;
+    return true;
+  }
+
+  /** Ends the thread, which has no copy any more. */
+  close(): void {
+    this.closed = true;
+    Atomics.store(this.signal, Signal.Stop, 1);
+    Atomics.add(this.signal, Signal.HandedIn, 1);
+    Atomics.notify(this.signal, Signal.HandedIn);
+  }
+
+  /** Resolves when the thread has ended. Nobody may stop it before it is up. */
+  async ended(): Promise<void> {
+    if (this.worker !== null && this.lost === null) await once(this.worker, 'exit');
+  }
+
+  private start(): void {
+    const { numbers, signals, surroundings } = this;
+    const counts = new Int32Array(surroundings.control);
+    const started = (): void => {
+      Atomics.sub(counts, surroundings.starting, 1);
+      Atomics.notify(counts, surroundings.starting);
+    };
+    Atomics.add(counts, surroundings.starting, 1);
+    try {
+      this.worker = startThread(this.name, { numbers, signals, ...surroundings });
+    } catch (error) {
+      started();
+      this.lost = endOf(this.name, error);
+      return;
+    }
+    this.worker.unref();
+    let problem: unknown = null;
+    this.worker.on('error', (error) => {
+      problem = error;
+    });
+    this.worker.on('exit', (code) => {
+      if (Atomics.exchange(this.signal, Signal.Up, 0) === 0) started();
+      this.lost = endOf(this.name, problem ?? `exit code ${code}`);
+    });
+  }
+}
+
+function endOf(name: string, why: unknown): Error {
+  return new Error(`${name} ended (${why instanceof Error ? why.message : String(why)})`);
+}
+
+function startThread(name: string, ring: CopyRing): Worker {
+  return new Worker(new URL('../../drivers/copies/copier.cjs', import.meta.url), {
+    workerData: ring,
+    name: `onemem ${name}`,
+    // It prints nothing: this thread need not load what pipes and terminals take.
+    stdout: true,
+    stderr: true,
+  });
+}
