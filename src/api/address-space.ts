@@ -12,6 +12,7 @@ import { type ArrayType, elementOf } from './array-type.js';
 import { Client } from './client.js';
 import { closeSpace, type OpenedSpace } from './closing.js';
 import { Device } from './device.js';
+import { withMemory } from './device-memory.js';
 import { type DeviceSpecification, deviceOptions } from './device-specification.js';
 import { ASYNC_DISPOSE } from './disposal.js';
 import { argumentError, typeError } from './errors.js';
@@ -212,7 +213,9 @@ export class AddressSpace implements api.AddressSpace {
 
   async addDevice(specification: DeviceSpecification): Promise<Device> {
     this.client.assertOpen('cannot add a device');
-    const { options, lenders } = await lend([specification], deviceOptions([specification], this.devices.length));
+    const described = deviceOptions([specification], this.devices.length);
+    const known = await withMemory(described, () => this.stats().processors[0].budgetBytes);
+    const { options, lenders } = await lend([specification], known);
     const info = await this.client.request('addDevice', { options: options[0] }).catch(async (error: unknown) => {
       await Promise.all(lenders.map((lender) => lender.withdraw()));
       throw error;

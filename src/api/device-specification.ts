@@ -32,8 +32,14 @@ export interface BuiltInDeviceSpecification extends AnyDeviceSpecification {
 }
 
 /** A GPU, by WebGPU: the packages `webgpu` and `wesl` must be installed. It runs kernels that have a module in WGSL. */
-export interface WebgpuDeviceSpecification extends Omit<AnyDeviceSpecification, 'units'> {
+export interface WebgpuDeviceSpecification extends Omit<AnyDeviceSpecification, 'units' | 'memory'> {
   readonly kind: 'webgpu';
+  /**
+   * Bytes, or a size such as '64MiB'. Three quarters of what the GPU has left unless said otherwise, where its driver tells (VK_EXT_memory_budget) and
+   * the GPU is not one of the program's own; at most half of what `hostMemory` leaves where the GPU's memory is the host's. To ask the driver takes a process
+   * that opens the GPU beforehand.
+   */
+  readonly memory?: number | string;
   /**
    * A GPUDevice of the program's own, from whatever package: the space uses it beside the program, in turns of this thread's event loop,
    * and never destroys it. What is in its memory takes as much of the host's, and results are there when a launch resolves.
@@ -59,6 +65,9 @@ export interface CustomDeviceSpecification extends AnyDeviceSpecification {
   readonly options?: unknown;
 }
 
+/** What is known of a device before the GPU was asked: null is memory that its driver tells. */
+export type DescribedDevice = Omit<DeviceOptions, 'memoryBytes'> & { readonly memoryBytes: number | null };
+
 export type DeviceSpecification = BuiltInDeviceSpecification | WebgpuDeviceSpecification | CustomDeviceSpecification;
 
 const ANY_DEVICE = { kind: true, memory: true, units: true, name: true, inject: true } as const;
@@ -79,7 +88,7 @@ const DRIVER_MODULE: OptionNames<CustomDeviceSpecification['driver']> = { module
 
 const INJECTION: OptionNames<Injection> = { refuseLargerThanPages: true };
 
-export function deviceOptions(devices: readonly DeviceSpecification[], before = 0): DeviceOptions[] {
+export function deviceOptions(devices: readonly DeviceSpecification[], before = 0): DescribedDevice[] {
   if (!Array.isArray(devices)) {
     throw typeError(
       'DEVICES',
@@ -116,9 +125,9 @@ export function deviceOptions(devices: readonly DeviceSpecification[], before = 
     checkSize(`units of device ${name}`, units, 1);
     if (units > MAX_UNITS)
       throw argumentError('UNITS', `device ${name} has ${units} units; at most ${MAX_UNITS} are possible`);
-    const memoryBytes = Math.floor(toBytes(`memory of device ${name}`, device.memory) / PAGE_BYTES) * PAGE_BYTES;
+    const memoryBytes = memoryOf(name, device);
     const least = (units + 1) * BLOCK_BYTES;
-    if (memoryBytes < least) {
+    if (memoryBytes !== null && memoryBytes < least) {
       throw argumentError(
         'DEVICE_MEMORY',
         `device ${name} has ${memoryBytes} bytes of memory; with ${units} units it needs at least ${least}: 2 MiB for each unit that waits in a fault, and 2 MiB`,
@@ -138,6 +147,18 @@ export function deviceOptions(devices: readonly DeviceSpecification[], before = 
       ...injection,
     };
   });
+}
+
+/** Null: the driver of its GPU is to tell. */
+function memoryOf(name: string, { memory, ...device }: DeviceSpecification): number | null {
+  if (device.kind === 'webgpu' && memory === undefined) {
+    if (device.device === undefined) return null;
+    throw argumentError(
+      'DEVICE_MEMORY',
+      `device ${name} was given no memory, and how much a GPU that is lent has left is not known; give it memory: { kind: 'webgpu', device, memory: '256MiB' }`,
+    );
+  }
+  return Math.floor(toBytes(`memory of device ${name}`, memory as number | string) / PAGE_BYTES) * PAGE_BYTES;
 }
 
 function checkOwnDevice(name: string, device: unknown): void {

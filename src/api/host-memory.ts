@@ -1,8 +1,8 @@
 /** How much host memory the arrays of a space may take. */
 import { BLOCK_BYTES } from '../core/types.js';
 import { cgroupMemory, memoryGroups, memoryLeft, systemMemory, textReader } from '../linux/system-memory.js';
-import type { DeviceOptions } from '../pager/protocol/space.js';
 import { firstBudget, LEAST_HOST_BYTES } from '../policy/host-budget.js';
+import type { DescribedDevice } from './device-specification.js';
 import { argumentError } from './errors.js';
 import { toBytes } from './sizes.js';
 
@@ -13,7 +13,11 @@ const HOST_SHARE = 0.7;
 export const AUTO = 'auto';
 
 /** The host's budget, in bytes, as it was said or by what there is. Warns of more than there is. @param root of this machine's files */
-export function hostBudget(said: number | string | undefined, devices: readonly DeviceOptions[], root: string): number {
+export function hostBudget(
+  said: number | string | undefined,
+  devices: readonly DescribedDevice[],
+  root: string,
+): number {
   const follows = said === AUTO;
   const most = memoryLimit();
   const bytes = follows ? followedMemory(root) : said === undefined ? defaultHostMemory(most) : hostBytes(said);
@@ -41,7 +45,7 @@ export function hostBytes(said: number | string): number {
 }
 
 /** Budgets that the machine cannot keep end in the kernel's choice of a process to kill: the program that asked for them should know. */
-function warnOfMemory(hostBytes: number, most: number, chosen: boolean, devices: readonly DeviceOptions[]): void {
+function warnOfMemory(hostBytes: number, most: number, chosen: boolean, devices: readonly DescribedDevice[]): void {
   const warn = (what: string): void =>
     process.emitWarning(
       `${what}, more than the ${most} bytes of this machine or container; when they are used, the kernel ends a process`,
@@ -51,15 +55,17 @@ function warnOfMemory(hostBytes: number, most: number, chosen: boolean, devices:
       },
     );
   if (chosen && hostBytes > most) warn(`hostMemory is ${hostBytes} bytes`);
-  const together = devices.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0);
+  // A GPU has memory of its own, but for one that is lent, whose content is in the host's memory, too.
+  const others = devices.filter(({ kind, lossy }) => kind !== 'webgpu' || !lossy);
+  const together = others.reduce((sum, { memoryBytes }) => sum + (memoryBytes ?? 0), 0);
   if (together > most) warn(`the memory of the devices is ${together} bytes, which are memory of the host`);
 }
 
 /** The memory of the machine, or of the control group where that is less. */
-function memoryLimit(): number {
+export function memoryLimit(): number {
   return Math.min(systemMemory().total, cgroupMemory().limit);
 }
 
-function defaultHostMemory(most: number): number {
+export function defaultHostMemory(most = memoryLimit()): number {
   return Math.max(Math.floor((most * HOST_SHARE) / BLOCK_BYTES) * BLOCK_BYTES, LEAST_HOST_BYTES);
 }

@@ -13,6 +13,7 @@ import type { PolicyChoices } from '../policy/choices.js';
 import { AddressSpace as SpaceClass } from './address-space.js';
 import { checkFlag, checkOptions, checkSize, show } from './arguments.js';
 import { type BehindSpecification, behindOf } from './behind.js';
+import { withMemory } from './device-memory.js';
 import { type DeviceSpecification, deviceOptions, injectionOf } from './device-specification.js';
 import { fromWire, OnememError, typeError } from './errors.js';
 import { watchExit } from './exit.js';
@@ -31,7 +32,7 @@ export interface SpaceOptions {
   readonly devices?: readonly DeviceSpecification[];
   /**
    * The most host memory that managed arrays take, at least '32MiB'; 70% of the machine's or the control group's unless said otherwise.
-   * More than there is gets a warning (ONEMEM_MEMORY), as do devices whose memory together is more than there is. 'auto' follows what
+   * More than there is gets a warning (ONEMEM_MEMORY), as do devices, other than GPUs, whose memory together is more than there is. 'auto' follows what
    * the machine and the control groups around the process have left: it shrinks when others need memory, and grows again slowly.
    */
   readonly hostMemory?: number | string;
@@ -109,14 +110,15 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   const injection = injectionOf(options.inject);
   const internal = internalOptions(options);
   const specifications = options.devices ?? [];
-  const devices = deviceOptions(specifications);
-  const bytes = addressesFor(options.addressSpace, devices.length);
+  const described = deviceOptions(specifications);
+  const bytes = addressesFor(options.addressSpace, described.length);
   const bases = basesFor(bytes);
-  const hostBudgetBytes = hostBudget(options.hostMemory, devices, options.memoryRoot ?? '');
+  const hostBudgetBytes = hostBudget(options.hostMemory, described, options.memoryRoot ?? '');
   const storage = storageOf(options.storage);
   const behind = await behindOf(options.behind);
   const files = managerFiles();
   if (files === null) throw new OnememError('BUNDLED', bundledMessage());
+  const devices = await withMemory(described, () => hostBudgetBytes);
   await collectViews(slotOf(bytes));
   const lent = await lend(specifications, devices);
   const control = new SharedArrayBuffer(CONTROL_WORDS * 4);

@@ -26,12 +26,12 @@ Examples
   onemem doctor
   onemem doctor --json | jq '.features[] | select(.available | not)'`;
 
-export function doctor(args: readonly string[]): number {
+export async function doctor(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseOptions('doctor', args, { json: { type: 'boolean' } });
   if (positionals.length > 0) {
     throw new UsageError(`onemem doctor takes no arguments (${positionals.join(' ')}); see: onemem doctor --help`);
   }
-  const features = [...probeFeatures(), followedFeature(), storageFeature(), gpuFeature()];
+  const features = [...probeFeatures(), followedFeature(), storageFeature(), await gpuFeature()];
   const missing = features.filter((each) => each.required && !each.available);
   if (values.json) print(JSON.stringify({ usable: missing.length === 0, node: process.versions.node, features }));
   else print(table(features).join('\n'));

@@ -16,7 +16,7 @@ import {
   type StorageSpecification,
 } from '../index.js';
 import { ARRAY_TYPES } from './array-types.js';
-import { CommandError, explain, UsageError } from './failure.js';
+import { CommandError, codeOf, explain, UsageError } from './failure.js';
 import { formatBytes, formatCount, formatDuration } from './format.js';
 import { endOnSignals } from './interrupt.js';
 import { isWgslFile, linesOfStack, loadKernelFile } from './kernel-file.js';
@@ -43,7 +43,8 @@ export const RUN_HELP = `onemem run KERNEL.js|KERNEL.wgsl [options]: ${RUN_SUMMA
                             webgpu: a GPU (the default for KERNEL.wgsl)
   --entry NAME              the entry point of KERNEL.wgsl, where it has several
   --constant NAME=VALUE     of an override of KERNEL.wgsl, by its name or the number of its @id: a number, true or false
-  --device-memory SIZE      the device's memory (256MiB)
+  --device-memory SIZE      the device's memory (256MiB; of a GPU three quarters of what it has
+                            left, where its driver tells that: see onemem doctor)
   --units N                 its threads (1)
   --lossy                   its memory dies with it, as a GPU's does
   --host-memory SIZE        the most memory that arrays take in the host (70% of what there is); auto: it follows what
@@ -108,6 +109,9 @@ const OPTIONS = {
 /** Each is a launch of its own, which takes some hundred microseconds. */
 const MOST_CHUNKS = 65_536;
 
+/** Of a device, unless it is said, or a GPU's driver tells how much there is. */
+const USUAL_MEMORY = 256 * 2 ** 20;
+
 type Use = 'in' | 'inout' | 'out';
 
 /** What the command line asks for, before any file is looked at. */
@@ -162,7 +166,7 @@ function parsePlan(args: readonly string[]): Plan {
     throw new UsageError('--entry is for KERNEL.wgsl; a module in JavaScript has one kernel, its default export');
   if (values.constant !== undefined && !isWgslFile(positionals[0]))
     throw new UsageError('--constant is for the overrides of KERNEL.wgsl; a number of a kernel is given by --set');
-  const memory = sizeInBytes('device-memory', values['device-memory']) ?? 256 * 2 ** 20;
+  const memory = sizeInBytes('device-memory', values['device-memory']);
   const units = wholeNumber('units', values.units) ?? 1;
   const files = (option: 'in' | 'inout' | 'out' | 'save') =>
     new Map([...assignments(option, values[option], 'FILE')].map(([name, text]) => [name, parseFileName(text)]));
@@ -175,7 +179,10 @@ function parsePlan(args: readonly string[]): Plan {
     chunks: wholeNumber('chunks', values.chunks, MOST_CHUNKS) ?? 64,
     entryPoint: values.entry,
     constants: assignments('constant', values.constant, 'VALUE'),
-    device: kind === 'webgpu' ? { kind, memory } : { kind, memory, units, lossy: values.lossy ?? false },
+    device:
+      kind === 'webgpu'
+        ? { kind, ...(memory === undefined ? {} : { memory }) }
+        : { kind, memory: memory ?? USUAL_MEMORY, units, lossy: values.lossy ?? false },
     hostMemory: values['host-memory'] === AUTO ? AUTO : sizeInBytes('host-memory', values['host-memory']),
     storage: storageFrom(values.storage),
     behind: behindFrom(values.behind, sizeInBytes('behind-memory', values['behind-memory'])),
@@ -194,6 +201,21 @@ function behindFrom(url: string | undefined, bytes: number | undefined): BehindS
   if (url === undefined && bytes === undefined) return undefined;
   if (url !== undefined && bytes !== undefined) return { kind: 'valkey', url, bytes };
   throw new UsageError('--behind URL and --behind-memory SIZE go together; see: onemem run --help');
+}
+
+function openFor({ device, hostMemory, storage, behind }: Plan): Promise<AddressSpace> {
+  const open = (wanted: DeviceSpecification) =>
+    openSpace({
+      devices: [wanted],
+      ...(hostMemory === undefined ? {} : { hostMemory }),
+      ...(storage === undefined ? {} : { storage }),
+      ...(behind === undefined ? {} : { behind }),
+    });
+  if (device.memory !== undefined) return open(device);
+  return open(device).catch((error: unknown) => {
+    if (codeOf(error) !== 'DEVICE_MEMORY') throw error;
+    return open({ ...device, memory: USUAL_MEMORY } as DeviceSpecification);
+  });
 }
 
 async function carryOut(plan: Plan): Promise<RunReport> {
@@ -216,13 +238,7 @@ async function carryOut(plan: Plan): Promise<RunReport> {
     if (files.length === 0) return 'nothing was written';
     return `${files.join(', ')} ${files.length === 1 ? 'is' : 'are'} as before`;
   });
-  const { device: wanted, hostMemory, storage, behind } = plan;
-  await using space = await openSpace({
-    devices: [wanted],
-    ...(hostMemory === undefined ? {} : { hostMemory }),
-    ...(storage === undefined ? {} : { storage }),
-    ...(behind === undefined ? {} : { behind }),
-  }).catch((error: unknown) => {
+  await using space = await openFor(plan).catch((error: unknown) => {
     throw new CommandError('OPEN', explain(error), [], { cause: error });
   });
   const arrays = makeArrays(space, plan, uses, inputs, size, results);

@@ -11,7 +11,7 @@ import { knownBinary, noteBinary } from './koffi-binary.js';
 /** Checked first, since a missing symbol would give a message that helps nobody on another system. */
 export const SYSTEM_CALL = systemCallNumbers();
 
-const koffi = loadKoffi();
+export const koffi = loadKoffi();
 
 // The program's own symbols: they include the C library's under every name that it has (glibc and musl differ).
 const library = koffi.load(null);

@@ -54,7 +54,7 @@ override negate = false;
   if (id.x < arrayLength(&data)) { data[id.x] *= select(factor, -factor, negate); }
 }`;
 
-test("onemem run gives a module's overrides their values, by name or number", async () => {
+test("onemem run gives a module's overrides their values, by name or number, on a GPU whose memory is not said", async () => {
   using folder = new Folder();
   folder.write('scaled.wgsl', SCALED);
   folder.npy('data.npy', 'f32', ramp(1000), [1000]);
@@ -65,7 +65,7 @@ test("onemem run gives a module's overrides their values, by name or number", as
     [1000],
   );
   const constants = ['wide=32', '7=2.5', 'negate=true'].flatMap((each) => ['--constant', each]);
-  await folder.succeed('run', 'scaled.wgsl', '--inout', 'data=data.npy', ...constants, '--device-memory', '8MiB');
+  await folder.succeed('run', 'scaled.wgsl', '--inout', 'data=data.npy', ...constants);
   assert.ok(folder.read('data.npy').equals(expected));
 });
 
@@ -77,12 +77,12 @@ longTest('demo runs the flights on a GPU, in parts, and finds them where they sh
   assert.match(stdout, /^The result is right: all 3,000,000 flights end within \d\.\d{3} miles/m);
 });
 
-test('doctor names the GPU and its limits', async () => {
+test('doctor names the GPU, its memory and its limits', async () => {
   using folder = new Folder();
   const { stdout } = await folder.succeed('doctor');
   assert.match(
     stdout,
-    /^ok +GPU by WebGPU +\S.*: buffers to .*, bindings to .* at once, workgroups of \d+.*, timestamp-query/m,
+    /^ok +GPU by WebGPU +\S.*: \d.* of the host's memory.*\(.*`memory` .* said.*\), buffers to .*, bindings to .* at once, workgroups of \d+.*, timestamp-query/m,
   );
   const without = new Folder({ VK_DRIVER_FILES: '/dev/null', VK_ICD_FILENAMES: '/dev/null' });
   const { stdout: other } = await without.succeed('doctor');

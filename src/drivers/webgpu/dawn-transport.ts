@@ -45,5 +45,5 @@ export async function openDawn(failing: FailingGpu | null): Promise<Transport> {
   const device = await adapter.requestDevice({ requiredLimits, requiredFeatures });
   const { vendor, architecture, device: model, description } = adapter.info;
   const name = description || [vendor, architecture, model].filter(Boolean).join(' ') || 'a GPU without a name';
-  return new GpuTransport(device, { ...factsOf(device, name), features: [...requiredFeatures] }, failing);
+  return new GpuTransport(device, { ...factsOf(device, name), model, features: [...requiredFeatures] }, failing);
 }

@@ -1,7 +1,9 @@
-/** Says on standard output what GPU there is, as JSON: `{ facts }`, or `{ problem }`. A process of its own, for `onemem doctor`. */
+/** Says on standard output what GPU there is, as JSON: `{ facts, memory }`, or `{ problem }`. A process of its own. */
 import { writeSync } from 'node:fs';
 import { exitImmediately } from '../../linux/process.js';
 import { openDawn } from './dawn-transport.js';
+import { type GpuMemory, memoryOf } from './gpu-memory.js';
+import { physicalGpus } from './vulkan.js';
 
 const STANDARD_OUTPUT = 1;
 
@@ -10,7 +12,16 @@ function say(found: unknown): never {
   return exitImmediately(0);
 }
 
+/** Null where Vulkan cannot be asked. */
+function memoryNamed(model: string): GpuMemory | null {
+  try {
+    return memoryOf(physicalGpus(), model);
+  } catch {
+    return null;
+  }
+}
+
 openDawn(null).then(
-  ({ facts }) => say({ facts }),
+  ({ facts }) => say({ facts, memory: facts.model === undefined ? null : memoryNamed(facts.model) }),
   (error: unknown) => say({ problem: error instanceof Error ? error.message : String(error) }),
 );

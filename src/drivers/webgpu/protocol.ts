@@ -70,6 +70,8 @@ export interface Limits {
 /** What is known of a GPU: its name, and its device's limits and features. */
 export interface AdapterFacts {
   readonly name: string;
+  /** The GPU's own name, in small letters, if WebGPU tells it. */
+  readonly model?: string;
   readonly limits: Limits;
   readonly features: readonly string[];
 }
