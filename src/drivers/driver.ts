@@ -130,7 +130,33 @@ export interface PagedPart {
   readonly logWords: number;
   /** Contents of the uniform variable, for each dispatch of a round. */
   contents(): readonly string[];
+  /** How it may run without rounds: null where it cannot be told before which pages it touches. */
+  plan(): PagePlan | null;
 }
+
+/** A part whose pages are told by numbers that arrays hold: it runs once, when they have come, by a module that does not ask for them. */
+export interface PagePlan {
+  readonly code: WgslCode;
+  /** Of the uniform variable, and of the table of pages. */
+  readonly group: number;
+  readonly binding: number;
+  readonly pages: number;
+  /** Where the numbers lie, by byte. */
+  readonly numbers: readonly { readonly at: number; readonly bytes: number }[];
+  /** @returns null: there is no room for the pages that a workgroup touches */
+  dispatches(numbers: readonly Uint32Array[]): readonly PlannedDispatch[] | null;
+}
+
+export interface PlannedDispatch {
+  readonly workgroups: readonly [number, number, number];
+  /** Of the uniform variable, in base64. */
+  readonly content: string;
+  /** What is to be there, by table. */
+  readonly wanted: readonly (readonly number[])[];
+}
+
+/** What pages are wanted on the host for: to be copied to the device, or from there, or to be looked at. */
+export type WantedFor = 'device' | 'home' | 'look';
 
 /** The parts of a launch that is too large for its device. They run one after the other, in any order. */
 export interface LaunchDivision {

@@ -1,6 +1,14 @@
 /** What the manager needs of a driver whose device is a process of its own: descriptors to wait at, and what to do when they are ready. */
 import type { Access, Status } from '../core/types.js';
-import type { Driver, DriverEvents, LaunchDivision, LaunchFailure, LaunchParameter, WgslLaunch } from './driver.js';
+import type {
+  Driver,
+  DriverEvents,
+  LaunchDivision,
+  LaunchFailure,
+  LaunchParameter,
+  WantedFor,
+  WgslLaunch,
+} from './driver.js';
 
 /** A node that has copies made beside the manager, which other drivers need not know of. */
 export interface CopiedBeside {
@@ -61,13 +69,13 @@ export interface ProcessDriver extends Driver {
     pagesOf: (parameters: readonly LaunchParameter[]) => number,
   ): LaunchDivision | LaunchFailure | null;
   /**
-   * Called when a part that is paged lacks pages, or has written some (`isHome`), which are copied to the host then: they are to be on the host, and
+   * Called when a part that is paged lacks pages, or has written some, which are copied to the host then: they are to be on the host, and
    * stay there, until more are wanted or the part has ended. `supply` answers.
    */
   onWants?: (
     launch: number,
     wanted: readonly { readonly first: number; readonly count: number }[],
-    isHome: boolean,
+    wantedFor: WantedFor,
   ) => void;
   /** The pages are there; if not, the part ends. */
   supply?(launch: number, there: boolean): void;

@@ -21,6 +21,20 @@ export interface WorkgroupBox {
   readonly count: readonly [number, number, number];
 }
 
+/** Numbers that are loaded from an array: elements of it, and which. */
+export interface Loaded {
+  readonly resource: Resource;
+  /** What the index may be, as a number of its type; null: it is not known. */
+  readonly range: Interval | null;
+}
+
+/** An index that is a loaded number times a factor, and a rest within bounds; modulo 2^32, as all indices are. */
+export interface Named {
+  readonly by: Loaded;
+  readonly factor: number;
+  readonly rest: Interval;
+}
+
 export interface Access {
   readonly resource: Resource;
   readonly kind: 'load' | 'store' | 'atomic';
@@ -32,6 +46,8 @@ export interface Access {
   readonly range: Interval | null;
   /** The index as a form of ids, where it is one exactly. */
   readonly form: Form | null;
+  /** Set where the index comes from one loaded number. */
+  readonly named: Named | null;
   /** Where it stands in the source, in characters. */
   readonly offset: number;
 }

@@ -2,7 +2,7 @@
  * Runs an entry point on ranges instead of numbers (abstract interpretation): functions are run at each of their calls, the ways through an
  * `if` are both gone and joined, and a loop is gone through once with its counters standing for all their values.
  */
-import type { Access, Accesses, AtomicCall, LaunchFacts } from './access.js';
+import type { Access, Accesses, AtomicCall, LaunchFacts, Loaded, Named } from './access.js';
 import type { Arithmetic } from './arithmetic.js';
 import { builtinResult, pairwise } from './builtins.js';
 import { COMPONENTS, each, elementType, literal, memberPlace, memberType, swizzled } from './components.js';
@@ -10,6 +10,7 @@ import { assume } from './conditions.js';
 import { constantOf } from './constants.js';
 import type { Description, Resource } from './describe.js';
 import type { Facts, Symbols } from './facts.js';
+import type { Form } from './forms.js';
 import { Ids } from './ids.js';
 import { assignmentsOf } from './loop-assignments.js';
 import { enterLoop } from './loops.js';
@@ -23,6 +24,7 @@ import {
   OPEN,
   type Place,
   type PlacePath,
+  rangeOf,
   truth,
   UNKNOWN,
   type UniformValue,
@@ -51,6 +53,8 @@ export class Interpreter implements Accesses {
   readonly #arithmetic: Arithmetic;
   readonly #resources: ReadonlyMap<string, Resource>;
   readonly #ids: Ids;
+  /** Symbols that stand for a loaded number. */
+  readonly #loaded = new Map<number, Loaded>();
   #recording = true;
 
   constructor(description: Description, launch: LaunchFacts | null, symbols: Symbols, arithmetic: Arithmetic) {
@@ -309,8 +313,20 @@ export class Interpreter implements Accesses {
     if (place.resource.space === 'storage') {
       this.#record(place, 'load', null, true, expression, state);
       if (this.#recording) noteLoad(this.loads, site, place);
+      return this.#loadedFrom(place, state);
     }
     return place.known === undefined ? anyOf(this.#arithmetic, place.type) : this.#known(place.known, place.type);
+  }
+
+  /** Elements of an array of numbers are remembered by where they come from. */
+  #loadedFrom({ resource, type, index }: ResourcePlace, { facts }: State): Value {
+    const value = anyOf(this.#arithmetic, type);
+    const symbol = isInteger(value) ? value.form.terms[0]?.[0] : undefined;
+    if (symbol !== undefined && type.kind === 'scalar' && resource.type === resource.runtimeArray) {
+      const range = index !== null && isInteger(index) ? rangeOf(index, facts) : null;
+      this.#loaded.set(symbol, { resource, range });
+    }
+    return value;
   }
 
   #part(value: Value, [at, ...rest]: PlacePath): Value {
@@ -369,7 +385,16 @@ export class Interpreter implements Accesses {
     const { resource, index } = place;
     const form = index !== null && isInteger(index) ? index.form : null;
     const range = form && facts.range(form);
-    this.accesses.push({ resource, kind, operation, resultUsed, range, form, offset: start });
+    const named = form && this.#namedBy(form, facts);
+    this.accesses.push({ resource, kind, operation, resultUsed, range, form, named, offset: start });
+  }
+
+  #namedBy({ terms, constant }: Form, facts: Facts): Named | null {
+    const [only, second] = terms.filter(([symbol]) => this.#loaded.has(symbol));
+    if (only === undefined || second !== undefined) return null;
+    const [symbol, factor] = only;
+    const rest = facts.range({ terms: terms.filter((each) => each !== only), constant });
+    return { by: this.#loaded.get(symbol) as Loaded, factor, rest };
   }
 
   // --- values

@@ -93,6 +93,14 @@ export class PageRounds {
     return { homes: taken.flatMap(({ homes }) => homes), copies: taken.flatMap(({ copies }) => copies), end: null };
   }
 
+  /**
+   * Has pages be there that nobody writes, whoever touches them.
+   * @param wanted by table, no more than it has frames
+   */
+  admit(wanted: readonly (readonly number[])[]): readonly PageCopy[] {
+    return this.#frames.flatMap((each, number) => each.take(wanted[number] as number[], this.entries, false).copies);
+  }
+
   #allHome(): PageCopy[] {
     return this.#frames.flatMap((each) => each.allHome());
   }
@@ -144,8 +152,11 @@ class FrameList {
     return this.#home([...this.#written]);
   }
 
-  /** Has pages be there, and says what is to be copied for it. Others go where they must. */
-  take(wanted: readonly number[], entries: Uint32Array): Pick<Advance, 'homes' | 'copies'> {
+  /**
+   * Has pages be there, and says what is to be copied for it. Others go where they must.
+   * @param wide whether neighbours may come along
+   */
+  take(wanted: readonly number[], entries: Uint32Array, wide = true): Pick<Advance, 'homes' | 'copies'> {
     const { firstEntry, shift } = this.#table;
     const kept = new Set(wanted);
     const coming = wanted.filter((page) => entries[firstEntry + page] === 0);
@@ -155,7 +166,7 @@ class FrameList {
       if (!kept.has(this.#pages[frame] as number)) free.push(frame);
     const empty = free.filter((frame) => this.#pages[frame] === -1);
     // What nobody has asked for goes only for what somebody has.
-    this.#widen(coming, kept, entries, empty.length);
+    if (wide) this.#widen(coming, kept, entries, empty.length);
     const full = free.filter((frame) => this.#pages[frame] !== -1);
     const [written, others] = [true, false].map((is) => full.filter((frame) => this.#written.has(frame) === is));
     const frames = [...empty, ...(others as number[]), ...(written as number[])].slice(0, coming.length);

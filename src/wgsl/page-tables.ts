@@ -6,6 +6,8 @@ export interface PagedArray {
   readonly bytes: number;
   /** Bytes from one element to the next. */
   readonly stride: number;
+  /** Pages of so many elements that are touched at most, where that is known. */
+  mostPages?(pageElements: number): number;
 }
 
 export interface PageTable extends PagedArray {
@@ -39,15 +41,16 @@ export function pageTables(arrays: readonly PagedArray[], poolBytes: number, siz
     const wanted = Math.max(sizes.pageBytes, each.bytes / sizes.mostPages);
     const shift = Math.max(0, Math.ceil(Math.log2(wanted / each.stride)));
     const pageBytes = 2 ** shift * each.stride;
-    return { ...each, shift, pageBytes, pages: Math.ceil(each.bytes / pageBytes) };
+    const pages = Math.ceil(each.bytes / pageBytes);
+    return { ...each, shift, pageBytes, pages, most: Math.min(pages, each.mostPages?.(2 ** shift) ?? pages) };
   });
   // Small arrays are there as a whole; what they leave the large ones share.
   const rooms = new Map<string, number>();
   let left = poolBytes;
   const bySize = [...cut].sort((one, other) => one.bytes - other.bytes);
-  for (const [at, { name, pages, pageBytes }] of bySize.entries()) {
+  for (const [at, { name, most, pageBytes }] of bySize.entries()) {
     const fair = Math.floor(left / (bySize.length - at) / sizes.alignment) * sizes.alignment;
-    const all = Math.ceil(((pages + 1) * pageBytes) / sizes.alignment) * sizes.alignment;
+    const all = Math.ceil(((most + 1) * pageBytes) / sizes.alignment) * sizes.alignment;
     const room = Math.min(fair, all);
     rooms.set(name, room);
     left -= room;
@@ -55,9 +58,9 @@ export function pageTables(arrays: readonly PagedArray[], poolBytes: number, siz
   let firstEntry = 0;
   let offset = 0;
   const tables: PageTable[] = [];
-  for (const each of cut) {
+  for (const { most, ...each } of cut) {
     const room = rooms.get(each.name) as number;
-    const frames = Math.min(each.pages, Math.floor(room / each.pageBytes) - 1);
+    const frames = Math.min(most, Math.floor(room / each.pageBytes) - 1);
     if (frames < 1) return null;
     tables.push({ ...each, firstEntry, frames, offset, poolBytes: room, notes: frames < each.pages });
     firstEntry += each.pages;

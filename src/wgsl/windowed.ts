@@ -1,6 +1,7 @@
 /**
  * Rewrites a module so that it runs one part of a launch on windows of its arrays: ids are those of the whole launch, indices count from
- * the window's beginning, lengths are the true ones. All edits insert text within lines, so that positions in errors keep their line.
+ * the window's beginning, lengths are the true ones. Of some arrays it may have pages instead, all that it touches: their indices go through a
+ * table. All edits insert text within lines, so that positions in errors keep their line.
  */
 import type { LaunchFacts } from './access.js';
 import { accessesOf } from './accesses.js';
@@ -15,15 +16,30 @@ export interface WindowedModule {
   /** Where the uniform variable is bound that says what the part is. */
   readonly group: number;
   readonly binding: number;
-  /** Its content for a part. */
-  uniformOf(part: LaunchPart, launch: LaunchFacts): ArrayBuffer;
+  /** Where the table of pages is bound, in the same group; nothing is where there are none. */
+  readonly pages: number;
+  /**
+   * Its content for a part.
+   * @param tables of the arrays that it has pages of
+   */
+  uniformOf(part: LaunchPart, launch: LaunchFacts, tables?: readonly TablePlace[]): ArrayBuffer;
+}
+
+/** Where an array's pages stand in the table of all. */
+export interface TablePlace {
+  /** Elements of a page: two to this power. */
+  readonly shift: number;
+  readonly firstEntry: number;
 }
 
 /** Bytes before the list of arrays: two vectors of three numbers, each with the room of four. */
 const HEADER_BYTES = 32;
 
-/** @throws WgslError with line and column for what cannot be rewritten */
-export function windowed(description: Description): WindowedModule {
+/**
+ * @param paged arrays that it has pages of
+ * @throws WgslError with line and column for what cannot be rewritten
+ */
+export function windowed(description: Description, paged: readonly Resource[] = []): WindowedModule {
   const { module, resources, functions, entryPoint } = description;
   const { source } = module;
   const arrays = resources.filter(({ space, type, runtimeArray }) => space === 'storage' && type === runtimeArray);
@@ -40,16 +56,23 @@ export function windowed(description: Description): WindowedModule {
     const number = numberOf.get(onlyOne(source, of, call.start));
     if (number !== undefined) edits.push(...around(call, `${prefix}_length_${number}(`, ')'));
   }
-  editIds(description, functions.get(entryPoint.name) as FunctionDeclaration, prefix, edits);
+  const entry = functions.get(entryPoint.name) as FunctionDeclaration;
+  editIds(description, entry, prefix, edits);
+  // It is bound also where nothing that is reached looks a page up.
+  if (paged.length > 0) edits.push({ at: entry.bodyStart, text: ` _ = &${prefix}_pages;` });
 
   const group = Math.max(0, ...resources.map((each) => each.group));
   const used = [...module.variables.values()].length;
   const binding = freeBinding(description, group, used);
+  const pages = freeBinding(description, group, binding + 1);
+  const isPaged = arrays.map((each) => paged.includes(each));
   return {
-    source: applied(source, edits) + declarations(prefix, arrays, group, binding),
+    source: applied(source, edits) + declarations(prefix, isPaged, group, binding, pages),
     group,
     binding,
-    uniformOf: (part, launch) => uniformOf(arrays, part, launch),
+    pages,
+    uniformOf: (part, launch, tables = []) =>
+      uniformOf(arrays, part, launch, (each) => tables[paged.indexOf(each)] ?? null),
   };
 }
 
@@ -88,26 +111,47 @@ function editIds({ module, entryPoint }: Description, entry: FunctionDeclaration
   if (lines.length > 0) edits.push({ at: entry.bodyStart, text: ` ${lines.join(' ')}` });
 }
 
-function declarations(prefix: string, arrays: readonly Resource[], group: number, binding: number): string {
+function declarations(
+  prefix: string,
+  isPaged: readonly boolean[],
+  group: number,
+  binding: number,
+  pages: number,
+): string {
   const part = `${prefix}_part`;
-  const functions = arrays.map(
-    (_, number) => `
-fn ${prefix}_at_${number}(index: u32) -> u32 { return min(index, ${part}.arrays[${number}].y) - ${part}.arrays[${number}].x; }
-fn ${prefix}_length_${number}(bound: u32) -> u32 { return ${part}.arrays[${number}].y + 1u; }`,
-  );
+  const array = (number: number) => `${part}.arrays[${number}]`;
+  const functions = isPaged.map((is, number) => {
+    const index = is
+      ? `{ let at = min(index, ${array(number)}.y); return ${prefix}_pages[${array(number)}.x + (at >> ${array(number)}.z)] + (at & ${array(number)}.w); }`
+      : `{ return min(index, ${array(number)}.y) - ${array(number)}.x; }`;
+    return `
+fn ${prefix}_at_${number}(index: u32) -> u32 ${index}
+fn ${prefix}_length_${number}(bound: u32) -> u32 { return ${array(number)}.y + 1u; }`;
+  });
+  const table = isPaged.includes(true)
+    ? `\n@group(${group}) @binding(${pages}) var<storage, read> ${prefix}_pages: array<u32>;`
+    : '';
   return `
-struct ${prefix}_Part { first: vec3u, groups: vec3u, arrays: array<vec4u, ${Math.max(1, arrays.length)}> }
-@group(${group}) @binding(${binding}) var<uniform> ${part}: ${prefix}_Part;${functions.join('')}
+struct ${prefix}_Part { first: vec3u, groups: vec3u, arrays: array<vec4u, ${Math.max(1, isPaged.length)}> }
+@group(${group}) @binding(${binding}) var<uniform> ${part}: ${prefix}_Part;${table}${functions.join('')}
 `;
 }
 
-function uniformOf(arrays: readonly Resource[], part: LaunchPart, launch: LaunchFacts): ArrayBuffer {
+function uniformOf(
+  arrays: readonly Resource[],
+  part: LaunchPart,
+  launch: LaunchFacts,
+  tableOf: (resource: Resource) => TablePlace | null,
+): ArrayBuffer {
   const words = new Uint32Array(HEADER_BYTES / 4 + 4 * Math.max(1, arrays.length));
   words.set(part.first, 0);
   words.set(launch.workgroups, 4);
   for (const [number, resource] of arrays.entries()) {
     const window = part.windows.find((each) => each.resource === resource);
-    words.set([window?.begin ?? 0, lengthOf(resource, launch) - 1], HEADER_BYTES / 4 + 4 * number);
+    const table = tableOf(resource);
+    const begin = table?.firstEntry ?? window?.begin ?? 0;
+    const shift = table?.shift ?? 0;
+    words.set([begin, lengthOf(resource, launch) - 1, shift, 2 ** shift - 1], HEADER_BYTES / 4 + 4 * number);
   }
   return words.buffer;
 }

@@ -35,10 +35,52 @@ async function lookUp(
   return gpu.stats().pagedBytes - before.pagedBytes;
 }
 
-test('rows of a table that is larger than the memory, by id: no more comes than they are', () =>
+test('rows of a table that is larger than the memory, by id: no more comes than they are, and that at once', () =>
   withGpu(async (space) => {
+    const before = space.devices[0].stats();
     const moved = await lookUp(space, 16, 80, (i) => scattered(i, 4096));
     assert.ok(moved <= 80 * 4096, `${moved} bytes came`);
+    const { launchParts, launchRounds } = space.devices[0].stats();
+    assert.equal(launchRounds - before.launchRounds, launchParts - before.launchParts);
+  }));
+
+test('ids that the launch before has written, that the CPU has changed, and that lie in a page with what is written', () =>
+  withGpu(async (space) => {
+    const [gpu] = space.devices;
+    const before = gpu.stats().pagedLaunches;
+    const number = kernel(
+      { ids: u32.out, seed: u32 },
+      {
+        wgsl: `
+@group(0) @binding(0) var<storage, read_write> ids: array<u32>;
+@group(0) @binding(1) var<uniform> seed: u32;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+  if (id.x < arrayLength(&ids)) { ids[id.x] = id.x * seed; }
+}`,
+      },
+    );
+    const [width, count] = [256, 40];
+    const table = space.array(Uint32Array, 2.5 * MIB);
+    filled(table.data, (i) => i ^ 0x77);
+    const [ids, rows] = [space.array(Uint32Array, count), space.array(Uint32Array, count * width)];
+    const look = async (idOf: (i: number) => number): Promise<void> => {
+      await gpu.run(lookup, { table, ids, rows, width }, { size: rows.length });
+      sameData(rows.data, (i) => (idOf(Math.floor(i / width)) * width + (i % width)) ^ 0x77);
+    };
+    await gpu.run(number, { ids, seed: 251 }, { size: count });
+    await look((i) => i * 251);
+    ids.data[7] = 9999;
+    await look((i) => (i === 7 ? 9999 : i * 251));
+    const both = space.array(Uint32Array, count * width + 100);
+    filled(both.data, (i) => i * 3);
+    const [own, out] = [both.range(0, count), both.range(64, 64 + count * width)];
+    await gpu.run(lookup, { table, ids: own, rows: out, width }, { size: count * width });
+    sameData(
+      both.data.subarray(64, 64 + count * width),
+      (i) => (3 * Math.floor(i / width) * width + (i % width)) ^ 0x77,
+    );
+    assert.deepEqual([both.data[39], both.data[both.length - 1]], [117, 3 * (both.length - 1)]);
+    assert.equal(gpu.stats().pagedLaunches - before, 3);
   }));
 
 /** Keeps what leaves no rest, one behind the other. */

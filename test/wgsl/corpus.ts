@@ -27,6 +27,8 @@ export async function tryKernel(
   assert.deepEqual(direct, expected, 'in one dispatch');
 
   await tryPaged(gpu, kernel, launch, direct, shares);
+  const isPlanned = await planned(gpu, launch, kernel.planned ?? 1 / 2, direct, kernel.ordered);
+  if (kernel.planned !== undefined) assert.ok(isPlanned, 'what it touches is known before');
   const whole = launch.plan(launch.bytes);
   assert.equal(whole.kind === 'parts' && whole.parts.length, 1, 'what fits is one part');
   if (kernel.windows instanceof RegExp) {
@@ -66,6 +68,21 @@ async function tryPaged(
     if (typeof refused !== 'string') assert.equal(kernel.unpaged, undefined, 'it was to be refused');
     else assert.match(refused, kernel.unpaged ?? /^no array of the kernel can be looked up page by page/);
   }
+}
+
+/** Whether what it touches is known before it runs; it gave what it gives in one dispatch. */
+export async function planned(
+  gpu: Gpu,
+  launch: TestLaunch,
+  share: number,
+  direct: Arrays,
+  ordered?: (arrays: Arrays) => void,
+): Promise<boolean> {
+  const done = await launch.planned(gpu, share);
+  if (done === null) return false;
+  ordered?.(done.arrays);
+  assert.deepEqual(done.arrays, direct, `planned, with ${share} of the bytes, in ${done.dispatches} dispatches`);
+  return true;
 }
 
 /** Why it was refused is a text; otherwise it gave what it gives in one dispatch. */

@@ -26,6 +26,8 @@ export interface KernelCase {
   readonly unpaged?: RegExp;
   /** Where a workgroup needs more pages at once: the least part of all bytes for which there are frames. */
   readonly leastPaged?: number;
+  /** It is known before it runs which pages it touches, and there are frames for them with this part of the bytes of what it reads. */
+  readonly planned?: number;
 }
 
 /** Numbers that floats hold exactly, and sums and products of a few of them. */

@@ -5,7 +5,7 @@ import { windowed } from '../../src/wgsl/windowed.js';
 import { type LaunchPart, planWindows, type WindowPlan } from '../../src/wgsl/windows.js';
 import type { Bound, Gpu } from './gpu.js';
 import type { Arrays, KernelCase } from './kernel-case.js';
-import { type PagedOutcome, runPaged } from './paged-launch.js';
+import { type PagedOutcome, runPaged, runPlanned } from './paged-launch.js';
 import { uniformBytes } from './uniform-bytes.js';
 
 const BINDING_BYTES = 128 * 2 ** 20;
@@ -73,11 +73,22 @@ export class TestLaunch {
 
   /** With its arrays paged; a text says why it cannot be. */
   async paged(gpu: Gpu, share: number): Promise<{ arrays: Arrays; outcome: PagedOutcome | string }> {
+    const given = this.#given();
+    return { arrays: given.arrays, outcome: await runPaged(gpu, given, share) };
+  }
+
+  /** With what it only reads paged, and every page there before it runs; null where that cannot be. */
+  async planned(gpu: Gpu, share: number): Promise<{ arrays: Arrays; dispatches: number } | null> {
+    const given = this.#given();
+    const dispatches = await runPlanned(gpu, given, share);
+    return dispatches === null ? null : { arrays: given.arrays, dispatches };
+  }
+
+  #given() {
     const arrays = structuredClone(this.#kernel.arrays) as Arrays;
     const uniforms = this.#bound(() => new Uint8Array()).filter(({ kind }) => kind === 'uniform');
     const { overrides = {} } = this.#kernel;
-    const given = { description: this.#description, facts: this.#facts, arrays, overrides, uniforms };
-    return { arrays, outcome: await runPaged(gpu, given, share) };
+    return { description: this.#description, facts: this.#facts, arrays, overrides, uniforms };
   }
 
   #bound(content: (name: string) => Uint8Array): Bound[] {

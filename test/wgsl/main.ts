@@ -9,6 +9,7 @@ import { SMALLER, tryKernel } from './corpus.js';
 import { Gpu } from './gpu.js';
 import type { KernelCase } from './kernel-case.js';
 import { ELEMENTWISE } from './kernels/elementwise.js';
+import { NAMED } from './kernels/named.js';
 import { NEIGHBOURS } from './kernels/neighbours.js';
 import { RESUMED } from './kernels/resumed.js';
 import { SHARED } from './kernels/shared.js';
@@ -46,13 +47,14 @@ const tried = async (name: string, what: () => Promise<void>) => {
     console.log(`FAIL ${name}: ${error instanceof Error ? error.stack : String(error)}`);
   }
 };
-for (const kernel of [...ELEMENTWISE, ...NEIGHBOURS, ...SHARED, ...RESUMED]) {
+for (const kernel of [...ELEMENTWISE, ...NEIGHBOURS, ...SHARED, ...NAMED, ...RESUMED]) {
   if (names.includes(kernel.name) || (names.length === 0 && !values.random))
     await tried(kernel.name, () => tryKernel(parser, gpu, kernel, sharesOf(kernel)));
 }
 let cut = 0;
 let home = 0;
 let resumed = 0;
+let planned = 0;
 let played = 0;
 while (names.length === 0 && played < programs && Date.now() < end) {
   const own = seed + played++;
@@ -61,11 +63,12 @@ while (names.length === 0 && played < programs && Date.now() < end) {
     if (done.cut) cut++;
     if (done.home) home++;
     if (done.resumed) resumed++;
+    if (done.planned) planned++;
   });
 }
 if (played > 0)
   console.log(
-    `${cut} of ${played} random programs were cut, pages of ${home} went home, ${resumed} had results of atomics or went by what they wrote, seeds from ${seed}`,
+    `${cut} of ${played} random programs were cut, pages of ${home} went home, ${resumed} had results of atomics or went by what they wrote, ${planned} ran by plans, seeds from ${seed}`,
   );
 await gpu.close();
 console.log(`${passed} passed, ${failed} failed`);

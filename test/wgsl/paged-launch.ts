@@ -1,10 +1,13 @@
 /** A launch whose arrays are paged, on a GPU, as a driver would make it, with pages that are a few bytes. */
 import type { LaunchFacts } from '../../src/wgsl/access.js';
-import type { Description } from '../../src/wgsl/describe.js';
+import type { Description, Resource } from '../../src/wgsl/describe.js';
+import { PagePlanner } from '../../src/wgsl/page-plan.js';
 import { type PageCopy, PageRounds } from '../../src/wgsl/page-rounds.js';
-import { pageTables } from '../../src/wgsl/page-tables.js';
+import { type PageTable, pageTables } from '../../src/wgsl/page-tables.js';
 import { Mode } from '../../src/wgsl/paged.js';
 import { planPaged } from '../../src/wgsl/paged-plan.js';
+import { windowed } from '../../src/wgsl/windowed.js';
+import type { LaunchPart } from '../../src/wgsl/windows.js';
 import type { Bound, Gpu } from './gpu.js';
 import type { Arrays } from './kernel-case.js';
 
@@ -42,13 +45,7 @@ export async function runPaged(gpu: Gpu, given: Given, share: number): Promise<P
   );
   if (plan.kind === 'refused') return plan.reason;
   const { module, parts } = plan;
-  const wanted = module.paged.map(({ name, runtimeArray }) => ({
-    name,
-    bytes: (arrays[name] as Uint32Array).byteLength,
-    stride: runtimeArray?.stride as number,
-  }));
-  const all = wanted.reduce((sum, { bytes }) => sum + bytes, 0);
-  const tables = pageTables(wanted, Math.floor(all * share), SIZES);
+  const tables = tablesOf(module.paged, arrays, share);
   if (tables === null) return 'no room for a page of each';
   const pipeline = await gpu.pipeline(module.source, module.entryPoint, overrides);
   const rounds = new PageRounds(tables, module.unit);
@@ -60,22 +57,9 @@ export async function runPaged(gpu: Gpu, given: Given, share: number): Promise<P
     const logWords = module.logWords(part);
     const noted = 2 * mask + rounds.entries.length + Math.min(1, logWords);
     const notes = new Uint32Array(noted - Math.min(1, logWords) + logWords);
-    // What lies outside of its windows a part cannot see: it has copies of them only.
-    const copies = new Map(
-      part.windows.map(({ resource: { name }, offsetBytes, bytes }) => [
-        name,
-        bytesOf(arrays, name).slice(offsetBytes, offsetBytes + bytes),
-      ]),
-    );
-    const bound: Bound[] = description.resources
-      .filter(({ space }) => space === 'storage')
-      .map(({ name, group, binding, access }) => {
-        const at = tables.findIndex((each) => each.name === name);
-        const bytes = (at === -1 ? copies.get(name) : pools[at]) as Uint8Array;
-        return { group, binding, kind: 'storage', bytes, back: access === 'read_write' };
-      });
+    const copies = copiesOf(part, arrays);
+    const bound = [...boundOf(description, tables, copies, pools), ...uniforms];
     const { group } = module;
-    bound.push(...uniforms);
     bound.push({ group, binding: module.pages, kind: 'storage', bytes: asBytes(rounds.entries), back: false });
     bound.push({ group, binding: module.notes, kind: 'storage', bytes: asBytes(notes), back: true });
     for (;;) {
@@ -90,14 +74,7 @@ export async function runPaged(gpu: Gpu, given: Given, share: number): Promise<P
         );
       }
       const next = rounds.advance(notes.subarray(2 * mask, noted));
-      const pairs = (copies: readonly PageCopy[]) =>
-        copies.map(({ table, place, bytes, frame }) => ({
-          array: bytesOf(arrays, table.name).subarray(place, place + bytes),
-          pool: (pools[tables.indexOf(table)] as Uint8Array).subarray(
-            frame - table.offset,
-            frame - table.offset + bytes,
-          ),
-        }));
+      const pairs = (copies: readonly PageCopy[]) => pairsOf(copies, arrays, tables, pools);
       for (const { array, pool } of pairs(next.homes)) {
         homeBytes += array.length;
         array.set(pool);
@@ -110,10 +87,104 @@ export async function runPaged(gpu: Gpu, given: Given, share: number): Promise<P
       }
       if (rounds.rounds > MOST_ROUNDS) throw new Error(`not done after ${MOST_ROUNDS} rounds`);
     }
-    for (const { resource, offsetBytes, written } of part.windows)
-      if (written) bytesOf(arrays, resource.name).set(copies.get(resource.name) as Uint8Array, offsetBytes);
+    putBack(part, arrays, copies);
   }
   return { rounds: rounds.rounds, parts: parts.length, copiedBytes, homeBytes };
+}
+
+/**
+ * With what it only reads paged, and every page there before it runs.
+ * @returns dispatches; null where what it touches cannot be told before
+ */
+export async function runPlanned(gpu: Gpu, given: Given, share: number): Promise<number | null> {
+  const { description, facts, arrays, overrides, uniforms } = given;
+  const limits = { budgetBytes: 2 ** 30, bindingBytes: BINDING_BYTES, alignmentBytes: 64, poolBytes: () => 0 };
+  const mayPage = (_: Resource, isWritten: boolean): boolean => !isWritten;
+  const plan = planPaged(description, facts, { ...limits, mayPage }, true);
+  if (plan.kind === 'refused') return null;
+  const { paged } = plan.module;
+  const tables = tablesOf(paged, arrays, share);
+  if (tables === null) return null;
+  const planner = new PagePlanner(description, facts, paged);
+  const planned = plan.parts.map((part) =>
+    planner.boxes(part, tables, ({ resource: { name }, begin, end }) =>
+      new Uint32Array(bytesOf(arrays, name).slice().buffer).subarray(begin, end),
+    ),
+  );
+  if (planned.includes(null)) return null;
+  const module = windowed(description, paged);
+  const pipeline = await gpu.pipeline(module.source, description.entryPoint.name, overrides);
+  const rounds = new PageRounds(tables, plan.module.unit);
+  // What is not there must not be touched: it is no zeros.
+  const pools = tables.map(({ poolBytes }) => new Uint8Array(poolBytes).fill(0xa5));
+  let dispatches = 0;
+  for (const [at, part] of plan.parts.entries()) {
+    const copies = copiesOf(part, arrays);
+    for (const box of planned[at] ?? []) {
+      for (const { array, pool } of pairsOf(rounds.admit(box.pages), arrays, tables, pools)) pool.set(array);
+      const { group, binding, pages } = module;
+      const content = new Uint8Array(module.uniformOf({ ...part, ...box }, facts, tables));
+      const bound: Bound[] = [...boundOf(description, tables, copies, pools), ...uniforms];
+      bound.push({ group, binding, kind: 'uniform', bytes: content, back: false });
+      bound.push({ group, binding: pages, kind: 'storage', bytes: asBytes(rounds.entries), back: false });
+      await gpu.dispatch(pipeline, bound, box.count);
+      dispatches++;
+    }
+    putBack(part, arrays, copies);
+  }
+  return dispatches;
+}
+
+function tablesOf(paged: readonly Resource[], arrays: Arrays, share: number): PageTable[] | null {
+  const wanted = paged.map(({ name, runtimeArray }) => ({
+    name,
+    bytes: (arrays[name] as Uint32Array).byteLength,
+    stride: runtimeArray?.stride as number,
+  }));
+  const all = wanted.reduce((sum, { bytes }) => sum + bytes, 0);
+  return pageTables(wanted, Math.floor(all * share), SIZES);
+}
+
+/** What lies outside of its windows a part cannot see: it has copies of them only. */
+function copiesOf({ windows }: LaunchPart, arrays: Arrays): Map<string, Uint8Array> {
+  return new Map(
+    windows.map(({ resource: { name }, offsetBytes, bytes }) => [
+      name,
+      bytesOf(arrays, name).slice(offsetBytes, offsetBytes + bytes),
+    ]),
+  );
+}
+
+function putBack({ windows }: LaunchPart, arrays: Arrays, copies: ReadonlyMap<string, Uint8Array>): void {
+  for (const { resource, offsetBytes, written } of windows)
+    if (written) bytesOf(arrays, resource.name).set(copies.get(resource.name) as Uint8Array, offsetBytes);
+}
+
+function boundOf(
+  { resources }: Description,
+  tables: readonly PageTable[],
+  copies: ReadonlyMap<string, Uint8Array>,
+  pools: readonly Uint8Array[],
+): Bound[] {
+  return resources
+    .filter(({ space }) => space === 'storage')
+    .map(({ name, group, binding, access }) => {
+      const at = tables.findIndex((each) => each.name === name);
+      const bytes = (at === -1 ? copies.get(name) : pools[at]) as Uint8Array;
+      return { group, binding, kind: 'storage', bytes, back: access === 'read_write' };
+    });
+}
+
+function pairsOf(
+  copies: readonly PageCopy[],
+  arrays: Arrays,
+  tables: readonly PageTable[],
+  pools: readonly Uint8Array[],
+): { array: Uint8Array; pool: Uint8Array }[] {
+  return copies.map(({ table, place, bytes, frame }) => ({
+    array: bytesOf(arrays, table.name).subarray(place, place + bytes),
+    pool: (pools[tables.indexOf(table)] as Uint8Array).subarray(frame - table.offset, frame - table.offset + bytes),
+  }));
 }
 
 function bytesOf(arrays: Arrays, name: string): Uint8Array {

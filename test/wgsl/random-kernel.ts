@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { describe } from '../../src/wgsl/describe.js';
 import type { Parser } from '../../src/wgsl/syntax.js';
-import { paged, SMALLER } from './corpus.js';
+import { paged, planned, SMALLER } from './corpus.js';
 import type { Gpu } from './gpu.js';
 import { type Arrays, ID, type KernelCase, words } from './kernel-case.js';
 import { TestLaunch } from './launch.js';
@@ -98,6 +98,7 @@ class Program {
       this.#variables = [...this.#variables, name];
       return text;
     }
+    if (kind === 1 && this.#chance.below(2) === 0) return this.#named();
     if (kind <= 3) {
       const at = this.#name();
       const array = this.#chance.of(['a', 'b']);
@@ -108,6 +109,27 @@ class Program {
       return `if ${this.condition(1)} { ${this.statements(depth - 1)} }${otherwise}`;
     }
     return this.#loop(depth);
+  }
+
+  /** Elements whose places are in another array, or beyond the end of it: such an index is the last one's everywhere. */
+  #named(): string {
+    const { below } = { below: (n: number) => this.#chance.below(n) };
+    const [at, name] = [this.#name(), this.#name()];
+    const [from, table] = this.#chance.of([
+      ['q', 'a'],
+      ['q', 'b'],
+      ['b', 'a'],
+      ['a', 'b'],
+    ]);
+    const index = this.#chance.of([
+      name,
+      `${name} * ${1 + below(4)}u + ${this.index(1)}`,
+      `${name} / 1u + ${below(30)}u`,
+      `i32(${name}) * ${below(7) - 3} + ${below(90)}`,
+      `${name} - ${below(60)}u`,
+    ]);
+    const guarded = below(3) === 0 ? `if (${name} < arrayLength(&${table})) { sum ^= ${table}[${name}]; }` : '';
+    return `let ${at} = ${this.index(1)}; if (${at} < arrayLength(&${from})) { let ${name} = ${from}[${at}]; sum = sum * 7u + ${table}[${index}]; ${guarded} }`;
   }
 
   #loop(depth: number): string {
@@ -265,9 +287,9 @@ export async function randomKernel(
   gpu: Gpu,
   seed: number,
   isPaged: boolean,
-): Promise<{ cut: boolean; home: boolean; resumed: boolean }> {
+): Promise<{ cut: boolean; home: boolean; resumed: boolean; planned: boolean }> {
   const kernel = kernelOf(seed);
-  const done = { cut: false, home: false, resumed: false };
+  const done = { cut: false, home: false, resumed: false, planned: false };
   if (isMisread(parser, kernel.source)) return done;
   let direct: Arrays | null = null;
   try {
@@ -283,6 +305,7 @@ export async function randomKernel(
         done.home = outcome.homeBytes > 0;
         done.resumed = ordered !== undefined;
       }
+      done.planned = await planned(gpu, launch, seed % 3 === 0 ? 1 / 2 : 1, direct, ordered);
     }
     // A compiled program takes longer than its launch: of those that are paged some are cut, too.
     if (isPaged && seed % 4 > 0) return done;

@@ -3,7 +3,7 @@
  * page faults, so that what a launch uses is there before it begins. What it holds is gone with it.
  */
 import { type Access, type DeviceDescription, PAGE_BYTES, Status } from '../../core/types.js';
-import { copyMemory } from '../../linux/memory.js';
+import { copyMemory, readMemory } from '../../linux/memory.js';
 import type {
   Injection,
   LaunchDivision,
@@ -270,6 +270,8 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     const fits = pages <= budgetPages && large === undefined;
     if (fits && (way ?? 'direct') === 'direct') return excessiveGroups(launch, limits);
     const room = { limits, budgetPages, pagesOf: needs };
+    const known = way === undefined ? this.divider.again(launch, room) : null;
+    if (known !== null) return known;
     const reasons: string[] = [];
     if (way === undefined || way === 'windowed') {
       const division = this.divider.divide(launch, room);
@@ -363,7 +365,9 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     });
     this.paged = new PagedLaunch(kernelName, plan, part as WgslPart, paged, pools, this.slots, {
       post: (kind, what) => this.post(kind, what),
-      want: (pages, isHome) => this.onWants(id, pages, isHome),
+      moduleOf: (code) => this.moduleOf(code),
+      want: (pages, wantedFor) => this.onWants(id, pages, wantedFor),
+      look: (at, content) => readMemory(content, this.options.host.address + at),
       ended: (failure) => {
         this.paged = null;
         this.launchEnded(id, failure);

@@ -6,6 +6,7 @@ import { bytesOf } from '../../core/elements.js';
 import { PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/types.js';
 import type { LaunchFacts } from '../../wgsl/access.js';
 import { type Description, describe, type Resource } from '../../wgsl/describe.js';
+import { PagePlanner } from '../../wgsl/page-plan.js';
 import { PageRounds } from '../../wgsl/page-rounds.js';
 import { type PagedArray, type PageTable, pageTables, wholePoolBytes } from '../../wgsl/page-tables.js';
 import { Mode, type PagedModule } from '../../wgsl/paged.js';
@@ -15,8 +16,9 @@ import type { UniformValue } from '../../wgsl/values.js';
 import { type WindowedModule, windowed } from '../../wgsl/windowed.js';
 import { type LaunchPart, planWindows, type Window } from '../../wgsl/windows.js';
 import type { LaunchDivision, LaunchParameter, WgslCode, WgslLaunch } from '../driver.js';
-import { arrayBytes, arrayOf, bindingBytesOf, numberOf, pagesAround, workgroupsOf } from './launch-plan.js';
+import { arrayBytes, arrayOf, bindingBytesOf, isApart, numberOf, workgroupsOf } from './launch-plan.js';
 import { requireParser } from './parser.js';
+import { PartPlanner } from './part-planner.js';
 import type { Limits } from './protocol.js';
 
 type Launch = Omit<WgslLaunch, 'id'>;
@@ -53,6 +55,16 @@ interface Plan {
   backwards: boolean;
 }
 
+/** Parts of a launch that is paged, whatever its arrays hold. */
+interface PagedParts {
+  readonly module: PagedModule;
+  readonly parts: readonly LaunchPart[];
+  readonly tables: readonly PageTable[];
+  readonly poolBytes: number;
+  /** Null where no part can be planned. */
+  readonly planner: PartPlanner | null;
+}
+
 export class Divider {
   /** @param parser where the module is that reads WGSL, an optional peer: undefined where it could not be found when the device was asked for */
   constructor(private readonly parser: string | undefined) {}
@@ -61,6 +73,7 @@ export class Divider {
   private readonly known = new Map<string, Analyzed>();
   /** By all that they depend on; the one that was used last stands last. */
   private readonly plans = new Map<string, Plan>();
+  private readonly paged = new Map<string, PagedParts>();
 
   /** Why it cannot be cut is a text, with line and column where a place in the module is to blame. */
   divide(launch: Launch, room: Room): LaunchDivision | string {
@@ -76,54 +89,35 @@ export class Divider {
     return orReason(() => this.pagedParts(launch, room, all));
   }
 
-  private pagedParts(launch: Launch, { limits, budgetPages, pagesOf }: Room, all: boolean): LaunchDivision | string {
-    const arrays = launch.code.bindings.filter(({ kind }) => kind === 'array').length;
-    const mostBuffers = limits.maxStorageBuffersPerShaderStage;
-    if (arrays + PAGING_BUFFERS > mostBuffers)
-      return `it has ${arrays} arrays, and ${mostBuffers - PAGING_BUFFERS} are the most beside the two buffers that paging needs`;
+  /** A launch that was paged before is so again; null: none like it is known. */
+  again(launch: Launch, room: Room): LaunchDivision | null {
+    const analyzed = this.paged.size > 0 && this.known.get(keyOfCode(launch.code));
+    if (!analyzed) return null;
+    const facts = factsOf(launch, analyzed.description);
+    const found = this.knownPaged(launch, facts, room, false);
+    return found && pagedDivision(launch, found, facts);
+  }
+
+  private pagedParts(launch: Launch, room: Room, all: boolean): LaunchDivision | string {
     const { description } = this.analyzed(launch.code);
     const facts = factsOf(launch, description);
-    const most = Math.min(Math.floor((budgetPages * PAGE_BYTES) / 2), bindingBytesOf(limits));
-    let reason = '';
-    for (let poolMost = roundDown(most); poolMost >= BLOCK_BYTES; poolMost = roundDown(poolMost / 2)) {
-      const tablesOf = (paged: readonly Resource[]) => {
-        const wanted = paged.map((each) => pagedArrayOf(launch, each));
-        return pageTables(wanted, Math.min(poolMost, wholePoolBytes(wanted, PAGE_SIZES)), PAGE_SIZES);
-      };
-      const bytesOfPools = (tables: readonly PageTable[]) => tables.reduce((sum, each) => sum + each.poolBytes, 0);
-      const plan = planPaged(
-        description,
-        facts,
-        {
-          budgetBytes: budgetPages * PAGE_BYTES,
-          heldBytes: (windows) =>
-            pagesOf(
-              windowsOf(
-                launch,
-                windows.filter(({ bytes }) => bytes > 0),
-                true,
-              ),
-            ) * PAGE_BYTES,
-          bindingBytes: bindingBytesOf(limits),
-          alignmentBytes: limits.minStorageBufferOffsetAlignment,
-          maxParts: MOST_PARTS,
-          mayPage: ({ name }, isWritten) => isApart(launch, name, isWritten),
-          poolBytes: (paged) => {
-            const tables = tablesOf(paged);
-            return tables && bytesOfPools(tables);
-          },
-        },
-        all,
-      );
-      if (plan.kind === 'refused') {
-        reason ||= /^\d/.test(plan.reason) ? `WGSL ${plan.reason}` : plan.reason;
-        continue;
-      }
-      const { module, parts } = plan;
-      const tables = tablesOf(module.paged) as PageTable[];
-      return pagedDivision(launch, module, facts, parts, tables, limits.maxComputeWorkgroupsPerDimension);
+    let found: PagedParts | string | null = this.knownPaged(launch, facts, room, all);
+    if (found === null) {
+      found = foundPaged(launch, description, facts, room, all);
+      if (typeof found === 'string') return found;
+      keep(this.paged, keyOf(launch, facts, room, all), found);
     }
-    return reason || `${budgetPages * PAGE_BYTES} bytes of memory are too few: two blocks of 2 MiB are the least`;
+    return pagedDivision(launch, found, facts);
+  }
+
+  private knownPaged(launch: Launch, facts: LaunchFacts, room: Room, all: boolean): PagedParts | null {
+    const key = keyOf(launch, facts, room, all);
+    const known = this.paged.get(key);
+    if (known === undefined) return null;
+    const left = room.budgetPages * PAGE_BYTES - known.poolBytes;
+    if (!known.parts.every(({ windows }) => besidePages(launch, windows, room) <= left)) return null;
+    keep(this.paged, key, known);
+    return known;
   }
 
   private cut(launch: Launch, room: Room): LaunchDivision | string {
@@ -143,8 +137,7 @@ export class Divider {
     const heldPages = (windows: readonly Window[]) => pagesOf(windowsOf(launch, windows));
     // Blocks may have become larger or smaller with the arrays that lie in them.
     if (known?.parts.every(({ windows }) => heldPages(windows) <= budgetPages)) {
-      this.plans.delete(key);
-      this.plans.set(key, known);
+      keep(this.plans, key, known);
       return known;
     }
     const plan = planWindows(description, facts, {
@@ -156,8 +149,7 @@ export class Divider {
     });
     if (plan.kind === 'refused') return plan.reason;
     const made = { parts: plan.parts, backwards: false };
-    this.plans.set(key, made);
-    if (this.plans.size > KEPT_PLANS) this.plans.delete(this.plans.keys().next().value as string);
+    keep(this.plans, key, made);
     return made;
   }
 
@@ -168,8 +160,9 @@ export class Divider {
     return requireParser(this.parser);
   }
 
-  private analyzed({ source, entryPoint, constants }: WgslCode): Analyzed {
-    const key = `${entryPoint} ${JSON.stringify(constants)} ${source}`;
+  private analyzed(code: WgslCode): Analyzed {
+    const { source, entryPoint, constants } = code;
+    const key = keyOfCode(code);
     let found = this.known.get(key);
     if (found === undefined) {
       const overrides = Object.fromEntries(constants.map(({ name, value }) => [name, value]));
@@ -191,13 +184,29 @@ function orReason<T>(make: () => T | string): T | string {
   }
 }
 
+function keyOfCode({ source, entryPoint, constants }: WgslCode): string {
+  return `${entryPoint} ${JSON.stringify(constants)} ${source}`;
+}
+
+/** What was used last stands last. */
+function keep<T>(kept: Map<string, T>, key: string, value: T): void {
+  kept.delete(key);
+  kept.set(key, value);
+  if (kept.size > KEPT_PLANS) kept.delete(kept.keys().next().value as string);
+}
+
 /** Numbers that are no integers say nothing about elements. */
-function keyOf({ code, parameters }: Launch, { workgroups, uniforms }: LaunchFacts, { budgetPages }: Room): string {
-  const arrays = parameters.flatMap((each) => (each.kind === 'array' ? [[each.offset, each.length]] : []));
+function keyOf(
+  { code, parameters }: Launch,
+  { workgroups, uniforms }: LaunchFacts,
+  { budgetPages }: Room,
+  all = false,
+): string {
+  const arrays = parameters.flatMap((each) => (each.kind === 'array' ? [[each.offset, each.length, each.use]] : []));
   const integers = (_: string, value: unknown) =>
     typeof value === 'number' && !Number.isInteger(value) ? null : value;
   return JSON.stringify(
-    [code.source, code.entryPoint, code.constants, workgroups, arrays, uniforms, budgetPages],
+    [code.source, code.entryPoint, code.constants, workgroups, arrays, uniforms, budgetPages, all],
     integers,
   );
 }
@@ -225,24 +234,77 @@ function divisionOf(
   };
 }
 
+/** Bytes that the windows of a part take, besides pages. */
+function besidePages(launch: Launch, windows: readonly Window[], { pagesOf }: Room): number {
+  const there = windows.filter(({ bytes }) => bytes > 0);
+  return pagesOf(windowsOf(launch, there, true)) * PAGE_BYTES;
+}
+
+/** @returns why it cannot be, as a text */
+function foundPaged(
+  launch: Launch,
+  description: Description,
+  facts: LaunchFacts,
+  room: Room,
+  all: boolean,
+): PagedParts | string {
+  const { limits, budgetPages } = room;
+  const arrays = launch.code.bindings.filter(({ kind }) => kind === 'array').length;
+  const mostBuffers = limits.maxStorageBuffersPerShaderStage;
+  if (arrays + PAGING_BUFFERS > mostBuffers)
+    return `it has ${arrays} arrays, and ${mostBuffers - PAGING_BUFFERS} are the most beside the two buffers that paging needs`;
+  const most = Math.min(Math.floor((budgetPages * PAGE_BYTES) / 2), bindingBytesOf(limits));
+  let reason = '';
+  for (let poolMost = roundDown(most); poolMost >= BLOCK_BYTES; poolMost = roundDown(poolMost / 2)) {
+    const tablesOf = (paged: readonly Resource[]) => {
+      const wanted = pagedArraysOf(launch, description, facts, paged);
+      return pageTables(wanted, Math.min(poolMost, wholePoolBytes(wanted, PAGE_SIZES)), PAGE_SIZES);
+    };
+    const bytesOfPools = (tables: readonly PageTable[]) => tables.reduce((sum, each) => sum + each.poolBytes, 0);
+    const plan = planPaged(
+      description,
+      facts,
+      {
+        budgetBytes: budgetPages * PAGE_BYTES,
+        heldBytes: (windows) => besidePages(launch, windows, room),
+        bindingBytes: bindingBytesOf(limits),
+        alignmentBytes: limits.minStorageBufferOffsetAlignment,
+        maxParts: MOST_PARTS,
+        mayPage: ({ name }, isWritten) => isApart(launch, name, isWritten),
+        poolBytes: (paged) => {
+          const tables = tablesOf(paged);
+          return tables && bytesOfPools(tables);
+        },
+      },
+      all,
+    );
+    if (plan.kind === 'refused') {
+      reason ||= /^\d/.test(plan.reason) ? `WGSL ${plan.reason}` : plan.reason;
+      continue;
+    }
+    const { module } = plan;
+    const parts = dispatchesOf(plan.parts, limits.maxComputeWorkgroupsPerDimension);
+    const tables = tablesOf(module.paged) as PageTable[];
+    const planner = PartPlanner.open(description, module.paged, facts, tables);
+    return { module, parts, tables, poolBytes: bytesOfPools(tables), planner };
+  }
+  return reason || `${budgetPages * PAGE_BYTES} bytes of memory are too few: two blocks of 2 MiB are the least`;
+}
+
 /** Of the arrays that are paged a part has the memory for their pages instead, which nobody else looks at. */
 function pagedDivision(
   launch: Launch,
-  module: PagedModule,
+  { module, parts, tables, poolBytes, planner }: PagedParts,
   facts: LaunchFacts,
-  planned: readonly LaunchPart[],
-  tables: readonly PageTable[],
-  mostGroups: number,
 ): LaunchDivision {
   const { source, entryPoint, group, uniform: binding, pages, notes, modes } = module;
   const code = { ...launch.code, source, entryPoint };
-  const parts = dispatchesOf(planned, mostGroups);
   const rounds = new PageRounds(tables, module.unit);
   const offsets = tables.map(({ name }) => arrayOf(launch, name).offset);
   return {
     way: 'paged',
     count: parts.length,
-    poolBytes: tables.reduce((sum, { poolBytes }) => sum + poolBytes, 0),
+    poolBytes,
     partAt: (index, pool) => {
       const part = parts[index];
       const maskWords = Math.ceil(module.units(part) / 32);
@@ -255,27 +317,28 @@ function pagedDivision(
         if (each.kind !== 'array' || table === undefined) return each;
         return { ...each, use: 'inout', offset: pool + table.offset, length: table.poolBytes / bytesOf(each.type) };
       });
-      const paged = { rounds, offsets, pages, notes, maskWords, logWords, contents };
+      const plan = () => planner?.planOf(launch, part) ?? null;
+      const paged = { rounds, offsets, pages, notes, maskWords, logWords, contents, plan };
       return { code, parameters, part: { group, binding, content: '', workgroups: part.count, paged } };
     },
   };
 }
 
-function pagedArrayOf(launch: Launch, { name, runtimeArray }: Resource): PagedArray {
-  return { name, bytes: arrayBytes(launch, name), stride: runtimeArray?.stride as number };
-}
-
-/**
- * Whether nothing that the launch writes lies in a page of the array: pages come while the launch holds what it writes. Pages of what is written
- * go home, so that nothing that it reads may lie there, either.
- */
-function isApart(launch: Launch, name: string, isWritten: boolean): boolean {
-  const own = pagesAround(arrayOf(launch, name));
-  return launch.parameters.every((each) => {
-    if (each.kind !== 'array' || each.name === name || (each.use === 'in' && !isWritten)) return true;
-    const { first, count } = pagesAround(each);
-    return first + count <= own.first || own.first + own.count <= first;
-  });
+/** Where it is known how many pages a launch touches at most, there is memory for no more of them. */
+function pagedArraysOf(
+  launch: Launch,
+  description: Description,
+  facts: LaunchFacts,
+  paged: readonly Resource[],
+): PagedArray[] {
+  const planner = new PagePlanner(description, facts, paged);
+  const whole = { first: [0, 0, 0], count: facts.workgroups } as const;
+  return paged.map((each) => ({
+    name: each.name,
+    bytes: arrayBytes(launch, each.name),
+    stride: each.runtimeArray?.stride as number,
+    mostPages: (pageElements) => planner.mostPages(whole, each, pageElements),
+  }));
 }
 
 function roundDown(bytes: number): number {

@@ -152,6 +152,19 @@ export function pagesAround({ offset, length, type }: Pick<ArrayParameter, 'offs
   return { first, count: Math.ceil((offset + length * bytesOf(type)) / PAGE_BYTES) - first };
 }
 
+/**
+ * Whether nothing that the launch writes lies in a page of the array: pages come while the launch holds what it writes. Pages of what is written
+ * go home, so that nothing that it reads may lie there, either.
+ */
+export function isApart(launch: Launch, name: string, isWritten: boolean): boolean {
+  const own = pagesAround(arrayOf(launch, name));
+  return launch.parameters.every((each) => {
+    if (each.kind !== 'array' || each.name === name || (each.use === 'in' && !isWritten)) return true;
+    const { first, count } = pagesAround(each);
+    return first + count <= own.first || own.first + own.count <= first;
+  });
+}
+
 export function workgroupsOf(
   { begin, end, dimensions }: Pick<Launch, 'begin' | 'end' | 'dimensions'>,
   { workgroupSize }: WgslCode,

@@ -1,11 +1,12 @@
 /**
  * A part of a launch whose arrays are paged, while it runs: rounds of the kernel, and between them the pages that it lacked. They come from
- * host memory, where the manager has them be when they are wanted, and what was written of them goes back there.
+ * host memory, where the manager has them be when they are wanted, and what was written of them goes back there. Where numbers that arrays hold
+ * tell which pages these are, they come first, and the kernel runs once, by a module that does not ask for them.
  */
 import { PAGE_BYTES, Status } from '../../core/types.js';
 import { readMemory, writeMemory } from '../../linux/memory.js';
 import type { PageCopy } from '../../wgsl/page-rounds.js';
-import type { LaunchFailure, PagedPart, WgslPart } from '../driver.js';
+import type { LaunchFailure, PagedPart, PagePlan, PlannedDispatch, WantedFor, WgslCode, WgslPart } from '../driver.js';
 import { type Pages, pagingBuffers } from './launch-plan.js';
 import { type Dispatch, type Drain, File, type Fill, Packet, type Part, type Round } from './protocol.js';
 import type { Staging } from './staging.js';
@@ -20,8 +21,12 @@ const TOKEN = -1;
 /** What is asked of the engine and of the manager. */
 export interface PagedOutlet {
   post(kind: number, what: unknown): void;
+  /** What the engine calls the module. */
+  moduleOf(code: WgslCode): number;
   /** `supplied` answers. */
-  want(pages: readonly Pages[], isHome: boolean): void;
+  want(pages: readonly Pages[], wantedFor: WantedFor): void;
+  /** Bytes of the host's memory that were wanted. */
+  look(at: number, content: Uint8Array): void;
   ended(failure: LaunchFailure | null): void;
 }
 
@@ -46,6 +51,9 @@ export class PagedLaunch {
   private refusal: LaunchFailure | null = null;
   /** What is still to move before the next round, or the end; the pages of the first are being brought to the host, or copied. */
   private batches: Batch[] = [];
+  /** Set where it runs by a plan: what is still to run of it, the next one last. */
+  private plan: PagePlan | null;
+  private planned: PlannedDispatch[] | null = null;
   /** No round follows. */
   private isLast = false;
   private over = false;
@@ -60,17 +68,15 @@ export class PagedLaunch {
     private readonly staging: Staging,
     private readonly outlet: PagedOutlet,
   ) {
-    const { pages, notes } = pagingBuffers(paged);
+    const { pages } = pagingBuffers(paged);
     outlet.post(Packet.Create, [pages[0], pages[2]]);
-    outlet.post(Packet.Create, [notes[0], notes[2]]);
+    this.plan = paged.plan();
     staging.take((slot) => {
       this.slot = slot;
-      if (this.over) {
-        this.close();
-        return;
-      }
-      this.write(File.None, 0, notes);
-      this.round();
+      if (this.over) this.close();
+      else if (this.plan === null) this.firstRound();
+      else if (this.plan.numbers.length === 0) this.look(this.plan);
+      else outlet.want(pagesIn(this.plan.numbers), 'look');
     });
   }
 
@@ -95,6 +101,10 @@ export class PagedLaunch {
       return;
     }
     const { rounds } = this.paged;
+    if (this.plan !== null) {
+      this.nextPlanned();
+      return;
+    }
     const notes = new Uint32Array(this.notedWords);
     readMemory(new Uint8Array(notes.buffer), this.staging.addressOf(this.slot));
     const { homes, copies, end } = rounds.advance(notes);
@@ -112,6 +122,10 @@ export class PagedLaunch {
     if (this.over) return;
     if (!there) {
       this.end({ code: 'ABORTED', message: 'pages that it touches could not be had' });
+      return;
+    }
+    if (this.plan !== null && this.planned === null) {
+      this.look(this.plan);
       return;
     }
     const { isHome, copies } = this.batches[0];
@@ -132,7 +146,38 @@ export class PagedLaunch {
     this.slot = -1;
     const { pages, notes } = pagingBuffers(this.paged);
     this.outlet.post(Packet.Destroy, [pages[0]]);
-    this.outlet.post(Packet.Destroy, [notes[0]]);
+    if (this.plan === null) this.outlet.post(Packet.Destroy, [notes[0]]);
+  }
+
+  /** The numbers are on the host that tell what is touched. */
+  private look(plan: PagePlan): void {
+    const numbers = plan.numbers.map(({ at, bytes }) => {
+      const content = new Uint8Array(bytes);
+      this.outlet.look(at, content);
+      return new Uint32Array(content.buffer);
+    });
+    const dispatches = plan.dispatches(numbers);
+    if (dispatches === null) {
+      this.plan = null;
+      this.firstRound();
+      return;
+    }
+    this.planned = dispatches.toReversed();
+    this.nextPlanned();
+  }
+
+  private nextPlanned(): void {
+    const next = this.planned?.at(-1);
+    this.isLast = next === undefined;
+    if (next !== undefined) this.batches = batchesOf(this.paged.rounds.admit(next.wanted), false);
+    this.next();
+  }
+
+  private firstRound(): void {
+    const { notes } = pagingBuffers(this.paged);
+    this.outlet.post(Packet.Create, [notes[0], notes[2]]);
+    this.write(File.None, 0, notes);
+    this.round();
   }
 
   private next(): void {
@@ -141,19 +186,44 @@ export class PagedLaunch {
     else if (batch !== undefined)
       this.outlet.want(
         pagesIn(batch.copies.map((copy) => ({ at: this.placeOf(copy).at, bytes: copy.bytes }))),
-        batch.isHome,
+        batch.isHome ? 'home' : 'device',
       );
     else if (this.isLast) this.end(this.refusal);
-    else this.round();
+    else if (this.plan === null) this.round();
+    else this.runPlanned(this.plan, this.planned?.pop() as PlannedDispatch);
+  }
+
+  private runPlanned({ code, group, binding, pages: table }: PagePlan, { workgroups, content }: PlannedDispatch): void {
+    const { pages } = pagingBuffers(this.paged);
+    this.writeEntries(pages);
+    const own = [this.part.binding, this.paged.pages, this.paged.notes];
+    const bound = this.order.bound.filter((each) => each.group !== this.part.group || !own.includes(each.binding));
+    const dispatch: Dispatch = {
+      ...this.order,
+      module: this.outlet.moduleOf(code),
+      entryPoint: code.entryPoint,
+      bound: [
+        ...bound,
+        { group, binding, kind: 'uniform', bytes: content },
+        { group, binding: table, kind: 'buffer', writable: false, part: pages },
+      ],
+      workgroups: [...workgroups],
+    };
+    const order: Round = { dispatches: [dispatch], read: { file: File.Staging, at: 0, parts: [] } };
+    this.outlet.post(Packet.Round, order);
+  }
+
+  private writeEntries(pages: Part): void {
+    writeMemory(this.staging.addressOf(this.slot), new Uint8Array(this.paged.rounds.entries.buffer));
+    this.write(File.Staging, this.staging.offsetOf(this.slot), pages);
   }
 
   private round(): void {
-    const { rounds, maskWords, contents } = this.paged;
+    const { maskWords, contents } = this.paged;
     const noted = 4 * this.notedWords;
     const { pages, notes } = pagingBuffers(this.paged);
     const at = this.staging.offsetOf(this.slot);
-    writeMemory(this.staging.addressOf(this.slot), new Uint8Array(rounds.entries.buffer));
-    this.write(File.Staging, at, pages);
+    this.writeEntries(pages);
     const touched: Part = [notes[0], 8 * maskWords, noted];
     this.write(File.None, 0, [notes[0], 4 * maskWords, 4 * maskWords + noted]);
     const { group, binding } = this.part;

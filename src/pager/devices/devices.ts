@@ -282,8 +282,8 @@ export class Devices implements DeviceOwner {
     if (made.process === null) ready(null);
     else {
       if (made.process.lender != null) this.launches.watch(made.process.lender);
-      made.process.onWants = (launch, wanted, isHome) => {
-        this.later(() => this.launches.wanted(device, launch, wanted, isHome));
+      made.process.onWants = (launch, wanted, wantedFor) => {
+        this.later(() => this.launches.wanted(device, launch, wanted, wantedFor));
       };
       let told = false;
       made.process.onReady = (failure) => {

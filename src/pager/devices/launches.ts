@@ -2,7 +2,7 @@
 import { kernelError } from '../../core/kernel-error.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { Access, type DenyReason, PAGE_BYTES } from '../../core/types.js';
-import type { KernelCode, LaunchDivision, LaunchFailure, LaunchParameter } from '../../drivers/driver.js';
+import type { KernelCode, LaunchDivision, LaunchFailure, LaunchParameter, WantedFor } from '../../drivers/driver.js';
 import { compileKernel, type KernelFunction, loadKernel } from '../../drivers/kernel-loader.js';
 import type { ArrayTable } from '../arrays/array-table.js';
 import type { Arrays } from '../arrays/arrays.js';
@@ -224,10 +224,11 @@ export class Launches {
   }
 
   /** A part that is paged wants pages on the host, from there or to there. */
-  wanted(device: Device, id: number, wanted: readonly PageRun[], isHome: boolean): void {
+  wanted(device: Device, id: number, wanted: readonly PageRun[], wantedFor: WantedFor): void {
+    const isHome = wantedFor === 'home';
     const record = this.queueOf(device).records[0];
     if (record === undefined || record.id !== id || record.supply === null) return;
-    if (!isHome) device.launchRounds++;
+    if (wantedFor === 'device') device.launchRounds++;
     // A device that is being detached runs what it has begun.
     if (record.failure !== null || record.ending !== null || device.lost) {
       device.process?.supply?.(id, false);
@@ -238,7 +239,7 @@ export class Launches {
         const who = `kernel ${record.operation.kernelName}`;
         record.failure ??= this.places.denialError(failure, page, who, isHome);
       } else if (isHome) device.pagedHomeBytes += bytesOf(wanted);
-      else device.pagedBytes += bytesOf(wanted);
+      else if (wantedFor === 'device') device.pagedBytes += bytesOf(wanted);
       device.process?.supply?.(id, failure === null);
     });
   }

@@ -1,0 +1,66 @@
+/** How parts of a launch that is paged run by plans: where the numbers lie that name what they touch, and what a part is with these. */
+import type { LaunchFacts } from '../../wgsl/access.js';
+import { accessesOf } from '../../wgsl/accesses.js';
+import type { Description, Resource } from '../../wgsl/describe.js';
+import { PagePlanner } from '../../wgsl/page-plan.js';
+import type { PageTable } from '../../wgsl/page-tables.js';
+import { type WindowedModule, windowed } from '../../wgsl/windowed.js';
+import type { LaunchPart } from '../../wgsl/windows.js';
+import { writtenBy } from '../../wgsl/writing.js';
+import type { PagePlan, WgslLaunch } from '../driver.js';
+import { arrayOf, isApart } from './launch-plan.js';
+
+/** What names elements are numbers of four bytes. */
+const NUMBER_BYTES = 4;
+
+export class PartPlanner {
+  private constructor(
+    private readonly facts: LaunchFacts,
+    private readonly tables: readonly PageTable[],
+    private readonly planner: PagePlanner,
+    private readonly module: WindowedModule,
+  ) {}
+
+  /** Null where what is paged is written, too. */
+  static open(
+    description: Description,
+    paged: readonly Resource[],
+    facts: LaunchFacts,
+    tables: readonly PageTable[],
+  ): PartPlanner | null {
+    const written = writtenBy(accessesOf(description, null));
+    if (paged.some((each) => written.has(each))) return null;
+    return new PartPlanner(facts, tables, new PagePlanner(description, facts, paged), windowed(description, paged));
+  }
+
+  /** Null where it cannot be told before what the part touches. */
+  planOf(launch: Omit<WgslLaunch, 'id'>, part: LaunchPart): PagePlan | null {
+    const { facts, tables, planner, module } = this;
+    const naming = planner.naming(part);
+    // What the launch writes it has for itself, so that nobody else may look at what lies in such a page.
+    if (naming === null || !naming.every(({ resource: { name } }) => isApart(launch, name, false))) return null;
+    return {
+      code: { ...launch.code, source: module.source },
+      group: module.group,
+      binding: module.binding,
+      pages: module.pages,
+      numbers: naming.map(({ resource: { name }, begin, end }) => ({
+        at: arrayOf(launch, name).offset + begin * NUMBER_BYTES,
+        bytes: (end - begin) * NUMBER_BYTES,
+      })),
+      dispatches: (contents) => {
+        const boxes = planner.boxes(part, tables, ({ resource, begin, end }) => {
+          const at = naming.findIndex((each) => each.resource === resource);
+          return contents[at].subarray(begin - naming[at].begin, end - naming[at].begin);
+        });
+        return (
+          boxes?.map(({ first, count, pages }) => ({
+            workgroups: count,
+            content: Buffer.from(module.uniformOf({ ...part, first, count }, facts, tables)).toString('base64'),
+            wanted: pages,
+          })) ?? null
+        );
+      },
+    };
+  }
+}

@@ -1,0 +1,214 @@
+/**
+ * Which pages workgroups touch, told before they run: where indices are numbers of the launch and ids, or come from one number that an array
+ * holds which nobody writes meanwhile (`table[ids[i / w] * w + i % w]`). With all of these pages there they run once, and nobody has to ask.
+ */
+import type { Access, LaunchFacts, Named, WorkgroupBox } from './access.js';
+import { accessesOf } from './accesses.js';
+import type { Description, Resource } from './describe.js';
+import type { Interval } from './forms.js';
+import type { PageTable } from './page-tables.js';
+import { lengthOf } from './windows.js';
+import { writtenBy } from './writing.js';
+
+/** Elements `[begin, end)` of an array that name elements of others. */
+export interface NamingElements {
+  readonly resource: Resource;
+  readonly begin: number;
+  readonly end: number;
+}
+
+/** Workgroups that are one dispatch, and the pages that they touch, by table. */
+export interface PlannedBox extends WorkgroupBox {
+  readonly pages: readonly (readonly number[])[];
+}
+
+/** Elements of a paged array: `factor * number + rest`, for each of some numbers. */
+interface Touch {
+  readonly table: number;
+  readonly factor: number;
+  readonly rest: Interval;
+  /** Null: there are none, the rest is the index. */
+  readonly by: NamingElements | null;
+}
+
+/** Each is looked at while the manager does nothing else. */
+const MOST_NUMBERS = 2 ** 20;
+/** A part whose pages have no room at once is cut into at most so many. */
+const MOST_BOXES = 64;
+/** Boxes of which is known what they touch. */
+const MOST_KNOWN = 4096;
+const ALL = 2 ** 32;
+/** What is touched whatever arrays hold is touched once. */
+const NO_NUMBERS = Uint32Array.of(0);
+
+/** Knows of one launch what its workgroups touch; it may be asked again when the arrays hold other numbers. */
+export class PagePlanner {
+  /** By the numbers of a box. */
+  readonly #known = new Map<string, readonly Touch[] | null>();
+
+  /** @param paged arrays that nobody writes */
+  constructor(
+    private readonly description: Description,
+    private readonly launch: LaunchFacts,
+    private readonly paged: readonly Resource[],
+  ) {}
+
+  /**
+   * The numbers that name what is touched.
+   * @returns null: what is touched cannot be told before
+   */
+  naming(box: WorkgroupBox): readonly NamingElements[] | null {
+    const touches = this.#touches(box);
+    if (touches === null) return null;
+    const found = new Map<Resource, NamingElements>();
+    for (const { by } of touches) {
+      if (by === null) continue;
+      const { resource } = by;
+      const { begin, end } = found.get(resource) ?? by;
+      found.set(resource, { resource, begin: Math.min(begin, by.begin), end: Math.max(end, by.end) });
+    }
+    const all = [...found.values()];
+    return all.reduce((sum, { begin, end }) => sum + end - begin, 0) > MOST_NUMBERS ? null : all;
+  }
+
+  /** Pages of so many elements that are touched at most, whatever the numbers are: infinity where that cannot be told. */
+  mostPages(box: WorkgroupBox, resource: Resource, pageElements: number): number {
+    const touches = this.#touches(box);
+    if (touches === null) return Infinity;
+    const table = this.paged.indexOf(resource);
+    let most = 1;
+    for (const { by, rest, ...touch } of touches) {
+      if (touch.table !== table) continue;
+      const each = 1 + Math.ceil((rest.hi - rest.lo + 1) / pageElements);
+      most += (by === null ? 1 : by.end - by.begin) * each;
+    }
+    return most;
+  }
+
+  /**
+   * Cuts workgroups so that the pages of each box have frames.
+   * @param tables of the paged arrays, in their order
+   * @param numbersOf the content of such elements
+   * @returns null: what is touched cannot be told before, or is too much
+   */
+  boxes(
+    whole: WorkgroupBox,
+    tables: readonly PageTable[],
+    numbersOf: (elements: NamingElements) => Uint32Array,
+  ): readonly PlannedBox[] | null {
+    const marks = tables.map(({ pages }) => new Uint8Array(pages));
+    const boxes: PlannedBox[] = [];
+    const waiting: WorkgroupBox[] = [whole];
+    for (let box = waiting.pop(); box !== undefined; box = waiting.pop()) {
+      const touches = this.#touches(box);
+      if (touches === null) return null;
+      const pages = this.#pages(touches, tables, marks, numbersOf);
+      if (pages !== null) {
+        boxes.push({ first: box.first, count: box.count, pages });
+        continue;
+      }
+      const halves = halvesOf(box);
+      if (halves === null || boxes.length + waiting.length + 2 > MOST_BOXES) return null;
+      waiting.push(halves[1], halves[0]);
+    }
+    return boxes;
+  }
+
+  #touches(box: WorkgroupBox): readonly Touch[] | null {
+    const key = `${box.first} ${box.count}`;
+    let touches = this.#known.get(key);
+    if (touches === undefined) {
+      if (this.#known.size === MOST_KNOWN) this.#known.clear();
+      touches = this.#found(box);
+      this.#known.set(key, touches);
+    }
+    return touches;
+  }
+
+  #found(box: WorkgroupBox): readonly Touch[] | null {
+    const accesses = accessesOf(this.description, this.launch, box);
+    const written = writtenBy(accesses);
+    const touches: Touch[] = [];
+    for (const access of accesses.accesses) {
+      const table = this.paged.indexOf(access.resource);
+      if (table === -1) continue;
+      const touch = touchOf(access, table, this.launch, written);
+      if (touch === null) return null;
+      touches.push(touch);
+    }
+    return touches;
+  }
+
+  /** @returns null: there are not frames enough */
+  #pages(
+    touches: readonly Touch[],
+    tables: readonly PageTable[],
+    marks: readonly Uint8Array[],
+    numbersOf: (elements: NamingElements) => Uint32Array,
+  ): readonly (readonly number[])[] | null {
+    for (const each of marks) each.fill(0);
+    const lists: number[][] = tables.map(() => []);
+    for (const { table, factor, rest, by } of touches) {
+      const { shift, frames } = tables[table] as PageTable;
+      const mark = marks[table] as Uint8Array;
+      const list = lists[table] as number[];
+      const last = lengthOf(this.paged[table] as Resource, this.launch) - 1;
+      /** Those of elements `[first, end]`, of which what lies beyond the array is its last one. */
+      const note = (first: number, end: number): void => {
+        const to = Math.min(end, last) >>> shift;
+        for (let page = Math.min(first, last) >>> shift; page <= to; page++) {
+          if (mark[page] !== 0) continue;
+          mark[page] = 1;
+          list.push(page);
+        }
+      };
+      const more = rest.hi - rest.lo;
+      const from = rest.lo | 0;
+      const numbers = by === null ? NO_NUMBERS : numbersOf(by);
+      if (!(more < ALL - 1)) note(0, last);
+      else {
+        for (const number of numbers) {
+          const first = (Math.imul(number, factor) + from) >>> 0;
+          const end = first + more;
+          note(first, end);
+          // Indices wrap around.
+          if (end >= ALL) note(0, end - ALL);
+          if (list.length > frames) break;
+        }
+      }
+      if (list.length > frames) return null;
+    }
+    return lists.map((list) => list.sort((one, other) => one - other));
+  }
+}
+
+function touchOf(
+  { named, range }: Access,
+  table: number,
+  launch: LaunchFacts,
+  written: ReadonlySet<Resource>,
+): Touch | null {
+  if (named === null) return range && { table, factor: 0, rest: range, by: null };
+  if (written.has(named.by.resource)) return null;
+  const by = namingOf(named, launch);
+  return by && { table, factor: named.factor, rest: named.rest, by };
+}
+
+/** What is read beyond the end of an array may be any number. */
+function namingOf({ by: { resource, range } }: Named, launch: LaunchFacts): NamingElements | null {
+  if (range === null || range.lo < 0 || range.hi >= lengthOf(resource, launch)) return null;
+  return { resource, begin: range.lo, end: range.hi + 1 };
+}
+
+/** Along the dimension in which it is the widest; null: it is one workgroup. */
+function halvesOf({ first, count }: WorkgroupBox): [WorkgroupBox, WorkgroupBox] | null {
+  const most = Math.max(...count);
+  if (most === 1) return null;
+  const axis = count.indexOf(most);
+  const half = Math.ceil(most / 2);
+  const box = (from: number, wide: number): WorkgroupBox => ({
+    first: first.with(axis, (first[axis] as number) + from) as [number, number, number],
+    count: count.with(axis, wide) as [number, number, number],
+  });
+  return [box(0, half), box(half, most - half)];
+}
