@@ -10,7 +10,7 @@ import { closeDescriptor } from '../../src/linux/libc.js';
 import { createMemoryFile, mmap, munmap, view } from '../../src/linux/memory.js';
 import { runTests, sleep, test } from '../harness/suite.js';
 
-const PAGES = 32;
+const PAGES = 128;
 const BYTES = PAGES * PAGE_BYTES;
 const WRITABLE = PROT_READ | PROT_WRITE;
 const PROGRAM = new URL('../../src/drivers/webgpu/engine.js', import.meta.url);
@@ -70,7 +70,7 @@ class World {
   }
 
   async out(token: number, page: number, count: number, address: number): Promise<void> {
-    assert.equal(this.device.transferOut(token, page, count, address), Status.Pending);
+    assert.equal(this.device.transferOut(token, page, count, address, true), Status.Pending);
     await this.until(`copy ${token}`, () => this.transferred.has(token));
   }
 
@@ -101,12 +101,40 @@ test('pages come and go through host memory and through any other, put together 
   assert.ok(world.bytes(world.other, 24, 2).every((byte) => byte === 0));
 });
 
+test('what follows is read ahead of a walk, and read again where it was written since', async () => {
+  using world = new World();
+  await world.until('the GPU is there', () => world.ready !== undefined);
+  const content = Uint8Array.from({ length: BYTES }, (_, at) => (at * 7 + (at >> 8)) % 251);
+  world.bytes(world.host, 0, PAGES).set(content);
+  await world.in(1, world.host, 0, PAGES);
+  const check = (page: number) => {
+    const [offset, count] = [page * PAGE_BYTES, 16];
+    const found = world.bytes(world.other, page, count);
+    assert.ok(Buffer.compare(found, content.subarray(offset, offset + found.length)) === 0, `page ${page} is wrong`);
+  };
+  await world.out(2, 0, 16, world.other);
+  check(0);
+  // What was asked for before the second of these is answered before it.
+  await world.in(100, world.other, 200, 1);
+  assert.equal(world.device.transferOut(101, 200, 1, world.other + 127 * PAGE_BYTES, false), Status.Pending);
+  await world.until('copy 101', () => world.transferred.has(101));
+  for (const page of [16, 32]) {
+    assert.equal(world.device.transferOut(102, page, 16, world.other + page * PAGE_BYTES, true), Status.Done);
+    check(page);
+  }
+  content.fill(17, 48 * PAGE_BYTES, 64 * PAGE_BYTES);
+  world.bytes(world.host, 0, PAGES).set(content);
+  await world.in(103, world.host + 48 * PAGE_BYTES, 48, 16);
+  await world.out(104, 48, 16, world.other + 48 * PAGE_BYTES);
+  check(48);
+});
+
 test('a GPU that is destroyed ends its device: what is under way is lost, and says so', async () => {
   using world = new World();
   await world.until('the GPU is there', () => world.ready !== undefined);
   await world.in(1, 0, 0, 4);
   world.device.lose();
-  assert.equal(world.device.transferOut(2, 0, 4, world.host), Status.Pending);
+  assert.equal(world.device.transferOut(2, 0, 4, world.host, false), Status.Pending);
   await world.until('the device has died', () => world.died !== null);
   assert.match(world.died ?? '', /its GPU was lost/);
   assert.ok(world.transferred.has(2), 'a copy was never answered');

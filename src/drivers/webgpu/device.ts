@@ -31,6 +31,7 @@ import {
   type Part,
   SOURCE_PIECE,
 } from './protocol.js';
+import { isAhead, ReadAhead } from './read-ahead.js';
 import { type BufferCommands, RunTable } from './run-table.js';
 import { STAGING_BYTES, type Staging } from './staging.js';
 
@@ -69,6 +70,8 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   onWants: NonNullable<ProcessDriver['onWants']> = () => undefined;
   protected readonly runs: RunTable;
   private readonly divider: Divider;
+  /** Null: what comes home is in host memory already. */
+  private readonly ahead: ReadAhead | null;
   private readonly pending = new Map<number, Pending>();
   /** Modules that the engine has, by their texts. */
   private readonly modules = new Map<string, number>();
@@ -105,6 +108,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
       atomics: true,
     };
     this.runs = new RunTable(this, budgetPages);
+    this.ahead = staging && this.aheadOver(staging);
     const hello: Hello = { hostBytes: host.bytes, stagingBytes: STAGING_BYTES };
     this.post(Packet.Hello, hello);
   }
@@ -211,6 +215,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   ): Status {
     if (this.dead) return Status.Lost;
     if (!backed && this.isTooLarge(count)) return Status.NoMemory;
+    this.ahead?.forget(page, count);
     const filled = { first: page, count };
     const bytes = count * PAGE_BYTES;
     const at = this.inHost(address, bytes);
@@ -237,8 +242,16 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     return count > (this.options.inject?.refuseLargerThanPages ?? Number.POSITIVE_INFINITY);
   }
 
-  transferOut(token: number, page: number, count: number, address: number): Status {
+  transferOut(token: number, page: number, count: number, address: number, urgent: boolean): Status {
     if (this.dead) return Status.Lost;
+    const status = this.ahead?.take(token, page, count, address) ?? null;
+    if (status === null) this.readOut(token, page, count, address);
+    else if (status === Status.Pending) this.pending.set(token, { slot: -1, out: null, filled: null });
+    this.ahead?.walk(page, count, urgent);
+    return status ?? Status.Pending;
+  }
+
+  private readOut(token: number, page: number, count: number, address: number): void {
     const bytes = count * PAGE_BYTES;
     const at = this.inHost(address, bytes);
     this.pending.set(token, { slot: -1, out: null, filled: null });
@@ -250,7 +263,6 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
         this.post(Packet.Read, move(token, File.Staging, slots.offsetOf(slot), this.runs.parts(page, count)));
       });
     }
-    return Status.Pending;
   }
 
   refuse(launch: Omit<WgslLaunch, 'id'>): LaunchFailure | null {
@@ -299,6 +311,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
       return;
     }
     const arrays = pagesOf(launch);
+    for (const { first, count } of arrays) this.ahead?.forget(first, count);
     for (const { first, count } of arrays) this.runs.join(first, count);
     if (arrays.some(({ first, count }) => this.runs.use(first, count) === undefined)) {
       this.runs.unuse();
@@ -344,6 +357,17 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
 
   copy(from: number, fromOffset: number, to: number, toOffset: number, bytes: number): void {
     this.post(Packet.Copy, [from, fromOffset, to, toOffset, bytes]);
+  }
+
+  private aheadOver(staging: Staging): ReadAhead {
+    return new ReadAhead(staging, {
+      endOfContent: (first, end) => this.runs.endOfContent(first, end),
+      read: (token, slot, first, count) =>
+        this.post(Packet.Read, move(token, File.Staging, staging.offsetOf(slot), this.runs.parts(first, count))),
+      taken: (token) => {
+        if (this.pending.delete(token)) this.events.transferred(token, Status.Done);
+      },
+    });
   }
 
   /** There is staging when there is a device. */
@@ -392,6 +416,10 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   }
 
   protected moved(token: number, status: Status): void {
+    if (isAhead(token)) {
+      this.ahead?.arrived(token);
+      return;
+    }
     if (token < 0) {
       this.paged?.moved(status);
       return;

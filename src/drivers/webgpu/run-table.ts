@@ -96,6 +96,17 @@ export class RunTable {
     return parts;
   }
 
+  /** The page behind those, from `first` on and before `end`, that have content and that no kernel uses. */
+  endOfContent(first: number, end: number): number {
+    let at = first;
+    for (let run = this.find(at); at < end && run !== undefined && !this.busy.has(run); run = this.find(at)) {
+      const until = Math.min(end, endOf(run));
+      while (at < until && run.backed[at - run.first] === 1) at++;
+      if (at < until) break;
+    }
+    return at;
+  }
+
   /** Which byte of the space lies at a byte of a buffer. */
   placeOf(buffer: number, offset: number): number {
     const run = this.runs.find((each) => each.buffer === buffer);

@@ -41,6 +41,11 @@ export class Staging {
     else use(slot);
   }
 
+  /** A slot, or -1: there is none just now. */
+  takeNow(): number {
+    return this.free.pop() ?? -1;
+  }
+
   give(slot: number): void {
     const next = this.waiting.shift();
     if (next === undefined) this.free.push(slot);
