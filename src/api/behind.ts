@@ -2,11 +2,11 @@
 import type { OptionNames } from '../core/option-names.js';
 import { BLOCK_BYTES } from '../core/types.js';
 import type { ServerOptions } from '../pager/protocol/space.js';
-import { valkeyAddress } from '../valkey/address.js';
 import type { TlsOptions } from '../valkey/connection.js';
 import { ValkeyError } from '../valkey/errors.js';
 import { checkOptions, show } from './arguments.js';
 import { argumentError, OnememError } from './errors.js';
+import { checkServerUrl } from './server-url.js';
 import { toBytes } from './sizes.js';
 
 /** A Valkey server, or Redis 7 or newer, that has pages of a space; or any server of a cluster of these. */
@@ -20,7 +20,7 @@ export interface BehindSpecification {
   readonly timeoutMs?: number;
   /** How long pages stay on the server when the program does not run any more, or stands still; an hour unless said otherwise. */
   readonly leaseMs?: number;
-  /** Certificates, as node:tls takes them. */
+  /** Certificates, as node:tls takes them; with `valkeys://` alone. */
   readonly tls?: TlsOptions;
 }
 
@@ -47,22 +47,22 @@ export async function behindOf(said: BehindSpecification | undefined): Promise<S
     throw argumentError('BEHIND', `behind is ${show(said)}; it must be { kind: 'valkey', url, bytes }`);
   checkOptions('behind', said, BEHIND_OPTIONS);
   if (said.kind !== 'valkey') throw argumentError('BEHIND', `behind.kind is ${show(said.kind)}; it must be 'valkey'`);
-  const { url, timeoutMs = TIMEOUT_MS, leaseMs = LEASE_MS, tls = {} } = said;
+  const { url, timeoutMs = TIMEOUT_MS, leaseMs = LEASE_MS, tls } = said;
   if (typeof url !== 'string')
     throw argumentError('BEHIND', `behind.url is ${show(url)}; it must be valkey://HOST:PORT`);
   checkMs('timeoutMs', timeoutMs, 1);
   checkMs('leaseMs', leaseMs, LEAST_LEASE_MS);
   const bytes = budgetOf(said.bytes);
   try {
-    valkeyAddress(url);
+    checkServerUrl('behind', url, tls, 'BEHIND');
     // Of interest to few, and not small.
     const { checkServer } = await import('../valkey/check.js');
-    await checkServer(url, { timeoutMs, tls });
+    await checkServer(url, { timeoutMs, tls: tls ?? {} });
   } catch (error) {
     if (!(error instanceof ValkeyError)) throw error;
     throw new OnememError('BEHIND', `behind: ${error.message}`, { reason: error.code }, { cause: error });
   }
-  return { kind: 'valkey', url, bytes, timeoutMs, leaseMs, tls };
+  return { kind: 'valkey', url, bytes, timeoutMs, leaseMs, tls: tls ?? {} };
 }
 
 function budgetOf(said: number | string): number {

@@ -9,6 +9,7 @@ import type { TlsOptions } from '../valkey/connection.js';
 import { ValkeyError } from '../valkey/errors.js';
 import { checkObject, checkOptions, isWhole, show } from './arguments.js';
 import { argumentError, OnememError } from './errors.js';
+import { checkServerUrl } from './server-url.js';
 import { toBytes } from './sizes.js';
 
 /** A Valkey server, or Redis 7 or newer, by which machines share arrays; or any server of a cluster of these. */
@@ -21,7 +22,7 @@ export interface SharingServer {
   readonly leaseMs?: number;
   /** How long launches, copies and prefetches here may keep blocks from others that want them; a minute unless said otherwise. */
   readonly holdMs?: number;
-  /** Certificates, as node:tls takes them. */
+  /** Certificates, as node:tls takes them; with `valkeys://` alone. */
   readonly tls?: TlsOptions;
 }
 
@@ -63,7 +64,7 @@ export function sharingSource(
   const what = `array ${name}`;
   checkObject(`on of ${what}`, on);
   checkOptions(`on of ${what}`, on, SERVER_OPTIONS);
-  const { url, timeoutMs = TIMEOUT_MS, leaseMs = LEASE_MS, holdMs = HOLD_MS, tls = {} } = on;
+  const { url, timeoutMs = TIMEOUT_MS, leaseMs = LEASE_MS, holdMs = HOLD_MS, tls } = on;
   if (typeof url !== 'string')
     throw argumentError('SHARED_SERVER', `on.url of ${what} is ${show(url)}; it must be valkey://HOST:PORT`);
   checkMs(`on.timeoutMs of ${what}`, timeoutMs, 1);
@@ -80,11 +81,11 @@ export function sharingSource(
     throw argumentError('BLOCK_BYTES', message);
   }
   try {
-    valkeyAddress(url);
+    checkServerUrl(`on of ${what}`, url, tls, 'SHARED_SERVER');
   } catch (error) {
     throw serverError(name, error);
   }
-  return { name, source: { url, tls, timeoutMs, leaseMs, holdMs, blockBytes: bytes } };
+  return { name, source: { url, tls: tls ?? {}, timeoutMs, leaseMs, holdMs, blockBytes: bytes } };
 }
 
 /** Asks the server whether it can be used, and whether the array is there in another shape. */

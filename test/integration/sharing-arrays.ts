@@ -163,6 +163,15 @@ testWithValkey('what cannot be shared is refused by name', async () => {
   await failsWith('SHARED_SERVER', () =>
     space.sharedArray(Float64Array, 1000, { name: 'x', on: { url: 'valkey://127.0.0.1:1' } }),
   );
+  const on = { url: server.url, tls: { ca: 'a certificate' } };
+  const plain = await failsWith('SHARED_SERVER', () => space.sharedArray(Float64Array, 1000, { name: 'x', on }));
+  assert.match(
+    plain.message,
+    /on of array x has the url unix:.* and tls,.* write valkeys:\/\/HOST:PORT .*leave tls out/,
+  );
+  await failsWith('OPTIONS', () =>
+    space.sharedArray(Float64Array, 1, { name: 'x', on: { ...on, tls: true as never } }),
+  );
   await failsWith('NAME', () => space.sharedArray(Float64Array, 1000, { ...options, name: 'a{b}' }));
   await failsWith('BLOCK_BYTES', () => space.sharedArray(Float64Array, 1000, { ...options, blockBytes: 5000 }));
   await failsWith('BLOCK_BYTES', () => space.sharedArray(Float64Array, 2 ** 27, { ...options, blockBytes: 4096 }));

@@ -339,6 +339,11 @@ testWithValkey('what a server is not is refused by name, before a space is opene
   await failsWith('BEHIND', () => open(server, { kind: 'memcached' as 'valkey' }));
   await failsWith('BEHIND', () => open(server, { bytes: 5 }));
   await failsWith('BEHIND', () => open(server, { timeoutMs: 0 }));
+  const plain = await failsWith('BEHIND', () => open(server, { url: 'redis://u:secret@far:1/3', tls: {} }));
+  assert.match(
+    plain.message,
+    /behind has the url redis:\/\/far:1\/3, .* and tls,.* write valkeys:\/\/far:1\/3 .*leave tls out/,
+  );
   await using dropping = await ValkeyServer.start({ maxmemory: '64mb', 'maxmemory-policy': 'allkeys-lru' });
   const dropped = await failsWith('BEHIND', () => open(dropping));
   assert.match(dropped.message, /maxmemory-policy allkeys-lru.*noeviction/);
