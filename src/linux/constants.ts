@@ -94,6 +94,8 @@ export const SEEK_HOLE = 4;
 
 // open, eventfd, userfaultfd
 export const O_NONBLOCK = 0o4000;
+export const F_GETFL = 3;
+export const F_SETFL = 4;
 export const O_CLOEXEC = 0o2000000;
 export const O_RDWR = 0o2;
 export const O_CREAT = 0o100;
@@ -171,7 +173,9 @@ export const SCM_RIGHTS = 1;
 export const MSG_CTRUNC = 0x8;
 export const MSG_TRUNC = 0x20;
 export const MSG_DONTWAIT = 0x40;
+export const MSG_WAITALL = 0x100;
 export const MSG_NOSIGNAL = 0x4000;
+export const SO_RCVTIMEO = 20;
 export const MSG_CMSG_CLOEXEC = 0x40000000;
 /** The kernel passes no more descriptors than these in one message. */
 export const SCM_MAX_FD = 253;

@@ -100,6 +100,7 @@ export const libc = {
   socketpair: onUse<Call<4>>('int socketpair(int domain, int type, int protocol, uint64_t fds)'),
   sendmsg: onUse<Call<3>>('int64_t sendmsg(int fd, uint64_t message, int flags)'),
   recvmsg: onUse<Call<3>>('int64_t recvmsg(int fd, uint64_t message, int flags)'),
+  setsockopt: onUse<Call<5>>('int setsockopt(int fd, int level, int option, uint64_t value, uint32_t length)'),
   prctl: onUse<Call<5>>('int prctl(int option, uint64_t a, uint64_t b, uint64_t c, uint64_t d)'),
   kill: onUse<Call<2>>('int kill(int pid, int signal)'),
   sigaction: onUse<Call<3>>('int sigaction(int signal, uint64_t action, uint64_t previous)'),

@@ -23,9 +23,17 @@ export type TlsOptions = Pick<
 /** Whatever commands can be sent by. */
 export type Caller = Pick<ValkeyConnection, 'call'>;
 
+/** Waits a little until both arrays are full. Returns how many bytes have come; 0 also where something is wrong, which the next read is told. */
+export type Receive = (first: Uint8Array, second: Uint8Array) => number;
+
 export interface ConnectionOptions {
   readonly timeoutMs?: number;
   readonly tls?: TlsOptions;
+  /**
+   * For threads that may stand still while an answer comes: what waits for the rest of a long one from a socket, which must be gone on with when that has
+   * taken long. Each piece costs the program and the server less then. With TLS nothing is received this way.
+   */
+  readonly receiverOf?: (fd: number) => Receive | null;
   /** Hears what the server says unasked: `invalidate` of client-side caching, messages of channels. */
   readonly onPush?: (message: readonly Reply[]) => void;
   /** Is told once why the connection is gone, after all commands have been. */
@@ -55,6 +63,8 @@ interface Command {
 const TIMEOUT_MS = 5000;
 /** What is read before it is known whose it is. The rest of what is long is read into its place. */
 const BUFFER_BYTES = 2 ** 14;
+/** What ends a string. */
+const TAIL_BYTES = 2;
 /** Arguments from here on are sent from where they lie. */
 const COPIED_BYTES = 2048;
 const SUBSCRIBED: ReadonlySet<string> = new Set(['subscribe', 'psubscribe', 'ssubscribe']);
@@ -68,6 +78,8 @@ export class ValkeyConnection {
   private readonly commands: Command[] = [];
   private socket: Socket;
   private readonly buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
+  private readonly tail = Buffer.allocUnsafeSlow(TAIL_BYTES);
+  private receive: Receive | null = null;
   private corked = false;
   private isConnected = false;
   /** Times that something came or went. */
@@ -175,6 +187,7 @@ export class ValkeyConnection {
     const place = path === null ? { host, port, noDelay: true } : { path };
     const ready = (): void => {
       this.isConnected = true;
+      if (!tls) this.receive = this.receiver();
       this.moved();
       this.connected(null);
     };
@@ -242,10 +255,30 @@ export class ValkeyConnection {
     try {
       if (buffer === this.buffer) this.reader.read(buffer.subarray(0, length));
       else this.reader.filled(length);
+      this.receiveRest();
     } catch (error) {
       this.end(error instanceof ValkeyError ? error : new ValkeyError('PROTOCOL', String(error), { cause: error }));
     }
     return true;
+  }
+
+  /** Waits for the rest of a long string, where the thread may. */
+  private receiveRest(): void {
+    const { receive, reader, tail } = this;
+    const room = receive === null ? null : reader.room();
+    if (receive === null || room === null) return;
+    const count = receive(room, tail);
+    if (count === 0) return;
+    this.moved();
+    reader.filled(Math.min(count, room.length));
+    if (count > room.length) reader.read(tail.subarray(0, count - room.length));
+  }
+
+  private receiver(): Receive | null {
+    // Node.js has no other name for a socket's descriptor. Without it each piece is heard of.
+    const { _handle: handle } = this.socket as Socket & { readonly _handle?: { readonly fd?: number } };
+    const fd = handle?.fd ?? -1;
+    return fd < 0 ? null : (this.options.receiverOf?.(fd) ?? null);
   }
 
   private readonly moved = (): void => {

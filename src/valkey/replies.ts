@@ -68,7 +68,10 @@ export class ReplyReader {
     while (at < chunk.length) at = this.left >= 0 ? this.readString(chunk, at) : this.readLine(chunk, at);
   }
 
-  /** Where the rest of a long string is wanted: the connection can have it written there, and then says how much came (`filled`). */
+  /**
+   * Where the rest of a long string is wanted: the connection can have it written there, and then says how much came (`filled`). At least two bytes
+   * follow of the same string, which are for `read`.
+   */
   room(): Uint8Array | null {
     const { left, length, into } = this;
     const done = length + 2 - left;

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
+import { receiverOf } from '../../src/linux/receiving.js';
 import { ValkeyConnection } from '../../src/valkey/connection.js';
 import type { ValkeyError } from '../../src/valkey/errors.js';
 import type { Reply } from '../../src/valkey/replies.js';
@@ -41,6 +42,38 @@ testWithValkey('values of every length come back as they were, into memory of ou
   for (const [n, value] of values.entries()) same(targets[n], value);
   connection.close();
 });
+
+testWithValkey(
+  'long values that a thread stands still for come whole, one behind the other, and one that does not fit harms no other',
+  async () => {
+    await using server = await ValkeyServer.start();
+    let received = 0;
+    const connection = await ValkeyConnection.open(server.url, {
+      receiverOf: (fd) => {
+        const receive = receiverOf(fd, 4);
+        if (receive === null) return null;
+        return (first, second) => {
+          const count = receive(first, second);
+          received += count;
+          return count;
+        };
+      },
+    });
+    const lengths = [2048 * KIB, 64 * KIB + 3, 5, 3000 * KIB, 40 * KIB];
+    await Promise.all(lengths.map((length, n) => connection.call(['SET', `key ${n}`, bytes(length, n)])));
+    const targets = lengths.map((length) => new Uint8Array(length));
+    const small = new Uint8Array(1024 * KIB);
+    const calls = lengths.map((_, n) => connection.call(['GET', `key ${n}`], [targets[n]]));
+    const tooLarge = failsWith('TOO_LARGE', () => connection.call(['GET', 'key 3'], [small]));
+    const after = connection.call(['GET', 'key 1']);
+    await Promise.all(calls);
+    for (const [n, target] of targets.entries()) same(target, bytes(lengths[n], n));
+    await tooLarge;
+    same((await after) as Uint8Array, bytes(lengths[1], 1));
+    assert.ok(received > 4000 * KIB, `${received} bytes were received while the thread stood still`);
+    connection.close();
+  },
+);
 
 testWithValkey('strings of one answer go to the places of each', async () => {
   await using server = await ValkeyServer.start();

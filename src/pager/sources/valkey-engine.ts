@@ -8,6 +8,7 @@ import { BLOCK_BYTES, PAGE_BYTES } from '../../core/types.js';
 import { gone, spoiled } from '../../drivers/storage/disk.js';
 import { notifyEventfd } from '../../linux/eventfd.js';
 import { offsetInView, VIEW_BYTES, viewAt } from '../../linux/memory-views.js';
+import { receiverOf } from '../../linux/receiving.js';
 import { firstSpoiled, noteSums } from '../../linux/spill-file.js';
 import type { Argument, Caller, ValkeyConnection } from '../../valkey/connection.js';
 import { ValkeyError } from '../../valkey/errors.js';
@@ -26,6 +27,8 @@ const RENEWAL = 0.25;
 const MARKER_MS = Math.ceil(server.leaseMs * 1.5);
 /** How long the manager is not looked for. */
 const LOOK_MS = 1000;
+/** How long the thread stands still for an answer of which nothing more comes. */
+const PATIENCE_MS = 4;
 /** How long the end may take. */
 const CLOSING_MS = 2000;
 
@@ -37,7 +40,7 @@ const up = new Int32Array(reachable);
 /** Tags that a marker stands for: a value by which a server that was started again shows that it still has what it had. */
 const marked = new Set<number>();
 const memory = new ForgottenTags(forgotten);
-const servers = new ValkeyServers({ ...server, recognize }, (isUp) => {
+const servers = new ValkeyServers({ ...server, recognize, receiverOf: (fd) => receiverOf(fd, PATIENCE_MS) }, (isUp) => {
   if (writes) Atomics.store(up, 0, isUp ? 1 : 0);
 });
 
