@@ -232,4 +232,31 @@ testWithValkey('a launch that waits for others can be cancelled, and ends with i
   await Promise.all([closing, end]);
 });
 
+testWithValkey('copies and prefetches that wait for others are taken back by a signal, and hold nothing', async () => {
+  await using server = await ValkeyServer.start();
+  await using here = await machine(server);
+  await using there = await machine(server);
+  const { end, stop } = await watching(here);
+  const local = there.space.array(Int32Array, N);
+  const device = there.space.devices[0];
+  const copying = new AbortController();
+  const copied = device.stream().copy(there.shared, local, { signal: copying.signal });
+  // It waits for what the copy wants, too.
+  const prefetching = new AbortController();
+  const stream = device.stream({ signal: prefetching.signal });
+  const prefetched = stream.prefetch(there.shared);
+  await sleep(50);
+  copying.abort(new Error('enough'));
+  prefetching.abort();
+  const { message } = await failsWith('CANCELLED', () => copied.synchronize());
+  assert.match(message, /its signal was aborted \(enough\)/);
+  await failsWith('CANCELLED', () => prefetched.synchronize());
+  stop();
+  await end;
+  // Nobody keeps the blocks from anybody.
+  here.shared.data.fill(4);
+  sameData(there.shared.data, () => 4);
+  for (const { space } of [here, there]) space.checkInvariants();
+});
+
 await runTests(60);

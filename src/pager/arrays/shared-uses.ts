@@ -59,18 +59,20 @@ export class SharedUses {
    *
    * @param run is told how to end: what that gives is the operation's failure in truth
    * @param refuse hears why the operation is not to be
+   * @returns what it holds, or waits for; null: nothing
    */
   during(
     who: string,
     used: readonly UsedPages[],
     run: (end: (failure: WireError | null) => WireError | null) => void,
     refuse: (failure: WireError) => void,
-  ): void {
+  ): SharedUse | null {
     const use = this.begin(who, used, (failure) => {
       if (failure !== null) refuse(failure);
       else run((error) => use?.end(error) ?? null);
     });
     if (use === null) run((error) => error);
+    return use;
   }
 
   private refusalError(who: string, { array, block, reason }: Refusal<DenyReason>): WireError {

@@ -64,13 +64,14 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
     writes: boolean,
     answer: Answer<T>,
     start: (answer: Answer<T>) => void,
-  ): void =>
+  ): void => {
     sharing.during(
       who,
       [usedBytes(offset, bytes, writes)],
       (end) => start((value, failure) => answer(value, end(failure))),
       (failure) => answer(null, failure),
     );
+  };
 
   return {
     allocate: (wanted, answer) => later(arrays.allocate(wanted, answer)),

@@ -2,7 +2,7 @@
 
 import { NodeError } from '../../drivers/paged-memory.js';
 import type { UsedPages } from '../arrays/shared-arrays.js';
-import { type SharedUses, usedBytes } from '../arrays/shared-uses.js';
+import { type SharedUse, type SharedUses, usedBytes } from '../arrays/shared-uses.js';
 import type { Uses } from '../arrays/uses.js';
 import type { Devices } from '../devices/devices.js';
 import type { Launches } from '../devices/launches.js';
@@ -14,6 +14,9 @@ import type { Prefetches } from '../transfers/prefetches.js';
 type Move = Extract<StreamOperation, { kind: 'prefetch' | 'copy' }>;
 
 export class Operations {
+  /** Copies and prefetches that wait for other machines. */
+  private readonly waiting = new Map<StreamOperation, SharedUse>();
+
   constructor(
     private readonly uses: Uses,
     private readonly devices: Devices,
@@ -36,15 +39,20 @@ export class Operations {
   /** Moves pages, when other machines have none of them. A launch asks for its pages when it has its device. */
   private move(operation: Move, done: OperationDone): void {
     const who = operation.kind === 'copy' ? 'a copy' : 'a prefetch';
-    this.sharing.during(
+    const use = this.sharing.during(
       who,
       usedBy(operation),
       (end) => {
+        this.waiting.delete(operation);
         const ended: OperationDone = (failure, figures) => done(end(failure), figures);
         this.attempt(ended, () => this.moveNow(operation, ended));
       },
-      done,
+      (failure) => {
+        this.waiting.delete(operation);
+        done(failure);
+      },
     );
+    if (use?.isWaiting) this.waiting.set(operation, use);
   }
 
   private moveNow(operation: Move, done: OperationDone): void {
@@ -67,9 +75,15 @@ export class Operations {
     }
   }
 
-  /** Takes an operation back that waits for its device: true if it had not begun and will not. A launch that runs is ended. */
+  /** Takes an operation back that waits for its device, or for other machines: true if it had not begun and will not. A launch that runs is ended. */
   withdraw(operation: StreamOperation, reason: string): boolean {
-    return operation.kind === 'launch' && this.launches.cancel(operation, reason);
+    if (operation.kind === 'launch') return this.launches.cancel(operation, reason);
+    const use = this.waiting.get(operation);
+    // What has all its blocks begins next.
+    if (!use?.isWaiting) return false;
+    this.waiting.delete(operation);
+    use.end(null);
+    return true;
   }
 }
 
