@@ -17,6 +17,8 @@ import { commandOf, departure, type Keys, keysOf, noticeOf, renewal, replyOf, SC
 
 /** The blocks of a machine. */
 export interface SharedMemory {
+  /** Whether operations run that would fail if rights were taken: a session that need not end yet is kept for them. */
+  readonly isHeld: boolean;
   /** Puts content in its place, unless it is there (null), and lets threads have the right; then calls `installed`. No bytes stand for zeros. */
   install(block: number, content: Uint8Array | null, right: Right): void;
   /** Leaves threads no more than this right; then calls `restricted`. */
@@ -50,6 +52,8 @@ const LEASE_MS = 5000;
 /** The part of a lease after which the machine takes it for over. */
 const OWN_PART = 0.75;
 const RENEWALS = 4;
+/** How often it is looked whether operations have ended for which a session is kept. */
+const KEPT_MS = 5;
 const GIVEN_UP_AT_ONCE = 64;
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 1000;
@@ -63,6 +67,8 @@ export class Member {
   /** That can be asked for the one that has the array: several in a cluster. */
   private servers: readonly ValkeyAddress[];
   private connection: ValkeyConnection | null = null;
+  /** A connection on which no session has begun yet, since operations use what the one before gave. */
+  private next: ValkeyConnection | null = null;
   /** Why there is none. */
   private failure = new ValkeyError('UNREACHABLE', 'there is no connection yet');
   /** By `performance.now`, when the server answered last. */
@@ -150,6 +156,8 @@ export class Member {
     clearInterval(this.timer);
     this.connection?.close();
     this.connection = null;
+    this.next?.close();
+    this.next = null;
     this.givenUp(false);
   }
 
@@ -217,8 +225,9 @@ export class Member {
         await connection.call(['SSUBSCRIBE', channel]);
       if (this.closed) connection.close();
       if (!connection.isOpen) return;
-      this.connection = connection;
-      this.cache.connected();
+      this.next = connection;
+      if (await this.mayKeep(connection)) this.keep();
+      else this.begin();
     } catch (error) {
       // One that was opened has said so itself.
       if (opened === null) this.pause(error as ValkeyError);
@@ -226,8 +235,39 @@ export class Member {
     }
   }
 
+  /** Whether operations may go on with what the last session gave, of which the server must know. They have the lease for it that it gives. */
+  private async mayKeep(connection: ValkeyConnection): Promise<boolean> {
+    const { session } = this.cache.state;
+    if (session === 0 || !this.options.memory.isHeld) return false;
+    const asked = this.clocks();
+    const answer = await this.run(connection, renewal(this.keys, session, this.leaseMs));
+    if (answer !== 1 || this.cache.state.session !== session) return false;
+    this.leasedAt = asked;
+    return true;
+  }
+
+  /** Nothing is said in the session that is kept, as if there were no connection: what was under way when the last one broke nobody knows. */
+  private keep(): void {
+    if (this.next === null) return;
+    this.welcome();
+    setTimeout(() => {
+      if (this.options.memory.isHeld) this.keep();
+      else this.begin();
+    }, KEPT_MS);
+  }
+
+  /** Begins a session on the connection that has come. */
+  private begin(): void {
+    const { next } = this;
+    if (next === null) return;
+    this.next = null;
+    this.connection = next;
+    this.cache.connected();
+  }
+
   private disconnected(connection: ValkeyConnection | null, reason: ValkeyError): void {
     if (connection === null) return;
+    if (this.next === connection) this.next = null;
     if (this.connection === connection) {
       this.connection = null;
       this.cache.disconnected();
@@ -335,7 +375,9 @@ export class Member {
   private look(): void {
     const [steady, wall] = this.clocks();
     const passed = Math.max(steady - this.leasedAt[0], wall - this.leasedAt[1]);
-    if (passed > this.leaseMs * OWN_PART) this.cache.leaseEnded();
+    if (passed <= this.leaseMs * OWN_PART) return;
+    this.cache.leaseEnded();
+    this.begin();
   }
 
   private clocks(): readonly [number, number] {

@@ -4,6 +4,7 @@ import { Member, type MemberOptions, type SharedMemory } from '../../src/sharing
 
 export class PlainBlocks implements SharedMemory {
   readonly member: Member;
+  readonly isHeld = false;
   readonly lostBlocks: number[] = [];
   readonly abandonedBlocks: number[] = [];
   readonly failures: string[] = [];

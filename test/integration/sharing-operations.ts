@@ -204,6 +204,32 @@ testWithValkey('a launch that outlives the lease of its machine fails', async ()
   await server.restart();
 });
 
+testWithValkey('a launch goes on when the connection is made again, and others wait for its end', async () => {
+  await using server = await ValkeyServer.start();
+  await using here = await machine(server, { leaseMs: 8000 });
+  await using there = await machine(server, { leaseMs: 8000 });
+  here.shared.data[0] = 3;
+  const { end, stop, seen } = await watching(here);
+  await server.ask('CLIENT', 'KILL', 'TYPE', 'pubsub');
+  const members = async (): Promise<number> =>
+    String(Buffer.from((await server.ask('CLIENT', 'LIST', 'TYPE', 'pubsub')) as Uint8Array)).split('\n').length - 1;
+  while ((await members()) < 2) await sleep(5);
+  let added = false;
+  const adding = there.space.devices[0].run(add, { x: there.shared.range(0, 10) }, { size: 10 });
+  void Promise.resolve(adding).then(() => {
+    added = true;
+  });
+  await sleep(200);
+  assert.equal(added, false);
+  stop();
+  await end;
+  await adding;
+  assert.deepEqual([...seen.data.subarray(1, 3)], [3, 3]);
+  assert.equal(here.shared.data[0], 4);
+  assert.equal(there.shared.data[N - 1], 0);
+  for (const { space } of [here, there]) space.checkInvariants();
+});
+
 testWithValkey('a launch over what the server does not give is refused by name', async () => {
   await using server = await ValkeyServer.start();
   await using here = await machine(server, { leaseMs: 1000, timeoutMs: 300 });

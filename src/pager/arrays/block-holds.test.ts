@@ -7,12 +7,16 @@ const HOLD_MS = 100;
 function array(name = 'a') {
   const said: string[] = [];
   const clock = { ms: 0 };
+  const runs = { count: 0 };
   const holds: BlockHolds<string> = new BlockHolds(
     name,
     HOLD_MS,
     {
       touch: (block, right) => said.push(`touch ${block} ${right}`),
       restrict: (block, right) => said.push(`restrict ${block} ${right}`),
+      running: (count) => {
+        runs.count = count;
+      },
     },
     () => clock.ms,
   );
@@ -22,7 +26,7 @@ function array(name = 'a') {
   };
   /** What has been said since the last question. */
   const heard = (): string[] => said.splice(0);
-  return { holds, give, heard, clock };
+  return { holds, give, heard, clock, runs };
 }
 
 /** An operation that needs these blocks, and how it went on. */
@@ -150,4 +154,22 @@ test('nothing is to be had of an array that has ended', () => {
   holds.end('FREED', 'freed');
   const late = operation([holds, 1, 'read']);
   expect([...waiting.told, ...late.told].map((each) => each?.reason)).toEqual(['FREED', 'FREED']);
+});
+
+test('operations count for their arrays from when they hold all blocks until they have ended, or are broken', () => {
+  const { holds, give, runs } = array();
+  const { hold: first } = operation([holds, 1, 'read'], [holds, 2, 'write']);
+  give(1, 'read');
+  expect(runs.count).toBe(0);
+  give(2, 'write');
+  expect(runs.count).toBe(1);
+  const { hold: second } = operation([holds, 1, 'read']);
+  expect(runs.count).toBe(2);
+  first.end();
+  first.end();
+  expect(runs.count).toBe(1);
+  holds.restrict(1, 'none', true);
+  expect(runs.count).toBe(0);
+  second.end();
+  expect(runs.count).toBe(0);
 });

@@ -15,6 +15,8 @@ export interface BlockPort {
   touch(block: number, right: Right): void;
   /** Leaves threads and devices no more than the right. */
   restrict(block: number, right: 'none' | 'read'): void;
+  /** So many operations run that hold blocks. */
+  running(count: number): void;
 }
 
 /** `ended`: the machine has no right to the block any more. `taken`: others have waited for too long. `freed`: the array has gone. */
@@ -34,6 +36,8 @@ export class BlockHolds<R> {
   private readonly waiting = new Map<number, Set<Hold<R>>>();
   /** Those that wait for holders. */
   private readonly wishes = new Map<number, Wish>();
+  /** Operations that run. */
+  private runs = 0;
   /** Why nothing is to be had any more. */
   private over: R | null = null;
 
@@ -114,6 +118,12 @@ export class BlockHolds<R> {
     this.settle(block);
   }
 
+  /** An operation that holds blocks begins (1), or has ended (-1). */
+  count(change: 1 | -1): void {
+    this.runs += change;
+    this.port.running(this.runs);
+  }
+
   private forget(hold: Hold<R>, block: number): void {
     const waiting = this.waiting.get(block);
     waiting?.delete(hold);
@@ -165,6 +175,8 @@ export class Hold<R> {
   /** Those before it are held. */
   private at = 0;
   private state: 'waiting' | 'held' | 'ended' = 'waiting';
+  /** The arrays of which it holds blocks while it runs. */
+  private used: readonly BlockHolds<R>[] = [];
 
   /** @param done is told once when all are held (null), or why they cannot be; it may be before this returns */
   constructor(
@@ -191,6 +203,8 @@ export class Hold<R> {
     }
     if (this.state !== 'waiting') return;
     this.state = 'held';
+    this.used = [...new Set(this.needs.map(({ array }) => array))];
+    for (const array of this.used) array.count(1);
     this.done(null);
   }
 
@@ -214,6 +228,8 @@ export class Hold<R> {
   }
 
   private releaseAll(): void {
+    for (const array of this.used) array.count(-1);
+    this.used = [];
     // The one that it waits for is among them.
     const taken = this.needs.slice(0, this.at + 1);
     this.at = 0;

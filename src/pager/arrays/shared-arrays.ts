@@ -70,6 +70,7 @@ export class SharedArrays {
   start(range: Range, elementBytes: number, source: SharingSource): void {
     const { port1: port, port2 } = new MessageChannel();
     const blocks = Math.ceil((range.pages * PAGE_BYTES) / source.blockBytes);
+    const running = new Int32Array(new SharedArrayBuffer(4));
     const threadData: SharingThreadData = {
       source,
       name: range.name,
@@ -77,6 +78,7 @@ export class SharedArrays {
       elementBytes,
       port: port2,
       wakeFd: this.wakeFd,
+      running: running.buffer,
     };
     const worker = new Worker(new URL('../sources/sharing-thread.js', import.meta.url), {
       workerData: threadData,
@@ -91,6 +93,7 @@ export class SharedArrays {
       {
         touch: (block, right) => say(port, { kind: 'touch', block, right }),
         restrict: (block, right) => shared.blocks.restrict(block, right),
+        running: (count) => Atomics.store(running, 0, count),
       },
       this.now,
     );

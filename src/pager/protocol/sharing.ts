@@ -22,6 +22,8 @@ export interface SharingThreadData {
   /** Read by the manager without an event loop. */
   readonly port: MessagePort;
   readonly wakeFd: number;
+  /** How many operations run that hold blocks, in its first word. */
+  readonly running: SharedArrayBuffer;
 }
 
 /** What programs ask of an array that is shared, besides its elements. */

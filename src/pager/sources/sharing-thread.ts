@@ -13,10 +13,11 @@ import type { ValkeyError } from '../../valkey/errors.js';
 import type { FromSharing, SharingCall, SharingThreadData, ToSharing } from '../protocol/sharing.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 
-const { source, name, blocks, elementBytes, port, wakeFd } = workerData as SharingThreadData;
+const { source, name, blocks, elementBytes, port, wakeFd, running } = workerData as SharingThreadData;
 const { url, tls, timeoutMs, leaseMs, blockBytes } = source;
 const { shown } = valkeyAddress(url);
 const ONE = new BigUint64Array([1n]);
+const operations = new Int32Array(running);
 /** How often the clock is looked at while threads or calls wait. */
 const LOOK_MS = 20;
 /** A program that waits at a barrier asks so often whether it is open. */
@@ -103,6 +104,10 @@ class Blocks implements SharedMemory {
     for (const each of this.touched.keys()) tell({ kind: 'refuse', block: each, reason: 'LOST' });
     this.touched.clear();
     for (const fence of this.fences) this.end(fence, lostError([...fence.left]));
+  }
+
+  get isHeld(): boolean {
+    return Atomics.load(operations, 0) > 0;
   }
 
   contentOf(block: number): Uint8Array {
