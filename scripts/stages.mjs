@@ -39,6 +39,11 @@ export function onLavapipe(folder, ...args) {
   return ['node', 'scripts/software-gpu.mjs', '--gpu', 'lavapipe', ...built(folder, ...args)];
 }
 
+/** A command whose GPUs are driven by Dawn's C functions, and not by the package `webgpu`. */
+export function byDawnFfi(command) {
+  return ['node', 'scripts/dawn-ffi.mjs', ...command];
+}
+
 /** Colours would stand between the words that are counted. */
 function plain(text) {
   return text.replace(/\u001b\[[0-9;]*m/g, '');

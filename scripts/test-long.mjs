@@ -10,7 +10,7 @@
 // see it again.
 
 import { parseArgs } from 'node:util';
-import { built, onLavapipe, onSoftwareGpu, runStages } from './stages.mjs';
+import { built, byDawnFfi, onLavapipe, onSoftwareGpu, runStages } from './stages.mjs';
 
 const { values, positionals } = parseArgs({
   options: { minutes: { type: 'string', default: '60' }, seed: { type: 'string' } },
@@ -58,6 +58,7 @@ await runStages(
       playing('model', 0.5, built('model', '--jobs', '1')),
       playing('hostile calls', 0.25, built('hostile')),
       playing('wgsl', 0.25, onSoftwareGpu('wgsl')),
+      playing('wgsl by dawn-ffi', 0.15, byDawnFfi(onSoftwareGpu('wgsl'))),
       playing('wgsl on lavapipe', 0.15, onLavapipe('wgsl')),
       playing('soak', 0.25, built('soak')),
       whole('system faults', built('system-faults', '--all', '--jobs', '1')),
@@ -76,6 +77,11 @@ await runStages(
       whole('conformance', built('conformance')),
       whole('webgpu conformance', onSoftwareGpu('conformance', '--device', 'webgpu')),
       whole('webgpu-lent conformance', onSoftwareGpu('conformance', '--device', 'webgpu-lent')),
+      whole('webgpu by dawn-ffi', byDawnFfi(onSoftwareGpu('webgpu')), { kills: 50, fetches: true }),
+      whole('webgpu conformance by dawn-ffi', byDawnFfi(onSoftwareGpu('conformance', '--device', 'webgpu')), {
+        fetches: true,
+      }),
+      whole('webgpu on lavapipe by dawn-ffi', byDawnFfi(onLavapipe('webgpu')), { fetches: true }),
       whole('webgpu on lavapipe', onLavapipe('webgpu')),
       whole('webgpu conformance on lavapipe', onLavapipe('conformance', '--device', 'webgpu')),
       whole('webgpu-lent conformance on lavapipe', onLavapipe('conformance', '--device', 'webgpu-lent')),

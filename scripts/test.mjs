@@ -8,7 +8,7 @@
 // stage whose program is missing fails: a check that quietly does not run is worse than none. Seeds are fixed here, so that what fails
 // is what was changed; `npm run test:long` has fresh ones, and more of everything.
 
-import { built, onSoftwareGpu, runStages } from './stages.mjs';
+import { built, byDawnFfi, onSoftwareGpu, runStages } from './stages.mjs';
 
 const npm = (script) => ['npm', 'run', '-s', script];
 
@@ -64,7 +64,19 @@ await runStages(
         run: onSoftwareGpu('conformance', '--device', 'webgpu', ...scenarios(ON_GPU)),
         seconds: 600,
       },
-      { name: 'webgpu', run: onSoftwareGpu('webgpu'), env: { ONEMEM_SEED: '1' }, seconds: 600 },
+      {
+        name: 'webgpu',
+        run: onSoftwareGpu('webgpu', '--except', 'dawn-library'),
+        env: { ONEMEM_SEED: '1' },
+        seconds: 600,
+      },
+      // All of 'webgpu' and its conformance in `npm run test:long`.
+      {
+        name: 'webgpu by dawn-ffi',
+        run: byDawnFfi(onSoftwareGpu('webgpu', 'dawn-library', 'engine')),
+        fetches: true,
+        seconds: 300,
+      },
       { name: 'wgsl', run: onSoftwareGpu('wgsl', '--seed', '1', '--programs', '20'), seconds: 300 },
       { name: 'examples', run: built('examples'), seconds: 600 },
       { name: 'tools', run: built('tools'), fetches: true, seconds: 900 },

@@ -16,7 +16,7 @@ export async function withMemory(
   hostBytes: () => number,
 ): Promise<DeviceOptions[]> {
   const asking = devices.filter(({ memoryBytes }) => memoryBytes === null);
-  const found = asking.length === 0 ? null : await probeGpu();
+  const found = asking.length === 0 ? null : await probeGpu(asking[0].transport);
   return devices.map((device) => {
     const { memoryBytes } = device;
     // Each of them is on the GPU that WebGPU prefers.

@@ -1,4 +1,5 @@
 /** Devices as programs describe them. */
+import { isAbsolute } from 'node:path';
 import type { OptionNames } from '../core/option-names.js';
 import { BLOCK_BYTES, PAGE_BYTES } from '../core/types.js';
 import type { DeviceOptions, Injection } from '../pager/protocol/space.js';
@@ -45,6 +46,12 @@ export interface WebgpuDeviceSpecification extends Omit<AnyDeviceSpecification, 
    * and never destroys it. What is in its memory takes as much of the host's, and results are there when a launch resolves.
    */
   readonly device?: OwnGpuDevice;
+  /**
+   * What drives the GPU, unless it is one of the program's own. 'dawn-node': the package `webgpu`. 'dawn-ffi': the C functions in the package
+   * `bun-webgpu-linux-x64`, version 0.1.7; on x64. `library`: those of a shared library, by its path, which must fit that version. Unless it is said here, the
+   * environment variable ONEMEM_WEBGPU_TRANSPORT says it, and otherwise what is installed.
+   */
+  readonly transport?: 'dawn-node' | 'dawn-ffi' | { readonly library: string };
 }
 
 /** A `GPUDevice` of the WebGPU standard, as far as can be seen at first. */
@@ -80,7 +87,10 @@ const WEBGPU_DEVICE: OptionNames<WebgpuDeviceSpecification> = {
   name: true,
   inject: true,
   device: true,
+  transport: true,
 };
+
+const TRANSPORT_LIBRARY: OptionNames<{ readonly library: string }> = { library: true };
 
 const CUSTOM_DEVICE: OptionNames<CustomDeviceSpecification> = { ...ANY_DEVICE, driver: true, options: true };
 
@@ -117,6 +127,7 @@ export function deviceOptions(devices: readonly DeviceSpecification[], before = 
       kind === 'custom' ? CUSTOM_DEVICE : kind === 'webgpu' ? WEBGPU_DEVICE : BUILT_IN_DEVICE,
     );
     if (kind === 'webgpu') checkOwnDevice(name, device.device);
+    if (kind === 'webgpu') checkTransport(name, device);
     if (kind === 'process' || kind === 'simulated') checkFlag(`lossy of device ${name}`, device.lossy);
     const injection = injectionOf(inject);
     if (names.has(name))
@@ -144,6 +155,7 @@ export function deviceOptions(devices: readonly DeviceSpecification[], before = 
         (kind === 'process' && device.lossy === true),
       ...(kind === 'custom' ? { driver: driverModule(name, device) } : {}),
       ...(kind === 'webgpu' ? parserOption() : {}),
+      ...(kind === 'webgpu' && device.transport !== undefined ? { transport: device.transport } : {}),
       ...injection,
     };
   });
@@ -169,6 +181,25 @@ function checkOwnDevice(name: string, device: unknown): void {
   throw typeError(
     'GPU_DEVICE',
     `device ${name} is lent ${show(device)}; a GPUDevice is wanted, as adapter.requestDevice() gives it`,
+  );
+}
+
+function checkTransport(name: string, { device, transport }: WebgpuDeviceSpecification): void {
+  if (transport === undefined) return;
+  if (device !== undefined) {
+    throw argumentError(
+      'TRANSPORT',
+      `device ${name} is lent a GPUDevice, which says itself what drives it; leave out transport`,
+    );
+  }
+  if (transport === 'dawn-node' || transport === 'dawn-ffi') return;
+  const isObject = typeof transport === 'object' && transport !== null;
+  if (isObject) checkOptions(`transport of device ${name}`, transport, TRANSPORT_LIBRARY);
+  const library: unknown = isObject ? transport.library : undefined;
+  if (typeof library === 'string' && isAbsolute(library)) return;
+  throw argumentError(
+    'TRANSPORT',
+    `device ${name} has transport ${show(isObject ? library : transport)}; write 'dawn-node', 'dawn-ffi', or { library: '/path/from/the/root/libwebgpu_dawn.so' }`,
   );
 }
 

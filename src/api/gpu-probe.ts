@@ -1,7 +1,7 @@
 /** What GPU there is, asked in a process of its own, since a driver may end the one that asks. */
 import { fileURLToPath } from 'node:url';
 import type { GpuMemory } from '../drivers/webgpu/gpu-memory.js';
-import type { AdapterFacts } from '../drivers/webgpu/protocol.js';
+import type { AdapterFacts, TransportChoice } from '../drivers/webgpu/protocol.js';
 
 const PROBE = new URL('../drivers/webgpu/probe.js', import.meta.url);
 /** A driver that is stuck is as good as none. */
@@ -17,12 +17,14 @@ export interface GpuThere {
 
 export type FoundGpu = GpuThere | { readonly problem: string };
 
-export function probeGpu(): Promise<FoundGpu> {
+/** @param transport what is to drive it, if the program says it */
+export function probeGpu(transport?: TransportChoice): Promise<FoundGpu> {
   // Few programs ask.
   const { execFile } = process.getBuiltinModule('node:child_process');
   const options = { timeout: LIMIT_MS, killSignal: 'SIGKILL', maxBuffer: MOST_TEXT_BYTES } as const;
   return new Promise((resolve) => {
-    execFile(process.execPath, [fileURLToPath(PROBE)], options, (error, stdout) => {
+    const said = transport === undefined ? [] : [JSON.stringify(transport)];
+    execFile(process.execPath, [fileURLToPath(PROBE), ...said], options, (error, stdout) => {
       try {
         resolve(JSON.parse(stdout) as FoundGpu);
       } catch {

@@ -17,13 +17,14 @@ export async function gpuFeature(): Promise<Feature> {
 }
 
 function describe({ facts, memory }: GpuThere): string {
-  const { name, limits, features } = facts;
+  const { name, limits, features, transport } = facts;
   const list = [
     ...(memory === null ? [] : [describeMemory(memory)]),
     `buffers to ${formatBytes(limits.maxBufferSize)}`,
     `bindings to ${formatBytes(limits.maxStorageBufferBindingSize)}, ${limits.maxStorageBuffersPerShaderStage} at once`,
     `workgroups of ${limits.maxComputeInvocationsPerWorkgroup}`,
     ...features,
+    `driven by ${transport}`,
   ];
   return `${name}: ${list.join(', ')}`;
 }

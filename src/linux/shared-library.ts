@@ -1,5 +1,8 @@
-/** Shared libraries other than the C library, and their functions. Handles and addresses are plain numbers, as in libc.ts. */
-import { koffi } from './libc.js';
+/**
+ * Shared libraries other than the C library, their functions, and functions of ours that they call. Handles and addresses are plain numbers, as in libc.ts.
+ * Callbacks come within calls that this thread makes, and in no other way: nothing is ever called asynchronously.
+ */
+import { koffi, rawView } from './libc.js';
 
 export class SharedLibrary {
   private readonly library: ReturnType<typeof koffi.load>;
@@ -9,8 +12,32 @@ export class SharedLibrary {
     this.library = koffi.load(path);
   }
 
-  /** @param prototype in C */
+  has(name: string): boolean {
+    try {
+      this.library.symbol(name);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** @param prototype in C; it may name structures that have been declared */
   declare<F extends (...args: never[]) => unknown>(prototype: string): F {
     return this.library.func(prototype) as unknown as F;
   }
+}
+
+/** Makes a structure known that functions take or give as a value, once in a thread. Its members' types are C's, in their order. */
+export function declareStructure(name: string, members: Readonly<Record<string, string>>): void {
+  koffi.struct(name, { ...members });
+}
+
+/** The address of a function in C that takes arguments of such types and calls `listener`; it stays for the life of the thread. */
+export function callbackAddress(types: readonly string[], listener: (...args: never[]) => void): number {
+  return Number(koffi.register(listener, koffi.pointer(koffi.proto('void', [...types]))));
+}
+
+/** Text of so many bytes in UTF-8. */
+export function textAt(address: number, bytes: number): string {
+  return address === 0 || bytes === 0 ? '' : Buffer.from(rawView(address, bytes)).toString();
 }

@@ -1,17 +1,20 @@
 /** Dawn, Chromium's WebGPU, by the npm package `webgpu`: an optional peer, which the process of an engine alone loads. */
 import type { FailingGpu } from './failing-gpu.js';
-import { TIMESTAMPS } from './gpu-clock.js';
-import { factsOf, GpuTransport, LIMITS } from './gpu-transport.js';
+import { factsOf, GpuTransport } from './gpu-transport.js';
 import type { Transport } from './transport.js';
-
-/** What is asked for at its greatest. An alignment is wanted as it is. */
-const ASKED = [...LIMITS, 'maxComputeWorkgroupSizeX', 'maxComputeWorkgroupSizeY', 'maxComputeWorkgroupSizeZ'] as const;
-const FEATURES = ['shader-f16', 'subgroups', TIMESTAMPS] as const;
-/** Browsers round the GPU's clock to 100 us, to keep secrets from each other's pages. */
-const EXACT_CLOCK = 'disable-dawn-features=timestamp_quantization';
+import { NO_GPU, UNWANTED_TOGGLE, WANTED_FEATURES, WANTED_LIMITS } from './wanted.js';
 
 /** Keeps GPUs alive: what `create` returned must not be collected as long as the process does anything with one. */
 const kept: unknown[] = [];
+
+export function isDawnNodeInstalled(): boolean {
+  try {
+    import.meta.resolve('webgpu');
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** Loads the package. An error that says which line installs it, where it is not there. */
 async function loadPackage(): Promise<typeof import('webgpu')> {
@@ -30,20 +33,20 @@ async function loadPackage(): Promise<typeof import('webgpu')> {
  */
 export async function openDawn(failing: FailingGpu | null): Promise<Transport> {
   const { create } = await loadPackage();
-  const gpu = create([EXACT_CLOCK]);
+  const gpu = create([`disable-dawn-features=${UNWANTED_TOGGLE}`]);
   kept.push(gpu);
   const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' });
-  if (adapter === null) {
-    throw new Error(
-      'no GPU was found: WebGPU on Linux needs a Vulkan driver and its loader (libvulkan.so.1), as by: apt-get install libvulkan1 mesa-vulkan-drivers',
-    );
-  }
+  if (adapter === null) throw new Error(NO_GPU);
   const { limits } = adapter;
   const requiredLimits: Record<string, number> = {};
-  for (const name of ASKED) if (!name.startsWith('min')) requiredLimits[name] = limits[name];
-  const requiredFeatures = FEATURES.filter((name) => adapter.features.has(name));
+  for (const name of WANTED_LIMITS) requiredLimits[name] = limits[name];
+  const requiredFeatures = WANTED_FEATURES.filter((name) => adapter.features.has(name));
   const device = await adapter.requestDevice({ requiredLimits, requiredFeatures });
   const { vendor, architecture, device: model, description } = adapter.info;
   const name = description || [vendor, architecture, model].filter(Boolean).join(' ') || 'a GPU without a name';
-  return new GpuTransport(device, { ...factsOf(device, name), model, features: [...requiredFeatures] }, failing);
+  return new GpuTransport(
+    device,
+    { ...factsOf(device, name), transport: 'dawn-node', model, features: [...requiredFeatures] },
+    failing,
+  );
 }

@@ -30,6 +30,7 @@ import {
   Packet,
   type Part,
   SOURCE_PIECE,
+  type TransportChoice,
 } from './protocol.js';
 import { isAhead, ReadAhead } from './read-ahead.js';
 import { type BufferCommands, RunTable } from './run-table.js';
@@ -45,6 +46,7 @@ export interface WebgpuDeviceOptions {
   readonly host: { readonly fd: number; readonly bytes: number; readonly address: number };
   /** The address of the module that reads WGSL, if it is installed. */
   readonly parser?: string;
+  readonly transport?: TransportChoice;
   readonly inject?: Injection;
 }
 
@@ -109,7 +111,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     };
     this.runs = new RunTable(this, budgetPages);
     this.ahead = staging && this.aheadOver(staging);
-    const hello: Hello = { hostBytes: host.bytes, stagingBytes: STAGING_BYTES };
+    const hello: Hello = { hostBytes: host.bytes, stagingBytes: STAGING_BYTES, transport: options.transport };
     this.post(Packet.Hello, hello);
   }
 

@@ -19,7 +19,7 @@ const IDLE_MS = 100;
 const SLACK_NS = 1000;
 
 /** What is done with packets. */
-interface Work {
+export interface Work {
   /** Whether something is under way. */
   readonly isBusy: boolean;
   /** How much has happened so far. */

@@ -6,12 +6,13 @@ import '../process/told-binary.js';
 import { exitImmediately, setParentDeathSignal } from '../../linux/process.js';
 import { MessageSocket } from '../../linux/socket.js';
 import { jsonPacket, MAX_PACKET_BYTES, readJson } from '../process/protocol.js';
-import { openDawn } from './dawn-transport.js';
+import { openTransport } from './choice.js';
 import { runEngineLoop } from './engine-loop.js';
 import { Executor } from './executor.js';
 import { failingGpu } from './failing-gpu.js';
 import { type Hello, Packet } from './protocol.js';
 import { mapShared } from './staging.js';
+import { runWaitingLoop } from './waiting-loop.js';
 
 /** Descriptors that the process is started with. */
 const SOCKET = 3;
@@ -47,9 +48,9 @@ function fail(error: unknown): void {
 async function start(): Promise<void> {
   const message = socket.receive(true);
   if (message === null || message === 'closed') return exitImmediately(1);
-  const { hostBytes, stagingBytes } = readJson<Hello>(message.bytes);
+  const { hostBytes, stagingBytes, transport } = readJson<Hello>(message.bytes);
   const failing = failingGpu();
-  const gpu = await openDawn(failing);
+  const gpu = await openTransport(transport, failing);
   const files = [0, mapShared(HOST, hostBytes), mapShared(STAGING, stagingBytes)];
   const engine = new Executor(gpu, files, { say, fail, wants: () => true });
   // What was under way is not waited for: the driver ends this process when it has heard of it.
@@ -58,14 +59,14 @@ async function start(): Promise<void> {
   /** Packets that are not done with. */
   let queued = 0;
   say(Packet.Ready, gpu.facts);
-  runEngineLoop(socket, {
+  const work = {
     get isBusy() {
       return queued > 0 || engine.isBusy;
     },
     get events() {
       return said;
     },
-    take: (packet) => {
+    take: (packet: Uint8Array) => {
       queued++;
       last = last
         .then(() => {
@@ -77,7 +78,9 @@ async function start(): Promise<void> {
     },
     // The driver has gone: nothing of the device is wanted any more.
     closed: () => exitImmediately(0),
-  });
+  };
+  if ('wait' in gpu) runWaitingLoop(socket, gpu, work);
+  else runEngineLoop(socket, work);
 }
 
 start().catch((error: unknown) => {

@@ -1,11 +1,14 @@
 /** Says on standard output what GPU there is, as JSON: `{ facts, memory }`, or `{ problem }`. A process of its own. */
 import { writeSync } from 'node:fs';
 import { exitImmediately } from '../../linux/process.js';
-import { openDawn } from './dawn-transport.js';
+import { openTransport } from './choice.js';
 import { type GpuMemory, memoryOf } from './gpu-memory.js';
+import type { TransportChoice } from './protocol.js';
 import { physicalGpus } from './vulkan.js';
 
 const STANDARD_OUTPUT = 1;
+/** What is to drive it, if that was said. */
+const [, , said] = process.argv;
 
 function say(found: unknown): never {
   writeSync(STANDARD_OUTPUT, JSON.stringify(found));
@@ -21,7 +24,7 @@ function memoryNamed(model: string): GpuMemory | null {
   }
 }
 
-openDawn(null).then(
+openTransport(said === undefined ? undefined : (JSON.parse(said) as TransportChoice), null).then(
   ({ facts }) => say({ facts, memory: facts.model === undefined ? null : memoryNamed(facts.model) }),
   (error: unknown) => say({ problem: error instanceof Error ? error.message : String(error) }),
 );

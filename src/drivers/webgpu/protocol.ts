@@ -50,9 +50,14 @@ export const SOURCE_PIECE = 16 * 1024;
 export const File = { None: 0, Host: 1, Staging: 2, Mirror: 3 } as const;
 export type File = (typeof File)[keyof typeof File];
 
+/** What drives a GPU: Dawn by the package `webgpu`, by its C functions out of a package, or by those of a library that the user has. */
+export type TransportChoice = 'dawn-node' | 'dawn-ffi' | { readonly library: string };
+
 export interface Hello {
   readonly hostBytes: number;
   readonly stagingBytes: number;
+  /** What drives the GPU, if the program says it. */
+  readonly transport?: TransportChoice;
 }
 
 /** A device's limits that launches meet, by their names in WebGPU. */
@@ -69,8 +74,10 @@ export interface Limits {
 
 /** What is known of a GPU: its name, and its device's limits and features. */
 export interface AdapterFacts {
+  /** What drives it, if that was a choice. */
+  readonly transport?: string;
   readonly name: string;
-  /** The GPU's own name, in small letters, if WebGPU tells it. */
+  /** The GPU's own name, if WebGPU tells it; in small letters, where that is the standard's. */
   readonly model?: string;
   readonly limits: Limits;
   readonly features: readonly string[];

@@ -28,3 +28,11 @@ export interface Transport {
   /** Gives back what was made of the GPU's. Who opened the GPU may go on with it. */
   release(): void;
 }
+
+/** One that does nothing by an event loop of its own: who uses it waits for what is under way, by a call that blocks the thread. */
+export interface WaitedTransport extends Transport {
+  /** Whether something is under way. */
+  readonly busy: boolean;
+  /** Waits until something of that has ended, but no longer than so many nanoseconds. */
+  wait(nanoseconds: number): void;
+}

@@ -2,6 +2,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { Injection } from '../../drivers/driver.js';
 import type { LentPlace } from '../../drivers/webgpu/lent.js';
+import type { TransportChoice } from '../../drivers/webgpu/protocol.js';
 import type { PolicyChoices } from '../../policy/choices.js';
 import type { TlsOptions } from '../../valkey/connection.js';
 import type { WireError } from './wire.js';
@@ -32,6 +33,8 @@ export interface DeviceOptions {
   readonly lent?: LentPlace;
   /** Of a GPU: the address of the module that reads WGSL, if it is installed. */
   readonly parser?: string;
+  /** Of a GPU: what drives it, if the program says it. */
+  readonly transport?: TransportChoice;
   readonly name: string;
   readonly memoryBytes: number;
   readonly units: number;

@@ -1,0 +1,48 @@
+/** Which transport drives a GPU: as the program says, or the environment, or by what is installed. */
+import { mistakesOf } from './dawn/check.js';
+import { loadDawn, PACKAGE, packagedLibrary, REMEDY, VERSION } from './dawn/library.js';
+import { openNative } from './dawn/open-native.js';
+import { isDawnNodeInstalled, openDawn } from './dawn-transport.js';
+import type { FailingGpu } from './failing-gpu.js';
+import type { TransportChoice } from './protocol.js';
+import type { Transport, WaitedTransport } from './transport.js';
+
+/** Where a program says nothing: 'dawn-node', 'dawn-ffi', or the path of a library. */
+const TRANSPORT = 'ONEMEM_WEBGPU_TRANSPORT';
+
+function chosen(): TransportChoice | undefined {
+  const text = process.env[TRANSPORT];
+  if (text === undefined || text === '') return undefined;
+  if (text === 'dawn-node' || text === 'dawn-ffi') return text;
+  if (text.startsWith('/')) return { library: text };
+  throw new Error(`${TRANSPORT} is '${text}'; write dawn-node, dawn-ffi, or the path of a library from / on`);
+}
+
+/** The package that every processor has, unless only the other one is installed. */
+function usual(): TransportChoice {
+  if (isDawnNodeInstalled()) return 'dawn-node';
+  try {
+    packagedLibrary();
+    return 'dawn-ffi';
+  } catch {
+    return 'dawn-node';
+  }
+}
+
+/** Opens the GPU that the system prefers. Throws why there is none. */
+export async function openTransport(
+  choice: TransportChoice | undefined,
+  failing: FailingGpu | null,
+): Promise<Transport | WaitedTransport> {
+  const way = choice ?? chosen() ?? usual();
+  if (way === 'dawn-node') return openDawn(failing);
+  if (way === 'dawn-ffi') return openNative(loadDawn(packagedLibrary()), failing);
+  const dawn = loadDawn(way.library);
+  const [mistake] = await mistakesOf(dawn);
+  if (mistake !== undefined) {
+    throw new Error(
+      `the library ${way.library} is not like that of ${PACKAGE} ${VERSION}, which alone is known (${mistake}); ${REMEDY}`,
+    );
+  }
+  return openNative(dawn, failing);
+}

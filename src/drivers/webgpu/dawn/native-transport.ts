@@ -1,0 +1,368 @@
+/**
+ * A GPU, driven by Dawn's C functions from one thread. Nothing here comes by an event loop: what is under way comes when the thread waits for
+ * it, and bytes go straight from where they lie, and to where they are to lie.
+ */
+import { view } from '../../../linux/memory.js';
+import type { FailingGpu } from '../failing-gpu.js';
+import type { AdapterFacts, Bound, Dispatch, Launched } from '../protocol.js';
+import type { Ran, WaitedTransport } from '../transport.js';
+import type { Outcome } from './futures.js';
+import type { Gpu, Problem } from './gpu.js';
+import {
+  BindGroupDescriptor,
+  BindGroupEntry,
+  BufferDescriptor,
+  BufferUsage,
+  ComputePassDescriptor,
+  ErrorType,
+  MapMode,
+  Status,
+} from './layouts.js';
+import type { CallbackInfo } from './library.js';
+import { NativeClock } from './native-clock.js';
+import { type Compiled, compile, type Pipeline } from './pipelines.js';
+
+type Failure = NonNullable<Launched['failure']>;
+
+/** A buffer, or what it should hold, where there was no memory for it. */
+interface Held {
+  readonly bytes: number;
+  /** 0: none. */
+  handle: number;
+  readonly spilled: { readonly offset: number; readonly content: Uint8Array }[];
+}
+
+interface Reader {
+  readonly handle: number;
+  readonly bytes: number;
+}
+
+const STORAGE = BufferUsage.Storage | BufferUsage.CopySrc | BufferUsage.CopyDst;
+/** Reading goes through buffers that are used again, each for copies of at most its size. */
+const KEPT_READERS = 16;
+const LEAST_READER_BYTES = 2 ** 18;
+
+export class NativeTransport implements WaitedTransport {
+  readonly lost: Promise<string>;
+  private loseBy: (message: string) => void = () => undefined;
+  private gone = false;
+  private readonly buffers = new Map<number, Held>();
+  private readonly pipelines = new Map<string, Compiled>();
+  private readonly readers: Reader[] = [];
+  private clock: NativeClock | null = null;
+
+  constructor(
+    private readonly gpu: Gpu,
+    readonly facts: AdapterFacts,
+    private readonly measures: boolean,
+    private readonly failing: FailingGpu | null,
+  ) {
+    this.lost = new Promise((resolve) => {
+      this.loseBy = resolve;
+    });
+  }
+
+  get busy(): boolean {
+    return !this.gone && this.gpu.futures.busy;
+  }
+
+  wait(nanoseconds: number): void {
+    this.gpu.futures.wait(nanoseconds);
+  }
+
+  async create(buffer: number, bytes: number): Promise<void> {
+    this.buffers.set(buffer, { bytes, handle: this.allocate(bytes, STORAGE), spilled: [] });
+  }
+
+  destroy(buffer: number): void {
+    const held = this.buffers.get(buffer);
+    if (held === undefined) return;
+    if (held.handle !== 0) this.free(held.handle);
+    this.buffers.delete(buffer);
+  }
+
+  write(buffer: number, offset: number, bytes: number, source: Uint8Array | null, keep: boolean): boolean {
+    const { dawn, queue } = this.gpu;
+    const { handle, spilled } = this.held(buffer);
+    if (handle === 0) {
+      // A copy, since what lies at the source may be another content by then.
+      if (keep) spilled.push({ offset, content: source === null ? new Uint8Array(bytes) : new Uint8Array(source) });
+      return keep;
+    }
+    if (source === null) this.encode((encoder) => dawn.commandEncoderClearBuffer(encoder, handle, offset, bytes));
+    else dawn.queueWriteBufferOf(queue, handle, offset, source, bytes);
+    return true;
+  }
+
+  async copy(from: number, fromOffset: number, to: number, toOffset: number, bytes: number): Promise<void> {
+    const { dawn } = this.gpu;
+    const source = this.held(from);
+    const target = this.held(to);
+    if (source.handle !== 0 && target.handle !== 0) {
+      const [first, second] = [source.handle, target.handle];
+      this.encode((encoder) =>
+        dawn.commandEncoderCopyBufferToBuffer(encoder, first, fromOffset, second, toOffset, bytes),
+      );
+      return;
+    }
+    // There was no memory for one of the two: what it holds is kept here, until there is.
+    const content = new Uint8Array(bytes);
+    await this.read(from, fromOffset, bytes, (found) => content.set(found));
+    this.write(to, toOffset, bytes, content, true);
+  }
+
+  async read(buffer: number, offset: number, bytes: number, take: (content: Uint8Array) => void): Promise<void> {
+    const { dawn } = this.gpu;
+    const { handle, spilled } = this.held(buffer);
+    if (handle === 0) {
+      take(spilledBytes(spilled, offset, bytes));
+      return;
+    }
+    const reader = this.takeReader(bytes);
+    this.encode((encoder) => dawn.commandEncoderCopyBufferToBuffer(encoder, handle, offset, reader.handle, 0, bytes));
+    await this.mapped(reader.handle, bytes);
+    take(new Uint8Array(view(dawn.bufferGetConstMappedRange(reader.handle, 0, bytes), bytes)));
+    dawn.bufferUnmap(reader.handle);
+    if (this.readers.length < KEPT_READERS) this.readers.push(reader);
+    else this.free(reader.handle);
+  }
+
+  async dispatch(order: Dispatch, source: string): Promise<Ran> {
+    const compiled = this.pipelineOf(order, source);
+    if ('failure' in compiled) return compiled;
+    for (const each of order.bound)
+      if (each.kind === 'buffer' && !this.unspill(each.part[0])) return { failure: outOfMemory(each.part[2]) };
+    const asides: number[] = [];
+    try {
+      for (const { part } of order.asides) {
+        const made = this.unspill(part[0]) ? this.allocate(part[2], STORAGE) : 0;
+        if (made === 0) return { failure: outOfMemory(part[2]) };
+        asides.push(made);
+      }
+      return await this.submit(order, compiled, asides);
+    } finally {
+      for (const each of asides) this.free(each);
+    }
+  }
+
+  async idle(): Promise<void> {
+    const { dawn, futures, queue } = this.gpu;
+    await this.done(futures.kinds.said, (info) => dawn.queueOnSubmittedWorkDone(queue, info));
+  }
+
+  lose(): void {
+    this.gpu.dawn.deviceDestroy(this.gpu.device);
+    this.noteLoss();
+  }
+
+  release(): void {
+    const { dawn } = this.gpu;
+    for (const { handle } of this.buffers.values()) if (handle !== 0) this.free(handle);
+    for (const { handle } of this.readers.splice(0)) this.free(handle);
+    for (const compiled of this.pipelines.values()) {
+      if ('failure' in compiled) continue;
+      for (const uniform of compiled.uniforms.values()) this.free(uniform);
+      for (const layout of compiled.layouts) dawn.bindGroupLayoutRelease(layout);
+      dawn.computePipelineRelease(compiled.pipeline);
+    }
+    this.clock?.destroy();
+    this.clock = null;
+    this.buffers.clear();
+    this.pipelines.clear();
+  }
+
+  private async submit(order: Dispatch, compiled: Pipeline, asides: readonly number[]): Promise<Ran> {
+    const { arena, dawn } = this.gpu;
+    const clock = this.takeClock();
+    this.gpu.takeProblem();
+    const groups = compiled.layouts.map((layout, group) => this.groupOf(order, compiled, asides, layout, group));
+    this.encode((encoder) => {
+      for (const [index, { part }] of order.asides.entries()) {
+        const from = this.handleOf(part[0]);
+        dawn.commandEncoderCopyBufferToBuffer(encoder, from, part[1], asides[index], 0, part[2]);
+      }
+      const pass = dawn.commandEncoderBeginComputePass(
+        encoder,
+        clock === null ? 0 : arena.put(ComputePassDescriptor, { timestampWrites: clock.writes() }),
+      );
+      dawn.computePassEncoderSetPipeline(pass, compiled.pipeline);
+      for (const [index, group] of groups.entries()) dawn.computePassEncoderSetBindGroup(pass, index, group, 0, 0);
+      dawn.computePassEncoderDispatchWorkgroups(pass, ...order.workgroups);
+      dawn.computePassEncoderEnd(pass);
+      dawn.computePassEncoderRelease(pass);
+      for (const [index, { part, back }] of order.asides.entries()) {
+        if (!back) continue;
+        dawn.commandEncoderCopyBufferToBuffer(encoder, asides[index], 0, this.handleOf(part[0]), part[1], part[2]);
+      }
+      clock?.resolve(encoder);
+    });
+    arena.reset();
+    for (const group of groups) dawn.bindGroupRelease(group);
+    const problem = this.gpu.takeProblem();
+    if (problem !== null) return { failure: failureOf(problem) };
+    if (clock === null) {
+      await this.idle();
+      return { failure: null };
+    }
+    await this.mapped(clock.reader, clock.bytes);
+    const gpuMs = clock.read();
+    return gpuMs === undefined ? { failure: null } : { failure: null, gpuMs };
+  }
+
+  private groupOf(
+    order: Dispatch,
+    compiled: Pipeline,
+    asides: readonly number[],
+    layout: number,
+    group: number,
+  ): number {
+    const { arena, dawn, device } = this.gpu;
+    const bound = order.bound.filter((each) => each.group === group);
+    const entries = bound.map((each) => ({ binding: each.binding, ...this.resourceOf(each, compiled, asides, order) }));
+    const descriptor = { layout, entryCount: entries.length, entries: arena.list(BindGroupEntry, entries) };
+    return dawn.deviceCreateBindGroup(device, arena.put(BindGroupDescriptor, descriptor));
+  }
+
+  private resourceOf(
+    each: Bound,
+    { uniforms }: Pipeline,
+    asides: readonly number[],
+    order: Dispatch,
+  ): { buffer: number; offset: number; size: number } {
+    if (each.kind === 'aside') return { buffer: asides[each.index], offset: 0, size: order.asides[each.index].part[2] };
+    if (each.kind === 'buffer') {
+      const [buffer, offset, size] = each.part;
+      return { buffer: this.handleOf(buffer), offset, size };
+    }
+    const place = `${each.group} ${each.binding}`;
+    const bytes = Buffer.from(each.bytes, 'base64');
+    let buffer = uniforms.get(place);
+    if (buffer === undefined) {
+      buffer = this.make(bytes.length, BufferUsage.Uniform | BufferUsage.CopyDst);
+      uniforms.set(place, buffer);
+    }
+    this.gpu.dawn.queueWriteBufferOf(this.gpu.queue, buffer, 0, bytes, bytes.length);
+    return { buffer, offset: 0, size: bytes.length };
+  }
+
+  private pipelineOf(order: Dispatch, source: string): Compiled {
+    const key = `${order.module} ${order.entryPoint} ${JSON.stringify(order.constants)}`;
+    let known = this.pipelines.get(key);
+    if (known === undefined) {
+      known = compile(this.gpu, order, source);
+      this.pipelines.set(key, known);
+    }
+    return known;
+  }
+
+  /** Null where the GPU does not measure. */
+  private takeClock(): NativeClock | null {
+    if (!this.measures) return null;
+    this.clock ??= new NativeClock(this.gpu);
+    return this.clock;
+  }
+
+  /** 0: there is no memory for it. */
+  private allocate(bytes: number, usage: number): number {
+    if (this.failing !== null && !this.failing.hasMemory()) return 0;
+    this.gpu.takeProblem();
+    const made = this.make(bytes, usage);
+    this.gpu.arena.reset();
+    if (this.gpu.takeProblem() === null) return made;
+    if (made !== 0) this.free(made);
+    return 0;
+  }
+
+  private make(size: number, usage: number): number {
+    const { arena, dawn, device } = this.gpu;
+    return dawn.deviceCreateBuffer(device, arena.put(BufferDescriptor, { usage, size }));
+  }
+
+  private free(handle: number): void {
+    this.gpu.dawn.bufferDestroy(handle);
+    this.gpu.dawn.bufferRelease(handle);
+  }
+
+  /** Whether a buffer is there, perhaps now that others have gone. */
+  private unspill(buffer: number): boolean {
+    const held = this.held(buffer);
+    if (held.handle !== 0) return true;
+    held.handle = this.allocate(held.bytes, STORAGE);
+    if (held.handle === 0) return false;
+    for (const { offset, content } of held.spilled.splice(0))
+      this.write(buffer, offset, content.length, content, false);
+    return true;
+  }
+
+  private takeReader(bytes: number): Reader {
+    const index = this.readers.findIndex((each) => each.bytes >= bytes);
+    if (index !== -1) return this.readers.splice(index, 1)[0];
+    const size = Math.max(LEAST_READER_BYTES, bytes);
+    return { handle: this.make(size, BufferUsage.MapRead | BufferUsage.CopyDst), bytes: size };
+  }
+
+  /** Resolves when a buffer's bytes can be read. */
+  private async mapped(handle: number, bytes: number): Promise<void> {
+    const { dawn, futures } = this.gpu;
+    await this.done(futures.kinds.said, (info) => dawn.bufferMapAsync(handle, MapMode.Read, 0, bytes, info));
+  }
+
+  /** Resolves when the GPU has done something; never, when it is gone. */
+  private async done(kind: CallbackInfo, ask: (info: CallbackInfo) => number): Promise<void> {
+    const { status, message } = await new Promise<Outcome>((resolve) => this.gpu.futures.later(kind, ask, resolve));
+    if (status === Status.Success && !this.gone) return;
+    this.noteLoss();
+    if (this.gone) await new Promise<never>(() => undefined);
+    throw new Error(`the GPU did not do what it was asked for: ${message || `status ${status}`}`);
+  }
+
+  private noteLoss(): void {
+    const message = this.gone ? null : this.gpu.lost();
+    if (message === null) return;
+    this.gone = true;
+    this.loseBy(message);
+  }
+
+  private encode(work: (encoder: number) => void): void {
+    const { arena, dawn, device, queue } = this.gpu;
+    const encoder = dawn.deviceCreateCommandEncoder(device, 0);
+    work(encoder);
+    const commands = dawn.commandEncoderFinish(encoder, 0);
+    dawn.queueSubmit(queue, 1, arena.words([commands], 8));
+    arena.reset();
+    dawn.commandBufferRelease(commands);
+    dawn.commandEncoderRelease(encoder);
+  }
+
+  private held(buffer: number): Held {
+    const found = this.buffers.get(buffer);
+    if (found === undefined) throw new Error(`there is no buffer ${buffer}`);
+    return found;
+  }
+
+  private handleOf(buffer: number): number {
+    return this.held(buffer).handle;
+  }
+}
+
+function failureOf({ type, message }: Problem): Failure {
+  return { code: type === ErrorType.OutOfMemory ? 'DEVICE_MEMORY' : 'KERNEL_ERROR', message };
+}
+
+function outOfMemory(bytes: number): Failure {
+  return {
+    code: 'DEVICE_MEMORY',
+    message: `the GPU has no memory for a buffer of ${bytes} bytes; give the device less memory, or end what else uses the GPU`,
+  };
+}
+
+/** Bytes of a buffer that has no memory; the later of two pieces counts. */
+function spilledBytes(spilled: Held['spilled'], offset: number, bytes: number): Uint8Array {
+  const found = new Uint8Array(bytes);
+  for (const { offset: from, content } of spilled) {
+    const first = Math.max(from, offset);
+    const end = Math.min(from + content.length, offset + bytes);
+    if (first < end) found.set(content.subarray(first - from, end - from), first - offset);
+  }
+  return found;
+}
