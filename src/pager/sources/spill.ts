@@ -38,8 +38,9 @@ export class Spill implements StoreFile {
 
   mayRead(urgent: boolean, bytes: number): boolean {
     if (this.ring.mayTake(bytes)) return true;
-    // What nobody waits for yet leaves a place for who does.
-    return this.engines.reader.load < (urgent ? DEPTH : 1);
+    // A thread that has read goes on with the next job before the manager has heard of it, or the disk would rest meanwhile. What a thread of the
+    // program waits for has a place besides.
+    return this.engines.reader.load < (urgent ? DEPTH + 1 : DEPTH);
   }
 
   mayWrite(bytes: number): boolean {
