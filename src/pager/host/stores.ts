@@ -87,6 +87,11 @@ export class Stores {
       : null;
   }
 
+  /** The number of the last page that a disk has been asked for, where it is yet to come; 0: none is. */
+  get awaited(): number {
+    return this.storage?.place.file.engines.awaited ?? 0;
+  }
+
   /** Whether memory of the space is being read or written. */
   get isBusy(): boolean {
     return this.all.some((store) => store.isBusy);

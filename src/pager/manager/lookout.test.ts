@@ -43,6 +43,36 @@ test('nothing is looked for that is not expected', () => {
   expect(lookout.lasts(1)).toBe(false);
 });
 
+test('while looks take the CPU away they are fewer and fewer, until one does not', () => {
+  const lookout = new Lookout();
+  let looks = 0;
+  const play = (late: boolean): void => {
+    lookout.expect(0);
+    if (!lookout.lasts(0)) return;
+    looks++;
+    lookout.came(late ? 3 : 0.05);
+  };
+  for (let second = 0; second < 100_000; second++) play(true);
+  expect(looks).toBeLessThan(16);
+  for (let second = 0; second < 13_000; second++) play(false);
+  looks = 0;
+  for (let second = 0; second < 200; second++) play(false);
+  expect(looks).toBe(200);
+  play(true);
+  for (let second = 0; second < 200; second++) play(false);
+  expect(looks).toBe(201);
+  play(false);
+  expect(looks).toBe(202);
+});
+
+test('what comes later is seen by who looks longer', () => {
+  for (const [limit, seen] of [
+    [0.1, false],
+    [0.3, true],
+  ] as const)
+    expect(look(new Lookout(limit), 0, 0.2).seen).toBe(seen);
+});
+
 test('a look that took the CPU away for long is the last for a while, whether it saw something or not', () => {
   for (const sees of [true, false]) {
     const lookout = new Lookout();

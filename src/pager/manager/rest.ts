@@ -1,12 +1,15 @@
 /**
- * How the manager waits until something happens: first it looks around for the end of a launch that is about to come, where that has paid, then it
- * sleeps. Before it sleeps it says so to those that would otherwise not wake it: clients, and the units of devices.
+ * How the manager waits until something happens: first it looks around for what is about to come, where that has paid: the end of a launch, a page
+ * of storage, and the next fault of the thread that got it. Then it sleeps. Before it sleeps it says so to those that would otherwise not wake it: clients, and the units of devices.
  */
 import { yieldProcessor } from '../../linux/process.js';
 import { Attention } from './attention.js';
 import { Lookout } from './lookout.js';
-import { type Parts, WAKE_SLOT } from './parts.js';
+import { HOST_SLOT, type Parts, WAKE_SLOT } from './parts.js';
 import type { Spin } from './spin.js';
+
+/** A disk that is worth looking for reads a page within this. */
+const DISK_MS = 0.3;
 
 export class Rest {
   private readonly attention: Attention;
@@ -14,9 +17,15 @@ export class Rest {
   private readonly lookout = new Lookout();
   /** The launch that was looked for last. */
   private awaited = 0;
+  /** For a page of storage. */
+  private readonly diskLookout = new Lookout(DISK_MS);
+  /** The page that was looked for last; 0: it has come. */
+  private awaitedRead = 0;
+  /** For the fault of a thread that got a page of storage: to be woken takes it longer than what `Spin` is for. */
+  private readonly faultLookout = new Lookout();
 
   constructor(
-    private readonly parts: Pick<Parts, 'control' | 'now' | 'poller' | 'polls'>,
+    private readonly parts: Pick<Parts, 'control' | 'now' | 'poller' | 'polls' | 'stores'>,
     private readonly spin: Spin,
   ) {
     this.attention = new Attention(parts.control);
@@ -55,17 +64,41 @@ export class Rest {
   /** How many descriptors are ready where something has come; null: nothing has. */
   private lookAround(began: number): number | null {
     const { now, poller, polls } = this.parts;
-    const { awaited } = polls;
-    if (awaited !== 0 && awaited !== this.awaited) this.lookout.expect(began);
-    this.awaited = awaited;
-    for (let time = began; this.lookout.lasts(time); time = now()) {
+    this.expect(began);
+    for (let time = began; this.isExpecting(time); time = now()) {
       // A unit that waits for this CPU has it now.
       yieldProcessor();
       const ended = polls.haveEnds;
       if (ended) this.lookout.came(now());
       const ready = poller.wait(0);
+      if (ready > 0) this.came(now());
       if (ready > 0 || ended || this.attention.isAsked) return ready;
     }
     return null;
+  }
+
+  /** Notes what is about to come. */
+  private expect(time: number): void {
+    const { polls, stores } = this.parts;
+    const { awaited } = polls;
+    if (awaited !== 0 && awaited !== this.awaited) this.lookout.expect(time);
+    this.awaited = awaited;
+    const read = stores.awaited;
+    if (read !== 0 && read !== this.awaitedRead) this.diskLookout.expect(time);
+    else if (read === 0 && this.awaitedRead !== 0) this.faultLookout.expect(time);
+    this.awaitedRead = read;
+  }
+
+  private isExpecting(time: number): boolean {
+    const launch = this.lookout.lasts(time);
+    const read = this.diskLookout.lasts(time);
+    return this.faultLookout.lasts(time) || launch || read;
+  }
+
+  /** Some descriptors are ready. */
+  private came(time: number): void {
+    const { poller } = this.parts;
+    if (poller.readyAt(WAKE_SLOT) !== 0) this.diskLookout.came(time);
+    if (poller.readyAt(HOST_SLOT) !== 0) this.faultLookout.came(time);
   }
 }

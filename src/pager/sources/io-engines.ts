@@ -32,6 +32,11 @@ export class IoEngines {
     return idlest(this.writers);
   }
 
+  /** The number of the last small read where one is under way; 0: none is. */
+  get awaited(): number {
+    return this.ring?.awaited ?? 0;
+  }
+
   poll(): void {
     this.ring?.poll();
     for (const engine of this.all) engine.poll();

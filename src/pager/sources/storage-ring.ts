@@ -28,6 +28,9 @@ export class StorageRing {
   /** Undefined: not asked for yet; null: there is none. */
   private ring: IoUring | null | undefined;
   private readonly moves: (PageMove | null)[] = new Array(PLACES).fill(null);
+  /** Reads that were begun, and those of them that have not ended. */
+  private begun = 0;
+  private reading = 0;
   private readonly free = Array.from({ length: PLACES }, (_, place) => place);
 
   /** @param byThread has a thread carry out what the ring could not */
@@ -43,6 +46,11 @@ export class StorageRing {
     return this.ring !== null;
   }
 
+  /** The number of the last read where one is under way; 0: none is. */
+  get awaited(): number {
+    return this.reading > 0 ? this.begun : 0;
+  }
+
   /** Begins a move that it may take. */
   begin(move: PageMove): void {
     const ring = this.ring as IoUring;
@@ -52,8 +60,13 @@ export class StorageRing {
     const refused = write
       ? ring.write(fd, address, length, offset, place)
       : ring.read(fd, address, length, offset, place);
-    if (refused === 0) this.moves[place] = move;
-    else {
+    if (refused === 0) {
+      this.moves[place] = move;
+      if (!write) {
+        this.begun++;
+        this.reading++;
+      }
+    } else {
       this.free.push(place);
       this.byThread(move);
     }
@@ -74,6 +87,7 @@ export class StorageRing {
     this.moves[place] = null;
     this.free.push(place);
     const { write, address, length, offset, sums, done } = move;
+    if (!write) this.reading--;
     if (result !== length) {
       this.byThread(move);
       return;
