@@ -92,6 +92,7 @@ export const libc = {
   fdatasync: onUse<Call<1>>('int fdatasync(int fd)'),
   // As syscall below: declared without the ellipsis.
   fcntl: onUse<Call<3>>('int fcntl(int fd, int command, int64_t argument)'),
+  dup2: onUse<Call<2>>('int dup2(int from, int to)'),
   flock: onUse<Call<2>>('int flock(int fd, int operation)'),
   poll: declare<Call<3>>('int poll(uint64_t fds, uint64_t count, int timeout)'),
   sched_yield: onUse<Call<0>>('int sched_yield()'),

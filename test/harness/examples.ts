@@ -7,8 +7,6 @@ import { fileURLToPath } from 'node:url';
 /** The compiled examples. */
 const FOLDER = fileURLToPath(new URL('../../examples', import.meta.url));
 const SECONDS = 60;
-/** What Dawn says of the limits of some drivers, and cannot be asked to leave out. */
-const DAWNS_OWN = /^Warning: maxDynamic\w+ artificially reduced .*\n/gm;
 
 export interface Example {
   /** What it is run with, where that is less than it does by itself. */
@@ -40,7 +38,7 @@ export function run(file: string, args: readonly string[] = []): Outcome {
 export function runsRight(name: string, { args, output }: Example): void {
   const { status, stdout, stderr } = run(`${name}.js`, args);
   assert.equal(status, 0, stderr);
-  assert.equal(stderr.replace(DAWNS_OWN, ''), '');
+  assert.equal(stderr, '');
   assert.match(stdout, output);
 }
 

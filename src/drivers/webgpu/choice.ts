@@ -1,4 +1,5 @@
 /** Which transport drives a GPU: as the program says, or the environment, or by what is installed. */
+import { withoutLines } from '../../linux/standard-error.js';
 import { mistakesOf } from './dawn/check.js';
 import { loadDawn, PACKAGE, packagedLibrary, REMEDY, VERSION } from './dawn/library.js';
 import { openNative } from './dawn/open-native.js';
@@ -6,6 +7,9 @@ import { isDawnNodeInstalled, openDawn } from './dawn-transport.js';
 import type { FailingGpu } from './failing-gpu.js';
 import type { TransportChoice } from './protocol.js';
 import type { Transport, WaitedTransport } from './transport.js';
+
+/** Dawn writes that it takes no more than it can use of limits, of many GPUs and each time that one is asked for. */
+const NOTICES = /^Warning: maxDynamic\w+ artificially reduced/;
 
 /** Where a program says nothing: 'dawn-node', 'dawn-ffi', or the path of a library. */
 const TRANSPORT = 'ONEMEM_WEBGPU_TRANSPORT';
@@ -30,7 +34,14 @@ function usual(): TransportChoice {
 }
 
 /** Opens the GPU that the system prefers. Throws why there is none. */
-export async function openTransport(
+export function openTransport(
+  choice: TransportChoice | undefined,
+  failing: FailingGpu | null,
+): Promise<Transport | WaitedTransport> {
+  return withoutLines(NOTICES, () => open(choice, failing));
+}
+
+async function open(
   choice: TransportChoice | undefined,
   failing: FailingGpu | null,
 ): Promise<Transport | WaitedTransport> {

@@ -25,7 +25,10 @@ export function memoryOf(gpus: readonly PhysicalGpu[], model: string): GpuMemory
 }
 
 function plain(name: string): string {
-  return name.toLowerCase().replace(/[^a-z0-9]+/g, '-');
+  return name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '');
 }
 
 function leftOf({ bytes, budgetBytes, usedBytes }: Heap): number | null {
