@@ -114,18 +114,16 @@ test('faults elsewhere are served while a large copy runs', async () => {
 });
 
 test('a space is closed while copies run', async () => {
-  for (let round = 0; round < 3; round++) {
-    const space = await openSpace(DEVICES);
-    const [device] = space.devices;
-    const x = space.array(Int32Array, (16 * MIB) / 4);
-    fill(x, round);
-    await move(x, device);
-    await move(x, device, 'host');
-    fill(x, round);
-    const under = move(x, device).catch((error: { code?: string }) => assert.equal(error.code, 'SPACE_CLOSED'));
-    await space.close();
-    await under;
-  }
+  const space = await openSpace(DEVICES);
+  const [device] = space.devices;
+  const x = space.array(Int32Array, (16 * MIB) / 4);
+  fill(x, 1);
+  await move(x, device);
+  await move(x, device, 'host');
+  fill(x, 2);
+  const under = move(x, device).catch((error: { code?: string }) => assert.equal(error.code, 'SPACE_CLOSED'));
+  await space.close();
+  await under;
 });
 
 test("a device that is killed while copies run loses nothing that is the host's", async () => {
