@@ -16,6 +16,8 @@ import type { Ran, Transport } from './transport.js';
 
 /** Bytes that may be on their way into the GPU before the engine waits for it: WebGPU keeps a copy of each until it is there. */
 const MOST_WRITTEN = 64 * 2 ** 20;
+/** Bytes of the host's memory that one view shows. */
+const VIEW_BYTES = 64 * 2 ** 20;
 
 /** Where an executor is. */
 export interface ExecutorOwner {
@@ -31,6 +33,10 @@ export class Executor {
   /** What goes on while other packets are handled. */
   private readonly underWay = new Set<Promise<void>>();
   private written = 0;
+  /** Views of the host's memory: to make one takes longer than to copy a page. */
+  private readonly views = new Map<number, Uint8Array>();
+  /** Where pages are put together: WebGPU has a copy when it has been told to write. */
+  private gathered = new Uint8Array(0);
 
   constructor(
     private readonly gpu: Transport,
@@ -85,16 +91,29 @@ export class Executor {
   }
 
   private async fill({ token, from, to: [buffer, offset, bytes] }: Fill): Promise<void> {
-    const content = new Uint8Array(bytes);
+    if (this.gathered.length < bytes) this.gathered = new Uint8Array(bytes);
+    const content = this.gathered.subarray(0, bytes);
     let to = 0;
     for (const [at, length] of from) {
-      content.set(new Uint8Array(view(this.files[File.Host] + at, length)), to);
+      content.set(this.hostBytes(at, length), to);
       to += length;
     }
     const status = this.gpu.write(buffer, offset, bytes, content, false) ? Status.Done : Status.NoMemory;
     this.written += bytes;
     await this.afterWrites();
     this.owner.say(Packet.Moved, [token, status]);
+  }
+
+  private hostBytes(at: number, bytes: number): Uint8Array {
+    const number = Math.floor(at / VIEW_BYTES);
+    const begin = number * VIEW_BYTES;
+    if (at + bytes > begin + VIEW_BYTES) return new Uint8Array(view(this.files[File.Host] + at, bytes));
+    let known = this.views.get(number);
+    if (known === undefined) {
+      known = new Uint8Array(view(this.files[File.Host] + begin, VIEW_BYTES));
+      this.views.set(number, known);
+    }
+    return known.subarray(at - begin, at - begin + bytes);
   }
 
   private async drain({ token, from, to }: Drain): Promise<void> {
