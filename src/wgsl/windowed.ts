@@ -120,10 +120,11 @@ function declarations(
 ): string {
   const part = `${prefix}_part`;
   const array = (number: number) => `${part}.arrays[${number}]`;
+  // A window that is touched beyond the end of its array ends there, and WebGPU has all that lies beyond a window be its last element.
   const functions = isPaged.map((is, number) => {
     const index = is
       ? `{ let at = min(index, ${array(number)}.y); return ${prefix}_pages[${array(number)}.x + (at >> ${array(number)}.z)] + (at & ${array(number)}.w); }`
-      : `{ return min(index, ${array(number)}.y) - ${array(number)}.x; }`;
+      : `{ return index - ${array(number)}.x; }`;
     return `
 fn ${prefix}_at_${number}(index: u32) -> u32 ${index}
 fn ${prefix}_length_${number}(bound: u32) -> u32 { return ${array(number)}.y + 1u; }`;
