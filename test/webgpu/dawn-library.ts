@@ -85,6 +85,12 @@ test('what is no library of Dawn is refused by its name', () => {
 });
 
 if (isThere) {
+  test('where nothing says what drives the GPU, it is the library that is installed, unless its version is another', () => {
+    const asked = (path: string): unknown => probe({ NODE_PATH: path, ONEMEM_WEBGPU_TRANSPORT: '' }).facts?.transport;
+    assert.equal(asked(process.env.NODE_PATH ?? ''), 'dawn-ffi');
+    assert.equal(withPackage('0.1.8', asked), 'dawn-node');
+  });
+
   test('each number and structure of the table is the one that the library has', async () => {
     assert.deepEqual(await mistakesOf(loadDawn(packagedLibrary())), []);
   });

@@ -3,7 +3,7 @@ import { withoutLines } from '../../linux/standard-error.js';
 import { mistakesOf } from './dawn/check.js';
 import { loadDawn, PACKAGE, packagedLibrary, REMEDY, VERSION } from './dawn/library.js';
 import { openNative } from './dawn/open-native.js';
-import { isDawnNodeInstalled, openDawn } from './dawn-transport.js';
+import { openDawn } from './dawn-transport.js';
 import type { FailingGpu } from './failing-gpu.js';
 import type { TransportChoice } from './protocol.js';
 import type { Transport, WaitedTransport } from './transport.js';
@@ -22,9 +22,8 @@ function chosen(): TransportChoice | undefined {
   throw new Error(`${TRANSPORT} is '${text}'; write dawn-node, dawn-ffi, or the path of a library from / on`);
 }
 
-/** The package that every processor has, unless only the other one is installed. */
+/** The faster one, where the package with its library is installed in the version that is known: it comes by nobody's doing but the user's. */
 function usual(): TransportChoice {
-  if (isDawnNodeInstalled()) return 'dawn-node';
   try {
     packagedLibrary();
     return 'dawn-ffi';

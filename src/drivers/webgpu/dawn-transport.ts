@@ -7,15 +7,6 @@ import { NO_GPU, UNWANTED_TOGGLE, WANTED_FEATURES, WANTED_LIMITS } from './wante
 /** Keeps GPUs alive: what `create` returned must not be collected as long as the process does anything with one. */
 const kept: unknown[] = [];
 
-export function isDawnNodeInstalled(): boolean {
-  try {
-    import.meta.resolve('webgpu');
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** Loads the package. An error that says which line installs it, where it is not there. */
 async function loadPackage(): Promise<typeof import('webgpu')> {
   try {
