@@ -130,7 +130,10 @@ export class CopyThread {
 
   /** Resolves when the thread has ended. Nobody may stop it before it is up. */
   async ended(): Promise<void> {
-    if (this.worker !== null && this.lost === null) await once(this.worker, 'exit');
+    if (this.worker === null || this.lost !== null) return;
+    // Nothing else may keep the manager's event loop going, and the end of the manager's thread would stop this one.
+    this.worker.ref();
+    await once(this.worker, 'exit');
   }
 
   private start(): void {
