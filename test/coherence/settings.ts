@@ -12,7 +12,6 @@ export const SMALL: readonly Setting[] = [
   { name: 'a lease ends while two upgrade copies', blocks: 1, programs: ['r0 w0', 'r0 w0'], leaseEnds: 1 },
   { name: 'a machine dies while two upgrade copies', blocks: 1, programs: ['r0 w0', 'r0 w0'], crashes: 1 },
   { name: 'a lease ends while others read', blocks: 1, programs: ['w0 r0', 'r0'], leaseEnds: 1 },
-  { name: 'a machine dies while three want to write', blocks: 1, programs: ['r0 w0', 'w0', 'w0'], crashes: 1 },
   { name: 'two threads of a machine', blocks: 1, programs: ['r0 w0', 'w0 r0'], ahead: true },
   { name: 'two threads of a machine, and two others', blocks: 1, programs: ['r0 w0', 'w0', 'w0'], ahead: true },
   { name: 'a machine stands still beyond its lease', blocks: 1, programs: ['w0 w0 r0', 'w0'], stops: 1 },
@@ -24,6 +23,7 @@ export const SMALL: readonly Setting[] = [
 
 /** What takes minutes. */
 export const LARGE: readonly Setting[] = [
+  { name: 'a machine dies while three want to write', blocks: 1, programs: ['r0 w0', 'w0', 'w0'], crashes: 1 },
   { name: 'a lease ends while three want to write', blocks: 1, programs: ['r0 w0', 'w0', 'w0'], leaseEnds: 1 },
   { name: 'a connection breaks between writes and reads', blocks: 1, programs: ['w0 r0 f0', 'w0 r0'], breaks: 1 },
   { name: 'two upgrade copies again and again', blocks: 1, programs: ['r0 w0 r0 w0', 'r0 w0 r0 w0'] },

@@ -8,7 +8,7 @@ import { Worker } from 'node:worker_threads';
 import { type Device, i32, kernel, type ManagedArray, openSpace, type SpaceOptions } from '../../src/index.js';
 import { openFailing } from '../harness/failing.js';
 import { goneWithin, Program, type Traces } from '../harness/processes.js';
-import { failsWith, runTests, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, test } from '../harness/suite.js';
 
 process.env.ONEMEM_COPY_THREADS = 'on';
 
@@ -62,7 +62,7 @@ test('prefetches, launches and evictions move every byte, and threads of copies 
   space.checkInvariants();
 });
 
-test('what a thread of copies gets no memory for comes in smaller pieces', async () => {
+longTest('what a thread of copies gets no memory for comes in smaller pieces', async () => {
   // Blocks that cannot get their memory in one piece.
   const inject = { refuseLargerThanPages: 64 };
   const { space, arm, fired } = await openFailing('copy/UFFDIO_COPY:ENOMEM:1-3', {
@@ -113,7 +113,7 @@ test('faults elsewhere are served while a large copy runs', async () => {
   check(large, 1, 0);
 });
 
-test('a space is closed while copies run', async () => {
+longTest('a space is closed while copies run', async () => {
   const space = await openSpace(DEVICES);
   const [device] = space.devices;
   const x = space.array(Int32Array, (16 * MIB) / 4);
@@ -126,7 +126,7 @@ test('a space is closed while copies run', async () => {
   await under;
 });
 
-test("a device that is killed while copies run loses nothing that is the host's", async () => {
+longTest("a device that is killed while copies run loses nothing that is the host's", async () => {
   await using space = await openSpace(DEVICES);
   const [device] = space.devices;
   const x = space.array(Int32Array, (16 * MIB) / 4);

@@ -31,8 +31,8 @@ const project = join(folder, 'project');
 const installed = join(project, 'node_modules/onemem');
 
 /** Above these something has got into the package that does not belong there. */
-const PACKED_LIMIT = 1664 * 1024;
-const UNPACKED_LIMIT = 6 * 1024 * 1024;
+const PACKED_LIMIT = 1792 * 1024;
+const UNPACKED_LIMIT = 7 * 1024 * 1024;
 
 /** Packages whose install script is known, and why they do without it. */
 const INSTALL_SCRIPTS_NOT_NEEDED: Readonly<Record<string, string>> = {

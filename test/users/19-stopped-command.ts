@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Folder, ramp, SLOW_SAXPY, saxpy } from '../harness/command.js';
 import { Program } from '../harness/processes.js';
-import { note, runTests, sleep, test } from '../harness/suite.js';
+import { longTest, note, runTests, sleep, test } from '../harness/suite.js';
 
 const LENGTH = 2 ** 21;
 const RUN = ['run', 'saxpy.js', '--in', 'x=x.npy', '--inout', 'y=y.npy', '--set', 'alpha=3', '--device-memory', '8MiB'];
@@ -30,21 +30,25 @@ async function midway(folder: Folder): Promise<void> {
   while (!existsSync(folder.file('midway'))) await sleep(10);
 }
 
-test('a command that is stopped with its device, and goes on, ends well', async () => {
-  using folder = new Folder();
-  const after = prepare(folder);
-  const running = folder.start(...RUN);
-  await midway(folder);
-  const processes = [running.pid, ...running.children];
-  assert.equal(processes.length, 2);
-  for (const pid of processes) process.kill(pid, 'SIGSTOP');
-  await sleep(STOPPED_MS);
-  for (const pid of processes) process.kill(pid, 'SIGCONT');
-  const { code, stderr } = await running.ended;
-  assert.equal(code, 0, stderr);
-  assert.doesNotMatch(stderr, /manager/);
-  assert.ok(folder.read('y.npy').equals(after), 'y.npy is wrong');
-}, 60);
+longTest(
+  'a command that is stopped with its device, and goes on, ends well',
+  async () => {
+    using folder = new Folder();
+    const after = prepare(folder);
+    const running = folder.start(...RUN);
+    await midway(folder);
+    const processes = [running.pid, ...running.children];
+    assert.equal(processes.length, 2);
+    for (const pid of processes) process.kill(pid, 'SIGSTOP');
+    await sleep(STOPPED_MS);
+    for (const pid of processes) process.kill(pid, 'SIGCONT');
+    const { code, stderr } = await running.ended;
+    assert.equal(code, 0, stderr);
+    assert.doesNotMatch(stderr, /manager/);
+    assert.ok(folder.read('y.npy').equals(after), 'y.npy is wrong');
+  },
+  60,
+);
 
 test('Ctrl-Z in a terminal, then fg', async () => {
   if (spawnSync('script', ['--version']).status !== 0) {
