@@ -13,7 +13,7 @@ const AREA_BYTES = VECTORS_AT + 2 * VECTOR_BYTES;
 
 /**
  * Waits until both arrays are full, but never longer than the socket's patience without anything coming. Returns how many bytes have come: what
- * is wrong, or that the other end has closed, who reads next is told.
+ * is wrong, or that the other end has closed, the next read is told.
  */
 export type Receive = (first: Uint8Array, second: Uint8Array) => number;
 

@@ -1,8 +1,10 @@
 /** A GPU, driven through the standard's `GPUDevice`, the engine's own or one that the program has lent. */
+
 import type { FailingGpu } from './failing-gpu.js';
 import { GpuClock, TIMESTAMPS } from './gpu-clock.js';
 import type { AdapterFacts, Bound, Dispatch, Launched, Limits } from './protocol.js';
 import type { Ran, Transport } from './transport.js';
+import { outOfMemory, spilledBytes } from './unmet-buffers.js';
 
 type Failure = Launched['failure'];
 
@@ -312,22 +314,4 @@ export class GpuTransport implements Transport {
 function typeOf(each: Bound): GPUBufferBindingType {
   if (each.kind === 'uniform') return 'uniform';
   return each.writable ? 'storage' : 'read-only-storage';
-}
-
-function outOfMemory(bytes: number): NonNullable<Failure> {
-  return {
-    code: 'DEVICE_MEMORY',
-    message: `the GPU has no memory for a buffer of ${bytes} bytes; give the device less memory, or end what else uses the GPU`,
-  };
-}
-
-/** Bytes of a buffer that has no memory; the later of two pieces counts. */
-function spilledBytes(spilled: Held['spilled'], offset: number, bytes: number): Uint8Array {
-  const found = new Uint8Array(bytes);
-  for (const { offset: from, content } of spilled) {
-    const first = Math.max(from, offset);
-    const end = Math.min(from + content.length, offset + bytes);
-    if (first < end) found.set(content.subarray(first - from, end - from), first - offset);
-  }
-  return found;
 }

@@ -29,7 +29,7 @@ export interface Transport {
   release(): void;
 }
 
-/** One that does nothing by an event loop of its own: who uses it waits for what is under way, by a call that blocks the thread. */
+/** One that does nothing by an event loop of its own: the engine waits for what is under way, by a call that blocks the thread. */
 export interface WaitedTransport extends Transport {
   /** Whether something is under way. */
   readonly busy: boolean;

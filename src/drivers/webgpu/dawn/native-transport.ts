@@ -2,10 +2,12 @@
  * A GPU, driven by Dawn's C functions from one thread. Nothing here comes by an event loop: what is under way comes when the thread waits for
  * it, and bytes go straight from where they lie, and to where they are to lie.
  */
+
 import { view } from '../../../linux/memory.js';
 import type { FailingGpu } from '../failing-gpu.js';
 import type { AdapterFacts, Bound, Dispatch, Launched } from '../protocol.js';
 import type { Ran, WaitedTransport } from '../transport.js';
+import { outOfMemory, spilledBytes } from '../unmet-buffers.js';
 import type { Outcome } from './futures.js';
 import type { Gpu, Problem } from './gpu.js';
 import {
@@ -347,22 +349,4 @@ export class NativeTransport implements WaitedTransport {
 
 function failureOf({ type, message }: Problem): Failure {
   return { code: type === ErrorType.OutOfMemory ? 'DEVICE_MEMORY' : 'KERNEL_ERROR', message };
-}
-
-function outOfMemory(bytes: number): Failure {
-  return {
-    code: 'DEVICE_MEMORY',
-    message: `the GPU has no memory for a buffer of ${bytes} bytes; give the device less memory, or end what else uses the GPU`,
-  };
-}
-
-/** Bytes of a buffer that has no memory; the later of two pieces counts. */
-function spilledBytes(spilled: Held['spilled'], offset: number, bytes: number): Uint8Array {
-  const found = new Uint8Array(bytes);
-  for (const { offset: from, content } of spilled) {
-    const first = Math.max(from, offset);
-    const end = Math.min(from + content.length, offset + bytes);
-    if (first < end) found.set(content.subarray(first - from, end - from), first - offset);
-  }
-  return found;
 }
