@@ -38,7 +38,7 @@ export function attachSpace(handle: SpaceHandle): AddressSpace {
   const known = attached.get(handle.name);
   if (known !== undefined && !known.isClosed) return known;
   const control = new Int32Array(handle.control);
-  // Counted before the look at the state, so that an owner who closes the space meanwhile sees one of the two.
+  // Counted before the look at the state: a thread that closes the space meanwhile sees the count, or this one sees the space closed.
   Atomics.add(control, Control.AttachedThreads, 1);
   listThread(control);
   const witness = Atomics.load(control, Control.OpenedByWorker) === 1 ? startWitness(handle) : null;

@@ -34,7 +34,7 @@ export function checkTimeout(timeoutMs: unknown, device: DeviceSeen): void {
   );
 }
 
-/** The reason of a signal, in words for those who see only a message. */
+/** The reason of a signal, in words, for a reader of the message who does not see the signal. */
 export function reasonOf(signal: AbortSignal): string {
   return `its signal was aborted (${textOf(signal.reason)})`;
 }

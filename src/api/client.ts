@@ -189,7 +189,7 @@ export class Client {
     if (this.isClosed) throw new OnememError('SPACE_CLOSED', `${what}: the space has been closed; open a new one`);
   }
 
-  /** Nobody will run the functions that streams are to call, or hear of those that run: the streams must not wait for them. */
+  /** This thread will not run the functions that streams are to call, nor tell when those that run end: the streams must not wait for them. */
   private abandonCalls(error: WireError): void {
     for (const key of [...this.calls.keys(), ...this.running]) {
       const [stream, sequence] = key.split(' ').map(Number);

@@ -34,7 +34,7 @@ export async function closeSpace(space: OpenedSpace, timeoutMs: number | null): 
   }
   const { wakeFd, bytes } = handle;
   const leftover: Leftover = { views, control: new Int32Array(handle.control), wakeFd, bytes, answers: false };
-  // As long as views are left, the manager's thread answers who uses them.
+  // As long as views are left, the manager's thread answers the faults on them.
   const answers = !client.isClosed && (await endManager(space, threads, timeoutMs, leftover));
   await endLending(lenders.splice(0));
   client.close();

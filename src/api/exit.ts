@@ -1,6 +1,6 @@
 /**
  * How a process with open spaces ends. Its devices die with it in any case (the kernel sees to that); what needs care is a thread
- * that sits in a fault: nobody will serve it once the manager is told to stop, and Node would wait for the thread for ever. So a process
+ * that sits in a fault: the fault is not served once the manager is told to stop, and Node would wait for the thread for ever. So a process
  * with other threads ends at once, after its exit listeners, and says itself what Node would have said of an error by then.
  */
 import { writeSync } from 'node:fs';
@@ -25,7 +25,7 @@ interface Ending {
 
 const open = new Set<Open>();
 let installed = false;
-/** An error that nobody handles, and that ends the process for that. */
+/** An error that the program does not handle, and that therefore ends the process. */
 let fatal: { readonly error: unknown } | null = null;
 /** What Node gives a process whose handler of uncaught errors throws. */
 const HANDLER_FAILED = 7;
@@ -106,7 +106,7 @@ function endNow(code: number, failure: { readonly error: unknown } | null): neve
     try {
       writeSync(2, `${text}\n\nNode.js ${process.version}\n`);
     } catch {
-      // Nobody reads it, but the process ends all the same.
+      // Standard error may have no reader; the process ends all the same.
     }
   }
   exitImmediately(code);

@@ -52,7 +52,7 @@ export function checkUse<T extends FileUse>(what: string, path: string, options:
 
 /** Opens the file, has `use` make something of it, and closes it again if that fails. */
 export function withFile<R>(path: string, shared: boolean, use: (fd: number, size: number) => R): R {
-  // A pipe that nobody writes must not stop the program before it can be refused.
+  // To open a pipe that no program writes must not stop this program: the pipe is refused once it is open.
   const opened = shared ? openShared(path) : openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   let fd: number;
   try {

@@ -1,6 +1,6 @@
 /**
- * Where a kernel was defined and launched: its device knows only its text. What a launch costs is a stack that nobody looks at; it is
- * made readable when the kernel fails.
+ * Where a kernel was defined and launched: its device knows only its text. All that a launch pays is the capture of a stack; the stack is
+ * made readable only when the kernel fails.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire, findSourceMap } from 'node:module';

@@ -10,7 +10,7 @@ export interface Leftover {
   readonly control: Int32Array;
   readonly wakeFd: number;
   readonly bytes: number;
-  /** Whether its manager's thread still answers who uses views that are left. */
+  /** Whether its manager's thread still answers faults on views that are left. */
   answers: boolean;
 }
 
@@ -40,7 +40,7 @@ function closeWakeFd(control: Int32Array, wakeFd: number): void {
 }
 
 /**
- * Has the garbage collector look for views that nobody uses, if closed spaces take half of the addresses: it does not know that a
+ * Has the garbage collector look for views that are no longer used, if closed spaces take half of the addresses: it does not know that a
  * small view keeps a terabyte of addresses from the next space.
  */
 export async function collectViews(slot: number): Promise<void> {

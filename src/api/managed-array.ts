@@ -51,7 +51,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   readonly type: ElementType;
   readonly name: string;
   private cached: T | null = null;
-  /** The same, of an array that nobody frees or closes without this object being told, so that `data` need not ask. */
+  /** The same view, where no thread frees the array or closes the space without this object being told, so that `data` need not ask. */
   private sure: T | null = null;
   private freed = false;
   indeterminate = false;

@@ -18,7 +18,7 @@ export interface ProvidedArrayOptions<D = unknown> {
   readonly data?: D;
   /**
    * Whether the array may be written. Written pages are kept as those of any array are; what the function gives is for pages that
-   * nobody has written.
+   * were never written.
    */
   readonly writable?: boolean;
   /**

@@ -196,7 +196,7 @@ export interface AddressSpace {
   ): NpyArray<ReadonlyView<T>>;
   /**
    * Writes an array, or a range of one, to a `.npy` file. A file of that name is replaced when all has been written, or stays as it was:
-   * whatever happens meanwhile, nobody sees a part. Its owner and mode are kept, or it
+   * whatever happens meanwhile, no program sees a part. The file's owner and mode are kept, or the call
    * is refused (FILE_OWNER, and HARD_LINKS for a file of several names). Safe without privilege. Resolves with the bytes of
    * the file when they are on the disk.
    */
@@ -218,8 +218,8 @@ export interface AddressSpace {
     options: ProvidedArrayOptions<D>,
   ): Promise<ManagedArray<ReadonlyView<T>>>;
   /**
-   * An array that programs on any number of machines have: whoever opens its name on the server has the same elements. What is touched
-   * comes here by blocks, and stays as long as no other machine wants to write it. Elements are zero until somebody writes them; all
+   * An array that programs on any number of machines have: all programs that open its name on the server have the same elements. What is touched
+   * comes here by blocks, and stays as long as no other machine wants to write it. Elements are zero until they are written; all
    * programs see the writes of each block, and of different blocks, in one order. Blocks of a machine that dies go on with what it had
    * flushed (`fence`). Rejects with SHARED_SERVER when the server cannot be used, and with SHARED_MISMATCH where the array is there with
    * another type, length or size of blocks. Launches, copies, transfers of files and prefetches keep others from its blocks while they run, for
@@ -251,7 +251,7 @@ export interface AddressSpace {
   /** Wakes up to `count` threads that wait for an element; returns how many were asleep. Change the element before. */
   notify(array: ManagedArray<Int32Array> | ManagedArray<Uint32Array>, index: number, count?: number): number;
   /**
-   * What an address is: the array and the element that it lies in, where its page is, who may use it, and the address that each
+   * What an address is: the array and the element that it lies in, where its page is, which processors may use it, and the address that each
    * device has it at. Faults nothing in. Null for an address in no array: outside of the space, behind an array's last element,
    * or in an array that has been freed.
    */
@@ -309,7 +309,7 @@ export interface Device {
   readonly units: number;
   /** Whether a launch may use more than the device's memory. */
   readonly pageFaults: boolean;
-  /** The device's process, for those who want to watch or end it; null when it has none. */
+  /** The device's process, for programs that want to watch or end it; null when it has none. */
   readonly pid: number | null;
   /** What the device can do, by its driver's description. */
   readonly capabilities: DeviceCapabilities;
@@ -409,7 +409,7 @@ export interface ManagedArray<T extends NumericArray = NumericArray> {
    */
   reload(options?: { readonly discard?: boolean }): Promise<void>;
   /**
-   * Changes what everybody may do to the elements from now on: the CPU, devices, transfers and copies; 'readwrite' undoes it. A part
+   * Changes what the CPU, devices, transfers and copies may do to the elements from now on; 'readwrite' undoes it. A part
    * begins and ends where pages do, or at the end of the array. A launch that does more fails and names array and page. A CPU that
    * does more is told so on stderr; then a load or store ends the process, and a system call fails with EFAULT, as does every use of
    * that page until rights are changed again. Returns the elements that this is about.
@@ -425,9 +425,9 @@ export interface ManagedArray<T extends NumericArray = NumericArray> {
    * Makes the array longer or shorter. New elements are zero, also where there were some before; pages behind the end are given back.
    * Up to the `maxLength` that it was made with the array stays at its address; beyond that it moves, with rights and advice, and for
    * that the host's budget must have room for both. Take `data` anew: an older view shows what it covered while the array stays, and
-   * counts as that of a freed array when it moves. A move makes handles stale, and so does any change for those who attach later
+   * counts as that of a freed array when it moves. A move makes handles stale, and so does any change for threads that attach later
    * (STALE_HANDLE). Refused for pinned arrays, for those of files and providers, and while a launch, a copy or another call that was
-   * made before has not ended. If it fails, the array is as it was. Nobody else should use the array meanwhile.
+   * made before has not ended. If it fails, the array is as it was. Nothing else should use the array meanwhile.
    */
   resize(length: number): Promise<void>;
   /**
@@ -498,16 +498,16 @@ export interface Stream {
   readonly device: Device;
   /**
    * Runs a kernel after everything that the stream has before it. Wrong arguments throw here; what goes wrong later comes out of
-   * `synchronize`, so that a launch that nobody looks at is no unhandled rejection.
+   * `synchronize`, so that a launch that the program does not look at is no unhandled rejection.
    */
   launch<P extends KernelParameters>(kernel: Kernel<P>, args: LaunchArguments<P>, options: LaunchOptions): StreamEvent;
   /**
-   * Brings an array or a part of it to the device (or to 'host'), before anybody touches it: whole pages, rounded outwards. When it has
-   * ended, `event.elements` tells which elements that are, and `event.bytes` how much of them is there.
+   * Brings an array or a part of it to the device (or to 'host') before it is touched there: whole pages, rounded outwards. When the prefetch has
+   * ended, `event.elements` tells which elements it was about, and `event.bytes` how much of them is there.
    */
   prefetch(part: ManagedElements, to?: Device | 'host'): StreamEvent;
   /**
-   * Makes an array or a part of it exclusive to the device, for atomic operations there: its pages come to the device, and nobody else has
+   * Makes an array or a part of it exclusive to the device, for atomic operations there: its pages come to the device, and no other processor has
    * them or may write them until the CPU or another device touches them, which ends it. Updates by Atomics are never lost either way: a page that is
    * written is in one place. It only saves the device's first faults, and tells subscribers why ('exclusive').
    */
@@ -519,7 +519,7 @@ export interface Stream {
    * asynchronous context of the caller of `call`, and not at all once the stream has failed.
    *
    * The function may use the space as any code may. It must not wait for its own stream, which waits for it: `synchronize` of the
-   * stream, or of an event that comes after the call, rejects with DEADLOCK there, even if nobody awaits it. Waiting by a detour
+   * stream, or of an event that comes after the call, rejects with DEADLOCK there, even if its promise is not awaited. Waiting by a detour
    * (for another stream that waits for this one) is not noticed, and never ends.
    */
   call(callback: () => unknown): StreamEvent;

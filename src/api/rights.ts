@@ -1,11 +1,11 @@
-/** What everybody may do to elements, in the words of programs. */
+/** What processors, transfers and copies may do to elements, in the words of programs. */
 import { bytesOf } from '../core/elements.js';
 import { PAGE_BYTES } from '../core/types.js';
 import { show } from './arguments.js';
 import { argumentError, typeError } from './errors.js';
 import type { ArraySeen } from './seen.js';
 
-/** What everybody may do to elements. */
+/** What may be done to elements. */
 export type Rights = 'none' | 'read' | 'readwrite';
 
 /** The right in the manager's words. */

@@ -7,8 +7,8 @@ import { isObject, isWhole } from './arguments.js';
 import { typeError } from './errors.js';
 
 /**
- * The handle for another thread. What it says is kept in the memory that the threads share, where nobody changes it by accident: when it is
- * given away first, since the module that makes digests takes longer to load than most programs, which have one thread, should wait for it.
+ * The handle for another thread. A digest of it is kept in the memory that the threads share, where no program changes it by accident. It is
+ * made when the handle is first given away: most programs have one thread, and need not load the module that makes digests.
  */
 export function handOut(handle: SpaceHandle): SpaceHandle {
   const words = digestWords(handle);

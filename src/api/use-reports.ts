@@ -1,4 +1,4 @@
-/** Which elements have been written, and who has used them. */
+/** Which elements have been written, and which processors have used them. */
 import type { OptionNames } from '../core/option-names.js';
 import type { ArrayPart } from './array-part.js';
 import { namesOf } from './residency.js';
@@ -24,7 +24,7 @@ export function dirtyRuns(array: ArraySeen, begin: number, end: number): { begin
   return result;
 }
 
-/** @param clear whether to begin anew to note who uses the elements */
+/** @param clear whether to begin anew to note which processors use the elements */
 export function youngRuns(array: ArraySeen, begin: number, end: number, clear: boolean): YoungRun[] {
   const { space } = array;
   const { runs } = space.client.call('young', { ...array.pagesOf(begin, end), clear });

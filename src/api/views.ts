@@ -22,7 +22,7 @@ interface Shown {
   readonly buffer: ArrayBuffer;
   readonly views: Views;
   arrays: number;
-  /** Those who keep one of them without looking whether the space is open. */
+  /** The arrays that keep one of these typed arrays, and give it out without looking whether the space is open. */
   readonly holders: WeakRef<Holder>[];
   /** Whether the array has been freed, or the space closed: what still shows it can be emptied. */
   freed: boolean;
@@ -48,7 +48,7 @@ export class Views {
   constructor(
     handle: SpaceHandle,
     private readonly client: Client,
-    /** Whether this thread opened the space, so that nobody else closes it. */
+    /** Whether this thread opened the space: no other thread can close it then. */
     readonly ownSpace: boolean,
   ) {
     this.control = new Int32Array(handle.control);
@@ -59,7 +59,7 @@ export class Views {
 
   /**
    * A typed array on the addresses of an array, which must not have been freed.
-   * @param holder who keeps it and must be told when the space closes
+   * @param holder the array that keeps it and must be told when the space closes
    */
   make(type: ElementType, { range, name, address, bytes }: ShownArray, holder: Holder | null): NumericArray {
     const known = this.shown.get(range) ?? [];
@@ -97,7 +97,7 @@ export class Views {
     for (const shown of [...this.shown.values()].flat()) if (isTaken(shown)) this.taken(shown);
   }
 
-  /** Nobody can see the thread's views any more. */
+  /** None of the thread's views can be seen any more. */
   allGone(): void {
     this.gone(this.own);
   }
@@ -146,7 +146,7 @@ export class Views {
   }
 
   /**
-   * Gives addresses back that nobody is to look at any more. A buffer that is left, under arrays that the program made on it itself, is
+   * Gives back addresses that no view is to look at any more. A buffer that is left, under arrays that the program made on it itself, is
    * emptied: they have no elements from then on.
    */
   private settle(shown: Shown): void {
@@ -208,7 +208,7 @@ function takeAway(buffer: ArrayBuffer): void {
   }
 }
 
-/** Attached threads that have not ended. One that found no place in the list counts for ever: nobody could tell when it ends. */
+/** Attached threads that have not ended. One that found no place in the list counts for ever: its end cannot be seen. */
 export function listedThreads(control: Int32Array): number {
   let count = Atomics.load(control, Control.UnlistedThreads);
   for (let place = 0; place < LISTED_THREADS; place++) {

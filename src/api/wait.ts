@@ -1,6 +1,6 @@
 /**
  * Waiting for an element of a managed array to change, as Atomics.wait does for shared memory; it refuses memory that is not a
- * SharedArrayBuffer. Threads meet by the address of the element, so that its page may move meanwhile, and nobody needs it to wake.
+ * SharedArrayBuffer. Threads meet by the address of the element, so that its page may move meanwhile, and need not be there to wake a thread.
  */
 import { futexWait, futexWake } from '../linux/futex.js';
 import { show } from './arguments.js';
@@ -34,7 +34,7 @@ export function wait(
     const result = futexWait(address, value, Math.min(left, LOOK_MS), 'private');
     if (result === 'woken') return 'ok';
     client.assertOpen(`waiting for array ${array.name}`);
-    // A thread that changed the element while this one looked around found nobody to wake.
+    // A thread that changed the element while this one looked around found no thread asleep to wake.
     if (read(array, index) !== value) return 'ok';
     // The page must be there for the system call where its faults are not served, and may be read: the manager has just said so.
     if (result === 'absent' && Atomics.load(array.data, index) !== value) return 'ok';

@@ -54,7 +54,7 @@ export class ArrayTable {
     return range === undefined ? undefined : this.records.get(range.id);
   }
 
-  /** Whether an array ends at this byte of the space: what follows in its last page is nobody's. */
+  /** Whether an array ends at this byte of the space: what follows in its last page belongs to no array. */
   endsAt(offset: number): boolean {
     const record = this.of(Math.floor((offset - 1) / PAGE_BYTES));
     return record !== undefined && record.range.first * PAGE_BYTES + record.bytes === offset;

@@ -1,4 +1,4 @@
-/** How arrays come and go, who may use them, and when their addresses become another array's. */
+/** How arrays come and go, which of them may be used, and when their addresses become another array's. */
 import type { MemoryManager } from '../../core/memory-manager.js';
 import type { Range, RangeOptions } from '../../core/range.js';
 import { Access, HOST, PAGE_BYTES } from '../../core/types.js';
@@ -118,7 +118,7 @@ export class Arrays {
     if (source.shared === true) throw sharedError('clone', name);
     const { first } = source;
     const known = this.hasFreed(record) ? 'FREED' : this.manager.pages.denial(first, pages, Access.Read, HOST);
-    // A clone of what nobody has any more could never be read.
+    // A clone of pages whose content is lost could never be read.
     const lost = known === null ? this.manager.pages.firstLost(first, first + pages) : -1;
     const denial = lost === -1 ? known : this.manager.pages.lossOf(lost);
     if (denial !== null) {
@@ -175,7 +175,7 @@ export class Arrays {
     return record;
   }
 
-  /** The pages to free: who frees all of an array need not know how long it is by now. Null: nothing of it is left. */
+  /** The pages to free: a thread that frees all of an array need not know how long it is by now. Null: nothing of it is left. */
   partToFree(wanted: Requests['free']['in']): ArrayPages | null {
     const { range, name, whole = false } = wanted;
     if (this.movedRanges.has(range)) throw staleError(name);
@@ -267,7 +267,7 @@ export class Arrays {
     );
   }
 
-  /** Pages of an array have been freed, and nobody is denied them any more. */
+  /** Pages of an array have been freed, and no processor is denied them any more. */
   freedPages(record: ArrayRecord, firstPage: number, count: number): void {
     this.restore(firstPage, count);
     this.freed(record);
@@ -290,7 +290,7 @@ export class Arrays {
     this.recycle(record);
   }
 
-  /** Addresses are used again only when nobody can look at them any more. */
+  /** Addresses are used again only when no view, use or launch is left that may look at them. */
   private recycle(record: ArrayRecord): void {
     const { range } = record;
     if (record.views > 0 || record.uses > 0 || record.launches > 0 || range.freedPages < range.pages) return;

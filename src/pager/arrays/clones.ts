@@ -1,8 +1,8 @@
 /**
- * Copy-on-write clones. A clone is a range whose provider is another range: a page of it that nobody has touched is filled from its
+ * Copy-on-write clones. A clone is a range whose provider is another range: a page of it that was never touched is filled from its
  * source. A page of the source that a processor wants to write is first given to every clone that does not have it yet; the core
  * commands that (`breakCopyOnWrite`) and lets the writer go on when it is told (`copyOnWriteBroken`), or refuses it where a clone could not be
- * given the page. A page that the source has from elsewhere itself, and that nobody has written, is not copied: the clone has it from there
+ * given the page. A page that the source has from elsewhere itself, and that was never written, is not copied: the clone has it from there
  * as well from then on.
  */
 import { statusOf } from '../../core/absence.js';
@@ -135,7 +135,7 @@ export class Clones {
           // A page of zeros needs no copy: the clone only has to know. Nor does one that the source has from elsewhere itself.
           if (this.isQuietZero(own, page)) manager.blank(own, 1);
           else if (!settled.has(own) && this.isBeingFilled(source, range, at)) {
-            // To fill it reads the source, where it would wait for the writer, who may wait for the clone.
+            // Filling it reads the source, where it would wait for the writer, which may itself wait for the clone.
             settled.add(own);
             this.settle(own, () => this.breakNow(breaking));
             return;
@@ -201,7 +201,7 @@ export class Clones {
     );
   }
 
-  /** Where one of several pages cannot be had nobody knows which: they are tried by halves. */
+  /** The core does not say which of several pages cannot be had: they are tried by halves. */
   private giveRun(breaking: Breaking, range: Range, first: number, count: number, done: () => void): void {
     const { manager } = this;
     const half = Math.ceil(count / 2);

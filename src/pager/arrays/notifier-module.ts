@@ -1,5 +1,5 @@
 /**
- * A subscriber's module in the manager's thread: its functions are loaded, and called as long as they are quick. The manager serves nobody
+ * A subscriber's module in the manager's thread: its functions are loaded, and called as long as they are quick. The manager serves nothing
  * else meanwhile, so that a module which throws, returns a promise or takes too long is not called again.
  */
 import { types } from 'node:util';
@@ -76,7 +76,7 @@ export class NotifierModule {
     }
     const ms = this.now() - started;
     if (types.isPromise(result)) {
-      // What becomes of it is nobody's concern, and must not end the manager.
+      // The promise is not waited for, and must not end the manager when it rejects.
       Promise.prototype.then.call(result, undefined, () => undefined);
       return `${name} returned a promise, and must be through when it returns`;
     }

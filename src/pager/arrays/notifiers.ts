@@ -146,7 +146,7 @@ export class Notifiers {
     for (const subscription of this.byId.values()) if (subscription.owner === processor) subscription.owner = null;
   }
 
-  /** Pages change from now on: tells those who must know before. */
+  /** Pages change from now on: tells the subscribers that must know before. */
   begin(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void {
     const subscriptions = this.of(page);
     if (subscriptions === undefined) return;
@@ -294,7 +294,7 @@ export class Notifiers {
     return memory;
   }
 
-  /** After this nobody counts for the subscription any more, and no reader may believe that nothing has changed. */
+  /** After this the sequence number is no longer counted on, and no reader may believe that nothing has changed. */
   private end(subscription: Subscription): void {
     const { range, sequence, id } = subscription;
     Atomics.store(sequence, 0, SEQUENCE_ENDED);

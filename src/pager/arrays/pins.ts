@@ -1,5 +1,5 @@
 /**
- * Pinned pages stay in host memory until nobody pins them any more. Locking keeps the kernel from swapping them, too: the manager locks
+ * Pinned pages stay in host memory until the last pin of them has ended. Locking keeps the kernel from swapping them, too: the manager locks
  * its own mapping of them, since a lock of the registered one would fault, and the manager would have to serve itself.
  */
 import type { MemoryManager } from '../../core/memory-manager.js';
@@ -77,7 +77,7 @@ export class Pins {
     this.commitment.checkPinned(what, this.pinnedPages, sizeOf(this.alone(pin, first, end, heldPart)));
     this.commitment.reserve(what, count * PAGE_BYTES, reserved);
     this.pins.set(id, pin);
-    // A program that pins wants no faults; what files and sources gave stays theirs as long as nobody writes it.
+    // A program that pins wants no faults; what files and sources gave stays theirs as long as it is not written.
     const allowed = this.manager.pages.denial(first, count, Access.Write, HOST) === null;
     const mayWrite = writable || (!range.provided && allowed);
     const access = mayWrite ? Access.Write : Access.Read;
@@ -104,7 +104,7 @@ export class Pins {
     );
   }
 
-  /** Ends a pin; pages that nobody else pins may move again. One that has ended already is nothing to speak of. */
+  /** Ends a pin; pages that no other pin holds may move again. Does nothing for a pin that has ended already. */
   unpin(id: number): void {
     const pin = this.pins.get(id);
     if (pin === undefined) return;

@@ -58,12 +58,13 @@ export class Places {
     return true;
   }
 
-  denialError(reason: DenyReason, page: number, who: string, write?: boolean): WireError {
+  /** @param operation what was denied the page, as messages name it */
+  denialError(reason: DenyReason, page: number, operation: string, write?: boolean): WireError {
     const what = write === undefined ? 'touched' : write ? 'wrote' : 'read';
     // A request for a range is told of the page that the range's provider failed on.
     const failure = write === undefined ? this.providerFailure(reason, page) : null;
     const { text, details } = this.placeOf(failure?.page ?? page);
-    const message = `${who} ${what} ${text}, ${this.explain(reason, page)}`;
+    const message = `${operation} ${what} ${text}, ${this.explain(reason, page)}`;
     const stack = this.providerFailure(reason, page)?.stack;
     const about = this.stores.detailsOf(reason);
     return wireError(codeOfDenial(reason), message, { ...details, ...about, reason }, stack);

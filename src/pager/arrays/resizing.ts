@@ -124,7 +124,7 @@ export class Resizing {
     const rights: Run[] = [];
     range.protection.each(0, before, (from, to, access) => rights.push([from, to, access]));
     const holes = this.holesOf(range, before);
-    // What nobody may read could not be taken over.
+    // Pages that may not be read could not be taken over.
     const hidden = rights.filter(([, , access]) => access === Access.None);
     this.protectAll(range.first, hidden, Access.Read, () => {
       this.cloning.derive(range, made.range, (failure) => {

@@ -1,4 +1,4 @@
-/** What everybody may do to pages, and pages whose content is forgotten. */
+/** What may be done to pages, and pages whose content is forgotten. */
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { Access } from '../../core/types.js';
 import type { CoreRequests } from '../core/core-requests.js';

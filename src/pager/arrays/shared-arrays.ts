@@ -44,7 +44,7 @@ export interface UsedPages {
   readonly write: boolean;
 }
 
-/** Who tells subscribers that elements are as they were at an earlier time. */
+/** The commands by which subscribers are told that elements are as they were at an earlier time. */
 type Losses = Pick<Commands, 'invalidate' | 'invalidated'>;
 
 export class SharedArrays {
@@ -324,7 +324,7 @@ export class SharedArrays {
     }
   }
 
-  /** Subscribers are told, and nobody else: content that is newer is nowhere. */
+  /** Only subscribers are told; no page is changed, since the newer content is nowhere. */
   private tellLoss({ first, count }: { first: number; count: number }): void {
     this.losses.invalidate(first, count, 'lost', HOST);
     this.losses.invalidated(first, count, 'lost', HOST);

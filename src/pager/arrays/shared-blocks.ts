@@ -2,9 +2,9 @@
  * The pages of an array that other machines have, too: what the member that speaks for this machine says of its blocks is done to them, and
  * what threads want is asked of the member. A block is some pages that lie in one block of the core.
  *
- * Nothing of a block is used here unless the member has said so. Before the member hears that a block is restricted nobody uses it
- * otherwise any more, and what was written has been copied, when nobody could write it. A content that comes takes the place of all that
- * was here, and is used by nobody before it is there.
+ * A block is used on this machine only as far as the member has said. Before the member is told that a block is restricted, all use beyond
+ * the new right has ended, and what was written has been copied at a time when no processor could write it. A content that comes takes the
+ * place of all that was here, and is used only once all of it is there.
  */
 import type { MemoryManager } from '../../core/memory-manager.js';
 import type { Range } from '../../core/range.js';
@@ -138,7 +138,7 @@ export class SharedBlocks<C> {
     });
   }
 
-  /** Nobody can write the block: what is in it is what the server is to have. */
+  /** No processor can write the block now: what is in it is what the server is to have. */
   private copyOut(block: number, right: 'none' | 'read'): void {
     this.start(
       block,

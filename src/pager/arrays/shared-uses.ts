@@ -24,20 +24,20 @@ export class SharedUses {
   /**
    * Has an operation hold what it uses. Null: it uses nothing that is shared.
    *
-   * @param who the operation, as messages say it
+   * @param operation as messages name it
    * @param ready is told once, later than this returns, when it may begin (null), or why it cannot
    */
-  begin(who: string, used: readonly UsedPages[], ready: (failure: WireError | null) => void): SharedUse | null {
+  begin(operation: string, used: readonly UsedPages[], ready: (failure: WireError | null) => void): SharedUse | null {
     const needs = this.shared.needsOf(used);
     if (needs.length === 0) return null;
     const hold: Hold<DenyReason> = new Hold(needs, (refusal) => {
       this.waiting.delete(cancel);
-      this.later(() => ready(refusal === null ? null : this.refusalError(who, refusal)));
+      this.later(() => ready(refusal === null ? null : this.refusalError(operation, refusal)));
     });
     const cancel = (): void => {
       this.waiting.delete(cancel);
       hold.end();
-      this.later(() => ready(wireError('SPACE_CLOSED', `${who} was cancelled: the space is being closed`)));
+      this.later(() => ready(wireError('SPACE_CLOSED', `${operation} was cancelled: the space is being closed`)));
     };
     this.waiting.add(cancel);
     hold.begin();
@@ -49,7 +49,7 @@ export class SharedUses {
         this.waiting.delete(cancel);
         hold.end();
         const { breach } = hold;
-        return breach === null ? failure : breachError(who, breach.array.name, breach.why, breach.array.holdMs);
+        return breach === null ? failure : breachError(operation, breach.array.name, breach.why, breach.array.holdMs);
       },
     };
   }
@@ -57,17 +57,18 @@ export class SharedUses {
   /**
    * Has something done while an operation holds what it uses.
    *
+   * @param operation as messages name it
    * @param run is told how to end: what that gives is the operation's failure in truth
    * @param refuse hears why the operation is not to be
    * @returns what it holds, or waits for; null: nothing
    */
   during(
-    who: string,
+    operation: string,
     used: readonly UsedPages[],
     run: (end: (failure: WireError | null) => WireError | null) => void,
     refuse: (failure: WireError) => void,
   ): SharedUse | null {
-    const use = this.begin(who, used, (failure) => {
+    const use = this.begin(operation, used, (failure) => {
       if (failure !== null) refuse(failure);
       else run((error) => use?.end(error) ?? null);
     });
@@ -75,8 +76,8 @@ export class SharedUses {
     return use;
   }
 
-  private refusalError(who: string, { array, block, reason }: Refusal<DenyReason>): WireError {
-    return this.places.denialError(reason, this.shared.pageOf(array, block), who);
+  private refusalError(operation: string, { array, block, reason }: Refusal<DenyReason>): WireError {
+    return this.places.denialError(reason, this.shared.pageOf(array, block), operation);
   }
 
   /** Operations that wait for blocks do not begin. */
@@ -91,18 +92,18 @@ export function usedBytes(offset: number, bytes: number, write: boolean): UsedPa
   return { first, count: Math.ceil((offset + bytes) / PAGE_BYTES) - first, write };
 }
 
-function breachError(who: string, name: string, why: Breach, holdMs: number): WireError {
+function breachError(operation: string, name: string, why: Breach, holdMs: number): WireError {
   const details = { array: name };
   if (why === 'freed')
-    return wireError('USE_AFTER_FREE', `${who} used array ${name}, which was freed meanwhile`, details);
+    return wireError('USE_AFTER_FREE', `${operation} used array ${name}, which was freed meanwhile`, details);
   if (why === 'taken') {
     const text =
-      `${who} kept other machines waiting for blocks of array ${name} for ${holdMs} ms, and they have them now; what it wrote there is ` +
+      `${operation} kept other machines waiting for blocks of array ${name} for ${holdMs} ms, and they have them now; what it wrote there is ` +
       'incomplete: open the array with a larger on.holdMs, or use less of it at once';
     return wireError('SHARED_TAKEN', text, details);
   }
   const text =
-    `${who} used array ${name} when this machine had to give up what it had of it, since its connection had broken or its lease was over: what it ` +
+    `${operation} used array ${name} when this machine had to give up what it had of it, since its connection had broken or its lease was over: what it ` +
     'read may be older than what others have written since; do it again';
   return wireError('NODE_LOST', text, details);
 }

@@ -1,4 +1,4 @@
-/** Requests to the core that are under way, and who waits for them. */
+/** Requests to the core that are under way, and what is to be done when they have ended. */
 import type { DenyReason } from '../../core/types.js';
 
 export type RequestDone = (pages: number, failure: DenyReason | null) => void;

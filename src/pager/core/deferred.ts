@@ -57,7 +57,7 @@ export class Deferred implements Notices {
 
   constructor(private readonly requests: CoreRequests) {}
 
-  /** Has someone told of changes from now on. */
+  /** Has the listener told of changes from now on. */
   announceTo(listener: InvalidationListener): void {
     this.listener = listener;
   }
@@ -81,7 +81,7 @@ export class Deferred implements Notices {
     this.said.push({ kind: 'drained', processor });
   }
 
-  /** Nobody takes nodes away that are no device's. */
+  /** Only nodes of devices are taken away. */
   emptied(): void {}
 
   breakCopyOnWrite(page: number, count: number, lastChance: boolean): void {

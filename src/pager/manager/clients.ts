@@ -16,7 +16,7 @@ import type { Share } from './share.js';
 /** What comes of clients. */
 export interface ClientEvents {
   request(message: ToManager, answer: Answer, client: Client): void;
-  /** Nobody can end these any more: views by their ranges, how many of each, and pins. */
+  /** What the client had when it left, and cannot end any more: views by their ranges, how many of each, and pins. */
   left(views: ReadonlyMap<number, number>, pins: ReadonlySet<number>): void;
 }
 
@@ -73,7 +73,7 @@ export class Client implements Subscriber, StreamOwner {
         this.count(message.value.range, 1);
         break;
       case 'unviewed':
-      // One that was taken is the thread's no more, and nobody's: its range counts it as long as it lives.
+      // A view that was taken belongs to no thread any more: its range counts it as long as the range lives.
       case 'taken':
         this.count(message.value.range, -1);
         break;
@@ -102,9 +102,9 @@ export class Client implements Subscriber, StreamOwner {
 
 export class Clients {
   private clients: Client[] = [];
-  /** Clients whose threads have ended, and who may have said something that was not heard yet. */
+  /** Clients whose threads have ended; messages of theirs may still wait. */
   private ended: Client[] = [];
-  /** The client who is heard first. */
+  /** The client that is heard first. */
   private turn = 0;
   /** Messages may be waiting that were not handled, so that others got their turn. */
   more = false;
@@ -174,7 +174,7 @@ export class Clients {
     }
   }
 
-  /** The space is about to close: what nobody hears of any more must not count. */
+  /** The space is about to close: views and pins of clients that have ended must not count any more. */
   forgetEnded(events: ClientEvents): void {
     const ended = this.clients.filter(({ hasEnded }) => hasEnded);
     for (const client of ended) {

@@ -90,7 +90,7 @@ export class Closing {
     Atomics.store(this.parts.control, Control.State, SpaceState.Closed);
   }
 
-  /** Waits for what ends by itself, then answers who asked for the end. */
+  /** Waits for what ends by itself, then answers the request for the end. */
   async complete(): Promise<void> {
     const { control, devices, providers, shared, stores, clients, copyThreads } = this.parts;
     if (Atomics.load(control, Control.Stop) === 1) return;
@@ -118,7 +118,7 @@ export class Closing {
     stores.close();
     follower.close();
     const { base } = host.node;
-    // Where no view is left there is nobody to answer.
+    // Where no view is left there are no late uses to answer.
     const faults = host.close(Atomics.load(control, Control.Views) > 0);
     if (faults !== null) {
       const closed = { base, bytes: options.bytes, faults, control: options.control, arrays: arrays.closed() };

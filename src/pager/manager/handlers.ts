@@ -49,7 +49,7 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
   const { manager, deferred, arrays, shared, advice, cloning, rights, pins, resizing, notifiers, reports } = parts;
   const { devices, freeing, writeBack, fileTransfers, byteReads, sharing, streams, clients } = parts;
 
-  /** Everybody hears of a device that has come, or has taken the place of another one. */
+  /** All clients are told of a device that has come, or has taken the place of another one. */
   const started =
     (instead: number | null, answer: Answer<DeviceInfo>) =>
     (failure: WireError | null, info: DeviceInfo | null): void => {
@@ -59,14 +59,14 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
 
   /** Has bytes of arrays used while other machines are kept from them. */
   const whileHeld = <T>(
-    who: string,
+    operation: string,
     { offset, bytes }: { readonly offset: number; readonly bytes: number },
     writes: boolean,
     answer: Answer<T>,
     start: (answer: Answer<T>) => void,
   ): void => {
     sharing.during(
-      who,
+      operation,
       [usedBytes(offset, bytes, writes)],
       (end) => start((value, failure) => answer(value, end(failure))),
       (failure) => answer(null, failure),
@@ -118,8 +118,8 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
       later(whileHeld('a read', wanted, false, answer, (held) => byteReads.start(wanted, held))),
     transferFile: (wanted, answer) => {
       const writes = wanted.direction === 'read';
-      const who = writes ? 'a transfer from a file' : 'a transfer to a file';
-      return later(whileHeld(who, wanted, writes, answer, (held) => fileTransfers.start(wanted, held)));
+      const operation = writes ? 'a transfer from a file' : 'a transfer to a file';
+      return later(whileHeld(operation, wanted, writes, answer, (held) => fileTransfers.start(wanted, held)));
     },
 
     residency: (wanted) => reports.residency(wanted),

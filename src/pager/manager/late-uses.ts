@@ -100,7 +100,8 @@ class Watched {
       this.tell(`onemem: warning: the program read ${text}, whose space has been closed; it reads as zero\n`, false);
     }
     if (!this.filled.has(block)) {
-      // Nobody is woken before a store can be seen. What is there already came by a load while the space was being closed.
+      // Threads are woken only when the pages are protected, so that a store is seen. A page that is there already came by a load while the
+      // space was being closed.
       const result = faults.zeropage(address, length, true);
       if (result === 0 || result === EEXIST) {
         if (result === 0) this.filled.add(block);

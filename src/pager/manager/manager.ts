@@ -71,7 +71,7 @@ async function main(): Promise<void> {
     try {
       await running.run();
     } catch (error) {
-      // As long as nobody has the space, the thread that opens it can be told; afterwards a thread may wait in a fault.
+      // As long as the space is not up, the thread that opens it can be told; afterwards a thread may wait in a fault.
       if (isUp) throw error;
       Atomics.store(control, Control.State, SpaceState.Closed);
       running.abandon();

@@ -1,17 +1,17 @@
 /**
  * Writes what the manager and the sentinel have to say. It asks for no wait wherever the kernel can be asked so, since a thread that waits
- * in a call cannot be ended with the space; where it cannot, nobody but this thread waits.
+ * in a call cannot be ended with the space; where it cannot, this thread waits, and no other.
  */
 import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 
 const stop = workerData as Int32Array;
 const STDERR = 2;
-/** Between two tries to write what nobody takes at the moment. */
+/** Between two tries to write to a pipe or terminal that takes nothing at the moment. */
 const PAUSE_MS = 20;
 
 /**
- * A description of its own, which does not block: the one that the process was given may be shared with others, who would be surprised.
+ * A description of its own, which does not block: the one that the process was given may be shared with processes that count on waiting.
  * A file keeps its place in the description, and takes all that it is given.
  */
 function open(): number {
@@ -53,7 +53,7 @@ async function write(text: string): Promise<void> {
 }
 
 const sending = sender();
-// One after the other, and each answered, also when nobody reads it or the descriptor is closed.
+// One after the other, and each answered, also when standard error has no reader or is closed.
 let last: Promise<unknown> = sending.catch(() => undefined);
 parentPort?.on('message', (text: string) => {
   last = last

@@ -1,6 +1,6 @@
 /**
  * What the manager and the sentinel have to say on standard error. Writing there may take for ever: a pipe is full, a terminal stopped, or
- * the lock of a pipe is kept by a thread that sits in a fault while it writes. So a thread of its own writes, which nobody waits for
+ * the lock of a pipe is kept by a thread that sits in a fault while it writes. So a thread of its own writes, and no thread waits for it
  * longer than is said here; what it cannot get rid of is kept up to a limit, then dropped and counted.
  *
  * The manager posts what it has to say to the sentinel, which has that thread. Two words of the control memory count what was posted and
@@ -119,6 +119,6 @@ function writeDirectly(text: string): void {
   try {
     writeSync(2, text);
   } catch {
-    // Nobody reads standard error; what must be done is done all the same.
+    // Standard error may have no reader; what must be done is done all the same.
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Time that passes while the manager goes round its loop. What its process was stopped for, or kept from the processor, is left out, so that
- * nobody is taken for too slow who had no time either.
+ * Time that passes while the manager goes round its loop. Time for which its process was stopped, or kept from the processor, is left out: a
+ * thread or process that the manager waits for could not run then either, and is not taken for too slow.
  */
 
 /** The manager looks at its clock several times a second. If it did not, its process stood still, and with it, perhaps, the thread or process that it waits for. */

@@ -1,6 +1,6 @@
 /**
  * A thread that only watches the manager. A thread of the application that sits in a fault hears of nothing, so when the manager ends in
- * any way but a close, or stops going round, the sentinel says so and ends the process: nobody hangs, and nobody goes on with a page
+ * any way but a close, or stops going round, the sentinel says so and ends the process: no thread hangs, and none goes on with a page
  * that was not filled.
  */
 import { parentPort, workerData } from 'node:worker_threads';
@@ -45,7 +45,7 @@ let watch = setInterval(() => {
 manager.on('close', () => {
   clearInterval(watch);
   if (Atomics.load(control, Control.State) === SpaceState.Closed) {
-    // Nobody needs it any more, but it must not fail in silence.
+    // The manager is not needed any more, but must not fail in silence.
     if (end !== null && end.problem !== '') tell(`failed while the space was being closed: ${end.problem}.`);
     messages.end(LEFT_WORDS_MS);
   } else if (!isUp) messages.end(LEFT_WORDS_MS);

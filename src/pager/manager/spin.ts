@@ -1,7 +1,7 @@
 /**
  * How often the manager looks for faults before it sleeps. A thread that was just answered often faults again within microseconds, and
  * to sleep and be woken costs tens of them where the thread runs on another CPU. Where it shares the manager's CPU it may not run at all
- * while the manager looks around. Nobody says which it is, so that the manager tries: it looks longer for as long as that finds
+ * while the manager looks around. The kernel does not say which it is, so that the manager tries: it looks longer for as long as that finds
  * something, and otherwise seldom.
  */
 
@@ -13,7 +13,7 @@ const MANY_READS = 32;
 const TRIES = 3;
 /** Times that a fault comes soon after the manager has slept before it tries to look longer again. */
 const PAUSE = 192;
-/** After longer sleeps than this nobody was about to fault: to have looked longer would have found nothing. */
+/** After longer sleeps than this no thread was about to fault: to have looked longer would have found nothing. */
 const SOON_MS = 1;
 
 export class Spin {

@@ -17,7 +17,7 @@ export class Stillness {
   /** @param tickMs between two looks; counted, since a process that is stopped makes no looks either */
   constructor(private readonly tickMs: number) {}
 
-  /** Returns for how many milliseconds the manager has stood still; `state` is null when nobody knows what it does. */
+  /** Returns for how many milliseconds the manager has stood still; `state` is null when it is not known what its thread does. */
   look(beat: number, state: ThreadState | null): number {
     const ran = state === null ? 0 : Math.max(0, state.ranMs - this.ranMs);
     if (state !== null) this.ranMs = state.ranMs;

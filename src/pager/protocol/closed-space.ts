@@ -26,7 +26,7 @@ export function isUnmapped(control: SharedArrayBuffer): boolean {
   return Atomics.load(new Int32Array(control), Control.Views) < 0;
 }
 
-/** Nobody answers any more: from now on the addresses can only be read. The descriptors stay open. */
+/** Late uses are not answered any more: from now on the addresses can only be read. The descriptors stay open. */
 export function forsake(spaces: readonly ClosedSpace[]): void {
   for (const { base, bytes, faults, control } of spaces) {
     if (isUnmapped(control)) continue;

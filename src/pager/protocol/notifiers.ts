@@ -1,4 +1,4 @@
-/** What subscribers of invalidations are told, and by whom: modules in the manager's thread, and threads of the application. */
+/** What subscribers of invalidations are told. Subscribers are modules in the manager's thread, and threads of the application. */
 import type { InvalidationReason } from '../../core/types.js';
 
 export type { InvalidationReason };
@@ -71,7 +71,7 @@ export interface Notice {
   readonly ended: boolean;
 }
 
-/** What a sequence number becomes when nobody counts any more. It is odd, and no number that a reader may have begun with. */
+/** What a sequence number becomes when the subscription has ended. It is odd, and no number that a reader may have begun with. */
 export const SEQUENCE_ENDED = -1;
 /** Sequence numbers begin at 0 again after this one. */
 export const SEQUENCE_MASK = 0x7fff_ffff;

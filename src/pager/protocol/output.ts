@@ -10,7 +10,7 @@ export type ToSentinel =
   | { readonly say: string }
   /** The opener is about to get the space. */
   | { readonly isUp: true }
-  /** The manager's thread ends, with an error that nobody caught unless that is empty. */
+  /** The manager's thread ends; `problem` is the error that it ends by, or empty. */
   | { readonly exitCode: number; readonly problem: string };
 
 /** An error and where it came from, on one line, so that a log shows it as one event. */

@@ -64,7 +64,7 @@ export interface Requests {
   sharing: { in: { range: number; name: string; call: SharingCall }; out: null };
   /** Writes changed pages to the file that the array shares. */
   flush: { in: ArrayPages & { durable: boolean }; out: { bytes: number } };
-  /** Lets everybody do no more than `access` (0: nothing, 1: read, 2: read and write) to whole pages of an array. */
+  /** Lets processors, transfers and copies do no more than `access` (0: nothing, 1: read, 2: read and write) to whole pages of an array. */
   protect: { in: ArrayPages & { access: 0 | 1 | 2 }; out: null };
   /** Of whole blocks. */
   advise: { in: ArrayPages & { change: AdviceChange }; out: null };

@@ -51,7 +51,7 @@ export type FromSharing =
   /** `isOver`: not for others alone, but since this machine has no right to the block any more. */
   | { readonly kind: 'restrict'; readonly block: number; readonly right: 'none' | 'read'; readonly isOver: boolean }
   | { readonly kind: 'clean'; readonly block: number }
-  /** Who waits for the block is denied it: the server does not answer, or (LOST) what this machine wrote cannot be had. */
+  /** The threads that wait for the block are denied it: the server does not answer, or (LOST) what this machine wrote cannot be had. */
   | { readonly kind: 'refuse'; readonly block: number; readonly reason: DenyReason }
   /** What had been written to the block and not flushed is lost, here (`own`) or on another machine. */
   | { readonly kind: 'lost'; readonly block: number; readonly own: boolean }

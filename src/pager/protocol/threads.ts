@@ -134,7 +134,7 @@ export class ThreadLine implements Line {
   /**
    * Returns when the manager listens.
    * @param assertOpen throws when the space has been closed meanwhile
-   * @param listener called, by the event loop, with messages that nobody has taken
+   * @param listener called, by the event loop, with messages that were not taken
    */
   constructor(
     private readonly handle: SpaceHandle,
@@ -152,7 +152,7 @@ export class ThreadLine implements Line {
       const answers = this.answers.buffer as SharedArrayBuffer;
       hello.postMessage({ client, answers, thread: threadId(), attached } satisfies Hello);
       notifyEventfd(handle.wakeFd);
-      // A broadcast reaches those who listen already: the manager raises the word when it does.
+      // A broadcast reaches only threads that listen already: the manager raises the word when it has heard it.
       while (!this.wait(0, LOOK_MS)) assertOpen();
     } catch (error) {
       this.channel.close();

@@ -30,7 +30,7 @@ export interface Connection {
 export interface Line {
   /** Hands a message over, and wakes the manager. */
   post(message: ToManager): void;
-  /** The next message that has come, without a turn of the event loop, or undefined. Messages that nobody takes go to the listener. */
+  /** The next message that has come, without a turn of the event loop, or undefined. Messages that are not taken go to the listener. */
   take(): FromManager | undefined;
   /** Counts how often the manager has raised the client. */
   readonly raised: number;

@@ -1,6 +1,6 @@
 /**
  * Fills pages of file arrays. What the kernel has in memory is read at once; only when it would have to wait for the disk does the
- * engine's thread take over, so that a slow disk stops nobody else. Files that arrays share take changed pages back when the host has
+ * engine's thread take over, so that a slow disk stops no other fault. Files that arrays share take changed pages back when the host has
  * no room for them.
  */
 import { fstatSync } from 'node:fs';
@@ -23,7 +23,7 @@ export interface FileRange {
   readonly takenBack: PageRuns;
 }
 
-/** A file that could not be written is tried again so much later, so that those who wait for room hear of the error before. */
+/** A file that could not be written is tried again so much later, so that requests that wait for room are told of the error before. */
 const PAUSE_MS = 50;
 
 export class FileProvider {

@@ -306,7 +306,7 @@ export class Providers {
 
   private watch(provider: Provider): void {
     const { worker } = provider;
-    // Counted like threads that attach: if the process exits while it sits in a fault, nobody may wait for it.
+    // Counted like threads that attach: if the process exits while this one sits in a fault, Node.js must not wait for it.
     Atomics.add(this.control, Control.AttachedThreads, 1);
     let problem = '';
     worker.on('error', (error: Error) => {

@@ -1,6 +1,6 @@
 /**
  * The thread of an array that several machines share: it speaks with the server as a member, has the manager do what is to be done with
- * blocks, and looks at the clock for those who wait.
+ * blocks, and looks at the clock for calls that wait.
  */
 import { writeSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';

@@ -1,4 +1,4 @@
-/** Where the content of ranges comes from that nobody has written: a file, a module of the user's, or another range. */
+/** Where the content of pages comes from that were never written: a file, a module of the user's, or another range. */
 import { Status } from '../../core/types.js';
 import type { ProviderPort } from '../../drivers/router.js';
 

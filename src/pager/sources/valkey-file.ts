@@ -63,7 +63,7 @@ export class ValkeyFile implements StoreFile {
   }
 
   mayRead(urgent: boolean): boolean {
-    // What nobody waits for yet leaves places for who does.
+    // Reads that no thread waits for yet leave places for those that a thread waits for.
     return this.engines.reader.load < (urgent ? DEPTH : DEPTH / 2);
   }
 

@@ -38,9 +38,9 @@ export class Operations {
 
   /** Moves pages, when other machines have none of them. A launch asks for its pages when it has its device. */
   private move(operation: Move, done: OperationDone): void {
-    const who = operation.kind === 'copy' ? 'a copy' : 'a prefetch';
+    const name = operation.kind === 'copy' ? 'a copy' : 'a prefetch';
     const use = this.sharing.during(
-      who,
+      name,
       usedBy(operation),
       (end) => {
         this.waiting.delete(operation);

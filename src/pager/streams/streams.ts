@@ -28,7 +28,7 @@ export interface StreamSurroundings {
   mayBegin(): boolean;
 }
 
-/** Who gave a stream its operations, and alone hears of them. */
+/** The client that gave a stream its operations; no other is told of them. */
 export interface StreamOwner {
   ended(event: StreamEvent): void;
   /** A function of the program's is to run. */
@@ -51,7 +51,7 @@ interface Stream {
   /** The last operation that has ended, well or not. */
   completed: number;
   failed: WireError | null;
-  /** First operation that failed, for those who wait for it. */
+  /** First operation that failed: what waits for it, or for one behind it, is told. */
   failedSequence: number;
   /** Set once the program has said that nothing more may begin. */
   aborted: WireError | null;
@@ -133,7 +133,7 @@ export class Streams {
   cancelAll(why: WireError): void {
     for (const stream of this.streams.values()) {
       stream.failed ??= why;
-      // All at once: afterwards nobody is told of anything.
+      // All at once: afterwards no client is told of anything.
       this.advance(stream, true);
     }
   }

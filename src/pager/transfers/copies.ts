@@ -1,7 +1,7 @@
 /**
  * Copies between arrays, made where the content is: pages in memory that the manager addresses are read and written there, all
  * others over the host. A copy goes part by part, with a look at the faults in between. The pages of a part are held while it
- * is copied; holds are taken in ascending order of blocks, each page once, so that no two who hold wait for each other.
+ * is copied; holds are taken in ascending order of blocks, each page once, so that no two copies wait for each other.
  */
 import type { KnownNode, MemoryManager } from '../../core/memory-manager.js';
 import {
@@ -30,7 +30,7 @@ import type { Prefetches } from './prefetches.js';
 /** Kinds of pages besides the node that a page is read or written on. */
 const ZERO = -1;
 const ABSENT = -2;
-const WHO = 'a copy';
+const OPERATION = 'a copy';
 
 interface Run {
   first: number;
@@ -178,8 +178,8 @@ export class Copies {
     copy.fromNode = sourceKind(fromPage);
     const unreadable = this.refusalOfSource(fromPage);
     const unwritable = this.refusalOfTarget(copy, toPage);
-    if (unreadable !== null) this.end(copy, this.places.denialError(unreadable, fromPage, WHO, false));
-    else if (unwritable !== null) this.end(copy, this.places.denialError(unwritable, toPage, WHO, true));
+    if (unreadable !== null) this.end(copy, this.places.denialError(unreadable, fromPage, OPERATION, false));
+    else if (unwritable !== null) this.end(copy, this.places.denialError(unwritable, toPage, OPERATION, true));
     else if (copy.fromNode === ZERO) this.planZeros(copy, part);
     else this.planPages(copy, part);
   }
@@ -278,7 +278,7 @@ export class Copies {
     return { node, first, count: Math.ceil((offset + bytes) / PAGE_BYTES) - first, access };
   }
 
-  /** Pages all of whose content the part replaces: what follows the array's end in its last page is nobody's. */
+  /** Pages all of whose content the part replaces: what follows the array's end in its last page belongs to no array. */
   private wholePages({ to, bytes }: Part): Run {
     const first = Math.ceil(to / PAGE_BYTES);
     const end = to + bytes;
@@ -331,7 +331,7 @@ export class Copies {
         if (failure === null) {
           this.restore(first, count);
           this.clear(copy, rest, next);
-        } else this.end(copy, this.places.denialError(failure, first, WHO, true));
+        } else this.end(copy, this.places.denialError(failure, first, OPERATION, true));
       },
     );
   }
@@ -376,7 +376,7 @@ export class Copies {
     const elsewhere = why === 'IN_PLACE' || (why === 'DEVICE_LOST' && gone);
     if (!elsewhere && !(crowded && (why === 'OUT_OF_MEMORY' || why === 'OUT_OF_STORAGE' || why === 'COPY_FAILED'))) {
       const page = this.places.pageWith(why, first, count);
-      this.end(copy, this.places.denialError(why, page, WHO, access === Access.Write));
+      this.end(copy, this.places.denialError(why, page, OPERATION, access === Access.Write));
       return;
     }
     copy.viaHost = true;
@@ -434,11 +434,11 @@ export class Copies {
   private problemOf({ to, at }: CopyOrder): WireError | null {
     const range = this.manager.range(to.range);
     if (range?.writable === false) {
-      const message = `${WHO} to array ${range.name}, which may only be read; map its file with writable: true`;
+      const message = `${OPERATION} to array ${range.name}, which may only be read; map its file with writable: true`;
       return wireError('ACCESS_DENIED', message, { array: range.name });
     }
     if (at === null || this.manager.processor(at)?.state === 'alive') return null;
-    return wireError('DEVICE_LOST', `${WHO} to a device that is gone`, { ranges: [] });
+    return wireError('DEVICE_LOST', `${OPERATION} to a device that is gone`, { ranges: [] });
   }
 
   /** What the rights of the arrays forbid is refused before anything has been copied. */
@@ -451,7 +451,12 @@ export class Copies {
       const { first, count } = this.wantOf(HOST_NODE, offset, whole.bytes, access);
       const reason = this.manager.pages.denial(first, count, access, processor);
       if (reason === null) continue;
-      return this.places.denialError(reason, this.places.pageWith(reason, first, count), WHO, access === Access.Write);
+      return this.places.denialError(
+        reason,
+        this.places.pageWith(reason, first, count),
+        OPERATION,
+        access === Access.Write,
+      );
     }
     return null;
   }

@@ -34,10 +34,10 @@ export class Prefetches {
     const room = budgetPages - (id === HOST ? 0 : PAGES_PER_BLOCK);
     const count = Math.min(wanted, room);
     const access = exclusive ? Access.Write : Access.Read;
-    const who = exclusive ? 'exclusive access' : 'a prefetch';
+    const operation = exclusive ? 'exclusive access' : 'a prefetch';
     const denied = this.manager.pages.denial(firstPage, count, access, id);
     if (denied !== null) {
-      done(this.places.denialError(denied, firstPage, who));
+      done(this.places.denialError(denied, firstPage, operation));
       return;
     }
     if (exclusive && count < wanted) {
@@ -52,11 +52,11 @@ export class Prefetches {
       (request) => this.manager.acquire(request, id, firstPage, count, access, { exclusive }),
       (pages, failure) => {
         if (failure === 'DEVICE_LOST') {
-          done(wireError(failure, `${who} was given up: ${this.devices.explainLoss(device)}`));
+          done(wireError(failure, `${operation} was given up: ${this.devices.explainLoss(device)}`));
           return;
         }
         const page = failure === null ? firstPage : this.places.pageWith(failure, firstPage, count);
-        const error = failure === null ? null : this.places.denialError(failure, page, who);
+        const error = failure === null ? null : this.places.denialError(failure, page, operation);
         done(error, { bytes: pages * PAGE_BYTES, pages: count });
       },
     );
