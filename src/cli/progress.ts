@@ -29,7 +29,7 @@ export interface ProgressOptions {
   now?: () => number;
 }
 
-/** Lines that nobody watches should not fill a log. */
+/** Progress in lines must not fill a log. */
 const LINE_EVERY_MS = 1000;
 
 export function createProgress(options: ProgressOptions): Progress {

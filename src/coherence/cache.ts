@@ -6,7 +6,7 @@
  *
  * A connection carries requests, replies and notices in their order, those of one session. When it breaks, when the lease is over, or
  * when the server refuses what is said, one path leads back: all rights are taken from the threads, and then a new session is begun that
- * claims what the machine owned. What somebody else has been granted meanwhile is lost, and said so.
+ * claims what the machine owned. What another machine was granted meanwhile is lost to this one, and `lost` says so.
  */
 import {
   type Claim,
@@ -143,7 +143,7 @@ export class Cache<C> {
     this.goOn(block);
   }
 
-  /** What was to be installed could not be: who waits for it is told, or asks again, and the block is given up. Its content stays with the machine. */
+  /** The content could not be put in its place: threads that wait for it are told, or ask again, and the block is given up. Its content stays with the machine. */
   notInstalled(block: number): void {
     const state = this.state.blocks[block];
     state.wanted = 'none';

@@ -1,6 +1,6 @@
 /**
- * The server's side of an array that machines share: for each block who owns it, who has a copy, and who waits. Each request is one
- * step that nothing can interrupt.
+ * The server's side of an array that machines share: for each block the session that owns it, those that have a copy, and those that wait.
+ * Each request is one step that nothing can interrupt.
  *
  * Sessions, epochs and versions have numbers that are used once, so that what an old connection still says is refused. A session is a
  * connection of a machine together with its lease. The end of a lease is noticed when a machine needs what its session has; until then its session may go on.
@@ -26,7 +26,7 @@ export interface DirectoryBlock<C> {
   content: C;
   /** Sessions that have a copy; the owner is none of them. */
   readers: number[];
-  /** Who waits, the longest first. */
+  /** Sessions that wait, the longest first. */
   queue: Waiting[];
 }
 
@@ -172,7 +172,7 @@ export class Directory<C> {
     return { kind: 'granted', block, right, epoch, version, content: have === version ? null : state.content };
   }
 
-  /** Has those give up the block who are in the way of the first that waits. */
+  /** Has the sessions that are in the way of the first that waits give up the block. */
   private recall(block: number): void {
     const { owner, readers, queue } = this.state.blocks[block];
     const [{ session, right }] = queue;

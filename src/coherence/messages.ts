@@ -38,7 +38,7 @@ export type Request<C> =
     }
   /** The copy that was read is gone, and nothing is waited for. What was granted before the server heard it is given back. */
   | { readonly kind: 'release'; readonly session: number; readonly block: number }
-  /** Who is in the way of this session may have gone: the server looks again. */
+  /** A session that is in the way of this one may have gone: the server looks again. */
   | { readonly kind: 'remind'; readonly session: number; readonly block: number };
 
 /** `content` is null if the machine has it. */
@@ -72,5 +72,5 @@ export type Notice<C> =
   | { readonly kind: 'recall'; readonly to: number; readonly block: number; readonly right: Right }
   /** The machine has what it waited for. */
   | (Granted<C> & { readonly to: number })
-  /** For everybody: the lease of the block's owner has ended, and what it had not flushed is lost. */
+  /** For all sessions: the lease of the block's owner has ended, and what it had not flushed is lost. */
   | { readonly kind: 'lost'; readonly to: 'all'; readonly block: number };

@@ -212,7 +212,7 @@ export interface NodeDriver {
   readonly memory: number;
   /**
    * Gives frames back; every mapping of them goes. Done when nothing of the device can use them any more. A driver of pooled frames may
-   * say Pending instead, because copies or kernels that are under way still use them: nobody gets the frames before `released`.
+   * say Pending instead, because copies or kernels that are under way still use them: the manager gives the frames to no page before `released`.
    */
   release(token: number, page: number, count: number, frame: number): Status;
   /**
@@ -262,7 +262,7 @@ export interface ProcessorDriver {
    */
   remap?(token: number, page: number, on: boolean): Status;
   /**
-   * Has one page of such a block be the device's own, zeros that nobody else sees, until the block is remapped: an access to it was
+   * Has one page of such a block be the device's own, zeros that no other processor sees, until the block is remapped: an access to it was
    * denied, and the thread that waits for it goes on there. Threads run meanwhile. `revoked` tells when it is done. Without this a device
    * is lost that is denied what it reaches in place.
    */

@@ -1,6 +1,6 @@
 /**
  * Stands between the manager and a driver that it does not know. What such a driver may do wrong ends with its device: it throws, says
- * what cannot be, answers what nobody asked, or never answers. The device then counts as dead, its memory as lost, and everything
+ * what cannot be, answers what was not asked, or never answers. The device then counts as dead, its memory as lost, and everything
  * that waits for it is answered; the manager, and threads that wait in a fault, go on.
  */
 import { type Access, Status } from '../core/types.js';
@@ -100,7 +100,7 @@ export class DriverGuard implements Driver {
     const status = this.attempt('revoke', (driver) => driver.revoke(token, page, count, to));
     if (status === Status.Pending && !this.gone) return status;
     this.forget(token);
-    // What a device that is gone may still do to its pages, nobody will see.
+    // What a device that is gone may still do to its pages is not seen by any other processor.
     if (status !== Status.Done && !this.gone) this.failWith('revoke', status);
     return Status.Done;
   }
@@ -110,7 +110,7 @@ export class DriverGuard implements Driver {
     const status = this.attempt('release', (driver) => driver.release(token, page, count, frame));
     if (status === Status.Pending && !this.gone && this.description.frames === 'pooled') return status;
     this.forget(token);
-    // What a device that is gone may still do to its memory, nobody will see.
+    // What a device that is gone may still do to its memory is not seen by any other processor.
     if (status !== Status.Done && !this.gone) this.failWith('release', status);
     return Status.Done;
   }
@@ -257,7 +257,7 @@ export class DriverGuard implements Driver {
     this.fail(`answered ${name} with ${String(status)}, which is no answer to it`);
   }
 
-  /** The device counts as dead from the next step on, and its memory as lost: nobody knows what it did not do. */
+  /** The device counts as dead from the next step on, and its memory as lost: what it left undone is not known. */
   private fail(what: string): void {
     if (this.gone) return;
     this.reason = `its driver ${what}`;
@@ -319,7 +319,7 @@ export class DriverGuard implements Driver {
       this.fail(`ended a copy with ${String(status)}, which is no end`);
       return;
     }
-    // Nobody is to wait for a death of which nobody tells.
+    // A device that has lost a copy counts as dead, also if its driver never says that it died.
     if (status === Status.Lost) this.reason ??= 'it lost a copy';
     this.forget(token);
     this.manager.transferred(token, status);

@@ -149,7 +149,7 @@ export class PagedMemory {
     this.faults = faults;
   }
 
-  /** Has large copies that nobody waits for made by a thread. */
+  /** Has large copies that no thread waits for made by a thread of their own. */
   copyBy(copies: CopyThread | null, copied: CopyEnded): void {
     this.copies = copies;
     this.copied = copied;
@@ -238,7 +238,7 @@ export class PagedMemory {
     return this.publish(this.base + page * PAGE_BYTES, length, access === Access.Read);
   }
 
-  /** As `fill`, for a copy that nobody waits for: Pending where another thread makes it. */
+  /** As `fill`, for a copy that no thread waits for: Pending where another thread makes it. */
   fillBeside(token: number, address: number, page: number, count: number, access: Access, backed: boolean): Status {
     const { copies } = this;
     if (copies === null || count < LEAST_BESIDE || (!backed && count > this.refuseLargerThan) || !copies.mayTake()) {
@@ -332,7 +332,7 @@ export class PagedMemory {
     const address = this.base + page * PAGE_BYTES;
     const length = count * PAGE_BYTES;
     if (result === EEXIST) {
-      // The memory was there against our books. Nobody can have seen it mapped, so that writing it through the alias is safe.
+      // The memory was there, though not by the books of this class. No thread can have seen it mapped, so that writing it through the alias is safe.
       const rest = this.alias + page * PAGE_BYTES + progress;
       if (source === 0) fillMemory(rest, 0, length - progress);
       else copyMemory(rest, source + progress, length - progress);

@@ -12,7 +12,7 @@ import type {
 
 /** A node that has copies made beside the manager, which other drivers need not know of. */
 export interface CopiedBeside {
-  /** As `transferIn`, for a copy that nobody waits for: Pending where another thread makes it. */
+  /** As `transferIn`, for a copy that no thread waits for: Pending where another thread makes it. */
   transferBeside(token: number, address: number, page: number, count: number, access: Access, backed: boolean): Status;
 }
 

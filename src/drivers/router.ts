@@ -1,7 +1,7 @@
 /**
  * Carries the core's commands to the drivers and joins two of them for a copy. A run that a thread waits for is copied at once
  * when both ends are memory; everything else is queued, and the owner of the loop takes one piece between two looks at the
- * faults, so that a large copy delays nobody by more than a piece.
+ * faults, so that a large copy delays no fault by more than a piece.
  */
 import {
   type Access,
@@ -40,7 +40,7 @@ export type Notices = Pick<
 
 /** Memory that copies between two engines go over: pieces for one transfer each. */
 export interface Staging {
-  /** The address of a piece that nobody has, or 0: there is none just now. */
+  /** The address of a piece that is free, or 0: there is none just now. */
   take(): number;
   give(address: number): void;
 }

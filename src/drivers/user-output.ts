@@ -13,7 +13,7 @@ const PIECE_BYTES = 4096;
 type Written = (error?: Error | null) => void;
 
 /**
- * @param hasRoom whether a piece can be written without waiting for who reads it; what has no room goes the usual way, as does everything
+ * @param hasRoom whether a piece can be written without waiting for its reader; what has no room goes the usual way, as does everything
  * after it. Without this the thread may wait: for one whose every call has a limit of time.
  */
 export function printAtOnce(hasRoom?: () => boolean): void {
@@ -36,8 +36,8 @@ export function printAtOnce(hasRoom?: () => boolean): void {
 }
 
 /**
- * Standard error, for one that may not wait. A terminal that has room for a byte need not have it for a piece, and the thread would wait
- * for who reads it: it is opened once more, so that a write takes what there is room for. Undefined where that is not allowed.
+ * Standard error, for a thread that may not wait. A terminal that has room for a byte need not have it for a piece, and the thread would wait
+ * for its reader: it is opened once more, so that a write takes what there is room for. Undefined where that is not allowed.
  */
 function withoutWaiting(): number | undefined {
   if (!isatty(STANDARD_ERROR)) return STANDARD_ERROR;
@@ -54,7 +54,7 @@ function writeNow(target: number, bytes: Uint8Array, hasRoom: () => boolean = ()
   try {
     while (at < bytes.length && hasRoom()) at += writeSync(target, bytes, at, Math.min(PIECE_BYTES, bytes.length - at));
   } catch {
-    // It is full and does not wait, or nobody reads there: the usual way knows what to do.
+    // It is full and does not wait, or has no reader: the usual way knows what to do.
   }
   return at;
 }

@@ -39,7 +39,7 @@ import { NativeBuffer } from './native-buffer.js';
 /** What a huge folio has on the systems that onemem runs on, where a page has 4 KiB. */
 const FOLIO_BYTES = 2 ** 21;
 
-/** As `createMemoryFile`, in a file system that gives huge folios to who asks for them, where there can be one. */
+/** As `createMemoryFile`, in a file system that gives huge folios when asked for them, where there can be one. */
 export function createBlockFile(name: string, length: number): number {
   const fd = createOnOwn(name);
   if (fd < 0) return createMemoryFile(name, length);

@@ -13,7 +13,7 @@ export function createEventfd(initial = 0): number {
 const area = new NativeBuffer(4096);
 area.setU64(8, 1);
 
-/** Raises the counter by one. A full counter has woken everybody already. */
+/** Raises the counter by one. A full counter has woken all waiters already. */
 export function notifyEventfd(fd: number): void {
   if (libc.write(fd, area.address + 8, 8) >= 0) return;
   const number = errno();

@@ -48,7 +48,7 @@ export function preadWithoutWaiting(fd: number, address: number, length: number,
 
 /**
  * Takes the lock of an open file, which goes with its last descriptor. False: another descriptor has it, of this process or another one.
- * The lock is advisory: it keeps out only those who ask for it.
+ * The lock is advisory: it keeps out only programs that ask for it.
  */
 export function tryLockFile(fd: number): boolean {
   for (;;) {

@@ -16,8 +16,8 @@ import { NativeBuffer } from './native-buffer.js';
 const deadline = new NativeBuffer(4096);
 
 /**
- * Who meets at a word. 'shared': all processes that have mapped its memory; the page is then needed for writing, even to wake.
- * 'private': the threads of this process, by the address alone; the page is needed only to wait, and only for reading.
+ * Which threads meet at a word. 'shared': those of all processes that have mapped its memory; the page is then needed for writing, even to wake.
+ * 'private': those of this process, by the address alone; the page is needed only to wait, and only for reading.
  */
 export type FutexScope = 'shared' | 'private';
 

@@ -8,7 +8,7 @@ import { bundledMessage, managerFiles } from './bundle.js';
 import { systemCallNumbers } from './constants.js';
 import { knownBinary, noteBinary } from './koffi-binary.js';
 
-/** Checked first, since a missing symbol would give a message that helps nobody on another system. */
+/** Checked first: on another system a missing symbol would otherwise give a message that does not say why. */
 export const SYSTEM_CALL = systemCallNumbers();
 
 export const koffi = loadKoffi();

@@ -1,6 +1,6 @@
 /**
- * Views of memory that is not the engine's, kept for those who look at it again and again: to make one takes longer than to look at a page
- * through it. They say nothing of whether the memory is still there.
+ * Views of memory that is not the engine's, kept since it is looked at again and again: to make a view takes longer than to look at a page
+ * through it. A view says nothing of whether the memory is still there.
  */
 import { rawView } from './libc.js';
 

@@ -118,7 +118,7 @@ export function nextData(fd: number, offset: number): number {
   return result < 0 ? Number.POSITIVE_INFINITY : result;
 }
 
-/** Where the next page of it begins that nobody has written. */
+/** Where the next page of a memory file begins that was never written. */
 export function nextHole(fd: number, offset: number): number {
   const result = libc.lseek(fd, offset, SEEK_HOLE);
   return result < 0 ? offset : result;

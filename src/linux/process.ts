@@ -65,7 +65,7 @@ export function setTimerSlack(nanoseconds: number): void {
   check(libc.prctl(PR_SET_TIMERSLACK, nanoseconds, 0, 0, 0), 'prctl', { option: 'PR_SET_TIMERSLACK', nanoseconds });
 }
 
-/** Ends the process at once: no exit listeners, no joining of threads, which may sit in faults that nobody serves. */
+/** Ends the process at once: no exit listeners, no joining of threads, which may sit in faults that are not served any more. */
 export function exitImmediately(code: number): never {
   return libc.exit(code);
 }

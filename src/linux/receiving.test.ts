@@ -13,7 +13,7 @@ afterEach(() => {
   for (const cleanup of cleanups.splice(0)) cleanup();
 });
 
-/** A socket that nobody waits for, as those of Node.js are, and its other end. */
+/** A socket that does not block, as those of Node.js are, and its other end. */
 function pair(patienceMs: number): { fd: number; other: number; receive: Receive } {
   const [fd, other] = createSocketPair(STREAM);
   cleanups.push(

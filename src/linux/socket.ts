@@ -21,7 +21,7 @@ import { check, SystemCallError } from './errors.js';
 import { closeDescriptor, errno, libc } from './libc.js';
 import { NativeBuffer, scratch } from './native-buffer.js';
 
-/** How often one who waits asks again, a millisecond apart, when the kernel has no memory for a message. */
+/** How often a thread that waits asks again, a millisecond apart, when the kernel has no memory for a message. */
 const TRIES = 1000;
 const pause = new Int32Array(new SharedArrayBuffer(4));
 

@@ -1,4 +1,4 @@
-/** What native libraries write to standard error, from which lines are taken that are nobody's concern. */
+/** What native libraries write to standard error, without the lines that a user can do nothing about. */
 import { fstatSync, readSync, writeSync } from 'node:fs';
 import { check } from './errors.js';
 import { duplicateDescriptor } from './file-io.js';

@@ -238,7 +238,7 @@ describe('answers to a fault', () => {
     userfaultfd.register(memory.address, LENGTH, UFFDIO_REGISTER_MODE_MISSING);
     const reply = new Toucher().read(memory.address);
     waitForFault(userfaultfd);
-    // Without minor faults, what is in the file is there; but nobody tells the thread that waits.
+    // Without minor faults, what is in the file is there; but the kernel does not wake the thread that waits.
     memory.aliasBytes[0] = 5;
     expect(await Promise.race([reply, new Promise((resolve) => setTimeout(resolve, 50, 'waiting'))])).toBe('waiting');
     const source = new NativeBuffer(PAGE_SIZE);

@@ -185,7 +185,7 @@ export class Userfaultfd {
     return this.onRange(UFFDIO_WAKE, address, length) < 0 ? errno() : 0;
   }
 
-  /** Fills pages that are not there and wakes who waits for them. EEXIST: one is there already, `progress` bytes on. */
+  /** Fills pages that are not there and wakes the threads that wait for them. EEXIST: one is there already, `progress` bytes on. */
   copy(destination: number, source: number, length: number, writeProtect: boolean): number {
     const { area } = this;
     const mode = writeProtect ? UFFDIO_COPY_MODE_WP : 0;
@@ -211,7 +211,7 @@ export class Userfaultfd {
     return result;
   }
 
-  /** Fills pages that are not there with zeros, as `copy` does; nobody is woken if `quiet`. */
+  /** Fills pages that are not there with zeros, as `copy` does; no thread is woken if `quiet`. */
   zeropage(address: number, length: number, quiet = false): number {
     return this.inSteps(UFFDIO_ZEROPAGE, address, length, quiet ? UFFDIO_ZEROPAGE_MODE_DONTWAKE : 0);
   }
@@ -230,7 +230,7 @@ export class Userfaultfd {
   }
 
   /**
-   * Sets or clears write protection; clearing wakes who waits, unless `quiet`. EAGAIN: read the messages first, then ask again.
+   * Sets or clears write protection; clearing wakes threads that wait, unless `quiet`. EAGAIN: read the messages first, then ask again.
    * Unmapped pages of a memory file can be protected, too.
    */
   writeProtect(address: number, length: number, on: boolean, quiet = false): number {

@@ -4,7 +4,7 @@ import { firstBudget, type MemorySeen, nextBudget } from './host-budget.js';
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 
-/** A machine of 4 GiB, whose slack is 256 MiB, that nobody else wants anything of; sizes in MiB. */
+/** A machine of 4 GiB, whose slack is 256 MiB, with no other program that wants memory; sizes in MiB. */
 const CALM = { limit: 4096, available: 2048, own: 1024, least: 0, stalled: 0, calmMs: 60_000 };
 const seen = (change: Partial<typeof CALM>): MemorySeen => {
   const { limit, available, own, least, stalled, calmMs } = { ...CALM, ...change };

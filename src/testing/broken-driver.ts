@@ -17,7 +17,7 @@ import {
 import { SimulatedDevice } from '../drivers/simulated/simulated-device.js';
 import type { DriverFault } from './faults.js';
 
-/** A page that nobody has written should not look like this. */
+/** A page that was never written should not look like this. */
 const RUBBISH = 0xdb;
 /** The pieces in which most memory moves; a mistake with shorter ones is easily overlooked. */
 const WHOLE_PIECE_PAGES = 64;
@@ -43,7 +43,7 @@ class BrokenDevice implements Driver {
     this.inner = new SimulatedDevice({ ...context, ...mistaken });
     this.description = this.inner.description;
     if (faults.has('leaves memory as it was')) this.inner.frames.bytes.fill(RUBBISH);
-    // Nobody waits for it. It ends by itself, so that a test run leaves nothing behind for long.
+    // The driver does not wait for it. It ends by itself, so that a test run leaves nothing behind for long.
     if (faults.has('keeps a process')) spawn('sleep', ['10'], { stdio: 'ignore' });
     this.breakTable();
   }

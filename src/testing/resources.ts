@@ -84,7 +84,7 @@ function isOfSpace(line: string): boolean {
   return start >= FIRST_ADDRESS && start < LAST_ADDRESS;
 }
 
-/** Zombies, too: a child that nobody has waited for is left behind. */
+/** Zombies, too: a child that its parent has not waited for is left behind. */
 function children(): string[] {
   return readdirSync('/proc').flatMap((pid) => {
     if (!/^\d+$/.test(pid)) return [];

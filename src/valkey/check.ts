@@ -5,7 +5,7 @@ import { type ConnectionOptions, ValkeyConnection } from './connection.js';
 import { ValkeyError } from './errors.js';
 import { slotMapOf, unserved } from './slots.js';
 
-/** @throws ValkeyError when it cannot be reached, lets nobody in, or would not keep what it is given */
+/** @throws ValkeyError when it cannot be reached, refuses the connection, or would not keep what it is given */
 export async function checkServer(url: string, options: ConnectionOptions): Promise<void> {
   const connection = await ValkeyConnection.open(url, options);
   try {

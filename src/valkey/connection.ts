@@ -100,7 +100,7 @@ export class ValkeyConnection {
   }
 
   /**
-   * Connects, says who we are, and chooses the database.
+   * Connects, authenticates, and chooses the database.
    *
    * @param server its URL, or what that says
    * @throws ValkeyError URL, UNREACHABLE, TIMEOUT, REFUSED
@@ -151,7 +151,7 @@ export class ValkeyConnection {
     });
   }
 
-  /** Ends the connection; commands without an answer fail. @param reason of use to those who hear of the end */
+  /** Ends the connection; commands without an answer fail. @param reason what they fail with, and listeners are told */
   close(reason = new ValkeyError('ENDED', `the connection to ${this.address.shown} was closed`)): void {
     this.end(reason);
   }

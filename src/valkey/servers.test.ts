@@ -1,4 +1,4 @@
-/** Who is asked what, against servers of a cluster that answer what they are told to. */
+/** Which servers of a cluster are asked what: servers of the test's own, which answer what they are told to. */
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import slotOf from 'cluster-key-slot';
@@ -17,7 +17,7 @@ const [LOW, HIGH] = ['b', 'a'];
 class Scripted {
   readonly heard: string[] = [];
   port = 0;
-  /** Who has the lower and the upper half of the slots, as this server believes. */
+  /** The servers that have the lower and the upper half of the slots, as this one believes. */
   halves: readonly Scripted[] = [];
   /** Answers to what has to do with keys, the next one first; then OK. */
   readonly answers: string[] = [];

@@ -12,7 +12,7 @@ export interface PartAccesses extends WorkgroupBox {
   readonly accesses: readonly Access[];
 }
 
-/** Atomics of one kind give the same in every order, when nobody looks at what they give back. */
+/** Atomics of one kind leave the same value in every order; this counts only where the kernel does not use what they return. */
 const KINDS: Readonly<Record<string, string>> = {
   atomicAdd: 'sum',
   atomicSub: 'sum',

@@ -1,6 +1,6 @@
 /**
- * Which pages workgroups touch, told before they run: where indices are numbers of the launch and ids, or come from one number that an array
- * holds which nobody writes meanwhile (`table[ids[i / w] * w + i % w]`). With all of these pages there they run once, and nobody has to ask.
+ * Which pages workgroups touch, told before they run: where indices are numbers of the launch and ids, or come from one number of an array
+ * that is not written meanwhile (`table[ids[i / w] * w + i % w]`). With all of these pages there, workgroups run once and lack no page.
  */
 import type { Access, LaunchFacts, Named, WorkgroupBox } from './access.js';
 import { accessesOf } from './accesses.js';
@@ -46,7 +46,7 @@ export class PagePlanner {
   /** By the numbers of a box. */
   readonly #known = new Map<string, readonly Touch[] | null>();
 
-  /** @param paged arrays that nobody writes */
+  /** @param paged arrays that the launch does not write */
   constructor(
     private readonly description: Description,
     private readonly launch: LaunchFacts,

@@ -94,7 +94,7 @@ export class PageRounds {
   }
 
   /**
-   * Has pages be there that nobody writes, whoever touches them.
+   * Has pages be there that the launch does not write, whichever workgroups touch them.
    * @param wanted by table, no more than it has frames
    */
   admit(wanted: readonly (readonly number[])[]): readonly PageCopy[] {
@@ -165,7 +165,7 @@ class FrameList {
     for (let frame = 1; frame < this.#pages.length; frame++)
       if (!kept.has(this.#pages[frame] as number)) free.push(frame);
     const empty = free.filter((frame) => this.#pages[frame] === -1);
-    // What nobody has asked for goes only for what somebody has.
+    // Neighbours, which were not asked for, come only into empty frames: no page goes for them.
     if (wide) this.#widen(coming, kept, entries, empty.length);
     const full = free.filter((frame) => this.#pages[frame] !== -1);
     const [written, others] = [true, false].map((is) => full.filter((frame) => this.#written.has(frame) === is));

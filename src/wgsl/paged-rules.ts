@@ -136,7 +136,7 @@ function isReference(expression: Expression): boolean {
   return expression.kind === 'unary' && expression.operator === '&';
 }
 
-/** Atomics whose results depend on who comes first. */
+/** Atomics whose results depend on which invocation comes first. */
 const ORDERED = /^atomic(Add|Sub|Max|Min|And|Or|Xor|Exchange|CompareExchangeWeak)$/;
 
 /** Values that come from what the kernel writes: variables that may have one, whatever the way. */

@@ -34,9 +34,9 @@ export const Mode = {
   Writes: 1,
   /** An invocation that has met an absent page notes no more of them, and leaves its loops at once. */
   Strict: 2,
-  /** Those alone run that a probe has found to lack nothing. */
+  /** Only invocations that a probe has found to lack nothing run. */
   Commit: 4,
-  /** It is noted who lacks nothing, and not that it is done. */
+  /** The invocations that lack nothing are noted as such, and not as done. */
   Probe: 8,
   /** Invocations go on behind what they have done before, and it is noted how far they came. */
   Resume: 16,
@@ -74,8 +74,8 @@ export interface PagedModule {
   /** Of the uniform variable that says what the part is. */
   readonly uniform: number;
   /**
-   * Of the table of pages, and of what is noted: who is done; who lacked nothing, or as a workgroup something, in this round; and a word for
-   * each page.
+   * Of the table of pages, and of what is noted: which invocations are done; which lacked nothing, or which workgroups something, in this
+   * round; and a word for each page.
    */
   readonly pages: number;
   readonly notes: number;

@@ -52,7 +52,7 @@ export class SimulatedDevice implements Driver {
     return Status.Done;
   }
 
-  /** Nobody waits here: accesses do not fault. */
+  /** No thread of the device waits: its accesses do not fault. */
   wake(): void {}
 
   launch(launch: DriverLaunch): void {

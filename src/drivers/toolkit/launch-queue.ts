@@ -121,7 +121,7 @@ export class LaunchQueue {
 
   private call({ code, begin, end, size }: DriverLaunch, values: Record<string, NumericArray | number | bigint>): void {
     try {
-      // Nobody would wait for what it does later.
+      // What an asynchronous kernel does later would not be waited for.
       refuseAsynchronous(this.parts.loadKernel(code)(values, { begin, end, size, unit: 0, units: 1 }));
     } catch (thrown) {
       throw new LaunchError({ code: 'KERNEL_ERROR', ...kernelError(thrown) });

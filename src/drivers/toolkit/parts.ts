@@ -16,7 +16,7 @@ export interface DriverParts extends Pick<DriverContext, 'bytes' | 'events' | 'i
   readonly table: PageTable;
   readonly frames: FrameStore;
   /**
-   * Pages that one call of `progress()` moves; whole copies and launches if it is not given. Meanwhile nobody's fault is served, so that
+   * Pages that one call of `progress()` moves; whole copies and launches if it is not given. Meanwhile no fault is served, so that
    * a store that is slow says how many take less than a few hundred microseconds. Anything but a whole number from 1 on is a RangeError
    * with the code `INVALID_ARGUMENT`.
    */

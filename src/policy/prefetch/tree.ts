@@ -28,7 +28,7 @@ export function tree(options: TreeOptions = {}): PrefetchPolicy {
       first = 0;
       count = PAGES_PER_BLOCK;
     } else if (request.pressed) {
-      // Who has walked through two groups gets twice as much each time.
+      // A processor that has walked through two groups gets twice as much each time.
       if (request.walked > 1) count = Math.min(PAGES_PER_GROUP << (request.walked - 1), PAGES_PER_BLOCK - first);
     } else {
       for (let width = PAGES_PER_GROUP * 2; width <= PAGES_PER_BLOCK; width *= 2) {
