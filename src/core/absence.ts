@@ -59,7 +59,7 @@ export function isFinal(failure: number): boolean {
   return failure >= Status.SourceChanged;
 }
 
-/** Nobody has the content of these pages any more. */
+/** The content of these pages is lost: no node has it any more. */
 export function lose(block: Block, pages: Mask, reason: DenyReason): void {
   for (let page = next(pages, 0); page < PAGES_PER_BLOCK; page = next(pages, page + 1)) {
     add(rareMask(block, 'lost'), page);
@@ -73,7 +73,7 @@ export function lossIn(block: Block, page: number): DenyReason {
   return block.losses?.get(page) ?? 'LOST';
 }
 
-/** The page that a clone's page has its content from as long as nobody has written either; -1: it is nobody's clone, or not any more. */
+/** The page that a clone's page has its content from as long as neither was written; -1: it is no page of a clone, or has a content of its own. */
 export function sourceOf(state: State, page: number): number {
   const range = state.va.rangeOfPage(page);
   if (range?.derived !== true) return -1;
@@ -83,7 +83,7 @@ export function sourceOf(state: State, page: number): number {
   return source === null ? -1 : source.first + page - range.first;
 }
 
-/** Why nobody can have the page's content any more, wherever it would come from; null: as far as is known it can be had. */
+/** Why the page's content cannot be had any more, wherever it would come from; null: as far as is known it can be had. */
 export function lossOf(state: State, page: number): DenyReason | null {
   for (let at = page; at !== -1; at = sourceOf(state, at)) {
     const block = state.va.blocks.get(Math.floor(at / PAGES_PER_BLOCK));

@@ -47,7 +47,7 @@ export function aboutKnown({ nodes, processors }: State, change: Partial<Advice>
   };
 }
 
-/** The numbers belong to nobody any more: what was said of those that had them must not be taken for the next ones'. */
+/** The processor and the node have gone: advice that names them must not count for the next ones with their numbers. */
 export function forgetAdvised(state: State, processor: ProcessorId, node: NodeId): void {
   if (!state.preferences && !state.inPlace) return;
   // Blocks of a range that has gone are there until what is under way in them has ended.

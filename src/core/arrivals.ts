@@ -82,7 +82,7 @@ function checkProcessor(
   }
 }
 
-/** The lowest number that nobody has. */
+/** The lowest number that is free. */
 function freeNumber(taken: readonly unknown[]): number {
   let id = 0;
   while (taken[id] !== undefined) id++;

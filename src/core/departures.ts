@@ -1,4 +1,4 @@
-/** Processors and nodes that leave, or die: what only they hold goes home or is lost, and nobody waits for them. */
+/** Processors and nodes that leave, or die: what only they hold goes home or is lost, and nothing waits for them any more. */
 
 import { forgetAdvised } from './advice.js';
 import type { Launches } from './launches.js';
@@ -35,7 +35,7 @@ const NO_FIGURES: NodeFigures = { budgetPages: 0, backedPages: 0, peakPages: 0, 
 export class Departures {
   /** Those of processors that have gone. */
   private readonly lastFigures = new Map<ProcessorId, ProcessorFigures>();
-  /** Those of whom nothing is left but frames in quarantine. */
+  /** Departures of nodes of which nothing is left but frames in quarantine. */
   private readonly leaving: Request[] = [];
 
   constructor(
@@ -138,7 +138,7 @@ export class Departures {
     this.requests.close(request);
   }
 
-  /** Forgets what a processor that is no more had mapped, after a word to those who watch it. */
+  /** Forgets what a processor that has gone had mapped, once subscribers have been told. */
   private dropMappings(block: Block, id: ProcessorId): void {
     const mapping = block.mappings[id];
     if (mapping === undefined) return;
@@ -183,10 +183,10 @@ export class Departures {
   }
 
   /**
-   * Blocks that keep who leaves for now: when their operations have ended they are brought home, or given up, once more. One may be copied from
-   * the node, for a thread that needs a page of what could not be brought home. If the node went under such a copy, its memory would be given
-   * back while it is read, and the end of the copy would be taken for that of a copy from the next node with this number. Of another one, which
-   * may be host memory, the processor may be giving up its rights: when it has gone it does not say so any more.
+   * Blocks that keep a processor and its node from leaving for now: when their operations have ended they are brought home, or given up, once
+   * more. One block may be copied from the node, for a thread that needs a page of what could not be brought home. If the node went under such
+   * a copy, its memory would be given back while it is read, and the end of the copy would be taken for that of a copy from the next node with
+   * this number. In another block, which may be in host memory, the processor may be giving up its rights: once gone it does not say so any more.
    */
   private inUse({ node, processor }: Request): Block[] {
     const busy: Block[] = [];

@@ -129,7 +129,7 @@ function serviceFault(
   // A copy that found no room is made again where there is some by now.
   const again = lacks && found === 'OUT_OF_STORAGE' && shortageOf(state) !== found;
   const reason = again ? null : lacks ? shortageOf(state) : found;
-  // A late read of freed memory on the host gives zeros, after a warning: it is a mistake, but harms nobody.
+  // A late read of freed memory on the host gives zeros, after a warning: it is a mistake, but spoils no content.
   const late = reason === 'FREED' && processor.id === HOST && !wanted;
   if (late) state.commands.deny(processor.id, base + page, wanted, mapping.urgentThread, reason, false);
   else if (isForOthersToAllow(block, processor, reason)) return want(state, block, mapping, page, wanted);
@@ -223,7 +223,7 @@ function excludeForbidden(block: Block, node: NodeId, access: Access, mask: Mask
   }
 }
 
-/** Copies for clones are made by 64 KiB: who writes one page mostly writes its neighbours, too. False: the page must be fetched before. */
+/** Copies for clones are made by 64 KiB: a processor that writes a page mostly writes its neighbours, too. False: the page must be fetched before. */
 function breakAround(state: State, block: Block, page: number): boolean {
   const group = state.masks.take();
   const absent = state.masks.take();
@@ -273,7 +273,7 @@ function want(state: State, block: Block, mapping: Mapping, page: number, write:
 
 /**
  * The host's thread cannot be sent on, so that its denial is for the pager to carry out. A device's thread goes on with a
- * scratch page of zeros that nobody else ever sees, and its launch fails.
+ * scratch page of zeros that no other processor ever sees, and its launch fails.
  */
 function deny(
   state: State,
@@ -349,7 +349,7 @@ function coverInPlace(
   return standIn(state, block, processor, page, 'cover');
 }
 
-/** Has a page that nobody else ever sees stand in for one that the processor was denied. */
+/** Has a page that no other processor ever sees stand in for one that the processor was denied. */
 function standIn(state: State, block: Block, processor: Processor, page: number, kind: 'scratch' | 'cover'): Outcome {
   const mask = state.masks.take();
   clear(mask);
@@ -362,7 +362,7 @@ function standIn(state: State, block: Block, processor: Processor, page: number,
   return 'started';
 }
 
-/** The only copy is here and has been written before: giving write access at once costs nobody anything. */
+/** The only copy is here and has been written before: giving write access at once takes nothing from any processor. */
 function ownsAlone(state: State, block: Block, node: NodeId, page: number): boolean {
   const residence = block.residences[node];
   if (residence === undefined || !has(residence.resident, page) || !has(block.dirty, page)) return false;

@@ -6,11 +6,11 @@ import { IntrusiveList } from './intrusive-list.js';
 import { PAGES_PER_BLOCK, PAGES_PER_GROUP } from './types.js';
 
 const GROUPS_PER_ROOT = PAGES_PER_BLOCK / PAGES_PER_GROUP;
-/** Roots that are opened at once: what nobody needs takes no memory for books, and a store reuses its frames before it grows. */
+/** Roots that are opened at once: frames that are not needed take no memory for their books, and a store reuses its frames before it grows. */
 const OPENED_ROOTS = 64;
 
 export class FrameAllocator {
-  /** Frames that nobody holds. */
+  /** Frames that are not in use. */
   free: number;
   private used = new Uint8Array(0);
   private usedInGroup = new Uint8Array(0);

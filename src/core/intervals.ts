@@ -1,5 +1,5 @@
 /**
- * A value for each page of a range, kept as runs: what was said about pages that nobody has touched yet must cost nothing by the
+ * A value for each page of a range, kept as runs: what was said about pages that were never touched must cost nothing by the
  * page. Runs are few, so that a walk over them is as fast as anything cleverer.
  */
 export class Intervals<T> {

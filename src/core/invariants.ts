@@ -81,7 +81,7 @@ function checkRights(state: State, block: Block): void {
       if (given !== 0)
         refuse(block, word, given, `processor ${id} waits for a right that it has been given (invariant 6)`);
       const mapped = mapping.mapped[word];
-      // What stands in for a denied page is nobody's content and does not count.
+      // What stands in for a denied page is no content of the range's, and does not count.
       const scratch = mapping.standIn[word];
       const writable = mapping.writable[word] & ~scratch;
       if ((mapped | writable) === 0) continue;
@@ -133,7 +133,7 @@ function checkResidence(block: Block, node: number, { resident, backed, scratch,
   if (size(backed) !== backedCount) fail(block, 0, `node ${node} miscounts its memory (invariant 4)`);
 }
 
-/** A page that is being filled can be written by nobody. */
+/** A page that is being filled can be written by no processor. */
 function checkFlight(block: Block): void {
   const operation = block.operation;
   if (operation === null || operation.phase !== 'transfer' || operation.kind !== 'migrate') return;

@@ -23,7 +23,7 @@ export function kernelError(thrown: unknown): KernelError {
   }
 }
 
-/** For a device without a thread that could wait: what the kernel does later happens to copies that nobody looks at. */
+/** For a device without a thread that could wait: what the kernel does later it would do to copies that the device does not use any more. */
 export function refuseAsynchronous(result: unknown): void {
   if (!(result instanceof Promise)) return;
   result.catch(() => undefined);

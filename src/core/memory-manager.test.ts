@@ -415,7 +415,7 @@ describe('MemoryManager', () => {
       fault(HOST, 3, true);
       expect(event(() => manager.arrange(1, 1, [{ first: 0, count: BLOCK }]))).toEqual(['request 1 done, 512']);
       expect(fault(1, 3, true)).toEqual(['dev map 3+1 none>write']);
-      // The host has nothing of the rest yet: 64 KiB of it come there, and to nobody else.
+      // The host has nothing of the rest yet: 64 KiB of it come there, and to no other node.
       expect(fault(1, 4, false)).toEqual([
         'host gets 0+3 from zero as none',
         'host gets 4+12 from zero as none',
@@ -781,7 +781,7 @@ describe('MemoryManager', () => {
       expect(manager.state.va.blocks.get(0)?.advice).toMatchObject({ accessedBy: 4, preferred: -1 });
       event(() => manager.arrange(1, 1, [{ first: range.first, count: BLOCK }]));
       expect(manager.pages.remoteness(1, range.first, range.first + BLOCK)).toBe('migrates');
-      // Advice that was on its way is about nobody any more.
+      // Advice that was on its way names a device that has gone.
       event(() => manager.detach(2));
       event(() => manager.advise(range, 0, 1, { accessedBy: 6, preferred: 2 }));
       expect(range.advice.at(0)).toMatchObject({ accessedBy: 2, preferred: -1 });
@@ -1037,13 +1037,13 @@ describe('MemoryManager', () => {
       event(() => manager.cleaned(3, 1, true));
       expect(dirty(3)).toBe(true);
       event(() => manager.release(HOST_NODE, 3, 1, Access.Write));
-      // The other way round: who comes to write after everything stood still.
+      // The other way round: a hold for writing that comes after everything stood still.
       event(() => manager.clean(4, 3, 1));
       hold(5, Access.Write, 3);
       event(() => manager.cleaned(3, 1, true));
       expect(dirty(3)).toBe(true);
       event(() => manager.release(HOST_NODE, 3, 1, Access.Write));
-      // What waits for the end of holds does not stand in the way of who has one.
+      // A request that waits for the end of holds does not stand in the way of the one that has a hold.
       event(() => manager.free(6, 3, 1));
       expect(event(() => manager.clean(7, 3, 1))).toContain('request 7 done, 1');
       event(() => manager.cleaned(3, 1, true));

@@ -97,7 +97,7 @@ export class MemoryManager {
     return addDevice(this.state, description, home);
   }
 
-  /** Adds a memory that nobody runs on, such as a store. */
+  /** Adds a memory that no processor runs on, such as a store. */
   addNode(description: NodeDescription, home: NodeId = NO_NODE): NodeId {
     return addNode(this.state, description, home);
   }
@@ -124,7 +124,7 @@ export class MemoryManager {
   fault(id: ProcessorId, page: number, write: boolean, thread: number): void {
     const { state } = this;
     const processor = state.processors[id];
-    // The message may have been on its way when the processor died or was told to leave: nobody waits there any more.
+    // The message may have been on its way when the processor died or was told to leave: none of its threads waits any more.
     if (processor === undefined || processor.state !== 'alive') return;
     if (write) processor.counters.writeFaults++;
     else processor.counters.readFaults++;
@@ -194,7 +194,7 @@ export class MemoryManager {
     this.requests.ask({ id: request, kind: 'present', processor, first, count, access, map: true, ...options });
   }
 
-  /** Makes pages present on a node, mapped for nobody; otherwise as `acquire`. */
+  /** Makes pages present on a node, mapped for no processor; otherwise as `acquire`. */
   bring(
     request: number,
     node: NodeId,
@@ -218,7 +218,7 @@ export class MemoryManager {
   }
 
   /**
-   * Lets everybody do no more than `access` to these pages from now on. More than the range was made with is not to be had: the
+   * Lets processors do no more than `access` to these pages from now on. More than the range was made with is not to be had: the
    * caller has looked.
    */
   protect(request: number, first: number, count: number, access: Access): void {
@@ -371,7 +371,7 @@ export class MemoryManager {
     range.sources.set(begin, end, source);
   }
 
-  /** Begins anew to note who uses these pages (`pages.young`). */
+  /** Begins anew to note which processors use these pages (`pages.young`). */
   forgetUse(first: number, count: number): void {
     forgetUse(this.state, first, count);
   }
@@ -403,7 +403,7 @@ export class MemoryManager {
     this.requests.ask({ id: request, kind: 'clean', first, count });
   }
 
-  /** Pages have been written back, or could not be. Those that nobody has written since are what their provider would give. */
+  /** Pages have been written back, or could not be. Those that were not written since are what their provider would give. */
   cleaned(first: number, count: number, written: boolean): void {
     const run = createMask();
     for (let page = first; page < first + count; ) {
@@ -471,7 +471,7 @@ export class MemoryManager {
     return this.state.patient.size > 0;
   }
 
-  /** There is no room still for those who wait for some: who was told so often enough, and got no page meanwhile, is refused. */
+  /** There is still no room for processors that wait for some: one that was told so often enough, and got no page meanwhile, is refused. */
   stillNoRoom(): void {
     this.room.stillNone();
   }
@@ -486,7 +486,7 @@ export class MemoryManager {
 
   /**
    * Pages of one block came back from a node other than they were sent there, or not at all since it has them no more ('LOST'), and the
-   * transfer that should bring them is about to fail: nobody ever reads what the node has of them, and what only it had is lost.
+   * transfer that should bring them is about to fail: what the node has of them is never read, and what only it had is lost.
    */
   spoiled(id: NodeId, first: number, count: number, reason: 'CORRUPTED' | 'LOST' = 'CORRUPTED'): void {
     const { state } = this;

@@ -229,7 +229,7 @@ export function sendHome(state: State, block: Block, task: Task, from: NodeId): 
   const residence = block.residences[from];
   if (node === undefined || residence === undefined) return 'done';
   if (node.state !== 'dead' && isHeld(block, from)) return 'blocked';
-  // The threads have ended, so that nobody needs what stood in for pages that they were denied.
+  // The threads have ended: what stood in for pages that they were denied is not needed any more.
   releaseBacking(state, block, node, residence.scratch);
   if (residence.backedCount === 0) return 'done';
   if (!evictBlock(state, block, node, task))

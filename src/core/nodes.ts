@@ -46,7 +46,7 @@ export interface Node {
   readonly description: NodeDescription;
   /** Where its pages go when it makes room; NO_NODE: only what can be had again may go. Homes form a tree. */
   home: NodeId;
-  /** The processor whose own memory it is, for whom others lose their rights when pages come here. */
+  /** The processor whose own memory it is: other processors lose their rights for its sake when pages come here. */
   owner: ProcessorId;
   state: 'alive' | 'draining' | 'dead';
   /** It died and its content with it: what it holds by the table can be read no more. */

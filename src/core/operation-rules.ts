@@ -41,10 +41,10 @@ const read = (): Access => Access.Read;
 const all = (): Access => Access.Write;
 const nothing = (): void => undefined;
 const every = (): number => -1;
-/** A freed page ceases to be, also one that nobody has touched: a thread that reads it was given zeros, and is denied them from now on. */
+/** A freed page ceases to be, also one that was never touched: a thread that reads it was given zeros, and is denied them from now on. */
 const kept = ({ freed }: Block, word: number): number => ~freed[word];
 
-/** The processor that is switched, or denied a page, loses what it had there; nobody else does. */
+/** The processor that is switched, or denied a page, loses what it had there; no other processor does. */
 function othersKeep({ processor }: Operation, id: ProcessorId): Access {
   return id === processor ? Access.None : Access.Write;
 }

@@ -247,7 +247,7 @@ function sourceOf(state: State, block: Block, operation: Operation, target: Node
   const own = block.residences[target];
   if (own !== undefined && has(own.resident, page)) return target;
   const provided = isProvided(block, page);
-  // Nobody has written it: zeros are made faster than they are copied, and even where the copy has died with its device.
+  // The page was never written: zeros are made faster than they are copied, and even where the copy has died with its device.
   if (!provided && !has(block.dirty, page)) return SOURCE_ZERO;
   const holder = holderOf(state, block, page, target);
   if (holder !== NO_NODE) return holder;

@@ -82,7 +82,7 @@ export function start(state: State, block: Block, operation: Operation): void {
   if (operation.outstanding === 0) startTransfers(state, block, operation);
 }
 
-/** Takes from a processor what is above `to`. What stands in for denied pages is nobody's, and stays. */
+/** Takes from a processor what is above `to`. What stands in for denied pages is no content of the range's, and stays. */
 function revoke(state: State, block: Block, operation: Operation, from: ProcessorId, to: Access): void {
   const mapping = block.mappings[from];
   const processor = state.processors[from];
@@ -119,7 +119,7 @@ export function revokeDone(state: State, token: Token): void {
 
 function startTransfers(state: State, block: Block, operation: Operation): void {
   operation.phase = 'transfer';
-  // Once nobody has more than he may keep, nothing else has to happen where no page moves.
+  // Once no processor has more than it may keep, nothing else has to happen where no page moves.
   if (!RULES[operation.kind].moves) {
     finish(state, block, operation);
     return;

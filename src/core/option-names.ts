@@ -7,7 +7,7 @@ const LONGEST_NAME = 60;
 
 /**
  * Throws a TypeError for the first name that is not known, with the nearest one that is.
- * @param what who has no such thing, and what kind of thing it is: 'array() has no option'
+ * @param what the beginning of the message, up to the name: 'array() has no option'
  */
 export function refuseUnknown(code: string, what: string, names: readonly string[], known: readonly string[]): void {
   const unknown = names.find((name) => !known.includes(name));

@@ -1,4 +1,4 @@
-/** What is known of pages, for those who drive the manager: nothing here changes anything, and nothing faults. */
+/** What is known of pages, for the program that drives the manager: nothing here changes anything, and nothing faults. */
 
 import { firstLost, lossOf, sourceOf } from './absence.js';
 import { clear, createMask, has, next, nextAbsent } from './mask.js';
@@ -34,13 +34,13 @@ export class PageQueries {
     return mapping !== undefined && (has(mapping.waitingRead, inBlock) || has(mapping.waitingWrite, inBlock));
   }
 
-  /** Whether nobody has the page, whose content is its provider's to give. */
+  /** Whether no node has the page, so that its provider must give its content. */
   isAbsent(page: number): boolean {
     this.snapshot(page, this.nodes, this.access, this.flags);
     return this.nodes[0] === 0 && (this.flags[0] & ~PageState.ReadOnly) === PageState.Provided;
   }
 
-  /** Whether the page's content is what its provider gives: nobody has written, emptied, freed or lost it. */
+  /** Whether the page's content is what its provider gives: it was not written, emptied, freed or lost. */
   isInherited(page: number): boolean {
     const block = this.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
     const range = this.state.va.rangeOfPage(page);
@@ -55,7 +55,7 @@ export class PageQueries {
     return origin;
   }
 
-  /** Why nobody can have the content of the page any more, wherever it would come from; null: as far as is known it can be had. */
+  /** Why the content of the page cannot be had any more, wherever it would come from; null: as far as is known it can be had. */
   lossOf(page: number): DenyReason | null {
     return lossOf(this.state, page);
   }
@@ -153,7 +153,7 @@ export class PageQueries {
     return found;
   }
 
-  /** The first page that `find` finds in its block, from a place on. `absent`: whether a page that nobody has touched is one. */
+  /** The first page that `find` finds in its block, from a place on. `absent`: whether a page that was never touched is one. */
   private firstIn(first: number, end: number, find: (block: Block, from: number) => number, absent = false): number {
     for (let page = first; page < end; ) {
       const index = Math.floor(page / PAGES_PER_BLOCK);
@@ -169,7 +169,7 @@ export class PageQueries {
 
   /**
    * The first run of pages in [first, end) that differ from what their provider would give, of at most `longest` pages. Lost pages
-   * do not count, since nobody has them. Null: there is none.
+   * do not count, since no node has them. Null: there is none.
    */
   changedRun(first: number, end: number, longest: number): { first: number; count: number } | null {
     const { blocks } = this.state.va;
@@ -196,7 +196,7 @@ export class PageQueries {
     return begin === -1 ? null : { first: begin, count: end - begin };
   }
 
-  /** The first page in [first, end) whose content nobody can have any more, or -1. */
+  /** The first page in [first, end) whose content cannot be had any more, or -1. */
   firstLost(first: number, end: number): number {
     return firstLost(this.state, first, end);
   }
@@ -250,7 +250,7 @@ export class PageQueries {
     return dirtyRuns(this.state, first, first + count);
   }
 
-  /** The blocks that hold some of these pages and were used since `forgetUse`, and by whom. */
+  /** The blocks that hold some of these pages and were used since `forgetUse`, and the processors that used them. */
   young(first: number, count: number): UsedPages[] {
     return youngRuns(this.state, first, count);
   }

@@ -1,4 +1,4 @@
-/** A range: the addresses of one array, and what was said about its pages, also about those that nobody has touched. */
+/** A range: the addresses of one array, and what was said about its pages, also about those that were never touched. */
 import type { Intervals } from './intervals.js';
 import type { Access, Advice } from './types.js';
 
@@ -15,7 +15,7 @@ export interface RangeOptions {
   /** The provider takes changed pages: what the host has no room for goes there, rather than to the host's home. */
   readonly takesBack?: boolean;
   /**
-   * Other machines have the range, too, so that nobody may use its pages before that is allowed (`protect`). The host's threads are not
+   * Other machines have the range, too, so that no processor may use its pages before that is allowed (`protect`). The host's threads are not
    * denied what they may not do, but wait for it (`want`).
    */
   readonly shared?: boolean;
@@ -29,7 +29,7 @@ export interface Range extends RangeOptions {
   pages: number;
   /** Pages whose addresses are the range's. */
   readonly reserved: number;
-  /** What everybody may do at most, by page of the range. */
+  /** What processors may do at most, by page of the range. */
   readonly protection: Intervals<Access>;
   /** Pages of the range that were cloned before they were touched. */
   readonly copyOnWrite: Intervals<boolean>;

@@ -1,5 +1,5 @@
 /**
- * Making room on a node. Stale memory goes first, since nobody misses it; then the policy names victims. A victim whose pages
+ * Making room on a node. Stale memory goes first, since its content is not needed; then the policy names victims. A victim whose pages
  * have copies elsewhere is dropped at once, others are demoted to the node's home first, and the block that needs the room waits for
  * that. A demotion may need room at home, and so on along the homes, which are a tree; it never waits for a promotion, so that the lines
  * cannot lock each other. Pages of the host that their provider takes back go there, which needs no room.
@@ -87,7 +87,7 @@ function findRoom(state: State, node: Node, pages: number): boolean {
     if (!dropScratch(state, node)) break;
   }
   if (node.backedPages + pages <= most) return true;
-  // A node that is to shrink, and cannot just now, denies nobody what it has.
+  // A node that is to shrink, and cannot just now, refuses no room that it has.
   return node.leavingPages === 0 && node.backedPages + pages <= Math.min(node.budgetPages, node.limitPages);
 }
 

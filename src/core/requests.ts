@@ -150,7 +150,7 @@ export class Requests {
       const end = Math.min(request.end - index * PAGES_PER_BLOCK, PAGES_PER_BLOCK);
       request.cursor = index * PAGES_PER_BLOCK + end;
       const unseen = request.kind === 'protect' || request.kind === 'copyOnWrite';
-      // A block that nobody has touched learns of these when it is made.
+      // A block that was never touched learns of these when it is made.
       if (unseen && !state.va.blocks.has(index) && state.va.rangeOfPage(index * PAGES_PER_BLOCK + start) !== undefined)
         continue;
       const block = state.va.block(index);

@@ -1,4 +1,4 @@
-/** Room that nodes and providers have: how much they may have, that there is none, and those who wait for some. */
+/** Room that nodes and providers have: how much they may have, that there is none, and the blocks that wait for some. */
 import type { IntrusiveList } from './intrusive-list.js';
 import { shrink } from './reclaim.js';
 import { nodeOf, type State, somethingMoves } from './state.js';
@@ -65,7 +65,7 @@ export class Room {
     this.run();
   }
 
-  /** Lets those who wait for memory try again where some was given back. */
+  /** Lets blocks that wait for memory try again where some was given back. */
   pump(): boolean {
     const { nodes, parked, patient } = this.state;
     let waiting = patient.size + parked.size;

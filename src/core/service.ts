@@ -34,7 +34,7 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
   if (ended.failure !== Status.Done) {
     // A device that died is reported by an event of its own, which looks at every block again.
     if (ended.failure === Status.Lost && !isDeathKnown(state, ended)) return;
-    // That pages could not leave a node is nothing that those who wait for this block should suffer for.
+    // That pages could not leave a node must not fail what waits for this block.
     if (ended.kind !== 'evict' || ended.task !== null) {
       failure = ended.failure;
       block.attempts++;

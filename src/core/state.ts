@@ -336,7 +336,7 @@ export function isHeld(block: Block, node: NodeId): boolean {
 }
 
 /**
- * Whether another node's hold forbids giving those who reach `node` this access to these pages. A node whose processor has died keeps
+ * Whether another node's hold forbids giving processors that reach `node` this access to these pages. A node whose processor has died keeps
  * nothing: a holder of its pages looks whether it lives before using them.
  */
 export function conflictsWithHold(state: State, block: Block, node: NodeId, access: Access, pages: Mask): boolean {
@@ -406,7 +406,7 @@ function allocateFrames(allocator: FrameAllocator, mask: Mask, frames: Int32Arra
 
 /**
  * Gives back the memory that the node has for these pages, with every mapping of them. The content is gone from the node
- * after this, so the caller has made sure that it is elsewhere, or that nobody wants it.
+ * after this, so the caller has made sure that it is elsewhere, or not wanted any more.
  */
 export function releaseBacking(state: State, block: Block, node: Node, mask: Mask): void {
   const residence = block.residences[node.id];

@@ -69,8 +69,8 @@ function nextStep(state: State, block: Block, task: Task): Outcome {
 }
 
 /**
- * What has come is the clone's own from now on. What has not it asks for again when it needs it, unless this was the last chance: then a
- * single page is lost; of several nobody knows which one failed, and they are tried again.
+ * Pages that have come are the clone's own from now on. It asks for the others again when it needs them, unless this was the last chance:
+ * then a single page is lost; of several it is not known which one failed, and they are tried again.
  */
 export function own(state: State, block: Block, { mask, lastChance }: Task, failure: DenyReason | null): void {
   for (let page = next(mask, 0); page < PAGES_PER_BLOCK; page = next(mask, page + 1)) {
@@ -232,7 +232,7 @@ function empty(state: State, block: Block, task: Task): Outcome {
 }
 
 /**
- * Takes the right to write from everybody, the host included, so that a write meanwhile is noticed. Pages that are pinned, or
+ * Takes the right to write from all processors, the host included, so that a write meanwhile is noticed. Pages that are pinned, or
  * that are held to be written, can be written all the same: they stay changed, since to wait could be to wait in a circle.
  */
 function beginCleaning(state: State, block: Block, task: Task): Outcome {
@@ -264,10 +264,10 @@ function forget(state: State, block: Block, task: Task): Outcome {
   return isEmpty(mask) ? 'done' : immediate(state, block, 'drop', task, Access.None, mask);
 }
 
-/** Takes from everybody what is more than the task allows, and keeps it from them. */
+/** Takes from all processors what is more than the task allows, and does not give it again. */
 function restrict(state: State, block: Block, task: Task): Outcome {
   const to = task.kind === 'copyOnWrite' ? Access.Read : task.access;
-  // Taking all is like writing to those who only read.
+  // To take all rights conflicts with the same holds as a write: also with those that only read.
   const against = to === Access.None ? Access.Write : Access.Read;
   if (to < Access.Write && conflictsWithHold(state, block, NO_NODE, against, task.mask)) return 'blocked';
   const mask = state.masks.take();

@@ -178,13 +178,13 @@ export interface Commands {
   /** Has the processor, no thread of which runs, reach host memory at a block's addresses (`on`), or its own memory again. */
   remap(token: number, processor: ProcessorId, page: number, on: boolean): Status;
   /**
-   * Where the processor reaches host memory in place: has it find a page of its own instead, that nobody else sees, until the block is
+   * Where the processor reaches host memory in place: has it find a page of its own instead, that no other one sees, until the block is
    * remapped. Failed: it cannot.
    */
   cover(token: number, processor: ProcessorId, page: number): Status;
   /**
    * Gives the memory of pages back, and with it every mapping of them. Never called before its content is safe elsewhere. Pending, from a
-   * node of pooled frames only: something may still read or write the frames, which nobody gets before the event `released`.
+   * node of pooled frames only: something may still read or write the frames, which are given to no page before the event `released`.
    */
   release(token: number, node: NodeId, page: number, count: number, frame: number): Status;
   /**

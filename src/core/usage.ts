@@ -42,7 +42,7 @@ export function dirtyRuns(state: State, first: number, end: number): { first: nu
   return runs;
 }
 
-/** A launch of the processor uses these pages. Kept by range, so that large arrays which nobody touches cost nothing. */
+/** A launch of the processor uses these pages. Kept by range, so that large arrays that are not touched cost nothing. */
 export function noteUse(
   state: State,
   processor: ProcessorId,
@@ -60,7 +60,7 @@ export function noteUse(
 
 /**
  * An argument that is wholly on the node, and takes no more than half of it, is used as a whole by the launch that begins, though no fault
- * tells so: without this a table that every launch reads would age as if nobody did. Of larger arguments, or those of which only a part
+ * tells so: without this a table that every launch reads would age as if it were not read. Of larger arguments, or those of which only a part
  * is there, faults tell which part is needed.
  * @param held the processor has no faults, and needs all of the arguments at once: what is there is not to go for what is not
  */

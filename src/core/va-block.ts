@@ -22,14 +22,14 @@ export interface Residence {
   readonly backed: Mask;
   /** Pages of which the node has forgotten the content, and that are still looked at as resident: an operation of the block is under way. */
   forgotten: Mask;
-  /** Memory that stands in for pages after a denied access: its content is nobody's. */
+  /** Memory that stands in for pages after a denied access: what is in it is no content of the range's. */
   scratch: Mask;
   backedCount: number;
   /** Frame of each page on a pooled node, -1 where there is none; null on an identity node. */
   readonly frames: Int32Array | null;
   /** Threads whose progress depends on the block staying: it is no victim while there is one. */
   shields: number;
-  /** Brought before anybody touched it, and not touched yet. */
+  /** Brought before it was touched, and not touched yet. */
   ahead: boolean;
   /** Evictions in a row that left pages behind because their copies failed. */
   evictFailures: number;
@@ -84,12 +84,12 @@ export interface Block {
   readonly inside: Mask;
   /** The content differs from what the provider, or zero, would give. */
   readonly dirty: Mask;
-  /** Nobody has the content any more: the only copy was on a device that died, or a clone's source could not be had when its content was forgotten. */
+  /** No node has the content any more: the only copy died with a device, or a clone's source could not be had when its content was forgotten. */
   lost: Mask;
   /** Why, where it was for another reason than a device's death; null: nowhere. */
   losses: Map<number, DenyReason> | null;
   freed: Mask;
-  /** Protected: nobody may read, or nobody may write. What may not be read may not be written either. */
+  /** Protected: no processor may read, or none may write. What may not be read may not be written either. */
   unreadable: Mask;
   unwritable: Mask;
   /** Cloned pages whose content the clones do not have yet: no processor writes them before `copyOnWriteBroken` comes. */
@@ -98,14 +98,14 @@ export interface Block {
   breaking: Mask;
   /**
    * Those of them that could just now not be copied, and why: processors that wait to write them are refused, and the clones ask again
-   * when they need them. Forgotten when the block has served everybody; null: none.
+   * when they need them. Forgotten when the block has served all that waits; null: none.
    */
   unbroken: Map<number, DenyReason> | null;
   /** Pinned in host memory: they stay there until the program lets go of them. */
   pinned: Mask;
   /** Emptied: where no node holds the page it is zero, whatever the range's provider would say. */
   readonly blank: Mask;
-  /** Changed pages that are being written back, as long as nobody may have written them since. */
+  /** Changed pages that are being written back, as long as no processor may have written them since. */
   cleaning: Mask;
   advice: Advice;
   /** Processors that faulted on the block since that was last asked, a bit each. */
@@ -239,7 +239,7 @@ export function perhapsNotZero({ range, blank, freed, dirty, lost }: Block, word
   return provided | dirty[word] | lost[word];
 }
 
-/** Whether the page's content is what its provider gives: nobody has written, emptied, freed or lost it. */
+/** Whether the page's content is what its provider gives: it was not written, emptied, freed or lost. */
 export function isInherited(block: Block, page: number): boolean {
   return isProvided(block, page) && !has(block.dirty, page) && !has(block.lost, page);
 }
@@ -268,7 +268,7 @@ export function createResidence(pooled: boolean): Residence {
   };
 }
 
-/** Nobody waits for the page any more. */
+/** No thread waits for the page any more. */
 export function stopWaiting(mapping: Mapping, page: number): void {
   remove(mapping.waitingRead, page);
   remove(mapping.waitingWrite, page);

@@ -8,7 +8,7 @@ import type { Range, RangeOptions } from './range.js';
 import { Access, type Advice, NO_ADVICE, PAGES_PER_BLOCK } from './types.js';
 import { type Block, createBlock, createBlockAfter, outlivesRange } from './va-block.js';
 
-/** What everybody may do to pages of which nothing has been said. */
+/** What processors may do to pages of which nothing has been said. */
 function firstRight({ writable, shared = false }: RangeOptions): Access {
   if (shared) return Access.None;
   return writable ? Access.Write : Access.Read;

@@ -3,9 +3,9 @@ import type { Mask } from './mask.js';
 import type { Access, NodeId, ProcessorId, Source, Status } from './types.js';
 
 /**
- * What is asked of a block besides faults. `home`: everything that a node holds of it leaves the node. `clean`: nobody writes its changed
- * pages any more without being noticed. `drop`: what nobody changed comes from the provider again; `revert`: all. `mapRemote`: the
- * processor reaches host memory in place; `mapOwn`: its own again. `protect`: nobody may do more than `access`. `own`: the pages are
+ * What is asked of a block besides faults. `home`: everything that a node holds of it leaves the node. `clean`: no processor writes its changed
+ * pages any more without being noticed. `drop`: unchanged pages come from the provider again; `revert`: all pages. `mapRemote`: the
+ * processor reaches host memory in place; `mapOwn`: its own again. `protect`: no processor may do more than `access`. `own`: the pages are
  * brought to the host, and their content is no longer what their provider gives. `copyOnWrite`: no processor writes the pages
  * before their clones have copies.
  */
@@ -81,7 +81,7 @@ export interface Operation {
   announcedPage: number;
   announcedCount: number;
   readonly mask: Mask;
-  /** Those of them that have yet to be copied: all, or where a node makes room, what nobody else has. */
+  /** Those of them that have yet to be copied: all, or where a node makes room, those that no other node has. */
   readonly moving: Mask;
   /** Memory that this operation reserved and has not filled yet. */
   readonly reserved: Mask;
