@@ -1,5 +1,5 @@
 /**
- * Launches over more than the device has. The reference is a roofline that nobody can beat: the longest of computing with everything in
+ * Launches over more than the device has. The reference is a roofline that cannot be beaten: the longest of computing with everything in
  * place, copying every input in once, and copying every output out once, as if the three went on at the same time and cost nothing else.
  * Ours runs from the launch, with all data on the host, until the results are home. Beside it stands an expert's program for the same
  * two processes (expert-device.ts); at the end ours must be what that one has computed.
@@ -113,7 +113,7 @@ function gather(name: string, program: typeof gatherKernel | typeof plannedKerne
       const [plainOrder, plain] = [Uint32Array.from(order.data), new Float32Array(count)];
       return {
         inputs: [table, order],
-        // Nobody can bring less than the pages that are read.
+        // No program can bring less than the pages that are read.
         bytesIn: pages.size * 4096 + order.byteLength,
         outputs: [{ array: result, plain }],
         launch: (device) => device.run(program, { table, order, result }, { size: count }),

@@ -57,7 +57,7 @@ function processorTimeOfBlock(space: AddressSpace, data: Int32Array, server: Val
   return (processorTime(server) - started) / (read() - before);
 }
 
-/** Brings blocks one after the other, in an order that nobody foresees. Returns the time of each. */
+/** Brings blocks one after the other, in an order that no read-ahead foresees. Returns the time of each. */
 async function bringAll(space: AddressSpace, x: ManagedArray<Int32Array>): Promise<number[]> {
   const times: number[] = [];
   const stream = space.devices[0].stream();

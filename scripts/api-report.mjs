@@ -62,7 +62,7 @@ function isPrivate(member) {
   return (ts.getCombinedModifierFlags(member) & ts.ModifierFlags.Private) !== 0;
 }
 
-/** Without private members, which are nobody's business, but whose names stand in the declarations. */
+/** Without private members: they are no part of the API, but their names stand in the declarations. */
 function withoutPrivate(node) {
   if (!ts.isClassDeclaration(node)) return node;
   const members = node.members.filter((member) => !isPrivate(member));

@@ -1,6 +1,6 @@
 /**
  * An HTTP server of slices of a file: range requests (RFC 9110) for an array that the device has changed, and the file has not. Only
- * pages that somebody asks for are read from the file or brought back from the device; the stream has them there when the socket's system
+ * pages that a client asks for are read from the file or brought back from the device; the stream has them there when the socket's system
  * call wants them.
  *
  *   node .build/examples/apps/slice-server.js FILE [PORT]     serves a file
@@ -129,7 +129,7 @@ try {
       await new Promise((resolve) => process.once('SIGINT', resolve));
     }
   } finally {
-    // Before the space is closed: nobody asks for its array any more.
+    // Before the space is closed: no client asks for its array any more.
     server.close();
     server.closeAllConnections();
   }

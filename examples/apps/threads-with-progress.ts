@@ -29,7 +29,7 @@ if (isMainThread) {
   const steps = space.array(Uint16Array, NUMBERS, { name: 'steps' });
   const counter = space.array(Int32Array, 2, { name: 'counter' });
   const work: Work = { steps: steps.handle, counter: counter.handle };
-  // Where nobody looks, as in a pipe, there is no bar.
+  // Where there is no terminal, but a pipe or a file, there is no bar.
   const bar: Bar = new progress.SingleBar({ format: '{bar} {percentage}% of {total} numbers, {eta} s left' });
   bar.start(NUMBERS, 0);
   const look = setInterval(() => bar.update(Atomics.load(counter.data, DONE)), 50);

@@ -1,6 +1,6 @@
 /**
  * A table of two million rows that exists only compressed, in parts of 64 KiB. The array has all rows: a function of ours decompresses
- * the parts that somebody touches. The CPU looks at one row and a device, which is smaller than the table, adds them all up.
+ * the parts that are touched. The CPU looks at one row and a device, which is smaller than the table, adds them all up.
  */
 import { isMainThread } from 'node:worker_threads';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';

@@ -1,6 +1,6 @@
 /**
  * CPU threads and a device change the same words at the same time: increments, minima, maxima, compare-and-swap, bits. A word that
- * is written is in one memory at a time, so that Atomics are atomic for everybody, and no operation is lost.
+ * is written is in one memory at a time, so that Atomics are atomic for all processors, and no operation is lost.
  */
 import { isMainThread, Worker, workerData } from 'node:worker_threads';
 import { type ArrayHandle, attachArray, i32, kernel, openSpace } from 'onemem';
@@ -16,7 +16,7 @@ const EXPECTED = {
   difference: -PLAYERS * ROUNDS,
   maximum: PLAYERS * ROUNDS - 1,
   minimum: -(PLAYERS * ROUNDS - 1),
-  // Each player adds 3 by compare-and-swap, again and again until it was nobody else's turn.
+  // Each player adds 3 by compare-and-swap, again and again until no other player came between.
   swapped: 3 * PLAYERS * ROUNDS,
   ands: 0b1111 & ~((1 << PLAYERS) - 1),
   ors: (1 << PLAYERS) - 1,
@@ -25,7 +25,7 @@ const EXPECTED = {
 };
 
 const play = kernel({ words: i32.inout, first: i32, rounds: i32 }, ({ words, first, rounds }, { begin, end }) => {
-  /** There is no Atomics.max: compare-and-swap until the word is right or somebody else has made it so. */
+  /** There is no Atomics.max: compare-and-swap until the word is right or another player has made it so. */
   const change = (index: number, better: (old: number) => number): void => {
     for (let old = Atomics.load(words, index); ; ) {
       const wanted = better(old);

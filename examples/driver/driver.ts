@@ -20,7 +20,7 @@ import {
 const LEVEL = { level: 1 };
 const ZEROS = Buffer.alloc(PAGE_BYTES);
 
-/** Pages that are packed or unpacked in a row: about half a millisecond, in which nobody's fault is served. */
+/** Pages that are packed or unpacked in a row: about half a millisecond, in which no fault is served. */
 const PAGES_AT_ONCE = 8;
 
 class CompressedFrames implements FrameStore {
@@ -65,7 +65,7 @@ export const create: CreateDriver = (context) => {
       for (let at = frame; at < frame + count; at++) frames.clear(at);
       return Status.Done;
     },
-    // Nobody waits here: accesses do not fault.
+    // No thread of the device waits: its accesses do not fault.
     wake: () => {},
     transferIn: (...copy) => copies.transferIn(...copy),
     transferOut: (...copy) => copies.transferOut(...copy),
