@@ -32,8 +32,9 @@ export interface TablePlace {
   readonly firstEntry: number;
 }
 
-/** Bytes before the list of arrays: two vectors of three numbers, each with the room of four. */
-const HEADER_BYTES = 32;
+/** What a uniform variable's bytes are a multiple of. */
+const UNIFORM_WORDS = 4;
+const AXES = ['x', 'y', 'z'] as const;
 
 /**
  * @param paged arrays that it has pages of
@@ -47,6 +48,7 @@ export function windowed(description: Description, paged: readonly Resource[] = 
   const prefix = freePrefix(source);
   const numberOf = new Map(arrays.map((each, number) => [each, number]));
   const edits: Edit[] = [];
+  const measured = new Set<number>();
   const { indices, lengths } = accessesOf(description, null);
   for (const [{ index }, of] of indices) {
     const number = numberOf.get(onlyOne(source, of, index.start));
@@ -54,7 +56,9 @@ export function windowed(description: Description, paged: readonly Resource[] = 
   }
   for (const [call, of] of lengths) {
     const number = numberOf.get(onlyOne(source, of, call.start));
-    if (number !== undefined) edits.push(...around(call, `${prefix}_length_${number}(`, ')'));
+    if (number === undefined) continue;
+    measured.add(number);
+    edits.push(...around(call, `${prefix}_length_${number}(`, ')'));
   }
   const entry = functions.get(entryPoint.name) as FunctionDeclaration;
   editIds(description, entry, prefix, edits);
@@ -66,24 +70,54 @@ export function windowed(description: Description, paged: readonly Resource[] = 
   const binding = freeBinding(description, group, used);
   const pages = freeBinding(description, group, binding + 1);
   const isPaged = arrays.map((each) => paged.includes(each));
+  const members = membersOf(isPaged, measured);
   return {
-    source: applied(source, edits) + declarations(prefix, isPaged, group, binding, pages),
+    source: applied(source, edits) + declarations(prefix, isPaged, measured, members, group, binding, pages),
     group,
     binding,
     pages,
-    uniformOf: (part, launch, tables = []) =>
-      uniformOf(arrays, part, launch, (each) => tables[paged.indexOf(each)] ?? null),
+    uniformOf: (part, launch, tables = []) => {
+      const values = valuesOf(
+        arrays,
+        entryPoint.workgroupSize,
+        part,
+        launch,
+        (each) => tables[paged.indexOf(each)] ?? null,
+      );
+      const words = new Uint32Array(Math.ceil(members.length / UNIFORM_WORDS) * UNIFORM_WORDS);
+      words.set(members.map((member) => values.get(member) as number));
+      return words.buffer;
+    },
   };
 }
 
-function editIds({ module, entryPoint }: Description, entry: FunctionDeclaration, prefix: string, edits: Edit[]): void {
-  const [x, y, z] = entryPoint.workgroupSize;
-  const group = `${prefix}_part.first`;
+/**
+ * What a part is told, in the order in which it lies in the uniform variable. Those that most invocations read come first: GPUs in software read four
+ * numbers together, each time that one of them is wanted, and four took 7 of the 25 ms of processor time that saxpy takes over a million elements.
+ */
+function membersOf(isPaged: readonly boolean[], measured: ReadonlySet<number>): string[] {
+  const windows = [...isPaged.keys()].filter((number) => !isPaged[number]);
+  return [
+    'invocation_x',
+    ...windows.map((number) => `begin_${number}`),
+    ...windows.filter((number) => measured.has(number)).map((number) => `last_${number}`),
+    ...[...isPaged.keys()]
+      .filter((number) => isPaged[number])
+      .flatMap((number) => [`begin_${number}`, `last_${number}`, `shift_${number}`, `mask_${number}`]),
+    'invocation_y',
+    'invocation_z',
+    ...AXES.map((axis) => `workgroup_${axis}`),
+    ...AXES.map((axis) => `workgroups_${axis}`),
+  ];
+}
+
+function editIds({ module }: Description, entry: FunctionDeclaration, prefix: string, edits: Edit[]): void {
+  const vector = (name: string) => `vec3u(${AXES.map((axis) => `${prefix}_part.${name}_${axis}`).join(', ')})`;
   /** What a builtin of the part becomes in the launch; null: it is the same. */
   const whole = (builtin: string, value: string): string | null => {
-    if (builtin === 'workgroup_id') return `${value} + ${group}`;
-    if (builtin === 'global_invocation_id') return `${value} + ${group} * vec3u(${x}, ${y}, ${z})`;
-    return builtin === 'num_workgroups' ? `${prefix}_part.groups` : null;
+    if (builtin === 'workgroup_id') return `${value} + ${vector('workgroup')}`;
+    if (builtin === 'global_invocation_id') return `${value} + ${vector('invocation')}`;
+    return builtin === 'num_workgroups' ? vector('workgroups') : null;
   };
   const builtinOf = ({ attributes }: Pick<Parameter, 'attributes'>): string | null => {
     const found = attributes.find(({ name }) => name === 'builtin');
@@ -114,45 +148,54 @@ function editIds({ module, entryPoint }: Description, entry: FunctionDeclaration
 function declarations(
   prefix: string,
   isPaged: readonly boolean[],
+  measured: ReadonlySet<number>,
+  members: readonly string[],
   group: number,
   binding: number,
   pages: number,
 ): string {
   const part = `${prefix}_part`;
-  const array = (number: number) => `${part}.arrays[${number}]`;
   // A window that is touched beyond the end of its array ends there, and WebGPU has all that lies beyond a window be its last element.
   const functions = isPaged.map((is, number) => {
     const index = is
-      ? `{ let at = min(index, ${array(number)}.y); return ${prefix}_pages[${array(number)}.x + (at >> ${array(number)}.z)] + (at & ${array(number)}.w); }`
-      : `{ return index - ${array(number)}.x; }`;
-    return `
-fn ${prefix}_at_${number}(index: u32) -> u32 ${index}
-fn ${prefix}_length_${number}(bound: u32) -> u32 { return ${array(number)}.y + 1u; }`;
+      ? `{ let at = min(index, ${part}.last_${number}); return ${prefix}_pages[${part}.begin_${number} + (at >> ${part}.shift_${number})] + (at & ${part}.mask_${number}); }`
+      : `{ return index - ${part}.begin_${number}; }`;
+    const length = measured.has(number)
+      ? `\nfn ${prefix}_length_${number}(bound: u32) -> u32 { return ${part}.last_${number} + 1u; }`
+      : '';
+    return `\nfn ${prefix}_at_${number}(index: u32) -> u32 ${index}${length}`;
   });
   const table = isPaged.includes(true)
     ? `\n@group(${group}) @binding(${pages}) var<storage, read> ${prefix}_pages: array<u32>;`
     : '';
   return `
-struct ${prefix}_Part { first: vec3u, groups: vec3u, arrays: array<vec4u, ${Math.max(1, isPaged.length)}> }
+struct ${prefix}_Part { ${members.map((member) => `${member}: u32`).join(', ')} }
 @group(${group}) @binding(${binding}) var<uniform> ${part}: ${prefix}_Part;${table}${functions.join('')}
 `;
 }
 
-function uniformOf(
+function valuesOf(
   arrays: readonly Resource[],
-  part: LaunchPart,
+  workgroupSize: readonly number[],
+  { first, windows }: LaunchPart,
   launch: LaunchFacts,
   tableOf: (resource: Resource) => TablePlace | null,
-): ArrayBuffer {
-  const words = new Uint32Array(HEADER_BYTES / 4 + 4 * Math.max(1, arrays.length));
-  words.set(part.first, 0);
-  words.set(launch.workgroups, 4);
-  for (const [number, resource] of arrays.entries()) {
-    const window = part.windows.find((each) => each.resource === resource);
-    const table = tableOf(resource);
-    const begin = table?.firstEntry ?? window?.begin ?? 0;
-    const shift = table?.shift ?? 0;
-    words.set([begin, lengthOf(resource, launch) - 1, shift, 2 ** shift - 1], HEADER_BYTES / 4 + 4 * number);
+): Map<string, number> {
+  const values = new Map<string, number>();
+  for (const [at, axis] of AXES.entries()) {
+    const workgroup = first[at] as number;
+    values.set(`invocation_${axis}`, workgroup * (workgroupSize[at] as number));
+    values.set(`workgroup_${axis}`, workgroup);
+    values.set(`workgroups_${axis}`, launch.workgroups[at] as number);
   }
-  return words.buffer;
+  for (const [number, resource] of arrays.entries()) {
+    const table = tableOf(resource);
+    const shift = table?.shift ?? 0;
+    const window = windows.find((each) => each.resource === resource);
+    values.set(`begin_${number}`, table?.firstEntry ?? window?.begin ?? 0);
+    values.set(`last_${number}`, lengthOf(resource, launch) - 1);
+    values.set(`shift_${number}`, shift);
+    values.set(`mask_${number}`, 2 ** shift - 1);
+  }
+  return values;
 }

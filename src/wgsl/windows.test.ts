@@ -92,19 +92,21 @@ test('the rewritten module keeps its lines, and has indices, lengths and ids of 
   const source = `${HEAD}if (i < arrayLength(&a)) {\n  b[i] = a[i + 1u]; }\n}`;
   const module = windowed(describe(parser, source));
   const lines = module.source.split('\n');
-  expect(lines[2]).toContain('onemem_id: vec3u) { let id = onemem_id + onemem_part.first * vec3u(64, 1, 1);');
+  expect(lines[2]).toContain(
+    'onemem_id: vec3u) { let id = onemem_id + vec3u(onemem_part.invocation_x, onemem_part.invocation_y, onemem_part.invocation_z);',
+  );
   expect(lines[2]).toContain('onemem_length_0(arrayLength(&a))');
   expect(lines[3]).toBe('  b[onemem_at_1(u32(i))] = a[onemem_at_0(u32(i + 1u))]; }');
   expect([module.group, module.binding]).toEqual([0, 3]);
 });
 
-test('the uniform of a part: its first workgroup, all workgroups, where windows begin and the last elements', () => {
-  const description = describe(parser, `${HEAD}b[i] = a[i]; }`);
+test('the uniform of a part: its first invocation and workgroup, where windows begin, the last element where a length is asked for, all workgroups', () => {
+  const description = describe(parser, `${HEAD}if (i < arrayLength(&b)) { b[i] = a[i]; } }`);
   const launch = { workgroups: [64, 1, 1] as const, lengths: { a: 4096, b: 4000 }, uniforms: {} };
   const planned = planWindows(description, launch, { budgetBytes: 16_384, bindingBytes: 2 ** 20 });
   if (planned.kind === 'refused') throw new Error(planned.reason);
   const words = new Uint32Array(windowed(description).uniformOf(planned.parts[1]!, launch));
-  expect([...words]).toEqual([32, 0, 0, 0, 64, 1, 1, 0, 2048, 4095, 0, 0, 2048, 3999, 0, 0]);
+  expect([...words]).toEqual([2048, 2048, 2048, 3999, 0, 0, 32, 0, 0, 64, 1, 1]);
 });
 
 test('a function that gets pointers to two arrays is refused with its position', () => {
