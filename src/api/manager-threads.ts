@@ -66,17 +66,26 @@ export class ManagerThreads extends EventEmitter<{ exit: [] }> {
     this.workers.push(worker);
     this.running++;
     let cause: Error | null = null;
+    let isUp = false;
     worker.on('error', (error) => {
       cause = error;
     });
     return await new Promise<T>((resolve, reject) => {
-      worker.once('message', resolve);
+      worker.once('message', (message: T) => {
+        isUp = true;
+        resolve(message);
+      });
       worker.once('exit', (code) => {
-        const why = cause === null ? ` with code ${code}` : `: ${lineOf(cause)}`;
-        const message = `cannot open a space: ${what} ended before it was up${why}`;
-        reject(new OnememError('MANAGER_START', message, {}, cause === null ? {} : { cause }));
+        // That the thread ends later, as all do, is no error.
+        if (!isUp) reject(startError(what, code, cause));
         if (--this.running === 0) this.emit('exit');
       });
     });
   }
+}
+
+function startError(what: string, code: number, cause: Error | null): OnememError {
+  const why = cause === null ? ` with code ${code}` : `: ${lineOf(cause)}`;
+  const message = `cannot open a space: ${what} ended before it was up${why}`;
+  return new OnememError('MANAGER_START', message, {}, cause === null ? {} : { cause });
 }

@@ -1,6 +1,6 @@
 /**
  * How the manager waits until something happens: first it looks around for what is about to come, where that has paid: the end of a launch, a page
- * of storage, and the next fault of the thread that got it. Then it sleeps. Before it sleeps it says so to those that would otherwise not wake it: clients, and the units of devices.
+ * of storage, the next fault of the thread that got it, and what a thread asks next whose operation has ended. Then it sleeps. Before it sleeps it says so to those that would otherwise not wake it: clients, and the units of devices.
  */
 import { yieldProcessor } from '../../linux/process.js';
 import { Attention } from './attention.js';
@@ -10,6 +10,8 @@ import type { Spin } from './spin.js';
 
 /** A disk that is worth looking for reads a page within this. */
 const DISK_MS = 0.3;
+/** A thread that awaits the end of a launch and then launches the next one has done so within this. */
+const ASKED_MS = 0.2;
 
 export class Rest {
   private readonly attention: Attention;
@@ -23,9 +25,13 @@ export class Rest {
   private awaitedRead = 0;
   /** For the fault of a thread that got a page of storage: to be woken takes it longer than what `Spin` is for. */
   private readonly faultLookout = new Lookout();
+  /** For what a thread asks that has been told of an end. */
+  private readonly askedLookout = new Lookout(ASKED_MS);
+  /** How many operations had ended when that was looked at last. */
+  private ends = 0;
 
   constructor(
-    private readonly parts: Pick<Parts, 'control' | 'now' | 'poller' | 'polls' | 'stores'>,
+    private readonly parts: Pick<Parts, 'control' | 'now' | 'poller' | 'polls' | 'stores' | 'streams'>,
     private readonly spin: Spin,
   ) {
     this.attention = new Attention(parts.control);
@@ -72,6 +78,7 @@ export class Rest {
       if (ended) this.lookout.came(now());
       const ready = poller.wait(0);
       if (ready > 0) this.came(now());
+      if (this.attention.isAsked) this.askedLookout.came(now());
       if (ready > 0 || ended || this.attention.isAsked) return ready;
     }
     return null;
@@ -79,7 +86,7 @@ export class Rest {
 
   /** Notes what is about to come. */
   private expect(time: number): void {
-    const { polls, stores } = this.parts;
+    const { polls, stores, streams } = this.parts;
     const { awaited } = polls;
     if (awaited !== 0 && awaited !== this.awaited) this.lookout.expect(time);
     this.awaited = awaited;
@@ -87,12 +94,15 @@ export class Rest {
     if (read !== 0 && read !== this.awaitedRead) this.diskLookout.expect(time);
     else if (read === 0 && this.awaitedRead !== 0) this.faultLookout.expect(time);
     this.awaitedRead = read;
+    if (streams.ends !== this.ends) this.askedLookout.expect(time);
+    this.ends = streams.ends;
   }
 
   private isExpecting(time: number): boolean {
     const launch = this.lookout.lasts(time);
     const read = this.diskLookout.lasts(time);
-    return this.faultLookout.lasts(time) || launch || read;
+    const asked = this.askedLookout.lasts(time);
+    return this.faultLookout.lasts(time) || launch || read || asked;
   }
 
   /** Some descriptors are ready. */

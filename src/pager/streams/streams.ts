@@ -81,6 +81,8 @@ export class Streams {
   /** Streams with operations that could begin, and were to wait so that others got their turn. */
   private readonly ready = new Set<Stream>();
   private lastLook = 0;
+  /** How many operations have ended, of which their owners have been told. */
+  ends = 0;
 
   constructor(private readonly around: StreamSurroundings) {}
 
@@ -270,6 +272,7 @@ export class Streams {
     stream.completed = sequence;
     this.waiters.delete(operation);
     this.around.over(operation);
+    this.ends++;
     stream.owner?.ended({
       stream: stream.id,
       sequence,
