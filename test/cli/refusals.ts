@@ -147,7 +147,7 @@ test('a kernel that throws: its own stack, and the files as before', async () =>
   const { error } = JSON.parse(stdout) as { error: { code: string; message: string } };
   assert.equal(error.code, 'KERNEL_ERROR');
   assert.match(error.message, /value 50000/);
-  // Those who look into the command itself get its stack, too.
+  // --debug is for a look into the command itself: its stack is shown, too.
   assert.match(await folder.fail(1, /value 50000/, ...run, '--debug'), /CommandError[\s\S]*cli\.js/);
 });
 

@@ -38,7 +38,7 @@ test('files larger than the device: the file of an inout is replaced, and the re
   assert.match(stdout, /^ +faults +moved in +moved out +from files +evictions +peak memory$/m);
   assert.match(stdout, /^ +process0 .* of 8 MiB$/m);
   assert.match(stdout, /^y: y\.npy \(16 MiB\)$/m);
-  // Nobody watches: whole lines, and no word of a terminal.
+  // No terminal: whole lines, and nothing that moves a cursor.
   assert.match(stderr, /^saxpy\.js: 0% \(0 of 4,194,304\) after /);
   assert.match(stderr, /\nsaxpy\.js: 100% \(4,194,304 of 4,194,304\) after .*\n$/);
   assert.doesNotMatch(stderr, /[\r\u001b]/);

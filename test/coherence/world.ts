@@ -24,7 +24,7 @@ export interface Setting {
   readonly leaseEnds?: number;
   /** Machines that stand still while their leases end at the server, and do not know it. */
   readonly stops?: number;
-  /** Contents that cannot be put in their places, so that who waits is refused, and asks again. */
+  /** Contents that cannot be put in their places, so that the thread that waits is refused, and asks again. */
   readonly shortages?: number;
   /** Another thread of a machine may want what comes next in its program while the first one waits. */
   readonly ahead?: boolean;
@@ -78,7 +78,7 @@ interface State {
   shortages: number;
 }
 
-export type Action = readonly [name: string, who: number, block?: number];
+export type Action = readonly [name: string, index: number, block?: number];
 
 export class Violation extends Error {}
 
@@ -103,7 +103,8 @@ export class World {
 
   /** All machines have their sessions. */
   start(): void {
-    for (const who of this.state.machines.keys()) for (const name of ['connect', 'up', 'down']) this.take([name, who]);
+    for (const index of this.state.machines.keys())
+      for (const name of ['connect', 'up', 'down']) this.take([name, index]);
   }
 
   static begin(setting: Setting): State {
@@ -141,35 +142,35 @@ export class World {
     const steps: Action[] = [];
     const failures: Action[] = [];
     const { machines, directory, crashes, breaks, leaseEnds, stops } = this.state;
-    // What concerns nobody else comes first: when it is done makes no difference to others.
-    for (const [who, machine] of machines.entries()) {
+    // What concerns one machine alone comes first: when it is done makes no difference to others.
+    for (const [index, machine] of machines.entries()) {
       if (machine.dead) continue;
       const block = machine.memory.findIndex(({ install }) => install !== null);
       if (block !== -1) {
         const { install, aside } = machine.memory[block];
         const mayFail = this.state.shortages > 0 && (aside || install?.content != null);
-        return { steps: [['install', who, block]], failures: mayFail ? [['shortage', who, block]] : [] };
+        return { steps: [['install', index, block]], failures: mayFail ? [['shortage', index, block]] : [] };
       }
-      if (this.mustAsk(machine)) return { steps: [['go', who]], failures: [] };
+      if (this.mustAsk(machine)) return { steps: [['go', index]], failures: [] };
     }
-    for (const [who, machine] of machines.entries()) {
-      if (machine.late.length > 0) steps.push(['late', who], ['forget', who]);
+    for (const [index, machine] of machines.entries()) {
+      if (machine.late.length > 0) steps.push(['late', index], ['forget', index]);
       // What a machine has sent may be heard after its death.
-      if (machine.up.length > 0) steps.push(['up', who]);
+      if (machine.up.length > 0) steps.push(['up', index]);
       if (machine.dead) continue;
-      if (machine.down.length > 0) steps.push(['down', who]);
-      if (this.mayGoOn(machine)) steps.push(['go', who]);
+      if (machine.down.length > 0) steps.push(['down', index]);
+      if (this.mayGoOn(machine)) steps.push(['go', index]);
       for (const [block, { restrict }] of machine.memory.entries()) {
-        if (restrict !== null) steps.push(['restrict', who, block]);
+        if (restrict !== null) steps.push(['restrict', index, block]);
       }
       const { connected, session } = machine.cache;
       // Its lease cannot be renewed.
-      if (session !== 0 && !directory.alive.includes(session)) steps.push(['told', who]);
-      if (!connected) steps.push(['connect', who]);
-      else if (breaks > 0) failures.push(['break', who]);
-      if (this.mayAskAhead(machine)) failures.push(['ahead', who]);
-      if (crashes > 0 && machine.cache.session !== 0) failures.push(['crash', who]);
-      if (leaseEnds > 0 && machine.cache.session !== 0) failures.push(['lease', who]);
+      if (session !== 0 && !directory.alive.includes(session)) steps.push(['told', index]);
+      if (!connected) steps.push(['connect', index]);
+      else if (breaks > 0) failures.push(['break', index]);
+      if (this.mayAskAhead(machine)) failures.push(['ahead', index]);
+      if (crashes > 0 && machine.cache.session !== 0) failures.push(['crash', index]);
+      if (leaseEnds > 0 && machine.cache.session !== 0) failures.push(['lease', index]);
     }
     for (const session of directory.alive) {
       if (this.isOver(session)) steps.push(['expire', session]);
@@ -177,23 +178,23 @@ export class World {
     }
     // A reminder comes after a long time, in which everything else has happened.
     if (steps.every(([name]) => name === 'expire')) {
-      for (const [who, { dead, cache }] of machines.entries()) {
-        if (!dead && cache.blocks.some(({ waiting }) => waiting)) steps.push(['remind', who]);
+      for (const [index, { dead, cache }] of machines.entries()) {
+        if (!dead && cache.blocks.some(({ waiting }) => waiting)) steps.push(['remind', index]);
       }
     }
     return { steps, failures };
   }
 
-  take([name, who, block = 0]: Action): void {
-    const machine = this.state.machines[who];
+  take([name, index, block = 0]: Action): void {
+    const machine = this.state.machines[index];
     switch (name) {
       case 'go':
-        this.go(who, machine);
+        this.go(index, machine);
         return;
       case 'ahead': {
-        const { op, block: next } = this.programs[who][machine.at + 1];
+        const { op, block: next } = this.programs[index][machine.at + 1];
         machine.askedAhead = true;
-        this.cacheOf(who).touch(next, op as Right);
+        this.cacheOf(index).touch(next, op as Right);
         return;
       }
       case 'up':
@@ -206,36 +207,36 @@ export class World {
         machine.late = [];
         return;
       case 'down':
-        this.listen(who, machine);
+        this.listen(index, machine);
         return;
       case 'install':
-        this.install(who, machine, block);
+        this.install(index, machine, block);
         return;
       case 'shortage':
         this.state.shortages--;
-        this.setAside(who, machine, block);
+        this.setAside(index, machine, block);
         return;
       case 'restrict': {
         const memory = machine.memory[block];
         const right = memory.restrict!;
         memory.restrict = null;
         if (right === 'none' || memory.right !== 'none') memory.right = right;
-        this.cacheOf(who).restricted(block, memory.changed);
+        this.cacheOf(index).restricted(block, memory.changed);
         return;
       }
       case 'connect':
-        this.cacheOf(who).connected();
+        this.cacheOf(index).connected();
         return;
       case 'remind':
-        if (!this.mayFail) throw new Violation(`machine ${who} has to remind the server, though nothing has failed`);
-        this.cacheOf(who).remind();
+        if (!this.mayFail) throw new Violation(`machine ${index} has to remind the server, though nothing has failed`);
+        this.cacheOf(index).remind();
         return;
       case 'break':
         this.state.breaks--;
         machine.late.push(...machine.up);
         machine.up = [];
         machine.down = [];
-        this.cacheOf(who).disconnected();
+        this.cacheOf(index).disconnected();
         return;
       case 'crash':
         this.state.crashes--;
@@ -244,39 +245,39 @@ export class World {
         return;
       case 'lease':
         this.state.leaseEnds--;
-        this.cacheOf(who).leaseEnded();
+        this.cacheOf(index).leaseEnded();
         return;
       case 'told':
-        this.cacheOf(who).leaseEnded();
+        this.cacheOf(index).leaseEnded();
         return;
       case 'stop':
         this.state.stops--;
-        this.directory().expire(who);
+        this.directory().expire(index);
         return;
       case 'expire':
-        this.directory().expire(who);
+        this.directory().expire(index);
         return;
     }
   }
 
   /** When nothing more happens: all programs have ended, and what they wrote is there, unless they were told that it is not. */
   end(): void {
-    for (const [who, machine] of this.state.machines.entries()) {
+    for (const [index, machine] of this.state.machines.entries()) {
       if (machine.dead) continue;
-      if (machine.at < this.programs[who].length) throw new Violation(`machine ${who} waits for ever`);
+      if (machine.at < this.programs[index].length) throw new Violation(`machine ${index} waits for ever`);
       for (const [block, written] of machine.written.entries()) {
         const latest = this.latest(block);
         for (const write of written) {
           if (!latest.includes(write))
-            throw new Violation(`write ${write} of machine ${who} is lost, and nobody said so`);
+            throw new Violation(`write ${write} of machine ${index} is lost, and nobody said so`);
         }
       }
     }
   }
 
   private mayGoOn(machine: Machine): boolean {
-    const who = this.state.machines.indexOf(machine);
-    const operation = this.programs[who][machine.at];
+    const index = this.state.machines.indexOf(machine);
+    const operation = this.programs[index][machine.at];
     if (operation === undefined || machine.flushing) return false;
     if (!machine.asked || operation.op === 'flush') return true;
     const { right } = machine.memory[operation.block];
@@ -303,7 +304,7 @@ export class World {
     );
   }
 
-  /** Whether nothing comes but reminders, and recalls of what nobody has. */
+  /** Whether nothing comes but reminders, and recalls of blocks that no machine has. */
   private get isStuck(): boolean {
     if (this.actions().steps.some(([name]) => name !== 'remind' && name !== 'down')) return false;
     return this.state.machines.every(({ cache, down }) =>
@@ -324,23 +325,23 @@ export class World {
     return cache.session === 0 && memory.every(({ right, install }) => right === 'none' && install === null);
   }
 
-  private go(who: number, machine: Machine): void {
-    const { op, block } = this.programs[who][machine.at];
+  private go(index: number, machine: Machine): void {
+    const { op, block } = this.programs[index][machine.at];
     const memory = machine.memory[block];
     if (op === 'flush') {
       machine.flushing = true;
-      this.cacheOf(who).flush(block);
+      this.cacheOf(index).flush(block);
       return;
     }
     if (memory.right !== 'write' && memory.right !== op) {
       machine.asked = true;
-      this.cacheOf(who).touch(block, op);
+      this.cacheOf(index).touch(block, op);
       return;
     }
     machine.asked = false;
     machine.askedAhead = false;
     machine.at++;
-    this.look(who, machine, block);
+    this.look(index, machine, block);
     if (op === 'write') {
       const write = ++this.state.writes;
       memory.content = [...memory.content, write];
@@ -351,19 +352,19 @@ export class World {
   }
 
   /** What a thread sees of a block. */
-  private look(who: number, machine: Machine, block: number): void {
+  private look(index: number, machine: Machine, block: number): void {
     const { content } = machine.memory[block];
     const { cache } = machine;
     const session = cache.session === 0 ? cache.previous : cache.session;
     if (this.state.directory.alive.includes(session)) {
       const latest = this.latest(block);
       if (String(content) !== String(latest))
-        throw new Violation(`machine ${who} sees [${content}] where [${latest}] was written`);
+        throw new Violation(`machine ${index} sees [${content}] where [${latest}] was written`);
     } else if (this.setting.stops === undefined) {
-      throw new Violation(`machine ${who} sees block ${block} after its lease has ended`);
+      throw new Violation(`machine ${index} sees block ${block} after its lease has ended`);
     }
     if (!begins(content, machine.seen[block])) {
-      throw new Violation(`machine ${who} sees [${content}] after it has seen [${machine.seen[block]}]`);
+      throw new Violation(`machine ${index} sees [${content}] after it has seen [${machine.seen[block]}]`);
     }
     machine.seen[block] = content;
   }
@@ -377,17 +378,17 @@ export class World {
     return memory[block].content;
   }
 
-  private setAside(who: number, machine: Machine, block: number): void {
+  private setAside(index: number, machine: Machine, block: number): void {
     const memory = machine.memory[block];
     if (memory.install?.content != null) memory.content = memory.install.content;
     memory.install = null;
     memory.changed = false;
     memory.aside = true;
     machine.asked = false;
-    this.cacheOf(who).notInstalled(block);
+    this.cacheOf(index).notInstalled(block);
   }
 
-  private install(who: number, machine: Machine, block: number): void {
+  private install(index: number, machine: Machine, block: number): void {
     const memory = machine.memory[block];
     const { content, right } = memory.install!;
     memory.install = null;
@@ -397,14 +398,15 @@ export class World {
     }
     memory.right = right;
     memory.aside = false;
-    this.cacheOf(who).installed(block);
+    this.cacheOf(index).installed(block);
     // A machine lets a thread go on that it has woken, before it gives the block to others: without that two could take it from each other
     // for ever.
-    if (machine.asked && this.programs[who][machine.at].block === block && this.mayGoOn(machine)) this.go(who, machine);
+    if (machine.asked && this.programs[index][machine.at].block === block && this.mayGoOn(machine))
+      this.go(index, machine);
   }
 
   private hear(machine: Machine, { session, request }: Sent, answered: boolean): void {
-    const who = this.state.machines.indexOf(machine);
+    const index = this.state.machines.indexOf(machine);
     const before = this.state.directory.blocks.map(({ content }) => content);
     const reply = this.directory().step(request);
     for (const [block, { content }] of this.state.directory.blocks.entries()) {
@@ -412,16 +414,16 @@ export class World {
         throw new Violation(`the server has [${content}] where it had [${before[block]}]`);
       }
     }
-    if (reply?.kind === 'welcome') this.state.sessions[reply.session] = who;
+    if (reply?.kind === 'welcome') this.state.sessions[reply.session] = index;
     if (reply !== undefined && answered && !machine.dead) machine.down.push({ session, reply });
-    // Nobody waits for what a dead machine or an ended connection has sent: the session after it reminds for itself.
+    // What a dead machine or an ended connection has sent is not waited for: the session after it reminds for itself.
     if (request.kind === 'remind' && answered && !machine.dead && this.isStuck)
-      throw new Violation(`machine ${who} has reminded the server in vain`);
+      throw new Violation(`machine ${index} has reminded the server in vain`);
   }
 
-  private listen(who: number, machine: Machine): void {
+  private listen(index: number, machine: Machine): void {
     const received = machine.down.shift()!;
-    const cache = this.cacheOf(who);
+    const cache = this.cacheOf(index);
     if ('reply' in received) cache.reply(received.session, received.reply);
     else if (received.notice.kind !== 'lost') cache.notice(received.notice);
   }
@@ -435,8 +437,8 @@ export class World {
     });
   }
 
-  private cacheOf(who: number): Cache<Content> {
-    const machine = this.state.machines[who];
+  private cacheOf(index: number): Cache<Content> {
+    const machine = this.state.machines[index];
     const commands: CacheCommands<Content> = {
       send: (request) => machine.up.push({ session: machine.cache.session, request }),
       install: (block, content, right) => {
@@ -471,8 +473,8 @@ export class World {
 
   /** Whether a flush is still awaited, now that one of this block has ended. */
   private endFlush(machine: Machine, block: number): boolean {
-    const who = this.state.machines.indexOf(machine);
-    const operation = this.programs[who][machine.at];
+    const index = this.state.machines.indexOf(machine);
+    const operation = this.programs[index][machine.at];
     if (!machine.flushing || operation.block !== block) return machine.flushing;
     machine.at++;
     return false;

@@ -13,7 +13,7 @@ export interface Certificate {
 }
 
 /**
- * A certificate that nobody else has signed; null where there is no openssl.
+ * A certificate that is signed by itself; null where there is no openssl.
  *
  * @param names what it is for, as `IP:127.0.0.1` or `DNS:localhost`
  */

@@ -1,4 +1,4 @@
-/** Says which mutant is at work in the code that `compileMutants` makes. Elsewhere nobody asks. */
+/** Says which mutant is at work in the code that `compileMutants` makes. Other code does not ask. */
 let chosen = '';
 let reached = false;
 

@@ -204,7 +204,7 @@ export function memoryFiles(pid: number | 'self' = 'self'): { path: string; name
 }
 
 /**
- * Who still runs, or still has one of the memory files open or mapped. Only the program's own session is looked at: the numbers of files
+ * Processes that still run, or still have one of the memory files open or mapped. Only the program's own session is looked at: the numbers of files
  * that have gone are given to new ones, such as those of a test that runs beside this one.
  */
 function leftOvers({ session, pids, inodes }: Traces): string[] {

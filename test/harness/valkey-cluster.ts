@@ -137,7 +137,7 @@ export class ValkeyCluster implements AsyncDisposable {
     };
   }
 
-  /** Who has the slot of a key, by the order of the primaries. */
+  /** The server that has the slot of a key, by the order of the primaries. */
   ownerOf(key: string): ClusterServer {
     return this.primaries[Math.floor((slotOf(key) * PRIMARIES) / SLOTS)];
   }
@@ -165,7 +165,7 @@ export class ValkeyCluster implements AsyncDisposable {
   }
 }
 
-/** Different ports that nobody listens on, and below those that systems give to connections. */
+/** Different ports that no program listens on, and below those that systems give to connections. */
 async function freePorts(count: number): Promise<number[]> {
   const held: Server[] = [];
   while (held.length < count) {

@@ -153,7 +153,7 @@ function withParent(program: string, args: readonly string[]): [string, string[]
   return able ? ['setpriv', ['--pdeathsig', 'KILL', program, ...args]] : [program, [...args]];
 }
 
-/** A port that nobody listened on a moment ago. */
+/** A port that no program listened on a moment ago. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

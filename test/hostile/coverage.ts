@@ -6,7 +6,7 @@ import * as api from '../../src/index.js';
 import { CALLS } from './calls.js';
 
 /**
- * The declarations that users get: they say which members are nobody's business outside. An accessor of an interface is declared as a field is:
+ * The declarations that users get: they say which members are private. An accessor of an interface is declared as a field is:
  * the prototype tells them apart.
  */
 function declared(): { calls: Set<string>; fields: Set<string> } {

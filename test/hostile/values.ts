@@ -401,7 +401,7 @@ const serverUrl = fc.oneof(
   choice({ "'valkey://127.0.0.1:1'": 'valkey://127.0.0.1:1', "'unix:///none'": 'unix:///none', "'x'": 'x' }),
 );
 let names = 0;
-/** Of an array that nobody has opened yet, or of one that others have. */
+/** Of an array that was never opened, or of one that other spaces have. */
 const sharedName = fc.oneof(
   one('a name of its own', () => `array${++names}`),
   choice({ "'shared'": 'shared', "'{}'": '{}' }),

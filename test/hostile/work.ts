@@ -34,7 +34,7 @@ const SIGKILL = 9;
 // The end of main.ts, for instance because it takes too long, ends this, too.
 if (!setParentDeathSignal(SIGKILL, process.ppid)) process.exit(1);
 
-/** Errors that nobody caught. */
+/** Errors that were not caught. */
 const strays: unknown[] = [];
 process.on('unhandledRejection', (reason) => strays.push(reason));
 process.on('uncaughtException', (error) => strays.push(error));
@@ -117,7 +117,7 @@ async function play(made: readonly Step[], mortal: 'none' | 'simulated' | 'proce
       const left = await take(step, world);
       if (left === null) continue;
       pending.push(left.end);
-      // Its failure is told below; it must not count as a rejection that nobody handled until then.
+      // Its failure is told below; it must not count as an unhandled rejection until then.
       left.end.catch(() => undefined);
     } catch (error) {
       failure ??= error;
@@ -134,7 +134,7 @@ async function play(made: readonly Step[], mortal: 'none' | 'simulated' | 'proce
     }
   }
   await world.end();
-  // Rejections that nobody handles are told in a later turn.
+  // Unhandled rejections are told in a later turn.
   await new Promise((resolve) => setImmediate(resolve));
   if (strays.length > 0) {
     const [stray] = strays.splice(0);

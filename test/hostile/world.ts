@@ -101,7 +101,7 @@ function isNpy(result: unknown): result is NpyArray {
   return typeof result === 'object' && result !== null && 'dtype' in result && 'array' in result;
 }
 
-/** Arrays that nobody may change, with what must be in them. */
+/** Arrays that no call may change, with what must be in them. */
 class Victims {
   readonly all: Victim[] = [];
 
@@ -147,17 +147,17 @@ interface Homes {
   readonly freed: ManagedArray;
   readonly freedHandle: unknown;
   readonly disposed: Stream;
-  /** Read and written by address; nobody frees it, since a touch of what has been freed ends the process. */
+  /** Read and written by address; never freed, since a touch of what has been freed ends the process. */
   readonly words: ManagedArray;
   /** Waited for, and not freed either. */
   readonly counters: ManagedArray;
   /** One, which has been closed. */
   readonly notifiers: readonly Notifier[];
-  /** By the sequence number of a notifier that nobody closes. */
+  /** By the sequence number of a notifier that is never closed. */
   readonly reader: SequenceReader;
-  /** An array that shares a file; nobody frees it. */
+  /** An array that shares a file; never freed. */
   readonly shared: ManagedArray;
-  /** One array that both spaces share by a server; nobody frees it. None where there is no server. */
+  /** One array that both spaces share by a server; never freed. None where there is no server. */
   readonly sharedArrays: readonly SharedArray[];
   readonly pins: readonly Pin[];
   readonly hold: Hold;

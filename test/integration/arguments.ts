@@ -392,7 +392,7 @@ test('a closed space', async () => {
   await failsWith('SPACE_CLOSED', () => attachArray(handle));
   stream[Symbol.dispose]();
   x.free();
-  // A view that is left reads zeros: it must never fault with nobody there to serve it.
+  // A view that is left reads zeros: it must never fault with no manager there to serve it.
   sameData(data, () => 0);
 });
 

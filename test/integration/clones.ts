@@ -77,7 +77,7 @@ test('cloning copies nothing until somebody writes', () =>
     const result = new Int32Array(1);
     await device.run(sumBetween, { x, result, from: 0, to: n }, { size: 1 });
     assert.equal(cloned(space.stats()), cloned(before));
-    // Who writes a page has its neighbours copied, too, but not more than a block.
+    // A device that writes a page has its neighbours copied, too, but not more than a block.
     await device.run(setBetween, { x, from: 5000, to: 5001, value: -1 }, { size: n });
     const written = cloned(space.stats()) - cloned(before);
     assert.ok(written >= 4096 && written <= 2 * MIB, `${written} bytes were copied for one element`);

@@ -288,7 +288,7 @@ test(
         let touching = true;
         const touches = (async (): Promise<void> => {
           for (let i = 0; touching; i = (i + 1) % 512) {
-            // Each reads and writes what nobody else writes.
+            // Each reads and writes what no other one writes.
             assert.equal(x.data[i * 1024], 11);
             own.data[i]++;
             await new Promise((resolve) => setImmediate(resolve));
@@ -340,7 +340,7 @@ test(
           }
         }
         await Promise.all(streams.map((stream) => stream.synchronize()));
-        // They race, and may read from each other what is about to be overwritten; what nobody copies to stays as it is.
+        // They race, and may read from each other what is about to be overwritten; what is not copied to stays as it is.
         const wrong = x.data.findIndex((value, at) => value !== 0x5a && (value !== 0 || at > 200_000));
         assert.equal(wrong, -1, `byte ${wrong} is ${x.data[wrong]}`);
       },

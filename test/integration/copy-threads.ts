@@ -1,5 +1,5 @@
 /**
- * Large copies that nobody waits for are made by threads of their own, where there are CPUs for them; here wherever this runs. What moves is the
+ * Large copies that no thread waits for are made by threads of their own, where there are CPUs for them; here wherever this runs. What moves is the
  * same byte for byte, faults are served meanwhile, what such a thread cannot do the manager hears of, and one that ends is not lived with.
  */
 import assert from 'node:assert/strict';

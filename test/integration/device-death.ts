@@ -1,5 +1,5 @@
 /**
- * Devices whose process is killed at random moments while they work on more data than they have memory for. Whatever happens, nobody
+ * Devices whose process is killed at random moments while they work on more data than they have memory for. Whatever happens, no thread
  * hangs, launches reject with DEVICE_LOST, every byte that can be read is right, and the space goes on with another device.
  *
  * ONEMEM_SEED=number repeats the moments of an earlier run, as far as a real machine repeats anything; ONEMEM_KILLS=number has more of them.

@@ -142,10 +142,10 @@ test('a file that shrank fails the launch', () =>
     await failsWith('FILE_CHANGED', () => x.writeTo(openSync('/dev/null', 'w')));
   }));
 
-for (const who of ['main', 'thread']) {
-  test(`the CPU touches what was cut off a file: a message, then the end (${who})`, async () => {
-    const path = numbers(`cut-${who}`, MIB);
-    const { signal, stdout, stderr } = await runProgram('shrunken-file', [path, who]);
+for (const thread of ['main', 'thread']) {
+  test(`the CPU touches what was cut off a file: a message, then the end (${thread})`, async () => {
+    const path = numbers(`cut-${thread}`, MIB);
+    const { signal, stdout, stderr } = await runProgram('shrunken-file', [path, thread]);
     assert.ok(signal === 'SIGBUS' || signal === 'SIGKILL', `signal ${signal}`);
     assert.match(stdout, /^first 1, last of the rest 3670010$/m);
     assert.doesNotMatch(stdout, /^survived/m);

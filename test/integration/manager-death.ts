@@ -22,10 +22,10 @@ const messages = {
 const CHOSEN = ['throw main', 'exit thread', 'heap main', 'hang thread'];
 
 for (const [how, message] of Object.entries(messages)) {
-  for (const who of ['main', 'thread']) {
-    const tested = CHOSEN.includes(`${how} ${who}`) ? test : longTest;
-    tested(`${how}, while ${who === 'main' ? 'the main thread' : 'another thread'} sits in a fault`, async () => {
-      const program = new Program('manager-death', [how, who], { seconds: LIMIT_SECONDS });
+  for (const thread of ['main', 'thread']) {
+    const tested = CHOSEN.includes(`${how} ${thread}`) ? test : longTest;
+    tested(`${how}, while ${thread === 'main' ? 'the main thread' : 'another thread'} sits in a fault`, async () => {
+      const program = new Program('manager-death', [how, thread], { seconds: LIMIT_SECONDS });
       const traces = JSON.parse(await program.line('traces ')) as Traces;
       await program.line('ending ');
       // It ends by itself: what does not is ended by the test, which fails.

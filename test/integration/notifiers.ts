@@ -607,7 +607,7 @@ test('subscriptions end with their thread, however it ends', () =>
     assert.equal(space.stats().notifiers, 2);
     await device.run(add, { x }, { size: x.length });
     await killed.terminate();
-    // Another one that comes has the manager forget the thread; what is told then has nobody to hear it.
+    // Another one that comes has the manager forget the thread; what is told then has no thread to hear it.
     await once(new Worker(thread, { workerData: { what: 'watch and exit', handle: x.handle } }), 'exit');
     x.data.fill(1);
     await device.run(add, { x }, { size: x.length });

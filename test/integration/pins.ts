@@ -163,7 +163,7 @@ test('the pins of a thread that was terminated are gone', () =>
     assert.equal(space.stats().pinnedBytes, 64 * 4096);
     await failsWith('PINNED', () => x.free());
     await worker.terminate();
-    // The manager looks who is left when another thread comes.
+    // The manager looks which threads are left when another one comes.
     for (let tries = 0; space.stats().pinnedBytes > 0 && tries < 100; tries++) {
       const other = new Worker(new URL('./programs/pinning-thread.js', import.meta.url), { workerData: null });
       other.postMessage(space.handle);

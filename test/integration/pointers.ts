@@ -47,7 +47,7 @@ async function withSpace(device: DeviceSpecification, action: (space: AddressSpa
   space.checkInvariants();
 }
 
-/** Node of a list: next, value, and as much again that nobody uses, so that few nodes fill many pages. */
+/** Node of a list: next, value, and as much again that is not used, so that few nodes fill many pages. */
 const NODE_BYTES = 64;
 
 interface ListNode {
@@ -162,7 +162,7 @@ for (const device of DEVICES) {
   );
 }
 
-/** Node of a tree (a treap, after Seidel and Aragon): left, right, key, priority, and three times as much that nobody uses. */
+/** Node of a tree (a treap, after Seidel and Aragon): left, right, key, priority, and three times as much that is not used. */
 const TREE_NODE_BYTES = 128;
 
 /** Inserts the keys whose nodes stand in [first, last) by address; rotations keep the parent's priority the larger one. */

@@ -423,7 +423,7 @@ test('a system call into what is not filled fails, and the process goes on', asy
     'system call failed with EFAULT',
     `written 4096, element ${elementAt(5)}`,
   ]);
-  // Without privilege the kernel asks nobody, and so nobody is told.
+  // Without privilege the kernel does not ask the manager, which therefore says nothing.
   if (process.getuid?.() === 0) assert.match(stderr, /^onemem: denied access: .* array moody, .* Error: not yet/m);
   sameData(new Int32Array(readFileSync(path).buffer.slice(0, 4096)), elementAt);
 });

@@ -271,7 +271,7 @@ test('one array at a time shares a file', async () => {
   await program.line('shared');
   const space = await openSpace();
   await failsWith('FILE_LOCKED', () => share(space, path, n));
-  // A program that is killed keeps nobody out.
+  // A program that is killed keeps no other one out.
   program.kill();
   await program.outcome;
   share(space, path, n);

@@ -64,7 +64,7 @@ async function watching({ space, shared }: Machine) {
   const stop = space.array(Int32Array, 1024);
   const seen = space.array(Int32Array, 1024);
   const end = space.devices[0].run(watch, { x: shared, stop, seen }, { size: 1 });
-  // Who waits for it looks at how it ends, and no earlier.
+  // The test that waits for it looks at how it ends, and no earlier.
   end.catch(() => undefined);
   while (Atomics.load(seen.data, 0) === 0) await sleep(5);
   return { end, seen, stop: () => Atomics.store(stop.data, 0, 1) };
@@ -279,7 +279,7 @@ testWithValkey('copies and prefetches that wait for others are taken back by a s
   await failsWith('CANCELLED', () => prefetched.synchronize());
   stop();
   await end;
-  // Nobody keeps the blocks from anybody.
+  // No operation holds the blocks any more.
   here.shared.data.fill(4);
   sameData(there.shared.data, () => 4);
   for (const { space } of [here, there]) space.checkInvariants();

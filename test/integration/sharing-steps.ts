@@ -176,7 +176,7 @@ testWithValkey('a lease that is over ends when somebody is in need of it, and no
   const { epoch, content } = (await write(one)) as Granted;
   assert.equal(content, null);
   const flush = { kind: 'flush', session: one, block: 0, epoch, content: Buffer.from('first'), keep: 'write' } as const;
-  // The lease is over by the clock, and nobody has seen it.
+  // The lease is over by the clock, and no session has seen it.
   await served.call('ZADD', leases, 'XX', 1, one);
   assert.equal((await served.step(flush))?.kind, 'flushed');
   assert.equal(await served.run(renewal(served.keys, one, LEASE_MS)), 1);

@@ -31,7 +31,7 @@ import {
 import { elementAt } from './programs/provider-functions.js';
 
 const MIB = 2 ** 20;
-/** Elements of somewhat more than the host may have: who goes over all of it finds each page gone. */
+/** Elements of somewhat more than the host may have: a program that goes over all of it finds each page gone. */
 const N = (LONG ? 12 : 9) * MIB;
 const MORE_BYTES = 4 * N - 32 * MIB;
 const HOST = '32MiB';

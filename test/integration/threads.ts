@@ -224,7 +224,7 @@ test('as many threads wake as are notified', () =>
     await team.ready();
     const done = team.go();
     while (Atomics.load(awake.data, 1) < THREADS) await sleep(5);
-    // Those who wait look around now and then, and are not asleep then: what is asked is who came back.
+    // Threads that wait look around now and then, and are not asleep then: what is asked is which of them came back.
     let woken = 0;
     while (woken === 0) woken = space.notify(turn, 0, 1);
     assert.equal(woken, 1);
@@ -248,7 +248,7 @@ test('waiting ends by its time, by another value, and is refused where it cannot
     assert.equal(space.wait(x, 2048, 0, 0), 'timed-out');
     assert.equal(space.wait(x, 2048, 0, -5), 'timed-out');
     assert.equal(space.notify(x, 2048), 0);
-    // Nothing was written: the page is still everybody's zero page, or at most a copy that the host has read.
+    // Nothing was written: the page is still the zero page that all share, or at most a copy that the host has read.
     x.data[5] = -7;
     assert.equal(space.wait(x, 5, -7, 1), 'timed-out');
     const u = space.array(Uint32Array, 4, { name: 'u' });

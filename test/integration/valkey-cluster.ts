@@ -60,7 +60,7 @@ withCluster(
     fill(x.data, 1);
     same(x.data, 1);
     const counts = await sizes(cluster);
-    // Who has which value is chance: all on one server would be one of a billion.
+    // Which server has which value is chance: all on one server would be one of a billion.
     assert.ok(counts.filter((count) => count > 0).length > 1, `${counts}`);
     const from = cluster.primaries[counts.findIndex((count) => count > 0)];
     const to = cluster.primaries[(cluster.primaries.indexOf(from) + 1) % 3];

@@ -198,7 +198,7 @@ testWithValkey(
   },
 );
 
-/** Listens, and says the same to everybody who says something. */
+/** Listens, and answers each connection that says something with the same. */
 async function saying(answer: string): Promise<{ server: Server; url: string }> {
   const server = createServer((socket) => socket.on('error', () => undefined).once('data', () => socket.write(answer)));
   server.listen(0, '127.0.0.1');

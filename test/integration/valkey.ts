@@ -16,7 +16,7 @@ import { failsWith, LONG, runTests, sameData, sleep } from '../harness/suite.js'
 import { testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
 
 const MIB = 2 ** 20;
-/** Elements of somewhat more than the host may have: who goes over all of it finds each page gone. */
+/** Elements of somewhat more than the host may have: a program that goes over all of it finds each page gone. */
 const N = (LONG ? 12 : 9) * MIB;
 const MORE_BYTES = 4 * N - 32 * MIB;
 const HOST = '32MiB';
@@ -222,7 +222,7 @@ testWithValkey(
     const { begin } = far(space, x);
     await server.stop();
     await server.restart();
-    // Nobody touches anything: the connection is made again, and that is enough.
+    // Nothing is touched: the connection is made again, and that is enough.
     const isLost = (): boolean =>
       x.residency().runs.some((run) => run.begin <= begin && begin < run.end && run.state === 'lost');
     while (!isLost()) await sleep(5);

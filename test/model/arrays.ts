@@ -79,7 +79,7 @@ export async function clone(player: Player): Promise<void> {
   player.noteLosses(source);
   const name = player.nextName();
   player.log(`${name} = await ${source.name}.clone()`);
-  // What nobody may read, or has any more, cannot be had by the clone either. What a provider does not give is asked for later.
+  // What may not be read, or is lost, cannot be had by the clone either. What a provider does not give is asked for later.
   const must = source.refusals(source.whole, 'read', (gone) => gone === 'freed' || isLost(gone));
   let array: ManagedArray | undefined;
   const call = source.array.clone({ name }).then((made) => {
@@ -124,7 +124,7 @@ export async function resize(player: Player): Promise<void> {
   (longer as Float64Array).set(plain.subarray(0, Math.min(length, plain.length)) as Float64Array);
   tracked.plain = longer;
   tracked.fitPages();
-  // What moved was taken over page by page, whether those who have it live or not.
+  // What moved was taken over page by page, whether the devices that have it live or not.
 }
 
 export async function free(player: Player): Promise<void> {

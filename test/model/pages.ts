@@ -1,4 +1,4 @@
-/** What is said of pages: rights, pins, advice, that their content is forgotten, that somebody watches them. */
+/** What is said of pages: rights, pins, advice, that their content is forgotten, that a notifier watches them. */
 import type { Advice, Pin, Rights } from '../../src/index.js';
 import type { Player } from './player.js';
 import { CURABLE, type Part, type Tracked } from './tracked.js';

@@ -156,7 +156,7 @@ export class Player {
       for (const each of tracked) each.busy = null;
     });
     for (const each of tracked) each.busy = busy;
-    // The next step tells of it: nobody may be waiting.
+    // The next step tells of it: no step may be waiting for it.
     busy.catch((error: unknown) => {
       this.failure ??= error;
     });
@@ -185,7 +185,7 @@ export class Player {
     }
     const code = codeOf(error);
     const allowed = [...needed, ...(typeof may === 'function' ? may() : may)];
-    // What is in memory of a file that became shorter nobody knows.
+    // It is not known how much of a file that became shorter is in memory.
     if (this.arrays.some(({ gone }) => gone.includes('cut'))) allowed.push('FILE_CHANGED');
     if (!allowed.includes(code)) {
       throw new Error(`${what} failed: ${code}; allowed are ${allowed.join(', ') || 'none'}`, { cause: error });

@@ -24,7 +24,7 @@ function randomOf(step: number): Random {
   return new Random(Math.imul(seed, 0x9e3779b1) ^ Math.imul(step + 1, 0x85ebca6b));
 }
 
-/** Errors that nobody caught are the program's failure, too. */
+/** Errors that were not caught are the program's failure, too. */
 function fail(error: unknown): never {
   writeSync(2, `${inspect(error)}\n`);
   process.exit(1);

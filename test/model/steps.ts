@@ -84,7 +84,7 @@ export async function step(player: Player, random: Random = player.random): Prom
   }
 }
 
-/** Frees every array and waits for whatever is under way: what is left then, nobody uses. */
+/** Frees every array and waits for whatever is under way: what is left then is not in use. */
 export async function clear(player: Player): Promise<void> {
   await player.rest();
   await unpinAll(player);

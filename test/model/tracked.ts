@@ -65,7 +65,7 @@ type Gone = keyof typeof CODES;
 /** What a clone's page becomes that it can have from its source no more. */
 const FOR_GOOD = { refuses: 'refused', throws: 'threw', cut: 'severed' } as const;
 
-/** Whether nobody has the page any more, so that residency() says `lost`. */
+/** Whether the page's content is nowhere any more, so that residency() says `lost`. */
 export function isLost(gone: Gone | null): boolean {
   return gone === 'lost' || gone === 'refused' || gone === 'threw' || gone === 'severed';
 }
@@ -218,7 +218,7 @@ export class Tracked {
     }
   }
 
-  /** The CPU has written pages: nobody else has them. */
+  /** The CPU has written pages: no device has them. */
   cameHome(part: Part): void {
     const [first, end] = this.pagesOf(part);
     for (let page = first; page < end; page++) this.onlyOn[page] = 0;

@@ -116,7 +116,7 @@ export async function hold(player: Player): Promise<void> {
   const writable = player.random.chance(0.4);
   player.log(`await ${tracked.name}.hold(${JSON.stringify({ ...part, writable })})`);
   const must = tracked.refusals(part, writable ? 'write' : 'read');
-  // What is pinned, or held by somebody else, the CPU may write.
+  // What is pinned, or held by another hold, the CPU may write.
   must.delete('PINNED');
   let held: Hold | undefined;
   const call = array.hold({ ...part, writable }).then((made) => {

@@ -1,6 +1,6 @@
 /** The example of the README, as a program. */
 
-/** The first block of JavaScript or TypeScript. Throws when there is none, so that nobody takes its absence for a success. */
+/** The first block of JavaScript or TypeScript. Throws when there is none, so that its absence does not count as a success. */
 export function firstExample(readme: string): string {
   const match = /^```(?:js|ts|javascript|typescript)\n([\s\S]*?)^```$/m.exec(readme);
   if (match === null)

@@ -1,6 +1,6 @@
 /**
  * What subscribers are told, against what is really taken. That no right is taken without a word, the audit looks at after each event. Here
- * it is the other way round: nothing is announced that nobody loses; and no content is forgotten without a word. Between the first page that
+ * it is the other way round: nothing is announced that no processor loses; and no content is forgotten without a word. Between the first page that
  * is announced and the last one there may be others, which an announcement cannot leave out.
  */
 import { has } from '../../src/core/mask.js';
@@ -8,10 +8,10 @@ import { Access, type InvalidationReason, PAGES_PER_BLOCK, Status } from '../../
 import { PAGES } from './model-device.js';
 import type { World } from './world.js';
 
-/** `copied`: somebody has what the provider gave, which may give something else next time. */
+/** `copied`: some node has what the provider gave, which may give something else next time. */
 type Content = 'freed' | 'lost' | 'zero' | 'written' | 'copied' | 'provided';
 
-/** A page as processors, and those who know what was in it, have it. */
+/** A page as processors have it, and as a program knows it that remembers its content. */
 interface Seen {
   readonly rights: readonly Access[];
   readonly content: Content;
@@ -85,7 +85,7 @@ export class Announcements {
     return this.world.manager.pages.rangeOf(page)?.watchers === 1;
   }
 
-  /** What could not be copied stays with those who have it, and so does in an eviction what clones wait for. */
+  /** What could not be copied stays with the processors that have it, and so does in an eviction what clones wait for. */
   private mayKeep(page: number): boolean {
     const operation = this.world.manager.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK))?.operation ?? null;
     return operation !== null && (operation.failure !== Status.Done || operation.kind === 'evict');
@@ -95,7 +95,7 @@ export class Announcements {
     return { rights: this.rightsTo(page), content: this.contentOf(page) };
   }
 
-  /** What each processor may do with the page; what stands in for it is nobody's content. */
+  /** What each processor may do with the page; what stands in for it is no content of the array's. */
   private rightsTo(page: number): Access[] {
     const block = this.world.manager.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
     const inBlock = page % PAGES_PER_BLOCK;

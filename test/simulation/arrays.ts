@@ -318,7 +318,7 @@ export class Arrays {
     this.world.manager.acquire(request, processor, first, count, access, { exclusive });
   }
 
-  /** Pages come from their file again: those that nobody changed at any time, all of them while nobody uses them. */
+  /** Pages come from their file again: unchanged ones at any time, all of them while the array is not in use. */
   drop(): void {
     const memory = this.world.usable();
     if (memory === null || !isProvided(memory)) return;

@@ -38,7 +38,7 @@ export class Audit {
     }
   }
 
-  /** Budgets, page tables against the core's masks, and that nobody may write what another one may use. */
+  /** Budgets, page tables against the core's masks, and that no processor may write what another one may use. */
   drivers(): void {
     const { devices, manager } = this.world;
     for (let id = 0; id < devices.length; id++) {
@@ -95,7 +95,7 @@ export class Audit {
     }
   }
 
-  /** What stands in for denied pages is nobody's content, and goes without a word. */
+  /** What stands in for denied pages is no content of an array's, and goes without a word. */
   private scratch(id: number, word: number): number {
     const block = this.world.manager.state.va.blocks.get(Math.floor(word / WORDS));
     return block?.mappings[id]?.standIn[word % WORDS] ?? 0;
@@ -229,7 +229,7 @@ export class Audit {
   /** What the first touch of the page would find; null: only a real look at what a launch that failed left there can tell. */
   private initial(block: Block, page: number): number | null {
     if (!block.range.provided || has(block.blank, page)) return 0;
-    // A page of a clone that nobody has touched is its source's, which cannot have been written since.
+    // A page of a clone that was never touched is its source's, which cannot have been written since.
     const at = block.index * PAGES_PER_BLOCK + page;
     const source = this.world.sourceOf(at);
     if (source !== -1 && (this.world.mayBeEmpty(at) || this.world.mayBeEmpty(source))) return null;
@@ -353,7 +353,7 @@ export class Audit {
           const theirs: Mask | undefined = block.mappings[other]?.standIn;
           for (let word = 0; word < WORDS; word++) {
             const at = block.index * WORDS + word;
-            // Two who reach one memory see each other's writes.
+            // Two processors that reach one memory see each other's writes.
             if (this.reachedBy(id, block.index) === this.reachedBy(other, block.index)) continue;
             const both = writer.writable[at] & user.readable[at] & ~(mine?.[word] ?? 0) & ~(theirs?.[word] ?? 0);
             if (both !== 0)

@@ -120,7 +120,7 @@ export class Holders {
   }
 
   private useHold({ first, count, access, device }: Hold): void {
-    // A device that has died keeps nobody's hold.
+    // A device that has died keeps no hold.
     if (this.world.devices[device.id] !== device || device.dead) return;
     for (let page = first; page < first + count; page++) {
       if (this.world.audit.isFreed(page) || this.world.audit.isLost(page)) continue;

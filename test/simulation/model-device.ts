@@ -23,7 +23,7 @@ export const BLOCKS = 10;
 export const PAGES = BLOCKS * PAGES_PER_BLOCK;
 /** Nodes lie this far apart for the manager. */
 export const NODE_BYTES = 2 ** 32;
-/** What is in memory that nobody has filled. */
+/** What is in memory that was never filled. */
 const GARBAGE = 0xdeadbeef;
 
 /** `falling`: its message has been sent, but it does not sleep yet, so that nothing can wake it. */
@@ -36,7 +36,7 @@ export interface Thread {
   /** The page that it is about to touch, or -1. */
   page: number;
   write: boolean;
-  /** What it is using, so that nobody empties it meanwhile. */
+  /** What it is using, so that no other thread empties it meanwhile. */
   memory: { users: number } | undefined;
 }
 
@@ -99,7 +99,7 @@ export class ModelDevice implements Driver {
   readonly revokes: PendingRevoke[] = [];
   readonly pendingCopies: PendingCopy[] = [];
   threads: Thread[] = [];
-  /** Denied pages: what stands in for them is nobody's content. */
+  /** Denied pages: what stands in for them is no content of an array's. */
   readonly scratch = new Set<number>();
   /** Those of them whose own content must not be seen. */
   readonly hidden = new Set<number>();

@@ -1,6 +1,6 @@
 /**
  * Arrays that other machines have, too: a member that says what is to be done with their blocks, a server that has their contents, and
- * others who write whenever this machine may not read. What threads of this machine read must be what was written last, wherever.
+ * other machines that write whenever this one may not read. What threads of this machine read must be what was written last, wherever.
  */
 import { Access, type DenyReason } from '../../src/core/types.js';
 import { type MemberPort, SharedBlocks } from '../../src/pager/arrays/shared-blocks.js';

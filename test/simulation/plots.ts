@@ -63,7 +63,7 @@ export class Plots {
     return null;
   }
 
-  /** An array that nobody uses and that nothing was cloned from: all of it can be given back. */
+  /** An array that is not in use and that nothing was cloned from: all of it can be given back. */
   idle(): Memory | null {
     const { memories } = this.world;
     const idle = memories.find(

@@ -105,7 +105,7 @@ export class Programs {
       if (use !== 'out') continue;
       memory.exclusive = false;
       if (failure === null) this.world.arrays.emptied(first, count, launch.asked);
-      // Otherwise nobody knows how far it got: each page has its old value or none.
+      // Otherwise it is not known how far it got: each page has its old value or none.
       else {
         for (let page = first; page < first + count; page++) {
           this.world.fuzzy[page]--;

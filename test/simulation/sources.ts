@@ -8,7 +8,7 @@ import { ModelDevice, NODE_BYTES, PAGE_BYTES, PAGES } from './model-device.js';
 import type { Random } from './random.js';
 import type { World } from './world.js';
 
-/** What a source says of pages that it does not give, and what everybody must be told who wants them. */
+/** What a source says of pages that it does not give, and what every processor that wants them must be told. */
 const REFUSALS = [Status.SourceChanged, Status.ProviderFailed, Status.Refused] as const;
 const REASONS: readonly DenyReason[] = ['SOURCE_CHANGED', 'PROVIDER_FAILED', 'ACCESS_REFUSED'];
 

@@ -18,12 +18,12 @@ export class Stores {
   /** What stores had when they found no room for what their budgets allow; and whether any ever did. */
   readonly full = new Map<NodeId, number>();
   everFull = false;
-  /** How often those who wait for such room were told that there is none still. */
+  /** How often processors that wait for such room were told that there is none still. */
   timesWithoutRoom = 0;
 
   constructor(private readonly world: World) {}
 
-  /** A memory that nobody runs on, where the pages of another one go when it makes room. */
+  /** A memory that no processor runs on, where the pages of another one go when it makes room. */
   addStore(before: NodeId): NodeId {
     // One that has another behind it is to send on much of what it gets.
     const sends = this.world.plots.chains && before === HOST_NODE;

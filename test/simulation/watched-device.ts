@@ -22,7 +22,7 @@ export class WatchedDevice extends SimulatedDevice {
   spoils: () => boolean = () => false;
   /** Copies out of it that are under way; the world takes them away. */
   readonly reading = new Set<number>();
-  /** Frames that somebody may still ask for, though it has said that it has forgotten them: it says so again. */
+  /** Frames that the core may still ask for, though the device has said that it has forgotten them: it says so again. */
   private readonly forgotten = new Set<number>();
   /** It does not answer for the time being. */
   away = false;
@@ -46,7 +46,7 @@ export class WatchedDevice extends SimulatedDevice {
     return this.copies.transferIn(...copy);
   };
 
-  /** The content of a frame is gone. @param isAwaited whether somebody may be about to ask for it */
+  /** The content of a frame is gone. @param isAwaited whether the core may be about to ask for it */
   forget(frame: number, isAwaited: boolean): void {
     this.frames.span(frame, 1).fill(0xdb);
     if (isAwaited) this.forgotten.add(frame);

@@ -91,7 +91,7 @@ export class World implements Surroundings {
   readonly host: ModelDevice;
   /** Drivers by processor. */
   readonly devices: (ModelDevice | WatchedDevice | undefined)[] = [];
-  /** Drivers by node: those of devices, and a store behind the host that nobody runs on. */
+  /** Drivers by node: those of devices, and a store behind the host that no processor runs on. */
   readonly stores: (ModelDevice | WatchedDevice | undefined)[] = [];
   /** The last event after which pages of the host were held or pinned. */
   private lastHeld = -1;
@@ -110,7 +110,7 @@ export class World implements Surroundings {
   readonly perhapsEmpty = new Uint8Array(PAGES);
   readonly audit: Audit;
   readonly announcements: Announcements;
-  /** What everybody may do with a page, and how many requests to change that are under way. */
+  /** What processors may do with a page, and how many requests to change that are under way. */
   readonly rights = new Uint8Array(PAGES).fill(Access.Write);
   readonly changing = new Uint8Array(PAGES);
   readonly clones: Clones;
@@ -737,7 +737,7 @@ export class World implements Surroundings {
       throw new Error(`nothing happens any more, and yet there wait: ${waiting}; ${this.stuckBlocks()}`);
   }
 
-  /** What was written while there was a store need not fit the host without it: then the store stays until somebody frees an array. */
+  /** What was written while there was a store need not fit the host without it: then the store stays until an array is freed. */
   private freeForTheStore(): boolean {
     if (!this.behind.storeLeaves || this.usedPages() <= this.hostPages) return false;
     const memory = this.memories.find(({ exclusive, frees }) => !exclusive && frees === 0);
@@ -967,7 +967,7 @@ export class World implements Surroundings {
     for (let at = range; at !== undefined && within < at.pages; at = this.parents.get(at)) yield at.first + within;
   }
 
-  /** Whether a launch that failed may have emptied the page, and nobody has looked since. */
+  /** Whether a launch that failed may have emptied the page, which was not looked at since. */
   mayBeEmpty(page: number): boolean {
     return this.perhapsEmpty[page] === 1;
   }
@@ -1020,12 +1020,12 @@ export class World implements Surroundings {
   }
 
   /** What was read must be what was written last. */
-  check(page: number, value: number, who: string): void {
+  check(page: number, value: number, reader: string): void {
     if (this.fuzzy[page] > 0) return;
     if (this.perhapsEmpty[page] === 1 && value === 0) this.shadow[page] = 0;
     this.perhapsEmpty[page] = 0;
     if (value === this.shadow[page]) return;
-    throw new Error(`${who} reads ${value} from page ${page}, which must be ${this.shadow[page]}`);
+    throw new Error(`${reader} reads ${value} from page ${page}, which must be ${this.shadow[page]}`);
   }
 
   // --- memory ----------------------------------------------------------------------------------------------------

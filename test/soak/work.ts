@@ -96,7 +96,7 @@ async function playRound(home: Player, round: number): Promise<void> {
   await clear(home);
 }
 
-/** What the process holds when nothing is under way and nobody uses anything any more. */
+/** What the process holds when nothing is under way and nothing is in use any more. */
 async function measure(home: Player): Promise<{ held: Holdings; inDevices: number }> {
   await collect();
   // A thread that comes, and a space that opens, are when the manager and the library look after what others have left.

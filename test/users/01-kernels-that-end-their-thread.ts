@@ -174,7 +174,7 @@ test('a device that cannot say that its unit has ended is ended', async () => {
   const folder = mkdtempSync(`${tmpdir()}/onemem-silent-`);
   const [result, full] = [`${folder}/result`, `${folder}/full`];
   execFileSync('mkfifo', [full]);
-  // Nobody reads what the terminal is to show: it takes a few KiB, and a kernel that prints more waits.
+  // No program reads what the terminal is to show: it takes a few KiB, and a kernel that prints more waits.
   const unread = openSync(full, constants.O_RDWR);
   const program = `${dirname(process.argv[1])}/programs/silent-device.js`;
   const command = `${process.execPath} ${program} ${result}`;

@@ -1,4 +1,4 @@
-/** A message to a device counts as delivered when it was, and a device that takes none stops nobody but itself. */
+/** A message to a device counts as delivered when it was, and a device that takes none stops only itself. */
 import assert from 'node:assert/strict';
 import { i32, kernel } from '../../src/index.js';
 import { openFailing } from '../harness/failing.js';

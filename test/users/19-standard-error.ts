@@ -1,4 +1,4 @@
-/** What the manager and the sentinel have to say keeps nobody waiting who serves faults, whatever standard error is. */
+/** What the manager and the sentinel have to say keeps no thread waiting that serves faults, whatever standard error is. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,7 +24,7 @@ function run(line: string): Promise<string> {
   });
 }
 
-/** Its standard error is a pipe that nobody reads, and that is full. */
+/** Its standard error is a pipe that is never read, and that is full. */
 const unread = (how: string): Promise<string> =>
   run(`{ { $PROGRAM ${how} 2>&1 1>&3; echo "code $?" >&3; } | sleep 300; } 3>&1`);
 

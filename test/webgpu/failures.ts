@@ -1,5 +1,5 @@
 /**
- * GPUs that are destroyed, or find no memory, at any moment while launches work on more data than they have room for. Nobody hangs,
+ * GPUs that are destroyed, or find no memory, at any moment while launches work on more data than they have room for. No thread hangs,
  * launches and copies say what became of them, and every byte that can be had is right.
  *
  * ONEMEM_SEED=number repeats the moments of an earlier run; ONEMEM_KILLS=number has more of them.
@@ -167,7 +167,7 @@ test(
       // The first spaces leave what a program has once; those that have ended give theirs back in a moment.
       if (time === 1) open = descriptors();
       if (time > 1) {
-        // The threads of a closed space answer for its views, as long as the engine has not found that nobody has them any more.
+        // The threads of a closed space answer for its views, as long as the engine has not collected them.
         collectGarbage();
         await until('the spaces before have given back their descriptors', () => descriptors() <= open);
       }

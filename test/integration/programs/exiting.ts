@@ -39,7 +39,7 @@ async function startThread(what: string): Promise<Worker> {
 
 /**
  * What a thread that throws ends with. Nothing of it is awaited before a listener waits for its error: the error can overtake the
- * message that was posted before it, and an error that nobody listens for ends the program.
+ * message that was posted before it, and an error without a listener ends the program.
  */
 function failureOfThread(): Promise<Error> {
   const worker = new Worker(new URL('./exiting-thread.js', import.meta.url), {

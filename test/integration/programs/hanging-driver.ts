@@ -18,6 +18,6 @@ array.data.fill(1);
 using stream = space.devices[0].stream();
 stream.prefetch(array.range());
 say('prefetching');
-// By then the manager has begun the copy, and serves nobody any more: this thread stops below.
+// By then the manager has begun the copy, and serves no fault any more: this thread stops below.
 Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
 say(`read ${space.array(Int32Array, 4096).data[0]}`);

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { openSpace, type SpaceOptions } from '../../../src/index.js';
 import { say, sayEnding, sayTraces, wait } from './common.js';
 
-const [how, who] = process.argv.slice(2);
+const [how, thread] = process.argv.slice(2);
 const space = await openSpace({
   devices: [{ kind: 'process', memory: '8MiB' }],
   crash: how as SpaceOptions['crash'],
@@ -12,7 +12,7 @@ const space = await openSpace({
 const array = space.array(Int32Array, 4096, { name: 'numbers' });
 const { data } = array;
 sayTraces(space);
-if (who === 'main') {
+if (thread === 'main') {
   sayEnding();
   say(`read ${data[0]}`);
 } else {

@@ -59,7 +59,7 @@ switch (way) {
         say(`system call failed with ${(error as { code: string }).code}`);
       }
     }
-    // Whatever brings the page makes it good for everybody.
+    // Whatever brings the page makes it good for all processors.
     words[Word.Fails] = 0;
     using stream = space.devices[0].stream();
     stream.prefetch(array.range(0, 1024), 'host');

@@ -82,7 +82,7 @@ async function work(): Promise<unknown> {
           space.wait(turn, 0, now);
           continue;
         }
-        // Nobody else may come in between: a plain store would do.
+        // No other thread may come in between: a plain store would do.
         data[1] += job.lane + 1;
         Atomics.store(data, 0, now + 1);
         space.notify(turn, 0);

@@ -88,7 +88,7 @@ const y = space.array(Int32Array, N, { name: 'y' });
 const z = space.array(Int32Array, N, { name: 'z' });
 for (let i = 0; i < N; i++) y.data[i] = i;
 
-/** How often x was counted up; after a launch that failed nobody knows. */
+/** How often x was counted up; after a launch that failed it is not known. */
 let runs = 0;
 let known = true;
 async function launch(what: string, device: typeof one): Promise<void> {

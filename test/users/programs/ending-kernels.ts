@@ -20,7 +20,7 @@ export function openPipe({ x }: { x: Int32Array }): void {
   rmSync(folder, { recursive: true });
 }
 
-/** In a system call that nothing interrupts: `fd` is a pipe that nobody writes. */
+/** In a system call that nothing interrupts: `fd` is a pipe that is never written. */
 export function readForEver({ fd }: { fd: number }): void {
   readSync(fd, Buffer.alloc(1));
 }

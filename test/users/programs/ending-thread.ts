@@ -1,4 +1,4 @@
-/** A thread that says that it is there, and then lives on, or goes into a fault that nobody answers. */
+/** A thread that says that it is there, and then lives on, or goes into a fault that is never answered. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { type ArrayHandle, attachArray } from '../../../src/index.js';
 
