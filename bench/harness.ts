@@ -30,6 +30,9 @@ export interface Bench {
   run(settings: Settings): Promise<void>;
 }
 
+/** Of runs before what is measured has been compiled, those that are reported. */
+const FIRST = 5;
+
 type Measured = () => number | Promise<number>;
 
 export interface Comparison {
@@ -44,6 +47,11 @@ export interface Comparison {
   readonly extra?: Readonly<Record<string, unknown>> | (() => Readonly<Record<string, unknown>>);
   /** Runs whose figures are thrown away: the compiler is through with the fault path after some thousand faults. */
   readonly warmUp?: number;
+  /**
+   * Runs of ours alone that come before these, for what takes the compiler thousands of calls. The median of the first of them is reported beside
+   * (`beforeCompiled`): a program that does it only now and then has that.
+   */
+  readonly compiledAfter?: number;
 }
 
 export function median(values: readonly number[]): number {
@@ -63,8 +71,20 @@ export function rounded(value: number): number {
 
 /** Measures ours and every reference in turn, so that whatever else the machine does falls on all of them. */
 export async function compare(settings: Settings, comparison: Comparison): Promise<Line | null> {
-  const { name, unit, better, ours, references = {}, beside = {}, extra = {}, warmUp = 1 } = comparison;
+  const {
+    name,
+    unit,
+    better,
+    ours,
+    references = {},
+    beside = {},
+    extra = {},
+    warmUp = 1,
+    compiledAfter = 0,
+  } = comparison;
   if (!settings.wants(name)) return null;
+  const first: number[] = [];
+  for (let run = 0; run < compiledAfter; run++) first.push(await ours());
   const sides = { ours: [] as number[] };
   const others = new Map<string, number[]>();
   const all: [string, Measured][] = [...Object.entries(references), ...Object.entries(beside)];
@@ -104,6 +124,7 @@ export async function compare(settings: Settings, comparison: Comparison): Promi
           referenceSpread: Number(spread(others.get(referenceName) as number[]).toFixed(3)),
         }),
     ...figures,
+    ...(compiledAfter > 0 ? { beforeCompiled: rounded(median(first.slice(0, FIRST))) } : {}),
     ...(typeof extra === 'function' ? extra() : extra),
   };
   settings.report(line);

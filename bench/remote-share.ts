@@ -9,6 +9,8 @@ import { ValkeyServer, valkeyPrograms } from '../test/harness/valkey-server.js';
 import { type Bench, compare, type Settings, verify } from './harness.js';
 
 const ROUNDS = 200;
+/** Runs until the compiler is through with the way of a block. */
+const COMPILED_AFTER = 15;
 
 async function run(settings: Settings): Promise<void> {
   const programs = valkeyPrograms();
@@ -51,6 +53,7 @@ async function run(settings: Settings): Promise<void> {
         },
       },
       extra: { blockBytes },
+      compiledAfter: COMPILED_AFTER,
     });
   }
   for (const connection of [writer, reader]) connection.close();
