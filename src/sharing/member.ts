@@ -126,8 +126,9 @@ export class Member {
     this.cache.flush(block);
   }
 
-  installed(block: number): void {
-    this.holds.given(block, performance.now());
+  /** @param ageMs how long ago threads were given the block: its word may have come later than theirs */
+  installed(block: number, ageMs = 0): void {
+    this.holds.given(block, performance.now() - ageMs);
     this.cache.installed(block);
     this.giveUp();
   }

@@ -9,7 +9,14 @@ import { type Commands, type DenyReason, HOST, PAGE_BYTES, type Status } from '.
 import { fillMemory, readMemory, writeMemory } from '../../linux/memory.js';
 import { valkeyAddress } from '../../valkey/address.js';
 import type { CoreRequests } from '../core/core-requests.js';
-import type { FromSharing, SharingCall, SharingSource, SharingThreadData, ToSharing } from '../protocol/sharing.js';
+import {
+  clock,
+  type FromSharing,
+  type SharingCall,
+  type SharingSource,
+  type SharingThreadData,
+  type ToSharing,
+} from '../protocol/sharing.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import type { Sources } from '../sources/sources.js';
 import { BlockHolds, type Need } from './block-holds.js';
@@ -250,7 +257,7 @@ export class SharedArrays {
         touch: (block, right) => tell({ kind: 'touch', block, right }),
         installed: (block) => {
           holds.installed(block);
-          tell({ kind: 'installed', block });
+          tell({ kind: 'installed', block, at: clock() });
         },
         notInstalled: (block) => {
           tell({ kind: 'notInstalled', block });

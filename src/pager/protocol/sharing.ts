@@ -33,9 +33,17 @@ export type SharingCall =
   /** The same, then waits until so many programs have come. */
   | { readonly kind: 'barrier'; readonly name: string; readonly count: number; readonly timeoutMs: number | null };
 
+/** Milliseconds by a clock that all threads have: each has a `performance.now` of its own. */
+export function clock(): number {
+  const [seconds, nanoseconds] = process.hrtime();
+  return seconds * 1000 + nanoseconds / 1e6;
+}
+
 export type ToSharing =
   | { readonly kind: 'touch'; readonly block: number; readonly right: 'read' | 'write' }
-  | { readonly kind: 'installed' | 'notInstalled'; readonly block: number }
+  /** `at`: when threads were given the block, by `clock`. */
+  | { readonly kind: 'installed'; readonly block: number; readonly at: number }
+  | { readonly kind: 'notInstalled'; readonly block: number }
   | { readonly kind: 'restricted'; readonly block: number; readonly content: Uint8Array<ArrayBuffer> | null }
   | { readonly kind: 'broken'; readonly block: number; readonly reason: DenyReason }
   | { readonly kind: 'call'; readonly id: number; readonly call: SharingCall }

@@ -10,7 +10,13 @@ import { barrierAnswer, barrierCommand } from '../../sharing/barrier.js';
 import { Member, type SharedMemory } from '../../sharing/member.js';
 import { valkeyAddress } from '../../valkey/address.js';
 import type { ValkeyError } from '../../valkey/errors.js';
-import type { FromSharing, SharingCall, SharingThreadData, ToSharing } from '../protocol/sharing.js';
+import {
+  clock,
+  type FromSharing,
+  type SharingCall,
+  type SharingThreadData,
+  type ToSharing,
+} from '../protocol/sharing.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 
 const { source, name, blocks, elementBytes, port, wakeFd, running } = workerData as SharingThreadData;
@@ -29,6 +35,8 @@ function tell(message: FromSharing): void {
   // A content is its own memory, and goes as it is.
   const content = message.kind === 'install' ? message.content : null;
   port.postMessage(message, content === null || content.length === 0 ? [] : [content.buffer as ArrayBuffer]);
+  // It is of use with what is said of the block next, and is heard before that.
+  if (message.kind === 'clean') return;
   try {
     writeSync(wakeFd, ONE);
   } catch (error) {
@@ -263,7 +271,7 @@ port.on('message', (message: ToSharing) => {
       memory.touch(message.block, message.right);
       break;
     case 'installed':
-      memory.member.installed(message.block);
+      memory.member.installed(message.block, clock() - message.at);
       break;
     case 'notInstalled':
       memory.member.notInstalled(message.block);
