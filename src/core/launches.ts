@@ -61,7 +61,7 @@ function isUnadvised(range: Range): boolean {
 
 /**
  * Whether some pages of the block are denied to kernels. Then it migrates: in host memory that is reached in place nothing could stand
- * in for a page, and the device would have to end. What nobody may write, since its range was made so, is reached in place all the same.
+ * in for a page, and the device would have to end. Pages of a range that was made to be read only are reached in place all the same.
  */
 function mayBeDenied(block: Block): boolean {
   for (let word = 0; word < WORDS; word++) {

@@ -1,10 +1,10 @@
 /**
- * A place where programs wait for each other. Who waits says so again and again, so that one that has died is not counted for longer than a
+ * A place where programs wait for each other. A program that waits says so again and again, so that one that has died is not counted for longer than a
  * lease, and a question that is asked twice, since its answer was lost, does no harm.
  *
  *     {onemem:NAME}:barrier:BARRIER          how often it has opened
- *     {onemem:NAME}:barrier:BARRIER:waiting  who waits, with when his lease ends by the server's clock (a sorted set)
- *     {onemem:NAME}:barrier:BARRIER:passed   who passed it when it opened last (a set)
+ *     {onemem:NAME}:barrier:BARRIER:waiting  the programs that wait, with when their leases end by the server's clock (a sorted set)
+ *     {onemem:NAME}:barrier:BARRIER:passed   the programs that passed it when it opened last (a set)
  *     {onemem:NAME}:barrier:BARRIER:count    how many must come
  */
 import type { Argument } from '../valkey/connection.js';
@@ -46,7 +46,7 @@ export function barrierCommand(
   return ['EVAL', SCRIPT, keys.length, ...keys, me, count, leaseMs, seen];
 }
 
-/** `opened`: everybody is there. `other`: the others wait for another number of programs. */
+/** `opened`: all programs are there. `other`: the others wait for another number of programs. */
 export function barrierAnswer(answer: Answer): { state: 'opened' | 'waiting' | 'other'; number: number } {
   const [state, number] = answer as [number, number];
   return { state: state === 1 ? 'opened' : state === 0 ? 'waiting' : 'other', number };

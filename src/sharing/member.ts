@@ -247,7 +247,7 @@ export class Member {
     return true;
   }
 
-  /** Nothing is said in the session that is kept, as if there were no connection: what was under way when the last one broke nobody knows. */
+  /** Nothing is said in the session that is kept, as if there were no connection: it is not known what was under way when the last one broke. */
   private keep(): void {
     if (this.next === null) return;
     this.welcome();

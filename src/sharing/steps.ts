@@ -2,9 +2,9 @@
  * The steps of `coherence/directory.ts` as a Valkey or Redis server takes them, each by one run of a script, which nothing interrupts. What the
  * server keeps of an array has keys with one hash tag, so that a cluster has it in one place:
  *
- *     {onemem:NAME}            the sessions whose leases nobody has seen end, with when they end by the server's clock (a sorted set)
+ *     {onemem:NAME}            the sessions whose leases no step has seen end, with when they end by the server's clock (a sorted set)
  *     {onemem:NAME}:last       the last number that a session, an epoch or a version was given
- *     {onemem:NAME}:N          block N: epoch e, owner o, version v, readers r and who waits q, as lists with commas (a hash); of who waits: session, right,
+ *     {onemem:NAME}:N          block N: epoch e, owner o, version v, readers r and waiting sessions q, as lists with commas (a hash); of one that waits: session, right,
  *                              version of the content that is there, and connection
  *     {onemem:NAME}:N:content  its content; none: zeros
  *     {onemem:NAME}:notices    the channel on which all machines hear notices

@@ -81,7 +81,7 @@ export class CopyThread {
     return this.running.length > 0;
   }
 
-  /** Answers the copies that have ended; false when there is none. Throws when the thread has ended, since nobody knows what it has mapped. */
+  /** Answers the copies that have ended; false when there is none. Throws when the thread has ended, since it is not known what it has mapped. */
   poll(): boolean {
     if (this.running.length === 0) return false;
     const done = Atomics.load(this.signal, Signal.Done);
@@ -128,7 +128,7 @@ export class CopyThread {
     Atomics.notify(this.signal, Signal.HandedIn);
   }
 
-  /** Resolves when the thread has ended. Nobody may stop it before it is up. */
+  /** Resolves when the thread has ended. It must not be stopped before it is up. */
   async ended(): Promise<void> {
     if (this.worker === null || this.lost !== null) return;
     // Nothing else may keep the manager's event loop going, and the end of the manager's thread would stop this one.

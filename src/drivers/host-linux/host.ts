@@ -49,7 +49,7 @@ export class HostDriver implements Driver, CopiedBeside {
   /**
    * @param base first address of the space, which must be free
    * @param bytes its size
-   * @param copies makes large copies that nobody waits for; null: this thread does
+   * @param copies makes large copies that no thread waits for; null: this thread does
    */
   constructor(
     base: number,

@@ -1,7 +1,8 @@
 /**
  * The program of a device's process. The main thread maps the node's memory at the space's address, registers it for faults,
  * hands the descriptor over and starts the control thread; afterwards it passes on what kernels print, and looks after the units: each is
- * started with the first launch that has work for it, and one that ends, whatever a kernel did, is reported and replaced. It must not compute: a thread that waits in a fault answers to nobody.
+ * started with the first launch that has work for it, and one that ends, whatever a kernel did, is reported and replaced. It must not compute: a
+ * thread that waits in a fault does nothing else.
  */
 
 import './told-binary.js';
@@ -62,7 +63,7 @@ try {
   try {
     socket.send(jsonPacket(Packet.Failed, error instanceof Error ? error.message : String(error)), [], true);
   } catch {
-    // The owner has gone while the device was starting: nobody is left to be told.
+    // The owner has gone while the device was starting, and cannot be told.
   }
   process.exit(1);
 }
@@ -111,7 +112,7 @@ function start(): void {
     });
   });
   control.on('error', (error) => tell(`the control thread failed: ${error.stack ?? error.message}`));
-  // Nobody would answer the manager any more.
+  // Without its control thread the device could not answer the manager any more.
   control.on('exit', () => process.exit(1));
 
   function up(place: number, thread: number, descriptors: readonly number[] = []): void {

@@ -54,7 +54,7 @@ export class DeviceProcess {
       });
     for (const fd of [theirs, ...life.slice(1)]) closeDescriptor(fd);
     if (this.child.pid === undefined) {
-      // Node tells the reason later, when nobody waits for it any more.
+      // Node.js tells the reason later, when it is too late for the error that is thrown here.
       this.child.once('error', () => undefined);
       this.socket.close();
       throw new Error(

@@ -47,7 +47,7 @@ export interface ProcessDeviceOptions {
   /** The module that the device's process runs (child.ts). */
   readonly program: URL;
   readonly inject?: Injection;
-  /** Makes large copies to the device that nobody waits for; null: the manager's thread does. */
+  /** Makes large copies to the device that no thread waits for; null: the manager's thread does. */
   readonly copies: CopyThread | null;
 }
 
@@ -463,7 +463,7 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside {
       failure = { code: 'KERNEL_ERROR', message, ...(error === null ? {} : { stack: error.stack }) };
     }
     this.unitFailed({ launch, failure });
-    // The launch has failed: nobody is to wait for what the other units still compute.
+    // The launch has failed: what the other units still compute is not waited for.
     if (!aborted) this.abort(launch);
   }
 

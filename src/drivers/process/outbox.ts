@@ -14,7 +14,7 @@ interface Packet {
 export class Outbox {
   private readonly packets: Packet[] = [];
   private head = 0;
-  /** Nobody is at the other end any more. */
+  /** The other end is closed. */
   private gone = false;
 
   constructor(private readonly socket: Pick<MessageSocket, 'send'>) {}

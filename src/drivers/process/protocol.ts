@@ -63,7 +63,7 @@ export interface UnitEnd {
   /** The manager wanted it. */
   readonly aborted: boolean;
   readonly exitCode: number;
-  /** What nobody caught. */
+  /** The error that it ended by, since the kernel did not catch it; null: there was none. */
   readonly error: { readonly name: string; readonly message: string; readonly stack: string } | null;
 }
 

@@ -1,7 +1,7 @@
 /**
- * A node behind the host that nobody runs on: pages go to frames of a spill file, or of a server's memory, when the host has no room for
- * them, and come back when they are touched. Pieces that lie side by side in memory as in the file are moved by one call: so they are begun when all that comes at
- * once is there. What a thread waits for is read at once, before anything else; writes have threads of their own.
+ * A node behind the host that no processor runs on: pages go to frames of a spill file, or of a server's memory, when the host has no room for
+ * them, and come back when they are touched. Pieces that lie side by side in memory as in the file are moved by one call: so they are begun when
+ * all that comes at once is there. What a thread waits for is read at once, before anything else; writes have threads of their own.
  */
 import { PAGE_BYTES, Status } from '../../core/types.js';
 import type { NodeDriver } from '../driver.js';
@@ -157,7 +157,7 @@ export class StorageDriver implements NodeDriver {
     const well = result === (pages - from) * PAGE_BYTES || (wrong !== -1 && from + wrong + 1 === pages);
     if (wrong !== -1) {
       bad.push({ page: from + wrong, reason: gone === -1 ? 'CORRUPTED' : 'LOST' });
-      // Those behind it are looked at, too: who asks again for what is left should not find one after the other.
+      // Pages behind it are looked at, too, so that the core, which asks again for what is left, is told of all bad ones at once.
       if (!well) {
         this.move(job, from + wrong + 1);
         return;

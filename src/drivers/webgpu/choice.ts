@@ -22,7 +22,7 @@ function chosen(): TransportChoice | undefined {
   throw new Error(`${TRANSPORT} is '${text}'; write dawn-node, dawn-ffi, or the path of a library from / on`);
 }
 
-/** The faster one, where the package with its library is installed in the version that is known: it comes by nobody's doing but the user's. */
+/** The faster one, where the package with its library is installed in the version that is known: only a user installs it, no other package does. */
 function usual(): TransportChoice {
   try {
     packagedLibrary();

@@ -189,12 +189,12 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   /** Nothing of the GPU looks at pages but kernels, which are told where they lie. */
   map(): void {}
 
-  /** Kernels have their pages held; between them nobody uses any. */
+  /** Kernels have their pages held; between them no page is used. */
   revoke(): Status {
     return Status.Done;
   }
 
-  /** Nobody waits here: accesses do not fault. */
+  /** No thread of the GPU waits: its accesses do not fault. */
   wake(): void {}
 
   release(_token: number, page: number, count: number): Status {

@@ -291,7 +291,7 @@ function foundPaged(
   return reason || `${budgetPages * PAGE_BYTES} bytes of memory are too few: two blocks of 2 MiB are the least`;
 }
 
-/** Of the arrays that are paged a part has the memory for their pages instead, which nobody else looks at. */
+/** Of the arrays that are paged a part has the memory for their pages instead, which no other part looks at. */
 function pagedDivision(
   launch: Launch,
   { module, parts, tables, poolBytes, planner }: PagedParts,

@@ -49,7 +49,7 @@ export class Lender {
     this.place = { channel, wakeFd: createEventfd(), thread: threadId() };
     this.channel = new BroadcastChannel(channel);
     this.channel.onmessage = (message) => this.take((message as unknown as { data: LentMessage }).data);
-    // Who launches something keeps the program alive.
+    // The channel does not keep the program alive: a launch that is under way does.
     this.channel.unref();
     void device.lost.then(({ message }) => {
       this.lost = message || 'the driver says no more';

@@ -37,7 +37,7 @@ export class PartPlanner {
   planOf(launch: Omit<WgslLaunch, 'id'>, part: LaunchPart): PagePlan | null {
     const { facts, tables, planner, module } = this;
     const naming = planner.naming(part);
-    // What the launch writes it has for itself, so that nobody else may look at what lies in such a page.
+    // What the launch writes it has for itself, so that no other one may look at what lies in such a page.
     if (naming === null || !naming.every(({ resource: { name } }) => isApart(launch, name, false))) return null;
     return {
       code: { ...launch.code, source: module.source },

@@ -40,7 +40,7 @@ interface Piece {
   isThere: boolean;
   /** Something else may have been written since. */
   isStale: boolean;
-  /** Pages that nobody has taken. */
+  /** Pages that were not taken yet. */
   left: number;
   readonly waiting: {
     readonly wanted: Wanted;

@@ -25,7 +25,7 @@ export interface Transport {
   idle(): Promise<void>;
   /** Has the GPU be lost, for tests. */
   lose(): void;
-  /** Gives back what was made of the GPU's. Who opened the GPU may go on with it. */
+  /** Gives back what was made of the GPU's. The program that opened the GPU may go on with it. */
   release(): void;
 }
 

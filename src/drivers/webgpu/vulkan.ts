@@ -70,7 +70,7 @@ function functionsOf(library: SharedLibrary): Functions {
   };
 }
 
-/** The GPUs that drivers know. Throws why nobody can be asked. */
+/** The GPUs that drivers know. Throws where Vulkan cannot be asked, and says why. */
 export function physicalGpus(): PhysicalGpu[] {
   const vulkan = functionsOf(new SharedLibrary(LIBRARY));
   const application = new NativeBuffer(APPLICATION.bytes);

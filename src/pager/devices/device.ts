@@ -72,7 +72,7 @@ export interface DeviceOwner {
   died(device: Device, reason: string): void;
 }
 
-/** What a driver reports. The driver is made before its device has a number; until then nobody asks anything of it. */
+/** What a driver reports. The driver is made before its device has a number; until then the manager asks nothing of it. */
 export class DeviceEvents implements ProcessEvents {
   device: Device | null = null;
 

@@ -24,7 +24,7 @@ interface Entry {
   info: DeviceInfo;
   /** Numbers of those before it. */
   readonly before: Set<number>;
-  /** Those who wait for it to be started again; null: nobody does. */
+  /** Called when it has been started again, or could not be; null: it is not being restarted. */
   restart: DeviceDone[] | null;
   /** It is being started. */
   starting: boolean;

@@ -84,7 +84,7 @@ function consequenceOf({ begun }: LaunchRecord): string {
     : 'it had not begun, and its arrays are as they were';
 }
 
-/** The arguments whose content nobody knows when the launch has not come to its end. */
+/** The arguments whose content is not known when the launch has not come to its end. */
 function writtenBy({ operation, begun }: LaunchRecord): { parameter: string; offset: number; length: number }[] {
   return operation.parameters.flatMap((each) =>
     begun && each.kind === 'array' && each.use !== 'in'

@@ -236,8 +236,8 @@ export class Launches {
     }
     record.supply.bring(wanted, isHome ? Access.Write : Access.Read, (failure, page) => {
       if (failure !== null) {
-        const who = `kernel ${record.operation.kernelName}`;
-        record.failure ??= this.places.denialError(failure, page, who, isHome);
+        const kernel = `kernel ${record.operation.kernelName}`;
+        record.failure ??= this.places.denialError(failure, page, kernel, isHome);
       } else if (isHome) device.pagedHomeBytes += bytesOf(wanted);
       else if (wantedFor === 'device') device.pagedBytes += bytesOf(wanted);
       device.process?.supply?.(id, failure === null);
@@ -381,8 +381,8 @@ export class Launches {
         }
         this.edges.clear(device.info.id, record.operation.parameters, (failure, page) => {
           if (failure !== null) {
-            const who = `kernel ${record.operation.kernelName}`;
-            record.failure ??= this.places.denialError(failure, page, who);
+            const kernel = `kernel ${record.operation.kernelName}`;
+            record.failure ??= this.places.denialError(failure, page, kernel);
           }
           this.enter(queue, record, args);
         });
@@ -459,11 +459,11 @@ export class Launches {
 
   /** The core has said no. */
   private fail(device: Device, record: LaunchRecord, failure: DenyReason, args: readonly NamedArgument[]): void {
-    const who = `kernel ${record.operation.kernelName}`;
+    const kernel = `kernel ${record.operation.kernelName}`;
     record.failure ??=
       failure === 'DEVICE_LOST'
         ? lostError(device, record, device.reason)
-        : this.places.denialError(failure, this.checks.pageOf(args, failure), who);
+        : this.places.denialError(failure, this.checks.pageOf(args, failure), kernel);
   }
 
   private start(queue: Queue, record: LaunchRecord): void {

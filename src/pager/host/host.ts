@@ -23,7 +23,7 @@ class HostEvents implements DriverEvents {
   ) {}
 
   fault(page: number, write: boolean, thread: number): void {
-    // With a thread of the application in a fault: that is when nobody else would notice.
+    // With a thread of the application in a fault: that is when the application itself would not notice.
     if (this.crash !== undefined) crash(this.crash);
     this.stopped.fault(page, write, thread);
     const objection = this.providers.objection(page, thread);

@@ -1,6 +1,6 @@
 /**
  * Accesses of the host that are denied. A load or store ends the process, so that the line that says why has to be written before; but
- * the reader of standard error may not read now, and for that nobody is kept waiting for long.
+ * the reader of standard error may not read now, and no thread is kept waiting long for that.
  */
 import { isWritten } from '../protocol/output.js';
 

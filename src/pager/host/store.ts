@@ -5,9 +5,9 @@ import type { Core } from '../core/core.js';
 import type { StoreFile } from '../sources/io-engines.js';
 import { ROOM_MS } from './patience.js';
 
-/** After an error it is tried again so much later, so that those who wait for room hear of the error before. */
+/** After an error it is tried again so much later, so that requests that wait for room are told of the error before. */
 const PAUSE_MS = 50;
-/** Nobody asks more often whether there is room again. */
+/** The store is not asked more often whether there is room again. */
 const LOOK_MS = 5;
 
 /** Where a store keeps its pages, with its words. */

@@ -64,7 +64,7 @@ export class Stores {
     return this.server?.readProblem ?? '';
   }
 
-  /** Who has forgotten pages. */
+  /** The store that has forgotten pages, as messages name it. */
   get forgetful(): string {
     return `the server ${this.server?.place instanceof ServerPlace ? this.server.place.url : ''}`;
   }
