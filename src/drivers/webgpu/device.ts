@@ -18,6 +18,7 @@ import { jsonPacket, readJson } from '../process/protocol.js';
 import type { ProcessDriver, ProcessEvents } from '../process-driver.js';
 import { Divider } from './divider.js';
 import type { EngineLink } from './engine-link.js';
+import { JoinedMoves } from './joined-moves.js';
 import { excessiveGroups, type Pages, pagesAround, pagesOf, planOf, problemOf, tooLarge } from './launch-plan.js';
 import { PagedLaunch } from './paged-launch.js';
 import {
@@ -34,6 +35,7 @@ import {
 } from './protocol.js';
 import { isAhead, ReadAhead } from './read-ahead.js';
 import { type BufferCommands, RunTable } from './run-table.js';
+import { SpareBuffers } from './spare-buffers.js';
 import { STAGING_BYTES, type Staging } from './staging.js';
 
 /** Looks, about a second apart, that a GPU may take to be opened. They are counted, since a suspended machine takes none. */
@@ -72,6 +74,8 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   onWants: NonNullable<ProcessDriver['onWants']> = () => undefined;
   protected readonly runs: RunTable;
   private readonly divider: Divider;
+  private readonly moves: JoinedMoves;
+  private readonly spares: SpareBuffers;
   /** Null: what comes home is in host memory already. */
   private readonly ahead: ReadAhead | null;
   private readonly pending = new Map<number, Pending>();
@@ -109,6 +113,8 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
       // A page that is written is the GPU's alone while a kernel runs.
       atomics: true,
     };
+    this.moves = new JoinedMoves((kind, what) => this.send(kind, what));
+    this.spares = new SpareBuffers(budgetPages * PAGE_BYTES, (kind, what) => this.post(kind, what));
     this.runs = new RunTable(this, budgetPages);
     this.ahead = staging && this.aheadOver(staging);
     const hello: Hello = { hostBytes: host.bytes, stagingBytes: STAGING_BYTES, transport: options.transport };
@@ -143,8 +149,10 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     while (!this.dead) {
       const packet = this.link.receive()?.bytes;
       if (packet === undefined) break;
-      if (packet[0] === Packet.Moved) this.moved(...readJson<[number, Status]>(packet));
-      else if (packet[0] === Packet.Launched) this.ended(readJson<Launched>(packet));
+      if (packet[0] === Packet.Moved) {
+        const [tokens, status] = readJson<[number[], Status]>(packet);
+        for (const token of tokens) this.moved(token, status);
+      } else if (packet[0] === Packet.Launched) this.ended(readJson<Launched>(packet));
       else if (packet[0] === Packet.Ready) this.start(readJson<AdapterFacts>(packet));
       else if (packet[0] === Packet.Failed) this.onReady(readJson<string>(packet));
       else if (packet[0] === Packet.Lost) this.kill(`its GPU was lost: ${readJson<string>(packet)}`);
@@ -179,11 +187,14 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   }
 
   get sending(): boolean {
-    return !this.dead && this.link.waiting;
+    return !this.dead && (this.moves.isWaiting || this.spares.areTooMany(this.runs.bytes) || this.link.waiting);
   }
 
   sendRest(): void {
-    if (!this.dead) this.link.sendRest();
+    if (this.dead) return;
+    this.moves.flush();
+    this.spares.trim(this.runs.bytes);
+    this.link.sendRest();
   }
 
   /** Nothing of the GPU looks at pages but kernels, which are told where they lie. */
@@ -224,7 +235,9 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     if (address === 0 || at !== -1) {
       const file = address === 0 ? File.None : File.Host;
       this.pending.set(token, { slot: -1, out: null, filled });
-      this.post(Packet.Write, move(token, file, address === 0 ? 0 : at, this.runs.fill(page, count)));
+      const parts = this.runs.fill(page, count);
+      if (address === 0) this.post(Packet.Write, move(token, file, 0, parts));
+      else this.moves.add(Packet.Write, token, file, at, parts);
       return Status.Pending;
     }
     this.runs.fill(page, count);
@@ -247,18 +260,20 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   transferOut(token: number, page: number, count: number, address: number, urgent: boolean): Status {
     if (this.dead) return Status.Lost;
     const status = this.ahead?.take(token, page, count, address) ?? null;
-    if (status === null) this.readOut(token, page, count, address);
+    if (status === null) this.readOut(token, page, count, address, urgent);
     else if (status === Status.Pending) this.pending.set(token, { slot: -1, out: null, filled: null });
     this.ahead?.walk(page, count, urgent);
     return status ?? Status.Pending;
   }
 
-  private readOut(token: number, page: number, count: number, address: number): void {
+  private readOut(token: number, page: number, count: number, address: number, urgent: boolean): void {
     const bytes = count * PAGE_BYTES;
     const at = this.inHost(address, bytes);
     this.pending.set(token, { slot: -1, out: null, filled: null });
-    if (at !== -1) this.post(Packet.Read, move(token, File.Host, at, this.runs.parts(page, count)));
-    else {
+    if (at !== -1) {
+      this.moves.add(Packet.Read, token, File.Host, at, this.runs.parts(page, count));
+      if (urgent) this.moves.flush();
+    } else {
       const { slots } = this;
       slots.take((slot) => {
         this.pending.set(token, { slot, out: { address, bytes }, filled: null });
@@ -350,11 +365,11 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   }
 
   create(buffer: number, bytes: number): void {
-    this.post(Packet.Create, [buffer, bytes]);
+    this.spares.create(buffer, bytes);
   }
 
-  destroy(buffer: number): void {
-    this.post(Packet.Destroy, [buffer]);
+  destroy(buffer: number, bytes: number): void {
+    this.spares.giveUp(buffer, bytes);
   }
 
   copy(from: number, fromOffset: number, to: number, toOffset: number, bytes: number): void {
@@ -433,6 +448,8 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     if (out !== null) copyMemory(out.address, this.slots.addressOf(slot), out.bytes);
     if (slot !== -1) this.slots.give(slot);
     if (status !== Status.Done && filled !== null) this.runs.release(filled.first, filled.count);
+    // What is kept beside is the first to go where the GPU has no memory.
+    if (status === Status.NoMemory) this.spares.trim(Number.POSITIVE_INFINITY);
     this.events.transferred(token, status);
   }
 
@@ -456,10 +473,15 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   }
 
   protected post(kind: number, what: unknown): void {
+    this.moves.flush();
+    this.send(kind, what);
+  }
+
+  private send(kind: number, what: unknown): void {
     if (!this.dead) this.link.post(jsonPacket(kind, what));
   }
 }
 
 export function move(token: number | null, file: File, at: number, parts: readonly Part[]): Move {
-  return { token, file, at, parts };
+  return { tokens: token === null ? null : [token], file, at, parts };
 }

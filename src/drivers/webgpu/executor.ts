@@ -53,6 +53,8 @@ export class Executor {
         return gpu.create(...readJson<[number, number]>(packet));
       case Packet.Destroy:
         return gpu.destroy(...readJson<[number]>(packet));
+      case Packet.Reuse:
+        return gpu.reuse(...readJson<[number, number]>(packet));
       case Packet.Copy:
         return gpu.copy(...readJson<[number, number, number, number, number]>(packet));
       case Packet.Write:
@@ -77,17 +79,17 @@ export class Executor {
     }
   }
 
-  private async write({ token, file, at, parts }: Move): Promise<void> {
+  private async write({ tokens, file, at, parts }: Move): Promise<void> {
     let from = this.files[file] + at;
     let status: Status = Status.Done;
     for (const [buffer, offset, bytes] of parts) {
       const source = file === File.None ? null : new Uint8Array(view(from, bytes));
-      if (!this.gpu.write(buffer, offset, bytes, source, token === null)) status = Status.NoMemory;
+      if (!this.gpu.write(buffer, offset, bytes, source, tokens === null)) status = Status.NoMemory;
       from += bytes;
       this.written += source === null ? 0 : bytes;
     }
     await this.afterWrites();
-    if (token !== null) this.owner.say(Packet.Moved, [token, status]);
+    if (tokens !== null) this.owner.say(Packet.Moved, [tokens, status]);
   }
 
   private async fill({ token, from, to: [buffer, offset, bytes] }: Fill): Promise<void> {
@@ -101,7 +103,7 @@ export class Executor {
     const status = this.gpu.write(buffer, offset, bytes, content, false) ? Status.Done : Status.NoMemory;
     this.written += bytes;
     await this.afterWrites();
-    this.owner.say(Packet.Moved, [token, status]);
+    this.owner.say(Packet.Moved, [[token], status]);
   }
 
   private hostBytes(at: number, bytes: number): Uint8Array {
@@ -124,7 +126,7 @@ export class Executor {
         done += bytes;
       }
     });
-    this.owner.say(Packet.Moved, [token, Status.Done]);
+    this.owner.say(Packet.Moved, [[token], Status.Done]);
   }
 
   /** WebGPU keeps a copy of each write until it has been made. */
@@ -134,12 +136,12 @@ export class Executor {
     await this.gpu.idle();
   }
 
-  private async read({ token, ...move }: Move): Promise<void> {
+  private async read({ tokens, ...move }: Move): Promise<void> {
     await this.readInto(move);
-    this.owner.say(Packet.Moved, [token, Status.Done]);
+    this.owner.say(Packet.Moved, [tokens ?? [], Status.Done]);
   }
 
-  private async readInto({ file, at, parts }: Omit<Move, 'token'>): Promise<void> {
+  private async readInto({ file, at, parts }: Omit<Move, 'tokens'>): Promise<void> {
     let to = this.files[file] + at;
     const reads = parts.map(([buffer, offset, bytes]) => {
       const address = to;

@@ -75,6 +75,13 @@ export class GpuTransport implements Transport {
     this.buffers.delete(buffer);
   }
 
+  async reuse(buffer: number, other: number): Promise<void> {
+    const { bytes, gpu } = this.held(buffer);
+    this.buffers.delete(buffer);
+    if (gpu === null) await this.create(other, bytes);
+    else this.buffers.set(other, { bytes, gpu, spilled: [] });
+  }
+
   write(buffer: number, offset: number, bytes: number, source: Uint8Array | null, keep: boolean): boolean {
     const { gpu, spilled } = this.held(buffer);
     if (gpu === null) {

@@ -21,8 +21,8 @@ const F16 = 'shader-f16';
 const ENABLES_F16 = /^\s*enable\b[^;]*\bf16\b/m;
 
 /** Whether a launch that is paged waits for it. */
-function isOfPages({ token }: Move): boolean {
-  return token !== null && token < 0;
+function isOfPages({ tokens }: Move): boolean {
+  return tokens !== null && tokens[0] < 0;
 }
 
 /** Who opened the GPU can ask it for more than WebGPU gives by itself. */

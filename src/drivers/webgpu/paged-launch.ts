@@ -244,7 +244,7 @@ export class PagedLaunch {
 
   private write(file: File, at: number, part: Part): void {
     this.outstanding++;
-    this.outlet.post(Packet.Write, { token: TOKEN, file, at, parts: [part] });
+    this.outlet.post(Packet.Write, { tokens: [TOKEN], file, at, parts: [part] });
   }
 
   private end(failure: LaunchFailure | null): void {

@@ -18,7 +18,7 @@ export const Packet = {
   Read: 7,
   /** To the engine: [from, offset, to, offset, bytes], between buffers. */
   Copy: 8,
-  /** From the engine: [token, status]. */
+  /** From the engine: [tokens, status]. */
   Moved: 9,
   /** To the engine: [module, a piece of its text]; pieces are put together. */
   Source: 10,
@@ -38,6 +38,8 @@ export const Packet = {
   Drain: 17,
   /** To the engine of a device that the program has lent: the device is used no more. */
   End: 18,
+  /** To the engine: [buffer, another]; the buffer, in which nothing lies any more, is the other one from now on. */
+  Reuse: 19,
 } as const;
 
 /** Characters of a module's text in one packet: JSON may take six bytes for each. */
@@ -89,7 +91,7 @@ export type Part = readonly [buffer: number, offset: number, bytes: number];
 /** Bytes that go from a file to parts of buffers, one after the other, or back. */
 export interface Move {
   /** Null: a write that the manager does not wait for; where there is no memory for its buffer, the engine keeps what it brings until there is. */
-  readonly token: number | null;
+  readonly tokens: readonly number[] | null;
   readonly file: File;
   /** Where they begin in the file. */
   readonly at: number;
@@ -113,7 +115,7 @@ export interface Drain {
 /** Dispatches of one launch, one after the other, and what is read when they have run. */
 export interface Round {
   readonly dispatches: readonly Dispatch[];
-  readonly read: Omit<Move, 'token'>;
+  readonly read: Omit<Move, 'tokens'>;
 }
 
 /** An argument that cannot be bound where it lies; it is copied to a buffer of its own, and back if it is written. */

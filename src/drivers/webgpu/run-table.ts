@@ -19,7 +19,7 @@ export interface Run {
 /** What becomes of buffers. */
 export interface BufferCommands {
   create(buffer: number, bytes: number): void;
-  destroy(buffer: number): void;
+  destroy(buffer: number, bytes: number): void;
   copy(from: number, fromOffset: number, to: number, toOffset: number, bytes: number): void;
 }
 
@@ -238,7 +238,7 @@ export class RunTable {
 
   private free(run: Run): void {
     if (run.buffer === 0) return;
-    this.commands.destroy(run.buffer);
+    this.commands.destroy(run.buffer, run.count * PAGE_BYTES);
     this.allocated -= run.count;
   }
 

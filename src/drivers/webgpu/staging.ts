@@ -7,9 +7,9 @@ import { closeDescriptor } from '../../linux/libc.js';
 import { createMemoryFile, mmap, munmap } from '../../linux/memory.js';
 
 /** Bytes of a piece: no copy is larger. */
-const SLOT_BYTES = 2 ** 21;
+export const STAGING_SLOT_BYTES = 2 ** 21;
 const SLOTS = 8;
-export const STAGING_BYTES = SLOT_BYTES * SLOTS;
+export const STAGING_BYTES = STAGING_SLOT_BYTES * SLOTS;
 
 /** Maps a memory file that its owner shares with another process or thread. */
 export function mapShared(fd: number, bytes: number): number {
@@ -54,11 +54,11 @@ export class Staging {
 
   /** Where a slot begins in the file. */
   offsetOf(slot: number): number {
-    return slot * SLOT_BYTES;
+    return slot * STAGING_SLOT_BYTES;
   }
 
   addressOf(slot: number): number {
-    return this.address + slot * SLOT_BYTES;
+    return this.address + slot * STAGING_SLOT_BYTES;
   }
 
   close(): void {

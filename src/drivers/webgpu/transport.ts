@@ -11,6 +11,8 @@ export interface Transport {
   /** Makes a buffer, whose content is zeros or anything. Where there is no memory for it, `write` says so. */
   create(buffer: number, bytes: number): Promise<void>;
   destroy(buffer: number): void;
+  /** A buffer has another number from now on. What it holds is anything. */
+  reuse(buffer: number, other: number): Promise<void>;
   /**
    * Fills bytes of a buffer, with zeros where there are none given. False: there is no memory for the buffer.
    * @param keep has them be kept elsewhere then, until there is

@@ -83,6 +83,13 @@ export class NativeTransport implements WaitedTransport {
     this.buffers.delete(buffer);
   }
 
+  async reuse(buffer: number, other: number): Promise<void> {
+    const { bytes, handle } = this.held(buffer);
+    this.buffers.delete(buffer);
+    if (handle === 0) await this.create(other, bytes);
+    else this.buffers.set(other, { bytes, handle, spilled: [] });
+  }
+
   write(buffer: number, offset: number, bytes: number, source: Uint8Array | null, keep: boolean): boolean {
     const { dawn, queue } = this.gpu;
     const { handle, spilled } = this.held(buffer);

@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+import { JoinedMoves } from './joined-moves.js';
+import { File, type Move, Packet } from './protocol.js';
+
+const KIB = 1024;
+
+function made(): { moves: JoinedMoves; said: [number, Move][] } {
+  const said: [number, Move][] = [];
+  return { moves: new JoinedMoves((kind, move) => said.push([kind, move])), said };
+}
+
+test('pieces that continue each other on both sides are one move, with the tokens of all', () => {
+  const { moves, said } = made();
+  for (let at = 0; at < 4; at++)
+    moves.add(Packet.Write, 7 + at, File.Host, (100 + at) * KIB, [[3, (20 + at) * KIB, KIB]]);
+  expect(said).toEqual([]);
+  expect(moves.isWaiting).toBe(true);
+  moves.flush();
+  const move = { tokens: [7, 8, 9, 10], file: File.Host, at: 100 * KIB, parts: [[3, 20 * KIB, 4 * KIB]] };
+  expect(said).toEqual([[Packet.Write, move]]);
+  expect(moves.isWaiting).toBe(false);
+});
+
+test.each([
+  ['the other way', Packet.Read, 1, 1, 3],
+  ['elsewhere on the host', Packet.Write, 2, 1, 3],
+  ['elsewhere in the buffer', Packet.Write, 1, 2, 3],
+  ['in another buffer', Packet.Write, 1, 1, 4],
+] as const)('what goes %s is a move of its own, behind the first', (_, kind, at, offset, buffer) => {
+  const { moves, said } = made();
+  moves.add(Packet.Write, 1, File.Host, 0, [[3, 0, KIB]]);
+  moves.add(kind, 2, File.Host, at * KIB, [[buffer, offset * KIB, KIB]]);
+  moves.flush();
+  expect(said.map(([each, { tokens }]) => [each, tokens])).toEqual([
+    [Packet.Write, [1]],
+    [kind, [2]],
+  ]);
+});
+
+test('what lies in several pieces goes by itself, and none is larger than 2 MiB', () => {
+  const { moves, said } = made();
+  moves.add(Packet.Read, 1, File.Host, 0, [[3, 0, KIB]]);
+  moves.add(Packet.Read, 2, File.Host, KIB, [
+    [3, KIB, KIB],
+    [4, 0, KIB],
+  ]);
+  moves.add(Packet.Read, 3, File.Host, 0, [[3, 0, 2048 * KIB]]);
+  moves.add(Packet.Read, 4, File.Host, 2048 * KIB, [[3, 2048 * KIB, KIB]]);
+  moves.flush();
+  expect(said.map(([, { tokens }]) => tokens)).toEqual([[1], [2], [3], [4]]);
+});
