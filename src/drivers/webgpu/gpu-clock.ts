@@ -6,9 +6,16 @@ export const TIMESTAMPS = 'timestamp-query';
 /** Numbers that the standard gives. */
 const Usage = { MAP_READ: 1, COPY_SRC: 4, COPY_DST: 8, QUERY_RESOLVE: 0x200 } as const;
 const MAP_READ = 1;
-const STAMPS = 2;
-const BYTES = STAMPS * BigUint64Array.BYTES_PER_ELEMENT;
+/** Of the beginning and the end of a pass. */
+export const STAMPS = 2;
+export const STAMP_BYTES = BigUint64Array.BYTES_PER_ELEMENT;
+const BYTES = STAMPS * STAMP_BYTES;
 const NANOSECONDS = 1e6;
+
+/** Between two stamps; undefined where the GPU's clock went backwards, as it may. */
+export function millisecondsBetween(begin: bigint, end: bigint): number | undefined {
+  return end < begin ? undefined : Number(end - begin) / NANOSECONDS;
+}
 
 export class GpuClock {
   /** What a compute pass notes. */
@@ -30,12 +37,12 @@ export class GpuClock {
     encoder.copyBufferToBuffer(this.resolved, 0, this.reader, 0, BYTES);
   }
 
-  /** Waits until the pass has run. Milliseconds; undefined where the GPU's clock went backwards, as it may. */
+  /** How many milliseconds the pass ran; waits until it has. */
   async read(): Promise<number | undefined> {
     await this.reader.mapAsync(MAP_READ);
     const [begin, end] = new BigUint64Array(this.reader.getMappedRange());
     this.reader.unmap();
-    return end < begin ? undefined : Number(end - begin) / NANOSECONDS;
+    return millisecondsBetween(begin, end);
   }
 
   destroy(): void {

@@ -2,12 +2,11 @@
 
 import { copyMemory } from '../../../linux/memory.js';
 import { NativeBuffer } from '../../../linux/native-buffer.js';
+import { millisecondsBetween, STAMP_BYTES, STAMPS } from '../gpu-clock.js';
 import type { Gpu } from './gpu.js';
 import { BufferDescriptor, BufferUsage, PassTimestampWrites, QuerySetDescriptor, QueryType } from './layouts.js';
 
-const STAMPS = 2;
-const BYTES = STAMPS * BigUint64Array.BYTES_PER_ELEMENT;
-const NANOSECONDS = 1e6;
+const BYTES = STAMPS * STAMP_BYTES;
 
 export class NativeClock {
   /** To be mapped when the pass has run. */
@@ -50,14 +49,13 @@ export class NativeClock {
     dawn.commandEncoderCopyBufferToBuffer(encoder, this.resolved, 0, this.reader, 0, BYTES);
   }
 
-  /** When the reader is mapped. Milliseconds; undefined where the GPU's clock went backwards, as it may. */
+  /** How many milliseconds the pass ran; called when the reader is mapped. */
   read(): number | undefined {
     const { dawn } = this.gpu;
     copyMemory(this.found.address, dawn.bufferGetConstMappedRange(this.reader, 0, BYTES), BYTES);
     dawn.bufferUnmap(this.reader);
-    const begin = this.found.getU64(0);
-    const end = this.found.getU64(BigUint64Array.BYTES_PER_ELEMENT);
-    return end < begin ? undefined : (end - begin) / NANOSECONDS;
+    const { view } = this.found;
+    return millisecondsBetween(view.getBigUint64(0, true), view.getBigUint64(STAMP_BYTES, true));
   }
 
   destroy(): void {
