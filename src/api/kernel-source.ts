@@ -1,4 +1,4 @@
-/** The text of an inline kernel, and what can be told from it: which names it takes from outside, and from whom they came. */
+/** The text of an inline kernel, and what can be told from it: which names it takes from outside, and which tool made them. */
 import { createRequire } from 'node:module';
 import { runInNewContext, runInThisContext } from 'node:vm';
 import type { Node } from 'acorn';

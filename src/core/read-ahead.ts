@@ -17,7 +17,7 @@ import {
 import { type Block, changedPages } from './va-block.js';
 import type { Task } from './work.js';
 
-/** The request number of tasks that nobody waits for. */
+/** The request number of tasks that no request waits for. */
 const NOBODY = 0;
 
 /** The most blocks that a policy may have brought at once. */
