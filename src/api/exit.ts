@@ -32,8 +32,6 @@ const HANDLER_FAILED = 7;
 
 /** How long the end of the process waits for messages of the manager to be written. */
 const MESSAGES_MS = 2000;
-/** The same for threads of the manager that are starting. */
-const STARTING_MS = 2000;
 
 /** From now on the end of the process tells the manager to stop. */
 export function watchExit(space: Open): () => void {
@@ -116,7 +114,7 @@ function stopManagers(): void {
   for (const { control, wakeFd } of open) {
     // What the manager has said is written by a thread, which ends with the process.
     awaitMessages(control, MESSAGES_MS);
-    awaitStarting(control, STARTING_MS);
+    awaitStarting(control);
     Atomics.store(control, Control.Stop, 1);
     notifyEventfd(wakeFd);
   }

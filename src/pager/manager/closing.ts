@@ -3,6 +3,7 @@
 import type { ClosedSpace } from '../protocol/closed-space.js';
 import { Control, SpaceState } from '../protocol/control.js';
 import type { Answer } from '../protocol/messages.js';
+import { startsEnded } from '../protocol/starting.js';
 import { RequestError, type WireError, wireError } from '../protocol/wire.js';
 import type { ClientEvents } from './clients.js';
 import type { Parts } from './parts.js';
@@ -96,6 +97,7 @@ export class Closing {
     if (Atomics.load(control, Control.Stop) === 1) return;
     // Children have been killed; waiting until the event loop has seen it leaves no zombie behind.
     await Promise.all(devices.ended.map((process) => process.exited));
+    await startsEnded(control);
     await providers.ended();
     await shared.ended();
     await stores.ended();

@@ -11,6 +11,7 @@ import { errno, libc } from '../../linux/libc.js';
 import { punchHole } from '../../linux/memory.js';
 import { firstSpoiled, noteSums, openSpillFile } from '../../linux/spill-file.js';
 import { Control } from '../protocol/control.js';
+import { endStart } from '../protocol/starting.js';
 import { JOB_WORDS, Job, type JobRing, Signal } from './io-ring.js';
 
 const { numbers, signals, wakeFd, first, control, folder } = workerData as JobRing;
@@ -89,6 +90,7 @@ function tellManager(): void {
 }
 
 Atomics.store(signal, Signal.Up, 1);
+endStart(new Int32Array(control));
 for (let next = first; ; next = (next + 1) | 0) {
   while (Atomics.load(signal, Signal.HandedIn) === next) {
     Atomics.wait(signal, Signal.HandedIn, next, 1000);

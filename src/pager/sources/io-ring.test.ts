@@ -3,17 +3,27 @@ import { existsSync, openSync } from 'node:fs';
 import { constants as os } from 'node:os';
 import type { Worker } from 'node:worker_threads';
 import { expect, it } from 'vitest';
+import { CONTROL_WORDS, Control } from '../protocol/control.js';
+import { endStart } from '../protocol/starting.js';
 import { IoEngine, JOB_WORDS, Job, type JobRing, Signal } from './io-ring.js';
 
 class Thread extends EventEmitter {
   private next: number;
   private readonly signal: Int32Array;
 
-  constructor(private readonly ring: JobRing) {
+  constructor(
+    private readonly ring: JobRing,
+    isUp: boolean,
+  ) {
     super();
     this.next = ring.first;
     this.signal = new Int32Array(ring.signals);
+    if (isUp) this.up();
+  }
+
+  up(): void {
     Atomics.store(this.signal, Signal.Up, 1);
+    endStart(new Int32Array(this.ring.control));
   }
 
   unref(): void {
@@ -35,15 +45,18 @@ class Thread extends EventEmitter {
 class World {
   now = 1;
   failing = false;
+  /** Threads take a while to come up. */
+  slow = false;
   readonly threads: Thread[] = [];
   readonly results: number[] = [];
+  readonly control = new Int32Array(new SharedArrayBuffer(CONTROL_WORDS * 4));
   readonly engine = new IoEngine(
     -1,
-    new SharedArrayBuffer(4),
+    this.control.buffer as SharedArrayBuffer,
     () => this.now,
     (ring) => {
       if (this.failing) throw Object.assign(new Error('none left'), { code: 'EMFILE' });
-      const thread = new Thread(ring);
+      const thread = new Thread(ring, !this.slow);
       this.threads.push(thread);
       return thread as unknown as Worker;
     },
@@ -122,4 +135,24 @@ it('closes a file after its last job, be it handed in or not', () => {
   world.threads[0].work();
   world.engine.poll();
   expect([world.results.length, isOpen(fd)]).toEqual([300, false]);
+});
+
+it('has a thread that is not up yet counted, so that nobody stops it', () => {
+  const world = new World();
+  const starting = (): number => Atomics.load(world.control, Control.StartingThreads);
+  world.failing = true;
+  world.read(1);
+  expect(starting()).toBe(0);
+  world.failing = false;
+  world.slow = true;
+  world.wait(100);
+  expect(starting()).toBe(1);
+  // It ends before it is up, and so does not the next one.
+  world.threads[0].end();
+  expect(starting()).toBe(0);
+  world.wait(100);
+  expect(starting()).toBe(1);
+  world.threads[1].up();
+  world.threads[1].end();
+  expect(starting()).toBe(0);
 });

@@ -5,6 +5,7 @@
 import { constants as os } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { closeDescriptor } from '../../linux/libc.js';
+import { beginStart, endStart } from '../protocol/starting.js';
 
 /** Places of a job's numbers, and the kinds. */
 export const Job = {
@@ -201,10 +202,13 @@ export class IoEngine {
   private startThread(): void {
     const { numbers, signals, wakeFd, control, folder } = this;
     Atomics.store(this.signal, Signal.Up, 0);
+    const words = new Int32Array(control);
+    beginStart(words);
     let worker: Worker;
     try {
       worker = this.start({ numbers, signals, wakeFd, control, folder, first: this.finished });
     } catch (error) {
+      endStart(words);
       this.lost(error);
       return;
     }
@@ -215,6 +219,7 @@ export class IoEngine {
       problem = error;
     });
     worker.on('exit', () => {
+      if (Atomics.load(this.signal, Signal.Up) === 0) endStart(words);
       if (this.worker !== worker) return;
       this.worker = null;
       this.lost(problem);

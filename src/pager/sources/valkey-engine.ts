@@ -13,6 +13,7 @@ import { firstSpoiled, noteSums } from '../../linux/spill-file.js';
 import type { Argument, Caller, ValkeyConnection } from '../../valkey/connection.js';
 import { ValkeyError } from '../../valkey/errors.js';
 import { ValkeyServers } from '../../valkey/servers.js';
+import { endStart } from '../protocol/starting.js';
 import { ForgottenTags, tagOf } from './forgotten-tags.js';
 import { JOB_WORDS, Job, Signal } from './io-ring.js';
 import type { ServerThread } from './valkey-file.js';
@@ -279,6 +280,7 @@ async function end(): Promise<never> {
 
 if (writes) setInterval(() => void renew(), server.leaseMs * RENEWAL);
 Atomics.store(signal, Signal.Up, 1);
+endStart(new Int32Array(ring.control));
 for (let next = ring.first; ; next = (next + 1) | 0) {
   while (Atomics.load(signal, Signal.HandedIn) === next) {
     if (Atomics.load(signal, Signal.Stop) === 1) await end();
