@@ -155,8 +155,8 @@ export interface PlannedDispatch {
   readonly wanted: readonly (readonly number[])[];
 }
 
-/** What pages are wanted on the host for: to be copied to the device, or from there, or to be looked at. */
-export type WantedFor = 'device' | 'home' | 'look';
+/** What pages are wanted on the host for: to be copied to the device, since a kernel lacked them or since a plan names them, or from there, or to be looked at. */
+export type WantedFor = 'device' | 'plan' | 'home' | 'look';
 
 /** The parts of a launch that is too large for its device. They run one after the other, in any order. */
 export interface LaunchDivision {

@@ -40,8 +40,9 @@ test('rows of a table that is larger than the memory, by id: no more comes than 
     const before = space.devices[0].stats();
     const moved = await lookUp(space, 16, 80, (i) => scattered(i, 4096));
     assert.ok(moved <= 80 * 4096, `${moved} bytes came`);
-    const { launchParts, launchRounds } = space.devices[0].stats();
-    assert.equal(launchRounds - before.launchRounds, launchParts - before.launchParts);
+    const { launchParts, launchRounds, plannedRounds } = space.devices[0].stats();
+    const parts = launchParts - before.launchParts;
+    assert.deepEqual([launchRounds - before.launchRounds, plannedRounds - before.plannedRounds], [parts, parts]);
   }));
 
 test('ids that the launch before has written, that the CPU has changed, and that lie in a page with what is written', () =>
@@ -483,6 +484,7 @@ test('a signal, or the end of the GPU, ends a launch between two rounds; one tha
   abort.abort();
   await failsWith('ABORTED', () => aborted.ended);
   const rounds = gpu.stats().launchRounds;
+  assert.equal(gpu.stats().plannedRounds, 0);
   assert.ok(rounds < 150);
   const lost = await begun(space, undefined, rounds);
   process.kill(gpu.pid as number, 'SIGKILL');

@@ -235,9 +235,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     if (address === 0 || at !== -1) {
       const file = address === 0 ? File.None : File.Host;
       this.pending.set(token, { slot: -1, out: null, filled });
-      const parts = this.runs.fill(page, count);
-      if (address === 0) this.post(Packet.Write, move(token, file, 0, parts));
-      else this.moves.add(Packet.Write, token, file, at, parts);
+      this.moves.add(Packet.Write, token, file, address === 0 ? 0 : at, this.runs.fill(page, count));
       return Status.Pending;
     }
     this.runs.fill(page, count);

@@ -37,6 +37,18 @@ test.each([
   ]);
 });
 
+test('zeros continue zeros', () => {
+  const { moves, said } = made();
+  moves.add(Packet.Write, 1, File.None, 0, [[3, 0, KIB]]);
+  moves.add(Packet.Write, 2, File.None, 0, [[3, KIB, KIB]]);
+  moves.add(Packet.Write, 3, File.Host, 0, [[3, 2 * KIB, KIB]]);
+  moves.flush();
+  expect(said.map(([, { tokens, parts }]) => [tokens, parts])).toEqual([
+    [[1, 2], [[3, 0, 2 * KIB]]],
+    [[3], [[3, 2 * KIB, KIB]]],
+  ]);
+});
+
 test('what lies in several pieces goes by itself, and none is larger than 2 MiB', () => {
   const { moves, said } = made();
   moves.add(Packet.Read, 1, File.Host, 0, [[3, 0, KIB]]);

@@ -3,7 +3,7 @@
  * packet there and back, an order to the GPU, and a wait for it. What has been asked for waits until something else is said to the engine, or there is
  * nothing more to do.
  */
-import type { File, Move, Packet, Part } from './protocol.js';
+import { File, type Move, type Packet, type Part } from './protocol.js';
 import { STAGING_SLOT_BYTES } from './staging.js';
 
 type Kind = typeof Packet.Write | typeof Packet.Read;
@@ -28,7 +28,7 @@ export class JoinedMoves {
     return this.waiting !== null;
   }
 
-  /** Of bytes in one piece of one buffer; all others go by themselves. */
+  /** Of bytes in one piece of one buffer; all others go by themselves. Zeros are found anywhere. */
   add(kind: Kind, token: number, file: File, at: number, parts: readonly Part[]): void {
     const { waiting } = this;
     const [first, ...others] = parts;
@@ -54,6 +54,7 @@ export class JoinedMoves {
   }
 }
 
-function follows({ at, part }: Joined, place: number, [buffer, offset, bytes]: Part): boolean {
-  return at + part[2] === place && part[0] === buffer && part[1] + part[2] === offset && part[2] + bytes <= MOST_BYTES;
+function follows({ file, at, part }: Joined, place: number, [buffer, offset, bytes]: Part): boolean {
+  const isNext = file === File.None || at + part[2] === place;
+  return isNext && part[0] === buffer && part[1] + part[2] === offset && part[2] + bytes <= MOST_BYTES;
 }

@@ -186,7 +186,7 @@ export class PagedLaunch {
     else if (batch !== undefined)
       this.outlet.want(
         pagesIn(batch.copies.map((copy) => ({ at: this.placeOf(copy).at, bytes: copy.bytes }))),
-        batch.isHome ? 'home' : 'device',
+        batch.isHome ? 'home' : this.plan === null ? 'device' : 'plan',
       );
     else if (this.isLast) this.end(this.refusal);
     else if (this.plan === null) this.round();

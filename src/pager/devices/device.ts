@@ -28,8 +28,9 @@ export class Device {
   /** Launches that ran in parts on windows of their arrays, and those with pages that came as they were touched. */
   windowedLaunches = 0;
   pagedLaunches = 0;
-  /** Times that pages came to launches that are paged, and bytes of them. */
+  /** Times that pages came to launches that are paged, those of them that came before the kernel ran since a plan named them, and bytes of all. */
   launchRounds = 0;
+  plannedRounds = 0;
   pagedBytes = 0;
   pagedHomeBytes = 0;
   /** Milliseconds for which kernels ran on a GPU; undefined: its driver did not tell. */

@@ -12,6 +12,7 @@ export type LaunchFigures = Pick<
   | 'windowedLaunches'
   | 'pagedLaunches'
   | 'launchRounds'
+  | 'plannedRounds'
   | 'pagedBytes'
   | 'pagedHomeBytes'
   | 'gpuMs'
@@ -25,6 +26,7 @@ export const NO_LAUNCHES: LaunchFigures = {
   windowedLaunches: 0,
   pagedLaunches: 0,
   launchRounds: 0,
+  plannedRounds: 0,
   pagedBytes: 0,
   pagedHomeBytes: 0,
   gpuMs: undefined,
@@ -39,8 +41,17 @@ export function figuresOf(
   figures: LaunchFigures,
 ): ProcessorStats {
   const { budgetPages, backedPages, peakPages, counters } = manager.figures(id);
-  const { launched, launchParts, windowedLaunches, pagedLaunches, launchRounds, pagedBytes, pagedHomeBytes, alive } =
-    figures;
+  const {
+    launched,
+    launchParts,
+    windowedLaunches,
+    pagedLaunches,
+    launchRounds,
+    plannedRounds,
+    pagedBytes,
+    pagedHomeBytes,
+    alive,
+  } = figures;
   return {
     name,
     kind,
@@ -64,6 +75,7 @@ export function figuresOf(
     windowedLaunches,
     pagedLaunches,
     launchRounds,
+    plannedRounds,
     pagedBytes,
     pagedHomeBytes,
     ...(figures.gpuMs === undefined ? {} : { gpuMs: figures.gpuMs }),

@@ -228,7 +228,9 @@ export class Launches {
     const isHome = wantedFor === 'home';
     const record = this.queueOf(device).records[0];
     if (record === undefined || record.id !== id || record.supply === null) return;
-    if (wantedFor === 'device') device.launchRounds++;
+    if (wantedFor === 'plan') device.plannedRounds++;
+    const isDevice = wantedFor === 'device' || wantedFor === 'plan';
+    if (isDevice) device.launchRounds++;
     // A device that is being detached runs what it has begun.
     if (record.failure !== null || record.ending !== null || device.lost) {
       device.process?.supply?.(id, false);
@@ -239,7 +241,7 @@ export class Launches {
         const kernel = `kernel ${record.operation.kernelName}`;
         record.failure ??= this.places.denialError(failure, page, kernel, isHome);
       } else if (isHome) device.pagedHomeBytes += bytesOf(wanted);
-      else if (wantedFor === 'device') device.pagedBytes += bytesOf(wanted);
+      else if (isDevice) device.pagedBytes += bytesOf(wanted);
       device.process?.supply?.(id, failure === null);
     });
   }

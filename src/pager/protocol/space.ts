@@ -165,8 +165,11 @@ export interface ProcessorStats {
   /** Launches that ran in parts on windows of their arrays, and those that ran with pages which came as they were touched; all others ran as they are. */
   readonly windowedLaunches: number;
   readonly pagedLaunches: number;
-  /** Times that pages came to launches of the second kind, and bytes of these pages, which `bytesIn` does not count; and of those that went home. */
+  /** Times that pages came to launches of the second kind. */
   readonly launchRounds: number;
+  /** Those of them in which the numbers of an array named the pages, so that they came before the kernel ran, and it ran once. */
+  readonly plannedRounds: number;
+  /** Bytes of these pages, which `bytesIn` does not count; and of those that went home. */
   readonly pagedBytes: number;
   readonly pagedHomeBytes: number;
   /** Milliseconds for which kernels have run on a GPU, by its own clock; left out where there is none, or none has run. */
