@@ -26,6 +26,9 @@ export type Caller = Pick<ValkeyConnection, 'call'>;
 /** Waits a little until both arrays are full. Returns how many bytes have come; 0 also where something is wrong, which the next read is told. */
 export type Receive = (first: Uint8Array, second: Uint8Array) => number;
 
+/** Sends the first bytes of an array, as far as that goes at once. Returns how many; the next write is told what is wrong. */
+export type Send = (bytes: Uint8Array, length: number) => number;
+
 export interface ConnectionOptions {
   readonly timeoutMs?: number;
   readonly tls?: TlsOptions;
@@ -34,6 +37,8 @@ export interface ConnectionOptions {
    * taken long. Each piece costs the program and the server less then. With TLS nothing is received this way.
    */
   readonly receiverOf?: (fd: number) => Receive | null;
+  /** What sends short commands to a socket at less than a stream of Node.js takes for them. With TLS nothing is sent this way. */
+  readonly senderOf?: (fd: number) => Send;
   /** Hears what the server says unasked: `invalidate` of client-side caching, messages of channels. */
   readonly onPush?: (message: readonly Reply[]) => void;
   /** Is told once why the connection is gone, after all commands have been. */
@@ -67,6 +72,10 @@ const BUFFER_BYTES = 2 ** 14;
 const TAIL_BYTES = 2;
 /** Arguments from here on are sent from where they lie. */
 const COPIED_BYTES = 2048;
+/** Commands of more characters have time for a stream. */
+const SHORT = 512;
+/** A character has no more bytes than these. */
+const CHARACTER_BYTES = 3;
 const SUBSCRIBED: ReadonlySet<string> = new Set(['subscribe', 'psubscribe', 'ssubscribe']);
 /** What HELLO and functions need. */
 const LEAST_VERSION = 7;
@@ -79,7 +88,9 @@ export class ValkeyConnection {
   private socket: Socket;
   private readonly buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
   private readonly tail = Buffer.allocUnsafeSlow(TAIL_BYTES);
+  private readonly short = Buffer.allocUnsafeSlow(SHORT * CHARACTER_BYTES);
   private receive: Receive | null = null;
+  private sendNow: Send | null = null;
   private corked = false;
   private isConnected = false;
   /** Times that something came or went. */
@@ -187,7 +198,7 @@ export class ValkeyConnection {
     const place = path === null ? { host, port, noDelay: true } : { path };
     const ready = (): void => {
       this.isConnected = true;
-      if (!tls) this.receive = this.receiver();
+      if (!tls) this.findWays();
       this.moved();
       this.connected(null);
     };
@@ -221,6 +232,7 @@ export class ValkeyConnection {
 
   /** Small arguments are written into one piece with what stands between arguments. */
   private send(args: readonly Argument[]): void {
+    if (this.sendShort(args)) return;
     const { socket } = this;
     if (!this.corked) {
       this.corked = true;
@@ -234,8 +246,7 @@ export class ValkeyConnection {
     let text = `*${args.length}\r\n`;
     for (const argument of args) {
       if (typeof argument !== 'object') {
-        const said = String(argument);
-        text += `$${Buffer.byteLength(said)}\r\n${said}\r\n`;
+        text += stringOf(argument);
         continue;
       }
       parts.push(`${text}$${argument.length}\r\n`, argument);
@@ -247,6 +258,24 @@ export class ValkeyConnection {
       parts = [];
     }
     socket.write(joined([...parts, text]), this.moved);
+  }
+
+  /** Sends a command that is short and has no bytes at once, unless others are to go before it. */
+  private sendShort(args: readonly Argument[]): boolean {
+    const { sendNow, socket, short } = this;
+    // The descriptor of a socket that has ended may be another file's.
+    if (sendNow === null || this.corked || !socket.writable || socket.writableLength > 0) return false;
+    let text = `*${args.length}\r\n`;
+    for (const argument of args) {
+      if (typeof argument === 'object') return false;
+      text += stringOf(argument);
+    }
+    if (text.length > SHORT) return false;
+    const length = short.write(text);
+    const sent = sendNow(short, length);
+    if (sent === length) this.moved();
+    else socket.write(Buffer.from(short.subarray(sent, length)), this.moved);
+    return true;
   }
 
   private came(length: number, buffer: Uint8Array): boolean {
@@ -274,11 +303,14 @@ export class ValkeyConnection {
     if (count > room.length) reader.read(tail.subarray(0, count - room.length));
   }
 
-  private receiver(): Receive | null {
-    // Node.js has no other name for a socket's descriptor. Without it each piece is heard of.
+  /** Finds the ways of a socket past its stream. */
+  private findWays(): void {
+    // Node.js has no other name for a socket's descriptor. Without it each piece is heard of, and each command goes by the stream.
     const { _handle: handle } = this.socket as Socket & { readonly _handle?: { readonly fd?: number } };
     const fd = handle?.fd ?? -1;
-    return fd < 0 ? null : (this.options.receiverOf?.(fd) ?? null);
+    if (fd < 0) return;
+    this.receive = this.options.receiverOf?.(fd) ?? null;
+    this.sendNow = this.options.senderOf?.(fd) ?? null;
   }
 
   private readonly moved = (): void => {
@@ -314,6 +346,11 @@ export class ValkeyConnection {
     for (const command of this.commands.splice(0)) command.reject(reason);
     this.options.onEnd?.(reason);
   }
+}
+
+function stringOf(argument: string | number): string {
+  const said = String(argument);
+  return `$${Buffer.byteLength(said)}\r\n${said}\r\n`;
 }
 
 function joined(parts: readonly (string | Uint8Array)[]): string | Buffer {

@@ -6,7 +6,7 @@ import type { ValkeyAddress } from './address.js';
 import { type ConnectionOptions, ValkeyConnection } from './connection.js';
 import { ValkeyError } from './errors.js';
 
-export interface LinkOptions extends Pick<ConnectionOptions, 'timeoutMs' | 'tls' | 'receiverOf'> {
+export interface LinkOptions extends Pick<ConnectionOptions, 'timeoutMs' | 'tls' | 'receiverOf' | 'senderOf'> {
   /** Is done before anything else on a new connection, which is none if it fails. */
   readonly recognize?: (connection: ValkeyConnection) => Promise<void>;
 }

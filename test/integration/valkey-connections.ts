@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { receiverOf } from '../../src/linux/receiving.js';
+import { senderOf } from '../../src/linux/sending.js';
 import { ValkeyConnection } from '../../src/valkey/connection.js';
 import type { ValkeyError } from '../../src/valkey/errors.js';
 import type { Reply } from '../../src/valkey/replies.js';
@@ -71,6 +72,33 @@ testWithValkey(
     await tooLarge;
     same((await after) as Uint8Array, bytes(lengths[1], 1));
     assert.ok(received > 4000 * KIB, `${received} bytes were received while the thread stood still`);
+    connection.close();
+  },
+);
+
+testWithValkey(
+  'short commands that a socket takes only in part arrive whole, between long ones and in their order',
+  async () => {
+    await using server = await ValkeyServer.start();
+    let taken = 0;
+    const connection = await ValkeyConnection.open(server.url, {
+      senderOf: (fd) => {
+        const send = senderOf(fd);
+        return (content, length) => send(content, taken++ % 3 === 0 ? length : length >> (taken % 2));
+      },
+    });
+    for (let n = 0; n < 20; n++) {
+      assert.equal(await connection.call(['SET', 'key', `${n} \u00e4\u20ac`]), 'OK');
+      const answers = [
+        connection.call(['APPEND', 'key', '.']),
+        connection.call(['SET', 'long', bytes(512 * KIB, n)]),
+        connection.call(['APPEND', 'key', '!']),
+        connection.call(['GET', 'key']),
+      ];
+      assert.equal(Buffer.from((await Promise.all(answers))[3] as Uint8Array).toString(), `${n} \u00e4\u20ac.!`);
+    }
+    same((await connection.call(['GET', 'long'])) as Uint8Array, bytes(512 * KIB, 19));
+    assert.ok(taken >= 40, `${taken} commands went past the stream`);
     connection.close();
   },
 );

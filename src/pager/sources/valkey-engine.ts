@@ -9,6 +9,7 @@ import { gone, spoiled } from '../../drivers/storage/disk.js';
 import { notifyEventfd } from '../../linux/eventfd.js';
 import { offsetInView, VIEW_BYTES, viewAt } from '../../linux/memory-views.js';
 import { receiverOf } from '../../linux/receiving.js';
+import { senderOf } from '../../linux/sending.js';
 import { firstSpoiled, noteSums } from '../../linux/spill-file.js';
 import type { Argument, Caller, ValkeyConnection } from '../../valkey/connection.js';
 import { ValkeyError } from '../../valkey/errors.js';
@@ -41,9 +42,12 @@ const up = new Int32Array(reachable);
 /** Tags that a marker stands for: a value by which a server that was started again shows that it still has what it had. */
 const marked = new Set<number>();
 const memory = new ForgottenTags(forgotten);
-const servers = new ValkeyServers({ ...server, recognize, receiverOf: (fd) => receiverOf(fd, PATIENCE_MS) }, (isUp) => {
-  if (writes) Atomics.store(up, 0, isUp ? 1 : 0);
-});
+const servers = new ValkeyServers(
+  { ...server, recognize, receiverOf: (fd) => receiverOf(fd, PATIENCE_MS), senderOf },
+  (isUp) => {
+    if (writes) Atomics.store(up, 0, isUp ? 1 : 0);
+  },
+);
 
 interface Part {
   readonly value: Value;
