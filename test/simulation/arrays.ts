@@ -74,13 +74,18 @@ export class Arrays {
     this.world.manager.free(request, first, count);
   }
 
+  /** Freed arrays whose addresses may be used again: none has a clone that would have its content from there. */
+  mayRecycle(): boolean {
+    return this.recyclable() !== undefined;
+  }
+
   recycle(): void {
-    const index = this.world.memories.findIndex(isRecyclable);
-    const { range } = this.world.memories[index];
+    const memory = this.recyclable();
+    if (memory === undefined) throw new Error('no array may be recycled');
+    const { range } = memory;
     this.world.trace(() => `  recycle ${range.first}+${range.pages}`);
-    if (this.world.memories.some((memory) => memory.source === this.world.memories[index])) return;
     this.world.clones.remove(range);
-    if (this.world.manager.recycle(range)) this.world.memories.splice(index, 1);
+    if (this.world.manager.recycle(range)) this.world.memories.splice(this.world.memories.indexOf(memory), 1);
   }
 
   zero(): void {
@@ -339,5 +344,10 @@ export class Arrays {
     });
     this.world.trace(() => `  request ${request}: drop ${first}+${count}${all ? ' with what was changed' : ''}`);
     this.world.manager.drop(request, first, count, all);
+  }
+
+  private recyclable(): Memory | undefined {
+    const { memories } = this.world;
+    return memories.find((memory) => isRecyclable(memory) && !memories.some(({ source }) => source === memory));
   }
 }

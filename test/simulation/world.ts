@@ -24,7 +24,7 @@ import { Announcements } from './announcements.js';
 import { Arrays } from './arrays.js';
 import { Audit } from './audit.js';
 import { Holders, isMoving } from './holders.js';
-import { covers, isPinned, isProvided, isRecyclable, type Memory } from './memories.js';
+import { covers, isPinned, isProvided, type Memory } from './memories.js';
 import {
   BLOCKS,
   ModelDevice,
@@ -346,7 +346,7 @@ export class World implements Surroundings {
       act: () => this.arrays.allocate(),
     },
     { name: 'free', weight: 1, can: () => !this.closing && this.memories.length > 0, act: () => this.arrays.free() },
-    { name: 'recycle', weight: 2, can: () => this.memories.some(isRecyclable), act: () => this.arrays.recycle() },
+    { name: 'recycle', weight: 2, can: () => this.arrays.mayRecycle(), act: () => this.arrays.recycle() },
     { name: 'zero', weight: 1, can: () => !this.closing && this.memories.length > 0, act: () => this.arrays.zero() },
     {
       name: 'prefetch',
