@@ -35,6 +35,22 @@ export class Gpu {
     return new Gpu(gpu, await adapter.requestDevice(), adapter.info.description || adapter.info.device);
   }
 
+  /**
+   * Whether an element beyond an array's end is its last one here. WGSL leaves open which of an array's elements such a read gives, or
+   * whether it gives 0: Dawn takes the last one, but leaves it to drivers that promise 0.
+   */
+  async clampsIndices(): Promise<boolean> {
+    const code = `@group(0) @binding(0) var<storage> a: array<u32>; @group(0) @binding(1) var<storage, read_write> b: array<u32>;
+@compute @workgroup_size(4) fn main(@builtin(global_invocation_id) id: vec3u) { b[id.x] = a[arrayLength(&a) + id.x * 1000u]; }`;
+    const found = new Uint32Array(4);
+    const bound = (binding: number, words: Uint32Array, back: boolean): Bound => {
+      return { group: 0, binding, kind: 'storage', bytes: new Uint8Array(words.buffer), back };
+    };
+    const pipeline = await this.pipeline(code, 'main', {});
+    await this.dispatch(pipeline, [bound(0, new Uint32Array(64).fill(7), false), bound(1, found, true)], [1, 1, 1]);
+    return found.every((each) => each === 7);
+  }
+
   async close(): Promise<void> {
     this.#device.destroy();
     await this.#device.lost;

@@ -26,6 +26,8 @@ export interface KernelCase {
   readonly unpaged?: RegExp;
   /** Where a workgroup needs more pages at once: the least part of all bytes for which there are frames. */
   readonly leastPaged?: number;
+  /** It reads beyond the ends of arrays, and its reference takes the last element there, which not every GPU does. */
+  readonly clamped?: true;
   /** It is known before it runs which pages it touches, and there are frames for them with this part of the bytes of what it reads. */
   readonly planned?: number;
 }

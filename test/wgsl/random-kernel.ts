@@ -34,7 +34,11 @@ class Program {
   #variables = ['i', 'i', 'i', 'id.x', 'id.y', 'l.x', 'w.x', 'p.n', 'p.k'];
   #count = 0;
 
-  constructor(chance: Chance) {
+  /** @param clamps whether the GPU takes an array's last element for one beyond its end; where it does not, there are no such reads */
+  constructor(
+    chance: Chance,
+    readonly clamps: boolean,
+  ) {
     this.#chance = chance;
   }
 
@@ -111,7 +115,7 @@ class Program {
     return this.#loop(depth);
   }
 
-  /** Elements whose places are in another array, or beyond the end of it: such an index is the last one's everywhere. */
+  /** Elements whose places are in another array, or beyond the end of it where such an index is the last one's. */
   #named(): string {
     const { below } = { below: (n: number) => this.#chance.below(n) };
     const [at, name] = [this.#name(), this.#name()];
@@ -129,7 +133,7 @@ class Program {
       `${name} - ${below(60)}u`,
     ]);
     const guarded = below(3) === 0 ? `if (${name} < arrayLength(&${table})) { sum ^= ${table}[${name}]; }` : '';
-    return `let ${at} = ${this.index(1)}; if (${at} < arrayLength(&${from})) { let ${name} = ${from}[${at}]; sum = sum * 7u + ${table}[${index}]; ${guarded} }`;
+    return `let ${at} = ${this.index(1)}; if (${at} < arrayLength(&${from})) { let ${name} = ${from}[${at}]; sum = sum * 7u + ${table}[${this.clamps ? index : `u32(${index}) % arrayLength(&${table})`}]; ${guarded} }`;
   }
 
   #loop(depth: number): string {
@@ -227,9 +231,9 @@ function ordered({ n, d }: Arrays): void {
   (d as Uint32Array).sort();
 }
 
-function kernelOf(seed: number): KernelCase {
+function kernelOf(seed: number, clamps: boolean): KernelCase {
   const chance = new Chance(seed);
-  const program = new Program(chance);
+  const program = new Program(chance, clamps);
   const rows = chance.of([1, 1, 4]);
   const groups = 4 + chance.below(13);
   const across = groups * WIDE;
@@ -280,6 +284,7 @@ ${store} }`;
 
 /**
  * @param isPaged it is run with its arrays paged, too, with frames for a half, a quarter or an eighth of them
+ * @param clamps whether the GPU takes an array's last element for one beyond its end
  * @returns whether the launch could be cut, and whether pages went home
  */
 export async function randomKernel(
@@ -287,8 +292,9 @@ export async function randomKernel(
   gpu: Gpu,
   seed: number,
   isPaged: boolean,
+  clamps: boolean,
 ): Promise<{ cut: boolean; home: boolean; resumed: boolean; planned: boolean }> {
-  const kernel = kernelOf(seed);
+  const kernel = kernelOf(seed, clamps);
   const done = { cut: false, home: false, resumed: false, planned: false };
   if (isMisread(parser, kernel.source)) return done;
   let direct: Arrays | null = null;

@@ -11,12 +11,13 @@ function names(length: number, below: number): Uint32Array {
   );
 }
 
-/** As GPUs do it: beyond the end is the last one. */
+/** Beyond the end is the last one. */
 const at = (table: ArrayLike<number>, index: number): number => table[Math.min(index >>> 0, table.length - 1)]!;
 
 export const NAMED: readonly KernelCase[] = [
   {
     name: 'rows by ids, some of which are beyond the table',
+    clamped: true,
     source: `@group(0) @binding(0) var<storage> table: array<f32>; @group(0) @binding(1) var<storage> ids: array<u32>;
 @group(0) @binding(2) var<storage, read_write> rows: array<f32>; @group(0) @binding(3) var<uniform> width: u32;
 @compute @workgroup_size(64) fn main(${ID}) { let i = id.x; if (i >= arrayLength(&rows)) { return; }
@@ -33,6 +34,7 @@ export const NAMED: readonly KernelCase[] = [
   },
   {
     name: 'signed numbers name elements on both sides, and beyond the ends',
+    clamped: true,
     source: `@group(0) @binding(0) var<storage> table: array<u32>; @group(0) @binding(1) var<storage> places: array<i32>;
 @group(0) @binding(2) var<storage, read_write> b: array<u32>;
 fn near(place: i32, by: i32) -> u32 { return table[place * 3 - 2 + by]; }
@@ -56,6 +58,7 @@ fn near(place: i32, by: i32) -> u32 { return table[place * 3 - 2 + by]; }
   },
   {
     name: 'two tables, of vectors and of structures, by parts of the names of one array',
+    clamped: true,
     source: `struct Point { x: u32, y: u32, z: u32 }
 @group(0) @binding(0) var<storage> table: array<vec4u>; @group(0) @binding(1) var<storage> points: array<Point>;
 @group(0) @binding(2) var<storage> ids: array<u32>; @group(0) @binding(3) var<storage, read_write> b: array<u32>;
