@@ -42,6 +42,16 @@ test('saxpy over four times the device, whose arguments begin anywhere, leaves w
     assert.ok(space.devices[0].stats().peakBytes <= 8 * MIB);
   }));
 
+test('more workgroups than a dispatch may have are of several, though all fits', () =>
+  withGpu(async (space) => {
+    const length = 70_000;
+    const data = space.array(Uint32Array, length);
+    filled(data.data, (i) => i);
+    const run = () => space.devices[0].run(doubleBy(1), { data }, { size: length });
+    assert.equal(await partsOf(space, run), 2);
+    sameData(data.data, (i) => 2 * i);
+  }));
+
 test('parts are counted by what constants come to: the size of a workgroup, and what an index is made of', () =>
   withGpu(async (space) => {
     const shifted = kernel(

@@ -19,7 +19,7 @@ import type { ProcessDriver, ProcessEvents } from '../process-driver.js';
 import { Divider } from './divider.js';
 import type { EngineLink } from './engine-link.js';
 import { JoinedMoves } from './joined-moves.js';
-import { excessiveGroups, type Pages, pagesAround, pagesOf, planOf, problemOf, tooLarge } from './launch-plan.js';
+import { type Pages, pagesAround, pagesOf, planOf, problemOf, tooLarge, tooManyGroups } from './launch-plan.js';
 import { PagedLaunch } from './paged-launch.js';
 import {
   type AdapterFacts,
@@ -295,7 +295,8 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     const large = tooLarge(launch, limits);
     const { way, kernelName } = launch;
     const fits = pages <= budgetPages && large === undefined;
-    if (fits && (way ?? 'direct') === 'direct') return excessiveGroups(launch, limits);
+    const many = tooManyGroups(launch, limits);
+    if (fits && many === undefined && (way ?? 'direct') === 'direct') return null;
     const room = { limits, budgetPages, pagesOf: needs };
     const known = way === undefined ? this.divider.again(launch, room) : null;
     if (known !== null) return known;
@@ -311,11 +312,16 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
       reasons.push(`its arrays cannot be paged: ${division}`);
     }
     if (way === 'direct') reasons.push('it is not to be cut');
+    const because = reasons.join('; ');
+    if (fits && many !== undefined) {
+      const remedy = 'give it a size in two or three dimensions, or a larger @workgroup_size';
+      return { code: 'KERNEL_ERROR', message: `${many}, and ${because}; ${remedy}` };
+    }
     const excess = fits
       ? `it is to run ${way}`
       : (large ??
         `it needs ${pages * PAGE_BYTES} bytes at once on ${name}, which has no page faults and ${budgetPages * PAGE_BYTES} bytes`);
-    const message = `${excess}, and ${reasons.join('; ')}; give the device more memory, or launch it over smaller arrays`;
+    const message = `${excess}, and ${because}; give the device more memory, or launch it over smaller arrays`;
     return { code: 'DEVICE_MEMORY', message: `kernel ${kernelName}: ${message}` };
   }
 

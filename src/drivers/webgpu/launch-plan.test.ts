@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { PAGE_BYTES } from '../../core/types.js';
 import type { LaunchParameter, WgslBinding, WgslLaunch } from '../driver.js';
-import { excessiveGroups, planOf, problemOf, tooLarge } from './launch-plan.js';
+import { planOf, problemOf, tooLarge, tooManyGroups } from './launch-plan.js';
 import type { Limits } from './protocol.js';
 
 const LIMITS: Limits = {
@@ -97,7 +97,5 @@ test('what a GPU’s limits forbid is refused by name', () => {
   expect(problem(launch([array('x', 0, 10)], [x, bound('x', 1, true), bound('x', 2, true)]))).toMatch(
     /maxStorageBuffersPer/,
   );
-  expect(excessiveGroups(launch([array('x', 0, 10)], [x], 1000), LIMITS)?.message).toMatch(
-    /125 workgroups in dimension x/,
-  );
+  expect(tooManyGroups(launch([array('x', 0, 10)], [x], 1000), LIMITS)).toMatch(/125 workgroups in dimension x/);
 });

@@ -67,18 +67,16 @@ export function problemOf(launch: Launch, limits: Limits): LaunchFailure | null 
   return null;
 }
 
-/** Why the GPU cannot run the workgroups of the launch at once; null: it can. */
-export function excessiveGroups(launch: Launch, limits: Limits): LaunchFailure | null {
+/** Why the GPU cannot run all workgroups of the launch in one dispatch; undefined: it can. */
+export function tooManyGroups(launch: Launch, limits: Limits): string | undefined {
   const most = limits.maxComputeWorkgroupsPerDimension;
   const groups = workgroupsOf(launch, launch.code);
   const axis = groups.findIndex((each) => each > most);
-  if (axis === -1) return null;
-  return {
-    code: 'KERNEL_ERROR',
-    message:
-      `the launch has ${groups[axis]} workgroups in dimension ${'xyz'[axis]}, and this GPU runs at most ${most} in each ` +
-      '(maxComputeWorkgroupsPerDimension); give it a size in two or three dimensions, or a larger @workgroup_size',
-  };
+  if (axis === -1) return undefined;
+  return (
+    `the launch has ${groups[axis]} workgroups in dimension ${'xyz'[axis]}, and this GPU runs at most ${most} in each at once ` +
+    '(maxComputeWorkgroupsPerDimension)'
+  );
 }
 
 /** @param partOf where pages lie, in one piece of one buffer */
