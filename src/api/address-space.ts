@@ -167,9 +167,17 @@ export class AddressSpace implements api.AddressSpace {
     checkLength('cannot open a shared array', length, elementBytes);
     const { name, source } = sharingSource(options, element, length);
     this.client.assertOpen('cannot open a shared array');
-    await agree(name, source, element, length);
+    const known = await agree(name, source, element, length);
     const bytes = length * elementBytes;
-    const wanted = { bytes, name, writable: true, file: null, provider: null, sharing: source, elementBytes };
+    const wanted = {
+      bytes,
+      name,
+      writable: true,
+      file: null,
+      provider: null,
+      sharing: { ...source, known },
+      elementBytes,
+    };
     const { id, firstPage, pages } = await this.client.request('allocate', wanted);
     const placement = { space: this.spaceHandle, range: id, firstPage, pages, length, type: element, name };
     return new SharedArray<T>(this, placement);

@@ -2,8 +2,8 @@
 import { bytesOf, type ElementType } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import { BLOCK_BYTES, PAGE_BYTES } from '../core/types.js';
-import type { SharingSource } from '../pager/protocol/sharing.js';
-import type { ArrayShape } from '../sharing/description.js';
+import type { SharingPlace } from '../pager/protocol/sharing.js';
+import type { ArrayShape, KnownArray } from '../sharing/description.js';
 import { valkeyAddress } from '../valkey/address.js';
 import type { TlsOptions } from '../valkey/connection.js';
 import { ValkeyError } from '../valkey/errors.js';
@@ -58,7 +58,7 @@ export function sharingSource(
   options: SharedArrayOptions,
   type: ElementType,
   length: number,
-): { name: string; source: SharingSource } {
+): { name: string; source: SharingPlace } {
   const { name, on, blockBytes } = options;
   checkName('a shared array', name, ', the same in all programs');
   const what = `array ${name}`;
@@ -91,26 +91,27 @@ export function sharingSource(
 /** Asks the server whether it can be used, and whether the array is there in another shape. */
 export async function agree(
   name: string,
-  { url, tls, timeoutMs, blockBytes }: SharingSource,
+  { url, tls, timeoutMs, blockBytes }: SharingPlace,
   type: ElementType,
   length: number,
-) {
+): Promise<KnownArray> {
   const wanted = { type, length, blockBytes };
-  let known: ArrayShape;
+  let known: KnownArray;
   try {
     // Of interest to few, and not small.
     const { checkServer } = await import('../valkey/check.js');
-    const { agreedShape } = await import('../sharing/description.js');
+    const { agreedArray } = await import('../sharing/description.js');
     await checkServer(url, { timeoutMs, tls });
-    known = await agreedShape(url, name, wanted, { timeoutMs, tls });
+    known = await agreedArray(url, name, wanted, { timeoutMs, tls });
   } catch (error) {
     throw serverError(name, error);
   }
-  if (known.type === type && known.length === length && known.blockBytes === blockBytes) return;
+  if (known.type === type && known.length === length && known.blockBytes === blockBytes) return known;
   const message =
     `array ${name} on ${valkeyAddress(url).shown} has ${shown(known)}, and not ${shown(wanted)}; open it as it is, choose another name, ` +
     `or, when nobody uses it any more, remove its keys ({onemem:${name}}*) from the server`;
-  throw new OnememError('SHARED_MISMATCH', message, { array: name, ...known });
+  const { made: _, ...found } = known;
+  throw new OnememError('SHARED_MISMATCH', message, { array: name, ...found });
 }
 
 function shown({ type, length, blockBytes }: ArrayShape): string {

@@ -1,10 +1,14 @@
 /**
  * What programs must agree on that share an array: kept beside its content, and written by the first of them.
  *
- *     {onemem:NAME}:shape  type, length and bytes of a block (a hash)
+ *     {onemem:NAME}:shape  type, length and bytes of a block, and a name that no other array ever had (a hash)
+ *
+ * A server that was emptied gives the array another name with the next program that looks, by which the others know that what they had
+ * flushed is gone.
  */
+import { randomName } from '../linux/random.js';
 import { valkeyAddress } from '../valkey/address.js';
-import type { ConnectionOptions } from '../valkey/connection.js';
+import type { ConnectionOptions, ValkeyConnection } from '../valkey/connection.js';
 import { openFor } from '../valkey/open-for.js';
 import { keysOf } from './steps.js';
 
@@ -14,27 +18,49 @@ export interface ArrayShape {
   readonly blockBytes: number;
 }
 
+/** An array as it is on a server. */
+export interface KnownArray extends ArrayShape {
+  /** Empty: it was made before arrays had one. */
+  readonly made: string;
+}
+
 const SCRIPT = `
 if redis.call('EXISTS', KEYS[1]) == 0 then
-  redis.call('HSET', KEYS[1], 'type', ARGV[1], 'length', ARGV[2], 'blockBytes', ARGV[3])
+  redis.call('HSET', KEYS[1], 'type', ARGV[1], 'length', ARGV[2], 'blockBytes', ARGV[3], 'made', ARGV[4])
 end
-return redis.call('HMGET', KEYS[1], 'type', 'length', 'blockBytes')
+return redis.call('HMGET', KEYS[1], 'type', 'length', 'blockBytes', 'made')
 `;
 
-/** The shape that the array has on the server, which is the one asked for where there was none of this name. */
-export async function agreedShape(
-  url: string,
+/** The array as it is on the server, which is as asked for where there was none of this name. */
+export async function knownArray(
+  connection: ValkeyConnection,
   name: string,
   { type, length, blockBytes }: ArrayShape,
+): Promise<KnownArray> {
+  const command = ['EVAL', SCRIPT, 1, shapeKey(name), type, length, blockBytes, randomName()];
+  const answer = (await connection.call(command)) as (Uint8Array | null)[];
+  const [known, many, bytes, made] = answer.map((each) => (each === null ? '' : Buffer.from(each).toString()));
+  return { type: known, length: Number(many), blockBytes: Number(bytes), made };
+}
+
+export async function agreedArray(
+  url: string,
+  name: string,
+  shape: ArrayShape,
   options: ConnectionOptions,
-): Promise<ArrayShape> {
-  const key = `${keysOf(name).leases}:shape`;
-  const { connection } = await openFor(key, [valkeyAddress(url)], options);
+): Promise<KnownArray> {
+  const { connection } = await openFor(shapeKey(name), [valkeyAddress(url)], options);
   try {
-    const answer = (await connection.call(['EVAL', SCRIPT, 1, key, type, length, blockBytes])) as unknown[];
-    const [known, many, bytes] = answer.map((each) => Buffer.from(each as Uint8Array).toString());
-    return { type: known, length: Number(many), blockBytes: Number(bytes) };
+    return await knownArray(connection, name, shape);
   } finally {
     connection.close();
   }
+}
+
+export function isSameShape(one: ArrayShape, other: ArrayShape): boolean {
+  return one.type === other.type && one.length === other.length && one.blockBytes === other.blockBytes;
+}
+
+function shapeKey(name: string): string {
+  return `${keysOf(name).leases}:shape`;
 }

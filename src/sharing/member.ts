@@ -12,6 +12,7 @@ import type { Argument, ConnectionOptions, ValkeyConnection } from '../valkey/co
 import { ValkeyError } from '../valkey/errors.js';
 import { openFor } from '../valkey/open-for.js';
 import type { Reply as Answer } from '../valkey/replies.js';
+import { isSameShape, type KnownArray, knownArray } from './description.js';
 import { Holds } from './holds.js';
 import { commandOf, departure, type Keys, keysOf, noticeOf, renewal, replyOf, SCRIPT } from './steps.js';
 
@@ -32,6 +33,8 @@ export interface SharedMemory {
   lost(block: number): void;
   /** The lease of a machine that owned the block has ended: what it had not flushed is lost. */
   abandoned(block: number): void;
+  /** The server has come back without the array: what all machines had flushed is lost. */
+  forgotten(): void;
   /** There is a connection again (null), or there is none and why. */
   connection(failure: ValkeyError | null): void;
 }
@@ -39,6 +42,8 @@ export interface SharedMemory {
 export interface MemberOptions {
   readonly url: string;
   readonly name: string;
+  /** The array as the program found it on the server; undefined: whatever is there is the array. */
+  readonly known?: KnownArray;
   readonly blocks: number;
   readonly memory: SharedMemory;
   /** How long others wait for a machine that says nothing. */
@@ -74,6 +79,7 @@ export class Member {
   /** By `performance.now`, when the server answered last. */
   heardAt = performance.now();
   private digest = '';
+  private known: KnownArray | undefined;
   /** When the lease was last asked for that has been given, by two clocks. */
   private leasedAt = this.clocks();
   private askedAt = this.clocks();
@@ -91,6 +97,7 @@ export class Member {
   constructor(private readonly options: MemberOptions) {
     const { name, blocks, leaseMs = LEASE_MS } = options;
     this.keys = keysOf(name);
+    this.known = options.known;
     this.servers = [valkeyAddress(options.url)];
     this.leaseMs = leaseMs;
     const { memory } = options;
@@ -221,6 +228,7 @@ export class Member {
       });
       opened = connection;
       this.servers = servers;
+      if (this.known !== undefined) await this.recognize(connection, this.known);
       this.digest = textOf(await connection.call(['SCRIPT', 'LOAD', SCRIPT]));
       for (const channel of [this.keys.channel, this.keys.granted(connection.info.id)])
         await connection.call(['SSUBSCRIBE', channel]);
@@ -234,6 +242,17 @@ export class Member {
       if (opened === null) this.pause(error as ValkeyError);
       else (opened as ValkeyConnection).close(error as ValkeyError);
     }
+  }
+
+  /** Looks whether the server has the array still. */
+  private async recognize(connection: ValkeyConnection, known: KnownArray): Promise<void> {
+    const { name, memory } = this.options;
+    const found = await knownArray(connection, name, known);
+    if (!isSameShape(found, known))
+      throw new ValkeyError('REFUSED', `array ${name} is another one there by now; close this one, and open that`);
+    if (found.made === known.made) return;
+    this.known = found;
+    memory.forgotten();
   }
 
   /** Whether operations may go on with what the last session gave, of which the server must know. They have the lease for it that it gives. */

@@ -91,6 +91,10 @@ export class PlainBlocks implements SharedMemory {
     this.tell();
   }
 
+  forgotten(): void {
+    this.failures.push('forgotten');
+  }
+
   connection(failure: Error | null): void {
     if (failure !== null) this.failures.push(failure.message);
     this.tell();

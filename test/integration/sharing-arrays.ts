@@ -31,6 +31,18 @@ function optionsOf(server: ValkeyServer, leaseMs = LONG_MS): SharedArrayOptions 
   return { name: 'numbers', on: { url: server.url, leaseMs, timeoutMs: LONG_MS } };
 }
 
+/** What a call fails with that is made until it does. */
+async function firstFailure(call: () => Promise<unknown>): Promise<{ code: string; message: string }> {
+  for (;;) {
+    try {
+      await call();
+    } catch (error) {
+      return error as { code: string; message: string };
+    }
+    await sleep(10);
+  }
+}
+
 testWithValkey('two programs read all that both have written, byte for byte, also within one block', async () => {
   await using server = await ValkeyServer.start();
   const programs = [0, 1].map((part) => program(server, 'halves', { part }));
@@ -113,6 +125,25 @@ testWithValkey(
     await using space = await open();
     const array = await space.sharedArray(Int32Array, LENGTH, optionsOf(server));
     assert.equal(array.data[0], 8);
+  },
+);
+
+testWithValkey(
+  'a server that comes back empty is told of by the next fence, once, and its array is as new',
+  async () => {
+    await using server = await ValkeyServer.start();
+    await using space = await open();
+    const array = await space.sharedArray(Int32Array, LENGTH, optionsOf(server, SHORT_LEASE_MS));
+    array.data.fill(3);
+    await array.fence();
+    await server.restart();
+    const error = await firstFailure(() => array.fence());
+    assert.equal(error.code, 'DATA_LOST');
+    assert.match(error.message, /has come back without array numbers: what had been flushed is lost/);
+    sameData(array.data, () => 0);
+    array.data[5] = 7;
+    await array.fence();
+    await failsWith('SHARED_MISMATCH', () => space.sharedArray(Float64Array, LENGTH, optionsOf(server)));
   },
 );
 

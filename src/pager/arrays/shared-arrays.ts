@@ -314,6 +314,13 @@ export class SharedArrays {
       case 'lost':
         this.tellLoss(blocks.pagesOf(message.block));
         break;
+      case 'forgotten':
+        this.tellLoss({ first: shared.range.first, count: shared.range.pages });
+        this.warn(
+          `warning: ${valkeyAddress(shared.source.url).shown} has come back without array ${shared.range.name}: what had been flushed is ` +
+            'lost, and elements are zero until they are written; have the server keep its data (appendonly yes)',
+        );
+        break;
       case 'connection':
         shared.problem = message.problem;
         // What threads were denied while the server was away they may wait for again.

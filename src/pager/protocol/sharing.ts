@@ -1,17 +1,23 @@
 /** What the manager and the thread that speaks for a shared array tell each other. */
 import type { MessagePort } from 'node:worker_threads';
 import type { DenyReason } from '../../core/types.js';
+import type { KnownArray } from '../../sharing/description.js';
 import type { TlsOptions } from '../../valkey/connection.js';
 import type { WireError } from './wire.js';
 
-/** Where an array is that several machines share. */
-export interface SharingSource {
+/** Where an array is that several machines share, and how long they wait for each other. */
+export interface SharingPlace {
   readonly url: string;
   readonly tls: TlsOptions;
   readonly timeoutMs: number;
   readonly leaseMs: number;
   readonly holdMs: number;
   readonly blockBytes: number;
+}
+
+/** The array as it was found there. */
+export interface SharingSource extends SharingPlace {
+  readonly known: KnownArray;
 }
 
 export interface SharingThreadData {
@@ -63,6 +69,8 @@ export type FromSharing =
   | { readonly kind: 'refuse'; readonly block: number; readonly reason: DenyReason }
   /** What had been written to the block and not flushed is lost, here (`own`) or on another machine. */
   | { readonly kind: 'lost'; readonly block: number; readonly own: boolean }
+  /** The server has come back without the array: what had been flushed is lost. */
+  | { readonly kind: 'forgotten' }
   /** There is no connection, and why; null: there is one again. */
   | { readonly kind: 'connection'; readonly problem: string | null }
   | { readonly kind: 'answer'; readonly id: number; readonly failure: WireError | null }

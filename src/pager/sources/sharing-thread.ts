@@ -20,7 +20,7 @@ import {
 import { type WireError, wireError } from '../protocol/wire.js';
 
 const { source, name, blocks, elementBytes, port, wakeFd, running } = workerData as SharingThreadData;
-const { url, tls, timeoutMs, leaseMs, blockBytes } = source;
+const { url, tls, timeoutMs, leaseMs, blockBytes, known } = source;
 const { shown } = valkeyAddress(url);
 const ONE = new BigUint64Array([1n]);
 const operations = new Int32Array(running);
@@ -59,6 +59,8 @@ class Blocks implements SharedMemory {
   problem: ValkeyError | null = null;
   /** What was written cannot be had here: the array is used no more. */
   isBroken = false;
+  /** The server has come back without the array, and no fence has said so yet. */
+  private isForgotten = false;
   /** Blocks that threads wait for, with the right and since when. */
   private readonly touched = new Map<number, { right: Right; since: number }>();
   /** Blocks that may have been written since the server had them. */
@@ -69,7 +71,7 @@ class Blocks implements SharedMemory {
   private clock: NodeJS.Timeout | null = null;
 
   constructor() {
-    this.member = new Member({ url, tls, name, blocks, leaseMs, timeoutMs, memory: this });
+    this.member = new Member({ url, tls, name, known, blocks, leaseMs, timeoutMs, memory: this });
   }
 
   touch(block: number, right: Right): void {
@@ -144,6 +146,12 @@ class Blocks implements SharedMemory {
     tell({ kind: 'lost', block, own: false });
   }
 
+  forgotten(): void {
+    this.isForgotten = true;
+    tell({ kind: 'forgotten' });
+    for (const fence of this.fences) this.end(fence, this.toldLoss());
+  }
+
   connection(failure: ValkeyError | null): void {
     this.problem = failure;
     tell({ kind: 'connection', problem: failure === null ? null : failure.message });
@@ -152,6 +160,7 @@ class Blocks implements SharedMemory {
   /** The server has everything that was written until now, or why not. */
   fence(): Promise<WireError | null> {
     if (this.isBroken) return Promise.resolve(lostError([...this.changed]));
+    if (this.isForgotten) return Promise.resolve(this.toldLoss());
     if (this.changed.size === 0) return Promise.resolve(null);
     return new Promise((done) => {
       const left = new Set(this.changed);
@@ -165,6 +174,15 @@ class Blocks implements SharedMemory {
   overdue(since: number): ValkeyError | null {
     if (this.problem === null || performance.now() - Math.max(since, this.member.heardAt) < timeoutMs) return null;
     return this.problem;
+  }
+
+  /** The next fence goes on. */
+  private toldLoss(): WireError {
+    this.isForgotten = false;
+    const text =
+      `the server ${shown} has come back without array ${name}: what had been flushed is lost, and elements are zero until they are ` +
+      'written; write again what is missing, and have the server keep its data (appendonly yes)';
+    return wireError('DATA_LOST', text, { array: name, url: shown });
   }
 
   private restrictAgain(block: number): void {
