@@ -18,7 +18,7 @@ import { ASYNC_DISPOSE } from './disposal.js';
 import { argumentError, typeError } from './errors.js';
 import { checkUse, FILE_ARRAY_OPTIONS, type FileArrayOptions, partOfFile, withFile } from './file-array.js';
 import { type FilePath, pathOf } from './file-path.js';
-import { hostBytes } from './host-memory.js';
+import { hostBytes, memoryLimit, warnOfMemory } from './host-memory.js';
 import { lend } from './lending.js';
 import { ManagedArray } from './managed-array.js';
 import type { ManagerThreads } from './manager-threads.js';
@@ -75,7 +75,9 @@ export class AddressSpace implements api.AddressSpace {
 
   async setHostMemory(bytes: number | string): Promise<void> {
     this.client.assertOpen('cannot change host memory');
-    await this.client.request('setHostMemory', { bytes: hostBytes(bytes) });
+    const wanted = hostBytes(bytes);
+    warnOfMemory(wanted, memoryLimit(), true, []);
+    await this.client.request('setHostMemory', { bytes: wanted });
   }
 
   array<T extends NumericArray>(type: ArrayType<T>, length: number, options: ArrayOptions = {}): ManagedArray<T> {

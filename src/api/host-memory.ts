@@ -34,6 +34,12 @@ export function followedMemory(root = ''): number {
 
 /** What a program has said, as bytes: refused where it is too little. */
 export function hostBytes(said: number | string): number {
+  if (typeof said === 'string' && /^auto$/i.test(said)) {
+    throw argumentError(
+      'HOST_MEMORY',
+      "hostMemory is followed by openSpace({ hostMemory: 'auto' }) alone, in these letters",
+    );
+  }
   const bytes = toBytes('hostMemory', said);
   if (bytes < LEAST_HOST_BYTES) {
     throw argumentError(
@@ -45,7 +51,12 @@ export function hostBytes(said: number | string): number {
 }
 
 /** Budgets that the machine cannot keep end in the kernel's choice of a process to kill: the program that asked for them should know. */
-function warnOfMemory(hostBytes: number, most: number, chosen: boolean, devices: readonly DescribedDevice[]): void {
+export function warnOfMemory(
+  hostBytes: number,
+  most: number,
+  chosen: boolean,
+  devices: readonly DescribedDevice[],
+): void {
   const warn = (what: string): void =>
     process.emitWarning(
       `${what}, more than the ${most} bytes of this machine or container; when they are used, the kernel ends a process`,

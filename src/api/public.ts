@@ -451,7 +451,10 @@ export interface ManagedArray<T extends NumericArray = NumericArray> {
   createReadStream(part?: ArrayPart): Readable;
   /** The same as a stream of the web, such as the body of a Response: `new Response(array.toReadableStream())`. */
   toReadableStream(part?: ArrayPart): ReadableStream<Uint8Array>;
-  /** A copy of the elements' bytes in ordinary memory, which every system call takes. Brings pages as a loop over the elements does. */
+  /**
+   * A copy of the elements' bytes in ordinary memory, which every system call takes. Brings pages as a loop over the elements does, and
+   * ends the process as that does where one cannot be had: `hold`, `writeTo` and `createReadStream` reject instead.
+   */
   toBuffer(part?: ArrayPart): Buffer;
   /**
    * Another array with the same elements, which may be written whatever this one allows. Nothing is copied before one is written

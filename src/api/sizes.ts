@@ -8,11 +8,14 @@ const decimal: Record<string, number> = { k: 1e3, m: 1e6, g: 1e9, t: 1e12, p: 1e
 /**
  * Bytes of a size such as '64MiB', '1.5 GiB', '4096' or '64MB'. 'MiB' and 'M' count by 1024, 'MB' by 1000, as GNU tools
  * do. A size that is no whole number of bytes is rounded to the nearest.
+ * @param what the option, for the error
  */
-export function parseSize(text: string): number {
+export function parseSize(text: string, what?: string): number {
   const refuse = (why: string) =>
     Object.assign(
-      new RangeError(`${JSON.stringify(text)} is no size (${why}); write it as 64MiB, 1.5GiB, 64MB or 4096`),
+      new RangeError(
+        `${what === undefined ? '' : `${what}: `}${JSON.stringify(text)} is no size (${why}); write it as 64MiB, 1.5GiB, 64MB or 4096`,
+      ),
       {
         code: 'INVALID_SIZE',
       },
@@ -27,7 +30,7 @@ export function parseSize(text: string): number {
 }
 
 export function toBytes(what: string, value: number | string): number {
-  const size = typeof value === 'string' ? parseSize(value) : value;
+  const size = typeof value === 'string' ? parseSize(value, what) : value;
   if (typeof size !== 'number' || !Number.isSafeInteger(size) || size <= 0) {
     throw argumentError(
       'SIZE',

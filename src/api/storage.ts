@@ -50,7 +50,14 @@ export function storageOf(said: StorageSpecification | boolean | undefined): Sto
   }
   const path = resolve(pathOf(said.path));
   checkFolder(path);
-  return { path, bytes: said.bytes === undefined ? freeShare(path) : budgetOf(said.bytes) };
+  if (said.bytes !== undefined) return { path, bytes: budgetOf(said.bytes) };
+  const bytes = freeShare(path);
+  if (bytes > 0) return { path, bytes };
+  throw new OnememError(
+    'STORAGE',
+    `storage.path is ${path}: its file system has no ${BLOCK_BYTES / SHARE} bytes free; name a folder on a disk with room, or say bytes`,
+    { path },
+  );
 }
 
 function budgetOf(said: number | string): number {

@@ -141,6 +141,7 @@ test('host memory that arrays or pins need is not given up, and says what needs 
     new RegExp(`cannot set hostMemory to 33554432 bytes: arrays that can be written take ${4 * N} bytes`),
   );
   await failsWith('HOST_MEMORY', () => space.setHostMemory('1MiB'));
+  await failsWith('HOST_MEMORY', () => space.setHostMemory('auto'));
   x.data[0] = 1;
   assert.equal(space.stats().processors[0].budgetBytes, 64 * MIB);
 });
@@ -172,6 +173,8 @@ test('opening a space makes no file, and closing one leaves no descriptor', asyn
 test('what storage is not is refused by name', async () => {
   await failsWith('STORAGE', () => openSpace({ storage: { path: '/no/such/folder' } }));
   await failsWith('STORAGE', () => openSpace({ storage: { path: '/etc/hostname' } }));
+  // No file system has less room.
+  await failsWith('STORAGE', () => openSpace({ storage: { path: '/proc/self' } }));
   await failsWith('STORAGE', () => openSpace({ storage: { path: folder, bytes: 5 } }));
   await failsWith('STORAGE', () => openSpace({ storage: 7 as unknown as boolean }));
   await using space = await openSpace({ hostMemory: HOST, storage: false });
