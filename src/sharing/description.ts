@@ -1,12 +1,11 @@
 /**
  * What programs must agree on that share an array: kept beside its content, and written by the first of them.
  *
- *     {onemem:NAME}:shape  type, length and bytes of a block, and a name that no other array ever had (a hash)
+ *     {onemem:NAME}:shape  type, length and bytes of a block, and when it was made, by the server's clock, to a microsecond (a hash)
  *
- * A server that was emptied gives the array another name with the next program that looks, by which the others know that what they had
- * flushed is gone.
+ * A server that was emptied makes the array anew for the next program that looks, and at another time: by that the others know that what
+ * they had flushed is gone.
  */
-import { randomName } from '../linux/random.js';
 import { valkeyAddress } from '../valkey/address.js';
 import type { ConnectionOptions, ValkeyConnection } from '../valkey/connection.js';
 import { openFor } from '../valkey/open-for.js';
@@ -20,13 +19,14 @@ export interface ArrayShape {
 
 /** An array as it is on a server. */
 export interface KnownArray extends ArrayShape {
-  /** Empty: it was made before arrays had one. */
+  /** Empty: it was made when this was not noted yet. */
   readonly made: string;
 }
 
 const SCRIPT = `
 if redis.call('EXISTS', KEYS[1]) == 0 then
-  redis.call('HSET', KEYS[1], 'type', ARGV[1], 'length', ARGV[2], 'blockBytes', ARGV[3], 'made', ARGV[4])
+  local now = redis.call('TIME')
+  redis.call('HSET', KEYS[1], 'type', ARGV[1], 'length', ARGV[2], 'blockBytes', ARGV[3], 'made', now[1] .. '.' .. now[2])
 end
 return redis.call('HMGET', KEYS[1], 'type', 'length', 'blockBytes', 'made')
 `;
@@ -37,7 +37,7 @@ export async function knownArray(
   name: string,
   { type, length, blockBytes }: ArrayShape,
 ): Promise<KnownArray> {
-  const command = ['EVAL', SCRIPT, 1, shapeKey(name), type, length, blockBytes, randomName()];
+  const command = ['EVAL', SCRIPT, 1, shapeKey(name), type, length, blockBytes];
   const answer = (await connection.call(command)) as (Uint8Array | null)[];
   const [known, many, bytes, made] = answer.map((each) => (each === null ? '' : Buffer.from(each).toString()));
   return { type: known, length: Number(many), blockBytes: Number(bytes), made };
