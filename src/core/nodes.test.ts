@@ -86,6 +86,39 @@ function write(first: number, blocks: number): void {
 
 beforeEach(start);
 
+describe('pages that only an engine reaches', () => {
+  it('are read ahead of a walk into memory that the host has kept, as those of a store', () => {
+    manager = new OpenManager(commands, namedPolicies({ readAhead: { name: 'next', share: 1, stored: 2 } }), 64);
+    manager.addDevice({ ...host, budgetPages: 8 * BLOCK }, NO_NODE);
+    const gpu = { ...host, name: 'gpu', budgetPages: 8 * BLOCK, faults: false, addressable: false };
+    const { processor, node } = manager.addDevice(gpu);
+    const first = allocate(5 * BLOCK);
+    write(first, 5);
+    const rewrite = (): void => {
+      manager.launchBegin(1, processor, [{ first, count: 5 * BLOCK, use: 'inout' }]);
+      manager.launchEnd(1);
+      expect(manager.node(HOST_NODE)?.backedPages).toBe(5 * BLOCK);
+      log = [];
+    };
+    const came = (block: number): boolean =>
+      log.some((line) => line.startsWith(`${node}>${HOST_NODE} ${first + block * BLOCK}+`));
+    const walk = (block: number): void => {
+      for (let page = 0; page < BLOCK; page += 16) manager.fault(HOST, first + block * BLOCK + page, false, 1);
+    };
+    rewrite();
+    walk(0);
+    expect(came(1)).toBe(false);
+    manager.fault(HOST, first + BLOCK, false, 1);
+    expect([2, 3, 4].map(came)).toEqual([true, true, false]);
+    // What came ahead and went again before a thread had entered it comes again.
+    rewrite();
+    walk(0);
+    manager.fault(HOST, first + BLOCK, false, 1);
+    expect([2, 3, 4].map(came)).toEqual([true, true, false]);
+    manager.checkInvariants();
+  });
+});
+
 describe('a store behind the host', () => {
   let behind: NodeId;
 

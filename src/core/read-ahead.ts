@@ -41,7 +41,8 @@ export function readAhead(state: State, block: Block, processor: Processor, node
     if (following === undefined || following.range !== block.range) break;
     const residence = following.residences[node.id];
     if (residence?.ahead === true) reached++;
-    else if (residence === undefined || residence.backedCount === 0) {
+    // Memory that was kept may have the content of an earlier time.
+    else if (residence === undefined || isEmpty(residence.resident)) {
       stored = isStored(state, following);
       break;
     }
@@ -58,7 +59,7 @@ export function readAhead(state: State, block: Block, processor: Processor, node
 function bringAhead(state: State, ahead: Block, processor: Processor, node: Node, access: Access): void {
   if (ahead.operation !== null || ahead.tasks.length > 0 || isRemote(ahead, processor)) return;
   const residence = residenceOf(state, ahead, node.id);
-  if (residence.ahead || residence.backedCount > 0) return;
+  if (residence.ahead || !isEmpty(residence.resident)) return;
   // Zeros are made as fast as they are asked for, and would take memory of the host on a guess.
   if (node.id === HOST_NODE && !hasContent(state, ahead)) return;
   residence.ahead = true;
@@ -80,18 +81,19 @@ function bringAhead(state: State, ahead: Block, processor: Processor, node: Node
     request: NOBODY,
     written: false,
   };
-  // A store is asked for all alike; what is mapped is mapped when that is there.
+  // An engine is asked for all alike; what is mapped is mapped when that is there.
   if (isStored(state, ahead)) ahead.tasks.push({ ...task, map: false, entry: false });
   ahead.tasks.push(task);
   makeReady(state, ahead);
 }
 
-/** Whether a node that nobody runs on has some of the block. */
+/** Whether some of the block is where only an engine reaches it, which answers late and many at once: in a store, in a GPU's memory. */
 function isStored(state: State, { residences }: Block): boolean {
   for (let id = 0; id < residences.length; id++) {
     const residence = residences[id];
     if (residence === undefined || isEmpty(residence.resident)) continue;
-    if (id !== HOST_NODE && state.nodes[id]?.owner === NO_PROCESSOR) return true;
+    const node = state.nodes[id];
+    if (id !== HOST_NODE && (node?.owner === NO_PROCESSOR || node?.description.addressable === false)) return true;
   }
   return false;
 }

@@ -510,6 +510,7 @@ export function classify(state: State, block: Block): void {
     if (residence.backedCount > 0 && isEmpty(residence.resident)) {
       node.eviction.deactivate(block.index);
       if (!node.unused.has(block.index)) node.unused.append(block.index);
+      endAhead(block, node);
     } else if (residence.backedCount > 0) {
       node.unused.remove(block.index);
       node.eviction.activate(block.index);

@@ -289,7 +289,10 @@ export interface ReadAheadRequest {
   aheadBlocks: number;
   /** Those of them that come right after this block. */
   reached: number;
-  /** The next block that the node does not have has to come from a store, such as a disk, which answers late and many at once. */
+  /**
+   * The next block that the node does not have has to come from where only an engine reaches it, which answers late and many at once: a store, such as a
+   * disk, or a GPU.
+   */
   stored: boolean;
 }
 /** How many blocks after this one are to be brought before a thread touches them; 0: none. */

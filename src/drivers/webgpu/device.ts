@@ -141,7 +141,9 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     return this.link.exited;
   }
 
+  /** There are none. What is to be read goes now: threads that could be answered without it have been, and may lose their CPU to the engine. */
   readFaults(): number {
+    this.moves.flush(Packet.Read);
     return 0;
   }
 
@@ -382,9 +384,10 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
 
   private aheadOver(staging: Staging): ReadAhead {
     return new ReadAhead(staging, {
+      begins: (page) => this.runs.begins(page),
       endOfContent: (first, end) => this.runs.endOfContent(first, end),
       read: (token, slot, first, count) =>
-        this.post(Packet.Read, move(token, File.Staging, staging.offsetOf(slot), this.runs.parts(first, count))),
+        this.moves.add(Packet.Read, token, File.Staging, staging.offsetOf(slot), this.runs.parts(first, count)),
       taken: (token) => {
         if (this.pending.delete(token)) this.events.transferred(token, Status.Done);
       },

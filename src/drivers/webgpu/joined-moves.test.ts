@@ -61,3 +61,13 @@ test('what lies in several pieces goes by itself, and none is larger than 2 MiB'
   moves.flush();
   expect(said.map(([, { tokens }]) => tokens)).toEqual([[1], [2], [3], [4]]);
 });
+
+test('what is of another kind than is to be said waits', () => {
+  const { moves, said } = made();
+  moves.add(Packet.Write, 1, File.Host, 0, [[3, 0, KIB]]);
+  moves.flush(Packet.Read);
+  expect(moves.isWaiting).toBe(true);
+  moves.add(Packet.Read, 2, File.Host, 0, [[3, 0, KIB]]);
+  moves.flush(Packet.Read);
+  expect(said.map(([kind]) => kind)).toEqual([Packet.Write, Packet.Read]);
+});

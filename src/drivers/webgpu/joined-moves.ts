@@ -44,10 +44,10 @@ export class JoinedMoves {
     }
   }
 
-  /** Says what waits. */
-  flush(): void {
+  /** Says what waits, if it is of this kind. */
+  flush(only?: Kind): void {
     const { waiting } = this;
-    if (waiting === null) return;
+    if (waiting === null || (only ?? waiting.kind) !== waiting.kind) return;
     this.waiting = null;
     const { kind, tokens, file, at, part } = waiting;
     this.post(kind, { tokens, file, at, parts: [part] });

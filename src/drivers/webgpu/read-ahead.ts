@@ -1,7 +1,8 @@
 /**
  * Reads what the CPU will touch next of a GPU's pages before it asks: each fault by itself would wait for the engine and for the GPU, which
  * takes longer than the copy. Where one read follows the other, what lies behind comes to staging memory in pieces that grow, from
- * which pages are taken at once. It comes from the buffers, so that the core knows nothing of it: what is written there is forgotten here.
+ * which pages are taken at once. It comes from the buffers, so that the core knows nothing of it: what is written there is forgotten here. As soon as
+ * the core brings whole blocks ahead of the walk, no thread waits for pages any more, and nothing is read here: they come straight to their places.
  */
 import { PAGE_BYTES, PAGES_PER_BLOCK, PAGES_PER_GROUP, Status } from '../../core/types.js';
 import { copyMemory } from '../../linux/memory.js';
@@ -9,14 +10,15 @@ import type { Staging } from './staging.js';
 
 /** Tokens of these reads are lower than all that launches have. */
 const FIRST_TOKEN = -1_000_000;
-/** So many times what was walked through is read ahead, and at most so many pages. */
+/** So many times what was walked through is read ahead. */
 const TIMES = 4;
-const MOST_PAGES = 2 * PAGES_PER_BLOCK;
 /** Pieces that it may have: others need staging memory, too. */
 const MOST_PIECES = 4;
 
 /** What the pages are read from. */
 export interface AheadSource {
+  /** Whether no content lies right before a page that would be walked through on the way to it. */
+  begins(page: number): boolean;
   /** The page behind those that can be read from `first` on, all of them before `end`. */
   endOfContent(first: number, end: number): number;
   /** Has pages read to a place in staging memory; `arrived` answers. */
@@ -100,8 +102,10 @@ export class ReadAhead {
     this.next = page + count;
     this.reached = follows ? Math.max(this.reached, this.next) : this.next;
     // Where content begins a walk mostly does.
-    if (!follows && this.source.endOfContent(page - 1, page) === page) return;
-    const end = this.next + Math.min(TIMES * this.walked, MOST_PAGES);
+    if (!follows && !this.source.begins(page)) return;
+    if (!urgent) return;
+    const border = this.next - (this.next % PAGES_PER_BLOCK) + 2 * PAGES_PER_BLOCK;
+    const end = Math.min(this.next + TIMES * this.walked, border);
     while (this.reached < end && this.read());
   }
 

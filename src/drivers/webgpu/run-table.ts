@@ -107,6 +107,12 @@ export class RunTable {
     return at;
   }
 
+  /** Whether a page is the first one with content of its array, or of those that lie in one run with it. */
+  begins(page: number): boolean {
+    const run = this.find(page);
+    return run === undefined || page === run.first || run.backed[page - 1 - run.first] === 0;
+  }
+
   /** Which byte of the space lies at a byte of a buffer. */
   placeOf(buffer: number, offset: number): number {
     const run = this.runs.find((each) => each.buffer === buffer);

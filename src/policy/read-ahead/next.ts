@@ -1,5 +1,5 @@
 /**
- * Reads one block ahead, so that a processor that walks finds the next block there, and several where they come from a store, which is
+ * Reads one block ahead, so that a processor that walks finds the next block there, and several where they come from a store or a GPU, which is
  * fast only when it is asked for many at once. Blocks that were brought and not entered may take a share of the node only: a guess must
  * not push out what is in use.
  */
@@ -9,7 +9,7 @@ import type { ReadAheadPolicy } from '../../core/types.js';
 export interface NextOptions {
   /** One block in so many of the node's may be a guess; 8 unless said otherwise. */
   readonly share?: number;
-  /** Blocks that are brought ahead from a store; 6 unless said otherwise. */
+  /** Blocks that are brought ahead from a store or a GPU; 6 unless said otherwise. */
   readonly stored?: number;
 }
 
