@@ -25,7 +25,7 @@ function isOfPages({ tokens }: Move): boolean {
   return tokens !== null && tokens[0] < 0;
 }
 
-/** Who opened the GPU can ask it for more than WebGPU gives by itself. */
+/** The program that opened the GPU can ask it for more than WebGPU gives by itself. */
 function withRemedy(failure: LaunchFailure | null): LaunchFailure | null {
   const [, limit] = /\((max\w+)\)/.exec(failure?.message ?? '') ?? [];
   if (failure === null || limit === undefined) return failure;
