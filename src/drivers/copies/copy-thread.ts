@@ -6,8 +6,11 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { COPY_WORDS, type CopyRing, type Kind, SIGNALS, Signal, Word } from './copy-ring.js';
 
-/** Copies that the thread has at once, the one that it is at included. What comes beyond them the manager does meanwhile. */
-const PLACES = 64;
+/**
+ * Copies that the thread has at once, the one that it is at included. What comes beyond them the manager does meanwhile, so that both are through at
+ * about the same time.
+ */
+const PLACES = 4;
 /** Copies that take longer than this may have lost their thread: the event loop would know. */
 const SUSPICIOUS_MS = 1000;
 /** How long the thread may take for all copies that it has. */
