@@ -120,8 +120,10 @@ function shown(key: string, value: number): string {
 
 const end = Date.now() + milliseconds;
 const home = await open('lasting', true);
-let base: { held: Holdings; inDevices: number; threads: number } | null = null;
+let base: { held: Holdings; threads: number } | null = null;
 let checks = 0;
+/** Of the rounds before growth counts: a device's engine collects when it likes, so that one of them alone may have little. */
+let warmDevices = 0;
 for (let round = 1; Date.now() < end || base === null || checks === 0; round++) {
   const before = steps;
   const started = performance.now();
@@ -133,9 +135,10 @@ for (let round = 1; Date.now() < end || base === null || checks === 0; round++) 
   console.log(
     `round ${round}: ${steps - before} steps in ${ms} ms; ${figures.join(', ')}, in a device ${shown('Bytes', inDevices)}`,
   );
+  if (round <= WARM_UP) warmDevices = Math.max(warmDevices, inDevices);
   if (round < WARM_UP) continue;
   if (base === null) {
-    base = { held, inDevices, threads };
+    base = { held, threads };
     continue;
   }
   checks++;
@@ -150,8 +153,8 @@ for (let round = 1; Date.now() < end || base === null || checks === 0; round++) 
     );
   }
   assert.ok(
-    inDevices <= base.inDevices + TOLERATED_IN_DEVICE,
-    `a device's process grew from ${shown('Bytes', base.inDevices)} to ${shown('Bytes', inDevices)}`,
+    inDevices <= warmDevices + TOLERATED_IN_DEVICE,
+    `a device's process grew from ${shown('Bytes', warmDevices)} to ${shown('Bytes', inDevices)}`,
   );
 }
 await close(home);
