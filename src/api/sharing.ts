@@ -96,17 +96,17 @@ export async function agree(
   length: number,
 ): Promise<KnownArray> {
   const wanted = { type, length, blockBytes };
+  // Of interest to few, and not small.
+  const { checkServer } = await import('../valkey/check.js');
+  const { agreedArray, isSameShape } = await import('../sharing/description.js');
   let known: KnownArray;
   try {
-    // Of interest to few, and not small.
-    const { checkServer } = await import('../valkey/check.js');
-    const { agreedArray } = await import('../sharing/description.js');
     await checkServer(url, { timeoutMs, tls });
     known = await agreedArray(url, name, wanted, { timeoutMs, tls });
   } catch (error) {
     throw serverError(name, error);
   }
-  if (known.type === type && known.length === length && known.blockBytes === blockBytes) return known;
+  if (isSameShape(known, wanted)) return known;
   const message =
     `array ${name} on ${valkeyAddress(url).shown} has ${shown(known)}, and not ${shown(wanted)}; open it as it is, choose another name, ` +
     `or, when nobody uses it any more, remove its keys ({onemem:${name}}*) from the server`;

@@ -1,5 +1,5 @@
 /**
- * The threads that carry out large copies which nobody waits for, where there are CPUs for them: one for what goes to devices, one for what
+ * The threads that carry out large copies which no thread waits for, where there are CPUs for them: one for what goes to devices, one for what
  * comes to the host.
  */
 import { availableParallelism } from 'node:os';

@@ -41,17 +41,6 @@ export function figuresOf(
   figures: LaunchFigures,
 ): ProcessorStats {
   const { budgetPages, backedPages, peakPages, counters } = manager.figures(id);
-  const {
-    launched,
-    launchParts,
-    windowedLaunches,
-    pagedLaunches,
-    launchRounds,
-    plannedRounds,
-    pagedBytes,
-    pagedHomeBytes,
-    alive,
-  } = figures;
   return {
     name,
     kind,
@@ -70,15 +59,15 @@ export function figuresOf(
     refusals: counters.refusals,
     revocations: counters.revocations,
     denied: counters.denied,
-    launches: launched,
-    launchParts,
-    windowedLaunches,
-    pagedLaunches,
-    launchRounds,
-    plannedRounds,
-    pagedBytes,
-    pagedHomeBytes,
+    launches: figures.launched,
+    launchParts: figures.launchParts,
+    windowedLaunches: figures.windowedLaunches,
+    pagedLaunches: figures.pagedLaunches,
+    launchRounds: figures.launchRounds,
+    plannedRounds: figures.plannedRounds,
+    pagedBytes: figures.pagedBytes,
+    pagedHomeBytes: figures.pagedHomeBytes,
     ...(figures.gpuMs === undefined ? {} : { gpuMs: figures.gpuMs }),
-    alive,
+    alive: figures.alive,
   };
 }
