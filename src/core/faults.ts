@@ -29,6 +29,7 @@ import {
   HOST,
   HOST_NODE,
   NO_NODE,
+  NO_PROCESSOR,
   type NodeId,
   PAGES_PER_BLOCK,
   PAGES_PER_GROUP,
@@ -156,7 +157,11 @@ function serviceFault(
   request.streaming = pattern === 'sequential' || (pattern === 'normal' && streams(state, block, processor, page));
   request.pressed = node.backedPages + PAGES_PER_BLOCK > node.budgetPages;
   const from = page - (page % PAGES_PER_GROUP);
+  const holder = distantHolder(state, block, page, node.id);
+  request.distant = holder !== NO_NODE;
   request.walked = mapping.walkPage === from ? mapping.walked + 1 : 0;
+  // Where content begins a walk mostly does.
+  if (request.distant && request.walked === 0 && beginsOn(state, block, from, holder)) request.walked = 1;
   request.occupied = access === Access.Write ? mapping.writable : mapping.mapped;
   const alone = late || narrow || pattern === 'random';
   const unasked = access === Access.Write && !write && !intent;
@@ -168,6 +173,23 @@ function serviceFault(
   mapping.walkPage = nextAbsent(request.result, page);
   if (request.streaming) readAhead(state, block, processor, node, access);
   return outcome;
+}
+
+/** The node of a processor that a page has to come from, if only its engine reaches it. */
+function distantHolder(state: State, block: Block, page: number, node: NodeId): NodeId {
+  if (has(residenceOf(state, block, node).resident, page)) return NO_NODE;
+  const holder = holderOf(state, block, page, node);
+  if (holder === NO_NODE) return NO_NODE;
+  const { owner, description } = nodeOf(state, holder);
+  return owner === NO_PROCESSOR || description.addressable ? NO_NODE : holder;
+}
+
+/** Whether a node has nothing of the range right before this page. */
+function beginsOn(state: State, block: Block, page: number, node: NodeId): boolean {
+  const before = page > 0 ? block : state.va.blocks.get(block.index - 1);
+  if (before === undefined || before.range !== block.range) return true;
+  const residence = before.residences[node];
+  return residence === undefined || !has(residence.resident, (page + PAGES_PER_BLOCK - 1) % PAGES_PER_BLOCK);
 }
 
 function nextWaiting(mapping: Mapping): number {

@@ -11,6 +11,7 @@ import {
   HOST_NODE,
   NO_NODE,
   type NodeId,
+  type PrefetchRequest,
   Status,
 } from './types.js';
 
@@ -116,6 +117,59 @@ describe('pages that only an engine reaches', () => {
     manager.fault(HOST, first + BLOCK, false, 1);
     expect([2, 3, 4].map(came)).toEqual([true, true, false]);
     manager.checkInvariants();
+  });
+});
+
+describe('pages that only an engine reaches, and what comes along with them', () => {
+  let asked: [page: number, distant: boolean, walked: number][];
+  let processor: number;
+  let first: number;
+
+  /** On a device, which has written all of two blocks. */
+  function startWith(addressable: boolean): void {
+    asked = [];
+    const policies = namedPolicies({ prefetch: 'none', readAhead: 'none' });
+    const prefetch = () => (request: PrefetchRequest) => {
+      asked.push([request.page, request.distant, request.walked]);
+      policies.prefetch()(request);
+    };
+    manager = new OpenManager(commands, { ...policies, prefetch }, 64);
+    manager.addDevice({ ...host, budgetPages: 8 * BLOCK }, NO_NODE);
+    const gpu = { ...host, name: 'gpu', budgetPages: 8 * BLOCK, faults: false, addressable };
+    processor = manager.addDevice(gpu).processor;
+    first = allocate(2 * BLOCK);
+    manager.launchBegin(1, processor, [{ first, count: 2 * BLOCK, use: 'out' }]);
+    manager.launchEnd(1);
+  }
+
+  function ask(page: number): unknown {
+    asked = [];
+    manager.fault(HOST, first + page, false, 1);
+    return asked[0]?.slice(1);
+  }
+
+  it('are said to be far, and where they begin to be walked through', () => {
+    startWith(false);
+    expect(ask(0)).toEqual([true, 1]);
+    expect(ask(200)).toEqual([true, 0]);
+    // The device still has what came to the host, and has the block before.
+    expect(ask(208)).toEqual([true, 0]);
+    expect(ask(BLOCK)).toEqual([true, 0]);
+    // What the host has written the device has no more.
+    manager.fault(HOST, first + 79, true, 1);
+    expect(ask(80)).toEqual([true, 1]);
+    expect(ask(100)).toEqual([true, 0]);
+    manager.checkInvariants();
+  });
+
+  it('are near where the manager reaches them, and as zeros', () => {
+    startWith(true);
+    expect(ask(0)).toEqual([false, 0]);
+    startWith(false);
+    const zeros = allocate(BLOCK);
+    asked = [];
+    manager.fault(HOST, zeros, false, 1);
+    expect(asked[0]).toEqual([0, false, 0]);
   });
 });
 

@@ -178,6 +178,7 @@ export function createState(commands: Commands, policies: Policies, blockCount: 
       streaming: false,
       pressed: false,
       walked: 0,
+      distant: false,
       result: createMask(),
     },
     transfer: {

@@ -274,6 +274,8 @@ export interface PrefetchRequest {
   pressed: boolean;
   /** Faults in a row up to this one that came right after what the one before them brought. */
   walked: number;
+  /** The page has to come from a processor's memory that only its engine reaches, such as a GPU's: that answers late, however much it is asked for. */
+  distant: boolean;
   /** The answer: pages to bring, the touched one among them. */
   result: Int32Array;
 }

@@ -54,6 +54,8 @@ export interface ProcessDriver extends Driver {
   /** The process has ended: everything that is pending is answered, then `died` is reported. */
   processEnded(): void;
   sendRest(): void;
+  /** Sends what is to be read, since nothing that the core has asked for waits any more. */
+  sendReads?(): void;
   /** Looks whether the process still does what it is there for; to be called about once a second. */
   look(): void;
   /** Hears of pages that are about to be used as one piece, before they are brought: an argument of a launch, or what a prefetch names. */

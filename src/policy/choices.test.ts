@@ -71,6 +71,7 @@ describe('a policy of the user that fails', () => {
       streaming: false,
       pressed: false,
       walked: 0,
+      distant: false,
       result: createMask(),
     };
     request.allowed[1] = 1;

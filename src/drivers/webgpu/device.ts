@@ -33,7 +33,6 @@ import {
   SOURCE_PIECE,
   type TransportChoice,
 } from './protocol.js';
-import { isAhead, ReadAhead } from './read-ahead.js';
 import { type BufferCommands, RunTable } from './run-table.js';
 import { SpareBuffers } from './spare-buffers.js';
 import { STAGING_BYTES, type Staging } from './staging.js';
@@ -76,8 +75,6 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   private readonly divider: Divider;
   private readonly moves: JoinedMoves;
   private readonly spares: SpareBuffers;
-  /** Null: what comes home is in host memory already. */
-  private readonly ahead: ReadAhead | null;
   private readonly pending = new Map<number, Pending>();
   /** Modules that the engine has, by their texts. */
   private readonly modules = new Map<string, number>();
@@ -116,7 +113,6 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     this.moves = new JoinedMoves((kind, what) => this.send(kind, what));
     this.spares = new SpareBuffers(budgetPages * PAGE_BYTES, (kind, what) => this.post(kind, what));
     this.runs = new RunTable(this, budgetPages);
-    this.ahead = staging && this.aheadOver(staging);
     const hello: Hello = { hostBytes: host.bytes, stagingBytes: STAGING_BYTES, transport: options.transport };
     this.post(Packet.Hello, hello);
   }
@@ -141,10 +137,13 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     return this.link.exited;
   }
 
-  /** There are none. What is to be read goes now: threads that could be answered without it have been, and may lose their CPU to the engine. */
+  /** There are none. */
   readFaults(): number {
-    this.moves.flush(Packet.Read);
     return 0;
+  }
+
+  sendReads(): void {
+    this.moves.flush(Packet.Read);
   }
 
   readPackets(): boolean {
@@ -230,7 +229,6 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   ): Status {
     if (this.dead) return Status.Lost;
     if (!backed && this.isTooLarge(count)) return Status.NoMemory;
-    this.ahead?.forget(page, count);
     const filled = { first: page, count };
     const bytes = count * PAGE_BYTES;
     const at = this.inHost(address, bytes);
@@ -259,27 +257,20 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
 
   transferOut(token: number, page: number, count: number, address: number, urgent: boolean): Status {
     if (this.dead) return Status.Lost;
-    const status = this.ahead?.take(token, page, count, address) ?? null;
-    if (status === null) this.readOut(token, page, count, address, urgent);
-    else if (status === Status.Pending) this.pending.set(token, { slot: -1, out: null, filled: null });
-    this.ahead?.walk(page, count, urgent);
-    return status ?? Status.Pending;
-  }
-
-  private readOut(token: number, page: number, count: number, address: number, urgent: boolean): void {
     const bytes = count * PAGE_BYTES;
     const at = this.inHost(address, bytes);
     this.pending.set(token, { slot: -1, out: null, filled: null });
+    // What a thread waits for is a copy of its own, the first: it is there before what is asked for along with it.
     if (at !== -1) {
-      this.moves.add(Packet.Read, token, File.Host, at, this.runs.parts(page, count));
-      if (urgent) this.moves.flush();
-    } else {
-      const { slots } = this;
-      slots.take((slot) => {
-        this.pending.set(token, { slot, out: { address, bytes }, filled: null });
-        this.post(Packet.Read, move(token, File.Staging, slots.offsetOf(slot), this.runs.parts(page, count)));
-      });
+      this.moves.add(Packet.Read, token, File.Host, at, this.runs.parts(page, count), urgent);
+      return Status.Pending;
     }
+    const { slots } = this;
+    slots.take((slot) => {
+      this.pending.set(token, { slot, out: { address, bytes }, filled: null });
+      this.moves.add(Packet.Read, token, File.Staging, slots.offsetOf(slot), this.runs.parts(page, count));
+    });
+    return Status.Pending;
   }
 
   refuse(launch: Omit<WgslLaunch, 'id'>): LaunchFailure | null {
@@ -334,7 +325,6 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
       return;
     }
     const arrays = pagesOf(launch);
-    for (const { first, count } of arrays) this.ahead?.forget(first, count);
     for (const { first, count } of arrays) this.runs.join(first, count);
     if (arrays.some(({ first, count }) => this.runs.use(first, count) === undefined)) {
       this.runs.unuse();
@@ -380,18 +370,6 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
 
   copy(from: number, fromOffset: number, to: number, toOffset: number, bytes: number): void {
     this.post(Packet.Copy, [from, fromOffset, to, toOffset, bytes]);
-  }
-
-  private aheadOver(staging: Staging): ReadAhead {
-    return new ReadAhead(staging, {
-      begins: (page) => this.runs.begins(page),
-      endOfContent: (first, end) => this.runs.endOfContent(first, end),
-      read: (token, slot, first, count) =>
-        this.moves.add(Packet.Read, token, File.Staging, staging.offsetOf(slot), this.runs.parts(first, count)),
-      taken: (token) => {
-        if (this.pending.delete(token)) this.events.transferred(token, Status.Done);
-      },
-    });
   }
 
   /** There is staging when there is a device. */
@@ -440,10 +418,6 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   }
 
   protected moved(token: number, status: Status): void {
-    if (isAhead(token)) {
-      this.ahead?.arrived(token);
-      return;
-    }
     if (token < 0) {
       this.paged?.moved(status);
       return;

@@ -60,7 +60,8 @@ export class Executor {
       case Packet.Write:
         return this.write(readJson<Move>(packet));
       case Packet.Read:
-        return this.later(this.read(readJson<Move>(packet)));
+        for (const each of readJson<Move[]>(packet)) this.later(this.read(each));
+        return;
       case Packet.Source: {
         const [module, text] = readJson<[number, string]>(packet);
         this.sources.set(module, (this.sources.get(module) ?? '') + text);

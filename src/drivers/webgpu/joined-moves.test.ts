@@ -6,7 +6,10 @@ const KIB = 1024;
 
 function made(): { moves: JoinedMoves; said: [number, Move][] } {
   const said: [number, Move][] = [];
-  return { moves: new JoinedMoves((kind, move) => said.push([kind, move])), said };
+  const post = (kind: number, what: Move | readonly Move[]): void => {
+    for (const move of [what].flat()) said.push([kind, move as Move]);
+  };
+  return { moves: new JoinedMoves(post), said };
 }
 
 test('pieces that continue each other on both sides are one move, with the tokens of all', () => {
@@ -70,4 +73,18 @@ test('what is of another kind than is to be said waits', () => {
   moves.add(Packet.Read, 2, File.Host, 0, [[3, 0, KIB]]);
   moves.flush(Packet.Read);
   expect(said.map(([kind]) => kind)).toEqual([Packet.Write, Packet.Read]);
+});
+
+test('what is to be read goes in one packet, as far as that has room', () => {
+  const said: number[][] = [];
+  const moves = new JoinedMoves((_, what) =>
+    said.push([what as readonly Move[]].flat().map(({ tokens }) => tokens?.[0] ?? 0)),
+  );
+  for (let token = 1; token <= 10; token++) moves.add(Packet.Read, token, File.Host, 0, [[3, 0, KIB]]);
+  moves.flush();
+  moves.flush();
+  expect(said).toEqual([
+    [1, 2, 3, 4, 5, 6, 7, 8],
+    [9, 10],
+  ]);
 });

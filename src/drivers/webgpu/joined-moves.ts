@@ -1,60 +1,70 @@
 /**
  * Copies between host memory and buffers that continue each other go to the engine as one: the core asks for a block in pieces, and each would be a
  * packet there and back, an order to the GPU, and a wait for it. What has been asked for waits until something else is said to the engine, or there is
- * nothing more to do.
+ * nothing more to do. All that is to be read goes in one packet, the first that was asked for before the others: the engine may have the manager's CPU from the
+ * first packet on until it has done what that says.
  */
-import { File, type Move, type Packet, type Part } from './protocol.js';
+import { File, type Move, Packet, type Part } from './protocol.js';
 import { STAGING_SLOT_BYTES } from './staging.js';
 
 type Kind = typeof Packet.Write | typeof Packet.Read;
 
 interface Joined {
-  readonly kind: Kind;
   readonly file: File;
   readonly at: number;
   readonly tokens: number[];
-  readonly part: [buffer: number, offset: number, bytes: number];
+  readonly urgent: boolean;
+  /** More than one: nothing continues them. */
+  readonly parts: [buffer: number, offset: number, bytes: number][];
 }
 
 /** No copy is larger. */
 const MOST_BYTES = STAGING_SLOT_BYTES;
+/** What one packet has room for, however many tokens there are. */
+const MOST_READS = 8;
 
 export class JoinedMoves {
-  private waiting: Joined | null = null;
+  private kind: Kind = Packet.Write;
+  private waiting: Joined[] = [];
 
-  constructor(private readonly post: (kind: Kind, move: Move) => void) {}
+  /** @param post what goes in one packet: a move, or several that are to be read */
+  constructor(private readonly post: (kind: Kind, what: Move | readonly Move[]) => void) {}
 
   get isWaiting(): boolean {
-    return this.waiting !== null;
+    return this.waiting.length > 0;
   }
 
-  /** Of bytes in one piece of one buffer; all others go by themselves. Zeros are found anywhere. */
-  add(kind: Kind, token: number, file: File, at: number, parts: readonly Part[]): void {
-    const { waiting } = this;
+  /**
+   * Of bytes in one piece of one buffer; all others go by themselves. Zeros are found anywhere.
+   * @param urgent a thread waits for them, and is not to wait for those that continue them
+   */
+  add(kind: Kind, token: number, file: File, at: number, parts: readonly Part[], urgent = false): void {
+    if (kind !== this.kind) this.flush();
+    this.kind = kind;
+    const last = this.waiting.at(-1);
     const [first, ...others] = parts;
-    if (first === undefined || others.length > 0) {
-      this.flush();
-      this.post(kind, { tokens: [token], file, at, parts });
-    } else if (waiting?.kind === kind && waiting.file === file && follows(waiting, at, first)) {
-      waiting.tokens.push(token);
-      waiting.part[2] += first[2];
-    } else {
-      this.flush();
-      this.waiting = { kind, file, at, tokens: [token], part: [...first] };
+    if (last?.file === file && others.length === 0 && last.urgent === urgent && follows(last, at, first)) {
+      last.tokens.push(token);
+      last.parts[0][2] += first[2];
+      return;
     }
+    if (this.waiting.length === (kind === Packet.Read ? MOST_READS : 1)) this.flush();
+    this.waiting.push({ file, at, tokens: [token], urgent, parts: parts.map((part) => [...part]) });
   }
 
   /** Says what waits, if it is of this kind. */
-  flush(only?: Kind): void {
-    const { waiting } = this;
-    if (waiting === null || (only ?? waiting.kind) !== waiting.kind) return;
-    this.waiting = null;
-    const { kind, tokens, file, at, part } = waiting;
-    this.post(kind, { tokens, file, at, parts: [part] });
+  flush(only = this.kind): void {
+    const { kind, waiting } = this;
+    if (waiting.length === 0 || only !== kind) return;
+    this.waiting = [];
+    const moves = waiting.map(({ tokens, file, at, parts }) => ({ tokens, file, at, parts }));
+    this.post(kind, kind === Packet.Read ? moves : moves[0]);
   }
 }
 
-function follows({ file, at, part }: Joined, place: number, [buffer, offset, bytes]: Part): boolean {
+function follows({ file, at, parts }: Joined, place: number, [buffer, offset, bytes]: Part): boolean {
+  if (parts.length > 1) return false;
+  const [part] = parts;
   const isNext = file === File.None || at + part[2] === place;
   return isNext && part[0] === buffer && part[1] + part[2] === offset && part[2] + bytes <= MOST_BYTES;
 }

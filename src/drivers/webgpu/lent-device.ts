@@ -162,7 +162,7 @@ export class LentDevice extends WebgpuDevice {
     this.outcome = failure;
     for (const { first, count } of this.written) {
       this.coming++;
-      this.post(Packet.Read, move(++this.copies, File.Mirror, first * PAGE_BYTES, this.runs.parts(first, count)));
+      this.post(Packet.Read, [move(++this.copies, File.Mirror, first * PAGE_BYTES, this.runs.parts(first, count))]);
     }
     if (this.coming === 0) super.launchEnded(launch, failure);
   }
@@ -206,7 +206,7 @@ export class LentDevice extends WebgpuDevice {
     const own = --this.lastDrain;
     this.drains.set(own, { token, at, to });
     this.due++;
-    super.post(Packet.Read, move(own, File.Mirror, at, [from]));
+    super.post(Packet.Read, [move(own, File.Mirror, at, [from])]);
   }
 
   /** What a launch that is paged waits for has been done. */

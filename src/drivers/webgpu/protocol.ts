@@ -14,7 +14,7 @@ export const Packet = {
   Destroy: 5,
   /** To the engine: JSON of Move; the parts are filled, with zeros where `file` is None. `Moved` answers. */
   Write: 6,
-  /** To the engine: JSON of Move. `Moved` answers when the bytes are in the file. */
+  /** To the engine: JSON of Moves. `Moved` answers each of them when its bytes are in the file. */
   Read: 7,
   /** To the engine: [from, offset, to, offset, bytes], between buffers. */
   Copy: 8,

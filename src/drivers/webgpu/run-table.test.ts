@@ -144,13 +144,3 @@ test('whatever is joined, filled and released, each page has its own content', (
   table.release(0, 200);
   expect(buffers.all.size).toBe(0);
 });
-
-test('content begins where a run does, and behind pages that have none', () => {
-  const { table } = made();
-  expect(table.begins(5)).toBe(true);
-  table.join(0, 4);
-  table.fill(0, 4);
-  table.join(4, 4);
-  table.fill(5, 3);
-  expect([0, 1, 4, 5, 6].map((page) => table.begins(page))).toEqual([true, false, true, true, false]);
-});

@@ -96,23 +96,6 @@ export class RunTable {
     return parts;
   }
 
-  /** The page behind those, from `first` on and before `end`, that have content and that no kernel uses. */
-  endOfContent(first: number, end: number): number {
-    let at = first;
-    for (let run = this.find(at); at < end && run !== undefined && !this.busy.has(run); run = this.find(at)) {
-      const until = Math.min(end, endOf(run));
-      while (at < until && run.backed[at - run.first] === 1) at++;
-      if (at < until) break;
-    }
-    return at;
-  }
-
-  /** Whether a page is the first one with content of its array, or of those that lie in one run with it. */
-  begins(page: number): boolean {
-    const run = this.find(page);
-    return run === undefined || page === run.first || run.backed[page - 1 - run.first] === 0;
-  }
-
   /** Which byte of the space lies at a byte of a buffer. */
   placeOf(buffer: number, offset: number): number {
     const run = this.runs.find((each) => each.buffer === buffer);

@@ -119,6 +119,7 @@ export class Pager implements ClientEvents {
       let found = reading ? host.readFaults() + polls.readFaults() : 0;
       if (copyThreads.poll()) found++;
       if (this.moveSome()) found++;
+      else polls.sendReads();
       if (copies.step()) found++;
       if (gathers.step()) found++;
       if (pins.step()) found++;

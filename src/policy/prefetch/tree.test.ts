@@ -15,6 +15,7 @@ function ask(page: number, occupied: Run[], about: Partial<PrefetchRequest> = {}
     streaming: false,
     pressed: false,
     walked: 0,
+    distant: false,
     result: createMask().fill(0x55555555),
     ...about,
   };
@@ -78,6 +79,16 @@ describe('the tree prefetcher', () => {
     const brought = [0, 1, 2, 3, 4, 5].map((walked) => ask(256, [], { pressed: true, walked }));
     expect(brought).toEqual([1, 1, 2, 4, 8, 16].map((groups) => [group(16, groups)]));
     expect(ask(480, [], { pressed: true, walked: 5 })).toEqual([group(30, 2)]);
+  });
+
+  it('brings the rest of the block from far to who walks, or reads where content begins there', () => {
+    const brought = (about: Partial<PrefetchRequest>) => ask(100, [group(0)], { distant: true, ...about });
+    expect(brought({ walked: 0 })).toEqual([group(6)]);
+    expect(brought({ walked: 1 })).toEqual([group(6, 26)]);
+    expect(brought({ walked: 1, write: true })).toEqual([group(6)]);
+    expect(brought({ walked: 2, write: true })).toEqual([group(6, 26)]);
+    expect(brought({ walked: 1, pressed: true })).toEqual([group(6)]);
+    expect(brought({ walked: 2, distant: false })).toEqual([group(6)]);
   });
 
   it('brings the whole block to who streams', () => {

@@ -3,7 +3,8 @@
  * tree over the block, the largest subtree of which more than `thresholdPercent` would then be there comes whole. When the
  * processor comes in from a neighbouring block that is all there already, the block comes at once: streams need no second fault.
  * Where the node is full, only the group comes: density then says where the processor was, and guesses push out what it needs. Faults
- * one after the other are no guess: what they bring grows.
+ * one after the other are no guess: what they bring grows. What comes from far comes to the end of the block as soon as a processor walks: to wait for
+ * another fault's pages there costs more than to bring a block in vain. A write takes the pages away from there, so that it must be a walk for longer.
  */
 import { addRun, clear, sizeOfRun } from '../../core/mask.js';
 import { type OptionNames, refuseUnknown } from '../../core/option-names.js';
@@ -30,6 +31,8 @@ export function tree(options: TreeOptions = {}): PrefetchPolicy {
     } else if (request.pressed) {
       // A processor that has walked through two groups gets twice as much each time.
       if (request.walked > 1) count = Math.min(PAGES_PER_GROUP << (request.walked - 1), PAGES_PER_BLOCK - first);
+    } else if (request.distant && request.walked > (request.write ? 1 : 0)) {
+      count = PAGES_PER_BLOCK - first;
     } else {
       for (let width = PAGES_PER_GROUP * 2; width <= PAGES_PER_BLOCK; width *= 2) {
         const start = request.page & ~(width - 1);
