@@ -124,6 +124,24 @@ test('pages that are asked for together come by reads of their own, each to its 
   }
 });
 
+test('zeros for a buffer that is there need no answer, and are there before whatever is asked for next', async () => {
+  using world = new World();
+  await world.until('the GPU is there', () => world.ready !== undefined);
+  world.bytes(world.host, 0, 8).fill(7);
+  assert.equal(
+    world.device.transferIn(1, 0, 0, 4, 0, Access.Write, false),
+    Status.Pending,
+    'a buffer may not be there',
+  );
+  await world.until('copy 1', () => world.transferred.has(1));
+  await world.in(2, world.host, 0, 8);
+  assert.equal(world.device.transferIn(3, 0, 2, 2, 2, Access.Write, true), Status.Done);
+  await world.out(4, 0, 8, world.host + 16 * PAGE_BYTES);
+  const found = [...world.bytes(world.host, 16, 8)].filter((_, at) => at % PAGE_BYTES === 5);
+  assert.deepEqual(found, [7, 7, 0, 0, 7, 7, 7, 7]);
+  assert.ok(!world.transferred.has(3), 'what was done at once was answered once more');
+});
+
 test('a GPU that is destroyed ends its device: what is under way is lost, and says so', async () => {
   using world = new World();
   await world.until('the GPU is there', () => world.ready !== undefined);

@@ -57,8 +57,8 @@ interface Pending {
   readonly slot: number;
   /** Where the bytes go when they have come. */
   readonly out: { readonly address: number; readonly bytes: number } | null;
-  /** The pages that were to get content. */
-  readonly filled: Pages | null;
+  /** The pages that were to get content, and the buffers in which they lay then. */
+  readonly filled: (Pages & { readonly buffers: readonly number[] }) | null;
 }
 
 export class WebgpuDevice implements ProcessDriver, BufferCommands {
@@ -229,16 +229,21 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   ): Status {
     if (this.dead) return Status.Lost;
     if (!backed && this.isTooLarge(count)) return Status.NoMemory;
-    const filled = { first: page, count };
     const bytes = count * PAGE_BYTES;
     const at = this.inHost(address, bytes);
+    const parts = this.runs.fill(page, count);
+    const filled = { first: page, count, buffers: parts.map(([buffer]) => buffer) };
+    if (address === 0 && parts.every(([buffer]) => this.spares.isThere(buffer))) {
+      // Whatever uses the pages is said to the engine after it; nothing is left that may fail.
+      this.moves.add(Packet.Write, null, File.None, 0, parts);
+      return Status.Done;
+    }
     if (address === 0 || at !== -1) {
       const file = address === 0 ? File.None : File.Host;
       this.pending.set(token, { slot: -1, out: null, filled });
-      this.moves.add(Packet.Write, token, file, address === 0 ? 0 : at, this.runs.fill(page, count));
+      this.moves.add(Packet.Write, token, file, address === 0 ? 0 : at, parts);
       return Status.Pending;
     }
-    this.runs.fill(page, count);
     this.pending.set(token, { slot: -1, out: null, filled });
     const { slots } = this;
     slots.take((slot) => {
@@ -428,7 +433,10 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     const { slot, out, filled } = pending;
     if (out !== null) copyMemory(out.address, this.slots.addressOf(slot), out.bytes);
     if (slot !== -1) this.slots.give(slot);
-    if (status !== Status.Done && filled !== null) this.runs.release(filled.first, filled.count);
+    if (filled !== null) {
+      if (status !== Status.Done) this.runs.release(filled.first, filled.count);
+      else for (const buffer of filled.buffers) this.spares.noteThere(buffer);
+    }
     // What is kept beside is the first to go where the GPU has no memory.
     if (status === Status.NoMemory) this.spares.trim(Number.POSITIVE_INFINITY);
     this.events.transferred(token, status);

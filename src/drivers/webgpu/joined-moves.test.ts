@@ -88,3 +88,17 @@ test('what is to be read goes in one packet, as far as that has room', () => {
     [9, 10],
   ]);
 });
+
+test('what nobody waits for has no token, and adds none to what it continues', () => {
+  const { moves, said } = made();
+  moves.add(Packet.Write, null, File.None, 0, [[3, 0, KIB]]);
+  moves.flush();
+  moves.add(Packet.Write, null, File.None, 0, [[3, 0, KIB]]);
+  moves.add(Packet.Write, 7, File.None, 0, [[3, KIB, KIB]]);
+  moves.add(Packet.Write, null, File.None, 0, [[3, 2 * KIB, KIB]]);
+  moves.flush();
+  expect(said.map(([, { tokens, parts }]) => [tokens, parts[0][2]])).toEqual([
+    [null, KIB],
+    [[7], 3 * KIB],
+  ]);
+});

@@ -36,20 +36,27 @@ export class JoinedMoves {
 
   /**
    * Of bytes in one piece of one buffer; all others go by themselves. Zeros are found anywhere.
+   * @param token null: nobody waits for them
    * @param urgent a thread waits for them, and is not to wait for those that continue them
    */
-  add(kind: Kind, token: number, file: File, at: number, parts: readonly Part[], urgent = false): void {
+  add(kind: Kind, token: number | null, file: File, at: number, parts: readonly Part[], urgent = false): void {
     if (kind !== this.kind) this.flush();
     this.kind = kind;
     const last = this.waiting.at(-1);
     const [first, ...others] = parts;
     if (last?.file === file && others.length === 0 && last.urgent === urgent && follows(last, at, first)) {
-      last.tokens.push(token);
+      if (token !== null) last.tokens.push(token);
       last.parts[0][2] += first[2];
       return;
     }
     if (this.waiting.length === (kind === Packet.Read ? MOST_READS : 1)) this.flush();
-    this.waiting.push({ file, at, tokens: [token], urgent, parts: parts.map((part) => [...part]) });
+    this.waiting.push({
+      file,
+      at,
+      tokens: token === null ? [] : [token],
+      urgent,
+      parts: parts.map((part) => [...part]),
+    });
   }
 
   /** Says what waits, if it is of this kind. */
@@ -57,7 +64,12 @@ export class JoinedMoves {
     const { kind, waiting } = this;
     if (waiting.length === 0 || only !== kind) return;
     this.waiting = [];
-    const moves = waiting.map(({ tokens, file, at, parts }) => ({ tokens, file, at, parts }));
+    const moves = waiting.map(({ tokens, file, at, parts }) => ({
+      tokens: tokens.length === 0 ? null : tokens,
+      file,
+      at,
+      parts,
+    }));
     this.post(kind, kind === Packet.Read ? moves : moves[0]);
   }
 }

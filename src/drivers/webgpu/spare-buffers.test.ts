@@ -36,3 +36,17 @@ test('those that there is no room for beside what is used go, the oldest first',
   expect(said.at(-1)).toEqual([Packet.Destroy, [3]]);
   expect(spares.areTooMany(1000)).toBe(false);
 });
+
+test('a buffer that is there is there under its next number, until it goes', () => {
+  const { spares } = made(100);
+  spares.create(1, 10);
+  expect(spares.isThere(1)).toBe(false);
+  spares.noteThere(1);
+  spares.giveUp(1, 10);
+  spares.create(2, 10);
+  spares.create(3, 10);
+  expect([1, 2, 3].map((buffer) => spares.isThere(buffer))).toEqual([false, true, false]);
+  spares.giveUp(2, 10);
+  spares.trim(Number.POSITIVE_INFINITY);
+  expect(spares.isThere(2)).toBe(false);
+});

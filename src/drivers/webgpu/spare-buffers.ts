@@ -13,6 +13,8 @@ export class SpareBuffers {
   /** The one that was given up last stands last. */
   private readonly spares: Spare[] = [];
   private bytes = 0;
+  /** Buffers that the GPU is known to have had memory for. */
+  private readonly there = new Set<number>();
 
   constructor(
     private readonly mostBytes: number,
@@ -27,7 +29,18 @@ export class SpareBuffers {
     }
     const [{ buffer: old }] = this.spares.splice(at, 1) as [Spare];
     this.bytes -= bytes;
+    if (this.there.delete(old)) this.there.add(buffer);
     this.post(Packet.Reuse, [old, buffer]);
+  }
+
+  /** The GPU has memory for the buffer, and keeps it. */
+  isThere(buffer: number): boolean {
+    return this.there.has(buffer);
+  }
+
+  /** Something has been written into the buffer. */
+  noteThere(buffer: number): void {
+    this.there.add(buffer);
   }
 
   giveUp(buffer: number, bytes: number): void {
@@ -45,6 +58,7 @@ export class SpareBuffers {
     while (this.areTooMany(usedBytes)) {
       const { buffer, bytes } = this.spares.shift() as Spare;
       this.bytes -= bytes;
+      this.there.delete(buffer);
       this.post(Packet.Destroy, [buffer]);
     }
   }
