@@ -194,10 +194,11 @@ export class AddressSpace implements api.AddressSpace {
         `array ${handle.name} belongs to another space; attach that one by attachSpace(handle.space)`,
       );
     }
-    const { range, firstPage, pages, length, type, name } = handle;
+    const { range, firstPage, pages, length, type, name, mapped = false } = handle;
     const elementBytes = bytesOf(type);
     this.client.call('attachArray', { range, firstPage, pages, bytes: length * elementBytes, elementBytes, name });
-    return new ManagedArray<T>(this, { space: this.spaceHandle, range, firstPage, pages, length, type, name }, true);
+    const placement = { space: this.spaceHandle, range, firstPage, pages, length, type, name, mapped };
+    return new ManagedArray<T>(this, placement, true);
   }
 
   wait(
@@ -320,6 +321,7 @@ export class AddressSpace implements api.AddressSpace {
       elementBytes,
       reserveBytes: maxLength * elementBytes,
     });
-    return new ManagedArray(this, { space: this.spaceHandle, range: id, firstPage, pages, length, type, name });
+    const mapped = file?.mapped === true;
+    return new ManagedArray(this, { space: this.spaceHandle, range: id, firstPage, pages, length, type, name, mapped });
   }
 }

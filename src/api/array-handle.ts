@@ -17,6 +17,8 @@ export interface ArrayHandle<T extends NumericArray = NumericArray> {
   readonly length: number;
   readonly type: ElementType;
   readonly name: string;
+  /** Whether `data` is a mapping of the array's file. */
+  readonly mapped?: boolean;
 }
 
 export function checkArrayHandle(handle: unknown): asserts handle is ArrayHandle {

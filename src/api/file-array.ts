@@ -18,6 +18,12 @@ export interface FileUse {
    * file must allow writing, and only one array of one program at a time may share it.
    */
   readonly shared?: boolean;
+  /**
+   * Whether threads read the file's own memory, the kernel's page cache, as `mmap` shows it: nothing is copied for them, nothing counts against
+   * `hostMemory`, and system calls take `data` as it is. Devices get pages as ever. Not for arrays that may be written. A store into `data` ends
+   * the process by SIGSEGV, and a load of what was cut off the file by SIGBUS, without a word of ours.
+   */
+  readonly mapped?: boolean;
   readonly name?: string;
 }
 
@@ -28,26 +34,33 @@ export interface FileArrayOptions extends FileUse {
   readonly length?: number;
 }
 
-export const FILE_USE: OptionNames<FileUse> = { writable: true, shared: true, name: true };
+export const FILE_USE: OptionNames<FileUse> = { writable: true, shared: true, mapped: true, name: true };
 export const FILE_ARRAY_OPTIONS: OptionNames<FileArrayOptions> = { ...FILE_USE, byteOffset: true, length: true };
 
 /** What is asked for, checked and complete. */
 export interface CheckedUse {
   readonly writable: boolean;
   readonly shared: boolean;
+  readonly mapped: boolean;
   readonly name: string;
 }
 
 export function checkUse<T extends FileUse>(what: string, path: string, options: T, names: OptionNames<T>): CheckedUse {
   checkOptions(what, options, names);
-  const { shared = false, writable = shared, name = path } = options;
+  const { shared = false, writable = shared, mapped = false, name = path } = options;
   checkFlag('shared', shared);
   checkFlag('writable', writable);
+  checkFlag('mapped', mapped);
   checkName('an array', name);
   if (shared && !writable) {
     throw typeError('SHARED_READ_ONLY', `array ${name} cannot be shared and not writable; leave out one of the two`);
   }
-  return { shared, writable, name };
+  if (mapped && writable) {
+    const other = shared ? 'shared' : 'writable';
+    const message = `array ${name} cannot be mapped and ${other}: what the CPU wrote there, devices would not see; leave out one of the two`;
+    throw typeError('MAPPED_WRITABLE', message);
+  }
+  return { shared, writable, mapped, name };
 }
 
 /** Opens the file, has `use` make something of it, and closes it again if that fails. */
@@ -80,7 +93,7 @@ export function withFile<R>(path: string, shared: boolean, use: (fd: number, siz
 export function partOfFile(
   { fd, path, size }: { readonly fd: number; readonly path: string; readonly size: number },
   element: ElementType,
-  { shared, name }: CheckedUse,
+  { shared, mapped, name }: CheckedUse,
   { byteOffset = 0, length }: Pick<FileArrayOptions, 'byteOffset' | 'length'>,
 ): { source: FileSource; length: number } {
   checkSize('byteOffset', byteOffset, 0);
@@ -113,7 +126,15 @@ export function partOfFile(
       `${path} has ${size} bytes; ${count} elements of ${elementBytes} bytes from byte ${byteOffset} on need ${need}`,
     );
   }
-  return { source: { fd, path, offset: byteOffset, bytes: count * elementBytes, shared }, length: count };
+  if (mapped && byteOffset % elementBytes !== 0) {
+    const nearest = byteOffset - (byteOffset % elementBytes);
+    throw argumentError(
+      'FILE_ALIGNMENT',
+      `array ${name} cannot be mapped: elements of ${elementBytes} bytes would begin at byte ${byteOffset} of ${path}, which is no multiple of ` +
+        `${elementBytes} (${nearest} is); leave out \`mapped\`: its pages are copied then`,
+    );
+  }
+  return { source: { fd, path, offset: byteOffset, bytes: count * elementBytes, shared, mapped }, length: count };
 }
 
 /** Opens a file that an array is to share, and keeps other arrays from sharing it, too. */

@@ -1,5 +1,5 @@
 /** Elements that system calls find where they are. */
-import { bytesOf } from '../core/elements.js';
+import { bytesOf, type NumericArray } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import { ASYNC_DISPOSE, DISPOSE } from './disposal.js';
 import type { Pin } from './pin.js';
@@ -20,21 +20,29 @@ export class Hold {
   /** The elements as bytes: the array's own memory, not a copy. */
   readonly bytes: Buffer;
 
-  /** @internal */
+  /** What keeps the addresses of an array that nothing pins. */
+  private view: NumericArray | null;
+
+  /**
+   * @internal
+   * @param pin null: the elements lie where system calls find them in any case
+   */
   constructor(
-    private readonly pin: Pin,
+    private readonly pin: Pin | null,
     array: ArraySeen,
     begin: number,
     end: number,
   ) {
     const size = bytesOf(array.type);
-    const { buffer, byteOffset } = array.data;
+    this.view = array.data;
+    const { buffer, byteOffset } = this.view;
     this.bytes = Buffer.from(buffer as ArrayBuffer, byteOffset + begin * size, (end - begin) * size);
   }
 
   /** Lets the pages move again, unless another hold or pin keeps them. Not before the code that was handed `bytes` is through with them. */
   release(): void {
-    this.pin.unpin();
+    this.pin?.unpin();
+    this.view = null;
   }
 
   [DISPOSE](): void {

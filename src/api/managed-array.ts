@@ -6,6 +6,7 @@ import type { ElementType } from '../core/elements.js';
 import { bytesOf, type NumericArray, type WritableView } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import { PAGE_BYTES } from '../core/types.js';
+import { MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL } from '../linux/constants.js';
 import type { ArrayPages } from '../pager/protocol/pages.js';
 import { type Attributes, adviceChange, attributeRuns } from './advice.js';
 import { checkFlag, checkName, checkOptions, isWhole, show } from './arguments.js';
@@ -43,6 +44,8 @@ const WATCH_OPTIONS: OptionNames<WatchOptions> = {
   queue: true,
   onDetached: true,
 };
+
+const KERNEL_ADVICE = { normal: MADV_NORMAL, sequential: MADV_SEQUENTIAL, random: MADV_RANDOM } as const;
 
 export class ManagedArray<T extends NumericArray = NumericArray> implements api.ManagedArray<T> {
   /** Comes before what cannot be cloned either, so that postMessage(array) says what to do. */
@@ -152,6 +155,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
       return { begin: 0, end: this.length };
     }
     this.assertUsable('free a part of');
+    this.refuseMapped('free a part of');
     const { begin, end } = partOf(this, part);
     const pages = this.wholePages(begin, end);
     if (pages.count <= 0) throw noWholePage(this, begin, end, 'freed');
@@ -188,6 +192,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
 
   async protect(rights: Rights, part: ArrayPart = {}): Promise<{ begin: number; end: number }> {
     this.assertUsable('protect');
+    this.refuseMapped('protect');
     const access = rightsOf(this, rights);
     const { begin, end } = partOf(this, part);
     checkBoundary(this, 'begin', begin);
@@ -238,6 +243,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     const { begin, end } = partOf(this, options, HOLD_OPTIONS);
     const { writable = false } = options;
     checkFlag('writable', writable);
+    if (this.placement.mapped === true && !writable) return new Hold(null, this, begin, end);
     const { client } = this.space;
     const pin = client.newPin();
     const pages = this.pagesOf(begin, end);
@@ -301,6 +307,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     const { begin, end } = partOf(this, part);
     const pages = blocksAround(this.placement, begin, end);
     this.space.client.call('advise', { ...pages, change });
+    if (this.placement.mapped === true) this.adviseMapping(advice.pattern, begin, end);
     return this.elementsOf(pages.firstPage, pages.count);
   }
 
@@ -354,6 +361,23 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     // An array that was taken away from its buffer has no elements.
     if (cached !== null && cached.length !== 0 && this.space.views.isOpen) return cached;
     return this.newView();
+  }
+
+  /** What is said of pages does not reach threads that look at a file past the space. */
+  private refuseMapped(verb: string): void {
+    if (this.placement.mapped !== true) return;
+    const remedy = 'what is said of pages does not reach there; open it without `mapped`';
+    throw typeError(
+      'MAPPED_ARRAY',
+      `cannot ${verb} array ${this.name}: threads read its file as the kernel has it, and ${remedy}`,
+    );
+  }
+
+  /** Of a mapped file the kernel reads ahead, which is told by each thread for itself. */
+  private adviseMapping(pattern: Advice['pattern'], begin: number, end: number): void {
+    if (pattern === undefined) return;
+    const { BYTES_PER_ELEMENT: size } = this.data;
+    this.space.views.advise(this.rangeId, begin * size, end * size, KERNEL_ADVICE[pattern]);
   }
 
   private newView(): T {

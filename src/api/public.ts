@@ -167,7 +167,7 @@ export interface AddressSpace {
    * An array whose elements are in a file: nothing is read until it is touched, and then by pages. It is private: what is written
    * to it never reaches the file, unless it is `shared`: then `flush()` writes the pages that were written, and so do `free()` and the
    * close of the space. The file must not become shorter while the array lives; a touch of what was cut off ends in an error, never
-   * in wrong data.
+   * in wrong data. Where the CPU only reads it, and much of it, `mapped: true` shows the kernel's own memory of the file, as mmap does.
    */
   fileArray<T extends NumericArray>(
     type: ArrayType<T>,

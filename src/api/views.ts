@@ -3,9 +3,11 @@
  * look at are not given to another array, and not unmapped.
  */
 import { type ElementType, type NumericArray, viewOf } from '../core/elements.js';
-import { munmap, view } from '../linux/memory.js';
+import { PAGE_BYTES } from '../core/types.js';
+import { munmap, tryMadvise, view } from '../linux/memory.js';
 import { threadExists } from '../linux/process.js';
 import { Control, LISTED_THREADS, SpaceState } from '../pager/protocol/control.js';
+import type { FileMapping } from '../pager/protocol/requests.js';
 import type { SpaceHandle } from '../pager/protocol/space.js';
 import type { Client } from './client.js';
 
@@ -20,6 +22,8 @@ const UNMAPPED = -(2 ** 30);
 interface Shown {
   readonly range: number;
   readonly buffer: ArrayBuffer;
+  /** Where the buffer shows a file rather than addresses of the space. It is this thread's own, and goes with the buffer. */
+  readonly mapping: FileMapping | null;
   readonly views: Views;
   arrays: number;
   /** The arrays that keep one of these typed arrays, and give it out without looking whether the space is open. */
@@ -72,6 +76,16 @@ export class Views {
     if (holder !== null) shown.holders.push(new WeakRef(holder));
     collected.register(made, shown);
     return made;
+  }
+
+  /** Tells the kernel how this thread will read a part of a mapped file: all whole pages around it. Nothing where none is shown. */
+  advise(range: number, begin: number, end: number, advice: number): void {
+    for (const { mapping } of this.shown.get(range) ?? []) {
+      if (mapping === null) continue;
+      const first = mapping.elements + begin;
+      const from = first - (first % PAGE_BYTES);
+      tryMadvise(from, mapping.elements + end - from, advice);
+    }
   }
 
   /** A typed array has been collected. */
@@ -133,14 +147,16 @@ export class Views {
     // Before the view is made, and before the look whether the space is open: the thread that closes it sees one of the two.
     this.own++;
     Atomics.add(control, Control.Views, 1);
+    let mapping: FileMapping | null;
     try {
-      client.call('viewed', { range, name });
+      mapping = client.call('viewed', { range, name });
     } catch (error) {
       client.tell('unviewed', { range });
       this.gone();
       throw error;
     }
-    const shown = { range, buffer: view(address, bytes), views: this, arrays: 0, holders: [], freed: false };
+    const buffer = view(mapping?.elements ?? address, bytes);
+    const shown = { range, buffer, mapping, views: this, arrays: 0, holders: [], freed: false };
     this.shown.set(range, [...(this.shown.get(range) ?? []), shown]);
     return shown;
   }
@@ -153,6 +169,7 @@ export class Views {
     if (isTaken(shown)) this.taken(shown);
     else if (shown.freed && shown.arrays === 0 && this.forget(shown)) {
       takeAway(shown.buffer);
+      if (shown.mapping !== null) munmap(shown.mapping.address, shown.mapping.bytes);
       this.client.tell('unviewed', { range: shown.range });
       this.gone();
     }

@@ -65,6 +65,9 @@ export const MAP_POPULATE = 0x8000;
 export const MAP_FIXED_NOREPLACE = 0x100000;
 
 // madvise
+export const MADV_NORMAL = 0;
+export const MADV_RANDOM = 1;
+export const MADV_SEQUENTIAL = 2;
 export const MADV_DONTNEED = 4;
 export const MADV_DONTFORK = 10;
 export const MADV_HUGEPAGE = 14;

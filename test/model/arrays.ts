@@ -30,16 +30,18 @@ export async function allocateFromFile(player: Player): Promise<void> {
   const shared = random.chance(0.4);
   const writable = shared || random.chance(0.5);
   const before = random.pick([0, 0, PAGE_BYTES, 1 + random.below(9000)]);
+  const mapped = !writable && before % plain.BYTES_PER_ELEMENT === 0 && random.chance(0.4);
   const after = random.pick([0, 0, 1 + random.below(9000)]);
   const content = new Uint8Array(before + plain.byteLength + after).fill(99);
   content.set(bytesOf(plain), before);
   const path = player.newFile(content);
   const name = player.nextName();
-  const options = { name, byteOffset: before, length: plain.length, shared, ...(shared ? {} : { writable }) };
+  const options = { name, byteOffset: before, length: plain.length, shared, ...(shared ? {} : { writable, mapped }) };
   player.log(`${name} = space.fileArray(${type}, a file of ${content.length} bytes, ${JSON.stringify(options)})`);
   const array = player.space.fileArray(CONSTRUCTORS[type] as typeof Float32Array, path, options);
   const file = { path, byteOffset: before, content };
-  player.track(new Tracked(name, array, plain, shared ? 'shared' : 'file', writable, file));
+  const kind = shared ? 'shared' : mapped ? 'mapped' : 'file';
+  player.track(new Tracked(name, array, plain, kind, writable, file));
 }
 
 export async function allocateProvided(player: Player): Promise<void> {
@@ -109,7 +111,7 @@ export async function resize(player: Player): Promise<void> {
     : random.between(1, Math.min(limit, 2 * plain.length));
   player.log(`await ${tracked.name}.resize(${length}), from ${plain.length}`);
   const must: string[] = [];
-  if (['file', 'shared', 'provided', 'several'].includes(tracked.kind)) must.push('NOT_RESIZABLE');
+  if (['file', 'mapped', 'shared', 'provided', 'several'].includes(tracked.kind)) must.push('NOT_RESIZABLE');
   else if (tracked.pins.some((pins) => pins > 0)) must.push('PINNED');
   // What lies behind the last element, in its page, is cleared, and the page has to be had for that.
   const last = Math.floor(Math.min(length, plain.length) / tracked.pageElements);
@@ -147,8 +149,10 @@ export async function freePart(player: Player): Promise<void> {
   const [first, end] = tracked.wholePagesOf(part);
   const taken = tracked.gone.slice(first, end);
   player.log(`${tracked.name}.free(${JSON.stringify(part)})`);
-  const must = first >= end ? ['NO_WHOLE_PAGE'] : taken.every((each) => each === 'freed') ? ['USE_AFTER_FREE'] : [];
+  const must: string[] =
+    first >= end ? ['NO_WHOLE_PAGE'] : taken.every((each) => each === 'freed') ? ['USE_AFTER_FREE'] : [];
   const may = taken.includes('freed') ? ['USE_AFTER_FREE'] : [];
+  if (tracked.kind === 'mapped') must.push('MAPPED_ARRAY');
   const work = async (): Promise<void> => {
     assert.deepEqual(tracked.array.free(part), tracked.elementsOf(first, end));
   };

@@ -121,12 +121,14 @@ export async function saveAsNumPy(player: Player): Promise<void> {
   const shared = random.chance(0.3);
   const writable = shared || random.chance(0.5);
   const name = player.nextName();
-  const options = { name, shared, ...(shared ? {} : { writable }) };
+  const mapped = !writable && random.chance(0.4);
+  const options = { name, shared, ...(shared ? {} : { writable, mapped }) };
   player.log(`${name} = space.openNpy(the file, ${JSON.stringify(options)})`);
   const made = space.openNpy(path, options);
   assert.deepEqual(made.shape, [length]);
   const opened = plainArray(made.array.type, length);
   bytesOf(opened).set(bytesOf(found));
   const file = { path, byteOffset, content };
-  player.track(new Tracked(name, made.array, opened, shared ? 'shared' : 'file', writable, file));
+  const kind = shared ? 'shared' : mapped ? 'mapped' : 'file';
+  player.track(new Tracked(name, made.array, opened, kind, writable, file));
 }

@@ -15,7 +15,8 @@ export async function protect(player: Player): Promise<void> {
   const must = tracked.freedIn(part);
   if (rights === 'readwrite' && !tracked.writable) must.push('ACCESS_DENIED');
   if (rights === 'none' && tracked.kind === 'shared') must.push('SHARED_NO_ACCESS');
-  if (rights === 'none') tracked.wasHidden = true;
+  if (tracked.kind === 'mapped') must.push('MAPPED_ARRAY');
+  else if (rights === 'none') tracked.wasHidden = true;
   const good = await player.judge(tracked.array.protect(rights, part), must, [], `protect('${rights}')`);
   const [first, end] = tracked.pagesOf(part);
   const most = tracked.writable ? rights : rights === 'readwrite' ? 'read' : rights;

@@ -99,7 +99,7 @@ export class Tracked {
     public name: string,
     readonly array: ManagedArray,
     public plain: NumericArray,
-    readonly kind: 'plain' | 'file' | 'shared' | 'provided' | 'clone' | 'several',
+    readonly kind: 'plain' | 'file' | 'mapped' | 'shared' | 'provided' | 'clone' | 'several',
     readonly writable: boolean,
     readonly file: SharedFile | null = null,
   ) {

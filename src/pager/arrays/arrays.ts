@@ -212,12 +212,13 @@ export class Arrays {
   }
 
   /** A thread is about to make a view. It counts even when it is refused: the thread says that it is gone, as of any view. */
-  viewed({ range: id, name }: Requests['viewed']['in']): void {
+  viewed({ range: id, name }: Requests['viewed']['in']): Requests['viewed']['out'] {
     this.countView(id, 1);
     const record = this.table.get(id);
     if (this.movedRanges.has(id)) throw staleError(name);
     // Another thread may have freed the array, and its addresses may be those of another one by now.
     if (record === undefined || record.range.freedPages === record.range.pages) throw freedError(name);
+    return this.files.map(record.range.first, name);
   }
 
   /** A thread has made a view of the array, or the last users of some are gone. */

@@ -87,7 +87,7 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
       // What is done at once is done when the program goes on: a file can be shared again.
       return later(deferred.later(() => answer(null, null)));
     },
-    viewed: (view) => done(arrays.viewed(view)),
+    viewed: (view) => arrays.viewed(view),
     unviewed: ({ range }) => done(arrays.countView(range, -1)),
     taken: () => null,
 

@@ -18,6 +18,15 @@ export interface FileSource {
   readonly bytes: number;
   /** Whether what is written to the array is meant for the file. */
   readonly shared: boolean;
+  /** Whether the program's threads look at the file's own memory, the kernel's page cache, rather than at pages of the space. */
+  readonly mapped: boolean;
+}
+
+/** A mapping of a file, and where the array's elements begin in it. The thread that asked for it unmaps it. */
+export interface FileMapping {
+  readonly address: number;
+  readonly bytes: number;
+  readonly elements: number;
 }
 
 /** How many bytes one request reads at most: a copy that takes no longer than a fault may wait. */
@@ -81,7 +90,8 @@ export interface Requests {
     in: { range: number; firstPage: number; pages: number; bytes: number; elementBytes: number; name: string };
     out: null;
   };
-  viewed: { in: { range: number; name: string }; out: null };
+  /** A thread makes a view. Of an array over a mapped file, it gets a mapping for it. */
+  viewed: { in: { range: number; name: string }; out: FileMapping | null };
   unviewed: { in: { range: number }; out: null };
   /** The memory of a view has been taken, and is kept for as long as its new buffer lives. */
   taken: { in: { range: number }; out: null };

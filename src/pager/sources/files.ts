@@ -6,11 +6,13 @@
 import { fstatSync } from 'node:fs';
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { PAGE_BYTES, PAGES_PER_TRANSFER, Status } from '../../core/types.js';
-import { errnoName } from '../../linux/errors.js';
+import { MAP_PRIVATE, PROT_READ } from '../../linux/constants.js';
+import { errnoName, SystemCallError } from '../../linux/errors.js';
 import { preadWithoutWaiting } from '../../linux/file-io.js';
-import { fillMemory } from '../../linux/memory.js';
+import { fillMemory, mmap } from '../../linux/memory.js';
 import { NativeBuffer } from '../../linux/native-buffer.js';
-import type { FileSource } from '../protocol/requests.js';
+import type { FileMapping, FileSource } from '../protocol/requests.js';
+import { RequestError } from '../protocol/wire.js';
 import type { IoEngine } from './io-ring.js';
 import { PageRuns } from './page-runs.js';
 import type { Sources } from './sources.js';
@@ -77,6 +79,28 @@ export class FileProvider {
       if (page >= range.firstPage && page < range.firstPage + range.pages) return range;
     }
     return null;
+  }
+
+  /**
+   * Maps the file of an array for a thread, as the kernel has it: its own memory, in pieces as large as that lies in. Null: the array's
+   * pages are those of the space.
+   */
+  map(firstPage: number, name: string): FileMapping | null {
+    const source = this.rangeOf(firstPage)?.source;
+    if (source?.mapped !== true) return null;
+    const { fd, path, offset } = source;
+    const before = offset % PAGE_BYTES;
+    const bytes = before + source.bytes;
+    try {
+      const address = mmap(bytes, { protection: PROT_READ, flags: MAP_PRIVATE, fd, offset: offset - before });
+      return { address, bytes, elements: address + before };
+    } catch (error) {
+      const why = error instanceof SystemCallError ? error.code : String(error);
+      const remedy = 'leave out `mapped`: its pages are read into host memory then';
+      throw new RequestError('FILE_NOT_MAPPED', `array ${name}: ${path} cannot be mapped (${why}); ${remedy}`, {
+        path,
+      });
+    }
   }
 
   /** Why changed pages cannot go to their file just now, as the rest of a sentence; null: they can. */
