@@ -3,6 +3,7 @@
  * sides of a comparison are placed alike.
  */
 import { readdirSync } from 'node:fs';
+import { getAffinity, setAffinity } from '../src/linux/affinity.js';
 import {
   MADV_NOHUGEPAGE,
   MADV_POPULATE_WRITE,
@@ -12,7 +13,6 @@ import {
   PROT_WRITE,
 } from '../src/linux/constants.js';
 import { madvise, mmap, munmap } from '../src/linux/memory.js';
-import { getAffinity, setAffinity } from '../src/linux/process.js';
 
 export interface Placement {
   readonly name: string;

@@ -142,6 +142,25 @@ function skewed(): Uint32Array {
 async function runTouches(settings: Settings, name: string, mode: string, list: Uint32Array): Promise<void> {
   await withPlace(async (place) => {
     const each = (ns: number): number => ns / 1000 / TOUCHES;
+    const touchAll = (): number => {
+      // What is touched must not be in memory, as with C, whose file is dropped from the kernel's cache; of an array that had been touched
+      // before, eviction would have kept some.
+      const x = place.space.array(Uint32Array, LARGE / 4);
+      x.advise({ pattern: 'random' });
+      const { data } = x;
+      fill(data);
+      const other = place.space.array(Uint32Array, MEMORY / 4);
+      verify(sumLines(other.data) === 0, 'zeros');
+      const before = place.space.stats().storage?.bytesRead ?? 0;
+      const ns = timed(() => {
+        for (const page of list) verify(data[page * PAGE_WORDS] === page * PAGE_WORDS, `page ${page}`);
+      });
+      const read = (place.space.stats().storage?.bytesRead ?? 0) - before;
+      verify(read === new Set(list).size * PAGE_WORDS * 4, 'each page is read once, and no other one');
+      x.free();
+      other.free();
+      return each(ns);
+    };
     const input = mode === 'skewed' ? new Uint8Array(list.buffer) : undefined;
     await compare(settings, {
       name,
@@ -149,25 +168,13 @@ async function runTouches(settings: Settings, name: string, mode: string, list: 
       better: 'lower',
       references: reference(place, mode, LARGE, TOUCHES, each, input),
       extra: { touches: TOUCHES, ...about(place, LARGE) },
-      ours: () => {
-        // What is touched must not be in memory, as with C, whose file is dropped from the kernel's cache; of an array that had been touched
-        // before, eviction would have kept some.
-        const x = place.space.array(Uint32Array, LARGE / 4);
-        x.advise({ pattern: 'random' });
-        const { data } = x;
-        fill(data);
-        const other = place.space.array(Uint32Array, MEMORY / 4);
-        verify(sumLines(other.data) === 0, 'zeros');
-        const before = place.space.stats().storage?.bytesRead ?? 0;
-        const ns = timed(() => {
-          for (const page of list) verify(data[page * PAGE_WORDS] === page * PAGE_WORDS, `page ${page}`);
-        });
-        const read = (place.space.stats().storage?.bytesRead ?? 0) - before;
-        verify(read === new Set(list).size * PAGE_WORDS * 4, 'each page is read once, and no other one');
-        x.free();
-        other.free();
-        return each(ns);
+      beside: {
+        bound: () => {
+          using _bound = place.space.bindThread();
+          return touchAll();
+        },
       },
+      ours: touchAll,
     });
   });
 }

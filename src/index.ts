@@ -82,6 +82,7 @@ export type { Residency, ResidencyRun } from './api/residency.js';
 export type { Rights } from './api/rights.js';
 export type { SharedArrayOptions, SharingServer } from './api/sharing.js';
 export type { StorageSpecification } from './api/storage.js';
+export { type BindThreadOptions, ThreadBinding } from './api/thread-binding.js';
 export type { TransferOptions } from './api/transfer.js';
 export type { YoungRun } from './api/use-reports.js';
 export type { WaitResult } from './api/wait.js';

@@ -31,6 +31,7 @@ import type { PlaceNames } from './residency.js';
 import { SharedArray } from './shared-array.js';
 import { agree, SHARED_ARRAY_OPTIONS, type SharedArrayOptions, sharingSource } from './sharing.js';
 import { handOut } from './space-handle.js';
+import { type BindThreadOptions, bindThread, releaseThread, type ThreadBinding } from './thread-binding.js';
 import { Views } from './views.js';
 import { notify, type WaitResult, wait } from './wait.js';
 
@@ -256,6 +257,10 @@ export class AddressSpace implements api.AddressSpace {
     this.client.call('check', null);
   }
 
+  bindThread(options: BindThreadOptions = {}): ThreadBinding {
+    return bindThread(this.client, options);
+  }
+
   async close(options: CloseOptions = {}): Promise<void> {
     checkOptions('close()', options, CLOSE_OPTIONS);
     const { timeoutMs } = options;
@@ -267,6 +272,8 @@ export class AddressSpace implements api.AddressSpace {
     }
     if (this.closing !== null && this.threads !== null && timeoutMs !== undefined)
       this.client.tell('close', { timeoutMs, closed: [] });
+    // The thread that opened the space has its close release all.
+    if (this.threads === null) releaseThread(this.client);
     this.closing ??= closeSpace(this.opened, timeoutMs ?? null);
     try {
       await this.closing;

@@ -5,6 +5,7 @@
  */
 import { EventEmitter } from 'node:events';
 import { MessageChannel, Worker, type WorkerOptions } from 'node:worker_threads';
+import { startUnbound } from '../linux/affinity.js';
 import type { ManagerFiles } from '../linux/bundle.js';
 import { lineOf } from '../pager/protocol/output.js';
 import {
@@ -62,7 +63,7 @@ export class ManagerThreads extends EventEmitter<{ exit: [] }> {
 
   /** Resolves with the first thing that the thread says. */
   private async start<T>(file: URL, what: string, options: WorkerOptions): Promise<T> {
-    const worker = new Worker(file, options);
+    const worker = startUnbound(() => new Worker(file, options));
     this.workers.push(worker);
     this.running++;
     let cause: Error | null = null;

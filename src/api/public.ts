@@ -26,6 +26,7 @@ import type { ProvidedArrayOptions } from './provided-array.js';
 import type { Residency, ResidencyRun } from './residency.js';
 import type { Rights } from './rights.js';
 import type { SharedArrayOptions } from './sharing.js';
+import type { BindThreadOptions, ThreadBinding } from './thread-binding.js';
 import type { TransferOptions } from './transfer.js';
 import type { YoungRun } from './use-reports.js';
 import type { WaitResult } from './wait.js';
@@ -156,6 +157,14 @@ export interface AddressSpace {
    * pins need more, or what is in use can go nowhere: then it is as large as before.
    */
   setHostMemory(bytes: number | string): Promise<void>;
+  /**
+   * Binds this thread and the manager to one CPU until `release()` or the close of the space. To wake a thread on another CPU is what takes longest of a fault, on virtual
+   * machines above all: a thread that faults much gains, one whose computation and whose moves go on at the same time on two CPUs loses. Each thread asks for
+   * itself, and all have the manager's CPU. Devices and threads of onemem's own keep all CPUs; threads that this one starts have them after a fifth
+   * of a second, and processes that it starts keep its CPU, as under `taskset`. Throws CPU for one that it may not run on, and THREAD_BOUND where the manager
+   * is bound elsewhere or the thread is bound already.
+   */
+  bindThread(options?: BindThreadOptions): ThreadBinding;
   /**
    * Allocates an array of `length` elements, all zero. Memory is taken when elements are written, addresses at once. Throws a
    * RangeError for a length that is not to be had, with what is left.

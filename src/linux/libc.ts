@@ -96,6 +96,7 @@ export const libc = {
   flock: onUse<Call<2>>('int flock(int fd, int operation)'),
   poll: declare<Call<3>>('int poll(uint64_t fds, uint64_t count, int timeout)'),
   sched_yield: onUse<Call<0>>('int sched_yield()'),
+  sched_getcpu: onUse<Call<0>>('int sched_getcpu()'),
   ppoll: declare<Call<4>>('int ppoll(uint64_t fds, uint64_t count, uint64_t timeout, uint64_t signals)'),
   eventfd: onUse<Call<2>>('int eventfd(uint32_t initial, int flags)'),
   socketpair: onUse<Call<4>>('int socketpair(int domain, int type, int protocol, uint64_t fds)'),

@@ -95,28 +95,6 @@ export function systemCallOf(thread: number): number | null {
   }
 }
 
-const MASK_BYTES = 1024;
-
-/** The CPUs that a thread may run on; 0 is this thread. */
-export function getAffinity(thread = 0): number[] {
-  check(libc.schedGetaffinity(thread, MASK_BYTES, scratch.address), 'sched_getaffinity', { thread });
-  // The kernel writes as many bytes as it has CPUs; the C library clears the rest.
-  const cpus: number[] = [];
-  for (let cpu = 0; cpu < MASK_BYTES * 8; cpu++) {
-    if ((scratch.view.getUint8(cpu >> 3) & (1 << (cpu & 7))) !== 0) cpus.push(cpu);
-  }
-  return cpus;
-}
-
-export function setAffinity(cpus: readonly number[], thread = 0): void {
-  scratch.bytes.fill(0, 0, MASK_BYTES);
-  for (const cpu of cpus) scratch.view.setUint8(cpu >> 3, scratch.view.getUint8(cpu >> 3) | (1 << (cpu & 7)));
-  check(libc.schedSetaffinity(thread, MASK_BYTES, scratch.address), 'sched_setaffinity', {
-    thread,
-    cpus: cpus.join(','),
-  });
-}
-
 /** How many more bytes of addresses this process may map; Infinity when there is no limit (ulimit -v). */
 export function freeAddresses(): number {
   check(libc.getrlimit(RLIMIT_AS, scratch.address), 'getrlimit', { resource: 'RLIMIT_AS' });

@@ -82,6 +82,7 @@ const notifier = values.from('notifier');
 const reader = values.from('reader');
 const pin = values.from('pin');
 const hold = values.from('hold');
+const binding = values.from('binding');
 const addressView = values.from('address view');
 const event = values.from('event');
 
@@ -124,6 +125,7 @@ export const CALLS: readonly Call[] = [
   method('AddressSpace.stats', space, [], 1),
   method('AddressSpace.checkInvariants', space, [], 1),
   method('AddressSpace.setHostMemory', space, [values.hostMemory]),
+  method('AddressSpace.bindThread', space, [values.bindOptions]),
   method('AddressSpace.addDevice', mortalSpace, [values.addedDevice], 8),
   method('AddressSpace.close', mortalSpace, [], 2),
   method('AddressSpace.[Symbol.asyncDispose]', mortalSpace, [], 1),
@@ -198,6 +200,9 @@ export const CALLS: readonly Call[] = [
   method('Pin.unpin', pin, []),
   method('Pin.[Symbol.dispose]', pin, [], 1),
 
+  getter('ThreadBinding.cpu', binding),
+  method('ThreadBinding.release', binding, [], 6),
+  method('ThreadBinding.[Symbol.dispose]', binding, [], 3),
   method('Hold.release', hold, []),
   method('Hold.[Symbol.dispose]', hold, [], 1),
   method('Hold.[Symbol.asyncDispose]', hold, [], 1),

@@ -676,6 +676,9 @@ export const providedOptions = mostly(
 
 export const hostMemory = mostly(choice({ "'256MiB'": '256MiB', "'64MiB'": '64MiB', "'1KiB'": '1KiB' }));
 
+/** CPU 0, which mostly is there, and others, which may be. */
+export const bindOptions = mostly(record({ cpu: mostly(whole(0, 3)) }));
+
 const injection = mostly(record({ refuseLargerThanPages: mostly(whole(1, 64)) }));
 const deviceSpecification = mostly(
   record(

@@ -19,6 +19,7 @@ import {
   SharedArray,
   Stream,
   StreamEvent,
+  ThreadBinding,
 } from '../../src/index.js';
 import { ValkeyServer, valkeyPrograms } from '../harness/valkey-server.js';
 import { KERNELS } from './kernels.js';
@@ -50,6 +51,7 @@ export type Pool =
   | 'reader'
   | 'pin'
   | 'hold'
+  | 'binding'
   | 'space handle'
   | 'array handle';
 
@@ -161,6 +163,7 @@ interface Homes {
   readonly sharedArrays: readonly SharedArray[];
   readonly pins: readonly Pin[];
   readonly hold: Hold;
+  readonly binding: ThreadBinding;
   readonly victims: readonly Victims[];
   /** Bytes of the two spaces when only the victims are in them. */
   readonly allocated: readonly number[];
@@ -256,6 +259,8 @@ export class Field {
     const pins = [pin];
     const hold = await counters.hold();
     hold.release();
+    const binding = both.bindThread();
+    binding.release();
     const victims = [new Victims(both, 1), new Victims(simulated, 2)];
     // The thread for files is started by the first of them.
     for (const { arrays } of victims) await arrays[0].writeTo(this.fd('both'), { position: 0 });
@@ -280,6 +285,7 @@ export class Field {
       sharedArrays,
       pins,
       hold,
+      binding,
       victims,
       allocated,
     };
@@ -372,6 +378,7 @@ export class World {
       reader: [homes.reader, ...homes.notifiers],
       pin: [...homes.pins],
       hold: [homes.hold],
+      binding: [homes.binding],
       'address view': [addressView(words), addressView()],
       'space handle': [both.handle, simulated.handle, wreck.handle, homes.closedHandles.space],
       'array handle': [...prey.map(({ handle }) => handle), freedHandle, homes.closedHandles.array],
@@ -456,6 +463,7 @@ export class World {
       this.pools.reader.push(result);
     } else if (isPin(result)) this.pools.pin.push(result);
     else if (result instanceof Hold) this.pools.hold.push(result);
+    else if (result instanceof ThreadBinding) this.pools.binding.push(result);
     else if (result instanceof SequenceReader) this.pools.reader.push(result);
     else if (result instanceof StreamEvent) this.pools.event.push(result);
   }
@@ -478,6 +486,7 @@ export class World {
     }
     for (const pin of this.pools.pin as Pin[]) pin.unpin();
     for (const hold of this.pools.hold as Hold[]) hold.release();
+    for (const binding of this.pools.binding as ThreadBinding[]) binding.release();
     for (const notifier of this.pools.notifier as Notifier[]) notifier.close();
     for (const stream of this.pools.stream as Stream[]) stream[Symbol.dispose]();
     for (const array of this.pools.prey as ManagedArray[]) freeLast(array);

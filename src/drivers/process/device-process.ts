@@ -1,6 +1,7 @@
 /** The process of a device, as its driver in the manager has it: started, talked to without ever waiting for it, and ended. */
 import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { startUnbound } from '../../linux/affinity.js';
 import { knownBinary } from '../../linux/koffi-binary.js';
 import { closeDescriptor } from '../../linux/libc.js';
 import { mayOpenPidfd, pidfdOpen, pidfdSendSignal } from '../../linux/process.js';
@@ -47,11 +48,12 @@ export class DeviceProcess {
     this.outbox = new Outbox(this.socket);
     // Standard output is the program's alone: what a device prints there goes to standard error.
     // Loaded with the first device: a space without any needs no processes.
-    this.child = process
-      .getBuiltinModule('node:child_process')
-      .spawn(process.execPath, [...nodeOptions, fileURLToPath(program), ...(binary === undefined ? [] : [binary])], {
+    const { spawn } = process.getBuiltinModule('node:child_process');
+    this.child = startUnbound(() =>
+      spawn(process.execPath, [...nodeOptions, fileURLToPath(program), ...(binary === undefined ? [] : [binary])], {
         stdio: ['ignore', STANDARD_ERROR, STANDARD_ERROR, theirs, ...descriptors, ...life.slice(1)],
-      });
+      }),
+    );
     for (const fd of [theirs, ...life.slice(1)]) closeDescriptor(fd);
     if (this.child.pid === undefined) {
       // Node.js tells the reason later, when it is too late for the error that is thrown here.

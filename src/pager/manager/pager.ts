@@ -206,11 +206,13 @@ export class Pager implements ClientEvents {
       poller,
       recording,
       shared,
+      bindings,
     } = this.parts;
     engine.poll();
     pipes.poll();
     stores.poll();
     follower.look();
+    bindings.look(now);
     hostBudget.look();
     patience.look();
     shared.look();

@@ -59,6 +59,7 @@ import { WriteBack } from '../transfers/write-back.js';
 import { Clients } from './clients.js';
 import { RunningClock } from './running-clock.js';
 import { Share } from './share.js';
+import { ThreadBindings } from './thread-bindings.js';
 
 /** Slots of the poller: what wakes the manager, the host's faults, pressure on the machine's memory, and what devices have. */
 export const WAKE_SLOT = 0;
@@ -224,6 +225,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   const freeing = new Freeing(arrays, pins, notifiers, writeBack, shared, say);
 
   // Streams.
+  const bindings = new ThreadBindings(now);
   const streamShare = new Share(wall);
   const operations = new Operations(uses, devices, launches, prefetches, copies, sharing);
   const streams = new Streams({
@@ -290,6 +292,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     fileTransfers,
     writeBack,
     freeing,
+    bindings,
     streamShare,
     streams,
     listener,

@@ -99,6 +99,9 @@ export interface Requests {
   leave: { in: { ended: boolean }; out: null };
   /** Has the host's memory be so large from now on; the answer comes when it is. */
   setHostMemory: { in: { bytes: number }; out: null };
+  /** Binds the thread that asks, and the manager, to one CPU: this one, or as it suits. `current`: where the thread runs; `cpus`: where it could. */
+  bindThread: { in: { cpu: number | null; current: number }; out: { cpu: number; cpus: readonly number[] } };
+  releaseThread: { in: null; out: null };
   stats: { in: null; out: SpaceStats };
   residency: { in: ArrayPages; out: PageReport };
   /** What lies at a byte of the space; null where no element of an array does. */

@@ -1,0 +1,74 @@
+/** Threads that are on the manager's CPU. */
+import type { OptionNames } from '../core/option-names.js';
+import { currentCpu, noteBound } from '../linux/affinity.js';
+import { checkOptions, isWhole, show } from './arguments.js';
+import type { Client } from './client.js';
+import { DISPOSE } from './disposal.js';
+import { argumentError, OnememError } from './errors.js';
+
+export interface BindThreadOptions {
+  /** One of those that the thread may run on; the one on which it runs, unless said otherwise, or the one that the manager is bound to. */
+  readonly cpu?: number;
+}
+
+const BIND_THREAD_OPTIONS: OptionNames<BindThreadOptions> = { cpu: true };
+
+/** That of this thread; it may be of a space that has been closed since. */
+let current: ThreadBinding | null = null;
+
+/** A thread that is bound to the manager's CPU, until it is released or the space is closed. */
+export class ThreadBinding {
+  private released = false;
+
+  /** @internal */
+  constructor(
+    private readonly client: Client,
+    /** The CPU. */
+    readonly cpu: number,
+  ) {}
+
+  /** @internal */
+  get isOver(): boolean {
+    return this.released || this.client.isClosed;
+  }
+
+  /** @internal Whether it is of this connection to a space. */
+  isOf(client: Client): boolean {
+    return this.client === client;
+  }
+
+  /** Lets the thread run where it could before, and the manager, too, when no thread is bound any more. A second time it does nothing. */
+  release(): void {
+    if (this.isOver) return;
+    this.client.call('releaseThread', null);
+    this.released = true;
+    noteBound(null);
+  }
+
+  [DISPOSE](): void {
+    this.release();
+  }
+}
+
+export function bindThread(client: Client, options: BindThreadOptions): ThreadBinding {
+  checkOptions('bindThread()', options, BIND_THREAD_OPTIONS);
+  const { cpu: wanted } = options;
+  client.assertOpen('cannot bind the thread');
+  if (current !== null && !current.isOver) {
+    throw new OnememError('THREAD_BOUND', `this thread is bound to CPU ${current.cpu} already; release() that first`, {
+      managerCpu: current.cpu,
+    });
+  }
+  if (wanted !== undefined && !isWhole(wanted, 0)) {
+    throw argumentError('CPU', `cpu is ${show(wanted)}; it must be the number of a CPU`);
+  }
+  const { cpu, cpus } = client.call('bindThread', { cpu: wanted ?? null, current: currentCpu() });
+  noteBound(cpus);
+  current = new ThreadBinding(client, cpu);
+  return current;
+}
+
+/** A thread leaves a space. */
+export function releaseThread(client: Client): void {
+  if (current?.isOf(client) === true) current.release();
+}
