@@ -21,6 +21,9 @@ const LOG_LINES = 30;
 /** What a program is told that reads the end of an array for which it has called `resize` without waiting for it. */
 const LATE_READS =
   /^onemem: warning: the program read array (?:[a-z]+ prey|mortal bytes), behind its last element .*; it reads as zero\n/gm;
+/** What a program is told that wants more host memory than there is, which is no mistake: it may never use it. */
+const MUCH_MEMORY =
+  /^\(node:\d+\) \[ONEMEM_MEMORY\] OnememWarning: hostMemory is \d+ bytes, more than .*\n(?:\(Use `node --trace-warnings .*\n)?/gm;
 
 const { values } = parseArgs({
   options: {
@@ -68,7 +71,7 @@ stdout.setEncoding('utf8').on('data', (text: string) => {
   process.stdout.write(text);
 });
 stderr.setEncoding('utf8').on('data', (text: string) => {
-  errors += text.replace(LATE_READS, '');
+  errors += text.replace(LATE_READS, '').replace(MUCH_MEMORY, '');
   process.stdout.write(text);
 });
 child.on('close', (code, signal) => {
