@@ -170,7 +170,7 @@ export class AddressSpace implements api.AddressSpace {
     checkLength('cannot open a shared array', length, elementBytes);
     const { name, source } = sharingSource(options, element, length);
     this.client.assertOpen('cannot open a shared array');
-    const known = await agree(name, source, element, length);
+    const { made } = await agree(name, source, element, length);
     const bytes = length * elementBytes;
     const wanted = {
       bytes,
@@ -178,7 +178,7 @@ export class AddressSpace implements api.AddressSpace {
       writable: true,
       file: null,
       provider: null,
-      sharing: { ...source, known },
+      sharing: { ...source, made },
       elementBytes,
     };
     const { id, firstPage, pages } = await this.client.request('allocate', wanted);

@@ -6,7 +6,8 @@
  *
  * A connection carries requests, replies and notices in their order, those of one session. When it breaks, when the lease is over, or
  * when the server refuses what is said, one path leads back: all rights are taken from the threads, and then a new session is begun that
- * claims what the machine owned. What another machine was granted meanwhile is lost to this one, and `lost` says so.
+ * claims what the machine owned. What another machine was granted meanwhile is lost to this one, and `lost` says so. A server that has
+ * forgotten the array begins no session: that is the end of it here, whatever the server has by then.
  */
 import {
   type Claim,
@@ -49,6 +50,10 @@ export interface CacheState {
   previous: number;
   /** A new session has been asked for. */
   greeting: boolean;
+  /** Names the array that was opened. */
+  readonly made: string;
+  /** It is not there any more: nothing is granted again. */
+  forgotten: boolean;
   readonly blocks: CachedBlock[];
 }
 
@@ -67,6 +72,8 @@ export interface CacheCommands<C> {
   flushed(block: number): void;
   /** What was written and had not been flushed is lost: another machine has had the block since. */
   lost(block: number): void;
+  /** The server has forgotten the array, and no thread has any right to it. */
+  forgotten(): void;
 }
 
 export class Cache<C> {
@@ -78,7 +85,7 @@ export class Cache<C> {
     private readonly commands: CacheCommands<C>,
   ) {}
 
-  static empty(blocks: number): CacheState {
+  static empty(blocks: number, made: string): CacheState {
     const block = (): CachedBlock => ({
       right: 'none',
       epoch: 0,
@@ -95,6 +102,8 @@ export class Cache<C> {
       session: 0,
       previous: 0,
       greeting: false,
+      made,
+      forgotten: false,
       blocks: Array.from({ length: blocks }, block),
     };
   }
@@ -192,6 +201,11 @@ export class Cache<C> {
       case 'welcome':
         this.welcome(reply);
         return;
+      case 'forgotten':
+        this.state.greeting = false;
+        this.state.forgotten = true;
+        this.commands.forgotten();
+        return;
       case 'granted':
         this.granted(reply);
         return;
@@ -271,13 +285,13 @@ export class Cache<C> {
 
   /** Begins a session, when no thread uses what an earlier one gave. */
   private greet(): void {
-    const { connected, session, previous, greeting, blocks } = this.state;
-    if (!connected || session !== 0 || greeting) return;
+    const { connected, session, previous, greeting, made, forgotten, blocks } = this.state;
+    if (!connected || session !== 0 || greeting || forgotten) return;
     if (this.isInUse()) return;
     const claims: Claim[] = [];
     for (const [block, { epoch }] of blocks.entries()) if (epoch !== 0) claims.push({ block, epoch });
     this.state.greeting = true;
-    this.commands.send({ kind: 'hello', previous, claims });
+    this.commands.send({ kind: 'hello', made, previous, claims });
   }
 
   /** Whether threads use what an earlier session gave. */

@@ -7,6 +7,9 @@
  *
  * An epoch names one grant of the right to write, and the block has the latest. A machine that comes back claims its blocks by their
  * epochs: what has been granted since, or was taken from a machine whose lease had ended, has another epoch.
+ *
+ * A server that has lost all this has another array from then on, which begins with zeros. No session of it begins for a machine that opened the
+ * earlier one, since that machine would take the zeros for what was written.
  */
 import type { Granted, Notice, Reply, Request, Right } from './messages.js';
 
@@ -36,6 +39,8 @@ export interface DirectoryState<C> {
   numbers: number;
   /** Sessions whose lease has not ended, as far as anybody has noticed. */
   alive: number[];
+  /** Names the array: no other one of this name ever had it. */
+  readonly made: string;
   readonly blocks: DirectoryBlock<C>[];
 }
 
@@ -45,9 +50,9 @@ export class Directory<C> {
     private readonly tell: (notice: Notice<C>) => void,
   ) {}
 
-  static empty<C>(contents: readonly C[]): DirectoryState<C> {
+  static empty<C>(contents: readonly C[], made: string): DirectoryState<C> {
     const blocks = contents.map((content) => ({ epoch: 0, owner: 0, version: 1, content, readers: [], queue: [] }));
-    return { numbers: 1, alive: [], blocks };
+    return { numbers: 1, alive: [], made, blocks };
   }
 
   /** Undefined for a request that has no reply. */
@@ -72,7 +77,8 @@ export class Directory<C> {
     this.state.alive = this.state.alive.filter((each) => each !== session);
   }
 
-  private hello({ previous, claims }: Extract<Request<C>, { kind: 'hello' }>): Reply<C> {
+  private hello({ made, previous, claims }: Extract<Request<C>, { kind: 'hello' }>): Reply<C> {
+    if (made !== this.state.made) return { kind: 'forgotten' };
     const session = ++this.state.numbers;
     this.expire(previous);
     this.state.alive.push(session);

@@ -17,8 +17,16 @@ export interface Claim {
 }
 
 export type Request<C> =
-  /** Begins a session, in place of another one (0: of none), whose copies are gone and whose blocks are claimed. */
-  | { readonly kind: 'hello'; readonly previous: number; readonly claims: readonly Claim[] }
+  /**
+   * Begins a session, in place of another one (0: of none), whose copies are gone and whose blocks are claimed. `made` names the array that the
+   * machine has opened: one that was made again under its name is another one.
+   */
+  | {
+      readonly kind: 'hello';
+      readonly made: string;
+      readonly previous: number;
+      readonly claims: readonly Claim[];
+    }
   /** `have` is the version of the content that is on the machine already, 0 if none is. */
   | {
       readonly kind: 'acquire';
@@ -59,6 +67,8 @@ export type Reply<C> =
       readonly kept: readonly number[];
       readonly lost: readonly number[];
     }
+  /** The array that the machine has opened is not there any more: no session begins. */
+  | { readonly kind: 'forgotten' }
   | Granted<C>
   /** Others have the block, or wait for it longer: a notice grants it. */
   | { readonly kind: 'wait'; readonly block: number }

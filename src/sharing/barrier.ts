@@ -12,8 +12,9 @@ import type { Reply as Answer } from '../valkey/replies.js';
 import { keysOf } from './steps.js';
 
 const SCRIPT = `
-local opened, waiting, passed, count = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local me, wanted, lease, seen = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local opened, waiting, passed, count, shape = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local me, wanted, lease, seen, made = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
+if redis.call('HGET', shape, 'made') ~= made then return { -2, 0 } end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local times = tonumber(redis.call('GET', opened) or 0)
@@ -32,22 +33,29 @@ redis.call('INCR', opened)
 return { 1, times + 1 }
 `;
 
-/** @param seen how often it had opened when that was asked for the first time; -1 then */
+/**
+ * @param made names the array: programs that opened one that was made before or after it are others
+ * @param seen how often it had opened when that was asked for the first time; -1 then
+ */
 export function barrierCommand(
   array: string,
+  made: string,
   name: string,
   me: string,
   count: number,
   leaseMs: number,
   seen: number,
 ): Argument[] {
-  const key = `${keysOf(array).leases}:barrier:${name}`;
-  const keys = [key, `${key}:waiting`, `${key}:passed`, `${key}:count`];
-  return ['EVAL', SCRIPT, keys.length, ...keys, me, count, leaseMs, seen];
+  const { leases, shape } = keysOf(array);
+  const key = `${leases}:barrier:${name}`;
+  const keys = [key, `${key}:waiting`, `${key}:passed`, `${key}:count`, shape];
+  return ['EVAL', SCRIPT, keys.length, ...keys, me, count, leaseMs, seen, made];
 }
 
-/** `opened`: all programs are there. `other`: the others wait for another number of programs. */
-export function barrierAnswer(answer: Answer): { state: 'opened' | 'waiting' | 'other'; number: number } {
-  const [state, number] = answer as [number, number];
-  return { state: state === 1 ? 'opened' : state === 0 ? 'waiting' : 'other', number };
+const STATES = { 1: 'opened', 0: 'waiting', [-1]: 'other', [-2]: 'forgotten' } as const;
+
+/** `opened`: all programs are there. `other`: the others wait for another number of programs. `forgotten`: the array is not there any more. */
+export function barrierAnswer(answer: Answer): { state: (typeof STATES)[keyof typeof STATES]; number: number } {
+  const [state, number] = answer as [keyof typeof STATES, number];
+  return { state: STATES[state], number };
 }

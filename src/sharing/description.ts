@@ -3,11 +3,11 @@
  *
  *     {onemem:NAME}:shape  type, length and bytes of a block, and when it was made, by the server's clock, to a microsecond (a hash)
  *
- * A server that was emptied makes the array anew for the next program that looks, and at another time: by that the others know that what
- * they had flushed is gone.
+ * A server that was emptied makes the array anew for the next program that opens it, and at another time: by that those that have it open
+ * know that what they had flushed is gone. Members and barriers name the array that they mean by when it was made.
  */
 import { valkeyAddress } from '../valkey/address.js';
-import type { ConnectionOptions, ValkeyConnection } from '../valkey/connection.js';
+import type { ConnectionOptions } from '../valkey/connection.js';
 import { openFor } from '../valkey/open-for.js';
 import { keysOf } from './steps.js';
 
@@ -19,39 +19,32 @@ export interface ArrayShape {
 
 /** An array as it is on a server. */
 export interface KnownArray extends ArrayShape {
-  /** Empty: it was made when this was not noted yet. */
+  /** Different for each array that ever had this name. */
   readonly made: string;
 }
 
 const SCRIPT = `
+local now = redis.call('TIME')
 if redis.call('EXISTS', KEYS[1]) == 0 then
-  local now = redis.call('TIME')
-  redis.call('HSET', KEYS[1], 'type', ARGV[1], 'length', ARGV[2], 'blockBytes', ARGV[3], 'made', now[1] .. '.' .. now[2])
+  redis.call('HSET', KEYS[1], 'type', ARGV[1], 'length', ARGV[2], 'blockBytes', ARGV[3])
 end
+redis.call('HSETNX', KEYS[1], 'made', now[1] .. '.' .. now[2])
 return redis.call('HMGET', KEYS[1], 'type', 'length', 'blockBytes', 'made')
 `;
 
 /** The array as it is on the server, which is as asked for where there was none of this name. */
-export async function knownArray(
-  connection: ValkeyConnection,
-  name: string,
-  { type, length, blockBytes }: ArrayShape,
-): Promise<KnownArray> {
-  const command = ['EVAL', SCRIPT, 1, shapeKey(name), type, length, blockBytes];
-  const answer = (await connection.call(command)) as (Uint8Array | null)[];
-  const [known, many, bytes, made] = answer.map((each) => (each === null ? '' : Buffer.from(each).toString()));
-  return { type: known, length: Number(many), blockBytes: Number(bytes), made };
-}
-
 export async function agreedArray(
   url: string,
   name: string,
-  shape: ArrayShape,
+  { type, length, blockBytes }: ArrayShape,
   options: ConnectionOptions,
 ): Promise<KnownArray> {
-  const { connection } = await openFor(shapeKey(name), [valkeyAddress(url)], options);
+  const { shape } = keysOf(name);
+  const { connection } = await openFor(shape, [valkeyAddress(url)], options);
   try {
-    return await knownArray(connection, name, shape);
+    const answer = (await connection.call(['EVAL', SCRIPT, 1, shape, type, length, blockBytes])) as Uint8Array[];
+    const [known, many, bytes, made] = answer.map((each) => Buffer.from(each).toString());
+    return { type: known, length: Number(many), blockBytes: Number(bytes), made };
   } finally {
     connection.close();
   }
@@ -59,8 +52,4 @@ export async function agreedArray(
 
 export function isSameShape(one: ArrayShape, other: ArrayShape): boolean {
   return one.type === other.type && one.length === other.length && one.blockBytes === other.blockBytes;
-}
-
-function shapeKey(name: string): string {
-  return `${keysOf(name).leases}:shape`;
 }

@@ -12,7 +12,6 @@ import type { Argument, ConnectionOptions, ValkeyConnection } from '../valkey/co
 import { ValkeyError } from '../valkey/errors.js';
 import { openFor } from '../valkey/open-for.js';
 import type { Reply as Answer } from '../valkey/replies.js';
-import { isSameShape, type KnownArray, knownArray } from './description.js';
 import { Holds } from './holds.js';
 import { commandOf, departure, type Keys, keysOf, noticeOf, renewal, replyOf, SCRIPT } from './steps.js';
 
@@ -33,7 +32,7 @@ export interface SharedMemory {
   lost(block: number): void;
   /** The lease of a machine that owned the block has ended: what it had not flushed is lost. */
   abandoned(block: number): void;
-  /** The server has come back without the array: what all machines had flushed is lost. */
+  /** The server has forgotten the array: what all machines had flushed is lost. No thread has any right to it, and nothing more comes. */
   forgotten(): void;
   /** There is a connection again (null), or there is none and why. */
   connection(failure: ValkeyError | null): void;
@@ -42,8 +41,8 @@ export interface SharedMemory {
 export interface MemberOptions {
   readonly url: string;
   readonly name: string;
-  /** The array as the program found it on the server; undefined: whatever is there is the array. */
-  readonly known?: KnownArray;
+  /** Names the array that the program opened (description.ts). */
+  readonly made: string;
   readonly blocks: number;
   readonly memory: SharedMemory;
   /** How long others wait for a machine that says nothing. */
@@ -79,7 +78,6 @@ export class Member {
   /** By `performance.now`, when the server answered last. */
   heardAt = performance.now();
   private digest = '';
-  private known: KnownArray | undefined;
   /** When the lease was last asked for that has been given, by two clocks. */
   private leasedAt = this.clocks();
   private askedAt = this.clocks();
@@ -95,9 +93,8 @@ export class Member {
   private closed = false;
 
   constructor(private readonly options: MemberOptions) {
-    const { name, blocks, leaseMs = LEASE_MS } = options;
+    const { name, made, blocks, leaseMs = LEASE_MS } = options;
     this.keys = keysOf(name);
-    this.known = options.known;
     this.servers = [valkeyAddress(options.url)];
     this.leaseMs = leaseMs;
     const { memory } = options;
@@ -109,8 +106,12 @@ export class Member {
       clean: (block) => memory.clean(block),
       flushed: (block) => memory.flushed(block),
       lost: (block) => memory.lost(block),
+      forgotten: () => {
+        this.abandon();
+        memory.forgotten();
+      },
     };
-    this.cache = new Cache(Cache.empty(blocks), commands);
+    this.cache = new Cache(Cache.empty(blocks, made), commands);
     this.timer = setInterval(() => this.tick(), leaseMs / RENEWALS / 2);
     void this.connect();
   }
@@ -158,7 +159,7 @@ export class Member {
     return connection === null ? Promise.reject(this.failure) : connection.call(args);
   }
 
-  /** As if the machine had died: what it owns others have when its lease has ended. */
+  /** As if the machine had died: what it owns others have when its lease has ended. Threads have no rights any more. */
   abandon(): void {
     this.closed = true;
     clearInterval(this.timer);
@@ -166,6 +167,8 @@ export class Member {
     this.connection = null;
     this.next?.close();
     this.next = null;
+    this.cache.disconnected();
+    this.cache.leaseEnded();
     this.givenUp(false);
   }
 
@@ -228,7 +231,6 @@ export class Member {
       });
       opened = connection;
       this.servers = servers;
-      if (this.known !== undefined) await this.recognize(connection, this.known);
       this.digest = textOf(await connection.call(['SCRIPT', 'LOAD', SCRIPT]));
       for (const channel of [this.keys.channel, this.keys.granted(connection.info.id)])
         await connection.call(['SSUBSCRIBE', channel]);
@@ -242,17 +244,6 @@ export class Member {
       if (opened === null) this.pause(error as ValkeyError);
       else (opened as ValkeyConnection).close(error as ValkeyError);
     }
-  }
-
-  /** Looks whether the server has the array still. */
-  private async recognize(connection: ValkeyConnection, known: KnownArray): Promise<void> {
-    const { name, memory } = this.options;
-    const found = await knownArray(connection, name, known);
-    if (!isSameShape(found, known))
-      throw new ValkeyError('REFUSED', `array ${name} is another one there by now; close this one, and open that`);
-    if (found.made === known.made) return;
-    this.known = found;
-    memory.forgotten();
   }
 
   /** Whether operations may go on with what the last session gave, of which the server must know. They have the lease for it that it gives. */
@@ -352,8 +343,11 @@ export class Member {
       connection.close(new ValkeyError('ENDED', 'another server of the cluster has the array'));
     if (kind !== 'smessage') return;
     const notice = noticeOf(message[2] as Uint8Array);
-    if (notice.kind === 'lost') this.options.memory.abandoned(notice.block);
-    else this.noticed(notice);
+    if (notice.kind === 'lost') {
+      // It may be this machine's own lease that has ended: rights are taken before programs are told, which read what others have then.
+      this.look();
+      this.options.memory.abandoned(notice.block);
+    } else this.noticed(notice);
   }
 
   /** What the threads have waited for is theirs for a moment. A recall that comes later than other words is as good. */

@@ -7,6 +7,7 @@
  *     {onemem:NAME}:N          block N: epoch e, owner o, version v, readers r and waiting sessions q, as lists with commas (a hash); of one that waits: session, right,
  *                              version of the content that is there, and connection
  *     {onemem:NAME}:N:content  its content; none: zeros
+ *     {onemem:NAME}:shape      what the array is, and when it was made (description.ts)
  *     {onemem:NAME}:notices    the channel on which all machines hear notices
  *     {onemem:NAME}:notices:N  the channel of connection N, for what it is granted: a content goes nowhere else. Where two connections have one number,
  *                              because of a proxy, both hear what one is granted, and go by the session
@@ -23,6 +24,8 @@ import type { Reply as Answer } from '../valkey/replies.js';
 /** Rights and kinds of replies are numbers, so that a content is the only string of an answer and can be read to its place. */
 const NUMBER_OF: Record<Rights, number> = { none: 0, read: 1, write: 2 };
 const RIGHT_OF: Readonly<Record<number, Right>> = { 1: 'read', 2: 'write' };
+/** The answer to a greeting, alone. */
+const FORGOTTEN = 0;
 const REFUSED = 0;
 const WAIT = 1;
 const GRANTED = 2;
@@ -150,12 +153,13 @@ local function grantNext(b, block)
 end
 
 if kind == 'hello' then
+  if (redis.call('HGET', KEYS[3], 'made') or '') ~= ARGV[4] then return ${FORGOTTEN} end
   local session = number()
   redis.call('ZREM', leases, own)
   redis.call('ZADD', leases, now + ARGV[3], session)
   local kept, lost = {}, {}
-  for at = 3, #KEYS do
-    local block, epoch = tonumber(ARGV[2 * at - 2]), tonumber(ARGV[2 * at - 1])
+  for at = 4, #KEYS do
+    local block, epoch = tonumber(ARGV[2 * at - 3]), tonumber(ARGV[2 * at - 2])
     local b = load(KEYS[at])
     if b.epoch ~= epoch then lost[#lost + 1] = block
     elseif b.owner ~= '0' then
@@ -227,6 +231,7 @@ export function keysOf(name: string) {
   return {
     leases,
     last: `${leases}:last`,
+    shape: `${leases}:shape`,
     channel: `${leases}:notices`,
     /** What a connection is granted is said here. */
     granted: (connection: number): string => `${leases}:notices:${connection}`,
@@ -248,12 +253,12 @@ function command(keys: readonly string[], ...rest: Argument[]): Argument[] {
  * @param connection the number that the server has for the connection
  */
 export function commandOf(keys: Keys, request: Request<Uint8Array>, leaseMs: number, connection: number): Argument[] {
-  const { leases, last } = keys;
+  const { leases, last, shape } = keys;
   if (request.kind === 'hello') {
-    const { previous, claims } = request;
+    const { made, previous, claims } = request;
     const blocks = claims.map(({ block }) => keys.block(block));
     const said = claims.flatMap(({ block, epoch }) => [block, epoch]);
-    return command([leases, last, ...blocks], 'hello', previous, leaseMs, ...said);
+    return command([leases, last, shape, ...blocks], 'hello', previous, leaseMs, made, ...said);
   }
   const { kind, session, block } = request;
   const all = [leases, last, keys.block(block), keys.content(block)];
@@ -276,6 +281,7 @@ export function departure({ leases, last }: Keys, session: number): Argument[] {
 /** The reply that an answer is; undefined where none is awaited. A content of no bytes stands for zeros. */
 export function replyOf(request: Request<Uint8Array>, answer: Answer): Reply<Uint8Array> | undefined {
   if (request.kind === 'hello') {
+    if (answer === FORGOTTEN) return { kind: 'forgotten' };
     const [session, kept, lost] = answer as [number, number[], number[]];
     return { kind: 'welcome', session, kept, lost };
   }

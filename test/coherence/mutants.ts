@@ -129,6 +129,18 @@ export const mutants: readonly Mutant[] = [
     instead: '',
   },
   {
+    name: 'a machine has a session of an array that is another one by now',
+    file: DIRECTORY,
+    original: 'made !== this.state.made',
+    instead: 'false',
+  },
+  {
+    name: 'nobody is told that the server has forgotten the array',
+    file: CACHE,
+    original: 'this.commands.forgotten();',
+    instead: '',
+  },
+  {
     name: 'what somebody else has been granted meanwhile is lost in silence',
     file: CACHE,
     original: 'this.commands.lost(block);',

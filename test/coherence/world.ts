@@ -5,6 +5,9 @@
  * sequentially consistent history must have, and a read fits into it if what it saw is a part of the list from its beginning: that, and that
  * no machine sees less than before, is what `read` and `flushed` look at. Beyond that a machine whose lease holds must see the latest write,
  * which makes the blocks consistent with each other.
+ *
+ * A server that forgets the array has another one from then on, with lists that begin anew. A machine that opened the earlier one may see what that had,
+ * as long as it has not heard of its end; then it opens the array again.
  */
 import { Cache, type CacheCommands, type CacheState } from '../../src/coherence/cache.js';
 import { Directory, type DirectoryState } from '../../src/coherence/directory.js';
@@ -24,6 +27,8 @@ export interface Setting {
   readonly leaseEnds?: number;
   /** Machines that stand still while their leases end at the server, and do not know it. */
   readonly stops?: number;
+  /** How often the server loses all that it has. */
+  readonly forgets?: number;
   /** Contents that cannot be put in their places, so that the thread that waits is refused, and asks again. */
   readonly shortages?: number;
   /** Another thread of a machine may want what comes next in its program while the first one waits. */
@@ -70,11 +75,14 @@ interface State {
   machines: Machine[];
   /** The machine of each session. */
   sessions: Record<number, number>;
+  /** What the server had of each block when it lost that. */
+  before: Content[];
   writes: number;
   crashes: number;
   breaks: number;
   leaseEnds: number;
   stops: number;
+  forgets: number;
   shortages: number;
 }
 
@@ -86,10 +94,17 @@ function begins(whole: Content, part: Content): boolean {
   return part.length <= whole.length && part.every((write, at) => whole[at] === write);
 }
 
+function emptyMemory(): Memory {
+  return { content: [], right: 'none', changed: false, install: null, aside: false, restrict: null };
+}
+
 function parse(program: string): Operation[] {
   const ops = { r: 'read', w: 'write', f: 'flush' } as const;
   return program.split(' ').map((word) => ({ op: ops[word[0] as 'r' | 'w' | 'f'], block: Number(word.slice(1)) }));
 }
+
+/** Names the array that all have opened at the beginning. */
+const FIRST = 'once';
 
 export class World {
   private readonly programs: Operation[][];
@@ -108,23 +123,16 @@ export class World {
   }
 
   static begin(setting: Setting): State {
-    const { blocks, programs, crashes = 0, breaks = 0, leaseEnds = 0, stops = 0, shortages = 0 } = setting;
+    const { blocks, programs, crashes = 0, breaks = 0, leaseEnds = 0, stops = 0, forgets = 0, shortages = 0 } = setting;
     const each = <T>(make: () => T): T[] => Array.from({ length: blocks }, make);
     const machines = programs.map(
       (): Machine => ({
-        cache: Cache.empty(blocks),
+        cache: Cache.empty(blocks, FIRST),
         dead: false,
         at: 0,
         asked: false,
         askedAhead: false,
-        memory: each(() => ({
-          content: [],
-          right: 'none',
-          changed: false,
-          install: null,
-          aside: false,
-          restrict: null,
-        })),
+        memory: each(emptyMemory),
         up: [],
         down: [],
         late: [],
@@ -133,15 +141,31 @@ export class World {
         flushing: false,
       }),
     );
-    const directory = Directory.empty<Content>(each(() => []));
-    return { directory, machines, sessions: {}, writes: 0, crashes, breaks, leaseEnds, stops, shortages };
+    const directory = Directory.empty<Content>(
+      each(() => []),
+      FIRST,
+    );
+    const before = each((): Content => []);
+    return {
+      directory,
+      machines,
+      sessions: {},
+      before,
+      writes: 0,
+      crashes,
+      breaks,
+      leaseEnds,
+      stops,
+      forgets,
+      shortages,
+    };
   }
 
   /** What may come next. Those that are not `failures` are all that is needed for the programs to end. */
   actions(): { steps: Action[]; failures: Action[] } {
     const steps: Action[] = [];
     const failures: Action[] = [];
-    const { machines, directory, crashes, breaks, leaseEnds, stops } = this.state;
+    const { machines, directory, crashes, breaks, leaseEnds, stops, forgets } = this.state;
     // What concerns one machine alone comes first: when it is done makes no difference to others.
     for (const [index, machine] of machines.entries()) {
       if (machine.dead) continue;
@@ -163,7 +187,11 @@ export class World {
       for (const [block, { restrict }] of machine.memory.entries()) {
         if (restrict !== null) steps.push(['restrict', index, block]);
       }
-      const { connected, session } = machine.cache;
+      const { connected, session, forgotten } = machine.cache;
+      if (forgotten) {
+        steps.push(['reopen', index]);
+        continue;
+      }
       // Its lease cannot be renewed.
       if (session !== 0 && !directory.alive.includes(session)) steps.push(['told', index]);
       if (!connected) steps.push(['connect', index]);
@@ -172,6 +200,7 @@ export class World {
       if (crashes > 0 && machine.cache.session !== 0) failures.push(['crash', index]);
       if (leaseEnds > 0 && machine.cache.session !== 0) failures.push(['lease', index]);
     }
+    if (forgets > 0) failures.push(['lose', 0]);
     for (const session of directory.alive) {
       if (this.isOver(session)) steps.push(['expire', session]);
       else if (stops > 0) failures.push(['stop', session]);
@@ -250,6 +279,12 @@ export class World {
       case 'told':
         this.cacheOf(index).leaseEnded();
         return;
+      case 'lose':
+        this.lose();
+        return;
+      case 'reopen':
+        this.reopen(machine);
+        return;
       case 'stop':
         this.state.stops--;
         this.directory().expire(index);
@@ -285,8 +320,8 @@ export class World {
   }
 
   private get mayFail(): boolean {
-    const { crashes, breaks, leaseEnds, stops } = this.setting;
-    return (crashes ?? breaks ?? leaseEnds ?? stops) !== undefined;
+    const { crashes, breaks, leaseEnds, stops, forgets } = this.setting;
+    return (crashes ?? breaks ?? leaseEnds ?? stops ?? forgets) !== undefined;
   }
 
   /** Whether a thread is about to fault. */
@@ -355,6 +390,11 @@ export class World {
   private look(index: number, machine: Machine, block: number): void {
     const { content } = machine.memory[block];
     const { cache } = machine;
+    if (!this.isPresent(machine)) {
+      const had = this.state.before[block];
+      if (!begins(content, had)) throw new Violation(`machine ${index} sees [${content}] where [${had}] is lost`);
+      return;
+    }
     const session = cache.session === 0 ? cache.previous : cache.session;
     if (this.state.directory.alive.includes(session)) {
       const latest = this.latest(block);
@@ -367,6 +407,43 @@ export class World {
       throw new Violation(`machine ${index} sees [${content}] after it has seen [${machine.seen[block]}]`);
     }
     machine.seen[block] = content;
+  }
+
+  /** Whether the array that the machine has opened is the one that the server has. */
+  private isPresent({ cache }: Machine): boolean {
+    return cache.made === this.state.directory.made;
+  }
+
+  /** The server loses all that it has. Its numbers follow the clock. */
+  private lose(): void {
+    this.state.forgets--;
+    const { blocks, numbers, made } = this.state.directory;
+    const contents = blocks.map(({ content }) => content);
+    // Those that have an earlier one open know still less.
+    this.state.before = contents;
+    this.state.directory = {
+      ...Directory.empty<Content>(
+        contents.map(() => []),
+        `${made} again`,
+      ),
+      numbers,
+    };
+  }
+
+  /** The program has heard that the array is lost, and opens it again, as new. */
+  private reopen(machine: Machine): void {
+    const { blocks } = this.setting;
+    machine.cache = Cache.empty(blocks, this.state.directory.made);
+    machine.late.push(...machine.up);
+    machine.up = [];
+    machine.down = [];
+    machine.asked = false;
+    machine.askedAhead = false;
+    machine.flushing = false;
+    for (let block = 0; block < blocks; block++) {
+      machine.memory[block] = emptyMemory();
+      machine.seen[block] = [];
+    }
   }
 
   /** What the block has for all whose lease holds: the owner's content, or the server's. */
@@ -458,14 +535,20 @@ export class World {
         machine.seen[block] = [];
         machine.flushing = this.endFlush(machine, block);
       },
+      forgotten: () => {
+        if (machine.memory.some(({ right }) => right !== 'none'))
+          throw new Violation(`machine ${index} may use what is lost`);
+        machine.written = machine.written.map(() => []);
+      },
     };
     return new Cache(machine.cache, commands);
   }
 
   private flushed(machine: Machine, block: number): void {
+    // An answer of the server from before it lost what it had is no promise for longer.
     const has = this.state.directory.blocks[block].content;
     for (const write of machine.written[block]) {
-      if (!has.includes(write))
+      if (this.isPresent(machine) && !has.includes(write))
         throw new Violation(`write ${write} was said to be flushed, and the server has [${has}]`);
     }
     machine.flushing = this.endFlush(machine, block);

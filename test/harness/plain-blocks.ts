@@ -16,13 +16,14 @@ export class PlainBlocks implements SharedMemory {
   private readonly flushes = new Map<number, (flushed: boolean) => void>();
   private waiters: (() => void)[] = [];
 
-  constructor(options: Omit<MemberOptions, 'memory'>, words = 16) {
+  constructor(options: Omit<MemberOptions, 'memory' | 'made'>, words = 16) {
     for (let block = 0; block < options.blocks; block++) {
       this.rights.push('none');
       this.changed.push(false);
       this.contents.push(new Int32Array(words));
     }
-    this.member = new Member({ ...options, memory: this });
+    // No program has described the array.
+    this.member = new Member({ ...options, made: '', memory: this });
   }
 
   /** Runs `use` on the words of a block, as soon as that is allowed. */

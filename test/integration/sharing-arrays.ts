@@ -128,24 +128,58 @@ testWithValkey(
   },
 );
 
-testWithValkey(
-  'a server that comes back empty is told of by the next fence, once, and its array is as new',
-  async () => {
+const FORGETTING = [
+  ['is killed and comes back empty', (server: ValkeyServer): Promise<unknown> => server.restart()],
+  ['is emptied while it runs', (server: ValkeyServer): Promise<unknown> => server.ask('FLUSHALL')],
+] as const;
+for (const [how, forget] of FORGETTING) {
+  testWithValkey(`what a server had that ${how} is denied until each program opens the array again`, async () => {
     await using server = await ValkeyServer.start();
     await using space = await open();
-    const array = await space.sharedArray(Int32Array, LENGTH, optionsOf(server, SHORT_LEASE_MS));
+    const options = optionsOf(server, SHORT_LEASE_MS);
+    const array = await space.sharedArray(Int32Array, LENGTH, options);
     array.data.fill(3);
     await array.fence();
-    await server.restart();
+    const other = program(server, 'lose', { leaseMs: SHORT_LEASE_MS });
+    await other.line('has 3');
+    await forget(server);
     const error = await firstFailure(() => array.fence());
     assert.equal(error.code, 'DATA_LOST');
     assert.match(error.message, /has come back without array numbers: what had been flushed is lost/);
-    sameData(array.data, () => 0);
-    array.data[5] = 7;
-    await array.fence();
+    assert.match(await other.line('lost '), /^0 to 40000$/);
+    // It had the first block, and not the last.
+    for (const what of ['near', 'far', 'written']) assert.match(await other.line(`${what} `), /^EFAULT/);
+    assert.equal(await other.line('calls '), 'DATA_LOST DATA_LOST');
+
+    // One program goes on; the other sees nothing of that before it agrees, and no barrier takes the two for programs of one array.
+    for (const call of [() => array.fence(), () => array.barrier('old', 2)]) await failsWith('DATA_LOST', call);
+    await failsWith('DATA_LOST', () => space.saveNpy(server.file('saved.npy'), array));
+    array.free();
+    const again = await space.sharedArray(Int32Array, LENGTH, options);
+    sameData(again.data, () => 0);
+    again.data[5] = 7;
+    await again.fence();
     await failsWith('SHARED_MISMATCH', () => space.sharedArray(Float64Array, LENGTH, optionsOf(server)));
-  },
-);
+    await failsWith('BARRIER_TIMEOUT', () => again.barrier('old', 2, { timeoutMs: 300 }));
+    other.signal('SIGUSR2');
+    assert.match(await other.line('still '), /^EFAULT/);
+    assert.equal(await other.line('again '), '0 7');
+    assert.equal(again.data[6], 9);
+    await again.barrier('both', 2);
+    const { code, stderr } = await other.outcome;
+    assert.equal(code, 0, stderr);
+    assert.match(
+      stderr,
+      /^onemem: warning: unix:.* has come back without array numbers: .* until it is freed and opened again/,
+    );
+    assert.match(
+      stderr,
+      /denied access: thread \d+ read array numbers, elements 39936 to 39999 .*, which was on the server unix:.* when that came back without it; free array numbers and open it again/,
+    );
+    assert.equal(stderr.split('warning').length, 2, stderr);
+    space.checkInvariants();
+  });
+}
 
 testWithValkey('a server that stands still for a moment is waited for', async () => {
   await using server = await ValkeyServer.start();

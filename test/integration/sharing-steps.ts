@@ -95,7 +95,7 @@ function anyRequest(
   below: (most: number) => number,
   directory: Directory<string>,
   sessions: number[],
-  made: number,
+  step: number,
 ): Request<string> {
   const { blocks, numbers } = directory.state;
   const block = below(BLOCKS);
@@ -105,12 +105,19 @@ function anyRequest(
   switch (below(8)) {
     case 0: {
       const claims = blocks.map((each, at) => ({ block: at, epoch: off(each.epoch) })).filter(() => below(2) === 0);
-      return { kind: 'hello', previous: below(2) === 0 ? some : 0, claims };
+      // At times of an array that is another one by now.
+      const { made } = directory.state;
+      return {
+        kind: 'hello',
+        made: below(8) === 0 ? `not ${made}` : made,
+        previous: below(2) === 0 ? some : 0,
+        claims,
+      };
     }
     case 1:
     case 2: {
       const keep = (['none', 'read', 'write'] as const)[below(3)] as Rights;
-      const content = below(3) === 0 ? null : `content ${made}`;
+      const content = below(3) === 0 ? null : `content ${step}`;
       return { kind: 'flush', session: below(4) === 0 ? some : owner, block, epoch: off(epoch), content, keep };
     }
     case 3:
@@ -138,14 +145,15 @@ testWithValkey('the server takes the same steps as the pure directory, whatever 
   for (let seed = 1; seed <= SEQUENCES; seed++) {
     const below = random(seed);
     const notices: Notice<string>[] = [];
-    const state = Directory.empty<string>(new Array<string>(BLOCKS).fill(''));
+    const state = Directory.empty<string>(new Array<string>(BLOCKS).fill(''), `made ${seed}`);
     const directory = new Directory<string>(state, (notice) => notices.push(notice));
     const sessions: number[] = [];
     const served = await Served.open(server.url, `random ${seed}`);
     // Ahead of the clock, numbers are counted.
     state.numbers = AHEAD;
     await served.call('SET', served.keys.last, AHEAD);
-    for (let made = 0; made < STEPS; made++) {
+    await served.call('HSET', served.keys.shape, 'made', state.made);
+    for (let step = 0; step < STEPS; step++) {
       if (below(12) === 0 && sessions.length > 0) {
         const session = sessions[below(sessions.length)];
         directory.expire(session);
@@ -153,11 +161,13 @@ testWithValkey('the server takes the same steps as the pure directory, whatever 
         continue;
       }
       const request =
-        made < 2 ? ({ kind: 'hello', previous: 0, claims: [] } as const) : anyRequest(below, directory, sessions, made);
+        step < 2
+          ? ({ kind: 'hello', made: state.made, previous: 0, claims: [] } as const)
+          : anyRequest(below, directory, sessions, step);
       const answer = toText(await served.step(toBytes(request)));
       const expected = directory.step(request);
       if (expected?.kind === 'welcome') sessions.push(expected.session);
-      const where = `seed ${seed}, step ${made}: ${JSON.stringify(request)}`;
+      const where = `seed ${seed}, step ${step}: ${JSON.stringify(request)}`;
       assert.deepEqual(answer, expected, where);
       assert.deepEqual(await served.heard(), notices.splice(0), where);
     }
@@ -170,7 +180,7 @@ testWithValkey('a lease that is over ends when somebody is in need of it, and no
   const served = await Served.open(server.url, 'leases');
   const { leases } = served.keys;
   const hello = async (previous: number, claims: Claim[] = []) =>
-    (await served.step({ kind: 'hello', previous, claims })) as Welcome;
+    (await served.step({ kind: 'hello', made: '', previous, claims })) as Welcome;
   const [one, two] = [(await hello(0)).session, (await hello(0)).session];
   const write = (session: number) => served.step({ kind: 'acquire', session, block: 0, right: 'write', have: 1 });
   const { epoch, content } = (await write(one)) as Granted;
@@ -198,7 +208,7 @@ testWithValkey('a server that has forgotten an array keeps no claim, whoever has
   await using server = await ValkeyServer.start();
   const grant = async (): Promise<{ served: Served; session: number; granted: Granted }> => {
     const served = await Served.open(server.url, 'forgotten');
-    const { session } = (await served.step({ kind: 'hello', previous: 0, claims: [] })) as Welcome;
+    const { session } = (await served.step({ kind: 'hello', made: '', previous: 0, claims: [] })) as Welcome;
     const acquire = { kind: 'acquire', session, block: 0, right: 'write', have: 0 } as const;
     return { served, session, granted: (await served.step(acquire)) as Granted };
   };
@@ -206,7 +216,7 @@ testWithValkey('a server that has forgotten an array keeps no claim, whoever has
   await server.restart();
   const { served } = await grant();
   const claims = [{ block: 0, epoch: before.granted.epoch }];
-  const { lost } = (await served.step({ kind: 'hello', previous: before.session, claims })) as Welcome;
+  const { lost } = (await served.step({ kind: 'hello', made: '', previous: before.session, claims })) as Welcome;
   assert.deepEqual(lost, [0]);
   served.close();
 });

@@ -73,7 +73,8 @@ export class Places {
   /** Why, with what the provider of the page said if it was its doing. */
   explain(reason: DenyReason, page: number): string {
     if (reason === 'OUT_OF_STORAGE') return `${explainDenial(reason)}: ${this.files.problem ?? this.stores.problem}`;
-    if (reason === 'FORGOTTEN') return `${explainDenial(reason)}: ${this.stores.forgetful}`;
+    if (reason === 'FORGOTTEN')
+      return this.sources.of(page)?.loss ?? `${explainDenial(reason)}: ${this.stores.forgetful}`;
     if (reason === 'NODE_LOST')
       return `${explainDenial(reason)}: ${this.sources.of(page)?.problem ?? this.stores.readProblem}`;
     const failure = this.providerFailure(reason, page);

@@ -37,6 +37,8 @@ interface Shared {
   readonly calls: Map<number, Done>;
   /** Why the server cannot be spoken with. */
   problem: string | null;
+  /** The server has forgotten the array. */
+  forgotten: boolean;
   /** Told whether the server has all that was written. */
   left: ((all: boolean) => void) | null;
   ended: boolean;
@@ -113,6 +115,7 @@ export class SharedArrays {
       holds: held,
       calls: new Map(),
       problem: null,
+      forgotten: false,
       left: null,
       ended: false,
       failed: false,
@@ -125,6 +128,11 @@ export class SharedArrays {
       provide: (_token, page, count, target): Status => shared.blocks.provide(page, count, target),
       get problem() {
         return `array ${range.name} is shared by the server ${shown}, which does not answer: ${shared.problem ?? 'there is no connection'}`;
+      },
+      get loss() {
+        return shared.forgotten
+          ? `which was on the server ${shown} when that came back without it; free array ${range.name} and open it again, which has zeros or what other programs have written to it by then`
+          : undefined;
       },
       end: () => this.forget(range.id),
     });
@@ -315,10 +323,11 @@ export class SharedArrays {
         this.tellLoss(blocks.pagesOf(message.block));
         break;
       case 'forgotten':
+        shared.forgotten = true;
         this.tellLoss({ first: shared.range.first, count: shared.range.pages });
         this.warn(
           `warning: ${valkeyAddress(shared.source.url).shown} has come back without array ${shared.range.name}: what had been flushed is ` +
-            'lost, and elements are zero until they are written; have the server keep its data (appendonly yes)',
+            'lost, and the array cannot be used until it is freed and opened again; have the server keep its data (appendonly yes)',
         );
         break;
       case 'connection':

@@ -1,7 +1,6 @@
 /** What the manager and the thread that speaks for a shared array tell each other. */
 import type { MessagePort } from 'node:worker_threads';
 import type { DenyReason } from '../../core/types.js';
-import type { KnownArray } from '../../sharing/description.js';
 import type { TlsOptions } from '../../valkey/connection.js';
 import type { WireError } from './wire.js';
 
@@ -15,9 +14,10 @@ export interface SharingPlace {
   readonly blockBytes: number;
 }
 
-/** The array as it was found there. */
+/** The array that was found there. */
 export interface SharingSource extends SharingPlace {
-  readonly known: KnownArray;
+  /** Names it (sharing/description.ts). */
+  readonly made: string;
 }
 
 export interface SharingThreadData {
@@ -65,11 +65,11 @@ export type FromSharing =
   /** `isOver`: not for others alone, but since this machine has no right to the block any more. */
   | { readonly kind: 'restrict'; readonly block: number; readonly right: 'none' | 'read'; readonly isOver: boolean }
   | { readonly kind: 'clean'; readonly block: number }
-  /** The threads that wait for the block are denied it: the server does not answer, or (LOST) what this machine wrote cannot be had. */
+  /** The threads that wait for the block are denied it: the server does not answer, has forgotten the array, or (LOST) what this machine wrote cannot be had. */
   | { readonly kind: 'refuse'; readonly block: number; readonly reason: DenyReason }
   /** What had been written to the block and not flushed is lost, here (`own`) or on another machine. */
   | { readonly kind: 'lost'; readonly block: number; readonly own: boolean }
-  /** The server has come back without the array: what had been flushed is lost. */
+  /** The server has forgotten the array: what had been flushed is lost, and every block is refused from now on. */
   | { readonly kind: 'forgotten' }
   /** There is no connection, and why; null: there is one again. */
   | { readonly kind: 'connection'; readonly problem: string | null }

@@ -20,7 +20,7 @@ import {
 import { type WireError, wireError } from '../protocol/wire.js';
 
 const { source, name, blocks, elementBytes, port, wakeFd, running } = workerData as SharingThreadData;
-const { url, tls, timeoutMs, leaseMs, blockBytes, known } = source;
+const { url, tls, timeoutMs, leaseMs, blockBytes, made } = source;
 const { shown } = valkeyAddress(url);
 const ONE = new BigUint64Array([1n]);
 const operations = new Int32Array(running);
@@ -57,10 +57,8 @@ class Blocks implements SharedMemory {
   readonly member: Member;
   /** Why there is no connection. */
   problem: ValkeyError | null = null;
-  /** What was written cannot be had here: the array is used no more. */
-  isBroken = false;
-  /** The server has come back without the array, and no fence has said so yet. */
-  private isForgotten = false;
+  /** Why the array is used no more, as threads are denied it and calls fail: the server has forgotten it, or what was written cannot be had here. */
+  loss: { readonly reason: 'LOST' | 'FORGOTTEN'; readonly error: WireError } | null = null;
   /** Blocks that threads wait for, with the right and since when. */
   private readonly touched = new Map<number, { right: Right; since: number }>();
   /** Blocks that may have been written since the server had them. */
@@ -71,12 +69,12 @@ class Blocks implements SharedMemory {
   private clock: NodeJS.Timeout | null = null;
 
   constructor() {
-    this.member = new Member({ url, tls, name, known, blocks, leaseMs, timeoutMs, memory: this });
+    this.member = new Member({ url, tls, name, made, blocks, leaseMs, timeoutMs, memory: this });
   }
 
   touch(block: number, right: Right): void {
-    if (this.isBroken) {
-      tell({ kind: 'refuse', block, reason: 'LOST' });
+    if (this.loss !== null) {
+      tell({ kind: 'refuse', block, reason: this.loss.reason });
       return;
     }
     const known = this.touched.get(block);
@@ -109,11 +107,13 @@ class Blocks implements SharedMemory {
       setTimeout(() => this.restrictAgain(block), AGAIN_MS);
       return;
     }
-    this.isBroken = true;
-    this.member.abandon();
-    for (const each of this.touched.keys()) tell({ kind: 'refuse', block: each, reason: 'LOST' });
-    this.touched.clear();
-    for (const fence of this.fences) this.end(fence, lostError([...fence.left]));
+    if (this.loss === null) {
+      // Rights are taken from threads, and nothing is copied for that.
+      for (const each of this.changed) tell({ kind: 'clean', block: each });
+      this.lose('LOST', lostError([...this.changed]));
+      this.member.abandon();
+    }
+    this.restrict(block, 'none');
   }
 
   get isHeld(): boolean {
@@ -147,9 +147,10 @@ class Blocks implements SharedMemory {
   }
 
   forgotten(): void {
-    this.isForgotten = true;
     tell({ kind: 'forgotten' });
-    for (const fence of this.fences) this.end(fence, this.toldLoss());
+    this.lose('FORGOTTEN', forgottenError());
+    // What was written and not flushed is told of with the rest.
+    this.changed.clear();
   }
 
   connection(failure: ValkeyError | null): void {
@@ -159,8 +160,7 @@ class Blocks implements SharedMemory {
 
   /** The server has everything that was written until now, or why not. */
   fence(): Promise<WireError | null> {
-    if (this.isBroken) return Promise.resolve(lostError([...this.changed]));
-    if (this.isForgotten) return Promise.resolve(this.toldLoss());
+    if (this.loss !== null) return Promise.resolve(this.loss.error);
     if (this.changed.size === 0) return Promise.resolve(null);
     return new Promise((done) => {
       const left = new Set(this.changed);
@@ -176,13 +176,17 @@ class Blocks implements SharedMemory {
     return this.problem;
   }
 
-  /** The next fence goes on. */
-  private toldLoss(): WireError {
-    this.isForgotten = false;
-    const text =
-      `the server ${shown} has come back without array ${name}: what had been flushed is lost, and elements are zero until they are ` +
-      'written; write again what is missing, and have the server keep its data (appendonly yes)';
-    return wireError('DATA_LOST', text, { array: name, url: shown });
+  /** Gives everything up. False if the server does not have what was written, and nothing has said so yet. */
+  async leave(): Promise<boolean> {
+    return this.loss === null ? this.member.close() : this.changed.size === 0;
+  }
+
+  /** Nothing is to be had of the array any more. */
+  private lose(reason: 'LOST' | 'FORGOTTEN', error: WireError): void {
+    this.loss = { reason, error };
+    for (const block of this.touched.keys()) tell({ kind: 'refuse', block, reason });
+    this.touched.clear();
+    for (const fence of this.fences) this.end(fence, error);
   }
 
   private restrictAgain(block: number): void {
@@ -230,6 +234,13 @@ function nodeLost({ message }: ValkeyError): WireError {
   return wireError('NODE_LOST', text, { array: name, url: shown });
 }
 
+function forgottenError(): WireError {
+  const text =
+    `the server ${shown} has come back without array ${name}: what had been flushed is lost, and so is what was written here since; free the array and ` +
+    'open it again, which has zeros or what other programs have written to it by then, and have the server keep its data (appendonly yes)';
+  return wireError('DATA_LOST', text, { array: name, url: shown });
+}
+
 function lostError(lost: readonly number[]): WireError {
   const [first] = [...lost].sort((a, b) => a - b);
   const begin = Math.floor((first * blockBytes) / elementBytes);
@@ -250,18 +261,20 @@ async function barrier({
   let asked = began;
   for (let seen = -1; ; ) {
     try {
-      const command = barrierCommand(name, barrierName, me, count, leaseMs, seen);
+      const command = barrierCommand(name, made, barrierName, me, count, leaseMs, seen);
       const { state, number } = barrierAnswer(await memory.member.ask(command));
       if (state === 'opened') return null;
+      if (state === 'forgotten') return forgottenError();
       if (state === 'other') {
         const text = `barrier ${barrierName} of array ${name} is for ${number} programs where others wait, and for ${count} here`;
         return wireError('BARRIER', text, { array: name, barrier: barrierName, count, others: number });
       }
       seen = number;
       asked = performance.now();
-    } catch (error) {
+    } catch {
+      if (memory.loss !== null) return memory.loss.error;
       const problem = memory.overdue(asked);
-      if (problem !== null || memory.isBroken) return nodeLost(problem ?? (error as ValkeyError));
+      if (problem !== null) return nodeLost(problem);
     }
     if (limit !== null && performance.now() - began >= limit) {
       const text = `barrier ${barrierName} of array ${name} was not reached by ${count} programs within ${limit} ms`;
@@ -277,7 +290,7 @@ async function carryOut(call: SharingCall): Promise<WireError | null> {
 }
 
 async function leave(): Promise<never> {
-  const all = memory.isBroken ? false : await memory.member.close();
+  const all = await memory.leave();
   tell({ kind: 'left', all });
   process.exit(0);
 }

@@ -13,6 +13,8 @@ export interface Source {
   contentOf?(page: number, count: number): number;
   /** Why its pages cannot be had just now. */
   readonly problem?: string;
+  /** Why its pages will not be had again, as the rest of a sentence that begins with them. */
+  readonly loss?: string | undefined;
   /** All of the range has been freed: nothing more is asked. */
   end(): void;
 }

@@ -1,6 +1,6 @@
 /** A program that shares an array: what it does is its first argument. */
 import { once } from 'node:events';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readFileSync, readSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type OnememError, openSpace, type SharedArray } from '../../../src/index.js';
@@ -54,13 +54,17 @@ async function own(): Promise<void> {
 }
 
 /** Touches by a system call, which fails where the access is denied. */
-function touched({ data }: SharedArray<Int32Array<ArrayBuffer>>, element: number): string {
+function touched({ data }: SharedArray<Int32Array<ArrayBuffer>>, element: number, write = false): string {
   const folder = mkdtempSync(join(tmpdir(), 'onemem-sharing-'));
   const path = join(folder, 'bytes');
-  const file = openSync(path, 'w');
+  const file = openSync(path, 'w+');
   const began = performance.now();
   try {
-    writeSync(file, new Uint8Array(data.buffer, data.byteOffset + element * 4, 4));
+    const bytes = new Uint8Array(data.buffer, data.byteOffset + element * 4, 4);
+    if (write) {
+      writeSync(file, new Uint8Array(4));
+      readSync(file, bytes, 0, 4, 0);
+    } else writeSync(file, bytes);
     return String(readFileSync(path).readInt32LE());
   } catch (error) {
     return `${(error as NodeJS.ErrnoException).code} after ${performance.now() - began >= on.timeoutMs} wait`;
@@ -95,6 +99,40 @@ async function down(): Promise<void> {
   say(`here ${shared.data[0]}`);
 }
 
-const programs: Record<string, () => Promise<void>> = { halves, count, own, down, stay: async () => wait() };
+function failure(call: Promise<unknown>): Promise<string> {
+  return call.then(
+    () => 'no error',
+    (error: OnememError) => error.code,
+  );
+}
+
+/** Goes on as far as it can when the server has lost the array, and opens it again when it is told to. */
+async function lose(): Promise<void> {
+  let told = '';
+  await shared.watch({
+    onInvalidate: ({ changes }) => {
+      told ||= changes.filter(({ reason }) => reason === 'lost').map(({ begin, end }) => `${begin} to ${end}`)[0] ?? '';
+    },
+  });
+  say(`has ${shared.data[0]}`);
+  const agreed = once(process, 'SIGUSR2');
+  while (told === '') await new Promise((resolve) => setTimeout(resolve, 10));
+  say(`lost ${told}`);
+  say(`near ${touched(shared, 0)}`);
+  say(`far ${touched(shared, LENGTH - 1)}`);
+  say(`written ${touched(shared, 20_000, true)}`);
+  say(`calls ${await failure(shared.fence())} ${await failure(shared.barrier('old', 2))}`);
+  const kept = setInterval(() => undefined, 1000);
+  await agreed;
+  clearInterval(kept);
+  say(`still ${touched(shared, 5)}`);
+  shared.free();
+  const again = await space.sharedArray(Int32Array, LENGTH, { name: 'numbers', on });
+  again.data[6] = 9;
+  say(`again ${again.data[0]} ${again.data[5]}`);
+  await again.barrier('both', 2);
+}
+
+const programs: Record<string, () => Promise<void>> = { halves, count, own, down, lose, stay: async () => wait() };
 await programs[what]();
 if (what !== 'stay') await space.close();
