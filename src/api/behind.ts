@@ -43,8 +43,11 @@ const MOST_BYTES = 2 ** 41;
 /** What was said about memory behind; null: none. Connects once, so that what is wrong is said where it was written. */
 export async function behindOf(said: BehindSpecification | undefined): Promise<ServerOptions | null> {
   if (said === undefined) return null;
-  if (typeof said !== 'object' || said === null)
-    throw argumentError('BEHIND', `behind is ${show(said)}; it must be { kind: 'valkey', url, bytes }`);
+  if (typeof said !== 'object' || said === null) {
+    // The text of a url may have a password in it.
+    const what = typeof said === 'string' ? 'a string' : show(said);
+    throw argumentError('BEHIND', `behind is ${what}; it must be { kind: 'valkey', url, bytes }`);
+  }
   checkOptions('behind', said, BEHIND_OPTIONS);
   if (said.kind !== 'valkey') throw argumentError('BEHIND', `behind.kind is ${show(said.kind)}; it must be 'valkey'`);
   const { url, timeoutMs = TIMEOUT_MS, leaseMs = LEASE_MS, tls } = said;
@@ -66,7 +69,7 @@ export async function behindOf(said: BehindSpecification | undefined): Promise<S
 }
 
 function budgetOf(said: number | string): number {
-  const bytes = toBytes('behind.bytes', said);
+  const bytes = toBytes('behind.bytes', said, '2MiB');
   if (bytes >= BLOCK_BYTES && bytes <= MOST_BYTES) return Math.floor(bytes / BLOCK_BYTES) * BLOCK_BYTES;
   throw argumentError(
     'BEHIND',

@@ -13,6 +13,9 @@ const MAX_DEVICES = 15;
 
 const MAX_UNITS = 64;
 
+/** Places that reports name beside devices: host memory, and what is behind it. */
+const PLACES: ReadonlySet<string> = new Set(['host', 'storage', 'valkey']);
+
 /** What is said of a device of any kind. */
 interface AnyDeviceSpecification {
   /** Bytes, or a size such as '64MiB'. */
@@ -107,7 +110,7 @@ export function deviceOptions(devices: readonly DeviceSpecification[], before = 
   }
   if (devices.length > MAX_DEVICES)
     throw argumentError('DEVICES', `a space has at most ${MAX_DEVICES} devices, not ${devices.length}`);
-  const names = new Set<string>(['host']);
+  const names = new Set<string>();
   return devices.map((device, index) => {
     checkObject(`device ${index}`, device);
     const { kind, inject } = device;
@@ -130,6 +133,13 @@ export function deviceOptions(devices: readonly DeviceSpecification[], before = 
     if (kind === 'webgpu') checkTransport(name, device);
     if (kind === 'process' || kind === 'simulated') checkFlag(`lossy of device ${name}`, device.lossy);
     const injection = injectionOf(inject);
+    if (PLACES.has(name)) {
+      const others = [...PLACES].filter((place) => place !== name).join(' and ');
+      throw argumentError(
+        'DEVICE_NAME',
+        `device ${before + index} is named ${name}, which is the name of a place that every space may have, as are ${others}; give it another name`,
+      );
+    }
     if (names.has(name))
       throw argumentError('DEVICE_NAME', `two devices are named ${name}; give each a name of its own`);
     names.add(name);

@@ -40,7 +40,7 @@ export function hostBytes(said: number | string): number {
       "hostMemory is followed by openSpace({ hostMemory: 'auto' }) alone, in these letters",
     );
   }
-  const bytes = toBytes('hostMemory', said);
+  const bytes = toBytes('hostMemory', said, '32MiB');
   if (bytes < LEAST_HOST_BYTES) {
     throw argumentError(
       'HOST_MEMORY',

@@ -19,6 +19,7 @@ import { type ArrayDescription, describe, INSPECT, inspectArray, UNSENDABLE } fr
 import { DISPOSE } from './disposal.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 import { HOLD_OPTIONS, Hold, type HoldOptions } from './hold.js';
+import { NO_INDICES } from './no-indices.js';
 import { type Notifier, watchArray } from './notifier.js';
 import { PIN_OPTIONS, Pin, type PinOptions } from './pin.js';
 import type * as api from './public.js';
@@ -414,3 +415,5 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     return elementsIn(this.placement, firstPage, count);
   }
 }
+
+Object.setPrototypeOf(ManagedArray.prototype, NO_INDICES);

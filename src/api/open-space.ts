@@ -11,7 +11,7 @@ import { CONTROL_WORDS, Control } from '../pager/protocol/control.js';
 import type { Injection, ManagerOptions, SpaceHandle } from '../pager/protocol/space.js';
 import type { PolicyChoices } from '../policy/choices.js';
 import { AddressSpace as SpaceClass } from './address-space.js';
-import { checkFlag, checkOptions, checkSize, show } from './arguments.js';
+import { checkFlag, checkObject, checkOptions, checkSize, show } from './arguments.js';
 import { type BehindSpecification, behindOf } from './behind.js';
 import { withMemory } from './device-memory.js';
 import { type DeviceSpecification, deviceOptions, injectionOf } from './device-specification.js';
@@ -71,7 +71,10 @@ export interface SpaceOptions {
   readonly memoryRoot?: string;
 }
 
-const SPACE_OPTIONS: OptionNames<SpaceOptions> = {
+/** For the project's own tests. */
+type InternalOptions = Pick<SpaceOptions, 'crash' | 'heartbeatLimitMs' | 'memoryRoot'>;
+
+const SPACE_OPTIONS: OptionNames<Omit<SpaceOptions, keyof InternalOptions>> = {
   devices: true,
   hostMemory: true,
   storage: true,
@@ -82,9 +85,6 @@ const SPACE_OPTIONS: OptionNames<SpaceOptions> = {
   verify: true,
   checkInvariants: true,
   inject: true,
-  crash: true,
-  heartbeatLimitMs: true,
-  memoryRoot: true,
 };
 
 /** Whether a space has been opened in this thread. */
@@ -103,17 +103,21 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   if (PAGE_SIZE !== PAGE_BYTES) {
     throw new OnememError('PAGE_SIZE', `this kernel has pages of ${PAGE_SIZE} bytes; onemem works with ${PAGE_BYTES}`);
   }
-  checkOptions('openSpace()', options, SPACE_OPTIONS);
+  checkObject('openSpace()', options);
+  const { crash, heartbeatLimitMs, memoryRoot, ...said } = options;
+  checkOptions('openSpace()', said, SPACE_OPTIONS);
   checkFlag('verify', options.verify);
   checkFlag('userModeOnly', options.userModeOnly);
   checkFlag('checkInvariants', options.checkInvariants);
   const injection = injectionOf(options.inject);
-  const internal = internalOptions(options);
+  const internal = internalOptions({ crash, heartbeatLimitMs, memoryRoot });
+  const policies = options.policies === undefined ? {} : { policies: checkPolicies(options.policies) };
+  const root = memoryRoot ?? '';
   const specifications = options.devices ?? [];
   const described = deviceOptions(specifications);
   const bytes = addressesFor(options.addressSpace, described.length);
   const bases = basesFor(bytes);
-  const hostBudgetBytes = hostBudget(options.hostMemory, described, options.memoryRoot ?? '');
+  const hostBudgetBytes = hostBudget(options.hostMemory, described, root);
   const storage = storageOf(options.storage);
   const behind = await behindOf(options.behind);
   const files = managerFiles();
@@ -131,7 +135,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
     control,
     wakeFd,
     hostBudgetBytes,
-    followMemory: options.hostMemory === AUTO ? { root: options.memoryRoot ?? '' } : null,
+    followMemory: options.hostMemory === AUTO ? { root } : null,
     storage,
     behind,
     userModeOnly: options.userModeOnly ?? false,
@@ -140,6 +144,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
     ...recordingOf(process.env.ONEMEM_RECORD),
     nodeOptions: moduleOptions(process.execArgv),
     ...injection,
+    ...policies,
     ...internal,
   };
   const threads = new ManagerThreads(files, manager);
@@ -178,7 +183,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
 }
 
 /** What users are not told of must not surprise them either: an object may have these names for other reasons. */
-function internalOptions({ policies, crash, heartbeatLimitMs, memoryRoot }: SpaceOptions): Partial<ManagerOptions> {
+function internalOptions({ crash, heartbeatLimitMs, memoryRoot }: InternalOptions): Partial<ManagerOptions> {
   if (crash !== undefined && typeof crash !== 'string') {
     throw typeError('OPTIONS', `crash is the name of a way to end, not ${show(crash)}`);
   }
@@ -187,7 +192,6 @@ function internalOptions({ policies, crash, heartbeatLimitMs, memoryRoot }: Spac
   }
   if (heartbeatLimitMs !== undefined) checkSize('heartbeatLimitMs', heartbeatLimitMs, 1);
   return {
-    ...(policies === undefined ? {} : { policies: checkPolicies(policies) }),
     ...(crash === undefined ? {} : { crash }),
     ...(heartbeatLimitMs === undefined ? {} : { heartbeatLimitMs }),
   };

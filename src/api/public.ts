@@ -267,7 +267,7 @@ export interface AddressSpace {
   pointerAttributes(address: bigint): PointerAttributes | null;
   /**
    * Adds a device, at any time, with the options that `openSpace` takes; every thread of the space has it in `space.devices` then. Rejects
-   * with DEVICE_START when it does not come up, and with a RangeError (DEVICES, DEVICE_NAME) when there are 15 already, or one of its name.
+   * with DEVICE_START when it does not come up, and with a RangeError (DEVICES, DEVICE_NAME) when there are 15 already, or one of its name, or the name is that of a place: host, storage or valkey.
    */
   addDevice(specification: DeviceSpecification): Promise<Device>;
   /** Faults, bytes moved and memory of every processor. */

@@ -1,5 +1,5 @@
 /** Where an array is that several machines share, and whether programs agree on it. */
-import { bytesOf, type ElementType } from '../core/elements.js';
+import { bytesOf, constructorName, type ElementType, isElementType } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import { BLOCK_BYTES, PAGE_BYTES } from '../core/types.js';
 import type { SharingPlace } from '../pager/protocol/sharing.js';
@@ -7,8 +7,8 @@ import type { ArrayShape, KnownArray } from '../sharing/description.js';
 import { valkeyAddress } from '../valkey/address.js';
 import type { TlsOptions } from '../valkey/connection.js';
 import { ValkeyError } from '../valkey/errors.js';
-import { checkObject, checkOptions, isWhole, show } from './arguments.js';
-import { argumentError, OnememError } from './errors.js';
+import { checkOptions, isWhole, show } from './arguments.js';
+import { argumentError, OnememError, typeError } from './errors.js';
 import { checkServerUrl } from './server-url.js';
 import { toBytes } from './sizes.js';
 
@@ -62,7 +62,12 @@ export function sharingSource(
   const { name, on, blockBytes } = options;
   checkName('a shared array', name, ', the same in all programs');
   const what = `array ${name}`;
-  checkObject(`on of ${what}`, on);
+  // Its text may have a password in it.
+  if (typeof on === 'string')
+    throw typeError(
+      'OPTIONS',
+      `on of ${what} is a string; it must be an object of options: { url: 'valkey://HOST:PORT' }`,
+    );
   checkOptions(`on of ${what}`, on, SERVER_OPTIONS);
   const { url, timeoutMs = TIMEOUT_MS, leaseMs = LEASE_MS, holdMs = HOLD_MS, tls } = on;
   if (typeof url !== 'string')
@@ -115,7 +120,8 @@ export async function agree(
 }
 
 function shown({ type, length, blockBytes }: ArrayShape): string {
-  return `${length} elements of ${type} in blocks of ${blockBytes} bytes`;
+  const elements = isElementType(type) ? constructorName(type) : type;
+  return `${length} elements of ${elements} in blocks of ${blockBytes} bytes`;
 }
 
 function serverError(name: string, error: unknown): unknown {

@@ -29,12 +29,13 @@ export function parseSize(text: string, what?: string): number {
   return bytes;
 }
 
-export function toBytes(what: string, value: number | string): number {
+/** @param least what the option must be at least, for the error of what is no size at all */
+export function toBytes(what: string, value: number | string, least?: string): number {
   const size = typeof value === 'string' ? parseSize(value, what) : value;
   if (typeof size !== 'number' || !Number.isSafeInteger(size) || size <= 0) {
     throw argumentError(
       'SIZE',
-      `${what} is ${show(value)}; it must be a number of bytes above 0, or a size such as '64MiB'`,
+      `${what} is ${show(value)}; it must be a number of bytes ${least === undefined ? 'above 0' : `from ${least} on`}, or a size such as '64MiB'`,
     );
   }
   return size;

@@ -61,7 +61,7 @@ export function storageOf(said: StorageSpecification | boolean | undefined): Sto
 }
 
 function budgetOf(said: number | string): number {
-  const bytes = toBytes('storage.bytes', said);
+  const bytes = toBytes('storage.bytes', said, '2MiB');
   if (bytes >= BLOCK_BYTES && bytes <= MOST_BYTES) return Math.floor(bytes / BLOCK_BYTES) * BLOCK_BYTES;
   throw argumentError(
     'STORAGE',

@@ -112,11 +112,60 @@ test('options of a space', async () => {
   await failsWith('UNITS', () => openSpace(device({ memory: '1GiB', units: 65 })));
   await failsWith('DEVICE_KIND', () => openSpace(device({ kind: 'gpu' })));
   await failsWith('DEVICE_KIND', () => openSpace(device({ kind: Object.create(null) })));
-  await failsWith('DEVICE_NAME', () => openSpace(device({ name: 'host' })));
+  for (const name of ['host', 'storage', 'valkey']) {
+    const place = await failsWith('DEVICE_NAME', () => openSpace(device({ name })));
+    assert.match(place.message, new RegExp(`device 0 is named ${name}, which is the name of a place`));
+  }
+  const twice = [0, 1].map(() => ({ kind: 'process', memory: '8MiB', name: 'a' }) as const);
+  assert.match(
+    (await failsWith('DEVICE_NAME', () => openSpace({ devices: twice }))).message,
+    /two devices are named a/,
+  );
   await failsWith('HOST_MEMORY', () => openSpace({ hostMemory: '1MiB' }));
   await failsWith('SIZE', () => openSpace({ hostMemory: -1 }));
+  const none = await failsWith('SIZE', () => openSpace({ storage: { bytes: 0 } }));
+  assert.match(none.message, /storage\.bytes is 0; it must be a number of bytes from 2MiB on/);
   await failsWith('ADDRESS_SPACE', () => openSpace({ addressSpace: '64TiB' }));
 });
+
+test('options of a space that there are not, with those that there are for users', async () => {
+  const near = await failsWith('OPTIONS', () => openSpace({ hostmem: '1GiB' } as never));
+  assert.match(near.message, /has no option hostmem; did you mean hostMemory\? there are devices, hostMemory, storage/);
+  const { message } = await failsWith('OPTIONS', () => openSpace({ crsh: true } as never));
+  assert.doesNotMatch(message, /did you mean|crash|heartbeatLimitMs|memoryRoot/);
+});
+
+test('servers that are named by a text where an object of options belongs, without what the text says', () =>
+  withSpace(async (space) => {
+    const text = 'valkey://user:secret@127.0.0.1:1' as never;
+    const on = await failsWith('OPTIONS', () => space.sharedArray(Float32Array, 8, { name: 'x', on: text }));
+    assert.match(on.message, /on of array x is a string; it must be an object of options: \{ url:/);
+    const behind = await failsWith('BEHIND', () => openSpace({ behind: text }));
+    for (const { message } of [on, behind]) assert.doesNotMatch(message, /secret/);
+  }));
+
+test('elements that are looked for in the array itself', () =>
+  withSpace(async (space) => {
+    const x = space.array(Float32Array, 8, { name: 'x' });
+    const plain = x as unknown as Float32Array;
+    const stored = await failsWith('ARRAY_INDEX', () => {
+      plain[0] = 5;
+    });
+    assert.ok(stored instanceof TypeError);
+    assert.match(stored.message, /array x has no element 0 itself: its elements are in data, as in x\.data\[0\]/);
+    // All of these would make NaN of what is not there.
+    for (const copied of [
+      () => plain[7],
+      () => Float32Array.from(plain),
+      () => new Float32Array(plain),
+      () => x.data.set(plain),
+      () => Buffer.from(plain),
+    ])
+      await failsWith('ARRAY_INDEX', copied);
+    assert.equal((x as unknown as Record<string, unknown>).indices, undefined);
+    Object.assign(x, { label: 'mine' });
+    assert.deepEqual([...x.data], Array(8).fill(0));
+  }));
 
 test('arguments of the wrong type', () =>
   withSpace(async (space) => {

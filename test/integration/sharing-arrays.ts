@@ -222,7 +222,10 @@ testWithValkey('what cannot be shared is refused by name', async () => {
   const options = optionsOf(server);
   const array = await space.sharedArray(Float64Array, 1000, options);
   const again = await failsWith('SHARED_MISMATCH', () => space.sharedArray(Int32Array, 1000, options));
-  assert.match(again.message, /has 1000 elements of f64 in blocks of 65536 bytes, and not 1000 elements of i32/);
+  assert.match(
+    again.message,
+    /has 1000 elements of Float64Array in blocks of 65536 bytes, and not 1000 elements of Int32Array/,
+  );
   await failsWith('SHARED_MISMATCH', () => space.sharedArray(Float64Array, 1001, options));
   await failsWith('SHARED_MISMATCH', () => space.sharedArray(Float64Array, 1000, { ...options, blockBytes: 4096 }));
   await failsWith('SHARED_SERVER', () =>

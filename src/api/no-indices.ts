@@ -1,0 +1,29 @@
+/**
+ * Elements of an array are in `array.data`. An index on the array itself would make a property there, or read as undefined, and what takes arrays of any
+ * kind, such as `Float32Array.from(array)`, would make NaN of that: both are refused where it happens.
+ */
+import { typeError } from './errors.js';
+
+/** As a program writes them; property names are strings. */
+const INDEX = /^(0|[1-9]\d*)$/;
+
+/** Stands behind the class of arrays: only names that neither an array nor its class has come here, so that all others cost what they did. */
+export const NO_INDICES: object = new Proxy(Object.prototype, {
+  get(target, key, array: unknown) {
+    refuseIndex(key, array);
+    return Reflect.get(target, key, array);
+  },
+  set(target, key, value, array: unknown) {
+    refuseIndex(key, array);
+    return Reflect.set(target, key, value, array);
+  },
+});
+
+function refuseIndex(key: string | symbol, array: unknown): void {
+  if (typeof key !== 'string' || !INDEX.test(key)) return;
+  const { name } = array as { readonly name?: string };
+  throw typeError(
+    'ARRAY_INDEX',
+    `array ${name} has no element ${key} itself: its elements are in data, as in x.data[${key}]`,
+  );
+}
