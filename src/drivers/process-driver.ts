@@ -16,6 +16,11 @@ export interface CopiedBeside {
   transferBeside(token: number, address: number, page: number, count: number, access: Access, backed: boolean): Status;
 }
 
+/** Why a launch does not begin. `DEVICE_LIMIT`: its device has room for it, and cannot run it as it is. */
+export interface LaunchRefusal extends Omit<LaunchFailure, 'code'> {
+  readonly code: LaunchFailure['code'] | 'DEVICE_LIMIT';
+}
+
 /** What it reports besides. */
 export interface ProcessEvents extends DriverEvents {
   /** @param gpuMs how many milliseconds the kernel ran, where the device measures that */
@@ -61,7 +66,7 @@ export interface ProcessDriver extends Driver {
   /** Hears of pages that are about to be used as one piece, before they are brought: an argument of a launch, or what a prefetch names. */
   expect?(page: number, count: number): void;
   /** Why the device cannot run a launch, before anything is brought for it; null: it can. */
-  refuse?(launch: Omit<WgslLaunch, 'id'>): LaunchFailure | null;
+  refuse?(launch: Omit<WgslLaunch, 'id'>): LaunchRefusal | null;
   /**
    * Into which parts a launch is to be cut that the device has no room for, or why it cannot be; null: there is room for all of it.
    * @param pagesOf the pages that the device needs at once for arguments
@@ -69,7 +74,7 @@ export interface ProcessDriver extends Driver {
   divide?(
     launch: Omit<WgslLaunch, 'id'>,
     pagesOf: (parameters: readonly LaunchParameter[]) => number,
-  ): LaunchDivision | LaunchFailure | null;
+  ): LaunchDivision | LaunchRefusal | null;
   /**
    * Called when a part that is paged lacks pages, or has written some, which are copied to the host then: they are to be on the host, and
    * stay there, until more are wanted or the part has ended. `supply` answers.

@@ -65,7 +65,7 @@ if (await gpuHas('shader-f16')) {
         [2, 5],
       ]) {
         const [some, others] = [x.range(from, to), y.range(from, to)];
-        const error = await failsWith('KERNEL_ERROR', () =>
+        const error = await failsWith('DEVICE_LIMIT', () =>
           space.devices[0].run(triple, { x: some, y: others }, { size: to - from }),
         );
         assert.match(error.message, /parameter x begins at byte .* even/);

@@ -250,10 +250,13 @@ test('what this GPU cannot run fails by name, and the device goes on', () =>
     const data = space.array(Uint32Array, 1000);
     data.data.fill(1);
     const one = main('@group(0) @binding(0) var<storage, read_write> data: array<u32>;', 'data[i] = 1u;', 1);
-    const many = await failsWith('KERNEL_ERROR', () =>
+    const many = await failsWith('DEVICE_LIMIT', () =>
       gpu.run(kernel({ data: u32.inout }, { wgsl: one }), { data }, { size: 70_000, way: 'direct' }),
     );
-    assert.match(many.message, /70000 workgroups in dimension x, and this GPU runs at most 65535.*not to be cut/);
+    assert.match(
+      many.message,
+      /^kernel \S+: the launch has 70000 workgroups in dimension x, and this GPU runs at most 65535.*not to be cut/,
+    );
     const wrong = main('@group(0) @binding(0) var<storage, read_write> data: array<u32>;', 'data[i] = 1.5;');
     const typed = await failsWith('KERNEL_ERROR', () =>
       gpu.run(kernel({ data: u32.inout }, { wgsl: wrong }), { data }, { size: 1000 }),

@@ -15,7 +15,7 @@ import type {
   WgslPart,
 } from '../driver.js';
 import { jsonPacket, readJson } from '../process/protocol.js';
-import type { ProcessDriver, ProcessEvents } from '../process-driver.js';
+import type { LaunchRefusal, ProcessDriver, ProcessEvents } from '../process-driver.js';
 import { Divider } from './divider.js';
 import type { EngineLink } from './engine-link.js';
 import { JoinedMoves } from './joined-moves.js';
@@ -278,14 +278,14 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     return Status.Pending;
   }
 
-  refuse(launch: Omit<WgslLaunch, 'id'>): LaunchFailure | null {
+  refuse(launch: Omit<WgslLaunch, 'id'>): LaunchRefusal | null {
     return this.facts === null ? null : problemOf(launch, this.facts.limits);
   }
 
   divide(
     launch: Omit<WgslLaunch, 'id'>,
     needs: (parameters: readonly LaunchParameter[]) => number,
-  ): LaunchDivision | LaunchFailure | null {
+  ): LaunchDivision | LaunchRefusal | null {
     if (this.facts === null) return null;
     const { limits } = this.facts;
     const { name, budgetPages } = this.options;
@@ -313,7 +313,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     const because = reasons.join('; ');
     if (fits && many !== undefined) {
       const remedy = 'give it a size in two or three dimensions, or a larger @workgroup_size';
-      return { code: 'KERNEL_ERROR', message: `${many}, and ${because}; ${remedy}` };
+      return { code: 'DEVICE_LIMIT', message: `kernel ${kernelName}: ${many}, and ${because}; ${remedy}` };
     }
     const excess = fits
       ? `it is to run ${way}`

@@ -1,7 +1,8 @@
 /** What a launch becomes for the engine: which bytes of which buffers are bound to which variable, and how many workgroups there are. */
 import { bytesOf } from '../../core/elements.js';
 import { PAGE_BYTES } from '../../core/types.js';
-import type { LaunchFailure, LaunchParameter, PagedPart, UniformMember, WgslCode, WgslLaunch } from '../driver.js';
+import type { LaunchParameter, PagedPart, UniformMember, WgslCode, WgslLaunch } from '../driver.js';
+import type { LaunchRefusal } from '../process-driver.js';
 import type { Aside, Bound, Dispatch, Limits, Part } from './protocol.js';
 
 type ArrayParameter = Extract<LaunchParameter, { kind: 'array' }>;
@@ -41,9 +42,9 @@ export function arrayBytes(launch: Launch, name: string): number {
 }
 
 /** Why the GPU cannot run the launch, whatever it has room for; null: it can. */
-export function problemOf(launch: Launch, limits: Limits): LaunchFailure | null {
-  const { code } = launch;
-  const refuse = (message: string): LaunchFailure => ({ code: 'KERNEL_ERROR', message });
+export function problemOf(launch: Launch, limits: Limits): LaunchRefusal | null {
+  const { code, kernelName } = launch;
+  const refuse = (why: string): LaunchRefusal => ({ code: 'DEVICE_LIMIT', message: `kernel ${kernelName}: ${why}` });
   for (const { parameter, leastBytes } of arraysOf(code)) {
     const { offset, length, type } = arrayOf(launch, parameter);
     const bytes = length * bytesOf(type);
@@ -61,7 +62,7 @@ export function problemOf(launch: Launch, limits: Limits): LaunchFailure | null 
   const count = arraysOf(code).length;
   if (count > limits.maxStorageBuffersPerShaderStage) {
     return refuse(
-      `the kernel has ${count} arrays, and this GPU binds at most ${limits.maxStorageBuffersPerShaderStage} at once (maxStorageBuffersPerShaderStage)`,
+      `it has ${count} arrays, and this GPU binds at most ${limits.maxStorageBuffersPerShaderStage} at once (maxStorageBuffersPerShaderStage)`,
     );
   }
   return null;

@@ -7,7 +7,7 @@
 import { type Access, PAGE_BYTES, Status } from '../../core/types.js';
 import { copyMemory, punchHole, view } from '../../linux/memory.js';
 import type { LaunchDivision, LaunchFailure, WgslLaunch } from '../driver.js';
-import type { ProcessEvents } from '../process-driver.js';
+import type { LaunchRefusal, ProcessEvents } from '../process-driver.js';
 import { move, WebgpuDevice, type WebgpuDeviceOptions } from './device.js';
 import { arrayOf, type Pages, pagesAround } from './launch-plan.js';
 import { GIVEN_UP_AT, type LentFacts, type LentMemory, type LentPlace, MIRROR_AT, STAGING_AT } from './lent.js';
@@ -26,7 +26,7 @@ function isOfPages({ tokens }: Move): boolean {
 }
 
 /** The program that opened the GPU can ask it for more than WebGPU gives by itself. */
-function withRemedy(failure: LaunchFailure | null): LaunchFailure | null {
+function withRemedy<T extends { readonly message: string }>(failure: T | null): T | null {
   const [, limit] = /\((max\w+)\)/.exec(failure?.message ?? '') ?? [];
   if (failure === null || limit === undefined) return failure;
   const remedy = `the GPUDevice has the limits that it was opened with: requestDevice({ requiredLimits: { ${limit}: adapter.limits.${limit} } })`;
@@ -125,7 +125,7 @@ export class LentDevice extends WebgpuDevice {
     if (!this.dead) this.line.look();
   }
 
-  override refuse(launch: Omit<WgslLaunch, 'id'>): LaunchFailure | null {
+  override refuse(launch: Omit<WgslLaunch, 'id'>): LaunchRefusal | null {
     if (this.facts !== null && ENABLES_F16.test(launch.code.source) && !this.facts.features.includes(F16)) {
       const message = `the module asks for f16, which the GPUDevice was opened without; open it by requestDevice({ requiredFeatures: ['${F16}'] })`;
       return { code: 'KERNEL_ERROR', message };
@@ -133,7 +133,7 @@ export class LentDevice extends WebgpuDevice {
     return withRemedy(super.refuse(launch));
   }
 
-  override divide(...args: Parameters<WebgpuDevice['divide']>): LaunchDivision | LaunchFailure | null {
+  override divide(...args: Parameters<WebgpuDevice['divide']>): LaunchDivision | LaunchRefusal | null {
     const found = super.divide(...args);
     return found !== null && 'code' in found ? withRemedy(found) : found;
   }

@@ -1,5 +1,6 @@
 /** A launch from its stream's point of view: what is known of it, and what its stream is told of its end. */
-import type { LaunchDivision, LaunchFailure } from '../../drivers/driver.js';
+import type { LaunchDivision } from '../../drivers/driver.js';
+import type { LaunchRefusal } from '../../drivers/process-driver.js';
 import type { SharedUse } from '../arrays/shared-uses.js';
 import type { OperationDone, StreamOperation } from '../protocol/operations.js';
 import { abortError, type WireError, wireError } from '../protocol/wire.js';
@@ -48,7 +49,7 @@ export interface Ending {
 }
 
 /** Drivers hand on what a kernel threw; that of the process device says already whose it is. */
-export function messageOf({ code, message }: LaunchFailure, kernelName: string): string {
+export function messageOf({ code, message }: LaunchRefusal, kernelName: string): string {
   const told = code !== 'KERNEL_ERROR' || message.startsWith(`kernel ${kernelName} `);
   return told ? message : `kernel ${kernelName} failed: ${message}`;
 }
