@@ -53,7 +53,10 @@ export function checkUse<T extends FileUse>(what: string, path: string, options:
   checkFlag('mapped', mapped);
   checkName('an array', name);
   if (shared && !writable) {
-    throw typeError('SHARED_READ_ONLY', `array ${name} cannot be shared and not writable; leave out one of the two`);
+    throw typeError(
+      'SHARED_READ_ONLY',
+      `array ${name} cannot be shared and not writable; leave out \`shared\` to read the file alone, or \`writable\` to have what is written go to it`,
+    );
   }
   if (mapped && writable) {
     const other = shared ? 'shared' : 'writable';
@@ -145,7 +148,7 @@ function openShared(path: string): number {
   } catch (error) {
     const { code = '' } = error as { code?: string };
     if (!['EACCES', 'EPERM', 'EROFS', 'ETXTBSY', 'EISDIR'].includes(code)) throw error;
-    const message = `cannot share ${path}: it may not be written (${code}); allow that, or leave out \`shared\` for an array of your own`;
+    const message = `cannot share ${path}: this process may not write it (${code}); allow that, or leave out \`shared\` to read it, with \`writable: true\` for changes that stay in memory`;
     throw new OnememError('FILE_NOT_WRITABLE', message, { path, errno: code }, { cause: error });
   }
   try {

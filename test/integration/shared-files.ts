@@ -283,10 +283,17 @@ test('files that cannot be shared', () =>
     mkdirSync(join(folder, 'directory'));
     const open = (path: string, options = {}) => space.fileArray(Int32Array, path, { shared: true, ...options });
     const error = (await failsWith('FILE_NOT_WRITABLE', () => open(join(folder, 'directory')))) as OnememError;
-    assert.match(error.message, /may not be written \(EISDIR\); allow that, or leave out `shared`/);
+    assert.match(
+      error.message,
+      /this process may not write it \(EISDIR\); allow that, or leave out `shared` to read it, with `writable: true`/,
+    );
     await failsWith('FILE_NOT_WRITABLE', () => open(process.execPath));
     await failsWith('ENOENT', () => open(join(folder, 'none')));
-    await failsWith('SHARED_READ_ONLY', () => open(numbers('contradiction', 10), { writable: false }));
+    const both = await failsWith('SHARED_READ_ONLY', () => open(numbers('contradiction', 10), { writable: false }));
+    assert.match(
+      both.message,
+      /leave out `shared` to read the file alone, or `writable` to have what is written go to it/,
+    );
     // Nothing that failed keeps the file.
     const path = numbers('too short', 10);
     await failsWith('FILE_TOO_SHORT', () => open(path, { length: 1000 }));

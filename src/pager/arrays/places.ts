@@ -77,6 +77,11 @@ export class Places {
       return this.sources.of(page)?.loss ?? `${explainDenial(reason)}: ${this.stores.forgetful}`;
     if (reason === 'NODE_LOST')
       return `${explainDenial(reason)}: ${this.sources.of(page)?.problem ?? this.stores.readProblem}`;
+    if (reason === 'SOURCE_CHANGED') {
+      // What a clone could not have its source's file did not give.
+      const change = this.files.changeOf(this.pages.originOf(page));
+      return change === null ? explainDenial(reason) : `whose file has become shorter: ${change}; lengthen it again`;
+    }
     const failure = this.providerFailure(reason, page);
     return failure === null ? explainDenial(reason) : `${explainDenial(reason)}: ${failure.message}`;
   }

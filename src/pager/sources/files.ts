@@ -70,6 +70,15 @@ export class FileProvider {
     return this.rangeOf(page)?.source ?? null;
   }
 
+  /** What has become of the file of a page that could not be read, as the rest of a sentence; null: that cannot be seen. */
+  changeOf(page: number): string | null {
+    const source = this.sourceOf(page);
+    if (source === null) return null;
+    const { size } = fstatSync(source.fd);
+    const end = source.offset + source.bytes;
+    return size < end ? `${source.path} has ${size} bytes now, and the array ends at byte ${end} of it` : null;
+  }
+
   get all(): readonly FileRange[] {
     return this.ranges;
   }
