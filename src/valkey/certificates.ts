@@ -22,7 +22,8 @@ export function certificateProblem(error: unknown): string | null {
     const names = cert?.subjectaltname ?? 'no name';
     return `its certificate is for ${names}, and not for ${host}; have it name that, or say by tls.servername which name to look for in every certificate`;
   }
-  if (UNKNOWN.has(code)) return `its certificate is not believed (${message}); give that of who signed it as tls.ca`;
+  if (UNKNOWN.has(code))
+    return `its certificate is not believed (${message}); give the certificate of its signer as tls.ca`;
   if (code.endsWith('CERTIFICATE_REQUIRED')) return 'it wants a certificate of its clients; give tls.cert and tls.key';
   return null;
 }

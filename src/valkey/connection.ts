@@ -8,8 +8,8 @@
 import type { NetConnectOpts, Socket } from 'node:net';
 import type { ConnectionOptions as TlsConnectOptions } from 'node:tls';
 import { type ValkeyAddress, valkeyAddress } from './address.js';
-import { certificateProblem } from './certificates.js';
 import { ValkeyError } from './errors.js';
+import { otherProgramRemedy, silenceRemedy, whyLost, whyNone } from './no-answer.js';
 import { type Reply, ReplyReader } from './replies.js';
 
 export type Argument = string | number | Uint8Array;
@@ -232,7 +232,14 @@ export class ValkeyConnection {
 
   /** Small arguments are written into one piece with what stands between arguments. */
   private send(args: readonly Argument[]): void {
-    if (this.sendShort(args)) return;
+    let text = `*${args.length}\r\n`;
+    let at = 0;
+    for (; at < args.length && text.length <= SHORT; at++) {
+      const argument = args[at];
+      if (typeof argument === 'object') break;
+      text += stringOf(argument);
+    }
+    if (at === args.length && this.sendShort(text)) return;
     const { socket } = this;
     if (!this.corked) {
       this.corked = true;
@@ -243,8 +250,8 @@ export class ValkeyConnection {
       });
     }
     let parts: (string | Uint8Array)[] = [];
-    let text = `*${args.length}\r\n`;
-    for (const argument of args) {
+    for (; at < args.length; at++) {
+      const argument = args[at];
       if (typeof argument !== 'object') {
         text += stringOf(argument);
         continue;
@@ -260,17 +267,12 @@ export class ValkeyConnection {
     socket.write(joined([...parts, text]), this.moved);
   }
 
-  /** Sends a command that is short and has no bytes at once, unless others are to go before it. */
-  private sendShort(args: readonly Argument[]): boolean {
+  /** Sends a command at once that is short, unless others are to go before it. */
+  private sendShort(text: string): boolean {
     const { sendNow, socket, short } = this;
+    if (sendNow === null || this.corked || text.length > SHORT) return false;
     // The descriptor of a socket that has ended may be another file's.
-    if (sendNow === null || this.corked || !socket.writable || socket.writableLength > 0) return false;
-    let text = `*${args.length}\r\n`;
-    for (const argument of args) {
-      if (typeof argument === 'object') return false;
-      text += stringOf(argument);
-    }
-    if (text.length > SHORT) return false;
+    if (!socket.writable || socket.writableLength > 0) return false;
     const length = short.write(text);
     const sent = sendNow(short, length);
     if (sent === length) this.moved();
@@ -286,7 +288,7 @@ export class ValkeyConnection {
       else this.reader.filled(length);
       this.receiveRest();
     } catch (error) {
-      this.end(error instanceof ValkeyError ? error : new ValkeyError('PROTOCOL', String(error), { cause: error }));
+      this.end(this.broken(error));
     }
     return true;
   }
@@ -324,16 +326,36 @@ export class ValkeyConnection {
     // It may be this thread that stood still: what has come meanwhile is looked at before.
     setImmediate(() => {
       if (this.moves === moves)
-        this.end(new ValkeyError('TIMEOUT', `${this.address.shown} has not answered for ${timeoutMs} ms`));
+        this.end(
+          new ValkeyError('TIMEOUT', `${this.address.shown} has not answered for ${timeoutMs} ms${this.silence()}`),
+        );
     });
   }
 
   private lost(error: Error | null): ValkeyError {
-    const { shown } = this.address;
-    const why = error === null ? 'the server closed it' : (certificateProblem(error) ?? messageOf(error));
-    return this.info.version === ''
-      ? new ValkeyError('UNREACHABLE', `there is no connection to ${shown}: ${why}`, { cause: error ?? undefined })
-      : new ValkeyError('ENDED', `the connection to ${shown} is gone: ${why}`, { cause: error ?? undefined });
+    const { address } = this;
+    const { shown } = address;
+    const options = { cause: error ?? undefined };
+    if (this.hasGreeted)
+      return new ValkeyError('ENDED', `the connection to ${shown} is gone: ${whyLost(error)}`, options);
+    return new ValkeyError('UNREACHABLE', `there is no connection to ${shown}: ${whyNone(address, error)}`, options);
+  }
+
+  private broken(error: unknown): ValkeyError {
+    const { address } = this;
+    const message = error instanceof ValkeyError ? error.message : String(error);
+    const code = error instanceof ValkeyError ? error.code : 'PROTOCOL';
+    const remedy = this.hasGreeted ? '' : `; ${otherProgramRemedy(address)}`;
+    return new ValkeyError(code, `${address.shown}: ${message}${remedy}`, { cause: error });
+  }
+
+  private silence(): string {
+    return this.hasGreeted ? '' : `; ${silenceRemedy(this.address, this.isConnected)}`;
+  }
+
+  /** Whether the other end is known to be a server. */
+  private get hasGreeted(): boolean {
+    return this.info.version !== '';
   }
 
   private end(reason: ValkeyError): void {
@@ -360,12 +382,6 @@ function joined(parts: readonly (string | Uint8Array)[]): string | Buffer {
 
 function textOf(value: Reply | undefined): string {
   return value instanceof Uint8Array ? Buffer.from(value).toString() : String(value ?? '');
-}
-
-/** Of several addresses that a name stands for, none may have answered. */
-function messageOf(error: Error): string {
-  const { errors } = error as AggregateError;
-  return error.message || (errors ?? []).map((each: Error) => each.message).join('; ') || String(error);
 }
 
 function refusal(shown: string, cause: ValkeyError): ValkeyError {

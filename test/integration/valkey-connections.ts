@@ -1,7 +1,7 @@
 /** Connections to a real Valkey or Redis server. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import { receiverOf } from '../../src/linux/receiving.js';
 import { senderOf } from '../../src/linux/sending.js';
 import { ValkeyConnection } from '../../src/valkey/connection.js';
@@ -154,7 +154,7 @@ testWithValkey('TLS is spoken where the url says so, and a stranger is not belie
   await using server = await ValkeyServer.start(tlsSettings(made, port));
   const url = `valkeys://127.0.0.1:${port}`;
   const { message } = await failsWith('UNREACHABLE', () => ValkeyConnection.open(url));
-  assert.match(message, /its certificate is not believed .*; give that of who signed it as tls\.ca/);
+  assert.match(message, /its certificate is not believed .*; give the certificate of its signer as tls\.ca/);
   const connection = await ValkeyConnection.open(url, { tls: { ca: made.ca } });
   const value = bytes(2048 * KIB);
   const read = new Uint8Array(value.length);
@@ -210,7 +210,7 @@ testWithValkey('a server that dies fails what waits, and what comes after, by na
 });
 
 testWithValkey(
-  'a server that stands still fails what waits after the time that it has, and not who asks nothing',
+  'a server that stands still fails what waits after the time that it has, and not a connection that asks nothing',
   async () => {
     await using server = await ValkeyServer.start();
     const connection = await ValkeyConnection.open(server.url, { timeoutMs: 100 });
@@ -246,5 +246,83 @@ for (const [what, code, answer] of [
     server.close();
     await once(server, 'close');
   });
+
+/** What a port does that is no Valkey server's, what the way to it is called, and what the program is told. */
+const WRONG_WAYS: readonly [what: string, (socket: Socket) => void, protocol: string, RegExp][] = [
+  [
+    'of another program',
+    (socket) => socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')),
+    'valkey',
+    /^valkey:\/\/127\.0\.0\.1:\d+: an answer of the kind 'H' came, .*; name the host and port of a Valkey server, and write valkeys:/,
+  ],
+  [
+    'of another program, by TLS',
+    (socket) => socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')),
+    'valkeys',
+    /it does not speak TLS there \([^\n:]*\); write valkey:\/\/ where the server speaks no TLS/,
+  ],
+  [
+    'that says nothing',
+    () => undefined,
+    'valkey',
+    /has not answered for 200 ms; see whether it is a Valkey server.*valkeys:/,
+  ],
+  [
+    'that says nothing, by TLS',
+    () => undefined,
+    'valkeys',
+    /has not answered for 200 ms; .*write valkey:\/\/ where the server/,
+  ],
+  [
+    'that closes what it does not know',
+    (socket) => socket.resume().end(),
+    'valkey',
+    /the server closed it; write valkeys:/,
+  ],
+];
+
+for (const [what, serve, protocol, message] of WRONG_WAYS)
+  test(`a port ${what} is told from a server, with what to write instead`, async () => {
+    const sockets: Socket[] = [];
+    const server = createServer((socket) => {
+      sockets.push(socket);
+      serve(socket.on('error', () => undefined));
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    const open = () => ValkeyConnection.open(`${protocol}://127.0.0.1:${port}`, { timeoutMs: 200 });
+    const error: Error = await open().then(
+      () => assert.fail('it was opened'),
+      (reason: Error) => reason,
+    );
+    assert.match(error.message, message);
+    for (const socket of sockets) socket.destroy();
+    server.close();
+    await once(server, 'close');
+    const closed = await failsWith('UNREACHABLE', open);
+    assert.match(
+      closed.message,
+      /no server listens there \(connect ECONNREFUSED .*\); start it, or correct host and port/,
+    );
+  });
+
+testWithValkey(
+  'a server that speaks no TLS where the url says so, and one that wants it, are told from each other',
+  async () => {
+    const made = certificateFor('IP:127.0.0.1');
+    if (made === null) return note('SKIPPED: there is no openssl to make a certificate');
+    const [plain, secret] = [await freePort(), await freePort()];
+    await using server = await ValkeyServer.start(tlsSettings(made, secret), plain);
+    const options = { timeoutMs: 1000, tls: { ca: made.ca } };
+    const silent = await failsWith('TIMEOUT', () => ValkeyConnection.open(`valkeys://127.0.0.1:${plain}`, options));
+    assert.match(silent.message, /write valkey:\/\/ where the server speaks no TLS/);
+    const refused = await failsWith('UNREACHABLE', () =>
+      ValkeyConnection.open(`valkey://127.0.0.1:${secret}`, options),
+    );
+    assert.match(refused.message, /write valkeys:\/\/ where the server wants TLS/);
+    assert.ok(server.pid > 0);
+  },
+);
 
 await runTests();
