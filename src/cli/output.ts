@@ -7,6 +7,11 @@ export function keepStandardOutput(): void {
   process.stdout.write = process.stderr.write.bind(process.stderr);
 }
 
+/** For people, beside what the command says. */
+export function warn(text: string): void {
+  process.stderr.write(`onemem: warning: ${text}\n`);
+}
+
 export function print(text: string): void {
   write(`${text}\n`);
 }

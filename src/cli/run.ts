@@ -22,7 +22,7 @@ import { endOnSignals } from './interrupt.js';
 import { isWgslFile, linesOfStack, loadKernelFile } from './kernel-file.js';
 import { launchInParts, partsOf } from './launch.js';
 import { assignments, parseOptions, sizeInBytes, wholeNumber } from './options.js';
-import { print } from './output.js';
+import { print, warn } from './output.js';
 import { createProgress } from './progress.js';
 import { faultsOf, type ProcessorReport, processorReports, processorTable } from './report.js';
 import { type FileName, headerOf, type InputFile, openInput, parseFileName, ResultFiles } from './run-files.js';
@@ -227,7 +227,10 @@ async function carryOut(plan: Plan): Promise<RunReport> {
   for (const use of ['in', 'inout'] as const) {
     for (const [name, file] of plan.files[use]) inputs.set(name, openTyped(name, uses.get(name), file));
   }
-  const size = plan.size ?? commonLength(inputs, plan.files.out);
+  const lengths = lengthsOf(inputs, plan.files.out);
+  const size = plan.size ?? commonLength(lengths);
+  const beyond = beyondArrays(size, lengths);
+  if (beyond !== null) warn(beyond);
   const numbers = Object.fromEntries(
     [...plan.numbers].map(([name, text]) => [name, parseNumber(name, kernel.parameters[name].type, text)]),
   );
@@ -344,16 +347,41 @@ function fileType(type: ElementType): Dtype {
   return type === 'u8c' || type === 'bytes' ? 'u8' : type;
 }
 
-function commonLength(inputs: ReadonlyMap<string, InputFile>, outputs: ReadonlyMap<string, FileName>): number {
+/** Of the arrays whose length does not follow from the size of the launch. */
+function lengthsOf(
+  inputs: ReadonlyMap<string, InputFile>,
+  outputs: ReadonlyMap<string, FileName>,
+): ReadonlyMap<string, number> {
   const lengths = new Map([...inputs].map(([name, { length }]) => [name, length]));
   for (const [name, { shape }] of outputs) if (shape !== null) lengths.set(name, product(shape));
+  return lengths;
+}
+
+function commonLength(lengths: ReadonlyMap<string, number>): number {
   const [size] = lengths.values();
   if (size === undefined) throw new UsageError('no array says how many work items there are; add --size N');
   if ([...lengths.values()].some((length) => length !== size)) {
-    const list = [...lengths].map(([name, length]) => `${name} has ${formatCount(length)} elements`).join(', ');
-    throw new UsageError(`the arrays differ in length (${list}); say by --size N how many work items there are`);
+    throw new UsageError(
+      `the arrays differ in length (${listOf(lengths)}); say by --size N how many work items there are`,
+    );
   }
   return size;
+}
+
+function listOf(lengths: ReadonlyMap<string, number>): string {
+  return [...lengths].map(([name, length]) => `${name} has ${formatCount(length)} elements`).join(', ');
+}
+
+/**
+ * What there is to be said of a size beyond all arrays; null: nothing. It is no mistake where a kernel makes several elements of one, or work items are
+ * no elements at all, so that it is not refused.
+ */
+function beyondArrays(size: number, lengths: ReadonlyMap<string, number>): string | null {
+  if (lengths.size === 0 || size <= Math.max(...lengths.values())) return null;
+  return (
+    `--size is ${formatCount(size)}, and ${listOf(lengths)}: a kernel that takes work items for elements reads none behind the end of an ` +
+    'array (in JavaScript undefined, which makes NaN), and writes none there; where this one does, give it a smaller --size'
+  );
 }
 
 function product(shape: readonly number[]): number {

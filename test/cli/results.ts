@@ -44,6 +44,23 @@ test('files larger than the device: the file of an inout is replaced, and the re
   assert.doesNotMatch(stderr, /[\r\u001b]/);
 });
 
+test('a size beyond all arrays runs, after a warning that names them', async () => {
+  using folder = new Folder();
+  folder.npy('x.npy', 'f32', ramp(100), [100]);
+  folder.write(
+    'double.js',
+    `export default { params: { x: 'f32.in', y: 'f32.out' },
+      kernel({ x, y }, { begin, end }) { for (let i = begin; i < end; i++) y[i] = 2 * x[i]; } };`,
+  );
+  const of = (...more: string[]) => folder.succeed('run', 'double.js', '--in', 'x=x.npy', '--json', ...more);
+  const beyond = await of('--out', 'y=y.npy', '--size', '200');
+  assert.match(beyond.stderr, /^onemem: warning: --size is 200, and x has 100 elements: .* give it a smaller --size$/m);
+  assert.equal(JSON.parse(beyond.stdout).size, 200);
+  // Rows of an array are fewer than its elements, and a result that is stated to be larger is meant.
+  assert.doesNotMatch((await of('--out', 'y=y.npy', '--size', '10')).stderr, /warning/);
+  assert.doesNotMatch((await of('--out', 'y=y.npy:200', '--size', '200')).stderr, /warning/);
+});
+
 /** Runs a kernel whose result is half as large again as host memory, and looks at all of it. */
 async function fillMore(folder: Folder, ...where: string[]): Promise<void> {
   folder.write(
