@@ -350,7 +350,7 @@ export function moduleUrl(code: string, module: URL | string): string {
   }
   throw typeError(
     code,
-    `${show(module)} is no URL; a module is named by one, since whoever loads it does not know where your own module is: ` +
+    `${show(module)} is no URL; a module is named by one, since the thread that loads it does not know where your own module is: ` +
       "new URL('./module.js', import.meta.url)",
   );
 }

@@ -88,7 +88,7 @@ test('of two spaces that are closed at once one takes over what was there, and n
   for (const each of [first, second, third, last]) each.unmap().exit();
 });
 
-test('a space that stays open after all leaves the others to whoever answered before', () => {
+test('a space that stays open after all leaves the others to the handler that answered before', () => {
   const first = new Space().close();
   new Takeover().cancel();
   expect([first.isStopped, isOpen(first)]).toEqual([false, true]);

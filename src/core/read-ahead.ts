@@ -18,7 +18,7 @@ import { type Block, changedPages } from './va-block.js';
 import type { Task } from './work.js';
 
 /** The request number of tasks that no request waits for. */
-const NOBODY = 0;
+const NO_REQUEST = 0;
 
 /** The most blocks that a policy may have brought at once. */
 const MOST = 8;
@@ -78,7 +78,7 @@ function bringAhead(state: State, ahead: Block, processor: Processor, node: Node
     exclusive: false,
     ahead: false,
     lastChance: false,
-    request: NOBODY,
+    request: NO_REQUEST,
     written: false,
   };
   // An engine is asked for all alike; what is mapped is mapped when that is there.

@@ -1,4 +1,5 @@
 /** Waiting on a word of memory. Atomics.wait refuses memory that is not a SharedArrayBuffer. */
+import { monotonicMs } from './clock.js';
 import {
   EAGAIN,
   EFAULT,
@@ -37,11 +38,10 @@ export function futexWait(
 ): 'woken' | 'changed' | 'timeout' | 'absent' {
   let timeout = 0;
   if (timeoutMs !== Number.POSITIVE_INFINITY) {
-    // An absolute time of the monotonic clock, which process.hrtime reads too: a signal can then simply wait again.
-    const [seconds, nanoseconds] = process.hrtime();
-    const total = nanoseconds + Math.max(0, timeoutMs) * 1e6;
-    deadline.setU64(0, seconds + Math.floor(total / 1e9));
-    deadline.setU64(8, Math.floor(total % 1e9));
+    // An absolute time of the monotonic clock: after a signal the same call can simply be made again.
+    const at = monotonicMs() + Math.max(0, timeoutMs);
+    deadline.setU64(0, Math.floor(at / 1000));
+    deadline.setU64(8, Math.floor((at % 1000) * 1e6));
     timeout = deadline.address;
   }
   const operation = FUTEX_WAIT_BITSET | flagOf(scope);

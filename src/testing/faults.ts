@@ -12,12 +12,12 @@ export const driverFaults = {
   'maps the wrong frame': 'a piece that is no whole one is mapped a frame too far',
   'says Done on failure': 'memory that was not to be had counts as there',
   'leaves memory as it was': 'where zeros are asked for, there is what was in the memory before',
-  'ends launches before they run': 'whoever waits for a launch reads what was there before it',
+  'ends launches before they run': 'a program that waits for a launch reads what was there before it',
   'rounds launches up': 'a launch over a part covers whole groups of 1024',
   'throws where memory is given back': 'a command throws',
   'answers twice': 'a copy that has ended ends again',
-  'never answers a copy': 'whoever needs the pages waits',
-  'never answers a revocation': 'whoever needs the pages waits',
+  'never answers a copy': 'a processor that needs the pages waits',
+  'never answers a revocation': 'a processor that needs the pages waits',
   'keeps a process': 'what the device has started is left behind when its space closes',
 } as const;
 

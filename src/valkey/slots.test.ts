@@ -12,7 +12,7 @@ it('gives keys of one hash tag one slot', () => {
   expect(slotOf('onemem:{a.2}:zz')).not.toBe(slotOf('{a.1}'));
 });
 
-it('reads who has which slot, also of servers that do not know their own host', () => {
+it('reads which server has which slot, also of servers that do not know their own host', () => {
   const name = (text: string) => Buffer.from(text);
   const map = slotMapOf(
     [

@@ -314,7 +314,7 @@ function pages(array: ManagedArray): { state: string; nodes: readonly string[] }
     );
 }
 
-test('who hears that a killed device is lost finds its pages lost, too', async () => {
+test('a program that hears that a killed device is lost finds its pages lost, too', async () => {
   const COUNT = LONG ? 10 : 4;
   await using space = await openSpace({
     devices: Array.from({ length: COUNT }, () => ({ kind: 'process' as const, memory: MEMORY, lossy: true })),

@@ -170,7 +170,7 @@ for (const kind of KINDS) {
         [{ reason: 'exclusive', begin: BLOCK, end: BLOCK + PAGE, owner: 'device' }],
       );
       const clone = await x.clone();
-      assert.deepEqual(reasonsOf(await log.changes()), ['protect'], 'whoever writes must be noticed');
+      assert.deepEqual(reasonsOf(await log.changes()), ['protect'], 'a write must be noticed');
       clone.free();
       await device.run(fill, { x, value: 7 }, { size: x.length });
       assert.ok(reasonsOf(await log.changes()).includes('discard'));
@@ -523,7 +523,7 @@ test('a slow subscriber is told the rest at once when it is through, and how muc
     );
   }));
 
-test('dirty() says what may have been written, and young() who has used what since it was last asked', () =>
+test('dirty() says what may have been written, and young() which processors have used what since it was last asked', () =>
   withSpace('process', async (space, device) => {
     const n = 6 * BLOCK - 100;
     const x = space.array(Int32Array, n, { name: 'x' });

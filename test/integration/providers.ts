@@ -1,8 +1,10 @@
 /** Arrays that a module fills: for the CPU and devices, again after eviction, and in every way in which it may not. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import {
   type AddressSpace,
   f64,
@@ -413,6 +415,27 @@ for (const [way, { before, line }] of Object.entries(denied)) {
     note(`${way}: ${Math.round(performance.now() - began)} ms`);
   });
 }
+
+test('a worker thread that waits for a page is terminated when the page has come', () =>
+  withSpace(async (space) => {
+    const { array, words } = await provided(space, 'fillWhenTold', { writable: true });
+    const workerData = { handle: array.handle, words: new SharedArrayBuffer(8) };
+    const worker = new Worker(new URL('./programs/touching-thread.js', import.meta.url), { workerData });
+    await once(worker, 'message');
+    const [goOn] = [new Int32Array(workerData.words)];
+    Atomics.store(goOn, 0, 1);
+    Atomics.notify(goOn, 0);
+    while (Atomics.load(words, Word.Calls) === 0) await sleep(2);
+    let ended = false;
+    const terminated = worker.terminate().then(() => {
+      ended = true;
+    });
+    await sleep(200);
+    assert.equal(ended, false);
+    Atomics.store(words, Word.Fails, 1);
+    await terminated;
+    sameData(array.data.subarray(1, 1024), (i) => elementAt(i + 1));
+  }));
 
 test('a system call into what is not filled fails, and the process goes on', async () => {
   const path = join(folder, 'system-call');

@@ -115,15 +115,18 @@ testWithValkey('what was written while the server was down is there when it is b
   for (const each of [one, two]) assert.equal(await each.member.close(), true);
 });
 
-testWithValkey('a server that comes back empty takes nothing from before, and who wrote it is told', async () => {
-  await using server = await ValkeyServer.start();
-  const one = member(server);
-  await one.with(0, 'write', (words) => words.fill(4));
-  await server.restart();
-  while (one.lostBlocks.length === 0) await one.change();
-  assert.equal(await one.with(0, 'read', (words) => words[0]), 0);
-  await one.member.close();
-});
+testWithValkey(
+  'a server that comes back empty takes nothing from before, and the machine that wrote it is told',
+  async () => {
+    await using server = await ValkeyServer.start();
+    const one = member(server);
+    await one.with(0, 'write', (words) => words.fill(4));
+    await server.restart();
+    while (one.lostBlocks.length === 0) await one.change();
+    assert.equal(await one.with(0, 'read', (words) => words[0]), 0);
+    await one.member.close();
+  },
+);
 
 testWithValkey('a machine whose blocks cannot be had any more leaves without waiting for its lease', async () => {
   await using server = await ValkeyServer.start();

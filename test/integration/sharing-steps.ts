@@ -204,7 +204,7 @@ testWithValkey('a lease that is over ends when somebody is in need of it, and no
   served.close();
 });
 
-testWithValkey('a server that has forgotten an array keeps no claim, whoever has been granted what since', async () => {
+testWithValkey('a server that has forgotten an array keeps no claim, whatever it has granted since', async () => {
   await using server = await ValkeyServer.start();
   const grant = async (): Promise<{ served: Served; session: number; granted: Granted }> => {
     const served = await Served.open(server.url, 'forgotten');

@@ -217,7 +217,7 @@ test('a page that comes back other than it was written is lost by name, and no o
 for (const error of ['ENOSPC', 'EIO']) {
   const tested = error === 'ENOSPC' ? test : longTest;
   tested(
-    `${error}: what is written stays, who needs room is told, and it goes on when storage can be written again`,
+    `${error}: what is written stays, a program that needs room is told, and it goes on when storage can be written again`,
     async () => {
       const failing = await openFailing(`pwrite:${error}:1-1000000`, {
         hostMemory: HOST,
@@ -263,7 +263,7 @@ test('loads and stores wait for a disk that is full for a moment', async () => {
   sameData(x.data, (i) => filled(i, 8));
 });
 
-longTest('who writes an array that was cloned waits for a disk that is full for a moment, too', async () => {
+longTest('a thread that writes an array that was cloned waits for a disk that is full for a moment, too', async () => {
   const failing = await openFailing('pwrite:ENOSPC:1-12', {
     hostMemory: HOST,
     storage: { path: folder, bytes: '1GiB' },

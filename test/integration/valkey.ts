@@ -284,7 +284,7 @@ async function roomAgain(space: AddressSpace, x: ManagedArray<Int32Array>, eleme
 }
 
 testWithValkey(
-  'a server whose memory is used up has who needs room told so, and goes on when there is some',
+  'a server whose memory is used up has the program that needs room told so, and goes on when there is some',
   async () => {
     await using server = await ValkeyServer.start({ maxmemory: '8mb' });
     await using space = await open(server);

@@ -39,7 +39,7 @@ test('a timer in a kernel is warned of, by name and with what to do', async () =
   );
 });
 
-test('who says that the global is meant is not warned, nor who uses what is always the same', async () => {
+test('a program that says that the global is meant is not warned, nor one that uses what is always the same', async () => {
   const warnings = await warningsOf(() => {
     kernel({ x: f32.inout }, ({ x }) => void queueMicrotask(() => x[0]), { globals: ['queueMicrotask'] });
     kernel({ x: f32.inout }, ({ x }) => void console.log(Number.isNaN(x[0]), new Float32Array(1), performance.now()));

@@ -46,7 +46,7 @@ test('a file of two names is not replaced, since only one of them would have the
   assert.ok(folder.read('sum.npy').equals(expected));
 });
 
-test('whoever cannot keep the owner is told so, and nothing is left behind', () => {
+test('a user who cannot keep the owner is told so, and nothing is left behind', () => {
   if (!isRoot) {
     note('not root: no file of another owner can be made');
     return;

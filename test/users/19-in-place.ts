@@ -57,7 +57,7 @@ for (const [code, make] of Object.entries(unreadable)) {
   });
 }
 
-test('a device that dies takes nobody along who was to reach its pages in place', async () => {
+test('a device that dies takes no other device along that was to reach its pages in place', async () => {
   await using space = await openSpace({ devices: [{ ...device, lossy: true }, device], checkInvariants: true });
   const [lossy, healthy] = space.devices;
   for (const order of ['launch and kill', 'kill and launch', 'launch after the death']) {

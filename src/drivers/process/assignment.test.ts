@@ -58,7 +58,7 @@ test('a unit that has ended is given nothing, and says what it had', () => {
   expect(unit.end()).toBe(0);
 });
 
-test('who takes the place of a unit that has ended is given launches', () => {
+test('a unit that takes the place of one that has ended is given launches', () => {
   const [main, manager] = shared();
   manager.give(7);
   main.end();

@@ -35,7 +35,7 @@ test('a unit reads what the manager has written, launch after launch', () => {
   }
 });
 
-test('what has not changed is not read again, and what has is, also by one who missed launches', () => {
+test('what has not changed is not read again, and what has is, also by a reader that missed launches', () => {
   const [manager, unit] = shared();
   manager.write(launch(1, 5), 1);
   const { description } = unit.read();

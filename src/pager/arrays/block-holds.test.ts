@@ -50,7 +50,7 @@ test('blocks are asked for together, and the operation begins when all are there
   expect(told).toEqual([null]);
 });
 
-test('what others want of a block waits for the end of who holds it', () => {
+test('what others want of a block waits for the end of the operation that holds it', () => {
   const { holds, give, heard } = array();
   give(0, 'read');
   const { hold } = operation([holds, 0, 'read']);
@@ -60,7 +60,7 @@ test('what others want of a block waits for the end of who holds it', () => {
   expect(heard()).toEqual(['restrict 0 none']);
 });
 
-test('readers elsewhere do not wait for readers here, and wait for who writes', () => {
+test('readers elsewhere do not wait for readers here, and wait for writers', () => {
   const { holds, give, heard } = array();
   give(0, 'write');
   give(1, 'write');
@@ -91,7 +91,7 @@ test('arrays are held in the order of their names', () => {
   expect(b.heard()).toEqual(['restrict 0 none']);
 });
 
-test('who comes when others want the block waits until they have had it', () => {
+test('an operation that comes when others want the block waits until they have had it', () => {
   const { holds, give, heard } = array();
   give(0, 'read');
   const first = operation([holds, 0, 'read']);

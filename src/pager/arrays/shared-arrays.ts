@@ -2,21 +2,16 @@
  * Arrays that other machines have, too. Each has a thread that speaks with the server as a member; what that says of blocks is done here,
  * to pages, and what threads want is passed on.
  */
+
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
 import type { MemoryManager } from '../../core/memory-manager.js';
 import type { Range } from '../../core/range.js';
 import { type Commands, type DenyReason, HOST, PAGE_BYTES, type Status } from '../../core/types.js';
+import { monotonicMs } from '../../linux/clock.js';
 import { fillMemory, readMemory, writeMemory } from '../../linux/memory.js';
 import { valkeyAddress } from '../../valkey/address.js';
 import type { CoreRequests } from '../core/core-requests.js';
-import {
-  clock,
-  type FromSharing,
-  type SharingCall,
-  type SharingSource,
-  type SharingThreadData,
-  type ToSharing,
-} from '../protocol/sharing.js';
+import type { FromSharing, SharingCall, SharingSource, SharingThreadData, ToSharing } from '../protocol/sharing.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import type { Sources } from '../sources/sources.js';
 import { BlockHolds, type Need } from './block-holds.js';
@@ -265,7 +260,7 @@ export class SharedArrays {
         touch: (block, right) => tell({ kind: 'touch', block, right }),
         installed: (block) => {
           holds.installed(block);
-          tell({ kind: 'installed', block, at: clock() });
+          tell({ kind: 'installed', block, at: monotonicMs() });
         },
         notInstalled: (block) => {
           tell({ kind: 'notInstalled', block });

@@ -65,7 +65,7 @@ test('while looks take the CPU away they are fewer and fewer, until one does not
   expect(looks).toBe(202);
 });
 
-test('what comes later is seen by who looks longer', () => {
+test('what comes later is seen by a poll that looks longer', () => {
   for (const [limit, seen] of [
     [0.1, false],
     [0.3, true],

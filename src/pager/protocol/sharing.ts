@@ -39,15 +39,9 @@ export type SharingCall =
   /** The same, then waits until so many programs have come. */
   | { readonly kind: 'barrier'; readonly name: string; readonly count: number; readonly timeoutMs: number | null };
 
-/** Milliseconds by a clock that all threads have: each has a `performance.now` of its own. */
-export function clock(): number {
-  const [seconds, nanoseconds] = process.hrtime();
-  return seconds * 1000 + nanoseconds / 1e6;
-}
-
 export type ToSharing =
   | { readonly kind: 'touch'; readonly block: number; readonly right: 'read' | 'write' }
-  /** `at`: when threads were given the block, by `clock`. */
+  /** `at`: when threads were given the block, by `monotonicMs`. */
   | { readonly kind: 'installed'; readonly block: number; readonly at: number }
   | { readonly kind: 'notInstalled'; readonly block: number }
   | { readonly kind: 'restricted'; readonly block: number; readonly content: Uint8Array<ArrayBuffer> | null }

@@ -2,21 +2,17 @@
  * The thread of an array that several machines share: it speaks with the server as a member, has the manager do what is to be done with
  * blocks, and looks at the clock for calls that wait.
  */
+
 import { writeSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
 import type { Right, Rights } from '../../coherence/messages.js';
+import { monotonicMs } from '../../linux/clock.js';
 import { randomName } from '../../linux/random.js';
 import { barrierAnswer, barrierCommand } from '../../sharing/barrier.js';
 import { Member, type SharedMemory } from '../../sharing/member.js';
 import { valkeyAddress } from '../../valkey/address.js';
 import type { ValkeyError } from '../../valkey/errors.js';
-import {
-  clock,
-  type FromSharing,
-  type SharingCall,
-  type SharingThreadData,
-  type ToSharing,
-} from '../protocol/sharing.js';
+import type { FromSharing, SharingCall, SharingThreadData, ToSharing } from '../protocol/sharing.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 
 const { source, name, blocks, elementBytes, port, wakeFd, running } = workerData as SharingThreadData;
@@ -302,7 +298,7 @@ port.on('message', (message: ToSharing) => {
       memory.touch(message.block, message.right);
       break;
     case 'installed':
-      memory.member.installed(message.block, clock() - message.at);
+      memory.member.installed(message.block, monotonicMs() - message.at);
       break;
     case 'notInstalled':
       memory.member.notInstalled(message.block);

@@ -60,7 +60,7 @@ class World {
 const cancelAll = { stream: 1, sequence: null, ended: false, reason: 'enough' };
 
 describe('streams', () => {
-  it('tell what becomes of operations those alone who gave them', () => {
+  it('tell what becomes of operations the clients alone that gave them', () => {
     const { streams, begun } = new World();
     const heard: string[] = [];
     const ownerOf = (name: string): StreamOwner => ({
@@ -128,7 +128,7 @@ describe('streams', () => {
     expect(world.results).toHaveLength(3);
   });
 
-  it('fail who waits for a launch that was ended by its signal, as for any other failure', () => {
+  it('fail operations that wait for a launch that was ended by its signal, as for any other failure', () => {
     const world = new World();
     world.launch(1, 1);
     world.give({ kind: 'wait', other: 1, otherSequence: 1, failure: null, stream: 2, sequence: 1 });

@@ -81,7 +81,7 @@ describe('the tree prefetcher', () => {
     expect(ask(480, [], { pressed: true, walked: 5 })).toEqual([group(30, 2)]);
   });
 
-  it('brings the rest of the block from far to who walks, or reads where content begins there', () => {
+  it('brings the rest of the block from far to a processor that walks, or reads where content begins there', () => {
     const brought = (about: Partial<PrefetchRequest>) => ask(100, [group(0)], { distant: true, ...about });
     expect(brought({ walked: 0 })).toEqual([group(6)]);
     expect(brought({ walked: 1 })).toEqual([group(6, 26)]);
@@ -91,7 +91,7 @@ describe('the tree prefetcher', () => {
     expect(brought({ walked: 2, distant: false })).toEqual([group(6)]);
   });
 
-  it('brings the whole block to who streams', () => {
+  it('brings the whole block to a processor that streams', () => {
     expect(ask(100, [group(0)], { streaming: true })).toEqual([group(1, 31)]);
   });
 

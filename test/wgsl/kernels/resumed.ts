@@ -126,7 +126,7 @@ fn next() -> u32 { return atomicAdd(&count[0], 1u); }
     windows: /a single workgroup may touch/,
   },
   {
-    name: 'who comes last adds up what the others have counted',
+    name: 'the invocation that comes last adds up what the others have counted',
     source: `${A} @group(0) @binding(1) var<storage, read_write> bins: array<atomic<u32>>; @group(0) @binding(2) var<storage, read_write> done: atomic<u32>;
 ${OUT.replace('binding(2)', 'binding(3)')}
 @compute @workgroup_size(64) fn main(${ID}) { atomicAdd(&bins[a[id.x]], id.x);
