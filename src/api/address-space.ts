@@ -11,6 +11,7 @@ import { checkLength } from './array-length.js';
 import { type ArrayType, elementOf } from './array-type.js';
 import { Client } from './client.js';
 import { closeSpace, type OpenedSpace } from './closing.js';
+import { INSPECT, inspectSpace } from './description.js';
 import { Device } from './device.js';
 import { withMemory } from './device-memory.js';
 import { type DeviceSpecification, deviceOptions } from './device-specification.js';
@@ -281,6 +282,11 @@ export class AddressSpace implements api.AddressSpace {
       this.closing = null;
       throw error;
     }
+  }
+
+  /** For console.log. */
+  [INSPECT](_depth: number, options: object, inspect: (value: unknown, options: object) => string): string {
+    return inspectSpace(this, (value) => inspect(value, options));
   }
 
   async [ASYNC_DISPOSE](): Promise<void> {

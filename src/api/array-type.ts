@@ -1,6 +1,6 @@
 /** Constructors of typed arrays, as programs name types of elements. */
 import { constructorName, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
-import { show } from './arguments.js';
+import { arrayTypeName, show } from './arguments.js';
 import { typeError } from './errors.js';
 import type { ArraySeen } from './seen.js';
 
@@ -14,6 +14,13 @@ export function elementOf(type: unknown): ElementType {
   const name = typeof type === 'function' ? (type as { name?: unknown }).name : undefined;
   const element = typeof name === 'string' ? elementTypeOf(name) : undefined;
   if (element !== undefined) return element;
+  const given = arrayTypeName(type);
+  if (given !== undefined) {
+    throw typeError(
+      'ARRAY_TYPE',
+      `a ${given} was handed in where the type and the length belong; write space.array(${given}, ${(type as NumericArray).length}), and have its data filled by set()`,
+    );
+  }
   throw typeError(
     'ARRAY_TYPE',
     `${typeof name === 'string' && name !== '' ? name : show(type)} is no typed array that a space can hold; pass for example Float32Array`,

@@ -1,4 +1,4 @@
-/** What an array says of itself where a program prints it, or sends it where it cannot go. */
+/** What objects of the package say of themselves where a program prints them, and arrays where it sends them where they cannot go. */
 import { typeName } from './array-type.js';
 import type { ArraySeen } from './seen.js';
 
@@ -38,4 +38,22 @@ export function inspectArray(array: ArraySeen, inspect: (value: unknown) => stri
   const where =
     state === 'allocated' ? `at ${address}` : state === 'freed' ? 'freed' : 'of a space that has been closed';
   return `ManagedArray(${length}) ${inspect(name)} of ${type}, ${where} (${NOTE})`;
+}
+
+/** One line; what a device does now is in its reports. */
+export function inspectDevice(
+  { name, kind, memory }: { readonly name: string; readonly kind: string; readonly memory: number },
+  inspect: (value: unknown) => string,
+): string {
+  return `Device ${inspect(name)} (${kind}, ${memory} bytes; more: device.stats() and device.capabilities)`;
+}
+
+/** One line: what is within is the package's own. */
+export function inspectSpace(
+  space: { readonly isClosed: boolean; readonly devices: readonly { readonly name: string }[] },
+  inspect: (value: unknown) => string,
+): string {
+  if (space.isClosed) return 'AddressSpace (closed)';
+  const names = space.devices.map(({ name }) => inspect(name)).join(', ');
+  return `AddressSpace (${names === '' ? 'no devices' : `devices: ${names}`}; more: space.stats())`;
 }

@@ -4,6 +4,7 @@ import { PAGE_BYTES } from '../core/types.js';
 import type { DeviceInfo, ProcessorStats } from '../pager/protocol/space.js';
 import { checkOptions } from './arguments.js';
 import { checkSignal, checkTimeout } from './cancellation.js';
+import { INSPECT, inspectDevice } from './description.js';
 import { DISPOSE } from './disposal.js';
 import { OnememError } from './errors.js';
 import type { Kernel, KernelParameters } from './kernel.js';
@@ -142,6 +143,11 @@ export class Device implements api.Device {
     const found = this.space.stats().processors.find((each) => each.name === this.info.name);
     if (found === undefined) throw new OnememError('DEVICE_LOST', `device ${this.info.name} is gone`);
     return found;
+  }
+
+  /** For console.log. */
+  [INSPECT](_depth: number, options: object, inspect: (value: unknown, options: object) => string): string {
+    return inspectDevice(this, (value) => inspect(value, options));
   }
 
   assertUsable(): void {

@@ -33,7 +33,7 @@ const LIMITS: Readonly<Partial<Record<ElementType, Limits>>> = {
 export function checkScalar(where: string, type: ElementType, value: unknown): asserts value is number | bigint {
   const wanted = type === 'i64' || type === 'u64' ? 'bigint' : 'number';
   if (typeof value !== wanted)
-    throw typeError('KERNEL_ARGUMENT', `${where} is a ${type}: it takes a ${wanted}, not ${show(value)}`);
+    throw typeError('KERNEL_ARGUMENT', `${where} is ${type}: it takes a ${wanted}, not ${show(value)}`);
   const limits = LIMITS[type];
   if (limits === undefined) return;
   const { least, most } = limits;
@@ -41,7 +41,7 @@ export function checkScalar(where: string, type: ElementType, value: unknown): a
     return;
   throw argumentError(
     'KERNEL_ARGUMENT',
-    `${where} is a ${type}: it takes whole numbers from ${least} to ${most}, not ${show(value)}`,
+    `${where} is ${type}: it takes whole numbers from ${least} to ${most}, not ${show(value)}`,
   );
 }
 

@@ -61,6 +61,15 @@ test('types that are none', () =>
     }
   }));
 
+test('a typed array of the program’s own where the type of one belongs', () =>
+  withSpace(async (space) => {
+    const { message } = await failsWith('ARRAY_TYPE', () => space.array(new Float32Array(3) as never, 3));
+    assert.match(
+      message,
+      /a Float32Array was handed in .* write space\.array\(Float32Array, 3\), and have its data filled by set\(\)/,
+    );
+  }));
+
 test('arrays that one view cannot hold', () =>
   withSpace(async (space) => {
     const error = await failsWith('VIEW_SIZE', () => space.array(Float64Array, 2 ** 50));

@@ -30,6 +30,17 @@ test('console.log and JSON.stringify say what the array is, and bring no page', 
   assert.match(inspect(y), /of a space that has been closed/);
 });
 
+test('console.log of a space and a device is a line each, without what is within', async () => {
+  const space = await openSpace({
+    hostMemory: '160MiB',
+    devices: [{ kind: 'simulated', memory: '8MiB', name: 'gpu' }],
+  });
+  assert.equal(inspect(space), "AddressSpace (devices: 'gpu'; more: space.stats())");
+  assert.match(inspect(space.devices), /^\[\s+Device 'gpu' \(simulated, 8388608 bytes; .*\)\s+\]$/);
+  await space.close();
+  assert.equal(inspect(space), 'AddressSpace (closed)');
+});
+
 test('postMessage of an array says that its handle is meant', async () => {
   await using space = await sharedSpace({ hostMemory: '160MiB' });
   const x = space.array(Float32Array, 1000, { name: 'x' });

@@ -25,7 +25,7 @@ test('whole numbers within the limits of their type, and nothing else', async ()
     for (const value of [least - 1, most + 1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
       const error = await failsWith('KERNEL_ARGUMENT', () => device.run(keep, { value, seen }, { size: 1 }));
       assert.ok(error instanceof RangeError);
-      assert.match(error.message, new RegExp(`parameter value is a ${type.type}: .* from ${least} to ${most}, not`));
+      assert.match(error.message, new RegExp(`parameter value is ${type.type}: .* from ${least} to ${most}, not`));
     }
     for (const value of [least, most]) {
       await device.run(keep, { value, seen }, { size: 1 });
