@@ -1,53 +1,30 @@
 /**
  * Entry of a thread of copies: fills pages and maps them, so that the manager need not. Copies come through a ring in shared memory; how one
- * ended is written into its place, and the manager's eventfd raised.
+ * ended is written into its place, where an awake manager looks, and the eventfd raised for one that sleeps.
  */
 import { workerData } from 'node:worker_threads';
-import { Access } from '../../core/types.js';
-import { MADV_POPULATE_WRITE } from '../../linux/constants.js';
 import { notifyEventfd } from '../../linux/eventfd.js';
 import { FAILING_CALLS, failCalls } from '../../linux/failing-calls.js';
-import { copyMemory, tryMadvise } from '../../linux/memory.js';
-import { Userfaultfd } from '../../linux/userfaultfd.js';
-import { insertPages } from '../page-filling.js';
-import { COPY_WORDS, type CopyRing, Kind, Signal, Word } from './copy-ring.js';
+import { threadId } from '../../linux/process.js';
+import { areLeft, type CopyRing, placeOf, Signal, takeFirst } from './copy-ring.js';
+import { PageCopier } from './page-copy.js';
 
-const { numbers, signals, wakeFd, control, starting, failingCalls, ends } = workerData as CopyRing;
+const { numbers, signals, wakeFd, control, awake, starting, failingCalls, ends } = workerData as CopyRing;
 const counts = new Int32Array(control);
 const failing = process.env[FAILING_CALLS];
 if (failing !== undefined) failCalls(failing, 'copy', counts, failingCalls);
 
-const words = new Float64Array(numbers);
 const signal = new Int32Array(signals);
-const places = words.length / COPY_WORDS;
-/** For all descriptors, each of which is set before a call. */
-const faults = Userfaultfd.fromFd(-1);
+const copier = new PageCopier(new Float64Array(numbers));
 
-function carryOut(at: number): void {
-  const kind = words[at + Word.Kind];
-  const source = words[at + Word.Source];
-  const memory = words[at + Word.Memory];
-  const address = words[at + Word.Address];
-  const length = words[at + Word.Length];
-  const access = words[at + Word.Access];
-  faults.fd = words[at + Word.Faults];
-  if (kind === Kind.Insert) {
-    end(at, insertPages(faults, address, source, length, access === Access.Read), faults.progress);
-    return;
+/** A copy that nobody else has; waits until there is one. */
+function take(): number {
+  for (;;) {
+    const end = Atomics.load(signal, Signal.End);
+    const copy = takeFirst(signal);
+    if (copy !== null) return copy;
+    if (!areLeft(signal)) Atomics.wait(signal, Signal.End, end);
   }
-  const refused = kind === Kind.Populate ? tryMadvise(memory, length, MADV_POPULATE_WRITE) : 0;
-  if (refused !== 0) {
-    end(at, refused, -1);
-    return;
-  }
-  copyMemory(memory, source, length);
-  if (access === Access.None) end(at, 0, length);
-  else end(at, faults.continue_(address, length, access === Access.Read), faults.progress);
-}
-
-function end(at: number, result: number, progress: number): void {
-  words[at + Word.Result] = result;
-  words[at + Word.Progress] = progress;
 }
 
 function tellManager(): void {
@@ -58,16 +35,17 @@ function tellManager(): void {
   }
 }
 
-Atomics.store(signal, Signal.Up, 1);
+Atomics.store(signal, Signal.Thread, threadId());
 Atomics.sub(counts, starting, 1);
 Atomics.notify(counts, starting);
-for (let next = 0; ; next = (next + 1) | 0) {
-  while (Atomics.load(signal, Signal.HandedIn) === next) Atomics.wait(signal, Signal.HandedIn, next);
+for (;;) {
+  const copy = take();
   if (Atomics.load(signal, Signal.Stop) === 1) process.exit(0);
   if (ends) throw new Error('ended on purpose');
-  carryOut((next % places) * COPY_WORDS);
-  Atomics.store(signal, Signal.Done, (next + 1) | 0);
+  copier.carryOut(placeOf(copy));
+  Atomics.add(signal, Signal.Done, 1);
   // The manager may be waiting for this word, where a device has ended.
   Atomics.notify(signal, Signal.Done);
-  tellManager();
+  // One that is awake looks for what has ended; one that sleeps has nothing to do before all have.
+  if (Atomics.load(counts, awake) === 0 && !areLeft(signal)) tellManager();
 }

@@ -1,16 +1,24 @@
 /**
- * The manager's end of a thread of copies, which fills and maps pages that no thread waits for, while the manager serves faults. It is started
- * with the first copy that it could have, and the manager goes on copying itself until it is up.
+ * The manager's end of a thread of copies, which fills and maps pages that no thread waits for, while the manager serves faults and, when it has nothing else to
+ * do, makes some of them itself.
  */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { COPY_WORDS, type CopyRing, type Kind, SIGNALS, Signal, Word } from './copy-ring.js';
+import { currentCpu, getAffinity, setAffinity } from '../../linux/affinity.js';
+import {
+  areLeft,
+  COPY_WORDS,
+  type CopyRing,
+  type Kind,
+  PLACES,
+  placeOf,
+  SIGNALS,
+  Signal,
+  takeLast,
+  Word,
+} from './copy-ring.js';
+import { PageCopier } from './page-copy.js';
 
-/**
- * Copies that the thread has at once, the one that it is at included. What comes beyond them the manager does meanwhile, so that both are through at
- * about the same time.
- */
-const PLACES = 4;
 /** Copies that take longer than this may have lost their thread: the event loop would know. */
 const SUSPICIOUS_MS = 1000;
 /** How long the thread may take for all copies that it has. */
@@ -36,15 +44,24 @@ export interface PageCopy {
 /** What of the space the threads of copies need. */
 export type CopySurroundings = Omit<CopyRing, 'numbers' | 'signals'>;
 
+/** A copy, and its number in the ring. */
+interface Running extends PageCopy {
+  readonly number: number;
+}
+
 export class CopyThread {
   private readonly numbers = new SharedArrayBuffer(PLACES * COPY_WORDS * 8);
   private readonly signals = new SharedArrayBuffer(SIGNALS * 4);
   private readonly words = new Float64Array(this.numbers);
   private readonly signal = new Int32Array(this.signals);
   private worker: Worker | null = null;
-  private readonly running: PageCopy[] = [];
-  private handedIn = 0;
+  private readonly copier = new PageCopier(this.words);
+  /** Those that have not been answered, in the order of their numbers. */
+  private readonly running: Running[] = [];
+  /** The thread's copies that have been answered. */
   private finished = 0;
+  /** The CPU of the manager that the thread stays away from. */
+  private avoided = -1;
   /** When a copy ended last, or the event loop was asked. */
   private lastEnd = 0;
   /** Why there is no thread any more. */
@@ -55,18 +72,35 @@ export class CopyThread {
     readonly name: string,
     private readonly surroundings: CopySurroundings,
     private readonly now: () => number,
+    /** Whether there is a CPU for it. */
+    private readonly hasCpu: () => boolean,
   ) {}
 
   /** Whether a copy may be handed in. */
   mayTake(): boolean {
-    if (this.worker === null && this.lost === null && !this.closed) this.start();
-    return Atomics.load(this.signal, Signal.Up) === 1 && !this.closed && this.running.length < PLACES;
+    if (this.closed || !this.hasRoom || !this.hasCpu()) return false;
+    // It is started with the first copy that it could have; the manager copies until it is up.
+    if (this.worker === null && this.lost === null) this.start();
+    return this.isUp;
+  }
+
+  private get isUp(): boolean {
+    return Atomics.load(this.signal, Signal.Thread) !== 0;
+  }
+
+  private get hasRoom(): boolean {
+    if (this.running.length === 0) return true;
+    return ((Atomics.load(this.signal, Signal.End) - this.running[0].number) | 0) < PLACES;
   }
 
   add(copy: PageCopy): void {
-    if (this.running.length === 0) this.lastEnd = this.now();
+    if (this.running.length === 0) {
+      this.lastEnd = this.now();
+      this.stayApart();
+    }
     const { words, signal } = this;
-    const at = (this.handedIn % PLACES) * COPY_WORDS;
+    const number = Atomics.load(signal, Signal.End);
+    const at = placeOf(number);
     words[at + Word.Kind] = copy.kind;
     words[at + Word.Faults] = copy.faults;
     words[at + Word.Source] = copy.source;
@@ -74,10 +108,41 @@ export class CopyThread {
     words[at + Word.Address] = copy.address;
     words[at + Word.Length] = copy.length;
     words[at + Word.Access] = copy.access;
-    this.running.push(copy);
-    this.handedIn = (this.handedIn + 1) | 0;
-    Atomics.store(signal, Signal.HandedIn, this.handedIn);
-    Atomics.notify(signal, Signal.HandedIn);
+    this.running.push({ ...copy, number });
+    Atomics.store(signal, Signal.End, (number + 1) | 0);
+    Atomics.notify(signal, Signal.End);
+  }
+
+  /** Makes the last of the copies that nobody has taken, and answers it; false when there is none. */
+  help(): boolean {
+    if (this.running.length === 0 || !areLeft(this.signal) || !takeLast(this.signal)) return false;
+    const copy = this.running.pop() as Running;
+    this.copier.carryOut(placeOf(copy.number));
+    this.answer(copy);
+    return true;
+  }
+
+  private answer({ number, done }: Running): void {
+    const at = placeOf(number);
+    done(this.words[at + Word.Result], this.words[at + Word.Progress]);
+  }
+
+  /** Has the thread run on another CPU than this one: where CPUs are busy the kernel looks for none that is idle, and wakes threads where they ran last. */
+  private stayApart(): void {
+    const cpu = currentCpu();
+    if (cpu === this.avoided) return;
+    this.avoided = cpu;
+    try {
+      const others = getAffinity().filter((each) => each !== cpu);
+      if (others.length > 0) setAffinity(others, Atomics.load(this.signal, Signal.Thread));
+    } catch {
+      // A container may deny it, and the thread may have ended, which the event loop tells: it may run where it likes.
+    }
+  }
+
+  /** Whether copies have ended that have not been answered. */
+  get haveEnds(): boolean {
+    return this.running.length > 0 && Atomics.load(this.signal, Signal.Done) !== this.finished;
   }
 
   get isBusy(): boolean {
@@ -94,10 +159,8 @@ export class CopyThread {
     }
     this.lastEnd = this.now();
     while (this.finished !== done) {
-      const at = (this.finished % PLACES) * COPY_WORDS;
-      const copy = this.running.shift() as PageCopy;
       this.finished = (this.finished + 1) | 0;
-      copy.done(this.words[at + Word.Result], this.words[at + Word.Progress]);
+      this.answer(this.running.shift() as Running);
     }
     return true;
   }
@@ -127,8 +190,8 @@ export class CopyThread {
   close(): void {
     this.closed = true;
     Atomics.store(this.signal, Signal.Stop, 1);
-    Atomics.add(this.signal, Signal.HandedIn, 1);
-    Atomics.notify(this.signal, Signal.HandedIn);
+    Atomics.add(this.signal, Signal.End, 1);
+    Atomics.notify(this.signal, Signal.End);
   }
 
   /** Resolves when the thread has ended. It must not be stopped before it is up. */
@@ -160,7 +223,7 @@ export class CopyThread {
       problem = error;
     });
     this.worker.on('exit', (code) => {
-      if (Atomics.exchange(this.signal, Signal.Up, 0) === 0) started();
+      if (Atomics.exchange(this.signal, Signal.Thread, 0) === 0) started();
       this.lost = endOf(this.name, problem ?? `exit code ${code}`);
     });
   }

@@ -1,32 +1,43 @@
 /**
- * The threads that carry out large copies which no thread waits for, where there are CPUs for them: one for what goes to devices, one for what
+ * The threads that share large copies which no thread waits for with the manager, where there are CPUs for them: one for what goes to devices, one for what
  * comes to the host.
  */
 import { availableParallelism } from 'node:os';
+import { RunningThreads } from '../../linux/running-threads.js';
 import { type CopySurroundings, CopyThread } from './copy-thread.js';
+import { SpareCpu } from './spare-cpu.js';
 
-/** Names the environment variable that has a space copy by threads, or not, whatever the machine has: `on` or `off`. */
+/** Names the environment variable that has a space copy by threads or not, whatever the CPUs do: `on` or `off`; `auto` is as left out. */
 export const COPY_THREADS = 'ONEMEM_COPY_THREADS';
-/** With no more CPUs than this a program, its devices and the manager have enough to do. */
-const CPUS_WITHOUT = 2;
+/** With one CPU nothing is gained. With no more than two a program, its devices and the manager may have enough to do: it is looked whether they have. */
+const CPUS_WITHOUT = 1;
+const CPUS_WHERE_LEFT = 2;
 
 export class CopyThreads {
   /** Null: the manager copies. */
   readonly in: CopyThread | null = null;
   readonly out: CopyThread | null = null;
+  private readonly running = new RunningThreads();
 
   constructor(surroundings: CopySurroundings, now: () => number, setting: string | undefined) {
-    if (setting !== undefined && setting !== 'on' && setting !== 'off' && setting !== '') {
-      throw new RangeError(`${COPY_THREADS} is on or off, not ${setting}`);
+    if (!['on', 'off', 'auto', '', undefined].includes(setting)) {
+      throw new RangeError(`${COPY_THREADS} is on, off or auto, not ${setting}`);
     }
-    const wanted = setting === 'on' || (setting !== 'off' && availableParallelism() > CPUS_WITHOUT);
-    if (!wanted) return;
-    this.in = new CopyThread('the thread that copies to devices', surroundings, now);
-    this.out = new CopyThread('the thread that copies to the host', surroundings, now);
+    const cpus = availableParallelism();
+    if (setting === 'off' || (setting !== 'on' && cpus <= CPUS_WITHOUT)) return;
+    const spare = setting === 'on' || cpus > CPUS_WHERE_LEFT ? null : new SpareCpu(cpus, () => this.running.count());
+    const hasCpu = spare === null ? () => true : () => spare.isLeft(now(), this.working);
+    this.in = new CopyThread('the thread that copies to devices', surroundings, now, hasCpu);
+    this.out = new CopyThread('the thread that copies to the host', surroundings, now, hasCpu);
   }
 
   get isBusy(): boolean {
-    return this.in?.isBusy === true || this.out?.isBusy === true;
+    return this.working > 0;
+  }
+
+  /** Whether copies have ended that have not been answered. */
+  get haveEnds(): boolean {
+    return this.in?.haveEnds === true || this.out?.haveEnds === true;
   }
 
   /** Answers the copies that have ended; false when there is none. */
@@ -34,6 +45,11 @@ export class CopyThreads {
     if (this.in === null || this.out === null) return false;
     const some = this.in.poll();
     return this.out.poll() || some;
+  }
+
+  /** Makes one of the copies that no thread has begun; false when there is none. */
+  help(): boolean {
+    return this.in?.help() === true || this.out?.help() === true;
   }
 
   needsTurn(): boolean {
@@ -48,5 +64,10 @@ export class CopyThreads {
   close(): void {
     this.in?.close();
     this.out?.close();
+    this.running.close();
+  }
+
+  private get working(): number {
+    return (this.in?.isBusy === true ? 1 : 0) + (this.out?.isBusy === true ? 1 : 0);
   }
 }

@@ -118,7 +118,7 @@ export class Pager implements ClientEvents {
       files.look();
       let found = reading ? host.readFaults() + polls.readFaults() : 0;
       if (copyThreads.poll()) found++;
-      if (this.moveSome()) found++;
+      if (this.moveSome() || copyThreads.help()) found++;
       else polls.sendReads();
       if (copies.step()) found++;
       if (gathers.step()) found++;

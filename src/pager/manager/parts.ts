@@ -95,6 +95,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   const surroundings = {
     wakeFd: options.wakeFd,
     control: options.control,
+    awake: Control.Awake,
     starting: Control.StartingThreads,
     failingCalls: Control.FailingCalls,
     ends,

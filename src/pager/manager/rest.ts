@@ -12,6 +12,8 @@ import type { Spin } from './spin.js';
 const DISK_MS = 0.3;
 /** A thread that awaits the end of a launch and then launches the next one has done so within this. */
 const ASKED_MS = 0.2;
+/** A thread of copies that has a CPU makes one of them within this. */
+const COPY_MS = 0.2;
 
 export class Rest {
   private readonly attention: Attention;
@@ -27,11 +29,13 @@ export class Rest {
   private readonly faultLookout = new Lookout();
   /** For what a thread asks that has been told of an end. */
   private readonly askedLookout = new Lookout(ASKED_MS);
+  /** For a copy that a thread is at. */
+  private readonly copyLookout = new Lookout(COPY_MS);
   /** How many operations had ended when that was looked at last. */
   private ends = 0;
 
   constructor(
-    private readonly parts: Pick<Parts, 'control' | 'now' | 'poller' | 'polls' | 'stores' | 'streams'>,
+    private readonly parts: Pick<Parts, 'control' | 'copyThreads' | 'now' | 'poller' | 'polls' | 'stores' | 'streams'>,
     private readonly spin: Spin,
   ) {
     this.attention = new Attention(parts.control);
@@ -39,7 +43,8 @@ export class Rest {
 
   /** Whether something has come of which no descriptor tells. */
   get isOver(): boolean {
-    return this.attention.isAsked || this.parts.polls.haveEnds;
+    const { polls, copyThreads } = this.parts;
+    return this.attention.isAsked || polls.haveEnds || copyThreads.haveEnds;
   }
 
   /** What clients have asked is about to be read. Returns whether there is something. */
@@ -49,13 +54,13 @@ export class Rest {
 
   /** Waits until something happens, at most so long. Returns how many descriptors are ready. */
   wait(longestMs: number): number {
-    const { now, poller, polls } = this.parts;
+    const { now, poller, polls, copyThreads } = this.parts;
     const began = now();
     const found = this.lookAround(began);
     if (found !== null) return found;
     const ended = polls.unwatch();
-    // No unit and no client tells of what came before it knew of the sleep.
-    const calm = this.attention.rest() && !ended;
+    // No unit, no client and no thread of copies tells of what came before it knew of the sleep.
+    const calm = this.attention.rest() && !ended && !copyThreads.haveEnds;
     const ready = poller.wait(calm ? longestMs : 0);
     this.attention.wake();
     if (calm && poller.readyAt(WAKE_SLOT) === 0) this.spin.slept(now() - began);
@@ -69,7 +74,7 @@ export class Rest {
 
   /** How many descriptors are ready where something has come; null: nothing has. */
   private lookAround(began: number): number | null {
-    const { now, poller, polls } = this.parts;
+    const { now, poller, polls, copyThreads } = this.parts;
     this.expect(began);
     for (let time = began; this.isExpecting(time); time = now()) {
       // A unit that waits for this CPU has it now.
@@ -79,14 +84,16 @@ export class Rest {
       const ready = poller.wait(0);
       if (ready > 0) this.came(now());
       if (this.attention.isAsked) this.askedLookout.came(now());
-      if (ready > 0 || ended || this.attention.isAsked) return ready;
+      const copied = copyThreads.haveEnds;
+      if (copied) this.copyLookout.came(now());
+      if (ready > 0 || copied || ended || this.attention.isAsked) return ready;
     }
     return null;
   }
 
   /** Notes what is about to come. */
   private expect(time: number): void {
-    const { polls, stores, streams } = this.parts;
+    const { polls, stores, streams, copyThreads } = this.parts;
     const { awaited } = polls;
     if (awaited !== 0 && awaited !== this.awaited) this.lookout.expect(time);
     this.awaited = awaited;
@@ -94,6 +101,7 @@ export class Rest {
     if (read !== 0 && read !== this.awaitedRead) this.diskLookout.expect(time);
     else if (read === 0 && this.awaitedRead !== 0) this.faultLookout.expect(time);
     this.awaitedRead = read;
+    if (copyThreads.isBusy) this.copyLookout.expect(time);
     if (streams.ends !== this.ends) this.askedLookout.expect(time);
     this.ends = streams.ends;
   }
@@ -102,7 +110,8 @@ export class Rest {
     const launch = this.lookout.lasts(time);
     const read = this.diskLookout.lasts(time);
     const asked = this.askedLookout.lasts(time);
-    return this.faultLookout.lasts(time) || launch || read || asked;
+    const copied = this.copyLookout.lasts(time);
+    return this.faultLookout.lasts(time) || launch || read || asked || copied;
   }
 
   /** Some descriptors are ready. */
