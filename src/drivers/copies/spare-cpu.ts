@@ -7,7 +7,7 @@
 const LEFT_MS = 0.2;
 /** How long none is taken to be: the thread that asks for a copy may be about to sleep. Twice as long each time. */
 const FIRST_MS = 0.05;
-const LONGEST_MS = 1.6;
+const LONGEST_MS = 25;
 
 export class SpareCpu {
   private left = false;
