@@ -61,7 +61,7 @@ const FOUND: Record<DriverFault, readonly [scenario: string, why: RegExp]> = {
   'loses write-backs': ['migrate_release', /what the CPU reads: \d+ of 1048576 elements are wrong/],
   'forgets the last bytes of a copy': [
     'anon_write',
-    /288 of 1048576 elements are wrong, the first is 16368 \(page 15\)/,
+    /256 of 1048576 elements are wrong, the first is 65520 \(page 63\)/,
   ],
   'keeps old translations': ['oversubscribe', /elements are wrong/],
   'maps before the copy ends': ['anon_read', /elements are wrong/],
