@@ -9,6 +9,7 @@ import { PAGE_SIZE } from '../linux/memory.js';
 import { randomName } from '../linux/random.js';
 import { CONTROL_WORDS, Control } from '../pager/protocol/control.js';
 import type { Injection, ManagerOptions, SpaceHandle } from '../pager/protocol/space.js';
+import { startsEnded } from '../pager/protocol/starting.js';
 import type { PolicyChoices } from '../policy/choices.js';
 import { AddressSpace as SpaceClass } from './address-space.js';
 import { checkFlag, checkObject, checkOptions, checkSize, show } from './arguments.js';
@@ -150,6 +151,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   const threads = new ManagerThreads(files, manager);
   const ready = await threads.ready;
   if (ready instanceof Error || 'error' in ready) {
+    await startsEnded(new Int32Array(control));
     await threads.terminate();
     await endLending(lent.lenders);
     closeEventfd(wakeFd);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { closeSync, ftruncateSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import {
   type AddressSpace,
@@ -80,11 +81,11 @@ test('a kernel that touches one page of a file of 1 GiB reads at most 2 MiB', as
 interface Samples {
   readonly count: number;
   readonly largest: number;
-  readonly seen: number;
+  readonly smallest: number;
 }
 
 /**
- * Looks at the memory of a file as often as it can, from a thread that has nothing to do with the manager.
+ * Looks at the memory of a file as often as it can, from a thread that has nothing to do with the manager, and has done so once before `action` begins.
  * @param action is told how often that was
  */
 async function sampling(name: string, action: (count: () => number) => Promise<void>): Promise<Samples> {
@@ -99,6 +100,7 @@ async function sampling(name: string, action: (count: () => number) => Promise<v
     sampler.once('error', reject);
   });
   try {
+    while (Atomics.load(words, 1) === 0) await sleep(1);
     await action(() => Atomics.load(words, 1));
   } finally {
     Atomics.store(words, 0, 1);
@@ -128,10 +130,12 @@ for (const units of [1, 2]) {
       for (; rounds < 3 || count() <= 100; rounds++) await device.run(add, { x, y }, { size: n });
       await device.run(gather, { x, y }, { size: n, begin: 0, end: 20_000 });
     });
-    note(`largest of ${samples.count} samples: ${samples.largest} of ${budget} bytes, ${samples.seen} different`);
+    note(`${samples.count} samples: from ${samples.smallest} to ${samples.largest} of ${budget} bytes`);
     assert.ok(samples.largest <= budget, `the device had ${samples.largest} bytes, and its budget is ${budget}`);
-    // Had the sampler looked at something else, it would not have seen the memory fill up.
-    assert.ok(samples.largest > budget / 2 && samples.seen > 3);
+    // Had the sampler looked at something else, it would not have seen the memory empty and then filled. How many sizes it sees
+    // between says nothing: the device gets its memory in a few large pieces, and keeps it.
+    assert.equal(samples.smallest, 0);
+    assert.ok(samples.largest > budget / 2, `the device had no more than ${samples.largest} bytes`);
     const { evictions, peakBytes } = device.stats();
     assert.ok(evictions > 0 && peakBytes <= budget);
     sameData(y.data, (i) => 0.5 + rounds * i + (i < 20_000 ? (i * 65_537) % n : 0));

@@ -21,6 +21,7 @@ import { exitImmediately, setParentDeathSignal } from '../../linux/process.js';
 import { createSocketPair, MessageSocket } from '../../linux/socket.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
 import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../paged-memory.js';
+import { RING_BYTES, ring } from './bell.js';
 import { LaunchBoard } from './board.js';
 import type { ControlData } from './control.js';
 import {
@@ -38,11 +39,13 @@ const SOCKET = 3;
 const SIGKILL = 9;
 /** The control thread's place among the threads that the manager looks after; units follow it. */
 const CONTROL = 0;
+/** Between two tries to wake a unit where the kernel has no memory for it. */
+const RING_AGAIN_MS = 10;
 
 interface Unit {
   readonly worker: Worker;
   /** What is sent here wakes it. */
-  readonly bell: number;
+  readonly bell: MessageSocket;
   /** It has said that it is ready. */
   up: boolean;
   /** The launch because of which it is being ended. */
@@ -57,13 +60,19 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 process.on('exit', (code) => exitImmediately(code));
 
 const socket = new MessageSocket(SOCKET, MAX_PACKET_BYTES);
+// An error of this thread ends the device, and the manager tells why.
+process.on('uncaughtException', fail);
 try {
   start();
 } catch (error) {
+  fail(error);
+}
+
+function fail(error: unknown): never {
   try {
     socket.send(jsonPacket(Packet.Failed, error instanceof Error ? error.message : String(error)), [], true);
   } catch {
-    // The owner has gone while the device was starting, and cannot be told.
+    // The owner has gone meanwhile, and cannot be told.
   }
   process.exit(1);
 }
@@ -122,7 +131,7 @@ function start(): void {
   function wakeUnit(unit: number): void {
     const known = units.get(unit);
     if (known === undefined) startUnit(unit);
-    else new MessageSocket(known.bell, 1).send(Uint8Array.of(1));
+    else if (!ring(known.bell)) setTimeout(() => wakeUnit(unit), RING_AGAIN_MS);
   }
 
   function startUnit(unit: number): void {
@@ -134,7 +143,7 @@ function start(): void {
         workerData: { ...common, unit, bell: theirs },
         name: `${hello.name} unit ${unit}`,
       });
-      state = { worker, bell, up: false, aborted: 0, error: null };
+      state = { worker, bell: new MessageSocket(bell, RING_BYTES), up: false, aborted: 0, error: null };
     } catch (error) {
       failToStart(unit, (error as Error).message);
     }
@@ -142,7 +151,7 @@ function start(): void {
     const { worker, bell } = state;
     worker.once('message', (thread: number) => {
       state.up = true;
-      up(unit + 1, thread, [bell]);
+      up(unit + 1, thread, [bell.fd]);
     });
     worker.on('error', (error) => {
       state.error = error;
@@ -170,7 +179,7 @@ function start(): void {
     const assignment = board.unit(unit);
     const given = assignment.end();
     if (!wasUp) failToStart(unit, error?.message ?? `it ended with code ${exitCode}`);
-    closeDescriptor(bell);
+    bell.close();
     up(unit + 1, 0);
     startUnit(unit);
     assignment.renew();

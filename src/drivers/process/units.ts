@@ -1,15 +1,12 @@
 /** The units of a device, as the manager gives them launches: by memory that both have, and for each that is up a socket that wakes it. */
 import { MAP_SHARED, PROT_READ, PROT_WRITE } from '../../linux/constants.js';
-import { SystemCallError } from '../../linux/errors.js';
 import { closeDescriptor } from '../../linux/libc.js';
 import { createMemoryFile, mmap, munmap, view } from '../../linux/memory.js';
 import { MessageSocket } from '../../linux/socket.js';
 import type { DriverLaunch } from '../driver.js';
+import { RING_BYTES, ring } from './bell.js';
 import { LaunchBoard } from './board.js';
 import { numberPacket, Packet, partition } from './protocol.js';
-
-/** Any byte: what is to be done is on the board. */
-const RING = Uint8Array.of(1);
 
 export class Units {
   /** The board's memory, for the device's process. */
@@ -70,7 +67,7 @@ export class Units {
   /** A unit is up, and woken by what is sent through a socket. */
   up(unit: number, bell: number): void {
     this.down(unit);
-    this.bells[unit] = new MessageSocket(bell, RING.length);
+    this.bells[unit] = new MessageSocket(bell, RING_BYTES);
   }
 
   down(unit: number): void {
@@ -82,16 +79,5 @@ export class Units {
     for (const unit of this.bells.keys()) this.down(unit);
     munmap(this.address, this.bytes);
     closeDescriptor(this.file);
-  }
-}
-
-/** False: the kernel had no memory for it. */
-function ring(bell: MessageSocket): boolean {
-  try {
-    return bell.send(RING);
-  } catch (error) {
-    // The unit has ended, and the process is about to say so, or has ended itself.
-    if (!(error instanceof SystemCallError)) throw error;
-    return true;
   }
 }

@@ -12,6 +12,7 @@ import { fillMemory, readMemory, writeMemory } from '../../linux/memory.js';
 import { valkeyAddress } from '../../valkey/address.js';
 import type { CoreRequests } from '../core/core-requests.js';
 import type { FromSharing, SharingCall, SharingSource, SharingThreadData, ToSharing } from '../protocol/sharing.js';
+import { beginStart, endStart } from '../protocol/starting.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import type { Sources } from '../sources/sources.js';
 import { BlockHolds, type Need } from './block-holds.js';
@@ -62,6 +63,8 @@ export class SharedArrays {
     private readonly manager: MemoryManager,
     private readonly requests: CoreRequests,
     private readonly sources: Sources,
+    /** The control memory of the space. */
+    private readonly control: SharedArrayBuffer,
     private readonly wakeFd: number,
     /** The host's memory, where the manager can write. */
     private readonly memory: number,
@@ -75,6 +78,7 @@ export class SharedArrays {
     const { port1: port, port2 } = new MessageChannel();
     const blocks = Math.ceil((range.pages * PAGE_BYTES) / source.blockBytes);
     const running = new Int32Array(new SharedArrayBuffer(4));
+    const start = beginStart(this.control);
     const threadData: SharingThreadData = {
       source,
       name: range.name,
@@ -83,12 +87,10 @@ export class SharedArrays {
       port: port2,
       wakeFd: this.wakeFd,
       running: running.buffer,
+      start,
     };
-    const worker = new Worker(new URL('../sources/sharing-thread.js', import.meta.url), {
-      workerData: threadData,
-      transferList: [port2],
-      name: 'onemem sharing',
-    });
+    const worker = startThread(threadData);
+    worker.once('exit', () => endStart(start));
     worker.unref();
     const { holdMs } = source;
     const held: BlockHolds<DenyReason> = new BlockHolds(
@@ -393,4 +395,17 @@ export class SharedArrays {
 function say(port: MessagePort, message: ToSharing): void {
   const content = message.kind === 'restricted' ? message.content : null;
   port.postMessage(message, content === null ? [] : [content.buffer]);
+}
+
+function startThread(workerData: SharingThreadData): Worker {
+  try {
+    return new Worker(new URL('../sources/sharing-thread.js', import.meta.url), {
+      workerData,
+      transferList: [workerData.port],
+      name: 'onemem sharing',
+    });
+  } catch (error) {
+    endStart(workerData.start);
+    throw error;
+  }
 }

@@ -4,8 +4,10 @@
  */
 import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
+import { endStart } from '../protocol/starting.js';
+import type { MessagesData } from './messages.js';
 
-const stop = workerData as Int32Array;
+const { stop, start } = workerData as MessagesData;
 const STDERR = 2;
 /** Between two tries to write to a pipe or terminal that takes nothing at the moment. */
 const PAUSE_MS = 20;
@@ -52,7 +54,7 @@ async function write(text: string): Promise<void> {
   }
 }
 
-const sending = sender();
+const sending = sender().finally(() => endStart(start));
 // One after the other, and each answered, also when standard error has no reader or is closed.
 let last: Promise<unknown> = sending.catch(() => undefined);
 parentPort?.on('message', (text: string) => {

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Worker } from 'node:worker_threads';
 import { expect, it } from 'vitest';
-import { CONTROL_WORDS } from '../protocol/control.js';
+import { CONTROL_WORDS, Control } from '../protocol/control.js';
 import { awaitMessages, count, isWritten } from '../protocol/output.js';
 import { Messages } from './messages.js';
 
@@ -68,4 +68,17 @@ it('says it without the thread if there is none', () => {
   other.broken = true;
   expect(isWritten(other.control, other.say('three\n'))).toBe(true);
   expect(other.direct).toEqual(['three\n']);
+});
+
+it('has the thread counted until it is up, so that nobody stops it in the middle of its start', () => {
+  const world = new World();
+  const starting = (): number => Atomics.load(world.control, Control.StartingThreads);
+  world.messages.prepare();
+  expect(starting()).toBe(1);
+  world.thread.emit('exit', 1);
+  expect(starting()).toBe(0);
+  const broken = new World();
+  broken.broken = true;
+  broken.messages.prepare();
+  expect(Atomics.load(broken.control, Control.StartingThreads)).toBe(0);
 });

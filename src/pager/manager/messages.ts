@@ -10,6 +10,14 @@ import { writeSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { Control } from '../protocol/control.js';
 import { count } from '../protocol/output.js';
+import { beginStart, endStart, type Start, startsEnded } from '../protocol/starting.js';
+
+/** What the thread is started with. */
+export interface MessagesData {
+  /** One word: 1 when nothing more is to be written. */
+  readonly stop: Int32Array;
+  readonly start: Start;
+}
 
 /** Characters that wait to be written, beyond which messages are dropped. */
 const LIMIT = 64 * 1024;
@@ -25,22 +33,27 @@ export class Messages {
 
   constructor(
     private readonly control: Int32Array,
-    private readonly start: (stop: Int32Array) => Worker = startThread,
+    private readonly startThread: (data: MessagesData) => Worker = start,
     private readonly directly: (text: string) => void = writeDirectly,
   ) {}
 
   /** Starts the thread, for something that may have to be said soon. */
   prepare(): void {
     if (this.thread !== null || this.failed) return;
+    const start = beginStart(this.control.buffer as SharedArrayBuffer);
     try {
-      this.thread = this.start(this.stop);
+      this.thread = this.startThread({ stop: this.stop, start });
     } catch {
+      endStart(start);
       this.fail();
       return;
     }
     this.thread.on('message', () => this.next());
     this.thread.on('error', () => this.fail());
-    this.thread.on('exit', () => this.fail());
+    this.thread.on('exit', () => {
+      endStart(start);
+      this.fail();
+    });
     this.thread.unref();
   }
 
@@ -60,6 +73,8 @@ export class Messages {
 
   /** Nothing more will be said. What is left is written if that takes no longer than so many milliseconds. */
   end(limitMs: number): void {
+    // The end of this thread stops the one that writes, which must be up by then.
+    void startsEnded(this.control);
     const stop = (): void => {
       Atomics.store(this.stop, 0, 1);
       Atomics.notify(this.stop, 0);
@@ -111,8 +126,8 @@ export class Messages {
   }
 }
 
-function startThread(stop: Int32Array): Worker {
-  return new Worker(new URL('./messages-thread.js', import.meta.url), { workerData: stop, name: 'onemem messages' });
+function start(workerData: MessagesData): Worker {
+  return new Worker(new URL('./messages-thread.js', import.meta.url), { workerData, name: 'onemem messages' });
 }
 
 function writeDirectly(text: string): void {

@@ -123,7 +123,18 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   const places = new Places(table, pages, files, providers, stores, sources, base);
   const commitment = new Commitment(manager, stores.any);
   const tellFreed = (range: number): void => clients.tellFreed(range);
-  const shared = new SharedArrays(manager, requests, sources, options.wakeFd, memory, restore, deferred, warn, now);
+  const shared = new SharedArrays(
+    manager,
+    requests,
+    sources,
+    options.control,
+    options.wakeFd,
+    memory,
+    restore,
+    deferred,
+    warn,
+    now,
+  );
   const arrays = new Arrays(
     manager,
     requests,

@@ -2,6 +2,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { DenyReason } from '../../core/types.js';
 import type { TlsOptions } from '../../valkey/connection.js';
+import type { Start } from './starting.js';
 import type { WireError } from './wire.js';
 
 /** Where an array is that several machines share, and how long they wait for each other. */
@@ -30,6 +31,8 @@ export interface SharingThreadData {
   readonly wakeFd: number;
   /** How many operations run that hold blocks, in its first word. */
   readonly running: SharedArrayBuffer;
+  /** Its end is told when the thread is up. */
+  readonly start: Start;
 }
 
 /** What programs ask of an array that is shared, besides its elements. */

@@ -1,18 +1,32 @@
-/** Threads of the manager that are starting must be up before the process exits. */
+/**
+ * Threads of the manager that are starting must be up before they are stopped, as the end of the manager or of the process does: in the middle of
+ * loading the foreign function interface that would abort the process.
+ */
 import { Control } from './control.js';
 
 /** How long the end of a space or of the process waits for them. */
 const LIMIT_MS = 2000;
 
-/** Counts a thread that is about to be started. */
-export function beginStart(control: Int32Array): void {
-  Atomics.add(control, Control.StartingThreads, 1);
+/** A thread that is counted while it starts: what it needs to say that it is up. */
+export interface Start {
+  /** The control memory of the space. */
+  readonly control: SharedArrayBuffer;
+  /** One word: 1 when it is counted no more. */
+  readonly ended: SharedArrayBuffer;
 }
 
-/** A thread that was counted is up, or has ended before. */
-export function endStart(control: Int32Array): void {
-  Atomics.sub(control, Control.StartingThreads, 1);
-  Atomics.notify(control, Control.StartingThreads);
+/** Counts a thread that is about to be started. */
+export function beginStart(control: SharedArrayBuffer): Start {
+  Atomics.add(new Int32Array(control), Control.StartingThreads, 1);
+  return { control, ended: new SharedArrayBuffer(4) };
+}
+
+/** A thread that was counted is up, as it says itself, or has ended, as its starter says; the first of the two counts. */
+export function endStart({ control, ended }: Start): void {
+  if (Atomics.exchange(new Int32Array(ended), 0, 1) === 1) return;
+  const words = new Int32Array(control);
+  Atomics.sub(words, Control.StartingThreads, 1);
+  Atomics.notify(words, Control.StartingThreads);
 }
 
 /** Waits until none is starting any more, or one takes too long. */

@@ -14,9 +14,9 @@ import { Control } from '../protocol/control.js';
 import { endStart } from '../protocol/starting.js';
 import { JOB_WORDS, Job, type JobRing, Signal } from './io-ring.js';
 
-const { numbers, signals, wakeFd, first, control, folder } = workerData as JobRing;
+const { numbers, signals, wakeFd, first, start, folder } = workerData as JobRing;
 const failing = process.env[FAILING_CALLS];
-if (failing !== undefined) failCalls(failing, 'io', new Int32Array(control), Control.FailingCalls);
+if (failing !== undefined) failCalls(failing, 'io', new Int32Array(start.control), Control.FailingCalls);
 parentPort?.on('message', () => process.exit(0));
 
 const words = new Float64Array(numbers);
@@ -90,7 +90,7 @@ function tellManager(): void {
 }
 
 Atomics.store(signal, Signal.Up, 1);
-endStart(new Int32Array(control));
+endStart(start);
 for (let next = first; ; next = (next + 1) | 0) {
   while (Atomics.load(signal, Signal.HandedIn) === next) {
     Atomics.wait(signal, Signal.HandedIn, next, 1000);

@@ -23,7 +23,7 @@ class Thread extends EventEmitter {
 
   up(): void {
     Atomics.store(this.signal, Signal.Up, 1);
-    endStart(new Int32Array(this.ring.control));
+    endStart(this.ring.start);
   }
 
   unref(): void {

@@ -5,7 +5,7 @@
 import { constants as os } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { closeDescriptor } from '../../linux/libc.js';
-import { beginStart, endStart } from '../protocol/starting.js';
+import { beginStart, endStart, type Start } from '../protocol/starting.js';
 
 /** Places of a job's numbers, and the kinds. */
 export const Job = {
@@ -45,8 +45,8 @@ export interface JobRing {
   /** Number of the first job that the thread is to do. */
   readonly first: number;
   readonly wakeFd: number;
-  /** The control memory of the space. */
-  readonly control: SharedArrayBuffer;
+  /** Its end is told when the thread is up. */
+  readonly start: Start;
   /** Where a spill file is made. */
   readonly folder: string;
 }
@@ -200,15 +200,14 @@ export class IoEngine {
   }
 
   private startThread(): void {
-    const { numbers, signals, wakeFd, control, folder } = this;
+    const { numbers, signals, wakeFd, folder } = this;
     Atomics.store(this.signal, Signal.Up, 0);
-    const words = new Int32Array(control);
-    beginStart(words);
+    const start = beginStart(this.control);
     let worker: Worker;
     try {
-      worker = this.start({ numbers, signals, wakeFd, control, folder, first: this.finished });
+      worker = this.start({ numbers, signals, wakeFd, start, folder, first: this.finished });
     } catch (error) {
-      endStart(words);
+      endStart(start);
       this.lost(error);
       return;
     }
@@ -219,7 +218,7 @@ export class IoEngine {
       problem = error;
     });
     worker.on('exit', () => {
-      if (Atomics.load(this.signal, Signal.Up) === 0) endStart(words);
+      endStart(start);
       if (this.worker !== worker) return;
       this.worker = null;
       this.lost(problem);

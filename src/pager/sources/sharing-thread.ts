@@ -13,9 +13,10 @@ import { Member, type SharedMemory } from '../../sharing/member.js';
 import { valkeyAddress } from '../../valkey/address.js';
 import type { ValkeyError } from '../../valkey/errors.js';
 import type { FromSharing, SharingCall, SharingThreadData, ToSharing } from '../protocol/sharing.js';
+import { endStart } from '../protocol/starting.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 
-const { source, name, blocks, elementBytes, port, wakeFd, running } = workerData as SharingThreadData;
+const { source, name, blocks, elementBytes, port, wakeFd, running, start } = workerData as SharingThreadData;
 const { url, tls, timeoutMs, leaseMs, blockBytes, made } = source;
 const { shown } = valkeyAddress(url);
 const ONE = new BigUint64Array([1n]);
@@ -319,3 +320,4 @@ port.on('message', (message: ToSharing) => {
       break;
   }
 });
+endStart(start);

@@ -284,7 +284,7 @@ async function end(): Promise<never> {
 
 if (writes) setInterval(() => void renew(), server.leaseMs * RENEWAL);
 Atomics.store(signal, Signal.Up, 1);
-endStart(new Int32Array(ring.control));
+endStart(ring.start);
 for (let next = ring.first; ; next = (next + 1) | 0) {
   while (Atomics.load(signal, Signal.HandedIn) === next) {
     if (Atomics.load(signal, Signal.Stop) === 1) await end();

@@ -10,4 +10,4 @@ while (Atomics.load(words, 0) === 0) {
   Atomics.add(words, 1, 1);
 }
 const count = Atomics.load(words, 1);
-parentPort?.postMessage({ count, largest: Math.max(...seen), seen: seen.size });
+parentPort?.postMessage({ count, largest: Math.max(...seen), smallest: Math.min(...seen) });
