@@ -363,6 +363,23 @@ test('a file that shrank is not made longer by a flush', () =>
     openSpace,
   ));
 
+test('a file that shrank and of which nothing was written keeps no space open', () =>
+  withSpace(
+    async (space) => {
+      const n = MIB;
+      const path = numbers('cut-unwritten', n);
+      const x = share(space, path, n);
+      assert.equal(x.data[n - 1], 7 * (n - 1) + 1);
+      truncateSync(path, 1000);
+      assert.equal(await x.flush(), 0);
+      assert.equal(await x.flush({ durable: true }), 0);
+      await space.close();
+      assert.equal(statSync(path).size, 1000);
+    },
+    undefined,
+    openSpace,
+  ));
+
 test('what was lost with a device is told, and the rest is written', () =>
   withSpace(
     async (space) => {

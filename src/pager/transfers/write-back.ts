@@ -82,7 +82,6 @@ export class WriteBack {
       done(0, wireError('NOT_SHARED', message, details));
       return;
     }
-    const failure = this.shrunken(file, 'flush');
     const end = firstPage + count;
     const pass: Pass = {
       file,
@@ -95,7 +94,7 @@ export class WriteBack {
       cursor: firstPage,
       running: 0,
       bytes: 0,
-      failure,
+      failure: null,
       ended: false,
     };
     if (durable) this.writeAgain(pass);
@@ -202,6 +201,9 @@ export class WriteBack {
       const again = pass.again.shift();
       const run = again ?? this.manager.pages.changedRun(pass.cursor, pass.end, RUN_PAGES);
       if (run === null) break;
+      // Asked for each run, and only where there is one: where nothing was written, nothing is lost by a file that became shorter.
+      pass.failure = this.shrunken(pass.file, 'flush');
+      if (pass.failure !== null) break;
       if (again === undefined) pass.cursor = run.first + run.count;
       pass.running++;
       this.writeRun(pass, run.first, run.count);
