@@ -78,11 +78,13 @@ export interface ProcessDriver extends Driver {
   /**
    * Called when a part that is paged lacks pages, or has written some, which are copied to the host then: they are to be on the host, and
    * stay there, until more are wanted or the part has ended. `supply` answers.
+   * @param atOnce the driver has read them when `supply` returns: they need not stay
    */
   onWants?: (
     launch: number,
     wanted: readonly { readonly first: number; readonly count: number }[],
     wantedFor: WantedFor,
+    atOnce: boolean,
   ) => void;
   /** The pages are there; if not, the part ends. */
   supply?(launch: number, there: boolean): void;

@@ -397,8 +397,9 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     this.paged = new PagedLaunch(kernelName, plan, part as WgslPart, paged, pools, this.slots, {
       post: (kind, what) => this.post(kind, what),
       moduleOf: (code) => this.moduleOf(code),
-      want: (pages, wantedFor) => this.onWants(id, pages, wantedFor),
+      want: (pages, wantedFor, atOnce) => this.onWants(id, pages, wantedFor, atOnce),
       look: (at, content) => readMemory(content, this.options.host.address + at),
+      copy: (at, bytes, address) => copyMemory(address, this.options.host.address + at, bytes),
       ended: (failure) => {
         this.paged = null;
         this.launchEnded(id, failure);

@@ -13,6 +13,7 @@ import {
   type Round,
 } from './protocol.js';
 import type { Ran, Transport } from './transport.js';
+import { noMemoryForPages } from './unmet-buffers.js';
 
 /** Bytes that may be on their way into the GPU before the engine waits for it: WebGPU keeps a copy of each until it is there. */
 const MOST_WRITTEN = 64 * 2 ** 20;
@@ -80,17 +81,23 @@ export class Executor {
     }
   }
 
-  private async write({ tokens, file, at, parts }: Move): Promise<void> {
+  private async write({ tokens, ...move }: Move): Promise<void> {
+    const status = this.put(move, tokens === null) ? Status.Done : Status.NoMemory;
+    await this.afterWrites();
+    if (tokens !== null) this.owner.say(Packet.Moved, [tokens, status]);
+  }
+
+  /** False: there is no memory for a buffer. */
+  private put({ file, at, parts }: Omit<Move, 'tokens'>, keep: boolean): boolean {
     let from = this.files[file] + at;
-    let status: Status = Status.Done;
+    let isThere = true;
     for (const [buffer, offset, bytes] of parts) {
       const source = file === File.None ? null : new Uint8Array(view(from, bytes));
-      if (!this.gpu.write(buffer, offset, bytes, source, tokens === null)) status = Status.NoMemory;
+      if (!this.gpu.write(buffer, offset, bytes, source, keep)) isThere = false;
       from += bytes;
       this.written += source === null ? 0 : bytes;
     }
-    await this.afterWrites();
-    if (tokens !== null) this.owner.say(Packet.Moved, [tokens, status]);
+    return isThere;
   }
 
   private async fill({ token, from, to: [buffer, offset, bytes] }: Fill): Promise<void> {
@@ -158,8 +165,9 @@ export class Executor {
     await this.launch(order.launch, () => this.gpu.dispatch(order, this.sources.get(order.module) ?? ''));
   }
 
-  private async round({ dispatches, read }: Round): Promise<void> {
+  private async round({ writes, dispatches, read }: Round): Promise<void> {
     await this.launch(dispatches[0].launch, async () => {
+      for (const each of writes) if (!this.put(each, false)) return { failure: noMemoryForPages() };
       let ran: Ran = { failure: null };
       for (const each of dispatches) {
         const { failure, gpuMs } = await this.gpu.dispatch(each, this.sources.get(each.module) ?? '');

@@ -9,10 +9,16 @@ import type { PageCopy } from '../../wgsl/page-rounds.js';
 import type { LaunchFailure, PagedPart, PagePlan, PlannedDispatch, WantedFor, WgslCode, WgslPart } from '../driver.js';
 import { type Pages, pagingBuffers } from './launch-plan.js';
 import { type Dispatch, type Drain, File, type Fill, Packet, type Part, type Round } from './protocol.js';
-import type { Staging } from './staging.js';
+import { STAGING_SLOT_BYTES, type Staging } from './staging.js';
+import { noMemoryForPages } from './unmet-buffers.js';
 
 /** Bytes of pages that are held on the host at once. */
 const BATCH_BYTES = 4 * 2 ** 20;
+/**
+ * Bytes of pages that the manager copies itself, so that they go to the engine in one piece, along with the kernel that needs them. It looks at no
+ * fault meanwhile.
+ */
+const FEW_BYTES = 512 * 2 ** 10;
 /** Places that one packet names. */
 const PLACES_AT_ONCE = 1024;
 /** Tokens of copies that are the core's are above 0. */
@@ -23,10 +29,15 @@ export interface PagedOutlet {
   post(kind: number, what: unknown): void;
   /** What the engine calls the module. */
   moduleOf(code: WgslCode): number;
-  /** `supplied` answers. */
-  want(pages: readonly Pages[], wantedFor: WantedFor): void;
+  /**
+   * `supplied` answers.
+   * @param atOnce what it does with them has been done when it returns
+   */
+  want(pages: readonly Pages[], wantedFor: WantedFor, atOnce: boolean): void;
   /** Bytes of the host's memory that were wanted. */
   look(at: number, content: Uint8Array): void;
+  /** Copies bytes of the host's memory that were wanted to an address. */
+  copy(at: number, bytes: number, address: number): void;
   ended(failure: LaunchFailure | null): void;
 }
 
@@ -42,6 +53,8 @@ interface Transfer {
   readonly part: [buffer: number, offset: number, bytes: number];
 }
 
+type Write = Round['writes'][number];
+
 export class PagedLaunch {
   private slot = -1;
   /** What the engine has not answered of what it was asked to write. */
@@ -51,6 +64,8 @@ export class PagedLaunch {
   private refusal: LaunchFailure | null = null;
   /** What is still to move before the next round, or the end; the pages of the first are being brought to the host, or copied. */
   private batches: Batch[] = [];
+  /** Pages that are to be written with the next round. */
+  private along: Write[] = [];
   /** Set where it runs by a plan: what is still to run of it, the next one last. */
   private plan: PagePlan | null;
   private planned: PlannedDispatch[] | null = null;
@@ -76,7 +91,7 @@ export class PagedLaunch {
       if (this.over) this.close();
       else if (this.plan === null) this.firstRound();
       else if (this.plan.numbers.length === 0) this.look(this.plan);
-      else outlet.want(pagesIn(this.plan.numbers), 'look');
+      else outlet.want(pagesIn(this.plan.numbers), 'look', true);
     });
   }
 
@@ -84,11 +99,9 @@ export class PagedLaunch {
   moved(status: Status): void {
     this.outstanding--;
     if (status !== Status.Done) {
-      const message =
-        'the GPU has no memory for pages of a launch; give the device less memory, or end what else uses the GPU';
-      this.failure ??= { code: 'DEVICE_MEMORY', message };
+      this.failure ??= noMemoryForPages();
     }
-    if (this.outstanding > 0 || this.batches.length === 0) return;
+    if (this.outstanding > 0) return;
     this.batches.shift();
     this.next();
   }
@@ -129,6 +142,12 @@ export class PagedLaunch {
       return;
     }
     const { isHome, copies } = this.batches[0];
+    if (this.goAlong(this.batches[0])) {
+      this.along = this.packed(copies);
+      this.batches = [];
+      this.next();
+      return;
+    }
     for (const { places, part } of transfersOf(copies, (copy) => this.placeOf(copy))) {
       this.outstanding++;
       const fill: Fill = { token: TOKEN, from: places, to: part };
@@ -176,7 +195,7 @@ export class PagedLaunch {
   private firstRound(): void {
     const { notes } = pagingBuffers(this.paged);
     this.outlet.post(Packet.Create, [notes[0], notes[2]]);
-    this.write(File.None, 0, notes);
+    this.along = [{ file: File.None, at: 0, parts: [notes] }];
     this.round();
   }
 
@@ -187,6 +206,7 @@ export class PagedLaunch {
       this.outlet.want(
         pagesIn(batch.copies.map((copy) => ({ at: this.placeOf(copy).at, bytes: copy.bytes }))),
         batch.isHome ? 'home' : this.plan === null ? 'device' : 'plan',
+        this.goAlong(batch),
       );
     else if (this.isLast) this.end(this.refusal);
     else if (this.plan === null) this.round();
@@ -195,7 +215,6 @@ export class PagedLaunch {
 
   private runPlanned({ code, group, binding, pages: table }: PagePlan, { workgroups, content }: PlannedDispatch): void {
     const { pages } = pagingBuffers(this.paged);
-    this.writeEntries(pages);
     const own = [this.part.binding, this.paged.pages, this.paged.notes];
     const bound = this.order.bound.filter((each) => each.group !== this.part.group || !own.includes(each.binding));
     const dispatch: Dispatch = {
@@ -209,23 +228,46 @@ export class PagedLaunch {
       ],
       workgroups: [...workgroups],
     };
-    const order: Round = { dispatches: [dispatch], read: { file: File.Staging, at: 0, parts: [] } };
+    this.send([], [dispatch], { file: File.Staging, at: 0, parts: [] });
+  }
+
+  /** Has the engine run something, when it has written the table of pages, what goes along, and the rest. */
+  private send(writes: readonly Write[], dispatches: readonly Dispatch[], read: Round['read']): void {
+    const { pages } = pagingBuffers(this.paged);
+    writeMemory(this.staging.addressOf(this.slot), new Uint8Array(this.paged.rounds.entries.buffer));
+    const entries: Write = { file: File.Staging, at: this.staging.offsetOf(this.slot), parts: [pages] };
+    const order: Round = { writes: [entries, ...this.along, ...writes], dispatches, read };
+    this.along = [];
     this.outlet.post(Packet.Round, order);
   }
 
-  private writeEntries(pages: Part): void {
-    writeMemory(this.staging.addressOf(this.slot), new Uint8Array(this.paged.rounds.entries.buffer));
-    this.write(File.Staging, this.staging.offsetOf(this.slot), pages);
+  /** Whether what follows these pages is the round that needs them, and they are few. */
+  private goAlong({ isHome, copies }: Batch): boolean {
+    if (isHome || this.isLast || this.batches.length > 1) return false;
+    const bytes = copies.reduce((sum, copy) => sum + copy.bytes, 0);
+    return bytes <= Math.min(FEW_BYTES, STAGING_SLOT_BYTES - this.paged.rounds.entries.byteLength);
+  }
+
+  /** Puts pages together behind the table of pages. */
+  private packed(copies: readonly PageCopy[]): Write[] {
+    let done = this.paged.rounds.entries.byteLength;
+    return transfersOf(copies, (copy) => this.placeOf(copy)).map(({ places, part }) => {
+      const from = this.staging.offsetOf(this.slot) + done;
+      for (const [at, bytes] of places) {
+        this.outlet.copy(at, bytes, this.staging.addressOf(this.slot) + done);
+        done += bytes;
+      }
+      return { file: File.Staging, at: from, parts: [part] };
+    });
   }
 
   private round(): void {
     const { maskWords, contents } = this.paged;
     const noted = 4 * this.notedWords;
-    const { pages, notes } = pagingBuffers(this.paged);
+    const { notes } = pagingBuffers(this.paged);
     const at = this.staging.offsetOf(this.slot);
-    this.writeEntries(pages);
     const touched: Part = [notes[0], 8 * maskWords, noted];
-    this.write(File.None, 0, [notes[0], 4 * maskWords, 4 * maskWords + noted]);
+    const cleared: Write = { file: File.None, at: 0, parts: [[notes[0], 4 * maskWords, 4 * maskWords + noted]] };
     const { group, binding } = this.part;
     const dispatches = contents().map((bytes) => ({
       ...this.order,
@@ -233,18 +275,12 @@ export class PagedLaunch {
         each.kind === 'uniform' && each.group === group && each.binding === binding ? { ...each, bytes } : each,
       ),
     }));
-    const order: Round = { dispatches, read: { file: File.Staging, at, parts: [touched] } };
-    this.outlet.post(Packet.Round, order);
+    this.send([cleared], dispatches, { file: File.Staging, at, parts: [touched] });
   }
 
   /** What is noted in a round: a word for each page and, where there are logs, whether one was full. */
   private get notedWords(): number {
     return this.paged.rounds.entries.length + Math.min(1, this.paged.logWords);
-  }
-
-  private write(file: File, at: number, part: Part): void {
-    this.outstanding++;
-    this.outlet.post(Packet.Write, { tokens: [TOKEN], file, at, parts: [part] });
   }
 
   private end(failure: LaunchFailure | null): void {

@@ -112,8 +112,9 @@ export interface Drain {
   readonly to: readonly (readonly [at: number, bytes: number])[];
 }
 
-/** Dispatches of one launch, one after the other, and what is read when they have run. */
+/** What is written before dispatches of one launch, these one after the other, and what is read when they have run. */
 export interface Round {
+  readonly writes: readonly Omit<Move, 'tokens'>[];
   readonly dispatches: readonly Dispatch[];
   readonly read: Omit<Move, 'tokens'>;
 }

@@ -24,3 +24,10 @@ export function spilledBytes(spilled: readonly Spilled[], offset: number, bytes:
   }
   return found;
 }
+
+/** The same for pages of a launch that is paged. */
+export function noMemoryForPages(): { readonly code: 'DEVICE_MEMORY'; readonly message: string } {
+  const message =
+    'the GPU has no memory for pages of a launch; give the device less memory, or end what else uses the GPU';
+  return { code: 'DEVICE_MEMORY', message };
+}

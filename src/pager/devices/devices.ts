@@ -282,8 +282,8 @@ export class Devices implements DeviceOwner {
     if (made.process === null) ready(null);
     else {
       if (made.process.lender != null) this.launches.watch(made.process.lender);
-      made.process.onWants = (launch, wanted, wantedFor) => {
-        this.later(() => this.launches.wanted(device, launch, wanted, wantedFor));
+      made.process.onWants = (launch, wanted, wantedFor, atOnce) => {
+        this.later(() => this.launches.wanted(device, launch, wanted, wantedFor, atOnce));
       };
       let told = false;
       made.process.onReady = (failure) => {

@@ -224,7 +224,7 @@ export class Launches {
   }
 
   /** A part that is paged wants pages on the host, from there or to there. */
-  wanted(device: Device, id: number, wanted: readonly PageRun[], wantedFor: WantedFor): void {
+  wanted(device: Device, id: number, wanted: readonly PageRun[], wantedFor: WantedFor, atOnce: boolean): void {
     const isHome = wantedFor === 'home';
     const record = this.queueOf(device).records[0];
     if (record === undefined || record.id !== id || record.supply === null) return;
@@ -236,7 +236,7 @@ export class Launches {
       device.process?.supply?.(id, false);
       return;
     }
-    record.supply.bring(wanted, isHome ? Access.Write : Access.Read, (failure, page) => {
+    record.supply.bring(wanted, isHome ? Access.Write : Access.Read, atOnce, (failure, page) => {
       if (failure !== null) {
         const kernel = `kernel ${record.operation.kernelName}`;
         record.failure ??= this.places.denialError(failure, page, kernel, isHome);

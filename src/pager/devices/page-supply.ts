@@ -3,7 +3,7 @@
  * the device copies them. To the core the memory is an array that the launch writes: it counts, and moves, as any other.
  */
 import type { MemoryManager } from '../../core/memory-manager.js';
-import { Access, type DenyReason, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
+import { Access, type DenyReason, HOST, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
 import type { ArrayRecord } from '../arrays/array-table.js';
 import type { Arrays } from '../arrays/arrays.js';
 import type { CoreRequests } from '../core/core-requests.js';
@@ -52,9 +52,23 @@ export class PageSupply {
     return this.record.range.first * PAGE_BYTES;
   }
 
-  /** Has pages be on the host, to be read or to be written, and lets go of those before. `done` hears why they cannot be, and of which. */
-  bring(wanted: readonly PageRun[], access: Access, done: (failure: DenyReason | null, page: number) => void): void {
+  /**
+   * Has pages be on the host, to be read or to be written, and lets go of those before.
+   * @param atOnce they are read when `done` returns, and need not stay. Few pages that threads of the host could read just now are not asked for then: a
+   * request to the core for each of them, and the end of its hold, take longer than to copy it
+   * @param done hears why they cannot be, and of which
+   */
+  bring(
+    wanted: readonly PageRun[],
+    access: Access,
+    atOnce: boolean,
+    done: (failure: DenyReason | null, page: number) => void,
+  ): void {
     this.letGo();
+    if (atOnce && access === Access.Read && this.areMapped(wanted)) {
+      done(null, -1);
+      return;
+    }
     this.access = access;
     let outstanding = wanted.length;
     let failed: { reason: DenyReason; page: number } | null = null;
@@ -65,8 +79,8 @@ export class PageSupply {
           if (failure === null) this.held.push(run);
           else failed ??= { reason: failure, page: run.first };
           if (--outstanding > 0) return;
-          if (this.closed) this.letGo();
-          else done(failed?.reason ?? null, failed?.page ?? -1);
+          if (!this.closed) done(failed?.reason ?? null, failed?.page ?? -1);
+          if (this.closed || atOnce) this.letGo();
         },
       );
     }
@@ -77,6 +91,15 @@ export class PageSupply {
     this.letGo();
     const { id, first: firstPage, pages: count } = this.record.range;
     this.arrays.free({ range: id, firstPage, count });
+  }
+
+  /** Whether threads of the host may read all of these pages now without a fault: then they hold the current content. */
+  private areMapped(wanted: readonly PageRun[]): boolean {
+    const { pages } = this.manager;
+    return wanted.every(({ first, count }) => {
+      for (let page = first; page < first + count; page++) if (!pages.isMapped(HOST, page, false)) return false;
+      return true;
+    });
   }
 
   private letGo(): void {
