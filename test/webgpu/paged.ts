@@ -45,6 +45,36 @@ test('rows of a table that is larger than the memory, by id: no more comes than 
     assert.deepEqual([launchRounds - before.launchRounds, plannedRounds - before.plannedRounds], [parts, parts]);
   }));
 
+test('few rows, of which the GPU alone has some, the CPU has changed some, and some are zeros that nobody has touched', () =>
+  withGpu(async (space) => {
+    const [gpu] = space.devices;
+    const [width, count] = [1024, 60];
+    const table = space.array(Uint32Array, 3 * MIB);
+    filled(table.data.subarray(0, 2 * MIB), (i) => i ^ 0x1234);
+    const [ids, rows] = [space.array(Uint32Array, count), space.array(Uint32Array, count * width)];
+    const idOf = (i: number): number => scattered(i, table.length / width);
+    filled(ids.data, idOf);
+    const written = kernel(
+      { part: u32.out },
+      {
+        wgsl: `
+@group(0) @binding(0) var<storage, read_write> part: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+  if (id.x < arrayLength(&part)) { part[id.x] = id.x * 7u; }
+}`,
+      },
+    );
+    let change = 0;
+    const valueOf = (at: number): number =>
+      at < MIB ? at * 7 : at < 2 * MIB ? (at % width === 5 ? change : at ^ 0x1234) : 0;
+    for (change of [11, 12, 13]) {
+      await gpu.run(written, { part: table.range(0, MIB) }, { size: MIB });
+      for (let at = MIB + 5; at < 2 * MIB; at += width) table.data[at] = change;
+      await gpu.run(lookup, { table, ids, rows, width }, { size: rows.length });
+      sameData(rows.data, (i) => valueOf(idOf(Math.floor(i / width)) * width + (i % width)));
+    }
+  }));
+
 test('ids that the launch before has written, that the CPU has changed, and that lie in a page with what is written', () =>
   withGpu(async (space) => {
     const [gpu] = space.devices;
