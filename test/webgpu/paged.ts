@@ -65,13 +65,13 @@ test('few rows, of which the GPU alone has some, the CPU has changed some, and s
       },
     );
     let change = 0;
-    const valueOf = (at: number): number =>
+    const expected = (at: number): number =>
       at < MIB ? at * 7 : at < 2 * MIB ? (at % width === 5 ? change : at ^ 0x1234) : 0;
     for (change of [11, 12, 13]) {
       await gpu.run(written, { part: table.range(0, MIB) }, { size: MIB });
       for (let at = MIB + 5; at < 2 * MIB; at += width) table.data[at] = change;
       await gpu.run(lookup, { table, ids, rows, width }, { size: rows.length });
-      sameData(rows.data, (i) => valueOf(idOf(Math.floor(i / width)) * width + (i % width)));
+      sameData(rows.data, (i) => expected(idOf(Math.floor(i / width)) * width + (i % width)));
     }
   }));
 
