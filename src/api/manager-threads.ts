@@ -15,6 +15,7 @@ import {
   type ManagerReady,
   type SentinelData,
 } from '../pager/protocol/space.js';
+import { beginStart, endStart, type Start } from '../pager/protocol/starting.js';
 import { OnememError } from './errors.js';
 
 /** Emits `exit` when both have ended. */
@@ -30,15 +31,17 @@ export class ManagerThreads extends EventEmitter<{ exit: [] }> {
     super();
     const { port1: sentinel, port2: manager } = new MessageChannel();
     const { control, nodeOptions, heartbeatLimitMs, crash } = options;
-    this.ready = this.start<ManagerReady>(files.manager, 'the memory manager', {
-      workerData: { options, sentinel } satisfies ManagerData,
+    const managerStart = beginStart(control);
+    this.ready = this.start<ManagerReady>(files.manager, 'the memory manager', managerStart, {
+      workerData: { options, sentinel, start: managerStart } satisfies ManagerData,
       transferList: [sentinel],
       name: 'onemem manager',
       execArgv: [...nodeOptions],
       ...(crash === 'heap' ? { resourceLimits: { maxOldGenerationSizeMb: CRASH_HEAP_MIB } } : {}),
     }).catch((error: Error) => error);
-    this.unwatched = this.start<null>(files.sentinel, 'the thread that watches the memory manager', {
-      workerData: { control, heartbeatLimitMs, manager } satisfies SentinelData,
+    const sentinelStart = beginStart(control);
+    this.unwatched = this.start<null>(files.sentinel, 'the thread that watches the memory manager', sentinelStart, {
+      workerData: { control, heartbeatLimitMs, manager, start: sentinelStart } satisfies SentinelData,
       transferList: [manager],
       name: 'onemem sentinel',
       // It runs nothing of the program's; the manager, which does, gets the options that matter.
@@ -62,8 +65,8 @@ export class ManagerThreads extends EventEmitter<{ exit: [] }> {
   }
 
   /** Resolves with the first thing that the thread says. */
-  private async start<T>(file: URL, what: string, options: WorkerOptions): Promise<T> {
-    const worker = startUnbound(() => new Worker(file, options));
+  private async start<T>(file: URL, what: string, start: Start, options: WorkerOptions): Promise<T> {
+    const worker = startCounted(start, () => new Worker(file, options));
     this.workers.push(worker);
     this.running++;
     let cause: Error | null = null;
@@ -77,11 +80,22 @@ export class ManagerThreads extends EventEmitter<{ exit: [] }> {
         resolve(message);
       });
       worker.once('exit', (code) => {
+        endStart(start);
         // That the thread ends later, as all do, is no error.
         if (!isUp) reject(startError(what, code, cause));
         if (--this.running === 0) this.emit('exit');
       });
     });
+  }
+}
+
+/** A thread that Node does not start tells of no end either. */
+function startCounted(start: Start, worker: () => Worker): Worker {
+  try {
+    return startUnbound(worker);
+  } catch (error) {
+    endStart(start);
+    throw error;
   }
 }
 

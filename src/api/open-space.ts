@@ -148,18 +148,20 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
     ...policies,
     ...internal,
   };
+  const words = new Int32Array(control);
+  // From now on: a process that ends while the threads start waits until it may stop them.
+  const forget = watchExit({ control: words, wakeFd });
   const threads = new ManagerThreads(files, manager);
   const ready = await threads.ready;
   if (ready instanceof Error || 'error' in ready) {
-    await startsEnded(new Int32Array(control));
+    forget();
+    await startsEnded(words);
     await threads.terminate();
     await endLending(lent.lenders);
     closeEventfd(wakeFd);
     throw openingError(ready instanceof Error ? ready : fromWire(ready.error), hasOpened);
   }
-  const words = new Int32Array(control);
   if (!isMainThread) Atomics.store(words, Control.OpenedByWorker, 1);
-  const forget = watchExit({ control: words, wakeFd });
   const handle: SpaceHandle = Object.freeze({
     stores: [...(storage === null ? [] : ['storage']), ...(behind === null ? [] : ['valkey'])],
     onemem: 1,

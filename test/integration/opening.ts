@@ -14,4 +14,9 @@ test('a space that nobody watches is closed again, with its devices', async () =
   assert.deepEqual(rest, ['left nothing', 'then 7']);
 });
 
+test('a process that ends while it opens a space waits until the thread of the manager may be stopped', async () => {
+  const { code, stdout, stderr } = await runProgram('opening-exit', []);
+  assert.deepEqual({ code, stdout, stderr }, { code: 3, stdout: 'exits\nloaded\n', stderr: '' });
+});
+
 await runTests();

@@ -8,11 +8,12 @@ import { forsake } from '../protocol/closed-space.js';
 import { Control, SpaceState } from '../protocol/control.js';
 import { count, lineOf, type ToSentinel } from '../protocol/output.js';
 import type { ManagerData, ManagerReady } from '../protocol/space.js';
+import { endStart } from '../protocol/starting.js';
 import { toWire } from '../protocol/wire.js';
 import { answerLateUses } from './late-uses.js';
 import { Pager } from './pager.js';
 
-const { options, sentinel } = workerData as ManagerData;
+const { options, sentinel, start } = workerData as ManagerData;
 const control = new Int32Array(options.control);
 
 function tell(message: ManagerReady): void {
@@ -52,6 +53,8 @@ async function main(): Promise<void> {
     Atomics.store(control, Control.State, SpaceState.Closed);
     tell({ error: toWire(error) });
   }
+  // What it needs of the C library has been declared.
+  endStart(start);
   if (pager !== null) {
     const running = pager;
     Atomics.store(control, Control.State, SpaceState.Running);

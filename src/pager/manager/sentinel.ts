@@ -8,6 +8,7 @@ import { threadState } from '../../linux/thread-state.js';
 import { Control, SpaceState } from '../protocol/control.js';
 import { count, type ToSentinel } from '../protocol/output.js';
 import type { SentinelData } from '../protocol/space.js';
+import { endStart } from '../protocol/starting.js';
 import { Messages } from './messages.js';
 import { Stillness } from './stillness.js';
 
@@ -19,7 +20,7 @@ const SILENT_TICKS = 2;
 const LAST_WORDS_MS = 5000;
 const LEFT_WORDS_MS = 500;
 
-const { manager, heartbeatLimitMs: limitMs = HEARTBEAT_LIMIT_MS, ...shared } = workerData as SentinelData;
+const { manager, heartbeatLimitMs: limitMs = HEARTBEAT_LIMIT_MS, start, ...shared } = workerData as SentinelData;
 const control = new Int32Array(shared.control);
 const messages = new Messages(control);
 
@@ -64,6 +65,7 @@ function endInSilence(): void {
   }, TICK_MS);
 }
 
+endStart(start);
 parentPort?.postMessage(null);
 
 function tell(what: string, written?: () => void): void {

@@ -5,6 +5,7 @@ import type { LentPlace } from '../../drivers/webgpu/lent.js';
 import type { TransportChoice } from '../../drivers/webgpu/protocol.js';
 import type { PolicyChoices } from '../../policy/choices.js';
 import type { TlsOptions } from '../../valkey/connection.js';
+import type { Start } from './starting.js';
 import type { WireError } from './wire.js';
 
 export type { Injection };
@@ -91,6 +92,7 @@ export interface ManagerData {
   readonly options: ManagerOptions;
   /** Takes ToSentinel; that it closes is how the sentinel knows of the manager's end. */
   readonly sentinel: MessagePort;
+  readonly start: Start;
 }
 
 /** What the sentinel's worker is started with. */
@@ -99,6 +101,7 @@ export interface SentinelData {
   readonly heartbeatLimitMs: number | undefined;
   /** The other end of the manager's port. */
   readonly manager: MessagePort;
+  readonly start: Start;
 }
 
 /** Of a manager whose heap is to get full: small, so that a test reaches it at once. Others have no limit of their own. */
