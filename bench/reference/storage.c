@@ -5,8 +5,8 @@
  *   storage MODE PATH BYTES COUNT
  *
  * MODE: write, scan (a word of each cache line, in order, MADV_SEQUENTIAL), iterate (scan COUNT times), random (COUNT pages of 4 KiB, a
- * word of each, uniform, MADV_RANDOM), skewed (the same by a list of pages on standard input, 32 bits each), direct (reads of 2 MiB past
- * the cache). Word i of the file is i. The file's cached pages are dropped before a mode that reads. Prints the nanoseconds that it took.
+ * word of each, uniform, MADV_RANDOM), skewed (the same by a list of pages on standard input, 32 bits each), skewed-default (the same without
+ * MADV_RANDOM), direct (reads of 2 MiB past the cache). Word i of the file is i. The file's cached pages are dropped before a mode that reads. Prints the nanoseconds that it took.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -51,7 +51,8 @@ int main(int argc, char **argv) {
   if (writes && ftruncate(fd, (off_t)bytes)) fail("ftruncate");
   if (!writes && (fdatasync(fd) || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))) fail("dropping what is cached");
   uint32_t *list = NULL;
-  if (strcmp(mode, "skewed") == 0) {
+  int byDefault = strcmp(mode, "skewed-default") == 0;
+  if (byDefault || strcmp(mode, "skewed") == 0) {
     list = malloc(count * sizeof *list);
     if (list == NULL || fread(list, sizeof *list, count, stdin) != count) fail("the list of pages");
   }
@@ -68,7 +69,7 @@ int main(int argc, char **argv) {
     uint32_t *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED) fail("mmap");
     int random = strcmp(mode, "random") == 0 || list != NULL;
-    if (madvise(map, bytes, random ? MADV_RANDOM : MADV_SEQUENTIAL)) fail("madvise");
+    if (madvise(map, bytes, byDefault ? MADV_NORMAL : random ? MADV_RANDOM : MADV_SEQUENTIAL)) fail("madvise");
     if (writes)
       for (uint64_t at = 0; at < words; at++) map[at] = (uint32_t)at;
     else if (random) {

@@ -8,6 +8,7 @@ import { ATTEMPTS, open, start } from './operation.js';
 import { readAhead, streams } from './read-ahead.js';
 import { evictBlock, failsToLeave, reclaim } from './reclaim.js';
 import { serviceRemote } from './remote-mapping.js';
+import { follows, noteFault } from './scatter.js';
 import {
   endAhead,
   isHeld,
@@ -162,6 +163,9 @@ function serviceFault(
   request.walked = mapping.walkPage === from ? mapping.walked + 1 : 0;
   // Where content begins a walk mostly does.
   if (request.distant && request.walked === 0 && beginsOn(state, block, from, holder)) request.walked = 1;
+  const follower = request.streaming || request.walked > 0 || follows(mapping, page);
+  const residence = residenceOf(state, block, node.id);
+  request.scattered = pattern === 'normal' ? noteFault(block, residence, node, processor, follower) : 0;
   request.occupied = access === Access.Write ? mapping.writable : mapping.mapped;
   const alone = late || narrow || pattern === 'random';
   const unasked = access === Access.Write && !write && !intent;

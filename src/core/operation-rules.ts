@@ -4,6 +4,7 @@
  */
 import { onlyCopies } from './contents.js';
 import { add, clear, has, isEmpty, type Mask, next, size, WORDS } from './mask.js';
+import { noteGivenUp } from './scatter.js';
 import { countPending, mappingOf, newToken, nodeOf, releaseBacking, residenceOf, type State } from './state.js';
 import {
   Access,
@@ -204,6 +205,7 @@ function finishEviction(state: State, block: Block, operation: Operation): void 
   if (!isEmpty(going)) {
     releaseBacking(state, block, node, going);
     node.counters.evictions++;
+    noteGivenUp(residence, node);
   }
   state.masks.backTo(mark);
 }

@@ -39,6 +39,8 @@ export interface Range extends RangeOptions {
   readonly advice: Intervals<Advice>;
   /** Processors whose launches used the pages since that was last asked, a bit each. */
   readonly users: Intervals<number>;
+  /** By processor: faults that lay scattered over the range while its node was full, less those that followed others; none: 0. */
+  readonly scattered: number[];
   /** Subscribers that want to know of invalidations. */
   watchers: number;
   /** Its provider could not take pages, and is given none until it says that it can. */

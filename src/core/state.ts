@@ -179,6 +179,7 @@ export function createState(commands: Commands, policies: Policies, blockCount: 
       pressed: false,
       walked: 0,
       distant: false,
+      scattered: 0,
       result: createMask(),
     },
     transfer: {

@@ -276,6 +276,11 @@ export interface PrefetchRequest {
   walked: number;
   /** The page has to come from a processor's memory that only its engine reaches, such as a GPU's: that answers late, however much it is asked for. */
   distant: boolean;
+  /**
+   * Faults of the processor on blocks of the range that its node, which is full, had given up shortly before, less those that followed others; 0 where this
+   * one follows another.
+   */
+  scattered: number;
   /** The answer: pages to bring, the touched one among them. */
   result: Int32Array;
 }

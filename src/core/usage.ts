@@ -85,7 +85,10 @@ export function noteArguments(
 /** The number belongs to no processor any more, and may be given to another one. */
 export function forgetUser(state: State, processor: ProcessorId): void {
   for (const block of state.va.blocks.values()) block.young &= ~(1 << processor);
-  for (const range of state.va.allRanges()) change(range, 0, range.reserved, (users) => users & ~(1 << processor));
+  for (const range of state.va.allRanges()) {
+    change(range, 0, range.reserved, (users) => users & ~(1 << processor));
+    if (range.scattered[processor] !== undefined) range.scattered[processor] = 0;
+  }
 }
 
 /** Runs of whole blocks, cut off where the range ends, that processors have used and that hold some of these pages. */

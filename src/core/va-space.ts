@@ -50,6 +50,7 @@ export class VaSpace {
       sources: new Intervals<Range | null>(null),
       advice: new Intervals<Advice>(NO_ADVICE),
       users: new Intervals<number>(0),
+      scattered: [],
       watchers: 0,
       refuses: false,
       freedPages: 0,

@@ -72,6 +72,7 @@ describe('a policy of the user that fails', () => {
       pressed: false,
       walked: 0,
       distant: false,
+      scattered: 0,
       result: createMask(),
     };
     request.allowed[1] = 1;

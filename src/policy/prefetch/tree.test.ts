@@ -16,6 +16,7 @@ function ask(page: number, occupied: Run[], about: Partial<PrefetchRequest> = {}
     pressed: false,
     walked: 0,
     distant: false,
+    scattered: 0,
     result: createMask().fill(0x55555555),
     ...about,
   };

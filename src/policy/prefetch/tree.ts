@@ -2,8 +2,8 @@
  * The density prefetcher of NVIDIA's UVM driver: a fault brings its 64 KiB group; walking from there to the root of a binary
  * tree over the block, the largest subtree of which more than `thresholdPercent` would then be there comes whole. When the
  * processor comes in from a neighbouring block that is all there already, the block comes at once: streams need no second fault.
- * Where the node is full, only the group comes: density then says where the processor was, and guesses push out what it needs. Faults
- * one after the other are no guess: what they bring grows. What comes from far comes to the end of the block as soon as a processor walks: to wait for
+ * Where the node is full, only the group comes: density then says where the processor was, and guesses push out what it needs; and only the page
+ * where what comes so keeps leaving and coming back. Faults one after the other are no guess: what they bring grows. What comes from far comes to the end of the block as soon as a processor walks: to wait for
  * another fault's pages there costs more than to bring a block in vain. A write takes the pages away from there, so that it must be a walk for longer.
  */
 import { addRun, clear, sizeOfRun } from '../../core/mask.js';
@@ -15,6 +15,9 @@ export interface TreeOptions {
   readonly thresholdPercent?: number;
 }
 
+/** So many touches whose pages left and came back: neighbours would leave before they are used, too. */
+const SCATTERED = 16;
+
 const TREE_OPTIONS: OptionNames<TreeOptions> = { thresholdPercent: true };
 
 export function tree(options: TreeOptions = {}): PrefetchPolicy {
@@ -25,7 +28,10 @@ export function tree(options: TreeOptions = {}): PrefetchPolicy {
     clear(result);
     let first = request.page & ~(PAGES_PER_GROUP - 1);
     let count: number = PAGES_PER_GROUP;
-    if (request.streaming) {
+    if (request.scattered >= SCATTERED) {
+      first = request.page;
+      count = 1;
+    } else if (request.streaming) {
       first = 0;
       count = PAGES_PER_BLOCK;
     } else if (request.pressed) {

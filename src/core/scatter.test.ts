@@ -1,0 +1,112 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { namedPolicies } from '../policy/choices.js';
+import { OpenManager } from './open-manager.js';
+import { PAGES_PER_BLOCK as BLOCK, type Commands, HOST, NO_NODE, type PrefetchRequest, Status } from './types.js';
+
+const host = {
+  name: 'host',
+  budgetPages: 4 * BLOCK,
+  frames: 'identity',
+  faults: true,
+  addressable: true,
+  units: 1,
+  memorySurvives: true,
+} as const;
+
+const ignore = (): void => undefined;
+const done = (): Status => Status.Done;
+/** Pages that were brought. */
+let brought = 0;
+const commands: Commands = {
+  map: ignore,
+  revoke: done,
+  transfer({ count }) {
+    brought += count;
+    return Status.Done;
+  },
+  remap: done,
+  cover: done,
+  release: done,
+  wake: ignore,
+  deny: ignore,
+  breakCopyOnWrite: ignore,
+  want: ignore,
+  invalidate: ignore,
+  invalidated: ignore,
+  requestDone: ignore,
+  drained: ignore,
+  emptied: ignore,
+};
+
+describe('touches of a file here and there', () => {
+  let manager: OpenManager;
+  let first: number;
+  let asked: number[];
+
+  /** An array over a file, of which the host can have four blocks. */
+  beforeEach(() => {
+    asked = [];
+    const policies = namedPolicies({ prefetch: 'tree', readAhead: 'none' });
+    const prefetch = () => {
+      const tree = policies.prefetch();
+      return (request: PrefetchRequest) => {
+        asked.push(request.scattered);
+        tree(request);
+      };
+    };
+    manager = new OpenManager(commands, { ...policies, prefetch }, 256);
+    manager.addDevice(host, NO_NODE);
+    const options = { name: 'file', writable: false, provided: true };
+    first = manager.allocate(64 * BLOCK, options)?.first as number;
+  });
+
+  function touch(page: number): number {
+    asked = [];
+    brought = 0;
+    manager.fault(HOST, first + page, false, 1);
+    return brought;
+  }
+
+  /** One page of each 64 KiB, in an order in which no two of a block follow each other. */
+  function touchAround(rounds: number, blocks: number): number[] {
+    const counts: number[] = [];
+    for (let round = 0; round < rounds; round++)
+      for (let block = 0; block < blocks; block++) counts.push(touch(block * BLOCK + ((round * 5) % 32) * 16 + 3));
+    return counts.filter((pages) => pages > 0);
+  }
+
+  it('bring 64 KiB at least as long as what leaves does not come back', () => {
+    for (const pages of touchAround(32, 4)) expect(pages).toBeGreaterThanOrEqual(16);
+    for (let block = 4; block < 64; block++) expect(touch(block * BLOCK + 200)).toBe(16);
+    expect(asked).toEqual([0]);
+  });
+
+  it('bring their page alone where the blocks keep leaving and coming back', () => {
+    const counts = touchAround(64, 12);
+    expect(counts[0]).toBe(16);
+    expect(new Set(counts.slice(-100))).toEqual(new Set([1]));
+    manager.checkInvariants();
+  });
+
+  it('bring neighbours again when they follow each other', () => {
+    touchAround(64, 12);
+    const from = 40 * BLOCK;
+    expect(touch(from + 160)).toBe(1);
+    expect(touch(from + 161)).toBe(15);
+    expect(asked).toEqual([0]);
+  });
+
+  it('bring 64 KiB again when the range has been walked through', () => {
+    touchAround(64, 12);
+    for (let page = 20 * BLOCK; page < 30 * BLOCK; page++) touch(page);
+    expect(touch(50 * BLOCK + 3)).toBe(16);
+  });
+
+  it('are looked at by range and processor', () => {
+    touchAround(64, 12);
+    const other = manager.allocate(BLOCK, { name: 'other', writable: false, provided: true })?.first as number;
+    brought = 0;
+    manager.fault(HOST, other + 3, false, 1);
+    expect(brought).toBe(16);
+  });
+});
