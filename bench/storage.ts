@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type AddressSpace, openSpace } from '../src/index.js';
+import { interruptedCpu } from '../src/linux/disk-interrupts.js';
 import { buildReference } from './c-reference.js';
 import { type Bench, compare, type Settings, verify } from './harness.js';
 import { type Limited, limitMemory } from './memory-limit.js';
@@ -178,6 +179,8 @@ async function runTouches(settings: Settings, { name, mode, list, advised, fits 
       other.free();
       return each(ns);
     };
+    // What the doctor tells a program that binds its thread.
+    const cpu = interruptedCpu(join(place.file, '..'));
     const input = mode === 'random' ? undefined : new Uint8Array(list.buffer);
     await compare(settings, {
       name,
@@ -187,7 +190,7 @@ async function runTouches(settings: Settings, { name, mode, list, advised, fits 
       extra: { touches: list.length, ...about(place, LARGE) },
       beside: {
         bound: () => {
-          using _bound = place.space.bindThread();
+          using _bound = place.space.bindThread(cpu === null ? {} : { cpu });
           return touchAll();
         },
       },

@@ -3,7 +3,9 @@
 import { closeSync } from 'node:fs';
 import { followedMemory } from '../api/host-memory.js';
 import { usualStorage } from '../api/storage.js';
+import { interruptedCpu } from '../linux/disk-interrupts.js';
 import { type Feature, probeFeatures, remediesOf } from '../linux/features.js';
+import { idleFeature } from '../linux/idle-cpus.js';
 import { openTrigger, pressureFile } from '../linux/pressure.js';
 import { memoryGroups, textReader } from '../linux/system-memory.js';
 import { UsageError } from './failure.js';
@@ -16,7 +18,8 @@ export const DOCTOR_SUMMARY = 'tell what this machine offers, and the remedy for
 export const DOCTOR_HELP = `onemem doctor [--json]: ${DOCTOR_SUMMARY}
 
 Tries each thing that onemem can use: page faults in user space by every way, write protection and minor faults of shared
-memory, poisoned pages, huge pages, limits of memory, Node's own limits, the addresses of spaces, storage, a GPU.
+memory, poisoned pages, huge pages, limits of memory, Node's own limits, the addresses of spaces, idle CPUs of virtual machines, storage,
+a GPU.
 Changes nothing. Ends with 1 when something is missing that nothing works without.
 
   --json       the list as JSON, for programs
@@ -31,7 +34,9 @@ export async function doctor(args: readonly string[]): Promise<number> {
   if (positionals.length > 0) {
     throw new UsageError(`onemem doctor takes no arguments (${positionals.join(' ')}); see: onemem doctor --help`);
   }
-  const features = [...probeFeatures(), followedFeature(), storageFeature(), await gpuFeature()];
+  const idle = idleFeature();
+  const features = [...probeFeatures(), ...(idle === null ? [] : [idle]), followedFeature(), storageFeature()];
+  features.push(await gpuFeature());
   const missing = features.filter((each) => each.required && !each.available);
   if (values.json) print(JSON.stringify({ usable: missing.length === 0, node: process.versions.node, features }));
   else print(table(features).join('\n'));
@@ -63,6 +68,8 @@ function followedFeature(): Feature {
 /** Where arrays go that are larger than host memory, unless a program says otherwise. */
 function storageFeature(): Feature {
   const storage = usualStorage();
+  const cpu = storage === null ? null : interruptedCpu(storage.path);
+  const where = cpu === null ? '' : `; its disk interrupts CPU ${cpu}, the best one to bindThread to`;
   return {
     name: 'storage for what memory has no room for',
     available: storage !== null,
@@ -70,7 +77,7 @@ function storageFeature(): Feature {
     detail:
       storage === null
         ? 'no temporary folder is on a disk'
-        : `${storage.path}, at most ${(storage.bytes / 2 ** 30).toFixed(1)} GiB (half of what is free)`,
+        : `${storage.path}, at most ${(storage.bytes / 2 ** 30).toFixed(1)} GiB (half of what is free)${where}`,
     remedy:
       storage === null
         ? "openSpace({ storage: { path: '/a/folder/on/a/disk' } }), or set TMPDIR to such a folder"
