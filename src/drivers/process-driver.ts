@@ -16,6 +16,13 @@ export interface CopiedBeside {
   transferBeside(token: number, address: number, page: number, count: number, access: Access, backed: boolean): Status;
 }
 
+/** A part of a file; `offset` is a multiple of the size of a page. */
+export interface FilePart {
+  readonly fd: number;
+  readonly offset: number;
+  readonly bytes: number;
+}
+
 /** Why a launch does not begin. `DEVICE_LIMIT`: its device has room for it, and cannot run it as it is. */
 export interface LaunchRefusal extends Omit<LaunchFailure, 'code'> {
   readonly code: LaunchFailure['code'] | 'DEVICE_LIMIT';
@@ -63,6 +70,13 @@ export interface ProcessDriver extends Driver {
   sendReads?(): void;
   /** Looks whether the process still does what it is there for; to be called about once a second. */
   look(): void;
+  /**
+   * Has the process map a part of a file for reading, beside the space. `shown` is told where, by byte, as offsets of arguments are; null: it cannot, or it
+   * has ended. Without this kernels get the pages of arrays over files.
+   */
+  showFile?(part: FilePart, shown: (at: number | null) => void): void;
+  /** What was mapped there is used no more. */
+  hideFile?(at: number): void;
   /** Hears of pages that are about to be used as one piece, before they are brought: an argument of a launch, or what a prefetch names. */
   expect?(page: number, count: number): void;
   /** Why the device cannot run a launch, before anything is brought for it; null: it can. */

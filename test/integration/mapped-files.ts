@@ -1,6 +1,15 @@
-/** File arrays that are mapped: threads read the kernel's own memory of the file, and devices get pages as ever. */
+/** File arrays that are mapped: threads and process devices read the kernel's own memory of the file. */
 import assert from 'node:assert/strict';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -32,8 +41,8 @@ function numbers(name: string, length: number, before = 0): string {
   return path;
 }
 
-function mappingsOf(path: string): number {
-  return readFileSync('/proc/self/maps', 'utf8')
+function mappingsOf(path: string, pid: number | 'self' = 'self'): number {
+  return readFileSync(`/proc/${pid}/maps`, 'utf8')
     .split('\n')
     .filter((line) => line.endsWith(path)).length;
 }
@@ -42,7 +51,18 @@ const sum = kernel({ x: i32.in, result: f64.out }, ({ x, result }, { begin, end 
   for (let i = begin; i < end; i++) result[0] += x[i];
 });
 
-test('the CPU reads a mapped file without a fault of ours, and a device by its pages', () =>
+const gathered = kernel(
+  { table: i32.in.by('order'), order: i32.in, result: i32.out },
+  ({ table, order, result }, { begin, end }) => {
+    for (let i = begin; i < end; i++) result[i] = table[order[i]];
+  },
+);
+
+const spoiling = kernel({ x: i32.in, result: f64.out }, ({ x }) => {
+  (x as Int32Array)[3] = 1;
+});
+
+test('the CPU reads a mapped file without a fault of ours, and a device without a page', () =>
   withSpace(async (space) => {
     const n = 4 * MIB;
     const x = space.fileArray(Int32Array, numbers('read', n + 5, 12), { byteOffset: 12, mapped: true });
@@ -55,7 +75,63 @@ test('the CPU reads a mapped file without a fault of ours, and a device by its p
     assert.equal(result.data[0], 7 * (((n + 5) * (n + 4)) / 2) + n + 5);
     await space.devices[0].run(sum, { x: x.data.subarray(1000, 2000), result }, { size: 1000 });
     assert.equal(result.data[0], 7 * ((2999 * 1000) / 2) + 1000);
+    assert.deepEqual(
+      x.residency().runs.map(({ nodes }) => nodes),
+      [[]],
+    );
   }));
+
+test('a kernel that goes by indices through a mapped file needs no plan for it', () =>
+  withSpace(async (space) => {
+    const table = space.fileArray(Int32Array, numbers('table', MIB), { mapped: true });
+    const order = space.fileArray(Int32Array, numbers('order', 1000), { mapped: true });
+    const result = space.array(Int32Array, 1000);
+    await space.devices[0].run(gathered, { table, order, result }, { size: 1000 });
+    sameData(result.data, (i) => 7 * (7 * i + 1) + 1);
+    assert.deepEqual(
+      table.residency().runs.map(({ nodes }) => nodes),
+      [[]],
+    );
+  }));
+
+test('a device has a file mapped once, until its array is freed', async () => {
+  await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
+  const [device] = space.devices;
+  const result = space.array(Float64Array, 1);
+  const path = numbers('device', 1000);
+  for (let round = 1; round <= 3; round++) {
+    const x = space.fileArray(Int32Array, path, { mapped: true });
+    for (let launch = 0; launch < 2; launch++) await device.run(sum, { x, result }, { size: 1000 });
+    assert.equal(result.data[0], 7 * ((999 * 1000) / 2) + 1000);
+    assert.equal(mappingsOf(path, device.pid as number), 1);
+    x.free();
+    // The device hears of it, and does it when it likes.
+    for (let tries = 0; mappingsOf(path, device.pid as number) > 0; tries++) {
+      assert.ok(tries < 500, 'the file stays mapped');
+      await sleep(10);
+    }
+  }
+});
+
+for (const what of ['writes to', 'reads behind the end of'] as const) {
+  test(`a kernel that ${what} a mapped file ends its device, which says what may have been`, async () => {
+    await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
+    const [device] = space.devices;
+    const path = numbers('misused', MIB);
+    const x = space.fileArray(Int32Array, path, { mapped: true });
+    const [y, result] = [space.array(Int32Array, 5000), space.array(Float64Array, 1)];
+    await device.run(sum, { x, result }, { size: MIB });
+    y.data.fill(5);
+    if (what !== 'writes to') truncateSync(path, 4096);
+    const kernelOf = what === 'writes to' ? spoiling : sum;
+    await assert.rejects(device.run(kernelOf, { x, result }, { size: MIB }), {
+      code: 'DEVICE_LOST',
+      message:
+        /a kernel may have written to an array over a mapped file, or touched a part of it that the file has no more/,
+    });
+    sameData(y.data, () => 5);
+  });
+}
 
 test('a file of NumPy is mapped behind its header', () =>
   withSpace(async (space) => {

@@ -5,19 +5,30 @@ import {
   MADV_DONTNEED,
   MAP_ANONYMOUS,
   MAP_FIXED,
+  MAP_FIXED_NOREPLACE,
   MAP_NORESERVE,
   MAP_PRIVATE,
   MAP_SHARED,
   PROT_READ,
   PROT_WRITE,
 } from '../../linux/constants.js';
-import { madvise, mmap, view } from '../../linux/memory.js';
+import { closeDescriptor } from '../../linux/libc.js';
+import { madvise, mmap, munmap, view } from '../../linux/memory.js';
 import { threadId } from '../../linux/process.js';
 import { MessageSocket } from '../../linux/socket.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
 import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../paged-memory.js';
 import { LaunchBoard } from './board.js';
-import { MAX_PACKET_BYTES, numberPacket, type Order, Packet, readNumber } from './protocol.js';
+import {
+  type HiddenFile,
+  MAX_PACKET_BYTES,
+  numberPacket,
+  type Order,
+  Packet,
+  readJson,
+  readNumber,
+  type ShownFile,
+} from './protocol.js';
 
 /** What the control thread gets when it is to begin. */
 export interface ControlData {
@@ -56,11 +67,11 @@ class Control {
       const message = this.socket.receive(true);
       if (message === null) continue;
       if (message === 'closed') process.exit(0);
-      this.obey(message.bytes);
+      this.obey(message.bytes, message.fds);
     }
   }
 
-  private obey(bytes: Uint8Array): void {
+  private obey(bytes: Uint8Array, fds: readonly number[]): void {
     const { base, memory, hostMemory } = this.data;
     if (bytes[0] === Packet.Zap) {
       madvise(base + readNumber(bytes, 1) * PAGE_BYTES, readNumber(bytes, 2) * PAGE_BYTES, MADV_DONTNEED);
@@ -71,6 +82,11 @@ class Control {
     } else if (bytes[0] === Packet.Cover) {
       this.cover(readNumber(bytes, 1));
       this.answer(bytes);
+    } else if (bytes[0] === Packet.Show) {
+      this.show(readJson<ShownFile>(bytes), fds[0]);
+    } else if (bytes[0] === Packet.Hide) {
+      const { page, bytes: length } = readJson<HiddenFile>(bytes);
+      munmap(base + page * PAGE_BYTES, length);
     } else if (bytes[0] === Packet.Give) {
       this.give(readNumber(bytes, 0), readNumber(bytes, 1));
     } else if (bytes[0] === Packet.Wake) {
@@ -79,6 +95,19 @@ class Control {
       // The main thread ends units; those that fault are let go on by the manager, and end then.
       ask({ abort: readNumber(bytes, 0) });
     }
+  }
+
+  /** The mapping keeps the file; a launch waits for the answer. */
+  private show({ window, page, offset, bytes }: ShownFile, fd: number): void {
+    let done = 1;
+    try {
+      const address = this.data.base + page * PAGE_BYTES;
+      mmap(bytes, { address, protection: PROT_READ, flags: MAP_PRIVATE | MAP_FIXED_NOREPLACE, fd, offset });
+    } catch {
+      done = 0;
+    }
+    closeDescriptor(fd);
+    this.socket.send(numberPacket(Packet.Shown, window, done), [], true);
   }
 
   private answer(bytes: Uint8Array): void {

@@ -74,6 +74,11 @@ export class DeviceProcess {
     return this.outbox.waiting > 0;
   }
 
+  /** Whether nothing is known of why it ended. */
+  get endedByItself(): boolean {
+    return this.why === null && this.problem === '';
+  }
+
   /** Why it has ended, for a message. */
   get endReason(): string {
     const ended = `the process of device ${this.name} (pid ${this.pid}) has ended`;

@@ -5,21 +5,24 @@
  */
 
 import { existsSync, readFileSync } from 'node:fs';
-import { type Access, type DeviceDescription, Access as Rights, Status } from '../../core/types.js';
+import { type Access, type DeviceDescription, PAGE_BYTES, Access as Rights, Status } from '../../core/types.js';
 import type { MessageSocket } from '../../linux/socket.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
 import type { CopyThread } from '../copies/copy-thread.js';
 import type { DriverEvents, DriverLaunch, Injection, LaunchFailure } from '../driver.js';
 import { FAULT_FEATURES, NodeError, PagedMemory } from '../paged-memory.js';
-import type { CopiedBeside, ProcessDriver } from '../process-driver.js';
+import type { CopiedBeside, FilePart, ProcessDriver } from '../process-driver.js';
 import { DeviceProcess } from './device-process.js';
+import { FileWindows } from './file-windows.js';
 import {
   type Hello,
+  type HiddenFile,
   jsonPacket,
   numberPacket,
   Packet,
   readJson,
   readNumber,
+  type ShownFile,
   type UnitEnd,
   type UnitFailure,
 } from './protocol.js';
@@ -34,6 +37,15 @@ const MISSING = { looks: 3, what: 'lost a thread and did not say so' };
 type Overdue = typeof MISSING;
 /** The control thread's place among the threads; units follow it. */
 const CONTROL = 0;
+
+/** Addresses behind the space that files may be mapped at: below those at which the kernel begins to map what has no fixed place. */
+const WINDOW_BYTES = 2 ** 43;
+
+/** A file that the process is to map, and has not answered yet. */
+interface Showing {
+  readonly page: number;
+  readonly shown: (at: number | null) => void;
+}
 
 export interface ProcessDeviceOptions {
   readonly name: string;
@@ -67,6 +79,9 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside {
   private readonly process: DeviceProcess;
   private readonly units: Units;
   private readonly zaps = new Set<number>();
+  private readonly windows: FileWindows;
+  private readonly showings = new Map<number, Showing>();
+  private lastWindow = 0;
   private readonly launches = new Map<number, RunningLaunch>();
   /** The launch whose end is looked for on the board, or 0: a packet will tell. */
   private watched = 0;
@@ -91,6 +106,7 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside {
     private readonly events: DriverEvents,
   ) {
     this.lossy = options.lossy;
+    this.windows = new FileWindows(bytes / PAGE_BYTES, (bytes + WINDOW_BYTES) / PAGE_BYTES);
     this.report = (page, write, thread) => events.fault(page, write, thread);
     this.description = {
       name: options.name,
@@ -146,7 +162,7 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside {
 
   /** Whether the manager waits for its control thread. */
   get owesAnswers(): boolean {
-    return this.zaps.size > 0;
+    return this.zaps.size + this.showings.size > 0;
   }
 
   /** -1 until the device has registered its memory. */
@@ -194,6 +210,7 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside {
         this.onReady(null);
       } else if (bytes[0] === Packet.Thread) this.noteThread(readNumber(bytes, 0), readNumber(bytes, 1), fds);
       else if (bytes[0] === Packet.Failed) this.failed(readJson<string>(bytes));
+      else if (bytes[0] === Packet.Shown) this.shown(readNumber(bytes, 0), readNumber(bytes, 1) === 1);
       else if (bytes[0] === Packet.Zapped) this.zapped(readNumber(bytes, 0));
       else if (bytes[0] === Packet.Launched) {
         launched = true;
@@ -226,15 +243,22 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside {
     this.readPackets(true);
     this.dead = true;
     if (this.closed) return;
-    const reason = this.process.endReason;
+    const reason = this.endReason;
     this.onReady(reason);
     this.node.settle();
     for (const token of this.zaps) this.events.revoked(token);
     this.zaps.clear();
     this.events.died(reason);
+    for (const window of [...this.showings.keys()]) this.shown(window, false);
     for (const id of this.launches.keys()) this.events.launched(id, { code: 'DEVICE_LOST', message: reason });
     this.launches.clear();
     this.watched = 0;
+  }
+
+  private get endReason(): string {
+    const { endReason, endedByItself } = this.process;
+    if (!endedByItself || !this.windows.any) return endReason;
+    return `${endReason}; a kernel may have written to an array over a mapped file, or touched a part of it that the file has no more`;
   }
 
   /** Its process ends at once, also one that is stopped; `processEnded` follows. */
@@ -347,6 +371,31 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside {
 
   cover(token: number, page: number): Status {
     return this.dead ? Status.Done : this.ask(token, numberPacket(Packet.Cover, token, page));
+  }
+
+  showFile({ fd, offset, bytes }: FilePart, shown: (at: number | null) => void): void {
+    const page = this.dead ? -1 : this.windows.take(Math.ceil(bytes / PAGE_BYTES));
+    if (page === -1) {
+      shown(null);
+      return;
+    }
+    const window = ++this.lastWindow;
+    this.showings.set(window, { page, shown });
+    this.process.post(jsonPacket(Packet.Show, { window, page, offset, bytes } satisfies ShownFile), [fd]);
+  }
+
+  hideFile(at: number): void {
+    const page = at / PAGE_BYTES;
+    const bytes = this.windows.giveBack(page) * PAGE_BYTES;
+    if (!this.dead) this.process.post(jsonPacket(Packet.Hide, { page, bytes } satisfies HiddenFile));
+  }
+
+  private shown(window: number, done: boolean): void {
+    const showing = this.showings.get(window);
+    if (showing === undefined) return;
+    this.showings.delete(window);
+    if (!done) this.windows.giveBack(showing.page);
+    showing.shown(done ? showing.page * PAGE_BYTES : null);
   }
 
   release(_token: number, page: number, count: number): Status {

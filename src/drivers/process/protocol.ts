@@ -41,6 +41,12 @@ export const Packet = {
   UnitFailed: 14,
   /** Manager to device: have a unit look at the board. unit. */
   Wake: 15,
+  /** Manager to device: JSON of ShownFile, with the file's descriptor: map it. Shown is the answer. */
+  Show: 16,
+  /** Device to manager: whether (1) the file has been mapped. Its window's number. */
+  Shown: 17,
+  /** Manager to device: JSON of HiddenFile: unmap it. */
+  Hide: 18,
 } as const;
 
 export interface Hello {
@@ -49,6 +55,16 @@ export interface Hello {
   readonly units: number;
   readonly name: string;
 }
+
+/** Where a file is to be mapped, by pages of the space and behind it. Addresses have more bits than numbers of packets. */
+export interface ShownFile {
+  readonly window: number;
+  readonly page: number;
+  readonly offset: number;
+  readonly bytes: number;
+}
+
+export type HiddenFile = Pick<ShownFile, 'page' | 'bytes'>;
 
 /** How a unit's part of a launch has failed; the unit goes on. */
 export interface UnitFailure {

@@ -75,12 +75,20 @@ export class GatherPlans {
     private readonly memory: number,
   ) {}
 
-  /** A plan for a launch on a device with page faults; null: its kernel's parameters name nothing to plan for. */
-  open(processor: ProcessorId, budgetPages: number, operation: Launch): GatherPlan | null {
+  /**
+   * A plan for a launch on a device with page faults; null: its kernel's parameters name nothing to plan for.
+   * @param isMapped whether the device reads the file itself where it reads a page
+   */
+  open(
+    processor: ProcessorId,
+    budgetPages: number,
+    operation: Launch,
+    isMapped: (page: number) => boolean,
+  ): GatherPlan | null {
     const { gathers, parameters } = operation;
     if (gathers.length === 0) return null;
     const arrays = new Map(parameters.flatMap((each) => (each.kind === 'array' ? [[each.name, each] as const] : [])));
-    const tables = gathers.flatMap((gather) => tableOf(gather, arrays));
+    const tables = gathers.flatMap((gather) => tableOf(gather, arrays)).filter(({ firstPage }) => !isMapped(firstPage));
     if (tables.length === 0) return null;
     const most = Math.max(1, Math.floor(budgetPages / PARTS_OF_NODE));
     const { manager, requests, memory, ready } = this;

@@ -24,6 +24,7 @@ import {
   lostError,
   messageOf,
 } from './launch-record.js';
+import type { MappedFiles } from './mapped-files.js';
 import { bytesOf, type PageRun, type PageSupplies } from './page-supply.js';
 
 /** How long a device may take to end a launch: a unit that computes or faults ends in milliseconds, one in a blocking system call does not. */
@@ -59,6 +60,7 @@ export class Launches {
     private readonly edges: EdgeClearing,
     private readonly gathers: GatherPlans,
     private readonly supplies: PageSupplies,
+    private readonly mapped: MappedFiles,
     private readonly sharing: SharedUses,
     private readonly stopped: StoppedThreads,
     /** Runs something when the current event has been handled. */
@@ -271,6 +273,7 @@ export class Launches {
       this.finish(queue, record);
     }
     this.queues.delete(device);
+    this.mapped.drop(device);
   }
 
   /** The function of a kernel that runs in this thread; its module has been loaded before. */
@@ -473,7 +476,10 @@ export class Launches {
     const { code } = record.operation;
     const { faults, budgetPages } = device.driver.description;
     // A device without page faults has all pages of the launch by now.
-    if (faults) record.plan = this.gathers.open(device.info.id, budgetPages, record.operation);
+    if (faults)
+      record.plan = this.gathers.open(device.info.id, budgetPages, record.operation, (page) =>
+        this.mapped.reach(device, page),
+      );
     if (device.process !== null || code.kind !== 'module' || this.modules.has(moduleKey(code))) {
       this.nextPart(queue, record);
       return;
@@ -500,7 +506,7 @@ export class Launches {
     else record.plan.next((part) => this.hand(queue, record, part));
   }
 
-  private hand(queue: Queue, record: LaunchRecord, { begin, end }: LaunchPart): void {
+  private hand(queue: Queue, record: LaunchRecord, part: LaunchPart): void {
     const { device } = queue;
     if (queue.records[0] !== record) return;
     if (isGone(device, record)) record.failure ??= lostError(device, record, device.reason);
@@ -508,15 +514,19 @@ export class Launches {
       this.finish(queue, record);
       return;
     }
+    const again = (): void => this.later(() => this.hand(queue, record, part));
+    const parameters = this.mapped.parametersOf(device, record.operation.parameters, again);
+    if (parameters === null) return;
     record.inDriver = true;
-    const { kernelName, code, parameters, size, dimensions } = record.operation;
+    const { begin, end } = part;
+    const { kernelName, code, size, dimensions } = record.operation;
     if (begin === record.operation.begin && record.part === 0) countLaunch(device, record);
     const launch = { id: record.id, kernelName, parameters, begin, end, size };
     if (code.kind !== 'wgsl') device.driver.launch?.({ ...launch, code });
     else {
-      const part = record.division?.partAt(record.part, record.supply?.offset ?? 0);
-      if (part !== undefined) device.launchParts++;
-      device.process?.launchWgsl?.({ ...launch, code, ...(dimensions === undefined ? {} : { dimensions }), ...part });
+      const cut = record.division?.partAt(record.part, record.supply?.offset ?? 0);
+      if (cut !== undefined) device.launchParts++;
+      device.process?.launchWgsl?.({ ...launch, code, ...(dimensions === undefined ? {} : { dimensions }), ...cut });
     }
     record.plan?.prepare();
   }

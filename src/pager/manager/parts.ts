@@ -35,6 +35,7 @@ import { GatherPlans } from '../devices/gather-plans.js';
 import { EdgeClearing } from '../devices/launch-arguments.js';
 import { LaunchChecks } from '../devices/launch-checks.js';
 import { Launches } from '../devices/launches.js';
+import { MappedFiles } from '../devices/mapped-files.js';
 import { PageSupplies } from '../devices/page-supply.js';
 import { openHost } from '../host/host.js';
 import { Patience } from '../host/patience.js';
@@ -206,6 +207,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   const checks = new LaunchChecks(manager, places, table);
   const gathers = new GatherPlans(manager, requests, memory);
   const supplies = new PageSupplies(manager, requests, arrays);
+  const mappedFiles = new MappedFiles(files);
   const launches = new Launches(
     manager,
     requests,
@@ -216,6 +218,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     edges,
     gathers,
     supplies,
+    mappedFiles,
     sharing,
     stopped,
     later,

@@ -36,6 +36,8 @@ export class FileProvider {
   /** Files that could not be written. */
   private readonly refusing = new Map<FileRange, { readonly since: number; readonly problem: string }>();
   private readonly told = new WeakSet<FileRange>();
+  /** Called when an array over a file has gone, before the file is closed. */
+  onEnd: (range: FileRange) => void = () => undefined;
 
   constructor(
     private readonly engine: IoEngine,
@@ -59,6 +61,7 @@ export class FileProvider {
         : {}),
       end: () => {
         this.refusing.delete(range);
+        this.onEnd(range);
         this.ranges.splice(this.ranges.indexOf(range), 1);
         // After its last write.
         this.engine.closeFile(source.fd);

@@ -1,0 +1,38 @@
+/** Where files that a device's process maps lie in its addresses: behind the space, so that offsets of arguments reach them, too. */
+
+interface Window {
+  readonly first: number;
+  readonly pages: number;
+}
+
+export class FileWindows {
+  /** In the order of their addresses. */
+  private readonly windows: Window[] = [];
+
+  /** Pages from `first` to `end` may be used. */
+  constructor(
+    private readonly first: number,
+    private readonly end: number,
+  ) {}
+
+  get any(): boolean {
+    return this.windows.length > 0;
+  }
+
+  /** The first page of so many that nothing else uses; -1: there are not so many. */
+  take(pages: number): number {
+    let from = this.first;
+    let at = 0;
+    for (; at < this.windows.length && this.windows[at].first - from < pages; at++)
+      from = this.windows[at].first + this.windows[at].pages;
+    if (at === this.windows.length && this.end - from < pages) return -1;
+    this.windows.splice(at, 0, { first: from, pages });
+    return from;
+  }
+
+  /** Returns how many pages there were. */
+  giveBack(first: number): number {
+    const at = this.windows.findIndex((window) => window.first === first);
+    return this.windows.splice(at, 1)[0].pages;
+  }
+}

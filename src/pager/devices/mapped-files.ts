@@ -1,0 +1,97 @@
+/**
+ * Arrays over mapped files as devices in processes of their own have them: there kernels read the kernel's own memory of the file, as threads of
+ * the program do. No page of the space is touched for that, so that the core knows nothing of it.
+ */
+import { PAGE_BYTES } from '../../core/types.js';
+import type { LaunchParameter } from '../../drivers/driver.js';
+import type { FileProvider, FileRange } from '../sources/files.js';
+import type { Device } from './device.js';
+
+/** A mapped file of a process. */
+interface Window {
+  /** Where its elements begin, by byte, as offsets of arguments are; null: the process cannot map it, and gets the pages of the array; undefined: it is asked. */
+  at: number | null | undefined;
+  /** What waits for its answer. */
+  readonly waiting: (() => void)[];
+}
+
+export class MappedFiles {
+  private readonly windows = new Map<Device, Map<FileRange, Window>>();
+
+  constructor(private readonly files: FileProvider) {
+    files.onEnd = (range) => this.forget(range);
+  }
+
+  /** Whether kernels of the device read the file itself where they read this page. */
+  reach(device: Device, page: number): boolean {
+    const range = this.rangeOf(device, page);
+    return range !== null && this.windows.get(device)?.get(range)?.at !== null;
+  }
+
+  /**
+   * Parameters as the kernel finds them there. Null: a file has yet to be mapped; `then` is called when it is, or cannot be, or the process has ended.
+   */
+  parametersOf(
+    device: Device,
+    parameters: readonly LaunchParameter[],
+    then: () => void,
+  ): readonly LaunchParameter[] | null {
+    const found: LaunchParameter[] = [];
+    for (const each of parameters) {
+      const range = each.kind === 'array' ? this.rangeOf(device, Math.floor(each.offset / PAGE_BYTES)) : null;
+      const window = range === null ? null : this.windowOf(device, range);
+      if (window?.at === undefined && window !== null) {
+        window.waiting.push(then);
+        return null;
+      }
+      if (each.kind !== 'array' || range === null || window === null || window.at === null) found.push(each);
+      else found.push({ ...each, offset: (window.at as number) + each.offset - range.firstPage * PAGE_BYTES });
+    }
+    return found;
+  }
+
+  /** The device has gone, and with it what its process had mapped. */
+  drop(device: Device): void {
+    this.windows.delete(device);
+  }
+
+  private windowOf(device: Device, range: FileRange): Window {
+    let windows = this.windows.get(device);
+    if (windows === undefined) {
+      windows = new Map();
+      this.windows.set(device, windows);
+    }
+    const known = windows.get(range);
+    if (known !== undefined) return known;
+    const window: Window = { at: undefined, waiting: [] };
+    windows.set(range, window);
+    const { fd, offset, bytes } = range.source;
+    const before = offset % PAGE_BYTES;
+    device.process?.showFile?.({ fd, offset: offset - before, bytes: before + bytes }, (at) => {
+      window.at = at === null ? null : at + before;
+      // The array has gone meanwhile, and the launch that wanted it.
+      if (windows.get(range) !== window) this.hide(device, range, window);
+      for (const then of window.waiting.splice(0)) then();
+    });
+    return window;
+  }
+
+  /** The array has gone. */
+  private forget(range: FileRange): void {
+    for (const [device, windows] of this.windows) {
+      const window = windows.get(range);
+      windows.delete(range);
+      if (window !== undefined) this.hide(device, range, window);
+    }
+  }
+
+  private hide({ process }: Device, { source }: FileRange, { at }: Window): void {
+    if (at !== null && at !== undefined) process?.hideFile?.(at - (source.offset % PAGE_BYTES));
+  }
+
+  /** The mapped file that has the page, if the device can map it as well. */
+  private rangeOf({ process }: Device, page: number): FileRange | null {
+    const range = process?.showFile === undefined ? null : this.files.rangeOf(page);
+    return range?.source.mapped === true ? range : null;
+  }
+}
