@@ -18,8 +18,8 @@ export const DOCTOR_SUMMARY = 'tell what this machine offers, and the remedy for
 export const DOCTOR_HELP = `onemem doctor [--json]: ${DOCTOR_SUMMARY}
 
 Tries each thing that onemem can use: page faults in user space by every way, write protection and minor faults of shared
-memory, poisoned pages, huge pages, limits of memory, Node's own limits, the addresses of spaces, idle CPUs of virtual machines, storage,
-a GPU.
+memory, poisoned pages, huge pages, limits of memory, Node's own limits, the addresses of spaces, idle CPUs of
+virtual machines, storage, a GPU.
 Changes nothing. Ends with 1 when something is missing that nothing works without.
 
   --json       the list as JSON, for programs
