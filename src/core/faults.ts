@@ -162,7 +162,8 @@ function serviceFault(
   request.distant = holder !== NO_NODE;
   request.walked = mapping.walkPage === from ? mapping.walked + 1 : 0;
   // Where content begins a walk mostly does.
-  if (request.distant && request.walked === 0 && beginsOn(state, block, from, holder)) request.walked = 1;
+  const begins = request.distant && request.walked === 0 && beginsOn(state, block, from, holder);
+  if (begins) request.walked = 1;
   const follower = request.streaming || request.walked > 0 || follows(mapping, page);
   const residence = residenceOf(state, block, node.id);
   request.scattered = pattern === 'normal' ? noteFault(block, residence, node, processor, follower) : 0;
@@ -175,7 +176,8 @@ function serviceFault(
   if (outcome !== 'started') return outcome;
   mapping.walked = request.walked;
   mapping.walkPage = nextAbsent(request.result, page);
-  if (request.streaming) readAhead(state, block, processor, node, access);
+  if (request.streaming) readAhead(state, block, processor, node, access, false);
+  else if (begins) readAhead(state, block, processor, node, access, true);
   return outcome;
 }
 

@@ -23,7 +23,7 @@ import { type Block, isProvided, rareMask } from './va-block.js';
 import type { OperationKind, Task } from './work.js';
 
 /** The first group's bits in the first word of a mask. */
-const FIRST_GROUP = 2 ** PAGES_PER_GROUP - 1;
+export const FIRST_GROUP = 2 ** PAGES_PER_GROUP - 1;
 
 /**
  * `started`: an operation runs, or has run. `done`: nothing was left to do. `blocked`: something else must end first.

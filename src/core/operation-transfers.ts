@@ -34,8 +34,6 @@ import {
 import { type Block, isProvided, noteWaiting, rareMask } from './va-block.js';
 import type { Operation } from './work.js';
 
-const WORDS_PER_CHUNK = PAGES_PER_TRANSFER / 32;
-
 /** Finds out what is to be copied, and takes memory for it. */
 export function reserveFor(state: State, block: Block, operation: Operation): void {
   const { kind, node, mask, moving } = operation;
@@ -66,13 +64,13 @@ export function issueTransfers(state: State, block: Block, operation: Operation)
   operation.outstanding++;
   if (operation.target === PROVIDER) giveBack(state, block, operation);
   // The chunk that a thread waits for goes first, then the ones after it, since most programs walk upwards.
-  const begin = Math.floor(operation.firstWord / WORDS_PER_CHUNK);
-  const chunks = Math.ceil(operation.endWord / WORDS_PER_CHUNK) - begin;
-  const urgent = Math.floor(operation.urgentPage / PAGES_PER_TRANSFER) - begin;
-  const from = urgent > 0 && urgent < chunks ? urgent : 0;
-  for (let step = 0; step < chunks && target !== undefined; step++) {
-    if (operation.failure !== Status.Done) break;
-    issueChunk(state, block, operation, target, (begin + ((from + step) % chunks)) * PAGES_PER_TRANSFER);
+  const begin = operation.firstWord * 32;
+  const end = operation.endWord * 32;
+  const urgent = chunkOf(operation.urgentPage);
+  const from = urgent > begin && urgent < end ? urgent : begin;
+  if (target !== undefined) {
+    issueRuns(state, block, operation, target, from, end);
+    if (operation.failure === Status.Done) issueRuns(state, block, operation, target, begin, from);
   }
   operation.outstanding--;
   if (operation.outstanding === 0) endTransfers(state, block, operation);
@@ -128,14 +126,19 @@ function givenBack(
   nodeOf(state, operation.node).counters.pagesOut += count;
 }
 
-function issueChunk(state: State, block: Block, operation: Operation, target: Node, chunk: number): void {
+/** The first page of the chunk that has a page. */
+function chunkOf(page: number): number {
+  return page - (page % PAGES_PER_TRANSFER);
+}
+
+/** The runs that begin at `from` or behind it and before `limit`, at most a chunk long where the manager copies them. */
+function issueRuns(state: State, block: Block, operation: Operation, target: Node, from: number, limit: number): void {
   const residence = residenceOf(state, block, target.id);
   const mapping = operation.map ? mappingOf(state, block, operation.processor) : null;
   const base = block.index * PAGES_PER_BLOCK;
-  const limit = chunk + PAGES_PER_TRANSFER;
   // What settles meanwhile lies behind.
   const { moving } = operation;
-  for (let first = next(moving, chunk, limit >>> 5); first < limit; first = next(moving, first, limit >>> 5)) {
+  for (let first = next(moving, from, limit >>> 5); first < limit; first = next(moving, first, limit >>> 5)) {
     const source = sourceOf(state, block, operation, target.id, first);
     if (source >= 0 && state.nodes[source]?.gone === true) {
       operation.failure = Status.Lost;
@@ -146,7 +149,8 @@ function issueChunk(state: State, block: Block, operation: Operation, target: No
     const access = accessAt(operation, first);
     const previous = mapping === null ? Access.None : accessOf(mapping.mapped, mapping.writable, first);
     let end = first + 1;
-    const longest = Math.min(limit, first + operation.transferPages, endAt(operation, first));
+    const reach = isLong(state, target, source, backed) ? limit : chunkOf(first) + PAGES_PER_TRANSFER;
+    const longest = Math.min(limit, reach, first + operation.transferPages, endAt(operation, first));
     while (
       end < longest &&
       has(moving, end) &&
@@ -205,7 +209,7 @@ function transfer(
   order.backed = backed;
   order.whole = operation.whole;
   operation.whole = false;
-  order.urgent = operation.urgentPage !== -1 && sameChunk(operation.urgentPage, first);
+  order.urgent = operation.urgentPage !== -1 && chunkOf(operation.urgentPage) === chunkOf(first);
   const status = state.commands.transfer(order);
   if (status === Status.Pending) return status;
   endToken(state, token);
@@ -224,8 +228,16 @@ function endAt({ entry }: Operation, page: number): number {
   return entry && page < PAGES_PER_GROUP ? PAGES_PER_GROUP : PAGES_PER_BLOCK;
 }
 
-function sameChunk(one: number, other: number): boolean {
-  return Math.floor(one / PAGES_PER_TRANSFER) === Math.floor(other / PAGES_PER_TRANSFER);
+/**
+ * Whether the manager has nothing to copy and no memory to get, so that a run need not end with its chunk: pages that are only mapped, and those that an engine
+ * takes, or brings into memory that is there.
+ */
+function isLong(state: State, target: Node, source: Source, backed: boolean): boolean {
+  if (source === target.id) return true;
+  const { addressable, longCopies } = target.description;
+  if (!addressable) return longCopies === true && (source < 0 || nodeOf(state, source).description.addressable);
+  if (source < 0 || !backed) return false;
+  return nodeOf(state, source).description.longCopies === true;
 }
 
 function follows(frames: Int32Array | null, page: number): boolean {

@@ -10,15 +10,7 @@ import { finish } from './operation-end.js';
 import { RULES } from './operation-rules.js';
 import { issueTransfers, reserveFor } from './operation-transfers.js';
 import { countPending, endToken, newToken, type State, type Token } from './state.js';
-import {
-  Access,
-  NO_NODE,
-  type NodeId,
-  PAGES_PER_BLOCK,
-  PAGES_PER_TRANSFER,
-  type ProcessorId,
-  Status,
-} from './types.js';
+import { Access, NO_NODE, type NodeId, PAGES_PER_BLOCK, type ProcessorId, Status } from './types.js';
 import type { Block } from './va-block.js';
 import type { Operation, OperationKind } from './work.js';
 
@@ -61,7 +53,7 @@ export function start(state: State, block: Block, operation: Operation): void {
   operation.progress = false;
   operation.whole = false;
   operation.phase = 'revoke';
-  operation.transferPages = PAGES_PER_TRANSFER;
+  operation.transferPages = PAGES_PER_BLOCK;
   operation.failure = Status.Done;
   block.operation = operation;
   state.activeOperations++;

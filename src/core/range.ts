@@ -47,4 +47,9 @@ export interface Range extends RangeOptions {
   refuses: boolean;
   /** How many of its pages have been freed. */
   freedPages: number;
+  /** The block at whose beginning a processor last came to what is far away; -1: none has. */
+  beganIn: number;
+  /** How many of those after it were asked for then, and how many the processor has been seen to walk into. */
+  askedBlocks: number;
+  walkedBlocks: number;
 }

@@ -22,6 +22,8 @@ const NO_REQUEST = 0;
 
 /** The most blocks that a policy may have brought at once. */
 const MOST = 8;
+/** The same where the processor has come to where content begins for the first time, and nothing tells that it walks. */
+const FIRST_AT_BEGIN = 1;
 
 /** The processor comes in at the border to a block of the same range that is wholly mapped, or that it has walked through: it walks. */
 export function streams(state: State, block: Block, processor: Processor, page: number): boolean {
@@ -29,10 +31,22 @@ export function streams(state: State, block: Block, processor: Processor, page: 
   return page >= PAGES_PER_BLOCK - PAGES_PER_GROUP && isWhole(state, block, block.index + 1, processor.id);
 }
 
-/** The processor walks, and has come into this block. */
-export function readAhead(state: State, block: Block, processor: Processor, node: Node, access: Access): void {
+/**
+ * The processor walks, and has come into this block.
+ * @param begins it has come to where content begins, which may be a walk
+ */
+export function readAhead(
+  state: State,
+  block: Block,
+  processor: Processor,
+  node: Node,
+  access: Access,
+  begins: boolean,
+): void {
   const advised = block.advice.pattern === 'sequential';
-  if (!advised && !comesFrom(state, block, processor)) return;
+  if (!begins && !advised && !comesFrom(state, block, processor)) return;
+  const most = begins ? asLastTime(block) : MOST;
+  if (!begins) noteWalk(block);
   const nodeBlocks = Math.floor(node.budgetPages / PAGES_PER_BLOCK);
   let reached = 0;
   let stored = false;
@@ -48,22 +62,47 @@ export function readAhead(state: State, block: Block, processor: Processor, node
     }
   }
   const { aheadBlocks } = node;
-  const blocks = Math.min(MOST, processor.readAhead({ advised, nodeBlocks, aheadBlocks, reached, stored }));
+  const blocks = Math.min(most, processor.readAhead({ advised, nodeBlocks, aheadBlocks, reached, stored }));
   for (let step = 1; step <= blocks; step++) {
     const ahead = state.va.block(block.index + step);
     if (ahead === undefined || ahead.range !== block.range) return;
-    bringAhead(state, ahead, processor, node, access);
+    bringAhead(state, ahead, processor, node, access, !begins || step === blocks);
   }
 }
 
-function bringAhead(state: State, ahead: Block, processor: Processor, node: Node, access: Access): void {
+/**
+ * As many blocks as the last walk from here came into: programs do again what they have done. Where it did not come into the last one that was asked for, half as
+ * many.
+ */
+function asLastTime({ index, range }: Block): number {
+  let blocks = FIRST_AT_BEGIN;
+  if (range.beganIn === index) blocks = range.walkedBlocks > 0 ? range.walkedBlocks : range.askedBlocks >> 1;
+  range.beganIn = index;
+  range.askedBlocks = Math.min(MOST, blocks);
+  range.walkedBlocks = 0;
+  return range.askedBlocks;
+}
+
+function noteWalk({ index, range }: Block): void {
+  if (range.beganIn !== -1) range.walkedBlocks = Math.max(range.walkedBlocks, index - range.beganIn);
+}
+
+/** @param entry it is a guess, until the processor faults at its beginning */
+function bringAhead(
+  state: State,
+  ahead: Block,
+  processor: Processor,
+  node: Node,
+  access: Access,
+  entry: boolean,
+): void {
   if (ahead.operation !== null || ahead.tasks.length > 0 || isRemote(ahead, processor)) return;
   const residence = residenceOf(state, ahead, node.id);
   if (residence.ahead || !isEmpty(residence.resident)) return;
   // Zeros are made as fast as they are asked for, and would take memory of the host on a guess.
   if (node.id === HOST_NODE && !hasContent(state, ahead)) return;
-  residence.ahead = true;
-  node.aheadBlocks++;
+  residence.ahead = entry;
+  if (entry) node.aheadBlocks++;
   const mask = createMask();
   copy(mask, ahead.inside);
   const task: Task = {
@@ -73,7 +112,7 @@ function bringAhead(state: State, ahead: Block, processor: Processor, node: Node
     processor: processor.id,
     access,
     map: true,
-    entry: true,
+    entry,
     hold: false,
     exclusive: false,
     ahead: false,

@@ -6,6 +6,7 @@ import {
   absentPages,
   breakCopyOnWrite,
   excludeScratch,
+  FIRST_GROUP,
   immediate,
   isDone,
   migrate,
@@ -119,12 +120,27 @@ export function pagesDone(state: State, block: Block, task: Task): number {
 }
 
 function bringPages(state: State, block: Block, task: Task): Outcome {
+  if (task.entry && isEntered(state, block, task)) return 'done';
   if (task.node === NO_NODE) {
     const processor = processorOf(state, task.processor);
     if (isRemote(block, processor)) return bringToHost(state, block, processor, task);
     return bringTo(state, block, nodeOf(state, processor.own), task.map ? processor : null, task);
   }
   return bringTo(state, block, nodeOf(state, task.node), null, task);
+}
+
+/**
+ * Whether all pages are there, and a thread of the processor waits at the entry: it gets all of the block by its fault, and the blocks after it are asked
+ * for then.
+ */
+function isEntered(state: State, block: Block, task: Task): boolean {
+  const mapping = block.mappings[task.processor];
+  if (mapping?.waiting !== true || ((mapping.waitingRead[0] | mapping.waitingWrite[0]) & FIRST_GROUP) === 0)
+    return false;
+  const { resident } = residenceOf(state, block, goalOf(state, block, task));
+  for (let word = 0; word < WORDS; word++)
+    if ((task.mask[word] & block.inside[word] & ~resident[word]) !== 0) return false;
+  return true;
 }
 
 function bringTo(state: State, block: Block, node: Node, mapped: Processor | null, task: Task): Outcome {

@@ -117,6 +117,11 @@ export interface NodeDescription {
    * manager's; a provider fills only memory that it can.
    */
   readonly addressable: boolean;
+  /**
+   * Of one that the manager cannot address: whether one copy between it and memory that the manager addresses may be of all of a block. Otherwise a copy is
+   * of PAGES_PER_TRANSFER pages at most, as where the manager copies, which looks at no fault meanwhile.
+   */
+  readonly longCopies?: boolean;
   /** Whether it can still be read after the processor that it belongs to died. */
   readonly memorySurvives: boolean;
 }

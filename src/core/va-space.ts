@@ -54,6 +54,9 @@ export class VaSpace {
       watchers: 0,
       refuses: false,
       freedPages: 0,
+      beganIn: -1,
+      askedBlocks: 0,
+      walkedBlocks: 0,
     };
     this.ranges.set(range.id, range);
     for (let each = block; each < block + blocks; each++) {

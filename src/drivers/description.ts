@@ -51,7 +51,7 @@ export function describeDriver(
   for (const flag of ['faults', 'addressable', 'memorySurvives'] as const) {
     if (typeof description[flag] !== 'boolean') refuse(`has a description in which ${flag} is no boolean`);
   }
-  for (const flag of ['atomics', 'remoteAccess'] as const) {
+  for (const flag of ['atomics', 'remoteAccess', 'longCopies'] as const) {
     if (description[flag] !== undefined && typeof description[flag] !== 'boolean')
       refuse(`has a description in which ${flag} is no boolean`);
   }

@@ -65,6 +65,13 @@ export const mutants: readonly Mutant[] = [
     why: 'The node has memory that its books do not know: its budget is exceeded.',
   },
   {
+    name: 'copy only from the page on that a thread waits for',
+    file: 'src/core/operation-transfers.ts',
+    original: 'issueRuns(state, block, operation, target, begin, from);',
+    instead: '',
+    why: 'What lies before it never comes, and the operation never ends.',
+  },
+  {
     name: 'take filled memory for memory that was reserved in vain',
     file: 'src/core/operation-transfers.ts',
     original: 'removeRun(operation.reserved, first, count);',

@@ -70,7 +70,10 @@ export class Processors {
       },
       died: () => {},
     });
-    const { processor: id, node } = this.world.manager.addDevice(device.description);
+    const { processor: id, node } = this.world.manager.addDevice({
+      ...device.description,
+      longCopies: hasLongCopies(device),
+    });
     this.world.devices[id] = device;
     this.world.stores[node] = device;
     this.world.router.attach(id, node, device);
@@ -275,4 +278,9 @@ export class Processors {
     this.world.trace(() => `  copy ${copy.token} ended with ${status}`);
     this.world.router.completed(copy.token, status);
   }
+}
+
+/** Half of all devices and stores, which draws no number of those that schedules are made of. */
+export function hasLongCopies({ description }: WatchedDevice): boolean {
+  return description.budgetPages % 2 === 0;
 }

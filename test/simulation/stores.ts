@@ -3,6 +3,7 @@ import { PATIENCE } from '../../src/core/faults.js';
 import { next } from '../../src/core/mask.js';
 import { REFUSED } from '../../src/core/state.js';
 import { HOST_NODE, NO_NODE, type NodeId, PAGES_PER_BLOCK, Status } from '../../src/core/types.js';
+import { hasLongCopies } from './processors.js';
 import { WatchedDevice } from './watched-device.js';
 import type { World } from './world.js';
 
@@ -42,7 +43,12 @@ export class Stores {
         died: () => {},
       },
     );
-    const node = this.world.manager.addNode({ ...device.description, memorySurvives: this.world.whims.chance(0.5) });
+    const memorySurvives = this.world.whims.chance(0.5);
+    const node = this.world.manager.addNode({
+      ...device.description,
+      longCopies: hasLongCopies(device),
+      memorySurvives,
+    });
     this.world.manager.setHome(before, node);
     this.world.stores[node] = device;
     this.world.router.attachNode(node, device);

@@ -16,6 +16,7 @@ import type {
 } from '../driver.js';
 import { jsonPacket, readJson } from '../process/protocol.js';
 import type { LaunchRefusal, ProcessDriver, ProcessEvents } from '../process-driver.js';
+import { Apart } from './apart.js';
 import { Divider } from './divider.js';
 import type { EngineLink } from './engine-link.js';
 import { JoinedMoves } from './joined-moves.js';
@@ -75,6 +76,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   private readonly divider: Divider;
   private readonly moves: JoinedMoves;
   private readonly spares: SpareBuffers;
+  private readonly apart: Apart;
   private readonly pending = new Map<number, Pending>();
   /** Modules that the engine has, by their texts. */
   private readonly modules = new Map<string, number>();
@@ -105,6 +107,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
       frames: 'identity',
       faults: false,
       addressable: false,
+      longCopies: true,
       units: 0,
       ...survives,
       // A page that is written is the GPU's alone while a kernel runs.
@@ -113,6 +116,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     this.moves = new JoinedMoves((kind, what) => this.send(kind, what));
     this.spares = new SpareBuffers(budgetPages * PAGE_BYTES, (kind, what) => this.post(kind, what));
     this.runs = new RunTable(this, budgetPages);
+    this.apart = new Apart(link.pid);
     const hello: Hello = { hostBytes: host.bytes, stagingBytes: STAGING_BYTES, transport: options.transport };
     this.post(Packet.Hello, hello);
   }
@@ -188,12 +192,14 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   }
 
   get sending(): boolean {
-    return !this.dead && (this.moves.isWaiting || this.spares.areTooMany(this.runs.bytes) || this.link.waiting);
+    const isLeft = this.moves.isWaiting || this.apart.isKept || this.link.waiting;
+    return !this.dead && (isLeft || this.spares.areTooMany(this.runs.bytes));
   }
 
   sendRest(): void {
     if (this.dead) return;
     this.moves.flush();
+    this.apart.lift();
     this.spares.trim(this.runs.bytes);
     this.link.sendRest();
   }
@@ -268,6 +274,8 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     // What a thread waits for is a copy of its own, the first: it is there before what is asked for along with it.
     if (at !== -1) {
       this.moves.add(Packet.Read, token, File.Host, at, this.runs.parts(page, count), urgent);
+      // The engine begins with it at once, where that does not take the manager's CPU before the rest has been asked for.
+      if (urgent && this.apart.keep()) this.moves.flush(Packet.Read);
       return Status.Pending;
     }
     const { slots } = this;

@@ -3,7 +3,8 @@
  * program along; it ends with its owner, and is ended by SIGKILL whatever it does.
  */
 import '../process/told-binary.js';
-import { exitImmediately, setParentDeathSignal } from '../../linux/process.js';
+import { setFlagsFromString } from 'node:v8';
+import { exitImmediately, setParentDeathSignal, yieldProcessor } from '../../linux/process.js';
 import { MessageSocket } from '../../linux/socket.js';
 import { jsonPacket, MAX_PACKET_BYTES, readJson } from '../process/protocol.js';
 import { openTransport } from './choice.js';
@@ -19,6 +20,10 @@ const SOCKET = 3;
 const HOST = 4;
 const STAGING = 5;
 const SIGKILL = 9;
+
+// Most of what is done here is done some ten times and no more: it is compiled at its first call, and not after hundreds.
+setFlagsFromString('--always-sparkplug');
+setFlagsFromString('--no-lazy-feedback-allocation');
 
 // The engine ends with its owner, however that ends, and with nothing else: a Ctrl-C is for the owner to handle.
 if (!setParentDeathSignal(SIGKILL, process.ppid)) process.exit(1);
@@ -52,7 +57,14 @@ async function start(): Promise<void> {
   const failing = failingGpu();
   const gpu = await openTransport(transport, failing);
   const files = [0, mapShared(HOST, hostBytes), mapShared(STAGING, stagingBytes)];
-  const engine = new Executor(gpu, files, { say, fail, wants: () => true });
+  const turn =
+    'wait' in gpu
+      ? async (): Promise<void> => gpu.wait(0)
+      : (): Promise<void> => {
+          yieldProcessor();
+          return new Promise((resolve) => setImmediate(resolve));
+        };
+  const engine = new Executor(gpu, files, { say, fail, turn, wants: () => true });
   // What was under way is not waited for: the driver ends this process when it has heard of it.
   void gpu.lost.then(fail);
   let last = Promise.resolve();
@@ -64,7 +76,7 @@ async function start(): Promise<void> {
       return queued > 0 || engine.isBusy;
     },
     get events() {
-      return said;
+      return said + engine.begun;
     },
     take: (packet: Uint8Array) => {
       queued++;

@@ -25,6 +25,8 @@ export interface ExecutorOwner {
   say(kind: number, what: unknown): void;
   /** The GPU can no longer be used, or is not used as it should be: the device ends rather than answer wrongly. */
   fail(error: unknown): void;
+  /** Gives what drives the GPU its turn, so that it finds out what has been done. */
+  turn?(): Promise<void>;
   /** Whether the driver still wants what is under way; if not, nothing of it is written, and launches may end in any way. */
   wants(): boolean;
 }
@@ -34,6 +36,8 @@ export class Executor {
   /** What goes on while other packets are handled. */
   private readonly underWay = new Set<Promise<void>>();
   private written = 0;
+  /** Copies that the GPU was told to read. */
+  begun = 0;
   /** Views of the host's memory: to make one takes longer than to copy a page. */
   private readonly views = new Map<number, Uint8Array>();
   /** Where pages are put together: WebGPU has a copy when it has been told to write. */
@@ -61,8 +65,7 @@ export class Executor {
       case Packet.Write:
         return this.write(readJson<Move>(packet));
       case Packet.Read:
-        for (const each of readJson<Move[]>(packet)) this.later(this.read(each));
-        return;
+        return this.readAll(readJson<Move[]>(packet));
       case Packet.Source: {
         const [module, text] = readJson<[number, string]>(packet);
         this.sources.set(module, (this.sources.get(module) ?? '') + text);
@@ -144,18 +147,29 @@ export class Executor {
     await this.gpu.idle();
   }
 
-  private async read({ tokens, ...move }: Move): Promise<void> {
-    await this.readInto(move);
-    this.owner.say(Packet.Moved, [tokens ?? [], Status.Done]);
+  /** What the GPU has copied by then goes on its way between two of them: the first one of a packet is not to wait until all have been asked for. */
+  private async readAll(moves: readonly Move[]): Promise<void> {
+    for (const [index, each] of moves.entries()) {
+      if (index > 0) await this.owner.turn?.();
+      this.later(this.read(each));
+      this.begun++;
+    }
   }
 
-  private async readInto({ file, at, parts }: Omit<Move, 'tokens'>): Promise<void> {
+  /** Answered with the last byte, not by a promise: those of other copies that have ended meanwhile would be copied before. */
+  private async read({ tokens, ...move }: Move): Promise<void> {
+    await this.readInto(move, () => this.owner.say(Packet.Moved, [tokens ?? [], Status.Done]));
+  }
+
+  private async readInto({ file, at, parts }: Omit<Move, 'tokens'>, done: () => void = () => undefined): Promise<void> {
     let to = this.files[file] + at;
+    let left = parts.length;
     const reads = parts.map(([buffer, offset, bytes]) => {
       const address = to;
       to += bytes;
       return this.gpu.read(buffer, offset, bytes, (content) => {
         if (this.owner.wants()) writeMemory(address, content);
+        if (--left === 0) done();
       });
     });
     await Promise.all(reads);
