@@ -26,6 +26,7 @@ export const EVENTS = [
   'forgetUse',
   'forgot',
   'free',
+  'goAhead',
   'grow',
   'launchBegin',
   'launchEnd',

@@ -1,11 +1,11 @@
 /** Faults that wait: what comes along with a page, with which right, and what is denied. */
 import { isFinal, lossIn, reasonOf } from './absence.js';
 import { holderOf, onlyOn } from './contents.js';
-import { add, addRun, clear, has, type Mask, next, nextAbsent, remove, WORDS } from './mask.js';
+import { add, addRun, clear, has, isEmpty, type Mask, next, nextAbsent, remove, WORDS } from './mask.js';
 import { absentPages, breakCopyOnWrite, givesUp, migrate, type Outcome, waitForMemory } from './moves.js';
 import type { Node } from './nodes.js';
 import { ATTEMPTS, open, start } from './operation.js';
-import { readAhead, streams } from './read-ahead.js';
+import { beginsAsBefore, readAhead, streams, WALK } from './read-ahead.js';
 import { evictBlock, failsToLeave, reclaim } from './reclaim.js';
 import { serviceRemote } from './remote-mapping.js';
 import { follows, noteFault } from './scatter.js';
@@ -155,7 +155,9 @@ function serviceFault(
   const request = state.prefetchRequest;
   request.page = page;
   request.write = access === Access.Write;
-  request.streaming = pattern === 'sequential' || (pattern === 'normal' && streams(state, block, processor, page));
+  const repeats = pattern === 'normal' && beginsAsBefore(mapping, page) && isDeclared(processor, base + page);
+  request.streaming =
+    repeats || pattern === 'sequential' || (pattern === 'normal' && streams(state, block, processor, page));
   request.pressed = node.backedPages + PAGES_PER_BLOCK > node.budgetPages;
   const from = page - (page % PAGES_PER_GROUP);
   const holder = distantHolder(state, block, page, node.id);
@@ -172,12 +174,16 @@ function serviceFault(
   const unasked = access === Access.Write && !write && !intent;
   request.allowed = companions(state, block, node.id, page, access, alone, unasked);
   processor.prefetch(request);
+  const enters = isEmpty(mapping.mapped);
   const outcome = migrate(state, block, node, processor, access, request.result, page, null);
   if (outcome !== 'started') return outcome;
-  mapping.walked = request.walked;
+  if (repeats) mapping.ledOn = false;
+  else if (enters) mapping.entryPage = page;
+  mapping.walked = repeats ? WALK : request.walked;
   mapping.walkPage = nextAbsent(request.result, page);
-  if (request.streaming) readAhead(state, block, processor, node, access, false);
-  else if (begins) readAhead(state, block, processor, node, access, true);
+  if (repeats) readAhead(state, block, processor, node, access, 'repeated');
+  else if (request.streaming) readAhead(state, block, processor, node, access, 'border');
+  else if (begins) readAhead(state, block, processor, node, access, 'content');
   return outcome;
 }
 
@@ -401,6 +407,12 @@ function keepOwned(state: State, block: Block, node: NodeId, mask: Mask): void {
   const { resident } = residenceOf(state, block, node);
   for (let word = 0; word < WORDS; word++) mask[word] &= resident[word] & block.dirty[word];
   onlyOn(state, block, node, mask, mask);
+}
+
+/** Whether a launch that runs has said that it uses the page. */
+function isDeclared(processor: Processor, page: number): boolean {
+  for (const intent of processor.intents) if (page >= intent.first && page < intent.end) return true;
+  return false;
 }
 
 function declaredWrite(processor: Processor, page: number): boolean {

@@ -8,6 +8,7 @@ import { aboutKnown, changeAdvice } from './advice.js';
 import { addDevice, addNode, addProcessor, setHome } from './arrivals.js';
 import { onlyOn } from './contents.js';
 import { Departures, type ProcessorFigures } from './departures.js';
+import { enterAhead } from './entry.js';
 import { waitsForRoom } from './faults.js';
 import { checkInvariants } from './invariants.js';
 import { type LaunchArgument, Launches } from './launches.js';
@@ -17,6 +18,7 @@ import { revokeDone } from './operation.js';
 import { transferDone } from './operation-transfers.js';
 import { PageQueries } from './page-queries.js';
 import type { Range, RangeOptions } from './range.js';
+import { beginLater } from './read-ahead.js';
 import { recycle } from './recycling.js';
 import { type AcquireOptions, Requests } from './requests.js';
 import { Room } from './room.js';
@@ -150,7 +152,19 @@ export class MemoryManager {
     mapping.waiting = true;
     mapping.urgentPage = inBlock;
     mapping.urgentThread = thread;
+    enterAhead(state, block);
     makeReady(state, block);
+    this.run();
+  }
+
+  /** Whether blocks wait to be brought ahead of processors. */
+  get waitsToGoAhead(): boolean {
+    return this.state.later.length > 0;
+  }
+
+  /** No thread waits for anything just now: begins to bring the next block ahead of a processor. */
+  goAhead(): void {
+    beginLater(this.state);
     this.run();
   }
 

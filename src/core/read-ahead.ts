@@ -4,7 +4,7 @@
  */
 import { copy, createMask, isEmpty, WORDS } from './mask.js';
 import type { Node } from './nodes.js';
-import { isRemote, makeReady, type Processor, residenceOf, type State } from './state.js';
+import { endAhead, isRemote, makeReady, nodeOf, type Processor, residenceOf, type State } from './state.js';
 import {
   type Access,
   HOST_NODE,
@@ -14,11 +14,14 @@ import {
   PAGES_PER_GROUP,
   type ProcessorId,
 } from './types.js';
-import { type Block, changedPages } from './va-block.js';
+import { type Block, changedPages, type Mapping } from './va-block.js';
 import type { Task } from './work.js';
 
 /** The request number of tasks that no request waits for. */
 const NO_REQUEST = 0;
+
+/** Faults one after the other from which on a processor is taken to walk. */
+export const WALK = 2;
 
 /** The most blocks that a policy may have brought at once. */
 const MOST = 8;
@@ -32,21 +35,35 @@ export function streams(state: State, block: Block, processor: Processor, page: 
 }
 
 /**
- * The processor walks, and has come into this block.
- * @param begins it has come to where content begins, which may be a walk
+ * Whether the processor comes into a block of which it has nothing where it came in before, and then went on into the next one: what a launch did it
+ * mostly does again. That is believed once, until the walk has gone on again.
  */
+export function beginsAsBefore({ ledOn, entryPage, mapped }: Mapping, page: number): boolean {
+  return ledOn && groupOf(page) === groupOf(entryPage) && isEmpty(mapped);
+}
+
+function groupOf(page: number): number {
+  return Math.floor(page / PAGES_PER_GROUP);
+}
+
+/** Why a processor is taken to walk: it comes from the block before, a launch began here before, or content begins here that only an engine reaches. */
+export type WalkSign = 'border' | 'repeated' | 'content';
+
+/** The processor walks, and has come into this block. */
 export function readAhead(
   state: State,
   block: Block,
   processor: Processor,
   node: Node,
   access: Access,
-  begins: boolean,
+  sign: WalkSign,
 ): void {
   const advised = block.advice.pattern === 'sequential';
-  if (!begins && !advised && !comesFrom(state, block, processor)) return;
-  const most = begins ? asLastTime(block) : MOST;
-  if (!begins) noteWalk(block);
+  const comes = comesFrom(state, block, processor);
+  if (comes) noteLedOn(state, block, processor);
+  if (sign === 'border' && !advised && !comes) return;
+  const most = sign === 'content' ? asLastTime(block) : MOST;
+  if (sign !== 'content') noteWalk(block);
   const nodeBlocks = Math.floor(node.budgetPages / PAGES_PER_BLOCK);
   let reached = 0;
   let stored = false;
@@ -66,7 +83,7 @@ export function readAhead(
   for (let step = 1; step <= blocks; step++) {
     const ahead = state.va.block(block.index + step);
     if (ahead === undefined || ahead.range !== block.range) return;
-    bringAhead(state, ahead, processor, node, access, !begins || step === blocks);
+    bringAhead(state, ahead, processor, node, access, sign !== 'content' || step === blocks);
   }
 }
 
@@ -96,20 +113,52 @@ function bringAhead(
   access: Access,
   entry: boolean,
 ): void {
-  if (ahead.operation !== null || ahead.tasks.length > 0 || isRemote(ahead, processor)) return;
+  if (!mayCome(ahead, processor)) return;
   const residence = residenceOf(state, ahead, node.id);
   if (residence.ahead || !isEmpty(residence.resident)) return;
   // Zeros are made as fast as they are asked for, and would take memory of the host on a guess.
   if (node.id === HOST_NODE && !hasContent(state, ahead)) return;
   residence.ahead = entry;
   if (entry) node.aheadBlocks++;
+  const stored = isStored(state, ahead);
+  // An engine answers late; what is only copied waits until no thread does: one that goes through several arrays is about to come into the next of them.
+  if (!entry || stored || node.id === HOST_NODE) begin(state, ahead, processor.id, access, stored, entry);
+  else state.later.push({ block: ahead, processor: processor.id, access });
+}
+
+/** Begins with the first of the blocks that wait to be brought ahead of a processor, if it still may come. */
+export function beginLater(state: State): void {
+  const next = state.later.shift();
+  if (next === undefined) return;
+  const { block, access } = next;
+  const processor = state.processors[next.processor];
+  if (block.gone || processor?.state !== 'alive') return;
+  const residence = block.residences[processor.own];
+  // A processor has come into it by now, or it has gone.
+  if (residence?.ahead !== true) return;
+  if (mayCome(block, processor) && isEmpty(residence.resident)) begin(state, block, processor.id, access, false, true);
+  else endAhead(block, nodeOf(state, processor.own));
+}
+
+function mayCome(block: Block, processor: Processor): boolean {
+  return block.operation === null && block.tasks.length === 0 && !isRemote(block, processor);
+}
+
+function begin(
+  state: State,
+  ahead: Block,
+  processor: ProcessorId,
+  access: Access,
+  stored: boolean,
+  entry: boolean,
+): void {
   const mask = createMask();
   copy(mask, ahead.inside);
   const task: Task = {
     kind: 'present',
     mask,
     node: NO_NODE,
-    processor: processor.id,
+    processor,
     access,
     map: true,
     entry,
@@ -121,7 +170,7 @@ function bringAhead(
     written: false,
   };
   // An engine is asked for all alike; what is mapped is mapped when that is there.
-  if (isStored(state, ahead)) ahead.tasks.push({ ...task, map: false, entry: false });
+  if (stored) ahead.tasks.push({ ...task, map: false, entry: false });
   ahead.tasks.push(task);
   makeReady(state, ahead);
 }
@@ -148,13 +197,19 @@ function hasContent(state: State, block: Block): boolean {
   return any;
 }
 
+/** The processor went on into this block from the one before. */
+function noteLedOn(state: State, block: Block, { id }: Processor): void {
+  const mapping = state.va.blocks.get(block.index - 1)?.mappings[id];
+  if (mapping !== undefined) mapping.ledOn = true;
+}
+
 /** Whether the processor has the block before, or the end of it at least, by faults one after the other. */
 function comesFrom(state: State, block: Block, { id }: Processor): boolean {
   const before = state.va.blocks.get(block.index - 1);
   if (before === undefined || before.range !== block.range) return false;
   const mapping = before.mappings[id];
   if (mapping === undefined) return false;
-  return (mapping.walked > 1 && mapping.walkPage === PAGES_PER_BLOCK) || isWhole(state, block, before.index, id);
+  return (mapping.walked >= WALK && mapping.walkPage === PAGES_PER_BLOCK) || isWhole(state, block, before.index, id);
 }
 
 function isWhole(state: State, block: Block, index: number, processor: ProcessorId): boolean {

@@ -51,6 +51,8 @@ function notePressure(node: Node, pages: number): void {
 
 /** What goes next is sent home before anybody waits for its memory. */
 function demoteAhead(state: State, node: Node, pages: number): void {
+  // Stale memory is free as soon as it is needed: nothing has to go before.
+  if (firstStale(state, node) !== null) return;
   const most = mostPages(node);
   const nodeBlocks = Math.floor(node.budgetPages / PAGES_PER_BLOCK);
   const ahead = (node.eviction.ahead?.(nodeBlocks) ?? 0) * PAGES_PER_BLOCK;

@@ -116,6 +116,7 @@ describe('a recording', () => {
       'range',
       'capacityPages',
       'waitsForRoom',
+      'waitsToGoAhead',
     ];
     const own = ['constructor', 'run'];
     const methods = Object.getOwnPropertyNames(MemoryManager.prototype);

@@ -154,6 +154,8 @@ export interface State {
   effort: number;
   /** Blocks that a node should lose, while its home has no room for them: looked at again when it has. */
   readonly parked: IntrusiveList;
+  /** Blocks that are to be brought ahead of processors as soon as no thread waits. */
+  readonly later: { readonly block: Block; readonly processor: ProcessorId; readonly access: Access }[];
   /** Blocks on which a thread waits for room that a store, or a file, may have again soon. */
   readonly patient: IntrusiveList;
 }
@@ -206,6 +208,7 @@ export function createState(commands: Commands, policies: Policies, blockCount: 
     inPlace: false,
     effort: 0,
     parked: new IntrusiveList(),
+    later: [],
     patient: new IntrusiveList(),
   };
 }

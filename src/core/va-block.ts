@@ -72,6 +72,9 @@ export interface Mapping {
   /** Faults in a row that came right after what the one before them brought, and where the next of that kind would be. */
   walked: number;
   walkPage: number;
+  /** Where the processor came into the block last, or -1; and whether it went on from there into the next block. */
+  entryPage: number;
+  ledOn: boolean;
 }
 
 export interface Hold {
@@ -319,6 +322,8 @@ export function createMapping(node: NodeId): Mapping {
     urgentThread: 0,
     walked: 0,
     walkPage: -1,
+    entryPage: -1,
+    ledOn: false,
   };
 }
 

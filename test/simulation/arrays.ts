@@ -41,6 +41,8 @@ export class Arrays {
     }
     this.world.begin(range, writable);
     this.world.memories.push(newMemory(range, null));
+    if (this.world.plots.streams && this.world.step % 2 === 0)
+      this.world.manager.advise(range, 0, pages, { pattern: 'sequential' });
     if (this.world.plots.returns)
       this.world.manager.advise(range, 0, pages, { accessedBy: this.world.processors.living() });
   }

@@ -30,6 +30,8 @@ export class Plots {
   readonly chains: boolean;
   /** Other machines have some of the arrays, too. */
   readonly shares: boolean;
+  /** Devices with room for it walk through long arrays, and what comes next is brought ahead of them. */
+  readonly streams: boolean;
   private readonly random: Random;
 
   constructor(
@@ -45,6 +47,7 @@ export class Plots {
     this.strands = plot === 7;
     this.chains = plot === 9;
     this.storeFails = plot === 8 || this.chains;
+    this.streams = plot === 12;
     this.shares = plot === 11 || plot === 15;
   }
 

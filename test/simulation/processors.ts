@@ -50,7 +50,9 @@ export class Processors {
     const { random } = this.world;
     if (process) {
       const units = random.between(1, 2);
-      const budgetPages = PAGES_PER_BLOCK * (units + 1 + random.pick([0, 0, 3])) + random.below(PAGES_PER_BLOCK);
+      const more = random.pick([0, 0, 3]);
+      const blocks = units + 1 + (this.world.plots.streams ? 3 : more);
+      const budgetPages = PAGES_PER_BLOCK * blocks + random.below(PAGES_PER_BLOCK);
       this.addModel({ name: 'process', budgetPages, units, memorySurvives: !this.world.lossy });
       return;
     }

@@ -207,8 +207,17 @@ export class Programs {
     return null;
   }
 
-  runThread(): void {
-    const thread = this.anyThread('running') as Thread;
+  /** A thread of a device that has something to do. */
+  walker(): Thread | null {
+    for (const device of this.world.devices) {
+      if (!(device instanceof ModelDevice) || device === this.world.host) continue;
+      const thread = device.threads.find(({ state }) => state === 'running');
+      if (thread !== undefined) return thread;
+    }
+    return null;
+  }
+
+  runThread(thread = this.anyThread('running') as Thread): void {
     const launch = this.launches.find((each) => each.device === thread.device && each.state === 'running') ?? null;
     // A thread makes several accesses between two events, as real ones do.
     for (let count = this.world.random.between(1, 8); count > 0; count--) {
@@ -243,6 +252,11 @@ export class Programs {
       argument = launch.args[0];
       thread.page = argument.first + Math.min(launch.walked, argument.count - 1);
       launch.walked += 16;
+      // It is fast: it comes to what it lacks while that is on its way.
+      const { first, count } = argument;
+      const fast = this.world.plots.streams;
+      while (fast && launch.walked < count && thread.device.finds(first + launch.walked) !== Access.None)
+        launch.walked += 16;
     } else thread.page = argument.first + this.nearby(argument.count);
     thread.write = argument.use !== 'in' && this.world.random.chance(0.6);
     return true;

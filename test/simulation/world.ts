@@ -33,6 +33,7 @@ import {
   PAGE_BYTES,
   PAGES,
   type Surroundings,
+  type Thread,
   type Weather,
   WORDS_PER_PAGE,
 } from './model-device.js';
@@ -54,6 +55,28 @@ const FILLING_TURNS = [1, 3, 6, 9, 10];
 const FORGETTING_SHARE = 5;
 const OTHERS = 0x1b873593;
 const DEVICE_GOES_ON = 'device goes on';
+/** What keeps devices from walking through arrays. */
+const DISTURBING: ReadonlySet<string> = new Set([
+  'free',
+  'zero',
+  'prefetch',
+  'advise',
+  'advise more',
+  'protect',
+  'clone',
+  'clone more',
+  'pin',
+  'grow',
+  'hold',
+  'write back',
+  'drop',
+  'detach',
+  'kill',
+  'bring for writing',
+  'empty more',
+  'move',
+  'spoil',
+]);
 /** How often copies fail while devices leave, in the plot that strands what they have, and how often otherwise there. */
 const STRANDING = 0.97;
 const FAIR = 0.01;
@@ -218,7 +241,7 @@ export class World implements Surroundings {
     this.tight = random.chance(0.25);
     this.heavy = random.chance(0.4) || this.plots.chains;
     // Some schedules are about devices that walk through long ranges: what is brought ahead of them is to be seen.
-    this.walks = random.chance(0.1);
+    this.walks = random.chance(0.1) || this.plots.streams;
     this.pieces = random.pick([1, 4, 12]);
     this.router = new Router(
       {
@@ -297,7 +320,8 @@ export class World implements Surroundings {
     this.host = this.processors.addModel({
       name: 'host',
       budgetPages:
-        PAGES_PER_BLOCK * (this.resizes ? 6 : this.tight ? 3 : random.between(3, this.plots.chains ? 3 : 6)) +
+        PAGES_PER_BLOCK *
+          (this.resizes || this.plots.streams ? 6 : this.tight ? 3 : random.between(3, this.plots.chains ? 3 : 6)) +
         random.below(PAGES_PER_BLOCK),
       units: 2,
       memorySurvives: true,
@@ -306,7 +330,7 @@ export class World implements Surroundings {
     if (this.whims.chance(0.35) || this.plots.storeFails) this.behind.store = this.behind.addStore(HOST_NODE);
     if (this.plots.chains) this.behind.far = this.behind.addStore(this.behind.store);
     if (this.whims.chance(0.25)) this.processors.addNeighbour();
-    const process = this.perils || this.plots.orphans || this.plots.returns || this.plots.strands;
+    const process = this.plots.streams || this.perils || this.plots.orphans || this.plots.returns || this.plots.strands;
     this.processors.addDevice(random.chance(0.5) || process);
     if (random.chance(0.7) || process) this.processors.addDevice(random.chance(0.5) || process);
   }
@@ -319,7 +343,9 @@ export class World implements Surroundings {
   run(): void {
     const steps =
       this.plots.chains || this.overflows || this.walks || this.plots.returns || this.plots.strands
-        ? 400
+        ? this.plots.streams
+          ? 800
+          : 400
         : this.random.between(40, 120);
     while (this.step < steps) this.event();
     this.settle();
@@ -450,6 +476,12 @@ export class World implements Surroundings {
       act: () => this.programs.runThread(),
     },
     {
+      name: 'walk',
+      weight: 50,
+      can: () => this.plots.streams && this.programs.walker() !== null,
+      act: () => this.programs.runThread(this.programs.walker() as Thread),
+    },
+    {
       name: 'fall asleep',
       weight: 4,
       can: () => this.programs.anyThread('falling') !== null,
@@ -521,7 +553,12 @@ export class World implements Surroundings {
       can: () => this.processors.modelWith('pendingCopies') !== null,
       act: () => this.processors.endCopy(),
     },
-    { name: 'next piece', weight: 10, can: () => this.router.busy, act: () => this.nextPieces() },
+    {
+      name: 'next piece',
+      weight: 10,
+      can: () => this.router.busy || this.manager.waitsToGoAhead,
+      act: () => this.nextPieces(),
+    },
     {
       name: DEVICE_GOES_ON,
       weight: 8,
@@ -665,17 +702,22 @@ export class World implements Surroundings {
   private event(): boolean {
     this.strand();
     let total = 0;
-    for (const action of this.actions) if (action.can()) total += action.weight;
+    for (const action of this.actions) if (action.can()) total += this.weightOf(action);
     if (total === 0) return false;
     let at = (this.random.next() / 0x1_0000_0000) * total;
     for (const action of this.actions) {
       if (!action.can()) continue;
-      at -= action.weight;
+      at -= this.weightOf(action);
       if (at >= 0) continue;
       this.perform(action.name, action.act);
       return true;
     }
     return true;
+  }
+
+  /** Where devices walk, what disturbs them is seldom. */
+  private weightOf({ name, weight }: { readonly name: string; readonly weight: number }): number {
+    return this.plots.streams && DISTURBING.has(name) ? weight / 20 : weight;
   }
 
   /** In the plot that strands what devices have that leave, hardly a copy succeeds meanwhile. */
@@ -767,6 +809,7 @@ export class World implements Surroundings {
       this.waiting() !== '' ||
       this.programs.messages.length > 0 ||
       this.router.busy ||
+      this.manager.waitsToGoAhead ||
       this.sources.provisions.length + this.sources.returns.length > 0
     );
   }
@@ -867,6 +910,7 @@ export class World implements Surroundings {
   }
 
   private nextPieces(): void {
+    if (this.manager.waitsToGoAhead) this.manager.goAhead();
     for (let count = this.random.between(1, this.pieces); count > 0; count--) this.router.step();
   }
 

@@ -145,6 +145,12 @@ export class CopyThread {
     return this.running.length > 0 && Atomics.load(this.signal, Signal.Done) !== this.finished;
   }
 
+  /** Copies that neither the thread nor the manager has begun. */
+  get left(): number {
+    if (this.running.length === 0) return 0;
+    return Math.max(0, (Atomics.load(this.signal, Signal.End) - Atomics.load(this.signal, Signal.First)) | 0);
+  }
+
   get isBusy(): boolean {
     return this.running.length > 0;
   }

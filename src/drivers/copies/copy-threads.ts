@@ -47,6 +47,11 @@ export class CopyThreads {
     return this.out.poll() || some;
   }
 
+  /** Copies that no thread has begun. */
+  get left(): number {
+    return (this.in?.left ?? 0) + (this.out?.left ?? 0);
+  }
+
   /** Makes one of the copies that no thread has begun; false when there is none. */
   help(): boolean {
     return this.in?.help() === true || this.out?.help() === true;

@@ -3,7 +3,7 @@
  * It never waits for a thread of the application, nor for a copy that is not from memory to memory.
  */
 import type { Policies } from '../../core/state.js';
-import { PAGES_PER_TRANSFER } from '../../core/types.js';
+import { PAGES_PER_BLOCK, PAGES_PER_TRANSFER } from '../../core/types.js';
 import { NodeError } from '../../drivers/paged-memory.js';
 import { drainEventfd } from '../../linux/eventfd.js';
 import { threadExists } from '../../linux/process.js';
@@ -28,6 +28,8 @@ const SHORT_SLEEP_MS = 10;
 const FAULTS_IN_A_ROW = 256;
 /** What a piece costs besides its pages: as much as so many more. */
 const PIECE_PAGES = 7;
+/** Pieces by which a block moves. */
+const PIECES_PER_BLOCK = PAGES_PER_BLOCK / PAGES_PER_TRANSFER;
 /** How many faults a step of a device in this thread counts as: it may take as long as so many. */
 const DEVICE_STEP = 16;
 
@@ -118,7 +120,7 @@ export class Pager implements ClientEvents {
       files.look();
       let found = reading ? host.readFaults() + polls.readFaults() : 0;
       if (copyThreads.poll()) found++;
-      if (this.moveSome() || copyThreads.help()) found++;
+      if (this.moveSome() || this.goAhead() || copyThreads.help()) found++;
       else polls.sendReads();
       if (copies.step()) found++;
       if (gathers.step()) found++;
@@ -159,6 +161,15 @@ export class Pager implements ClientEvents {
       cost += pages + PIECE_PAGES;
     }
     return cost > 0;
+  }
+
+  /** Begins with the next block that is to come ahead of a processor. False when there is none. */
+  private goAhead(): boolean {
+    const { manager, copyThreads } = this.parts;
+    // In the order in which they will be wanted; a thread of copies and the manager are to be at two blocks, not at one.
+    if (!manager.waitsToGoAhead || copyThreads.left >= PIECES_PER_BLOCK) return false;
+    manager.goAhead();
+    return true;
   }
 
   /** Looks after everything that is no fault: sleeps until something happens, and handles it. False when nothing has. */
@@ -233,13 +244,15 @@ export class Pager implements ClientEvents {
 
   /** Whether there is something to do at once. */
   private isWorking(): boolean {
-    const { clients, streams, router, stores, copies, gathers, pins, providers, launches, notifiers } = this.parts;
+    const { clients, streams, manager, router, stores, copies, gathers, pins, providers, launches, notifiers } =
+      this.parts;
     return (
       this.more ||
       stores.haveFresh ||
       clients.more ||
       streams.more ||
       router.busy ||
+      manager.waitsToGoAhead ||
       copies.busy ||
       gathers.busy ||
       pins.busy ||

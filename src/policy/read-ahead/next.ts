@@ -7,19 +7,26 @@ import { type OptionNames, refuseUnknown } from '../../core/option-names.js';
 import type { ReadAheadPolicy } from '../../core/types.js';
 
 export interface NextOptions {
-  /** One block in so many of the node's may be a guess; 8 unless said otherwise. */
+  /**
+   * One block in so many of the node's may be a guess. Unless said otherwise 4 where they are only copied, since a processor that goes through several arrays
+   * at a time wants the next block of each, and 8 where they come from a store or a GPU.
+   */
   readonly share?: number;
   /** Blocks that are brought ahead from a store or a GPU; 6 unless said otherwise. */
   readonly stored?: number;
 }
 
+const COPIED_SHARE = 4;
+const STORED_SHARE = 8;
+
 const NEXT_OPTIONS: OptionNames<NextOptions> = { share: true, stored: true };
 
 export function next(options: NextOptions = {}): ReadAheadPolicy {
   refuseUnknown('OPTIONS', 'next() has no option', Object.keys(options), Object.keys(NEXT_OPTIONS));
-  const { share = 8, stored: depth = 6 } = options;
+  const { share, stored: depth = 6 } = options;
   return ({ nodeBlocks, aheadBlocks, reached, stored }) => {
-    const room = Math.max(0, Math.floor(nodeBlocks / share) - aheadBlocks);
+    const part = share ?? (stored ? STORED_SHARE : COPIED_SHARE);
+    const room = Math.max(0, Math.floor(nodeBlocks / part) - aheadBlocks);
     return Math.min(stored ? depth : 1, reached + room);
   };
 }
