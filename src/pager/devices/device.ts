@@ -6,6 +6,7 @@ import type { DriverGuard } from '../../drivers/guard.js';
 import type { ProcessDriver, ProcessEvents } from '../../drivers/process-driver.js';
 import type { Router } from '../../drivers/router.js';
 import type { DeviceInfo } from '../protocol/space.js';
+import type { Apart } from './apart.js';
 
 /** A driver, and the same by what it is. */
 export interface MadeDriver {
@@ -76,6 +77,8 @@ export interface DeviceOwner {
 /** What a driver reports. The driver is made before its device has a number; until then the manager asks nothing of it. */
 export class DeviceEvents implements ProcessEvents {
   device: Device | null = null;
+  /** Keeps threads of its process off the manager's CPU; null: it has none that the manager knows. */
+  apart: Apart | null = null;
 
   constructor(
     private readonly manager: MemoryManager,
@@ -84,7 +87,10 @@ export class DeviceEvents implements ProcessEvents {
   ) {}
 
   fault(page: number, write: boolean, thread: number): void {
-    if (this.device !== null) this.manager.fault(this.device.info.id, page, write, thread);
+    if (this.device === null) return;
+    this.apart?.before(thread);
+    this.manager.fault(this.device.info.id, page, write, thread);
+    this.apart?.after(this.router.busy || this.manager.waitsToGoAhead);
   }
 
   transferred(token: number, status: Status): void {
@@ -100,10 +106,12 @@ export class DeviceEvents implements ProcessEvents {
   }
 
   launched(launch: number, failure: LaunchFailure | null, gpuMs?: number): void {
+    this.apart?.end();
     if (this.device !== null) this.owner.launched(this.device, launch, failure, gpuMs);
   }
 
   died(reason: string): void {
+    this.apart?.end();
     if (this.device !== null) this.owner.died(this.device, reason);
   }
 }

@@ -8,6 +8,7 @@ import type { Notifiers } from '../arrays/notifiers.js';
 import type { DeniedAccess } from '../core/deferred.js';
 import type { DeviceInfo, DeviceOptions, ProcessorStats } from '../protocol/space.js';
 import { type WireError, wireError } from '../protocol/wire.js';
+import { Apart, type KeptApart } from './apart.js';
 import { Device, DeviceEvents, type DeviceOwner, type MadeDriver } from './device.js';
 import type { DevicePolls } from './device-polls.js';
 import { type DriverMaker, reasonOf } from './drivers.js';
@@ -70,6 +71,7 @@ export class Devices implements DeviceOwner {
     private readonly maker: DriverMaker,
     private readonly polls: DevicePolls,
     private readonly later: (action: () => void) => void,
+    private readonly keptApart: KeptApart,
   ) {}
 
   get(id: ProcessorId): Device | undefined {
@@ -277,6 +279,7 @@ export class Devices implements DeviceOwner {
     };
     const device = new Device(info, made);
     events.device = device;
+    if (info.pid !== null && description.faults) events.apart = new Apart(this.keptApart, info.pid);
     this.byId.set(id, device);
     this.polls.add(device);
     if (made.process === null) ready(null);

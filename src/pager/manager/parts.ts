@@ -2,6 +2,8 @@
  * The parts that the manager consists of, each made of those before it. What must be known the other way is said: the core's words wait in
  * `Deferred`, and a range is filled by what has put itself down in `Sources`.
  */
+
+import { availableParallelism } from 'node:os';
 import type { Policies } from '../../core/state.js';
 import { HOST, HOST_NODE, type NodeId, PAGE_BYTES } from '../../core/types.js';
 import { COPY_THREADS, CopyThreads } from '../../drivers/copies/copy-threads.js';
@@ -28,6 +30,7 @@ import { Uses } from '../arrays/uses.js';
 import { openCore } from '../core/core.js';
 import { CoreRequests } from '../core/core-requests.js';
 import { type CoreListener, Deferred } from '../core/deferred.js';
+import type { KeptApart } from '../devices/apart.js';
 import { DevicePolls, pollerSlots } from '../devices/device-polls.js';
 import { Devices } from '../devices/devices.js';
 import { DriverMaker } from '../devices/drivers.js';
@@ -101,6 +104,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     failingCalls: Control.FailingCalls,
     ends,
   };
+  const keptApart: KeptApart = { count: 0, most: availableParallelism() - 1 };
   const copyThreads = new CopyThreads(surroundings, now, process.env[COPY_THREADS]);
 
   // Sources of content.
@@ -228,7 +232,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   const polls = new DevicePolls(poller, FIRST_DEVICE_SLOT);
   const space = { base, bytes: options.bytes, hostMemory: host.node.fd, hostAddress: memory };
   const maker = new DriverMaker(space, launches.kernelOf, warn, copyThreads.in);
-  const devices = new Devices(manager, router, launches, notifiers, maker, polls, later);
+  const devices = new Devices(manager, router, launches, notifiers, maker, polls, later, keptApart);
 
   // Content that moves because a program says so.
   const memoryOf = (node: NodeId): number => (node === HOST_NODE ? memory : devices.memoryOf(node));
