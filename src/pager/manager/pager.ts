@@ -6,7 +6,7 @@ import type { Policies } from '../../core/state.js';
 import { PAGES_PER_BLOCK, PAGES_PER_TRANSFER } from '../../core/types.js';
 import { NodeError } from '../../drivers/paged-memory.js';
 import { drainEventfd } from '../../linux/eventfd.js';
-import { threadExists } from '../../linux/process.js';
+import { threadExists, yieldProcessor } from '../../linux/process.js';
 import type { ClosedSpace } from '../protocol/closed-space.js';
 import { Control } from '../protocol/control.js';
 import type { Answer, ToManager } from '../protocol/messages.js';
@@ -116,6 +116,7 @@ export class Pager implements ClientEvents {
     let looks = this.looks();
     let reading = looks > 1 || poller.readyAt(HOST_SLOT) !== 0 || polls.haveFaults;
     for (let look = 0; look < looks && served < FAULTS_IN_A_ROW; look++) {
+      if (look === 1 && this.spin.yields) this.yield();
       stores.look();
       files.look();
       let found = reading ? host.readFaults() + polls.readFaults() : 0;
@@ -149,6 +150,14 @@ export class Pager implements ClientEvents {
     const expected = answers !== this.answers;
     this.answers = answers;
     return expected ? this.spin.looks(1 + polls.processes) : 1;
+  }
+
+  /** Has threads that share the CPU run, above all the one that was answered. */
+  private yield(): void {
+    const { now } = this.parts;
+    const began = now();
+    yieldProcessor();
+    this.spin.yielded(now() - began);
   }
 
   /** Moves queued pieces: a large one, or several small ones that together take no longer. False when there is none. */

@@ -3,6 +3,13 @@ import { Spin } from './spin.js';
 
 const SOON = 0.02;
 
+/** As it is with a thread that shares the manager's CPU. */
+function shared(): Spin {
+  const spin = new Spin();
+  while (!spin.yields) spin.slept(SOON);
+  return spin;
+}
+
 describe('how long the manager looks around', () => {
   it('is long while that finds something', () => {
     const spin = new Spin();
@@ -29,6 +36,75 @@ describe('how long the manager looks around', () => {
     // What trying costs: less than half a look a fault.
     expect(looks / faults).toBeLessThan(12.5);
     expect(looks / faults).toBeGreaterThan(12);
+  });
+
+  it('is nothing where faults come only while the manager sleeps, and tried again now and then', () => {
+    const spin = new Spin();
+    let looks = 0;
+    const faults = 10_000;
+    for (let fault = 0; fault < faults; fault++) {
+      // As by a thread that takes the CPU when it is woken, or else only when the manager sleeps.
+      spin.found(0);
+      looks += spin.looks(1);
+      spin.slept(SOON);
+    }
+    expect(looks / faults).toBeLessThan(2.5);
+    expect(looks / faults).toBeGreaterThan(2);
+  });
+
+  it('is short again as soon as a fault comes a little after an answer', () => {
+    const spin = new Spin();
+    const long = spin.looks(1);
+    while (!spin.yields) spin.slept(SOON);
+    while (spin.looks(1) !== long) spin.slept(SOON);
+    spin.found(1);
+    for (let tries = 0; tries < 3; tries++) {
+      spin.found(1);
+      spin.slept(SOON);
+    }
+    expect(spin.looks(1)).toBeLessThan(long);
+    expect(spin.looks(1)).toBeGreaterThan(2);
+    expect(spin.yields).toBe(false);
+  });
+
+  it('gives the CPU away where looking finds nothing, as long as that finds something', () => {
+    const spin = shared();
+    for (let fault = 0; fault < 1000; fault++) {
+      expect(spin.yields).toBe(true);
+      expect(spin.looks(1)).toBe(2);
+      spin.yielded(SOON);
+      spin.found(1);
+    }
+  });
+
+  it('gives the CPU away seldom where another thread keeps it, and more seldom each time', () => {
+    const spin = shared();
+    const sleeps: number[] = [];
+    for (let time = 0; time < 4; time++) {
+      spin.yielded(3);
+      spin.found(1);
+      expect(spin.looks(1)).toBe(1);
+      let count = 0;
+      for (; !spin.yields; count++) spin.slept(200);
+      sleeps.push(count);
+    }
+    expect(sleeps).toEqual([200, 400, 800, 1600]);
+    spin.yielded(SOON);
+    spin.found(1);
+    spin.yielded(3);
+    spin.found(1);
+    let again = 0;
+    for (; !spin.yields; again++) spin.slept(200);
+    expect(again).toBe(200);
+  });
+
+  it('gives the CPU to a thread that computes when it was answered', () => {
+    const spin = shared();
+    for (let time = 0; time < 10; time++) {
+      spin.yielded(3);
+      spin.slept(200);
+    }
+    expect(spin.yields).toBe(true);
   });
 
   it('is tried again, and stays long when the thread has moved to another CPU', () => {

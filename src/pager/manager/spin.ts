@@ -2,37 +2,77 @@
  * How often the manager looks for faults before it sleeps. A thread that was just answered often faults again within microseconds, and
  * to sleep and be woken costs tens of them where the thread runs on another CPU. Where it shares the manager's CPU it may not run at all
  * while the manager looks around. The kernel does not say which it is, so that the manager tries: it looks longer for as long as that finds
- * something, and otherwise seldom.
+ * something, otherwise for a short time. Where that finds nothing either it gives the CPU away once, to the thread that was answered, instead of
+ * looking in vain and sleeping.
  */
 
 /** About 6 us where a look reads one descriptor. */
 const FEW = 12;
 /** About 16 us, however many descriptors a look reads. */
 const MANY_READS = 32;
-/** Long looks in a row that may have been in vain. */
+/** Tries in a row that may have been in vain. */
 const TRIES = 3;
 /** Times that a fault comes soon after the manager has slept before it tries to look longer again. */
 const PAUSE = 192;
 /** After longer sleeps than this no thread was about to fault: to have looked longer would have found nothing. */
 const SOON_MS = 1;
+/**
+ * A thread that was answered and faults again does so within less. Where the CPU comes back later, and a fault has come by then, it may have gone to a
+ * thread that keeps it, and the fault has waited meanwhile: it is not given away for a while, and twice as long each time.
+ */
+const LATE_MS = 0.4;
+const LATE_PAUSE = 200;
+const LONGEST_PAUSE = 64 * LATE_PAUSE;
 
 export class Spin {
   private long = true;
+  /** Long tries that are left, or what is left of the pause between them. */
   private left = TRIES;
+  /** Short tries that are left. */
+  private few = TRIES;
+  /** Times that the CPU is not given away. */
+  private pause = 0;
+  private late = false;
+  private latePause = LATE_PAUSE;
 
   /** Looks in vain after which the manager sleeps, if each reads so many descriptors. */
   looks(descriptors: number): number {
-    return this.long ? Math.max(FEW, Math.floor(MANY_READS / descriptors)) : FEW;
+    if (this.long) return Math.max(FEW, Math.floor(MANY_READS / descriptors));
+    return this.few > 0 ? FEW : this.pause > 0 ? 1 : 2;
+  }
+
+  /** Whether the second look is to come after other threads of the CPU have run. */
+  get yields(): boolean {
+    return !this.long && this.few === 0 && this.pause === 0;
+  }
+
+  /** The CPU was given away, and came back after so long. */
+  yielded(ms: number): void {
+    this.late = ms >= LATE_MS;
   }
 
   /** Something was found after so many looks in vain. */
   found(after: number): void {
-    if (after >= FEW) this.left = TRIES;
+    if (after === 0) return;
+    // What comes when the CPU was given away says that the thread is on this one, and may have waited for it to come back.
+    if (this.yields) this.foundLate(this.late);
+    else {
+      this.few = TRIES;
+      if (after >= FEW) this.left = TRIES;
+    }
+  }
+
+  private foundLate(late: boolean): void {
+    if (late) this.pause = this.latePause;
+    this.latePause = late ? Math.min(this.latePause * 2, LONGEST_PAUSE) : LATE_PAUSE;
   }
 
   /** The manager has slept, and was woken. */
   slept(ms: number): void {
-    if (ms > SOON_MS || --this.left > 0) return;
+    if (this.pause > 0) this.pause--;
+    if (ms > SOON_MS) return;
+    if (this.few > 0) this.few--;
+    if (--this.left > 0) return;
     this.long = !this.long;
     this.left = this.long ? TRIES : PAUSE;
   }
