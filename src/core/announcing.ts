@@ -1,6 +1,6 @@
 /** What the subscribers of a watched range are told of an operation: before a right or content is taken from a processor, and when that is through. */
 import { clear, endOf, next, WORDS } from './mask.js';
-import { RULES } from './operation-rules.js';
+import { ruleOf } from './operation-rules.js';
 import type { State } from './state.js';
 import { Access, type InvalidationReason, PAGES_PER_BLOCK } from './types.js';
 import type { Block } from './va-block.js';
@@ -11,7 +11,7 @@ import type { Operation } from './work.js';
  * setting the rights that pages have, reading what others read, too, or emptying what is zero.
  */
 export function announce(state: State, block: Block, operation: Operation): void {
-  const rule = RULES[operation.kind];
+  const rule = ruleOf(operation.kind);
   const { mark } = state.masks;
   const taken = state.masks.take();
   const { forgets } = rule;
@@ -46,5 +46,5 @@ export function announceEnd(state: State, operation: Operation): void {
 }
 
 function reasonOf({ kind, exclusive }: Operation): InvalidationReason {
-  return exclusive ? 'exclusive' : RULES[kind].reason;
+  return exclusive ? 'exclusive' : ruleOf(kind).reason;
 }

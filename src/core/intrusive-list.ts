@@ -1,10 +1,18 @@
 /** A doubly linked list of small numbers whose links live in arrays: no allocation to move an entry, no search to remove one. */
+/** Entries that there is room for at first. */
+const FIRST = 64;
+
 export class IntrusiveList {
-  private next = new Int32Array(64).fill(-2);
-  private previous = new Int32Array(64).fill(-2);
+  private next = new Int32Array(FIRST / 2).fill(-2);
+  private previous = new Int32Array(FIRST / 2).fill(-2);
   head = -1;
   tail = -1;
   size = 0;
+
+  constructor() {
+    // At once, so that no code is compiled for arrays that stay the same, to be thrown away, with all of a fault, when they grow.
+    this.reserve(FIRST - 1);
+  }
 
   has(entry: number): boolean {
     return entry < this.next.length && this.next[entry] !== -2;

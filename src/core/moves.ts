@@ -5,11 +5,11 @@ import { holderOf } from './contents.js';
 import { add, addRun, bitCount, clear, has, type Mask, next, WORDS } from './mask.js';
 import type { Node } from './nodes.js';
 import { ATTEMPTS, open, start } from './operation.js';
+import { goOn } from './operation-end.js';
 import { evictBlock, reclaim } from './reclaim.js';
 import {
   conflictsWithHold,
   isHeld,
-  makeReady,
   mappingOf,
   nodeOf,
   type Processor,
@@ -110,7 +110,7 @@ function transferTo(
   operation.exclusive = task?.exclusive ?? false;
   operation.task = task;
   start(state, block, operation);
-  if (block.operation === null) makeReady(state, block);
+  if (block.operation === null) goOn(state, block);
   return 'started';
 }
 

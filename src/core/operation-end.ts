@@ -2,10 +2,10 @@
 import { announceEnd } from './announcing.js';
 import { type Mask, next, size } from './mask.js';
 import type { Node } from './nodes.js';
-import { RULES } from './operation-rules.js';
+import { ruleOf } from './operation-rules.js';
 import { classify, makeReady, releaseBacking, type State } from './state.js';
 import { Status } from './types.js';
-import type { Block } from './va-block.js';
+import { type Block, NO_PAGES } from './va-block.js';
 import type { Operation } from './work.js';
 
 /** The node that pages of the operation are copied to; none where a node makes room whose pages have no home. */
@@ -23,7 +23,7 @@ export function finish(state: State, block: Block, operation: Operation): void {
   const target = targetOf(state, operation);
   if (target !== undefined && hasAny(operation, operation.reserved))
     releaseBacking(state, block, target, operation.reserved);
-  RULES[operation.kind].finish(state, block, operation);
+  ruleOf(operation.kind).finish(state, block, operation);
   announceEnd(state, operation);
   block.operation = null;
   state.activeOperations--;
@@ -33,9 +33,33 @@ export function finish(state: State, block: Block, operation: Operation): void {
   }
   noteEnd(block, operation);
   classify(state, block);
-  makeReady(state, block);
+  goOn(state, block);
   // The block can be a victim again, which may be what others wait for.
   if (target !== undefined && target.waiters.size > 0) target.pump = true;
+}
+
+/** Has the block looked at again, unless nothing in it waits for that: after most faults nothing does. */
+export function goOn(state: State, block: Block): void {
+  const { ended } = block;
+  if (ended.failure !== Status.Done || block.tasks.length > 0 || block.onDetour || isWaiting(state, block)) {
+    makeReady(state, block);
+    return;
+  }
+  block.unbroken = null;
+  if (!ended.progress) return;
+  block.attempts = 0;
+  ended.progress = false;
+}
+
+/** Whether threads wait for pages of the block, or a node has lost some of it. */
+function isWaiting(state: State, { mappings, residences }: Block): boolean {
+  for (let id = 0; id < mappings.length; id++) if (mappings[id]?.waiting === true) return true;
+  for (let id = 0; id < residences.length; id++) {
+    const residence = residences[id];
+    if (residence === undefined) continue;
+    if (residence.forgotten !== NO_PAGES || state.nodes[id]?.gone === true) return true;
+  }
+  return false;
 }
 
 /** The record of the operation serves the next one: what the block has to know of this one is kept apart. */

@@ -118,6 +118,11 @@ export const RULES: { readonly [Kind in OperationKind]: OperationRule } = {
   },
 };
 
+/** By name for what nearly all operations are: a look by a key that has been many things costs a fault as much as a walk over a mask. */
+export function ruleOf(kind: OperationKind): OperationRule {
+  return kind === 'migrate' ? RULES.migrate : RULES[kind];
+}
+
 /** The processor gets other memory at all addresses of the block. Its threads have ended, and what it had mapped goes with the old one. */
 function switchMemory(state: State, block: Block, operation: Operation): void {
   const { kind, processor } = operation;

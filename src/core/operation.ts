@@ -7,7 +7,7 @@
 import { announce } from './announcing.js';
 import { endWordOf, firstWordOf, type Mask, next, nextAbsent, removeRun } from './mask.js';
 import { finish } from './operation-end.js';
-import { RULES } from './operation-rules.js';
+import { ruleOf } from './operation-rules.js';
 import { issueTransfers, reserveFor } from './operation-transfers.js';
 import { countPending, endToken, newToken, type State, type Token } from './state.js';
 import { Access, NO_NODE, type NodeId, PAGES_PER_BLOCK, type ProcessorId, Status } from './types.js';
@@ -57,7 +57,7 @@ export function start(state: State, block: Block, operation: Operation): void {
   operation.failure = Status.Done;
   block.operation = operation;
   state.activeOperations++;
-  const rule = RULES[operation.kind];
+  const rule = ruleOf(operation.kind);
   if (rule.moves) reserveFor(state, block, operation);
   // The count is held up by one while revocations are handed out, so that none of them ends the phase early.
   operation.outstanding = 1;
@@ -112,7 +112,7 @@ export function revokeDone(state: State, token: Token): void {
 function startTransfers(state: State, block: Block, operation: Operation): void {
   operation.phase = 'transfer';
   // Once no processor has more than it may keep, nothing else has to happen where no page moves.
-  if (!RULES[operation.kind].moves) {
+  if (!ruleOf(operation.kind).moves) {
     finish(state, block, operation);
     return;
   }

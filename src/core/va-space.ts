@@ -39,8 +39,15 @@ export class VaSpace {
       block = old.first;
       if (old.blocks > blocks) this.returned.push({ first: block + blocks, blocks: old.blocks - blocks });
     }
+    const { name, writable, provided, derived = false, takesBack = false, shared = false } = options;
+    // All ranges have the same fields in the same order, so that the compiler knows one kind: every fault reads some of them.
     const range: Range = {
-      ...options,
+      name,
+      writable,
+      provided,
+      derived,
+      takesBack,
+      shared,
       id: this.nextId++,
       first: block * PAGES_PER_BLOCK,
       pages,

@@ -24,7 +24,8 @@ export class DevicePolls {
   private readonly places: (Device | undefined)[] = [];
   /** Devices that have a process, and with it a descriptor to read faults from. */
   processes = 0;
-  private lastLook = 0;
+  /** A time from the beginning: from a small integer on the object would change its shape with the first look, which throws away what was compiled for it. */
+  private lastLook = Number.NEGATIVE_INFINITY;
 
   constructor(
     private readonly poller: Poller,
