@@ -160,9 +160,11 @@ function serviceFault(
     repeats || pattern === 'sequential' || (pattern === 'normal' && streams(state, block, processor, page));
   request.pressed = node.backedPages + PAGES_PER_BLOCK > node.budgetPages;
   const from = page - (page % PAGES_PER_GROUP);
-  const holder = distantHolder(state, block, page, node.id);
+  const source = sourceOf(state, block, page, node.id);
+  const holder = isDistant(state, source) ? source : NO_NODE;
   request.distant = holder !== NO_NODE;
-  request.walked = mapping.walkPage === from ? mapping.walked + 1 : 0;
+  request.close = source === HOST_NODE;
+  request.walked = mapping.walkPage === from || mapping.walkPage === page ? mapping.walked + 1 : 0;
   // Where content begins a walk mostly does.
   const begins = request.distant && request.walked === 0 && beginsOn(state, block, from, holder);
   if (begins) request.walked = 1;
@@ -187,13 +189,16 @@ function serviceFault(
   return outcome;
 }
 
-/** The node of a processor that a page has to come from, if only its engine reaches it. */
-function distantHolder(state: State, block: Block, page: number, node: NodeId): NodeId {
-  if (has(residenceOf(state, block, node).resident, page)) return NO_NODE;
-  const holder = holderOf(state, block, page, node);
-  if (holder === NO_NODE) return NO_NODE;
-  const { owner, description } = nodeOf(state, holder);
-  return owner === NO_PROCESSOR || description.addressable ? NO_NODE : holder;
+/** The node that the content of a page comes from, if it comes from another one. */
+function sourceOf(state: State, block: Block, page: number, node: NodeId): NodeId {
+  return has(residenceOf(state, block, node).resident, page) ? NO_NODE : holderOf(state, block, page, node);
+}
+
+/** Whether it is the node of a processor that only its engine reaches. */
+function isDistant(state: State, node: NodeId): boolean {
+  if (node === NO_NODE) return false;
+  const { owner, description } = nodeOf(state, node);
+  return owner !== NO_PROCESSOR && !description.addressable;
 }
 
 /** Whether a node has nothing of the range right before this page. */

@@ -31,13 +31,19 @@ function runBits(word: number, first: number, end: number): number {
 
 export function addRun(mask: Mask, first: number, count: number): void {
   // What a fault does is mostly about one page.
-  if (count === 1) return add(mask, first);
+  if (count === 1) {
+    add(mask, first);
+    return;
+  }
   const end = first + count;
   for (let word = first >>> 5; word * 32 < end; word++) mask[word] |= runBits(word, first, end);
 }
 
 export function removeRun(mask: Mask, first: number, count: number): void {
-  if (count === 1) return remove(mask, first);
+  if (count === 1) {
+    remove(mask, first);
+    return;
+  }
   const end = first + count;
   for (let word = first >>> 5; word * 32 < end; word++) mask[word] &= ~runBits(word, first, end);
 }

@@ -205,6 +205,34 @@ describe('a walk over what only an engine reaches', () => {
   });
 });
 
+describe('what a policy is told of where a page comes from', () => {
+  it('is that it is close where it comes from host memory to another one, and a page next to one that came alone is walked to', () => {
+    const asked: [page: number, close: boolean, walked: number][] = [];
+    const policies = namedPolicies({ prefetch: 'none', readAhead: 'none' });
+    const prefetch = () => (request: PrefetchRequest) => {
+      asked.push([request.page, request.close, request.walked]);
+      policies.prefetch()(request);
+    };
+    manager = new OpenManager(commands, { ...policies, prefetch }, 64);
+    manager.addDevice({ ...host, budgetPages: 8 * BLOCK }, NO_NODE);
+    const { processor } = manager.addDevice({ ...host, name: 'device', budgetPages: 8 * BLOCK });
+    const first = allocate(BLOCK);
+    manager.fault(HOST, first + 5, true, 1);
+    manager.fault(HOST, first + 6, true, 1);
+    manager.fault(processor, first + 5, false, 2);
+    manager.fault(processor, first + 6, false, 2);
+    manager.fault(processor, first + 100, false, 2);
+    expect(asked).toEqual([
+      [5, false, 0],
+      [6, false, 1],
+      [5, true, 0],
+      [6, true, 1],
+      [100, false, 0],
+    ]);
+    manager.checkInvariants();
+  });
+});
+
 describe('pages that only an engine reaches, and what comes along with them', () => {
   let asked: [page: number, distant: boolean, walked: number][];
   let processor: number;

@@ -182,6 +182,7 @@ export function createState(commands: Commands, policies: Policies, blockCount: 
       walked: 0,
       distant: false,
       scattered: 0,
+      close: false,
       result: createMask(),
     },
     transfer: {

@@ -286,6 +286,8 @@ export interface PrefetchRequest {
    * one follows another.
    */
   scattered: number;
+  /** The page comes from host memory to another one, where a page alone costs little more than its share of several. */
+  close: boolean;
   /** The answer: pages to bring, the touched one among them. */
   result: Int32Array;
 }

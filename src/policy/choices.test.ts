@@ -73,6 +73,7 @@ describe('a policy of the user that fails', () => {
       walked: 0,
       distant: false,
       scattered: 0,
+      close: false,
       result: createMask(),
     };
     request.allowed[1] = 1;

@@ -125,6 +125,13 @@ export const mutants: readonly Mutant[] = [
     why: 'Every failed copy leaks a part of the budget.',
   },
   {
+    name: 'look at no block again for threads that came meanwhile',
+    file: 'src/core/operation-end.ts',
+    original: 'block.onDetour || isWaiting(state, block)',
+    instead: 'block.onDetour',
+    why: 'A thread that faulted while another page of its block was under way waits for ever.',
+  },
+  {
     name: 'empty pages that can still be written',
     file: 'src/core/operation.ts',
     original: 'rule.meanwhile ?? rule.left',

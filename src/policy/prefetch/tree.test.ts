@@ -17,6 +17,7 @@ function ask(page: number, occupied: Run[], about: Partial<PrefetchRequest> = {}
     walked: 0,
     distant: false,
     scattered: 0,
+    close: false,
     result: createMask().fill(0x55555555),
     ...about,
   };
@@ -39,6 +40,19 @@ describe('the tree prefetcher', () => {
   it('brings 64 KiB for a first fault, aligned', () => {
     expect(ask(37, [])).toEqual([group(2)]);
     expect(ask(511, [])).toEqual([group(31)]);
+  });
+
+  it('brings a page alone from host memory to a node that is full, unless it may begin a walk', () => {
+    const full = (page: number, occupied: Run[], about: Partial<PrefetchRequest> = {}) =>
+      ask(page, occupied, { pressed: true, close: true, ...about });
+    expect(full(37, [])).toEqual([[37, 1]]);
+    expect(full(37, [], { close: false })).toEqual([group(2)]);
+    expect(full(37, [], { pressed: false })).toEqual([group(2)]);
+    expect(full(2 * PAGES_PER_GROUP, [])).toEqual([group(2)]);
+    expect(full(38, [[37, 1]], { walked: 1 })).toEqual([
+      [32, 5],
+      [38, 10],
+    ]);
   });
 
   it('pulls the fourth 64 KiB group of 256 KiB along with the third', () => {

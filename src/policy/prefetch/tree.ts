@@ -2,8 +2,9 @@
  * The density prefetcher of NVIDIA's UVM driver: a fault brings its 64 KiB group; walking from there to the root of a binary
  * tree over the block, the largest subtree of which more than `thresholdPercent` would then be there comes whole. When the
  * processor comes in from a neighbouring block that is all there already, the block comes at once: streams need no second fault.
- * Where the node is full, only the group comes: density then says where the processor was, and guesses push out what it needs; and only the page
- * where what comes so keeps leaving and coming back. Faults one after the other are no guess: what they bring grows. What comes from far comes to the end of the block as soon as a processor walks: to wait for
+ * Where the node is full, only the group comes: density then says where the processor was, and guesses push out what it needs; and only the page where it
+ * comes from host memory and no walk may begin with it, or where what comes by groups keeps leaving and coming back. Faults one after the other
+ * are no guess: what they bring grows. What comes from far comes to the end of the block as soon as a processor walks: to wait for
  * another fault's pages there costs more than to bring a block in vain. A write takes the pages away from there, so that it must be a walk for longer.
  */
 import { addRun, clear, sizeOfRun } from '../../core/mask.js';
@@ -37,6 +38,11 @@ export function tree(options: TreeOptions = {}): PrefetchPolicy {
     } else if (request.pressed) {
       // A processor that has walked through two groups gets twice as much each time.
       if (request.walked > 1) count = Math.min(PAGES_PER_GROUP << (request.walked - 1), PAGES_PER_BLOCK - first);
+      else if (request.close && request.walked === 0 && request.page !== first) {
+        // A touch in the middle of a group, and not next to the one before it, is no walk: its neighbours would push out what is needed.
+        first = request.page;
+        count = 1;
+      }
     } else if (request.distant && request.walked > (request.write ? 1 : 0)) {
       count = PAGES_PER_BLOCK - first;
     } else {
