@@ -8,7 +8,7 @@ import { ATTEMPTS, open, start } from './operation.js';
 import { beginsAsBefore, readAhead, streams, WALK } from './read-ahead.js';
 import { evictBlock, failsToLeave, reclaim } from './reclaim.js';
 import { serviceRemote } from './remote-mapping.js';
-import { follows, noteFault } from './scatter.js';
+import { follows, isScattered, noteFault } from './scatter.js';
 import {
   endAhead,
   isHeld,
@@ -155,9 +155,10 @@ function serviceFault(
   const request = state.prefetchRequest;
   request.page = page;
   request.write = access === Access.Write;
-  const repeats = pattern === 'normal' && beginsAsBefore(mapping, page) && isDeclared(processor, base + page);
-  request.streaming =
-    repeats || pattern === 'sequential' || (pattern === 'normal' && streams(state, block, processor, page));
+  // Where touches lie scattered a block that is whole says nothing of a walk.
+  const guess = pattern === 'normal' && !isScattered(block.range, processor);
+  const repeats = guess && beginsAsBefore(mapping, page) && isDeclared(processor, base + page);
+  request.streaming = repeats || pattern === 'sequential' || (guess && streams(state, block, processor, page));
   request.pressed = node.backedPages + PAGES_PER_BLOCK > node.budgetPages;
   const from = page - (page % PAGES_PER_GROUP);
   const source = sourceOf(state, block, page, node.id);

@@ -4,6 +4,7 @@
  * after faults that followed no other one, and on which such a fault comes again soon. A set that fits the node never gives one.
  */
 import type { Node } from './nodes.js';
+import type { Range } from './range.js';
 import type { Processor } from './state.js';
 import { PAGES_PER_BLOCK, PAGES_PER_GROUP } from './types.js';
 import type { Block, Mapping, Residence } from './va-block.js';
@@ -19,6 +20,11 @@ export function follows({ walkPage }: Mapping, page: number): boolean {
   if (walkPage === -1) return false;
   const groups = Math.floor(page / PAGES_PER_GROUP) - Math.floor((walkPage - 1) / PAGES_PER_GROUP);
   return groups === 0 || groups === 1;
+}
+
+/** Whether the processor was last seen to touch the range here and there. */
+export function isScattered({ scattered }: Range, { id }: Processor): boolean {
+  return (scattered[id] ?? 0) > 0;
 }
 
 /** Takes note of a fault for which no pages are declared or advised, and says how many scattered ones there were. */
