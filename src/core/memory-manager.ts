@@ -8,7 +8,6 @@ import { aboutKnown, changeAdvice } from './advice.js';
 import { addDevice, addNode, addProcessor, setHome } from './arrivals.js';
 import { onlyOn } from './contents.js';
 import { Departures, type ProcessorFigures } from './departures.js';
-import { enterAhead } from './entry.js';
 import { waitsForRoom } from './faults.js';
 import { checkInvariants } from './invariants.js';
 import { type LaunchArgument, Launches } from './launches.js';
@@ -152,7 +151,6 @@ export class MemoryManager {
     mapping.waiting = true;
     mapping.urgentPage = inBlock;
     mapping.urgentThread = thread;
-    enterAhead(state, block);
     makeReady(state, block);
     this.run();
   }

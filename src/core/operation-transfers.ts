@@ -3,7 +3,6 @@
  * pieces where a node refuses large ones. Each run becomes visible at its new place by itself.
  */
 import { holderOf, onlyCopies } from './contents.js';
-import { enterAhead } from './entry.js';
 import { addRun, has, type Mask, next, nextAbsent, removeRun, WORDS } from './mask.js';
 import type { Node } from './nodes.js';
 import { finish, hasAny, targetOf } from './operation-end.js';
@@ -343,7 +342,6 @@ function settle(
       }
     }
   }
-  if (operation.entry && first < PAGES_PER_GROUP) enterAhead(state, block);
   // A processor that died meanwhile keeps the content, if it keeps any, but has no tables to map it in.
   if (accessAt(operation, first) === Access.None || state.processors[operation.processor]?.state === 'dead') return;
   const mapping = mappingOf(state, block, operation.processor);

@@ -14,20 +14,15 @@ const host: DeviceDescription = {
 };
 
 let log: string[];
-let tokens: number[];
-/** Transfers of runs that no thread waits for end when a test says so. */
-let later: boolean;
 let manager: OpenManager;
 let device: number;
 
 const commands: Commands = {
   map: (processor, page, count) => log.push(`map ${processor} ${page}+${count}`),
   revoke: () => Status.Done,
-  transfer: ({ token, node, page, count, urgent }) => {
+  transfer: ({ node, page, count }) => {
     log.push(`to ${node} ${page}+${count}`);
-    if (!later || urgent) return Status.Done;
-    tokens.push(token);
-    return Status.Pending;
+    return Status.Done;
   },
   remap: () => Status.Done,
   cover: () => Status.Done,
@@ -45,8 +40,6 @@ const commands: Commands = {
 
 function start(blocks: number): void {
   log = [];
-  tokens = [];
-  later = false;
   manager = new OpenManager(commands, namedPolicies(), 64);
   manager.addDevice(host, NO_NODE);
   device = manager.addDevice({ ...host, name: 'device', budgetPages: blocks * BLOCK }).processor;
@@ -119,29 +112,6 @@ describe('reading ahead of a device that walks', () => {
     for (const first of arrays) fault(first + BLOCK);
     const brought = arrays.flatMap(() => goAhead());
     for (const first of arrays) expect(brought).toContain(`to 1 ${first + 2 * BLOCK}+16`);
-  });
-
-  it('lets the device into a block as soon as its first pages have come, and brings the next one', () => {
-    const first = allocate(4);
-    walk(first, 1);
-    fault(first + BLOCK);
-    later = true;
-    goAhead();
-    expect(fault(first + 2 * BLOCK)).toEqual([]);
-    log = [];
-    manager.transferred(tokens[0], Status.Done);
-    expect(log).toEqual([`map ${device} ${first + 2 * BLOCK}+16`]);
-    expect(goAhead()).toContain(`to 1 ${first + 3 * BLOCK}+16`);
-  });
-
-  it('lets it in at once where they are there', () => {
-    const first = allocate(4);
-    walk(first, 1);
-    fault(first + BLOCK);
-    later = true;
-    goAhead();
-    manager.transferred(tokens[0], Status.Done);
-    expect(fault(first + 2 * BLOCK)).toEqual([`map ${device} ${first + 2 * BLOCK}+16`]);
   });
 });
 

@@ -51,13 +51,6 @@ export const mutants: readonly Mutant[] = [
     why: 'Somebody reads the value from before the write.',
   },
   {
-    name: 'enter a block before its first pages have come',
-    file: 'src/core/entry.ts',
-    original: 'next(moving, 0, 1) < PAGES_PER_GROUP',
-    instead: 'false',
-    why: 'The processor finds there what was in the memory before.',
-  },
-  {
     name: 'count the entry of a block that came ahead as mapped',
     file: 'src/core/operation-transfers.ts',
     original: 'accessAt(operation, first) === Access.None',
