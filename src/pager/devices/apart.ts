@@ -16,6 +16,8 @@ interface Kept {
   avoided: number;
 }
 
+/** So many faults in a row behind which something was left to move are a walk: one may be a touch in the middle of others. */
+const WALK = 2;
 /** After so many faults in a row behind which nothing was left to move a device's threads are let go. */
 const PATIENCE = 8;
 
@@ -29,6 +31,8 @@ export class Apart {
   private readonly kept = new Map<number, Kept>();
   /** Faults that may still come behind which nothing is left to move. */
   private patience = 0;
+  /** Faults in a row behind which something was left. */
+  private moving = 0;
   /** Threads that the process had when the first was kept apart: those that such a one has started are kept apart, too. */
   private tasks = 0;
 
@@ -46,13 +50,15 @@ export class Apart {
 
   /** @param moving pages are left to be moved now that the thread has been answered */
   after(moving: boolean): void {
-    if (moving) this.patience = PATIENCE;
+    this.moving = moving ? this.moving + 1 : 0;
+    if (this.moving >= WALK) this.patience = PATIENCE;
     else if (this.patience > 0 && --this.patience === 0) this.end();
   }
 
   /** Threads may run where they could before: nothing of the device runs any more. */
   end(): void {
     this.patience = 0;
+    this.moving = 0;
     if (this.kept.size === 0) return;
     for (const [thread, kept] of this.kept) {
       letGo(thread, kept);
