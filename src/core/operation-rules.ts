@@ -50,7 +50,7 @@ function othersKeep({ processor }: Operation, id: ProcessorId): Access {
   return id === processor ? Access.None : Access.Write;
 }
 
-export const RULES: { readonly [Kind in OperationKind]: OperationRule } = {
+const RULES: { readonly [Kind in OperationKind]: OperationRule } = {
   migrate: {
     reason: 'migrate',
     moves: true,
