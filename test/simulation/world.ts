@@ -757,7 +757,9 @@ export class World implements Surroundings {
       if ((this.manager.node(node)?.backedPages ?? 0) > most)
         throw new Error('pages are sent to a store that has no room for them');
     if (this.behind.store !== NO_NODE && this.holdsAny()) this.lastHeld = this.step;
-    if (this.drainedAny && this.processors.leaving.size === 0) this.mayBeLost.clear();
+    // What only a store had that has died is found lost as its blocks come to it, also after a device has gone.
+    const leaving = this.processors.leaving.size > 0 || this.behind.storeLeaves;
+    if (this.drainedAny && !leaving) this.mayBeLost.clear();
     this.drainedAny = false;
   }
 
