@@ -38,18 +38,24 @@ describe('how long the manager looks around', () => {
     expect(looks / faults).toBeGreaterThan(12);
   });
 
-  it('is nothing where faults come only while the manager sleeps, and tried again now and then', () => {
-    const spin = new Spin();
-    let looks = 0;
-    const faults = 10_000;
-    for (let fault = 0; fault < faults; fault++) {
-      // As by a thread that takes the CPU when it is woken, or else only when the manager sleeps.
-      spin.found(0);
-      looks += spin.looks(1);
+  it('is short again where nothing comes of giving the CPU away: the thread is on another one', () => {
+    const spin = shared();
+    for (let time = 0; time < 3; time++) spin.slept(SOON);
+    expect(spin.yields).toBe(false);
+    expect(spin.looks(1)).toBeGreaterThan(2);
+    for (let time = 0; time < 3; time++) spin.slept(SOON);
+    expect(spin.yields).toBe(true);
+  });
+
+  it('is short as long as a fault now and then comes within it', () => {
+    const spin = shared();
+    for (let time = 0; time < 3; time++) spin.slept(SOON);
+    for (let fault = 0; fault < 50; fault++) {
+      expect(spin.looks(1)).toBe(12);
+      spin.found(8);
+      spin.slept(SOON);
       spin.slept(SOON);
     }
-    expect(looks / faults).toBeLessThan(2.5);
-    expect(looks / faults).toBeGreaterThan(2);
   });
 
   it('is short again as soon as a fault comes a little after an answer', () => {

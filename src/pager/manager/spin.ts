@@ -30,6 +30,8 @@ export class Spin {
   private left = TRIES;
   /** Short tries that are left. */
   private few = TRIES;
+  /** Times in a row that the CPU was given away and nothing came of it but sleep. */
+  private vain = 0;
   /** Times that the CPU is not given away. */
   private pause = 0;
   private late = false;
@@ -55,14 +57,15 @@ export class Spin {
   found(after: number): void {
     if (after === 0) return;
     // What comes when the CPU was given away says that the thread is on this one, and may have waited for it to come back.
-    if (this.yields) this.foundLate(this.late);
+    if (this.yields) this.foundYielding(this.late);
     else {
       this.few = TRIES;
       if (after >= FEW) this.left = TRIES;
     }
   }
 
-  private foundLate(late: boolean): void {
+  private foundYielding(late: boolean): void {
+    this.vain = 0;
     if (late) this.pause = this.latePause;
     this.latePause = late ? Math.min(this.latePause * 2, LONGEST_PAUSE) : LATE_PAUSE;
   }
@@ -72,6 +75,11 @@ export class Spin {
     if (this.pause > 0) this.pause--;
     if (ms > SOON_MS) return;
     if (this.few > 0) this.few--;
+    else if (this.yields && ++this.vain === TRIES) {
+      // The thread is on another CPU, or was moved to one.
+      this.vain = 0;
+      this.few = TRIES;
+    }
     if (--this.left > 0) return;
     this.long = !this.long;
     this.left = this.long ? TRIES : PAUSE;
