@@ -29,6 +29,8 @@ export interface CachedBlock {
   epoch: number;
   /** Of the content that is here, as far as it was not written here; 0 when it is of no use. */
   version: number;
+  /** The owner's content is other than the server's, as far as is known. */
+  changed: boolean;
   /** What threads wait for. */
   wanted: Rights;
   /** The server lets the machine wait, and says when it has what it asked for. */
@@ -70,7 +72,7 @@ export interface CacheCommands<C> {
   clean(block: number): void;
   /** The server has what was written before the flush was asked for. */
   flushed(block: number): void;
-  /** What was written and had not been flushed is lost: another machine has had the block since. */
+  /** What was written is lost: another machine has had the block before it was flushed, or the server has forgotten it since. */
   lost(block: number): void;
   /** The server has forgotten the array, and no thread has any right to it. */
   forgotten(): void;
@@ -90,6 +92,7 @@ export class Cache<C> {
       right: 'none',
       epoch: 0,
       version: 0,
+      changed: false,
       wanted: 'none',
       waiting: false,
       recalled: 'none',
@@ -164,6 +167,7 @@ export class Cache<C> {
   restricted(block: number, changed: boolean): void {
     const state = this.state.blocks[block];
     state.doing = 'nothing';
+    if (changed) state.changed = true;
     const left = meanwhile(state.target);
     if (exceeds(state.right, left)) state.right = left;
     if (this.state.session === 0) this.goOn(block);
@@ -236,6 +240,7 @@ export class Cache<C> {
     const state = this.state.blocks[block];
     state.doing = 'nothing';
     state.version = version;
+    state.changed = false;
     if (state.target !== 'write') state.epoch = 0;
     this.commands.clean(block);
     this.endFlush(block);
@@ -248,18 +253,21 @@ export class Cache<C> {
     this.commands.flushed(block);
   }
 
-  private welcome({ session, kept, lost }: Extract<Reply<C>, { kind: 'welcome' }>): void {
+  private welcome({ session, kept, lost, older }: Extract<Reply<C>, { kind: 'welcome' }>): void {
     this.state.session = session;
     this.state.previous = session;
     this.state.greeting = false;
     const keeps = new Set(kept);
     const others = new Set(lost);
+    const gone = new Set(older);
     for (const [block, state] of this.state.blocks.entries()) {
       if (state.epoch === 0 || keeps.has(block)) continue;
-      // Flushed, and others may have written since; or lost.
+      // Flushed, and others may have written since; or lost, here or at the server.
+      const isLost = (others.has(block) && state.changed) || gone.has(block);
       state.epoch = 0;
       state.version = 0;
-      if (others.has(block)) {
+      state.changed = false;
+      if (isLost) {
         state.flush = false;
         this.commands.lost(block);
       } else {
@@ -289,7 +297,8 @@ export class Cache<C> {
     if (!connected || session !== 0 || greeting || forgotten) return;
     if (this.isInUse()) return;
     const claims: Claim[] = [];
-    for (const [block, { epoch }] of blocks.entries()) if (epoch !== 0) claims.push({ block, epoch });
+    for (const [block, { epoch, version, changed }] of blocks.entries())
+      if (epoch !== 0) claims.push({ block, epoch, version: changed ? 0 : version });
     this.state.greeting = true;
     this.commands.send({ kind: 'hello', made, previous, claims });
   }

@@ -84,15 +84,19 @@ export class Directory<C> {
     this.state.alive.push(session);
     const kept: number[] = [];
     const lost: number[] = [];
-    for (const { block, epoch } of claims) {
+    const older: number[] = [];
+    for (const { block, epoch, version } of claims) {
       const state = this.state.blocks[block];
       if (state.epoch !== epoch) lost.push(block);
-      else if (state.owner !== 0) {
+      else if (version !== 0 && version !== state.version) {
+        state.owner = 0;
+        older.push(block);
+      } else if (state.owner !== 0) {
         state.owner = session;
         kept.push(block);
       }
     }
-    return { kind: 'welcome', session, kept, lost };
+    return { kind: 'welcome', session, kept, lost, older };
   }
 
   private acquire({ session, block, right, have }: Extract<Request<C>, { kind: 'acquire' }>): Reply<C> {

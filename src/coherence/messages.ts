@@ -10,10 +10,14 @@ export function exceeds(right: Rights, other: Rights): boolean {
   return STRENGTH[right] > STRENGTH[other];
 }
 
-/** A block that a machine owned before its connection or its lease ended: `epoch` names the grant. */
+/**
+ * A block that a machine owned before its connection or its lease ended: `epoch` names the grant, `version` the content that the server has by what the machine
+ * knows; 0: the machine has a newer one, whatever the server has.
+ */
 export interface Claim {
   readonly block: number;
   readonly epoch: number;
+  readonly version: number;
 }
 
 export type Request<C> =
@@ -60,12 +64,16 @@ export interface Granted<C> {
 }
 
 export type Reply<C> =
-  /** Which claims hold, and which do not because others came after them. What is named in neither had been flushed. */
+  /**
+   * Which claims hold, which do not because others came after them, and of which the server has an older content than the machine had flushed: it was started
+   * again without what came last, or replaced by a copy that lags. What is named in none had been flushed.
+   */
   | {
       readonly kind: 'welcome';
       readonly session: number;
       readonly kept: readonly number[];
       readonly lost: readonly number[];
+      readonly older: readonly number[];
     }
   /** The array that the machine has opened is not there any more: no session begins. */
   | { readonly kind: 'forgotten' }

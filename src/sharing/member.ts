@@ -28,7 +28,7 @@ export interface SharedMemory {
   /** The server has the content as it was handed out. */
   clean(block: number): void;
   flushed(block: number): void;
-  /** What this machine had written to the block and not flushed is lost: its lease had ended, and others have had the block since. */
+  /** What this machine had written to the block is lost: its lease had ended, and others have had the block since; or the server has an older content. */
   lost(block: number): void;
   /** The lease of a machine that owned the block has ended: what it had not flushed is lost. */
   abandoned(block: number): void;

@@ -157,17 +157,20 @@ if kind == 'hello' then
   local session = number()
   redis.call('ZREM', leases, own)
   redis.call('ZADD', leases, now + ARGV[3], session)
-  local kept, lost = {}, {}
+  local kept, lost, older = {}, {}, {}
   for at = 4, #KEYS do
-    local block, epoch = tonumber(ARGV[2 * at - 3]), tonumber(ARGV[2 * at - 2])
+    local block, epoch, version = tonumber(ARGV[3 * at - 7]), tonumber(ARGV[3 * at - 6]), tonumber(ARGV[3 * at - 5])
     local b = load(KEYS[at])
     if b.epoch ~= epoch then lost[#lost + 1] = block
+    elseif version ~= 0 and version ~= b.version then
+      redis.call('HSET', KEYS[at], 'o', '0')
+      older[#older + 1] = block
     elseif b.owner ~= '0' then
       redis.call('HSET', KEYS[at], 'o', session)
       kept[#kept + 1] = block
     end
   end
-  return { session, kept, lost }
+  return { session, kept, lost, older }
 end
 
 if kind == 'renew' then
@@ -257,7 +260,7 @@ export function commandOf(keys: Keys, request: Request<Uint8Array>, leaseMs: num
   if (request.kind === 'hello') {
     const { made, previous, claims } = request;
     const blocks = claims.map(({ block }) => keys.block(block));
-    const said = claims.flatMap(({ block, epoch }) => [block, epoch]);
+    const said = claims.flatMap(({ block, epoch, version }) => [block, epoch, version]);
     return command([leases, last, shape, ...blocks], 'hello', previous, leaseMs, made, ...said);
   }
   const { kind, session, block } = request;
@@ -282,8 +285,8 @@ export function departure({ leases, last }: Keys, session: number): Argument[] {
 export function replyOf(request: Request<Uint8Array>, answer: Answer): Reply<Uint8Array> | undefined {
   if (request.kind === 'hello') {
     if (answer === FORGOTTEN) return { kind: 'forgotten' };
-    const [session, kept, lost] = answer as [number, number[], number[]];
-    return { kind: 'welcome', session, kept, lost };
+    const [session, kept, lost, older] = answer as [number, number[], number[], number[]];
+    return { kind: 'welcome', session, kept, lost, older };
   }
   const { block } = request;
   const [kind, ...rest] = answer as [number, ...Answer[]];

@@ -44,6 +44,8 @@ it('refuses what is none, and does not say what stood there', () => {
     'valkey:///1',
     'valkey://h/secret',
     'unix://h/x',
+    'valkey://h/?db=3',
+    'unix:///s?database=3',
   ])
     expect(() => valkeyAddress(url)).toThrow(/the url of a Valkey server is not one/);
   for (const url of ['http://:secret@h', 'valkey://:secret@h:99999']) expect(messageOf(url)).not.toMatch(/secret/);

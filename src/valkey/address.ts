@@ -39,6 +39,9 @@ export function valkeyAddress(text: string): ValkeyAddress {
   const unix = url.protocol === 'unix:';
   if (unix && (url.host !== '' || url.pathname === '')) throw refused('unix: wants a path, as unix:///run/valkey.sock');
   if (!unix && url.hostname === '') throw refused('it names no host');
+  const known = unix ? ['db', 'password'] : [];
+  const unknown = [...url.searchParams.keys()].find((key) => !known.includes(key));
+  if (unknown !== undefined) throw refused(`it has the parameter '${unknown}', which means nothing here`);
   const number = unix ? (url.searchParams.get('db') ?? '') : url.pathname.slice(1);
   if (!/^\d{0,5}$/.test(number)) throw refused(`the database '${number}' is no number`);
   const path = unix ? decodeURIComponent(url.pathname) : null;

@@ -94,7 +94,7 @@ testWithValkey('what a program that stood still writes late is refused, and it h
   array.data[0] = 3;
   owner.signal('SIGCONT');
   const { stdout, stderr } = await owner.outcome;
-  assert.equal(stdout, 'owns\nlost 0 to 16384\nreads 3\nwrote 5\n', stderr);
+  assert.equal(stdout, 'owns\nlost 0 to 16384\nfence DATA_LOST\nreads 3\nwrote 5\n', stderr);
   assert.equal(array.data[0], 5);
 });
 
@@ -125,6 +125,34 @@ testWithValkey(
     await using space = await open();
     const array = await space.sharedArray(Int32Array, LENGTH, optionsOf(server));
     assert.equal(array.data[0], 8);
+  },
+);
+
+testWithValkey(
+  'a server that comes back with an older content tells the program that had flushed the newer one, and all read the older',
+  async () => {
+    await using server = await ValkeyServer.start();
+    await using space = await open();
+    await using others = await open();
+    const options = optionsOf(server, SHORT_LEASE_MS);
+    const [array, other] = [
+      await space.sharedArray(Int32Array, LENGTH, options),
+      await others.sharedArray(Int32Array, LENGTH, options),
+    ];
+    array.data.fill(1);
+    await array.fence();
+    await server.ask('SAVE');
+    array.data.fill(2, 0, 100);
+    await array.fence();
+    process.kill(server.pid, 'SIGKILL');
+    await server.restart();
+    const error = await firstFailure(() => array.fence());
+    assert.equal(error.code, 'DATA_LOST');
+    assert.match(error.message, /1 of the blocks .* or the server has come back without what it had last/);
+    for (const each of [array, other]) sameData(each.data, () => 1);
+    await array.fence();
+    array.data[7] = 3;
+    assert.equal(other.data[7], 3);
   },
 );
 

@@ -104,7 +104,9 @@ function anyRequest(
   const off = (value: number): number => (below(5) === 0 ? Math.max(value - 1, 0) : value);
   switch (below(8)) {
     case 0: {
-      const claims = blocks.map((each, at) => ({ block: at, epoch: off(each.epoch) })).filter(() => below(2) === 0);
+      const claims = blocks
+        .map((each, at) => ({ block: at, epoch: off(each.epoch), version: below(2) * off(each.version) }))
+        .filter(() => below(2) === 0);
       // At times of an array that is another one by now.
       const { made } = directory.state;
       return {
@@ -197,12 +199,46 @@ testWithValkey('a lease that is over ends when somebody is in need of it, and no
   assert.deepEqual(await served.heard(), [{ kind: 'lost', to: 'all', block: 0 }]);
   assert.deepEqual(await served.step({ ...flush, content: Buffer.from('late') }), { kind: 'refused', block: 0 });
   assert.equal(await served.run(renewal(served.keys, one, LEASE_MS)), 0);
-  const { kept, lost } = await hello(one, [{ block: 0, epoch }]);
+  const { kept, lost } = await hello(one, [{ block: 0, epoch, version: 0 }]);
   assert.deepEqual([kept, lost], [[], [0]]);
   assert.equal(textOf((await served.call('GET', served.keys.content(0))) as Uint8Array), 'first');
   assert.equal(await served.run(departure(served.keys, two)), 1);
   served.close();
 });
+
+testWithValkey(
+  'a server that has an older content than its owner knows of tells the owner, and takes the block',
+  async () => {
+    await using server = await ValkeyServer.start();
+    const served = await Served.open(server.url, 'older');
+    const hello = async (previous: number, claims: Claim[]) =>
+      (await served.step({ kind: 'hello', made: '', previous, claims })) as Welcome;
+    const { session } = await hello(0, []);
+    const { epoch, version } = (await served.step({
+      kind: 'acquire',
+      session,
+      block: 0,
+      right: 'write',
+      have: 0,
+    })) as Granted;
+    // As it is known when a flush has come after what the server has by now.
+    const claim = { block: 0, epoch, version: version + 1 };
+    // Nothing is lost where the machine has a newer content still.
+    const again = await hello(session, [{ ...claim, version: 0 }]);
+    assert.deepEqual([again.kept, again.lost, again.older], [[0], [], []]);
+    const third = await hello(again.session, [claim]);
+    assert.deepEqual([third.kept, third.lost, third.older], [[], [], [0]]);
+    const taken = await served.step({
+      kind: 'acquire',
+      session: (await hello(0, [])).session,
+      block: 0,
+      right: 'write',
+      have: 0,
+    });
+    assert.equal(taken?.kind, 'granted');
+    served.close();
+  },
+);
 
 testWithValkey('a server that has forgotten an array keeps no claim, whatever it has granted since', async () => {
   await using server = await ValkeyServer.start();
@@ -215,7 +251,7 @@ testWithValkey('a server that has forgotten an array keeps no claim, whatever it
   const before = await grant();
   await server.restart();
   const { served } = await grant();
-  const claims = [{ block: 0, epoch: before.granted.epoch }];
+  const claims = [{ block: 0, epoch: before.granted.epoch, version: 0 }];
   const { lost } = (await served.step({ kind: 'hello', made: '', previous: before.session, claims })) as Welcome;
   assert.deepEqual(lost, [0]);
   served.close();

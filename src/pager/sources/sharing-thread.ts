@@ -63,6 +63,8 @@ class Blocks implements SharedMemory {
   private readonly targets = new Map<number, 'none' | 'read'>();
   private readonly contents = new Map<number, Uint8Array>();
   private readonly fences = new Set<Fence>();
+  /** Blocks of which what was written here is lost, and no call has been told that yet: the next fence is. */
+  private readonly untold = new Set<number>();
   private clock: NodeJS.Timeout | null = null;
 
   constructor() {
@@ -136,7 +138,7 @@ class Blocks implements SharedMemory {
     this.changed.delete(block);
     tell({ kind: 'clean', block });
     tell({ kind: 'lost', block, own: true });
-    this.endFlush(block, true);
+    if (!this.endFlush(block, true)) this.untold.add(block);
   }
 
   abandoned(block: number): void {
@@ -158,6 +160,11 @@ class Blocks implements SharedMemory {
   /** The server has everything that was written until now, or why not. */
   fence(): Promise<WireError | null> {
     if (this.loss !== null) return Promise.resolve(this.loss.error);
+    if (this.untold.size > 0) {
+      const error = lostError([...this.untold]);
+      this.untold.clear();
+      return Promise.resolve(error);
+    }
     if (this.changed.size === 0) return Promise.resolve(null);
     return new Promise((done) => {
       const left = new Set(this.changed);
@@ -190,12 +197,16 @@ class Blocks implements SharedMemory {
     tell({ kind: 'restrict', block, right: this.targets.get(block) ?? 'none', isOver: !this.member.hasSession });
   }
 
-  private endFlush(block: number, isLost: boolean): void {
+  /** Returns whether a fence waited for it. */
+  private endFlush(block: number, isLost: boolean): boolean {
+    let any = false;
     for (const fence of this.fences) {
       if (!fence.left.delete(block)) continue;
+      any = true;
       if (isLost) fence.lost.push(block);
       if (fence.left.size === 0) this.end(fence, fence.lost.length === 0 ? null : lostError(fence.lost));
     }
+    return any;
   }
 
   private end(fence: Fence, failure: WireError | null): void {
@@ -243,7 +254,8 @@ function lostError(lost: readonly number[]): WireError {
   const begin = Math.floor((first * blockBytes) / elementBytes);
   const text =
     `${lost.length} of the blocks of array ${name} that were written here are lost, the first from element ${begin} on: the lease of ` +
-    'this machine had ended, and others have had them since, with what had been flushed; read them, and write again what is missing';
+    'this machine had ended, and others have had them since, with what had been flushed, or the server has come back without what it had last; read them, ' +
+    'and write again what is missing';
   return wireError('DATA_LOST', text, { array: name, element: begin, blocks: lost.length });
 }
 

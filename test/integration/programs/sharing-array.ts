@@ -47,6 +47,8 @@ async function own(): Promise<void> {
   say('owns');
   while (told === '') await new Promise((resolve) => setTimeout(resolve, 10));
   say(`lost ${told}`);
+  // A program that watches nothing hears of it by its next fence, once.
+  say(`fence ${await shared.fence().catch((error: OnememError) => error.code)}`);
   say(`reads ${shared.data[0]}`);
   shared.data[0] = 5;
   await shared.fence();
