@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../policy/choices.js';
 import { OpenManager } from './open-manager.js';
+import type { Range } from './range.js';
 import { PAGES_PER_BLOCK as BLOCK, type Commands, type DeviceDescription, HOST, NO_NODE, Status } from './types.js';
 
 const host: DeviceDescription = {
@@ -94,6 +95,14 @@ describe('reading ahead of a device that walks', () => {
     expect(fault(first + BLOCK)).not.toContain(`to 1 ${first + 2 * BLOCK}+16`);
     expect(manager.waitsToGoAhead).toBe(true);
     expect(goAhead()).toContain(`to 1 ${first + 2 * BLOCK}+16`);
+    expect(manager.waitsToGoAhead).toBe(false);
+  });
+
+  it('begins at once where the program has said that it will walk', () => {
+    const first = allocate(4);
+    const range = manager.state.va.rangeOfPage(first) as Range;
+    manager.advise(range, 0, 4 * BLOCK, { pattern: 'sequential' });
+    expect(fault(first)).toContain(`to 1 ${first + BLOCK}+16`);
     expect(manager.waitsToGoAhead).toBe(false);
   });
 

@@ -121,8 +121,10 @@ function bringAhead(
   residence.ahead = entry;
   if (entry) node.aheadBlocks++;
   const stored = isStored(state, ahead);
-  // An engine answers late; what is only copied waits until no thread does: one that goes through several arrays is about to come into the next of them.
-  if (!entry || stored || node.id === HOST_NODE) begin(state, ahead, processor.id, access, stored, entry);
+  // An engine answers late, and what the program has advised is no guess; what is only copied otherwise waits until no thread does: one that goes through
+  // several arrays is about to come into the next of them.
+  const advised = ahead.advice.pattern === 'sequential';
+  if (!entry || stored || advised || node.id === HOST_NODE) begin(state, ahead, processor.id, access, stored, entry);
   else state.later.push({ block: ahead, processor: processor.id, access });
 }
 
