@@ -5,7 +5,7 @@ import { add, addRun, clear, has, isEmpty, type Mask, next, nextAbsent, remove, 
 import { absentPages, breakCopyOnWrite, givesUp, migrate, type Outcome, waitForMemory } from './moves.js';
 import type { Node } from './nodes.js';
 import { ATTEMPTS, open, start } from './operation.js';
-import { beginsAsBefore, readAhead, streams, WALK } from './read-ahead.js';
+import { beginsAsBefore, readAhead, streams, WALK, type WalkSign } from './read-ahead.js';
 import { evictBlock, failsToLeave, reclaim } from './reclaim.js';
 import { serviceRemote } from './remote-mapping.js';
 import { follows, isScattered, noteFault } from './scatter.js';
@@ -153,41 +153,56 @@ function serviceFault(
   const owned = !readMostly && ownsAlone(state, block, node.id, page);
   const access = write || intent || owned ? Access.Write : Access.Read;
   const request = state.prefetchRequest;
-  request.page = page;
+  const sign = describeTouch(state, block, processor, mapping, node, page);
   request.write = access === Access.Write;
-  // Where touches lie scattered a block that is whole says nothing of a walk.
-  const guess = pattern === 'normal' && !isScattered(block.range, processor);
-  const repeats = guess && beginsAsBefore(mapping, page) && isDeclared(processor, base + page);
-  request.streaming = repeats || pattern === 'sequential' || (guess && streams(state, block, processor, page));
-  request.pressed = node.backedPages + PAGES_PER_BLOCK > node.budgetPages;
-  const from = page - (page % PAGES_PER_GROUP);
-  const source = sourceOf(state, block, page, node.id);
-  const holder = isDistant(state, source) ? source : NO_NODE;
-  request.distant = holder !== NO_NODE;
-  request.close = source === HOST_NODE;
-  request.walked = mapping.walkPage === from || mapping.walkPage === page ? mapping.walked + 1 : 0;
-  // Where content begins a walk mostly does.
-  const begins = request.distant && request.walked === 0 && beginsOn(state, block, from, holder);
-  if (begins) request.walked = 1;
-  const follower = request.streaming || request.walked > 0 || follows(mapping, page);
-  const residence = residenceOf(state, block, node.id);
-  request.scattered = pattern === 'normal' ? noteFault(block, residence, node, processor, follower) : 0;
-  request.occupied = access === Access.Write ? mapping.writable : mapping.mapped;
+  request.occupied = request.write ? mapping.writable : mapping.mapped;
   const alone = late || narrow || pattern === 'random';
-  const unasked = access === Access.Write && !write && !intent;
+  const unasked = request.write && !write && !intent;
   request.allowed = companions(state, block, node.id, page, access, alone, unasked);
   processor.prefetch(request);
   const enters = isEmpty(mapping.mapped);
   const outcome = migrate(state, block, node, processor, access, request.result, page, null);
   if (outcome !== 'started') return outcome;
+  const repeats = sign === 'repeated';
   if (repeats) mapping.ledOn = false;
   else if (enters) mapping.entryPage = page;
   mapping.walked = repeats ? WALK : request.walked;
   mapping.walkPage = nextAbsent(request.result, page);
-  if (repeats) readAhead(state, block, processor, node, access, 'repeated');
-  else if (request.streaming) readAhead(state, block, processor, node, access, 'border');
-  else if (begins) readAhead(state, block, processor, node, access, 'content');
+  if (sign !== null) readAhead(state, block, processor, node, access, sign);
   return outcome;
+}
+
+/** Says to the prefetch policy what the touch tells of the processor's way, and returns why it is taken to walk; null: it is not. */
+function describeTouch(
+  state: State,
+  block: Block,
+  processor: Processor,
+  mapping: Mapping,
+  node: Node,
+  page: number,
+): WalkSign | null {
+  const request = state.prefetchRequest;
+  const { pattern } = block.advice;
+  request.page = page;
+  // Where touches lie scattered a block that is whole says nothing of a walk.
+  const guess = pattern === 'normal' && !isScattered(block.range, processor);
+  const repeats = guess && beginsAsBefore(mapping, page) && isDeclared(processor, block.index * PAGES_PER_BLOCK + page);
+  request.streaming = repeats || pattern === 'sequential' || (guess && streams(state, block, processor, page));
+  request.pressed = node.backedPages + PAGES_PER_BLOCK > node.budgetPages;
+  const from = page - (page % PAGES_PER_GROUP);
+  const source = sourceOf(state, block, page, node.id);
+  request.distant = isDistant(state, source);
+  request.close = source === HOST_NODE;
+  request.walked = mapping.walkPage === from || mapping.walkPage === page ? mapping.walked + 1 : 0;
+  // Where content begins a walk mostly does.
+  const begins = request.distant && request.walked === 0 && beginsOn(state, block, from, source);
+  if (begins) request.walked = 1;
+  const follower = request.streaming || request.walked > 0 || follows(mapping, page);
+  const residence = residenceOf(state, block, node.id);
+  request.scattered = pattern === 'normal' ? noteFault(block, residence, node, processor, follower) : 0;
+  if (repeats) return 'repeated';
+  if (request.streaming) return 'border';
+  return begins ? 'content' : null;
 }
 
 /** The node that the content of a page comes from, if it comes from another one. */

@@ -27,7 +27,7 @@ export function isScattered({ scattered }: Range, { id }: Processor): boolean {
   return (scattered[id] ?? 0) > 0;
 }
 
-/** Takes note of a fault for which no pages are declared or advised, and says how many scattered ones there were. */
+/** Takes note of a fault where the program has given no advice, and says how many scattered ones there were. */
 export function noteFault(
   block: Block,
   residence: Residence,

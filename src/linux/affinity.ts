@@ -26,6 +26,18 @@ export function setAffinity(cpus: readonly number[], thread = 0): void {
   });
 }
 
+/** Puts back what a thread could run on before it was given `now`. One that has other CPUs by now keeps those; one that has ended needs none. */
+export function restoreAffinity(thread: number, now: readonly number[], before: readonly number[]): void {
+  try {
+    const found = getAffinity(thread);
+    if (found.length === now.length && found.every((cpu, at) => cpu === now[at])) setAffinity(before, thread);
+  } catch (error) {
+    // EINVAL: the control group of the process has none of these CPUs any more, or the thread is one of the kernel's own.
+    const { code } = error as { code?: string };
+    if (code !== 'ESRCH' && code !== 'EINVAL') throw error;
+  }
+}
+
 /** The CPU on which this thread runs at the moment. */
 export function currentCpu(): number {
   return check(libc.sched_getcpu(), 'sched_getcpu', {});

@@ -16,8 +16,8 @@ import type {
 } from '../driver.js';
 import { jsonPacket, readJson } from '../process/protocol.js';
 import type { LaunchRefusal, ProcessDriver, ProcessEvents } from '../process-driver.js';
-import { Apart } from './apart.js';
 import { Divider } from './divider.js';
+import { EngineCpu } from './engine-cpu.js';
 import type { EngineLink } from './engine-link.js';
 import { JoinedMoves } from './joined-moves.js';
 import { type Pages, pagesAround, pagesOf, planOf, problemOf, tooLarge, tooManyGroups } from './launch-plan.js';
@@ -76,7 +76,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   private readonly divider: Divider;
   private readonly moves: JoinedMoves;
   private readonly spares: SpareBuffers;
-  private readonly apart: Apart;
+  private readonly engineCpu: EngineCpu;
   private readonly pending = new Map<number, Pending>();
   /** Modules that the engine has, by their texts. */
   private readonly modules = new Map<string, number>();
@@ -116,7 +116,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     this.moves = new JoinedMoves((kind, what) => this.send(kind, what));
     this.spares = new SpareBuffers(budgetPages * PAGE_BYTES, (kind, what) => this.post(kind, what));
     this.runs = new RunTable(this, budgetPages);
-    this.apart = new Apart(link.pid);
+    this.engineCpu = new EngineCpu(link.pid);
     const hello: Hello = { hostBytes: host.bytes, stagingBytes: STAGING_BYTES, transport: options.transport };
     this.post(Packet.Hello, hello);
   }
@@ -192,14 +192,14 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   }
 
   get sending(): boolean {
-    const isLeft = this.moves.isWaiting || this.apart.isKept || this.link.waiting;
+    const isLeft = this.moves.isWaiting || this.engineCpu.isKept || this.link.waiting;
     return !this.dead && (isLeft || this.spares.areTooMany(this.runs.bytes));
   }
 
   sendRest(): void {
     if (this.dead) return;
     this.moves.flush();
-    this.apart.lift();
+    this.engineCpu.lift();
     this.spares.trim(this.runs.bytes);
     this.link.sendRest();
   }
@@ -275,7 +275,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     if (at !== -1) {
       this.moves.add(Packet.Read, token, File.Host, at, this.runs.parts(page, count), urgent);
       // The engine begins with it at once, where that does not take the manager's CPU before the rest has been asked for.
-      if (urgent && this.apart.keep()) this.moves.flush(Packet.Read);
+      if (urgent && this.engineCpu.keep()) this.moves.flush(Packet.Read);
       return Status.Pending;
     }
     const { slots } = this;

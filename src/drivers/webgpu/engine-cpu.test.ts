@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { currentCpu, getAffinity } from '../../linux/affinity.js';
-import { Apart } from './apart.js';
+import { EngineCpu } from './engine-cpu.js';
 
 let child: ChildProcess;
 
@@ -24,7 +24,7 @@ function threadOf({ pid }: ChildProcess): number {
 test.skipIf(getAffinity().length < 2)('a thread is kept from one CPU, and lifted to all it had', () => {
   const thread = threadOf(child);
   const before = getAffinity(thread);
-  const apart = new Apart(thread);
+  const apart = new EngineCpu(thread);
   expect(apart.keep()).toBe(true);
   expect(getAffinity(thread).length).toBe(before.length - 1);
   expect(before).toContain(currentCpu());
@@ -36,10 +36,10 @@ test('a thread that has ended is kept nowhere', async () => {
   const thread = threadOf(child);
   child.kill('SIGKILL');
   await once(child, 'exit');
-  const apart = new Apart(thread);
+  const apart = new EngineCpu(thread);
   expect([apart.keep(), apart.isKept]).toEqual([false, false]);
 });
 
 test('where there is no thread that may be moved none is', () => {
-  expect(new Apart(null).keep()).toBe(false);
+  expect(new EngineCpu(null).keep()).toBe(false);
 });

@@ -4,7 +4,7 @@
  */
 import { currentCpu, getAffinity, setAffinity } from '../../linux/affinity.js';
 
-export class Apart {
+export class EngineCpu {
   /** The CPUs that the thread may run on otherwise; null: that has not been asked. */
   private cpus: readonly number[] | null = null;
   /** By the manager's CPU. */

@@ -5,7 +5,7 @@
  * manager it waits the shortest time.
  */
 import { readdirSync, statSync } from 'node:fs';
-import { currentCpu, getAffinity, setAffinity } from '../../linux/affinity.js';
+import { currentCpu, getAffinity, restoreAffinity, setAffinity } from '../../linux/affinity.js';
 
 /** A thread that is kept apart. */
 interface Kept {
@@ -115,13 +115,7 @@ function tasksOf(pid: number): number {
   return statSync(`/proc/${pid}/task`).nlink;
 }
 
-/** Gives a thread back what it could run on, unless another program has said meanwhile where it is to run. */
+/** Gives a thread back what it could run on. */
 function letGo(thread: number, { cpus, now }: Kept): void {
-  if (now === cpus) return;
-  try {
-    const found = getAffinity(thread);
-    if (found.length === now.length && found.every((cpu, at) => cpu === now[at])) setAffinity(cpus, thread);
-  } catch {
-    // It has ended.
-  }
+  if (now !== cpus) restoreAffinity(thread, now, cpus);
 }

@@ -36,16 +36,20 @@ export class MappedFiles {
     parameters: readonly LaunchParameter[],
     then: () => void,
   ): readonly LaunchParameter[] | null {
+    if (device.process?.showFile === undefined) return parameters;
     const found: LaunchParameter[] = [];
     for (const each of parameters) {
       const range = each.kind === 'array' ? this.rangeOf(device, Math.floor(each.offset / PAGE_BYTES)) : null;
-      const window = range === null ? null : this.windowOf(device, range);
-      if (window?.at === undefined && window !== null) {
-        window.waiting.push(then);
+      if (each.kind !== 'array' || range === null) {
+        found.push(each);
+        continue;
+      }
+      const { at, waiting } = this.windowOf(device, range);
+      if (at === undefined) {
+        waiting.push(then);
         return null;
       }
-      if (each.kind !== 'array' || range === null || window === null || window.at === null) found.push(each);
-      else found.push({ ...each, offset: (window.at as number) + each.offset - range.firstPage * PAGE_BYTES });
+      found.push(at === null ? each : { ...each, offset: at + each.offset - range.firstPage * PAGE_BYTES });
     }
     return found;
   }

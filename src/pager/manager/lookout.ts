@@ -4,26 +4,22 @@
  * again now and then.
  */
 
+import { LATE_MS, LatePause } from './late-pause.js';
+
 /** How long to look, unless said otherwise: a launch of an empty kernel takes as long, and a program that launches the next one. */
 const LIMIT_MS = 0.1;
 /** Times in a row that it may be in vain. */
 const TRIES = 3;
 /** Times that it is not tried after that. */
 const PAUSE = 200;
-/**
- * A look that ends so much later has given the CPU to a thread that keeps it, and threads that need the manager waited meanwhile: once is enough.
- * Where the next try ends so, too, the thread is likely to stay, and the pause is twice as long each time.
- */
-const LATE_MS = 0.4;
-const LONGEST_PAUSE = 64 * PAUSE;
 
 export class Lookout {
   /** When to stop looking; 0: nothing is looked for. */
   private until = 0;
   private left = TRIES;
   private pause = 0;
-  /** After the next look that ends late. */
-  private latePause = PAUSE;
+  /** Each look gives the CPU away: one that ends late is once too often. */
+  private readonly latePause = new LatePause();
 
   constructor(private readonly limitMs = LIMIT_MS) {}
 
@@ -39,7 +35,7 @@ export class Lookout {
     if (nowMs < this.until) return true;
     const isLate = nowMs >= this.until + LATE_MS;
     this.until = 0;
-    if (isLate) this.yieldFor();
+    if (isLate) this.giveUp(this.latePause.late());
     else if (--this.left === 0) this.giveUp(PAUSE);
     return false;
   }
@@ -50,14 +46,8 @@ export class Lookout {
     const isLate = nowMs >= this.until + LATE_MS;
     this.until = 0;
     this.left = TRIES;
-    if (isLate) this.yieldFor();
-    else this.latePause = PAUSE;
-  }
-
-  /** Another thread wants the CPU. */
-  private yieldFor(): void {
-    this.giveUp(this.latePause);
-    this.latePause = Math.min(this.latePause * 2, LONGEST_PAUSE);
+    if (isLate) this.giveUp(this.latePause.late());
+    else this.latePause.inTime();
   }
 
   private giveUp(pause: number): void {

@@ -6,6 +6,8 @@
  * looking in vain and sleeping.
  */
 
+import { LATE_MS, LatePause } from './late-pause.js';
+
 /** About 6 us where a look reads one descriptor. */
 const FEW = 12;
 /** About 16 us, however many descriptors a look reads. */
@@ -16,13 +18,6 @@ const TRIES = 3;
 const PAUSE = 192;
 /** After longer sleeps than this no thread was about to fault: to have looked longer would have found nothing. */
 const SOON_MS = 1;
-/**
- * A thread that was answered and faults again does so within less. Where the CPU comes back later, and a fault has come by then, it may have gone to a
- * thread that keeps it, and the fault has waited meanwhile: it is not given away for a while, and twice as long each time.
- */
-const LATE_MS = 0.4;
-const LATE_PAUSE = 200;
-const LONGEST_PAUSE = 64 * LATE_PAUSE;
 
 export class Spin {
   private long = true;
@@ -35,7 +30,7 @@ export class Spin {
   /** Times that the CPU is not given away. */
   private pause = 0;
   private late = false;
-  private latePause = LATE_PAUSE;
+  private readonly latePause = new LatePause();
 
   /** Looks in vain after which the manager sleeps, if each reads so many descriptors. */
   looks(descriptors: number): number {
@@ -66,8 +61,9 @@ export class Spin {
 
   private foundYielding(late: boolean): void {
     this.vain = 0;
-    if (late) this.pause = this.latePause;
-    this.latePause = late ? Math.min(this.latePause * 2, LONGEST_PAUSE) : LATE_PAUSE;
+    // A thread that was answered and faults again does so sooner.
+    if (late) this.pause = this.latePause.late();
+    else this.latePause.inTime();
   }
 
   /** The manager has slept, and was woken. */

@@ -3,7 +3,7 @@
  * another CPU that sleeps takes longer than all else. The kernel prefers an idle CPU for a thread that it wakes, so that both must be bound.
  */
 import { readdirSync } from 'node:fs';
-import { getAffinity, noteBound, setAffinity } from '../../linux/affinity.js';
+import { getAffinity, noteBound, restoreAffinity, setAffinity } from '../../linux/affinity.js';
 import type { Requests } from '../protocol/requests.js';
 import { RequestError } from '../protocol/wire.js';
 
@@ -63,7 +63,7 @@ export class ThreadBindings {
     if (bond === null || cpus === undefined) return;
     freeStarted(bond);
     bond.threads.delete(thread);
-    unbind(thread, bond.cpu, cpus);
+    restoreAffinity(thread, [bond.cpu], cpus);
     if (bond.threads.size === 0) this.end(bond);
   }
 
@@ -93,7 +93,7 @@ export class ThreadBindings {
   private end({ cpu, cpus }: Bond): void {
     this.bond = null;
     noteBound(null);
-    unbind(0, cpu, cpus);
+    restoreAffinity(0, [cpu], cpus);
   }
 }
 
@@ -120,17 +120,5 @@ function threads(): Set<number> {
 function freeStarted(bond: Bond): void {
   const { cpu, cpus, known, threads: bound } = bond;
   bond.known = threads();
-  for (const thread of bond.known) if (!known.has(thread) && !bound.has(thread)) unbind(thread, cpu, cpus);
-}
-
-/** Puts back what a thread may run on. One that somebody has given other CPUs meanwhile keeps those; one that has ended needs none. */
-function unbind(thread: number, cpu: number, cpus: readonly number[]): void {
-  try {
-    const [only, ...more] = getAffinity(thread);
-    if (only === cpu && more.length === 0) setAffinity(cpus, thread);
-  } catch (error) {
-    // EINVAL: the control group of the process has none of these CPUs any more, or the thread is one of the kernel's own.
-    const { code } = error as { code?: string };
-    if (code !== 'ESRCH' && code !== 'EINVAL') throw error;
-  }
+  for (const thread of bond.known) if (!known.has(thread) && !bound.has(thread)) restoreAffinity(thread, [cpu], cpus);
 }
