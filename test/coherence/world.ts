@@ -75,8 +75,8 @@ interface State {
   machines: Machine[];
   /** The machine of each session. */
   sessions: Record<number, number>;
-  /** What the server had of each block when it lost that. */
-  before: Content[];
+  /** What the server had of each block when it lost that, by the name of the array: machines may have different lost ones open. */
+  before: Record<string, Content[]>;
   writes: number;
   crashes: number;
   breaks: number;
@@ -145,12 +145,11 @@ export class World {
       each(() => []),
       FIRST,
     );
-    const before = each((): Content => []);
     return {
       directory,
       machines,
       sessions: {},
-      before,
+      before: {},
       writes: 0,
       crashes,
       breaks,
@@ -391,7 +390,7 @@ export class World {
     const { content } = machine.memory[block];
     const { cache } = machine;
     if (!this.isPresent(machine)) {
-      const had = this.state.before[block];
+      const had = this.state.before[cache.made][block];
       if (!begins(content, had)) throw new Violation(`machine ${index} sees [${content}] where [${had}] is lost`);
       return;
     }
@@ -419,8 +418,7 @@ export class World {
     this.state.forgets--;
     const { blocks, numbers, made } = this.state.directory;
     const contents = blocks.map(({ content }) => content);
-    // Those that have an earlier one open know still less.
-    this.state.before = contents;
+    this.state.before[made] = contents;
     this.state.directory = {
       ...Directory.empty<Content>(
         contents.map(() => []),
