@@ -26,6 +26,12 @@ const doubled = kernel({ x: i32.inout }, ({ x }, { begin, end }) => {
   for (let i = begin; i < end; i++) x[i] *= 2;
 });
 
+/** Touches pages far apart, each of them once: 769 has no divisor in common with a power of two. */
+const scattered = kernel({ x: i32.inout }, ({ x }, { begin, end }) => {
+  const pages = x.length / 1024;
+  for (let i = begin; i < end; i++) x[((i * 769) % pages) * 1024] *= 2;
+});
+
 /** The threads of a process that may run on one CPU alone, by the kernel. */
 function boundThreads(pid: number | 'self' = 'self'): number[] {
   const cpusOf = (thread: string): string => {
@@ -170,6 +176,26 @@ testOfBonds('what a bound thread starts has all CPUs', async () => {
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+testOfBonds('a device whose touches lie scattered has the CPU of the manager, as long as they do', async () => {
+  await using space = await openSpace({ devices: [{ kind: 'process', memory: '4MiB' }] });
+  const [device] = space.devices;
+  const x = space.array(Int32Array, 2 ** 23);
+  for (let i = 0; i < x.length; i++) x.data[i] = i;
+  const launch = device.run(scattered, { x }, { size: x.length / 1024 });
+  const late = Date.now() + 10_000;
+  const bound = (): number[] => [...boundThreads(device.pid as number), ...boundThreads()];
+  while (bound().length < 2 && Date.now() < late) await sleep(1);
+  assert.equal(bound().length, 2, 'a thread of the device and the manager are bound');
+  // Where the program wants the manager elsewhere, that counts, and nothing waits for it.
+  for (const wanted of all) {
+    using binding = space.bindThread({ cpu: wanted });
+    assert.equal(binding.cpu, wanted);
+  }
+  await launch;
+  assert.deepEqual(bound(), []);
+  sameData(x.data, (i) => (i % 1024 === 0 ? 2 * i : i));
 });
 
 test('a bond that cannot be is refused, and nothing is bound', async () => {

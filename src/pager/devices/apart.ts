@@ -4,14 +4,11 @@
  * computes while nothing is moved and the other CPU does nothing. A thread whose faults bring nothing but their own pages is left alone: next to the
  * manager it waits the shortest time.
  */
-import { readdirSync, statSync } from 'node:fs';
-import { currentCpu, getAffinity, restoreAffinity, setAffinity } from '../../linux/affinity.js';
+import { currentCpu, getAffinity, setAffinity } from '../../linux/affinity.js';
+import { letGo, type Placed, tasksOf } from './placed-threads.js';
 
 /** A thread that is kept apart. */
-interface Kept {
-  /** What it may run on otherwise, and what it may run on now. */
-  readonly cpus: readonly number[];
-  now: readonly number[];
+interface Kept extends Placed {
   /** The manager's CPU that it stays away from. */
   avoided: number;
 }
@@ -60,11 +57,8 @@ export class Apart {
     this.patience = 0;
     this.moving = 0;
     if (this.kept.size === 0) return;
-    for (const [thread, kept] of this.kept) {
-      letGo(thread, kept);
-      this.all.count--;
-    }
-    this.freeStarted();
+    this.all.count -= this.kept.size;
+    letGo(this.pid, this.tasks, this.kept);
     this.kept.clear();
   }
 
@@ -96,26 +90,4 @@ export class Apart {
       // It has ended meanwhile, or may not be told where to run: it runs where it likes.
     }
   }
-
-  /** Threads that kept ones have started may run where those could. */
-  private freeStarted(): void {
-    try {
-      if (tasksOf(this.pid) === this.tasks) return;
-      for (const task of readdirSync(`/proc/${this.pid}/task`)) {
-        for (const kept of this.kept.values()) letGo(Number(task), kept);
-      }
-    } catch {
-      // The process has ended.
-    }
-  }
-}
-
-/** The directory of a process's threads has a link for each, and two of its own. */
-function tasksOf(pid: number): number {
-  return statSync(`/proc/${pid}/task`).nlink;
-}
-
-/** Gives a thread back what it could run on. */
-function letGo(thread: number, { cpus, now }: Kept): void {
-  if (now !== cpus) restoreAffinity(thread, now, cpus);
 }

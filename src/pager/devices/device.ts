@@ -7,6 +7,7 @@ import type { ProcessDriver, ProcessEvents } from '../../drivers/process-driver.
 import type { Router } from '../../drivers/router.js';
 import type { DeviceInfo } from '../protocol/space.js';
 import type { Apart } from './apart.js';
+import type { Beside } from './beside.js';
 
 /** A driver, and the same by what it is. */
 export interface MadeDriver {
@@ -79,6 +80,8 @@ export class DeviceEvents implements ProcessEvents {
   device: Device | null = null;
   /** Keeps threads of its process off the manager's CPU; null: it has none that the manager knows. */
   apart: Apart | null = null;
+  /** Keeps one on it whose touches lie scattered. */
+  beside: Beside | null = null;
 
   constructor(
     private readonly manager: MemoryManager,
@@ -89,8 +92,11 @@ export class DeviceEvents implements ProcessEvents {
   fault(page: number, write: boolean, thread: number): void {
     if (this.device === null) return;
     this.apart?.before(thread);
+    this.beside?.before(thread);
     this.manager.fault(this.device.info.id, page, write, thread);
-    this.apart?.after(this.router.busy || this.manager.waitsToGoAhead);
+    const moving = this.router.busy || this.manager.waitsToGoAhead;
+    this.apart?.after(moving);
+    this.beside?.after(moving);
   }
 
   transferred(token: number, status: Status): void {
@@ -107,11 +113,13 @@ export class DeviceEvents implements ProcessEvents {
 
   launched(launch: number, failure: LaunchFailure | null, gpuMs?: number): void {
     this.apart?.end();
+    this.beside?.end();
     if (this.device !== null) this.owner.launched(this.device, launch, failure, gpuMs);
   }
 
   died(reason: string): void {
     this.apart?.end();
+    this.beside?.end();
     if (this.device !== null) this.owner.died(this.device, reason);
   }
 }

@@ -9,6 +9,7 @@ import type { DeniedAccess } from '../core/deferred.js';
 import type { DeviceInfo, DeviceOptions, ProcessorStats } from '../protocol/space.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import { Apart, type KeptApart } from './apart.js';
+import { Beside, type ManagerCpu } from './beside.js';
 import { Device, DeviceEvents, type DeviceOwner, type MadeDriver } from './device.js';
 import type { DevicePolls } from './device-polls.js';
 import { type DriverMaker, reasonOf } from './drivers.js';
@@ -72,6 +73,7 @@ export class Devices implements DeviceOwner {
     private readonly polls: DevicePolls,
     private readonly later: (action: () => void) => void,
     private readonly keptApart: KeptApart,
+    private readonly managerCpu: ManagerCpu,
   ) {}
 
   get(id: ProcessorId): Device | undefined {
@@ -279,7 +281,10 @@ export class Devices implements DeviceOwner {
     };
     const device = new Device(info, made);
     events.device = device;
-    if (info.pid !== null && description.faults) events.apart = new Apart(this.keptApart, info.pid);
+    if (info.pid !== null && description.faults) {
+      events.apart = new Apart(this.keptApart, info.pid);
+      events.beside = new Beside(this.managerCpu, info.pid);
+    }
     this.byId.set(id, device);
     this.polls.add(device);
     if (made.process === null) ready(null);

@@ -230,9 +230,10 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     now,
   );
   const polls = new DevicePolls(poller, FIRST_DEVICE_SLOT);
+  const bindings = new ThreadBindings(now);
   const space = { base, bytes: options.bytes, hostMemory: host.node.fd, hostAddress: memory };
   const maker = new DriverMaker(space, launches.kernelOf, warn, copyThreads.in);
-  const devices = new Devices(manager, router, launches, notifiers, maker, polls, later, keptApart);
+  const devices = new Devices(manager, router, launches, notifiers, maker, polls, later, keptApart, bindings);
 
   // Content that moves because a program says so.
   const memoryOf = (node: NodeId): number => (node === HOST_NODE ? memory : devices.memoryOf(node));
@@ -244,7 +245,6 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   const freeing = new Freeing(arrays, pins, notifiers, writeBack, shared, say);
 
   // Streams.
-  const bindings = new ThreadBindings(now);
   const streamShare = new Share(wall);
   const operations = new Operations(uses, devices, launches, prefetches, copies, sharing);
   const streams = new Streams({

@@ -3,7 +3,7 @@
  * another CPU that sleeps takes longer than all else. The kernel prefers an idle CPU for a thread that it wakes, so that both must be bound.
  */
 import { readdirSync } from 'node:fs';
-import { getAffinity, noteBound, restoreAffinity, setAffinity } from '../../linux/affinity.js';
+import { currentCpu, getAffinity, noteBound, restoreAffinity, setAffinity } from '../../linux/affinity.js';
 import type { Requests } from '../protocol/requests.js';
 import { RequestError } from '../protocol/wire.js';
 
@@ -23,11 +23,32 @@ interface Bond {
 
 export class ThreadBindings {
   private bond: Bond | null = null;
+  /** Threads of devices that are bound to the manager's CPU. */
+  private holds = 0;
 
   constructor(private readonly now: () => number) {}
 
+  /** The CPU that the manager is bound to, or null. */
+  get cpu(): number | null {
+    return this.bond?.cpu ?? null;
+  }
+
+  /** Has the manager stay on its CPU, for a thread of a device, until `letGo` or until a thread of the program wants it elsewhere. Returns the CPU. */
+  hold(): number {
+    this.bond ??= this.begin(currentCpu());
+    this.holds++;
+    return this.bond.cpu;
+  }
+
+  letGo(): void {
+    this.holds--;
+    this.endUnused();
+  }
+
   /** Binds a thread and the manager to one CPU. */
   bind(thread: number, { cpu: wanted, current }: Requests['bindThread']['in']): Requests['bindThread']['out'] {
+    // Where the manager is bound for devices' sake only, the program says where, and those follow.
+    if (this.bond?.threads.size === 0) this.end(this.bond);
     // A thread that a bound one has started a moment ago must not be taken for one that may run on this CPU alone.
     if (this.bond !== null) freeStarted(this.bond);
     const cpus = getAffinity(thread);
@@ -64,7 +85,7 @@ export class ThreadBindings {
     freeStarted(bond);
     bond.threads.delete(thread);
     restoreAffinity(thread, [bond.cpu], cpus);
-    if (bond.threads.size === 0) this.end(bond);
+    this.endUnused();
   }
 
   releaseAll(): void {
@@ -78,7 +99,7 @@ export class ThreadBindings {
     bond.nextLook = now + LOOK_MS;
     freeStarted(bond);
     for (const thread of bond.threads.keys()) if (!bond.known.has(thread)) bond.threads.delete(thread);
-    if (bond.threads.size === 0) this.end(bond);
+    this.endUnused();
   }
 
   private begin(cpu: number): Bond {
@@ -89,7 +110,12 @@ export class ThreadBindings {
     return { cpu, cpus, threads: new Map(), known, nextLook: this.now() + LOOK_MS };
   }
 
-  /** No thread is bound any more. */
+  private endUnused(): void {
+    const { bond } = this;
+    if (bond !== null && bond.threads.size === 0 && this.holds === 0) this.end(bond);
+  }
+
+  /** Nothing needs the manager on its CPU any more. */
   private end({ cpu, cpus }: Bond): void {
     this.bond = null;
     noteBound(null);
