@@ -6,21 +6,27 @@
  */
 import { type AddressSpace, type Device, f32, kernel, type ManagedArray, openSpace, u32 } from '../src/index.js';
 import { MemoryCopy } from './bandwidth.js';
+import { buildReference } from './c-reference.js';
+import { cReferences } from './cpu-fault.js';
 import { type Chunk, ExpertDevice, type ExpertProgram, stencil, triad } from './expert-device.js';
 import { type Bench, compare, median, rounded, type Settings, verify } from './harness.js';
-import { warmMemory } from './placement.js';
+import { placements, warmMemory } from './placement.js';
 
 const FACTORS = [0.75, 1.25, 1.5, 2];
 const BLOCK_BYTES = 2 ** 21;
 const WORDS_PER_PAGE = 1024;
 /** Of the memory copies that measure the rate; as much as the caches cannot hold. */
 const COPIED_BYTES = 2 ** 26;
+/** Of a device in C. */
+const FAULTS = 1024;
 
 /** One program at one size: the managed arrays, the same data in plain ones, and how both are run. */
 interface Job {
   readonly inputs: readonly ManagedArray[];
   /** What must come in at least, where that is not all of the inputs. */
   readonly bytesIn?: number;
+  /** Each page that is needed takes a fault of its own: a device in C that does the same stands beside it. */
+  readonly faultsAPage?: boolean;
   readonly outputs: readonly { readonly array: ManagedArray; readonly plain: Float32Array }[];
   launch(device: Device): Promise<void>;
   /** On plain arrays: the compute part of the roofline, and the right result. */
@@ -116,6 +122,7 @@ function gather(name: string, program: typeof gatherKernel | typeof plannedKerne
         // No program can bring less than the pages that are read.
         bytesIn: pages.size * 4096 + order.byteLength,
         outputs: [{ array: result, plain }],
+        faultsAPage: program === gatherKernel,
         launch: (device) => device.run(program, { table, order, result }, { size: count }),
         compute: () =>
           program.kernel?.(
@@ -216,6 +223,19 @@ const programs: readonly Program[] = [
   gather('gather-planned', plannedKernel),
 ];
 
+/** GB/s of a device in C that takes a fault for each page and gets 4 KiB, on the CPU of what answers it and wherever the kernel likes. */
+function cFaults(wanted: boolean): Record<string, () => number> {
+  const built = wanted ? buildReference('faults') : { missing: '' };
+  const all: [string, () => number][] = [];
+  for (const placement of placements) {
+    if (placement.name === 'across') continue;
+    const runs = cReferences(built, 'device-copy', FAULTS, placement, [], (ns) => (FAULTS * 4096) / ns);
+    for (const [name, run] of Object.entries(runs))
+      all.push([`${name}, ${placement.name}, a fault for each 4 KiB`, run]);
+  }
+  return Object.fromEntries(all);
+}
+
 /** Writes a word of each page as it was, so that the device's copies of the inputs are worth nothing. */
 function takeBack(array: ManagedArray): void {
   const data = array.data;
@@ -264,6 +284,7 @@ async function measure(settings: Settings, program: Program, factor: number, mem
         },
       },
       beside: {
+        ...cFaults(job.faultsAPage === true),
         ...(expert !== undefined && rival !== null
           ? {
               "an expert's program": () => {
