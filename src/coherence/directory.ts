@@ -87,11 +87,12 @@ export class Directory<C> {
     const older: number[] = [];
     for (const { block, epoch, version } of claims) {
       const state = this.state.blocks[block];
-      if (state.epoch !== epoch) lost.push(block);
-      else if (version !== 0 && version !== state.version) {
-        state.owner = 0;
+      // Later numbers are greater, also those of a server that has come back: it may not know the grant either, by which the machine flushed what it lacks.
+      if (version > state.version) {
+        if (state.epoch === epoch) state.owner = 0;
         older.push(block);
-      } else if (state.owner !== 0) {
+      } else if (state.epoch !== epoch) lost.push(block);
+      else if (state.owner !== 0) {
         state.owner = session;
         kept.push(block);
       }

@@ -11,6 +11,7 @@ export function checkInvariants(state: State): void {
   if (state.masks.mark !== 0) throw new Error(`${state.masks.mark} masks were not given back`);
   if (!isEmpty(NO_PAGES)) throw new Error('the empty mask that blocks share has pages in it');
   const backed = new Array<number>(nodes.length).fill(0);
+  const ahead = new Array<number>(nodes.length).fill(0);
   const frameOwners: (Int32Array | undefined)[] = [];
   for (const block of state.va.blocks.values()) {
     checkContents(block);
@@ -22,13 +23,21 @@ export function checkInvariants(state: State): void {
       if (residence === undefined) continue;
       checkResidence(block, node, residence);
       backed[node] += residence.backedCount;
+      if (residence.ahead) ahead[node]++;
       const allocator = nodes[node]?.allocator ?? null;
       if (residence.frames === null || allocator === null) continue;
       const owned = (frameOwners[node] ??= new Int32Array(Math.ceil(allocator.frames / 32)));
       checkFrames(block, residence.frames, residence.backed, owned);
     }
   }
-  for (const node of nodes) if (node !== undefined) checkBudget(node, backed[node.id] ?? 0);
+  for (const node of nodes) {
+    if (node === undefined) continue;
+    checkBudget(node, backed[node.id] ?? 0);
+    if (node.aheadBlocks !== ahead[node.id])
+      throw new Error(
+        `node ${node.id} counts ${node.aheadBlocks} blocks that were brought ahead, and has ${ahead[node.id]}`,
+      );
+  }
   if (state.activeOperations === 0) checkNobodyForgotten(state);
 }
 

@@ -98,6 +98,15 @@ describe('reading ahead of a device that walks', () => {
     expect(manager.waitsToGoAhead).toBe(false);
   });
 
+  it('brings a block whole, and none ahead, where it walks backwards', () => {
+    const first = allocate(4);
+    walk(first + 2 * BLOCK, 1);
+    const brought = fault(first + 2 * BLOCK - 1).filter((line) => line.startsWith('to 1'));
+    const pages = brought.map((line) => Number(line.split('+')[1]));
+    expect(pages.reduce((sum, count) => sum + count)).toBeGreaterThan(16);
+    expect(manager.waitsToGoAhead).toBe(false);
+  });
+
   it('begins at once where the program has said that it will walk', () => {
     const first = allocate(4);
     const range = manager.state.va.rangeOfPage(first) as Range;

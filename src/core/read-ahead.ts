@@ -134,9 +134,9 @@ export function beginLater(state: State): void {
   if (next === undefined) return;
   const { block, access } = next;
   const processor = state.processors[next.processor];
-  if (block.gone || processor?.state !== 'alive') return;
+  if (processor?.state !== 'alive') return;
   const residence = block.residences[processor.own];
-  // A processor has come into it by now, or it has gone.
+  // A processor has come into it by now, or its addresses are another range's.
   if (residence?.ahead !== true) return;
   if (mayCome(block, processor) && isEmpty(residence.resident)) begin(state, block, processor.id, access, false, true);
   else endAhead(block, nodeOf(state, processor.own));

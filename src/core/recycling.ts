@@ -1,7 +1,7 @@
 /** Addresses of a range that is no more, which another range may have. */
 import { createMask } from './mask.js';
 import type { Range } from './range.js';
-import { isHeld, releaseBacking, type State } from './state.js';
+import { endAhead, isHeld, releaseBacking, type State } from './state.js';
 import { PAGES_PER_BLOCK } from './types.js';
 
 /** Gives back what nodes still have at the range's addresses. False: something of it is under way, and nothing has changed. */
@@ -23,6 +23,7 @@ export function recycle(state: State, range: Range): boolean {
       if (node === undefined) continue;
       releaseBacking(state, block, node, all);
       node.scratchBlocks.delete(block);
+      endAhead(block, node);
       node.unused.remove(index);
       node.eviction.deactivate(index);
       node.waiters.remove(index);

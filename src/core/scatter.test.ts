@@ -96,6 +96,31 @@ describe('touches of a file here and there', () => {
     expect(asked).toEqual([0]);
   });
 
+  it('are not scattered in the 64 KiB of the touch before, nor in the next', () => {
+    touchAround(64, 12);
+    const from = 40 * BLOCK;
+    touch(from + 160);
+    const scattered = asked[0];
+    expect(scattered).toBeGreaterThan(0);
+    for (const page of [165, 180]) {
+      touch(from + page);
+      expect(asked).toEqual([0]);
+    }
+    touch(from + 300);
+    expect(asked[0]).toBe(scattered - 8);
+  });
+
+  it.each([
+    [8, 1],
+    [24, 0],
+  ])('on a block that left before %i others came count %i times', (others, count) => {
+    touchAround(32, 4);
+    for (const block of [9, 10]) touch(block * BLOCK + 3);
+    for (let page = 20 * BLOCK; page < (20 + others) * BLOCK; page++) touch(page);
+    touch(10 * BLOCK + 300);
+    expect(asked).toEqual([count]);
+  });
+
   it('bring 64 KiB again when the range has been walked through', () => {
     touchAround(64, 12);
     for (let page = 20 * BLOCK; page < 30 * BLOCK; page++) touch(page);

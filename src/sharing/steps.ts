@@ -161,10 +161,10 @@ if kind == 'hello' then
   for at = 4, #KEYS do
     local block, epoch, version = tonumber(ARGV[3 * at - 7]), tonumber(ARGV[3 * at - 6]), tonumber(ARGV[3 * at - 5])
     local b = load(KEYS[at])
-    if b.epoch ~= epoch then lost[#lost + 1] = block
-    elseif version ~= 0 and version ~= b.version then
-      redis.call('HSET', KEYS[at], 'o', '0')
+    if version > b.version then
+      if b.epoch == epoch then redis.call('HSET', KEYS[at], 'o', '0') end
       older[#older + 1] = block
+    elseif b.epoch ~= epoch then lost[#lost + 1] = block
     elseif b.owner ~= '0' then
       redis.call('HSET', KEYS[at], 'o', session)
       kept[#kept + 1] = block

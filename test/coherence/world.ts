@@ -8,6 +8,10 @@
  *
  * A server that forgets the array has another one from then on, with lists that begin anew. A machine that opened the earlier one may see what that had,
  * as long as it has not heard of its end; then it opens the array again.
+ *
+ * A server that is restored has the array as it was when that was saved, and the connections are gone. Until a machine has a session of the restored server it
+ * may see what it had, since there is no one to take it. From then on it must see what all do, and must have been told what was lost of the blocks that it
+ * owned: of those that it had given up it is told nothing, nor when others have flushed to a block before it came back.
  */
 import { Cache, type CacheCommands, type CacheState } from '../../src/coherence/cache.js';
 import { Directory, type DirectoryState } from '../../src/coherence/directory.js';
@@ -29,6 +33,8 @@ export interface Setting {
   readonly stops?: number;
   /** How often the server loses all that it has. */
   readonly forgets?: number;
+  /** How often the server comes back with what it had at an earlier time. */
+  readonly restores?: number;
   /** Contents that cannot be put in their places, so that the thread that waits is refused, and asks again. */
   readonly shortages?: number;
   /** Another thread of a machine may want what comes next in its program while the first one waits. */
@@ -77,12 +83,18 @@ interface State {
   sessions: Record<number, number>;
   /** What the server had of each block when it lost that, by the name of the array: machines may have different lost ones open. */
   before: Record<string, Content[]>;
+  /** What the server has kept for the time when it is restored. */
+  saved: DirectoryState<Content> | null;
+  /** The last number that was given when it was restored, and by block the flushed writes that it lacks since. */
+  restoredAt: number;
+  missing: Content[];
   writes: number;
   crashes: number;
   breaks: number;
   leaseEnds: number;
   stops: number;
   forgets: number;
+  restores: number;
   shortages: number;
 }
 
@@ -123,7 +135,8 @@ export class World {
   }
 
   static begin(setting: Setting): State {
-    const { blocks, programs, crashes = 0, breaks = 0, leaseEnds = 0, stops = 0, forgets = 0, shortages = 0 } = setting;
+    const { blocks, programs, crashes = 0, breaks = 0, leaseEnds = 0, stops = 0 } = setting;
+    const { forgets = 0, restores = 0, shortages = 0 } = setting;
     const each = <T>(make: () => T): T[] => Array.from({ length: blocks }, make);
     const machines = programs.map(
       (): Machine => ({
@@ -150,12 +163,16 @@ export class World {
       machines,
       sessions: {},
       before: {},
+      saved: null,
+      restoredAt: 0,
+      missing: each(() => []),
       writes: 0,
       crashes,
       breaks,
       leaseEnds,
       stops,
       forgets,
+      restores,
       shortages,
     };
   }
@@ -164,7 +181,7 @@ export class World {
   actions(): { steps: Action[]; failures: Action[] } {
     const steps: Action[] = [];
     const failures: Action[] = [];
-    const { machines, directory, crashes, breaks, leaseEnds, stops, forgets } = this.state;
+    const { machines, directory, crashes, breaks, leaseEnds, stops, forgets, restores, saved } = this.state;
     // What concerns one machine alone comes first: when it is done makes no difference to others.
     for (const [index, machine] of machines.entries()) {
       if (machine.dead) continue;
@@ -200,6 +217,7 @@ export class World {
       if (leaseEnds > 0 && machine.cache.session !== 0) failures.push(['lease', index]);
     }
     if (forgets > 0) failures.push(['lose', 0]);
+    if (restores > 0) failures.push([saved === null ? 'save' : 'restore', 0]);
     for (const session of directory.alive) {
       if (this.isOver(session)) steps.push(['expire', session]);
       else if (stops > 0) failures.push(['stop', session]);
@@ -281,6 +299,12 @@ export class World {
       case 'lose':
         this.lose();
         return;
+      case 'save':
+        this.state.saved = structuredClone(this.state.directory);
+        return;
+      case 'restore':
+        this.restore();
+        return;
       case 'reopen':
         this.reopen(machine);
         return;
@@ -319,8 +343,8 @@ export class World {
   }
 
   private get mayFail(): boolean {
-    const { crashes, breaks, leaseEnds, stops, forgets } = this.setting;
-    return (crashes ?? breaks ?? leaseEnds ?? stops ?? forgets) !== undefined;
+    const { crashes, breaks, leaseEnds, stops, forgets, restores } = this.setting;
+    return (crashes ?? breaks ?? leaseEnds ?? stops ?? forgets ?? restores) !== undefined;
   }
 
   /** Whether a thread is about to fault. */
@@ -354,6 +378,8 @@ export class World {
   private isOver(session: number): boolean {
     const { dead, cache, memory } = this.state.machines[this.state.sessions[session]];
     if (dead || cache.session > session) return true;
+    // A restored server has leases as they were when it was saved.
+    if (session <= this.state.restoredAt) return true;
     // The machine does not know yet that it has the session.
     if (cache.greeting && session > cache.previous) return false;
     return cache.session === 0 && memory.every(({ right, install }) => right === 'none' && install === null);
@@ -395,7 +421,9 @@ export class World {
       return;
     }
     const session = cache.session === 0 ? cache.previous : cache.session;
-    if (this.state.directory.alive.includes(session)) {
+    if (!this.isBack(machine)) {
+      // It has not heard of the server again.
+    } else if (this.state.directory.alive.includes(session)) {
       const latest = this.latest(block);
       if (String(content) !== String(latest))
         throw new Violation(`machine ${index} sees [${content}] where [${latest}] was written`);
@@ -426,6 +454,38 @@ export class World {
       ),
       numbers,
     };
+  }
+
+  /** The server comes back with what it has kept. Its numbers follow the clock. */
+  private restore(): void {
+    const { state } = this;
+    const { blocks, numbers } = state.directory;
+    const saved = state.saved as DirectoryState<Content>;
+    state.restores--;
+    state.saved = null;
+    state.directory = { ...saved, numbers };
+    state.restoredAt = numbers;
+    state.missing = blocks.map(({ content }, block) =>
+      content.filter((write) => !saved.blocks[block].content.includes(write)),
+    );
+    for (const [index, machine] of state.machines.entries()) {
+      machine.up = [];
+      machine.down = [];
+      machine.late = [];
+      for (const [block, { epoch }] of machine.cache.blocks.entries())
+        if (epoch === 0) this.giveUpMissing(machine, block);
+      if (!machine.dead && machine.cache.connected) this.cacheOf(index).disconnected();
+    }
+  }
+
+  /** What the restored server lacks of what the machine had flushed to a block is lost without a word. */
+  private giveUpMissing(machine: Machine, block: number): void {
+    machine.written[block] = machine.written[block].filter((write) => !this.state.missing[block].includes(write));
+  }
+
+  /** Whether the machine has, or had last, a session of the server as it is. */
+  private isBack({ cache }: Machine): boolean {
+    return cache.previous > this.state.restoredAt;
   }
 
   /** The program has heard that the array is lost, and opens it again, as new. */
@@ -482,14 +542,26 @@ export class World {
 
   private hear(machine: Machine, { session, request }: Sent, answered: boolean): void {
     const index = this.state.machines.indexOf(machine);
-    const before = this.state.directory.blocks.map(({ content }) => content);
+    const before = this.state.directory.blocks.map(({ epoch, owner, content }) => ({ epoch, owner, content }));
     const reply = this.directory().step(request);
     for (const [block, { content }] of this.state.directory.blocks.entries()) {
-      if (!begins(content, before[block])) {
-        throw new Violation(`the server has [${content}] where it had [${before[block]}]`);
+      if (!begins(content, before[block].content)) {
+        throw new Violation(`the server has [${content}] where it had [${before[block].content}]`);
+      }
+      if (content.length === before[block].content.length) continue;
+      for (const other of this.state.machines) if (!this.isBack(other)) this.giveUpMissing(other, block);
+    }
+    if (reply?.kind === 'welcome' && request.kind === 'hello') {
+      this.state.sessions[reply.session] = index;
+      for (const { block, epoch } of request.claims) {
+        const had = before[block];
+        const isOwn = had.epoch === epoch && had.owner !== 0;
+        if (isOwn && machine.memory[block].changed && !reply.kept.includes(block))
+          throw new Violation(
+            `machine ${index} loses what it has not flushed, and no other machine has had block ${block} since`,
+          );
       }
     }
-    if (reply?.kind === 'welcome') this.state.sessions[reply.session] = index;
     if (reply !== undefined && answered && !machine.dead) machine.down.push({ session, reply });
     // What a dead machine or an ended connection has sent is not waited for: the session after it reminds for itself.
     if (request.kind === 'remind' && answered && !machine.dead && this.isStuck)
@@ -499,8 +571,11 @@ export class World {
   private listen(index: number, machine: Machine): void {
     const received = machine.down.shift()!;
     const cache = this.cacheOf(index);
-    if ('reply' in received) cache.reply(received.session, received.reply);
-    else if (received.notice.kind !== 'lost') cache.notice(received.notice);
+    if ('reply' in received) {
+      const wasBack = this.isBack(machine);
+      cache.reply(received.session, received.reply);
+      if (!wasBack && this.isBack(machine)) machine.seen = machine.seen.map(() => []);
+    } else if (received.notice.kind !== 'lost') cache.notice(received.notice);
   }
 
   private directory(): Directory<Content> {
@@ -515,7 +590,10 @@ export class World {
   private cacheOf(index: number): Cache<Content> {
     const machine = this.state.machines[index];
     const commands: CacheCommands<Content> = {
-      send: (request) => machine.up.push({ session: machine.cache.session, request }),
+      // What is said without a connection reaches no one.
+      send: (request) => {
+        if (machine.cache.connected) machine.up.push({ session: machine.cache.session, request });
+      },
       install: (block, content, right) => {
         machine.memory[block].install = { content, right };
       },
@@ -529,6 +607,10 @@ export class World {
       flushed: (block) => this.flushed(machine, block),
       lost: (block) => {
         const has = this.state.directory.blocks[block].content;
+        const { content, changed } = machine.memory[block];
+        // A restored server may have the same content by an older name, where it had been sent twice.
+        if (!changed && this.state.restoredAt === 0 && begins(has, content))
+          throw new Violation(`machine ${index} is told that [${content}] is lost, and the server has [${has}]`);
         machine.written[block] = machine.written[block].filter((write) => has.includes(write));
         machine.seen[block] = [];
         machine.flushing = this.endFlush(machine, block);

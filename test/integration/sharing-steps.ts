@@ -223,6 +223,9 @@ testWithValkey(
     })) as Granted;
     // As it is known when a flush has come after what the server has by now.
     const claim = { block: 0, epoch, version: version + 1 };
+    // Another one has the block by a grant of which the machine has not heard, and so by one of which the server does not know: it keeps the block.
+    const unknown = await hello(0, [{ ...claim, epoch: epoch - 1 }]);
+    assert.deepEqual([unknown.kept, unknown.lost, unknown.older], [[], [], [0]]);
     // Nothing is lost where the machine has a newer content still.
     const again = await hello(session, [{ ...claim, version: 0 }]);
     assert.deepEqual([again.kept, again.lost, again.older], [[0], [], []]);

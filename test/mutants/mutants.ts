@@ -631,4 +631,25 @@ export const mutants: readonly Mutant[] = [
     instead: 'this.manager.drop(request, first, count, false)',
     why: 'Pages that were written here once hide what others have written since.',
   },
+  {
+    name: 'leave a block first of those that wait to be brought ahead',
+    file: 'src/core/read-ahead.ts',
+    original: 'state.later.shift()',
+    instead: 'state.later[0]',
+    why: 'The manager goes ahead without end, and a thread that faults is never answered.',
+  },
+  {
+    name: 'count a block as a guess whose addresses are given to another range',
+    file: 'src/core/recycling.ts',
+    original: 'endAhead(block, node);',
+    instead: '',
+    why: 'The policy hears of more guesses than there are, and after some of them no block is brought ahead.',
+  },
+  {
+    name: 'count a block as a guess again',
+    file: 'src/core/read-ahead.ts',
+    original: 'residence.ahead || !isEmpty(residence.resident)',
+    instead: '!isEmpty(residence.resident)',
+    why: 'The policy hears of more guesses than there are, and after some of them no block is brought ahead.',
+  },
 ];

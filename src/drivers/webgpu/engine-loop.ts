@@ -29,20 +29,32 @@ export interface Work {
   closed(): void;
 }
 
-/** Runs until the other end has gone. */
-export function runEngineLoop(socket: MessageSocket, work: Work): void {
+/** The time that passes between turns. */
+export interface LoopClock {
+  now(): number;
+  /** Lets so much time pass, less when a packet has come by then: returns whether one has. */
+  sleep(ms: number): boolean;
+}
+
+/** Time passes while the thread sleeps at the socket. */
+export function clockAt(socket: MessageSocket): LoopClock {
   const poller = new Poller(1);
   poller.set(0, socket.fd);
   setTimerSlack(SLACK_NS);
+  return { now: () => performance.now(), sleep: (ms) => poller.wait(ms) > 0 };
+}
+
+/** Runs until the other end has gone. */
+export function runEngineLoop(socket: MessageSocket, work: Work, clock: LoopClock = clockAt(socket)): void {
   let { events } = work;
-  let since = performance.now();
+  let since = clock.now();
   const turn = (): void => {
     let message = socket.receive();
     if (message === null && events === work.events) {
-      const quietMs = performance.now() - since;
-      if (poller.wait(sleepMs(work.isBusy, quietMs)) > 0) message = socket.receive();
+      const quietMs = clock.now() - since;
+      if (clock.sleep(sleepMs(work.isBusy, quietMs))) message = socket.receive();
     }
-    if (message !== null || events !== work.events) since = performance.now();
+    if (message !== null || events !== work.events) since = clock.now();
     events = work.events;
     for (; message !== null; message = socket.receive()) {
       if (message === 'closed') {
