@@ -33,7 +33,11 @@ module.exports = {
       ['^src/coherence/'],
       'The protocol of shared arrays is pure, so that all its states can be looked at.',
     ),
-    only('sharing', ['^src/(sharing|coherence|valkey)/'], 'The protocol of shared arrays as a Valkey server takes it.'),
+    only(
+      'sharing',
+      ['^src/(sharing|coherence|valkey)/', '^src/linux/checksum'],
+      'The protocol of shared arrays as a Valkey server takes it.',
+    ),
     only('policy', ['^src/core/', '^src/policy/'], 'Policies are plain functions over the core.'),
     only(
       'wgsl',

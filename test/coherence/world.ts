@@ -11,7 +11,14 @@
  */
 import { Cache, type CacheCommands, type CacheState } from '../../src/coherence/cache.js';
 import { Directory, type DirectoryState } from '../../src/coherence/directory.js';
-import type { Notice, Reply, Request, Right, Rights } from '../../src/coherence/messages.js';
+import {
+  type Notice,
+  type Reply,
+  type Request,
+  type Right,
+  type Rights,
+  SPOILED,
+} from '../../src/coherence/messages.js';
 
 export type Content = readonly number[];
 type Operation = { readonly op: 'read' | 'write' | 'flush'; readonly block: number };
@@ -31,6 +38,8 @@ export interface Setting {
   readonly forgets?: number;
   /** Contents that cannot be put in their places, so that the thread that waits is refused, and asks again. */
   readonly shortages?: number;
+  /** How often the server has a content no more as it was written. A thread that waits for it is refused, and goes on without. */
+  readonly spoils?: number;
   /** Another thread of a machine may want what comes next in its program while the first one waits. */
   readonly ahead?: boolean;
 }
@@ -77,6 +86,8 @@ interface State {
   sessions: Record<number, number>;
   /** What the server had of each block when it lost that, by the name of the array: machines may have different lost ones open. */
   before: Record<string, Content[]>;
+  /** By block: what was written of a content that the server has spoiled. */
+  spoilt: Content[];
   writes: number;
   crashes: number;
   breaks: number;
@@ -84,6 +95,7 @@ interface State {
   stops: number;
   forgets: number;
   shortages: number;
+  spoils: number;
 }
 
 export type Action = readonly [name: string, index: number, block?: number];
@@ -123,7 +135,17 @@ export class World {
   }
 
   static begin(setting: Setting): State {
-    const { blocks, programs, crashes = 0, breaks = 0, leaseEnds = 0, stops = 0, forgets = 0, shortages = 0 } = setting;
+    const {
+      blocks,
+      programs,
+      crashes = 0,
+      breaks = 0,
+      leaseEnds = 0,
+      stops = 0,
+      forgets = 0,
+      shortages = 0,
+      spoils = 0,
+    } = setting;
     const each = <T>(make: () => T): T[] => Array.from({ length: blocks }, make);
     const machines = programs.map(
       (): Machine => ({
@@ -150,6 +172,7 @@ export class World {
       machines,
       sessions: {},
       before: {},
+      spoilt: each(() => []),
       writes: 0,
       crashes,
       breaks,
@@ -157,6 +180,7 @@ export class World {
       stops,
       forgets,
       shortages,
+      spoils,
     };
   }
 
@@ -164,7 +188,7 @@ export class World {
   actions(): { steps: Action[]; failures: Action[] } {
     const steps: Action[] = [];
     const failures: Action[] = [];
-    const { machines, directory, crashes, breaks, leaseEnds, stops, forgets } = this.state;
+    const { machines, directory, crashes, breaks, leaseEnds, stops, forgets, spoils } = this.state;
     // What concerns one machine alone comes first: when it is done makes no difference to others.
     for (const [index, machine] of machines.entries()) {
       if (machine.dead) continue;
@@ -200,6 +224,8 @@ export class World {
       if (leaseEnds > 0 && machine.cache.session !== 0) failures.push(['lease', index]);
     }
     if (forgets > 0) failures.push(['lose', 0]);
+    for (const [block, { content }] of directory.blocks.entries())
+      if (spoils > 0 && content !== SPOILED) failures.push(['spoil', 0, block]);
     for (const session of directory.alive) {
       if (this.isOver(session)) steps.push(['expire', session]);
       else if (stops > 0) failures.push(['stop', session]);
@@ -277,6 +303,11 @@ export class World {
         return;
       case 'told':
         this.cacheOf(index).leaseEnded();
+        return;
+      case 'spoil':
+        this.state.spoils--;
+        this.state.spoilt[block] = this.contentOf(block);
+        this.state.directory.blocks[block].content = SPOILED;
         return;
       case 'lose':
         this.lose();
@@ -417,7 +448,7 @@ export class World {
   private lose(): void {
     this.state.forgets--;
     const { blocks, numbers, made } = this.state.directory;
-    const contents = blocks.map(({ content }) => content);
+    const contents = blocks.map((_, block) => this.contentOf(block));
     this.state.before[made] = contents;
     this.state.directory = {
       ...Directory.empty<Content>(
@@ -444,9 +475,16 @@ export class World {
     }
   }
 
+  /** What the server has of a block, or had before that was spoiled. */
+  private contentOf(block: number): Content {
+    const { content } = this.state.directory.blocks[block];
+    return content === SPOILED ? this.state.spoilt[block] : content;
+  }
+
   /** What the block has for all whose lease holds: the owner's content, or the server's. */
   private latest(block: number): Content {
-    const { owner, epoch, content } = this.state.directory.blocks[block];
+    const { owner, epoch } = this.state.directory.blocks[block];
+    const content = this.contentOf(block);
     if (owner === 0) return content;
     const { dead, cache, memory } = this.state.machines[this.state.sessions[owner]];
     if (dead || cache.blocks[block].epoch !== epoch || memory[block].install?.content != null) return content;
@@ -482,9 +520,10 @@ export class World {
 
   private hear(machine: Machine, { session, request }: Sent, answered: boolean): void {
     const index = this.state.machines.indexOf(machine);
-    const before = this.state.directory.blocks.map(({ content }) => content);
+    const before = this.state.directory.blocks.map((_, block) => this.contentOf(block));
     const reply = this.directory().step(request);
-    for (const [block, { content }] of this.state.directory.blocks.entries()) {
+    for (const block of before.keys()) {
+      const content = this.contentOf(block);
       if (!begins(content, before[block])) {
         throw new Violation(`the server has [${content}] where it had [${before[block]}]`);
       }
@@ -522,13 +561,14 @@ export class World {
       restrict: (block, right) => {
         machine.memory[block].restrict = right;
       },
+      spoiled: (block) => this.refused(index, machine, block),
       contentOf: (block) => machine.memory[block].content,
       clean: (block) => {
         machine.memory[block].changed = false;
       },
       flushed: (block) => this.flushed(machine, block),
       lost: (block) => {
-        const has = this.state.directory.blocks[block].content;
+        const has = this.contentOf(block);
         machine.written[block] = machine.written[block].filter((write) => has.includes(write));
         machine.seen[block] = [];
         machine.flushing = this.endFlush(machine, block);
@@ -542,9 +582,17 @@ export class World {
     return new Cache(machine.cache, commands);
   }
 
+  /** A thread that waits for a content that the server has no more goes on without. */
+  private refused(index: number, machine: Machine, block: number): void {
+    if (this.state.spoils === this.setting.spoils) throw new Violation(`machine ${index} is refused what is there`);
+    if (!machine.asked || this.programs[index][machine.at].block !== block) return;
+    machine.asked = false;
+    machine.at++;
+  }
+
   private flushed(machine: Machine, block: number): void {
     // An answer of the server from before it lost what it had is no promise for longer.
-    const has = this.state.directory.blocks[block].content;
+    const has = this.contentOf(block);
     for (const write of machine.written[block]) {
       if (this.isPresent(machine) && !has.includes(write))
         throw new Violation(`write ${write} was said to be flushed, and the server has [${has}]`);
