@@ -283,7 +283,7 @@ testWithValkey(
       if (!(readlinkSync(spill, { encoding: 'utf8' }) ?? '').startsWith(path)) continue;
       const file = openSync(spill, 'r+');
       // The file may still grow.
-    writeSync(file, Buffer.alloc(fstatSync(file).size, 1), 0, undefined, 0);
+      writeSync(file, Buffer.alloc(fstatSync(file).size, 1), 0, undefined, 0);
       fsyncSync(file);
     }
     const error = (await failsWith('DATA_LOST', () => array.fence())) as OnememError;
