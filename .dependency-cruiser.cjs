@@ -33,7 +33,11 @@ module.exports = {
       ['^src/coherence/'],
       'The protocol of shared arrays is pure, so that all its states can be looked at.',
     ),
-    only('sharing', ['^src/(sharing|coherence|valkey)/'], 'The protocol of shared arrays as a Valkey server takes it.'),
+    only(
+      'sharing',
+      ['^src/(sharing|coherence|valkey)/', '^src/linux/checksum'],
+      'The protocol of shared arrays as a Valkey server takes it.',
+    ),
     only('policy', ['^src/core/', '^src/policy/'], 'Policies are plain functions over the core.'),
     only(
       'wgsl',
@@ -144,11 +148,16 @@ module.exports = {
     {
       name: 'who-sees-linux',
       comment:
-        'System calls are for the pager and the drivers; api makes views with them, doctor asks what works, and the command has a second Ctrl-C end it.',
+        'System calls are for the pager and the drivers; api makes views with them, doctor asks what works, the command has a second Ctrl-C end it, and machines that share an array compare checksums.',
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: ['^src/(pager|drivers|linux|api)/', '^src/cli/(doctor|gpu|interrupt)\\.ts$', tests],
+        pathNot: [
+          '^src/(pager|drivers|linux|api)/',
+          '^src/cli/(doctor|gpu|interrupt)\\.ts$',
+          '^src/sharing/steps\\.ts$',
+          tests,
+        ],
       },
       to: { path: '^src/linux/' },
     },

@@ -171,18 +171,17 @@ export class AddressSpace implements api.AddressSpace {
     checkLength('cannot open a shared array', length, elementBytes);
     const { name, source } = sharingSource(options, element, length);
     this.client.assertOpen('cannot open a shared array');
-    const { made } = await agree(name, source, element, length);
     const bytes = length * elementBytes;
-    const wanted = {
-      bytes,
-      name,
-      writable: true,
-      file: null,
-      provider: null,
-      sharing: { ...source, made },
-      elementBytes,
-    };
+    const wanted = { bytes, name, writable: true, file: null, provider: null, sharing: true, elementBytes };
+    // Before the server is asked, which makes the array where there is none: what this program cannot have takes no name from others.
     const { id, firstPage, pages } = await this.client.request('allocate', wanted);
+    try {
+      const { made } = await agree(name, source, element, length);
+      await this.client.request('share', { range: id, name, source: { ...source, made } });
+    } catch (error) {
+      if (!this.client.isClosed) this.client.call('free', { range: id, name, firstPage, count: pages, whole: true });
+      throw error;
+    }
     const placement = { space: this.spaceHandle, range: id, firstPage, pages, length, type: element, name };
     return new SharedArray<T>(this, placement);
   }
@@ -279,7 +278,8 @@ export class AddressSpace implements api.AddressSpace {
     try {
       await this.closing;
     } catch (error) {
-      this.closing = null;
+      // What could not be flushed is lost with a space that has been closed nevertheless: there is nothing to close again.
+      this.closing = this.client.isClosed ? Promise.resolve() : null;
       throw error;
     }
   }

@@ -3,6 +3,7 @@ import { fstatSync, openSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { ClosedSpace } from '../pager/protocol/closed-space.js';
 import { Control } from '../pager/protocol/control.js';
+import type { Requests } from '../pager/protocol/requests.js';
 import type { Client } from './client.js';
 import { closeSpace } from './closing.js';
 import type { ManagerThreads } from './manager-threads.js';
@@ -21,7 +22,7 @@ describe('closing a space', () => {
     Atomics.store(new Int32Array(control), Control.WakeFdClosed, 1);
     const answer: ClosedSpace = { base: 0, bytes: 4096, faults, control, arrays: [] };
     const threads = new FakeThreads();
-    let answered: (closed: ClosedSpace) => void = () => undefined;
+    let answered: (answer: Requests['close']['out']) => void = () => undefined;
     const client = {
       isClosed: false,
       request: () => new Promise((resolve) => (answered = resolve)),
@@ -42,7 +43,7 @@ describe('closing a space', () => {
       null,
     );
     threads.emit('exit');
-    setImmediate(answered, answer);
+    setImmediate(answered, { closed: answer, lost: null });
     await closing;
     expect(() => fstatSync(faults)).toThrow('EBADF');
     expect(ended).toBe(1);

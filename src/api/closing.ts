@@ -1,14 +1,18 @@
 /** How a thread closes its space: for all, if it is the thread that opened the space, and otherwise for itself. */
 import type { Lender } from '../drivers/webgpu/lender.js';
 import { closeDescriptor } from '../linux/libc.js';
-import type { ClosedSpace } from '../pager/protocol/closed-space.js';
+import type { Requests } from '../pager/protocol/requests.js';
 import type { SpaceHandle } from '../pager/protocol/space.js';
+import type { WireError } from '../pager/protocol/wire.js';
 import type { Client } from './client.js';
+import { fromWire } from './errors.js';
 import { Takeover } from './late-uses.js';
 import { type Leftover, leaveBehind, reclaim } from './leftovers.js';
 import { endLending } from './lending.js';
 import type { ManagerThreads } from './manager-threads.js';
 import type { Views } from './views.js';
+
+type Closed = Requests['close']['out'];
 
 /** A space as one thread has it. */
 export interface OpenedSpace {
@@ -35,7 +39,8 @@ export async function closeSpace(space: OpenedSpace, timeoutMs: number | null): 
   const { wakeFd, bytes } = handle;
   const leftover: Leftover = { views, control: new Int32Array(handle.control), wakeFd, bytes, answers: false };
   // As long as views are left, the manager's thread answers the faults on them.
-  const answers = !client.isClosed && (await endManager(space, threads, timeoutMs, leftover));
+  const none: End = { answers: false, lost: null };
+  const { answers, lost } = client.isClosed ? none : await endManager(space, threads, timeoutMs, leftover);
   await endLending(lenders.splice(0));
   client.close();
   if (!answers) onClosed();
@@ -43,15 +48,23 @@ export async function closeSpace(space: OpenedSpace, timeoutMs: number | null): 
   views.tryUnmap();
   leftover.answers = answers;
   leaveBehind(leftover);
+  if (lost !== null) throw fromWire(lost);
 }
 
-/** Whether the manager's thread goes on, for views that are left. */
+/** How a space has ended. */
+interface End {
+  /** Whether the manager's thread goes on, for views that are left. */
+  readonly answers: boolean;
+  /** What was written and is lost with it. */
+  readonly lost: WireError | null;
+}
+
 async function endManager(
   { client, handle, onClosed }: OpenedSpace,
   threads: ManagerThreads,
   timeoutMs: number | null,
   leftover: Leftover,
-): Promise<boolean> {
+): Promise<End> {
   let hasGone = false;
   const gone = new Promise<void>((resolve) => {
     threads.once('exit', () => {
@@ -63,17 +76,19 @@ async function endManager(
   const takeover = new Takeover();
   const request = client.request('close', { timeoutMs, closed: takeover.spaces });
   // A manager that fails on its way out does not answer.
-  const closed = await Promise.race([request, gone.then(() => lateAnswer(request))]).catch((error: unknown) => {
-    takeover.cancel();
-    threads.unref();
-    throw error;
-  });
+  const { closed, lost } = await Promise.race([request, gone.then(() => lateAnswer(request))]).catch(
+    (error: unknown) => {
+      takeover.cancel();
+      threads.unref();
+      throw error;
+    },
+  );
   if (!closed || hasGone) {
     takeover.cancel();
     await gone;
     // The last view went before this thread heard that there was one.
     if (closed) closeDescriptor(closed.faults);
-    return false;
+    return { answers: false, lost };
   }
   takeover.complete(threads, handle, closed);
   void gone.then(() => {
@@ -82,16 +97,17 @@ async function endManager(
     reclaim();
   });
   threads.unref();
-  return true;
+  return { answers: true, lost };
 }
 
 /**
- * The answer of a manager whose thread has ended already, or null where there is none: the two come by different ways, so that what was said
+ * The answer of a manager whose thread has ended already, or nothing where there is none: the two come by different ways, so that what was said
  * first may be heard last, in the next turn of the event loop.
  */
-function lateAnswer(request: Promise<ClosedSpace | null>): Promise<ClosedSpace | null> {
-  const none = new Promise<null>((resolve) => {
-    setImmediate(() => setImmediate(resolve, null));
+function lateAnswer(request: Promise<Closed>): Promise<Closed> {
+  const nothing: Closed = { closed: null, lost: null };
+  const none = new Promise<Closed>((resolve) => {
+    setImmediate(() => setImmediate(resolve, nothing));
   });
-  return Promise.race([request.catch(() => null), none]);
+  return Promise.race([request.catch(() => nothing), none]);
 }

@@ -278,7 +278,8 @@ export interface AddressSpace {
    * Waits for launches that run, cancels the others, writes shared arrays to their files, and ends the space with its devices. Views
    * that are left read zeros, and a store through one ends the process with a message. With `timeoutMs`, launches that still run after so many milliseconds are ended (ABORTED), with their device
    * where it cannot end a kernel; it may be called again with one. Rejects with FLUSH_FAILED when a file cannot be written, and leaves the space open then: nothing is lost,
-   * and it can be closed again when there is room.
+   * and it can be closed again when there is room. Rejects with NODE_LOST or DATA_LOST when what was written to arrays that machines share could not be flushed: it is lost with the
+   * space, which is closed.
    */
   close(options?: CloseOptions): Promise<void>;
   [ASYNC_DISPOSE](): Promise<void>;

@@ -14,7 +14,7 @@ const BARRIER_OPTIONS: OptionNames<BarrierOptions> = { timeoutMs: true };
 /** An array that programs on any number of machines have, whose elements are read and written as those of any other. */
 export class SharedArray<T extends NumericArray = NumericArray> extends ManagedArray<T> implements api.SharedArray<T> {
   async fence(): Promise<void> {
-    await ask(this, { kind: 'fence' });
+    await ask(this, 'fence', { kind: 'fence' });
   }
 
   async barrier(name: string, count: number, options: BarrierOptions = {}): Promise<void> {
@@ -24,11 +24,11 @@ export class SharedArray<T extends NumericArray = NumericArray> extends ManagedA
     checkOptions('barrier()', options, BARRIER_OPTIONS);
     const { timeoutMs } = options;
     if (timeoutMs !== undefined) checkMs(`timeoutMs of barrier ${name}`, timeoutMs, 1);
-    await ask(this, { kind: 'barrier', name, count, timeoutMs: timeoutMs ?? null });
+    await ask(this, 'wait at a barrier of', { kind: 'barrier', name, count, timeoutMs: timeoutMs ?? null });
   }
 }
 
-async function ask(array: ManagedArray, call: SharingCall): Promise<void> {
-  array.assertUsable('share');
+async function ask(array: ManagedArray, verb: string, call: SharingCall): Promise<void> {
+  array.assertUsable(verb);
   await array.space.client.request('sharing', { range: array.rangeId, name: array.name, call });
 }

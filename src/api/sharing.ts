@@ -104,12 +104,19 @@ export async function agree(
   // Of interest to few, and not small.
   const { checkServer } = await import('../valkey/check.js');
   const { agreedArray, isSameShape } = await import('../sharing/description.js');
-  let known: KnownArray;
+  let known: KnownArray | null;
   try {
     await checkServer(url, { timeoutMs, tls });
     known = await agreedArray(url, name, wanted, { timeoutMs, tls });
   } catch (error) {
     throw serverError(name, error);
+  }
+  if (known === null) {
+    const message =
+      `cannot open shared array ${name}: ${valkeyAddress(url).shown} does not know any more what it was, and still has something that was in it: its key ` +
+      `{onemem:${name}}:shape was evicted or removed; have the server keep what it is given (maxmemory-policy noeviction), and when no program uses the array ` +
+      `any more, remove the rest of its keys ({onemem:${name}}*)`;
+    throw new OnememError('DATA_LOST', message, { array: name, url: valkeyAddress(url).shown });
   }
   if (isSameShape(known, wanted)) return known;
   const message =

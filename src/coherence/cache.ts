@@ -18,6 +18,7 @@ import {
   type Request,
   type Right,
   type Rights,
+  SPOILED,
 } from './messages.js';
 
 type Doing = 'nothing' | 'asking' | 'installing' | 'restricting' | 'sending';
@@ -66,6 +67,8 @@ export interface CacheCommands<C> {
   install(block: number, content: C | null, right: Right): void;
   /** Leaves threads no more than this right; `restricted` follows when none can use more any longer. */
   restrict(block: number, right: Rights): void;
+  /** The server does not have the content as it was written: threads that wait for the block are told. */
+  spoiled(block: number): void;
   /** The content of a block that stands still. */
   contentOf(block: number): C;
   /** The server has the content as it was sent. */
@@ -122,6 +125,11 @@ export class Cache<C> {
   flush(block: number): void {
     this.state.blocks[block].flush = true;
     this.goOn(block);
+  }
+
+  /** No thread waits for the block any more. What is granted nevertheless is given up when others want it. */
+  forget(block: number): void {
+    this.state.blocks[block].wanted = 'none';
   }
 
   /** What is waited for may be held by a machine whose lease is over, which the server notices when it is asked to look. */
@@ -231,6 +239,12 @@ export class Cache<C> {
 
   private granted({ block, right, epoch, version, content }: Granted<C>): void {
     const state = this.state.blocks[block];
+    if (content === SPOILED) {
+      // What came with it is given back before any thread has it.
+      this.commands.spoiled(block);
+      this.notInstalled(block);
+      return;
+    }
     state.version = version;
     if (right === 'write') state.epoch = epoch;
     this.install(block, content, right);

@@ -11,7 +11,7 @@
  * A server that has lost all this has another array from then on, which begins with zeros. No session of it begins for a machine that opened the
  * earlier one, since that machine would take the zeros for what was written.
  */
-import type { Granted, Notice, Reply, Request, Right } from './messages.js';
+import type { Granted, Notice, Reply, Request, Right, Spoiled } from './messages.js';
 
 interface Waiting {
   readonly session: number;
@@ -26,7 +26,8 @@ export interface DirectoryBlock<C> {
   owner: number;
   /** Names a content; 1 is the first. */
   version: number;
-  content: C;
+  /** Another program may have removed or changed it, or the server have dropped it for want of memory. An owner's flush, or that of a reader that comes to write, puts it right. */
+  content: C | Spoiled;
   /** Sessions that have a copy; the owner is none of them. */
   readers: number[];
   /** Sessions that wait, the longest first. */

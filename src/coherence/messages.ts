@@ -53,14 +53,18 @@ export type Request<C> =
   /** A session that is in the way of this one may have gone: the server looks again. */
   | { readonly kind: 'remind'; readonly session: number; readonly block: number };
 
-/** `content` is null if the machine has it. */
+/** Stands for a content that the server has no more, or has other than it was written. */
+export const SPOILED = 'spoiled';
+export type Spoiled = typeof SPOILED;
+
+/** `content` is null if the machine has it. One that is spoiled no machine uses: what was granted is given back. */
 export interface Granted<C> {
   readonly kind: 'granted';
   readonly block: number;
   readonly right: Right;
   readonly epoch: number;
   readonly version: number;
-  readonly content: C | null;
+  readonly content: C | null | Spoiled;
 }
 
 export type Reply<C> =

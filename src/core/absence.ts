@@ -42,6 +42,8 @@ export function statusOf(reason: DenyReason | null): Status {
       return Status.Refused;
     case 'LOST':
     case 'CORRUPTED':
+    case 'ALTERED':
+    case 'GONE':
     case 'FORGOTTEN':
       return Status.SourceLost;
     case 'OUT_OF_MEMORY':

@@ -497,10 +497,10 @@ export class MemoryManager {
   }
 
   /**
-   * Pages of one block came back from a node other than they were sent there, or not at all since it has them no more ('LOST'), and the
+   * Pages of one block came back from a node other than they were sent there, or not at all since it has them no more ('GONE'), and the
    * transfer that should bring them is about to fail: what the node has of them is never read, and what only it had is lost.
    */
-  spoiled(id: NodeId, first: number, count: number, reason: 'CORRUPTED' | 'LOST' = 'CORRUPTED'): void {
+  spoiled(id: NodeId, first: number, count: number, reason: 'CORRUPTED' | 'ALTERED' | 'GONE' = 'CORRUPTED'): void {
     const { state } = this;
     const index = Math.floor(first / PAGES_PER_BLOCK);
     const block = state.va.blocks.get(index);

@@ -97,8 +97,11 @@ export type DenyReason =
   | 'OUT_OF_STORAGE'
   /** The only copy is in a store that does not answer, or the server that machines share an array by does not. */
   | 'NODE_LOST'
-  /** The only copy came back from a store other than it was sent there. */
+  /** The only copy came back from a disk other than it was sent there. */
   | 'CORRUPTED'
+  /** The only copy came back from a server other than it was sent there; or the server has it no more. */
+  | 'ALTERED'
+  | 'GONE'
   /** The only copy was in a store that has forgotten it: a server that was started again without what it had. */
   | 'FORGOTTEN'
   | 'SOURCE_CHANGED'

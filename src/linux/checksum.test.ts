@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { pageSums, plainSummer, SUMMED_PAGES, type Summer, vectorSummer } from './checksum.js';
+import { contentSum, pageSums, plainSummer, SUMMED_PAGES, type Summer, vectorSummer } from './checksum.js';
 import { NativeBuffer } from './native-buffer.js';
 
 const PAGE = 4096;
@@ -72,4 +72,15 @@ it('sums up pages where they lie', () => {
   native.bytes.fill(7);
   const expected = sumsBy(plainSummer(), (words) => words.fill(0x0707_0707)).slice(0, 2);
   expect([...pageSums(native.address, 2, SEED).subarray(0, 2)]).toEqual(expected);
+});
+
+it('makes one sum of a content, which its length and each byte of it change', () => {
+  const content = new Uint8Array((SUMMED_PAGES + 1) * PAGE + 5).map((_, at) => at * 7);
+  const changed = [0, PAGE, SUMMED_PAGES * PAGE, content.length - 1].map((at) =>
+    contentSum(content.map((byte, each) => (each === at ? byte ^ 1 : byte))),
+  );
+  const shorter = [content.subarray(0, -1), content.subarray(0, PAGE), new Uint8Array()].map(contentSum);
+  expect(new Set([contentSum(content), ...changed, ...shorter]).size).toBe(8);
+  // Kept on servers: it must not become another one.
+  expect(contentSum(new Uint8Array(PAGE))).toBe(3_736_856_574);
 });

@@ -54,6 +54,27 @@ export function pageSums(address: number, pages: number, seed: number): Uint32Ar
   return sums;
 }
 
+/**
+ * A checksum of some bytes, of which programs on other machines know, too: what it makes of them must stay. A change within one page never goes
+ * unnoticed that the page's own sum shows.
+ */
+export function contentSum(content: Uint8Array): number {
+  const pages = Math.ceil(content.length / PAGE);
+  let whole = content;
+  if (content.length < pages * PAGE) {
+    whole = new Uint8Array(pages * PAGE);
+    whole.set(content);
+  }
+  const address = addressOf(whole);
+  let sum = content.length;
+  for (let page = 0; page * PAGE < whole.length; page += SUMMED_PAGES) {
+    const count = Math.min(SUMMED_PAGES, pages - page);
+    const sums = pageSums(address + page * PAGE, count, page);
+    for (let at = 0; at < count; at++) sum = Math.imul(sum ^ sums[at], PRIME);
+  }
+  return sum >>> 0;
+}
+
 function placeOf(summer: Summer): Place {
   const { memory } = summer;
   return {

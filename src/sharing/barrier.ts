@@ -52,6 +52,11 @@ export function barrierCommand(
   return ['EVAL', SCRIPT, keys.length, ...keys, me, count, leaseMs, seen, made];
 }
 
+/** Takes a program from those that wait: it does so no more. */
+export function barrierWithdrawal(array: string, name: string, me: string): Argument[] {
+  return ['ZREM', `${keysOf(array).leases}:barrier:${name}:waiting`, me];
+}
+
 const STATES = { 1: 'opened', 0: 'waiting', [-1]: 'other', [-2]: 'forgotten' } as const;
 
 /** `opened`: all programs are there. `other`: the others wait for another number of programs. `forgotten`: the array is not there any more. */

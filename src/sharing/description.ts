@@ -26,24 +26,29 @@ export interface KnownArray extends ArrayShape {
 const SCRIPT = `
 local now = redis.call('TIME')
 if redis.call('EXISTS', KEYS[1]) == 0 then
+  if redis.call('EXISTS', KEYS[2], KEYS[3]) > 0 then return 0 end
   redis.call('HSET', KEYS[1], 'type', ARGV[1], 'length', ARGV[2], 'blockBytes', ARGV[3])
 end
 redis.call('HSETNX', KEYS[1], 'made', now[1] .. '.' .. now[2])
 return redis.call('HMGET', KEYS[1], 'type', 'length', 'blockBytes', 'made')
 `;
 
-/** The array as it is on the server, which is as asked for where there was none of this name. */
+/**
+ * The array as it is on the server, which is as asked for where there was none of this name. Null: the server has lost what the array was, and still has
+ * something that was in it.
+ */
 export async function agreedArray(
   url: string,
   name: string,
   { type, length, blockBytes }: ArrayShape,
   options: ConnectionOptions,
-): Promise<KnownArray> {
-  const { shape } = keysOf(name);
+): Promise<KnownArray | null> {
+  const { shape, last, written } = keysOf(name);
   const { connection } = await openFor(shape, [valkeyAddress(url)], options);
   try {
-    const answer = (await connection.call(['EVAL', SCRIPT, 1, shape, type, length, blockBytes])) as Uint8Array[];
-    const [known, many, bytes, made] = answer.map((each) => Buffer.from(each).toString());
+    const answer = await connection.call(['EVAL', SCRIPT, 3, shape, last, written, type, length, blockBytes]);
+    if (answer === 0) return null;
+    const [known, many, bytes, made] = (answer as Uint8Array[]).map((each) => Buffer.from(each).toString());
     return { type: known, length: Number(many), blockBytes: Number(bytes), made };
   } finally {
     connection.close();

@@ -19,6 +19,8 @@ import { commandOf, departure, type Keys, keysOf, noticeOf, renewal, replyOf, SC
 export interface SharedMemory {
   /** Whether operations run that would fail if rights were taken: a session that need not end yet is kept for them. */
   readonly isHeld: boolean;
+  /** The server does not have the content of the block as it was written: threads that wait for it do not get it. */
+  spoiled(block: number): void;
   /** Puts content in its place, unless it is there (null), and lets threads have the right; then calls `installed`. No bytes stand for zeros. */
   install(block: number, content: Uint8Array | null, right: Right): void;
   /** Leaves threads no more than this right; then calls `restricted`. */
@@ -67,6 +69,8 @@ export class Member {
   private readonly cache: Cache<Uint8Array>;
   private readonly leaseMs: number;
   private readonly holds = new Holds();
+  /** What the server says whenever it is asked for these blocks, though it begins sessions. */
+  private readonly errors = new Map<number, ValkeyError>();
   private readonly timer: NodeJS.Timeout;
   /** That can be asked for the one that has the array: several in a cluster. */
   private servers: readonly ValkeyAddress[];
@@ -101,6 +105,7 @@ export class Member {
     const commands: CacheCommands<Uint8Array> = {
       send: (request) => this.send(request),
       install: (block, content, right) => memory.install(block, content, right),
+      spoiled: (block) => memory.spoiled(block),
       restrict: (block, right) => memory.restrict(block, right),
       contentOf: (block) => memory.contentOf(block),
       clean: (block) => memory.clean(block),
@@ -126,6 +131,17 @@ export class Member {
     this.look();
     this.holds.wanted(block);
     this.cache.touch(block, right);
+  }
+
+  /** No thread waits for the block any more. */
+  forget(block: number): void {
+    this.errors.delete(block);
+    this.cache.forget(block);
+  }
+
+  /** Why the server does not do what it was asked last for a block. */
+  errorOf(block: number): ValkeyError | null {
+    return this.errors.get(block) ?? null;
   }
 
   /** Has what was written to the block put on the server; `flushed` follows, or `lost`. */
@@ -308,13 +324,18 @@ export class Member {
       (answer) => this.answered(connection, session, request, answer),
       // A server that cannot do what it is asked is tried again from the beginning: for want of memory, say, or since another one of its
       // cluster has the array now.
-      (error: ValkeyError) => connection.close(error),
+      (error: ValkeyError) => {
+        const isNeeded = request.kind === 'acquire' || request.kind === 'flush';
+        if (isNeeded && error.code === 'REPLY') this.errors.set(request.block, error);
+        connection.close(error);
+      },
     );
   }
 
   private answered(connection: ValkeyConnection, session: number, request: Request<Uint8Array>, answer: Answer): void {
     if (this.connection !== connection) return;
     this.heardAt = performance.now();
+    if (request.kind !== 'hello' && this.errors.delete(request.block)) this.pauseMs = FIRST_PAUSE_MS;
     if (request.kind === 'flush' || request.kind === 'release') this.holds.gone(request.block);
     const reply = replyOf(request, answer);
     if (reply === undefined) return;
@@ -331,7 +352,8 @@ export class Member {
   private welcome(): void {
     if (this.welcomed) return;
     this.welcomed = true;
-    this.pauseMs = FIRST_PAUSE_MS;
+    // What it does not do for a block ends the connection again.
+    if (this.errors.size === 0) this.pauseMs = FIRST_PAUSE_MS;
     this.options.memory.connection(null);
   }
 

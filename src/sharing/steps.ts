@@ -5,9 +5,10 @@
  *     {onemem:NAME}            the sessions whose leases no step has seen end, with when they end by the server's clock (a sorted set)
  *     {onemem:NAME}:last       the last number that a session, an epoch or a version was given
  *     {onemem:NAME}:N          block N: epoch e, owner o, version v, readers r and waiting sessions q, as lists with commas (a hash); of one that waits: session, right,
- *                              version of the content that is there, and connection
- *     {onemem:NAME}:N:content  its content; none: zeros
- *     {onemem:NAME}:shape      what the array is, and when it was made (description.ts)
+ *                              version of the content that is there, and connection; checksum s of the content, none before it is written
+ *     {onemem:NAME}:N:content  its content
+ *     {onemem:NAME}:written    a bit for each block that was ever written, so that one of which the server has dropped everything is not taken for zeros
+ *     {onemem:NAME}:shape      what the array is, and when it was made (description.ts); "written" when a block is, so that the bits are not missed, either
  *     {onemem:NAME}:notices    the channel on which all machines hear notices
  *     {onemem:NAME}:notices:N  the channel of connection N, for what it is granted: a content goes nowhere else. Where two connections have one number,
  *                              because of a proxy, both hear what one is granted, and go by the session
@@ -16,8 +17,20 @@
  * what it had last, or replaced by a copy that lags: no claim and no copy from before holds then.
  *
  * A lease that is over by the clock is noticed by the machines that need what its session has, and only by these.
+ *
+ * What was written is given to machines only as it was written: they compare it with the checksum that came with it, and what is missing has one
+ * that no content has.
  */
-import type { Notice, Reply, Request, Right, Rights } from '../coherence/messages.js';
+import {
+  type Notice,
+  type Reply,
+  type Request,
+  type Right,
+  type Rights,
+  SPOILED,
+  type Spoiled,
+} from '../coherence/messages.js';
+import { contentSum } from '../linux/checksum.js';
 import type { Argument } from '../valkey/connection.js';
 import type { Reply as Answer } from '../valkey/replies.js';
 
@@ -30,6 +43,9 @@ const REFUSED = 0;
 const WAIT = 1;
 const GRANTED = 2;
 const FLUSHED = 3;
+/** In place of a checksum: the block is zero, since it was never written; the server knows no more what was written. */
+const ZEROS = -1;
+const MISSING = -2;
 /** Ends what is said of a content that follows. */
 const LF = 10;
 
@@ -69,12 +85,15 @@ local function split(text)
 end
 
 local function load(key)
-  local f = redis.call('HMGET', key, 'e', 'o', 'v', 'r', 'q')
+  local f = redis.call('HMGET', key, 'e', 'o', 'v', 'r', 'q', 's')
   local queue = {}
   for session, right, have, connection in string.gmatch(f[5] or '', '(%d+):(%d):(%d+):(%d+)') do
     queue[#queue + 1] = { session = session, right = right, have = tonumber(have), connection = connection }
   end
-  return { epoch = tonumber(f[1] or 0), owner = f[2] or '0', version = tonumber(f[3] or 1), readers = split(f[4]), queue = queue }
+  return {
+    epoch = tonumber(f[1] or 0), owner = f[2] or '0', version = tonumber(f[3] or 1), readers = split(f[4]), queue = queue,
+    sum = tonumber(f[6] or '')
+  }
 end
 
 local function save(key, b)
@@ -82,7 +101,8 @@ local function save(key, b)
   for at, each in ipairs(b.queue) do
     queue[at] = each.session .. ':' .. each.right .. ':' .. string.format('%.0f', each.have) .. ':' .. each.connection
   end
-  redis.call('HSET', key, 'e', b.epoch, 'o', b.owner, 'v', b.version, 'r', table.concat(b.readers, ','), 'q', table.concat(queue, ','))
+  local readers, waiting = table.concat(b.readers, ','), table.concat(queue, ',')
+  redis.call('HSET', key, 'e', b.epoch, 'o', b.owner, 'v', b.version, 'r', readers, 'q', waiting, 's', b.sum or '')
 end
 
 local function keepReaders(b, keep)
@@ -137,15 +157,27 @@ local function grant(b, at)
   return to
 end
 
-local function contentFor(b, have)
-  return have ~= b.version and (redis.call('GET', KEYS[4]) or '')
+local function sumOf(b, block)
+  if b.sum then return b.sum end
+  if b.version ~= 1 or redis.call('GETBIT', KEYS[5], block) == 1 then return ${MISSING} end
+  local known = redis.call('EXISTS', KEYS[5]) == 1 or redis.call('HEXISTS', KEYS[6], 'written') == 0
+  return known and ${ZEROS} or ${MISSING}
+end
+
+local function contentFor(b, sum, have)
+  if sum == ${MISSING} then return '' end
+  if have == b.version then return false end
+  if sum == ${ZEROS} then return '' end
+  local content = redis.pcall('GET', KEYS[4])
+  return type(content) == 'string' and content or ''
 end
 
 local function grantNext(b, block)
   while #b.queue > 0 and isNext(b, 1) do
     local to = grant(b, 1)
-    local content = contentFor(b, to.have)
-    local numbers = string.format(' %.0f %.0f ', b.epoch, b.version)
+    local sum = sumOf(b, block)
+    local content = contentFor(b, sum, to.have)
+    local numbers = string.format(' %.0f %.0f %.0f ', b.epoch, b.version, sum)
     local text = 'granted ' .. to.session .. ' ' .. block .. ' ' .. to.right .. numbers .. (content and '1' or '0') .. '\\n'
     tell(content and text .. content or text, to.connection)
   end
@@ -195,7 +227,8 @@ if kind == 'acquire' then
   local answer = { ${WAIT} }
   if isNext(b, at) then
     grant(b, at)
-    answer = { ${GRANTED}, tonumber(right), b.epoch, b.version, contentFor(b, have) }
+    local sum = sumOf(b, block)
+    answer = { ${GRANTED}, tonumber(right), b.epoch, b.version, contentFor(b, sum, have), sum }
   end
   grantNext(b, block)
   save(KEYS[3], b)
@@ -207,6 +240,10 @@ if kind == 'flush' then
   if #ARGV > 5 then
     redis.call('SET', KEYS[4], ARGV[6])
     b.version = number()
+    b.sum = tonumber(ARGV[7])
+    if redis.call('SETBIT', KEYS[5], block, 1) == 0 and redis.call('HEXISTS', KEYS[6], 'made') == 1 then
+      redis.call('HSET', KEYS[6], 'written', 1)
+    end
   end
   if ARGV[5] ~= '2' then b.owner = '0' end
   if ARGV[5] == '1' then b.readers[#b.readers + 1] = own end
@@ -235,6 +272,7 @@ export function keysOf(name: string) {
     leases,
     last: `${leases}:last`,
     shape: `${leases}:shape`,
+    written: `${leases}:written`,
     channel: `${leases}:notices`,
     /** What a connection is granted is said here. */
     granted: (connection: number): string => `${leases}:notices:${connection}`,
@@ -256,7 +294,7 @@ function command(keys: readonly string[], ...rest: Argument[]): Argument[] {
  * @param connection the number that the server has for the connection
  */
 export function commandOf(keys: Keys, request: Request<Uint8Array>, leaseMs: number, connection: number): Argument[] {
-  const { leases, last, shape } = keys;
+  const { leases, last, shape, written } = keys;
   if (request.kind === 'hello') {
     const { made, previous, claims } = request;
     const blocks = claims.map(({ block }) => keys.block(block));
@@ -264,11 +302,19 @@ export function commandOf(keys: Keys, request: Request<Uint8Array>, leaseMs: num
     return command([leases, last, shape, ...blocks], 'hello', previous, leaseMs, made, ...said);
   }
   const { kind, session, block } = request;
-  const all = [leases, last, keys.block(block), keys.content(block)];
+  const all = [leases, last, keys.block(block), keys.content(block), written, shape];
   if (kind === 'acquire') return command(all, kind, session, block, NUMBER_OF[request.right], request.have, connection);
   if (kind === 'release' || kind === 'remind') return command(all, kind, session, block);
   const { epoch, keep, content } = request;
-  return command(all, kind, session, block, epoch, NUMBER_OF[keep], ...(content === null ? [] : [content]));
+  return command(
+    all,
+    kind,
+    session,
+    block,
+    epoch,
+    NUMBER_OF[keep],
+    ...(content === null ? [] : [content, contentSum(content)]),
+  );
 }
 
 /** Prolongs a lease: the answer is 1, or 0 when it is over. */
@@ -296,14 +342,20 @@ export function replyOf(request: Request<Uint8Array>, answer: Answer): Reply<Uin
     case WAIT:
       return { kind: 'wait', block };
     case GRANTED: {
-      const [right, epoch, version, content] = rest as [number, number, number, Uint8Array | null];
-      return { kind: 'granted', block, right: RIGHT_OF[right], epoch, version, content };
+      const [right, epoch, version, content, sum] = rest as [number, number, number, Uint8Array | null, number];
+      return { kind: 'granted', block, right: RIGHT_OF[right], epoch, version, content: asWritten(content, sum) };
     }
     case FLUSHED:
       return { kind: 'flushed', block, version: rest[0] as number };
     default:
       return undefined;
   }
+}
+
+/** A content that came, if it is what was written. */
+function asWritten(content: Uint8Array | null, sum: number): Uint8Array | null | Spoiled {
+  if (content === null || sum === ZEROS) return content;
+  return content.length > 0 && contentSum(content) === sum ? content : SPOILED;
 }
 
 /** What a message of a channel says. A content follows a line. */
@@ -313,8 +365,8 @@ export function noticeOf(message: Uint8Array): Notice<Uint8Array> {
   const [kind, ...rest] = Buffer.from(line.buffer, line.byteOffset, line.length).toString().split(' ');
   const numbers = rest.map(Number);
   if (kind === 'lost') return { kind, to: 'all', block: numbers[0] };
-  const [to, block, right, epoch, version, comes] = numbers;
+  const [to, block, right, epoch, version, sum, comes] = numbers;
   if (kind === 'recall') return { kind, to, block, right: RIGHT_OF[right] };
-  const content = comes === 1 ? message.subarray(end + 1) : null;
+  const content = asWritten(comes === 1 ? message.subarray(end + 1) : null, sum);
   return { kind: 'granted', to, block, right: RIGHT_OF[right], epoch, version, content };
 }

@@ -129,6 +129,18 @@ export const mutants: readonly Mutant[] = [
     instead: '',
   },
   {
+    name: 'what comes without a content is not given back',
+    file: CACHE,
+    original: 'this.notInstalled(block);',
+    instead: '',
+  },
+  {
+    name: 'what is here is used where the content is spoiled',
+    file: CACHE,
+    original: 'this.commands.spoiled(block); this.notInstalled(block); return;',
+    instead: 'this.install(block, null, right); return;',
+  },
+  {
     name: 'a machine has a session of an array that is another one by now',
     file: DIRECTORY,
     original: 'made !== this.state.made',

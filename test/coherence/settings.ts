@@ -27,6 +27,14 @@ export const SMALL: readonly Setting[] = [
     programs: ['w0 f0 w0 r0', 'r0'],
     restores: 1,
   },
+  { name: 'a content is spoiled', blocks: 1, programs: ['w0 f0 w0', 'r0 w0 r0'], spoils: 1 },
+  {
+    name: 'a content is spoiled, and a connection breaks',
+    blocks: 1,
+    programs: ['w0 r0', 'w0 f0'],
+    spoils: 1,
+    breaks: 1,
+  },
   { name: 'two read what one writes', blocks: 1, programs: ['w0 w0', 'r0', 'r0'] },
 ];
 
@@ -67,6 +75,8 @@ export const LARGE: readonly Setting[] = [
   },
   { name: 'a server comes back, and a machine dies', blocks: 1, programs: ['w0 f0', 'r0 w0'], restores: 1, crashes: 1 },
   { name: 'a server comes back to three', blocks: 1, programs: ['w0 f0', 'r0', 'w0'], restores: 1 },
+  { name: 'a content is spoiled, of two blocks', blocks: 2, programs: ['w0 w1 r0', 'r1 w0'], spoils: 1 },
+  { name: 'a content is spoiled, and a lease ends', blocks: 1, programs: ['w0 r0', 'w0 r0'], spoils: 1, leaseEnds: 1 },
   { name: 'three, and one stands still', blocks: 1, programs: ['w0', 'w0', 'r0'], stops: 1 },
   { name: 'three tell each other by two blocks', blocks: 2, programs: ['w0 w1', 'r1 r0', 'w0 r1'] },
 ];

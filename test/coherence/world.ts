@@ -15,7 +15,14 @@
  */
 import { Cache, type CacheCommands, type CacheState } from '../../src/coherence/cache.js';
 import { Directory, type DirectoryState } from '../../src/coherence/directory.js';
-import type { Notice, Reply, Request, Right, Rights } from '../../src/coherence/messages.js';
+import {
+  type Notice,
+  type Reply,
+  type Request,
+  type Right,
+  type Rights,
+  SPOILED,
+} from '../../src/coherence/messages.js';
 
 export type Content = readonly number[];
 type Operation = { readonly op: 'read' | 'write' | 'flush'; readonly block: number };
@@ -37,6 +44,8 @@ export interface Setting {
   readonly restores?: number;
   /** Contents that cannot be put in their places, so that the thread that waits is refused, and asks again. */
   readonly shortages?: number;
+  /** How often the server has a content no more as it was written. A thread that waits for it is refused, and goes on without. */
+  readonly spoils?: number;
   /** Another thread of a machine may want what comes next in its program while the first one waits. */
   readonly ahead?: boolean;
 }
@@ -88,6 +97,8 @@ interface State {
   /** The last number that was given when it was restored, and by block the flushed writes that it lacks since. */
   restoredAt: number;
   missing: Content[];
+  /** By block: what was written of a content that the server has spoiled. */
+  spoilt: Content[];
   writes: number;
   crashes: number;
   breaks: number;
@@ -96,6 +107,7 @@ interface State {
   forgets: number;
   restores: number;
   shortages: number;
+  spoils: number;
 }
 
 export type Action = readonly [name: string, index: number, block?: number];
@@ -136,7 +148,7 @@ export class World {
 
   static begin(setting: Setting): State {
     const { blocks, programs, crashes = 0, breaks = 0, leaseEnds = 0, stops = 0 } = setting;
-    const { forgets = 0, restores = 0, shortages = 0 } = setting;
+    const { forgets = 0, restores = 0, shortages = 0, spoils = 0 } = setting;
     const each = <T>(make: () => T): T[] => Array.from({ length: blocks }, make);
     const machines = programs.map(
       (): Machine => ({
@@ -166,6 +178,7 @@ export class World {
       saved: null,
       restoredAt: 0,
       missing: each(() => []),
+      spoilt: each(() => []),
       writes: 0,
       crashes,
       breaks,
@@ -174,6 +187,7 @@ export class World {
       forgets,
       restores,
       shortages,
+      spoils,
     };
   }
 
@@ -181,7 +195,7 @@ export class World {
   actions(): { steps: Action[]; failures: Action[] } {
     const steps: Action[] = [];
     const failures: Action[] = [];
-    const { machines, directory, crashes, breaks, leaseEnds, stops, forgets, restores, saved } = this.state;
+    const { machines, directory, crashes, breaks, leaseEnds, stops, forgets, restores, saved, spoils } = this.state;
     // What concerns one machine alone comes first: when it is done makes no difference to others.
     for (const [index, machine] of machines.entries()) {
       if (machine.dead) continue;
@@ -218,6 +232,8 @@ export class World {
     }
     if (forgets > 0) failures.push(['lose', 0]);
     if (restores > 0) failures.push([saved === null ? 'save' : 'restore', 0]);
+    for (const [block, { content }] of directory.blocks.entries())
+      if (spoils > 0 && content !== SPOILED) failures.push(['spoil', 0, block]);
     for (const session of directory.alive) {
       if (this.isOver(session)) steps.push(['expire', session]);
       else if (stops > 0) failures.push(['stop', session]);
@@ -295,6 +311,11 @@ export class World {
         return;
       case 'told':
         this.cacheOf(index).leaseEnded();
+        return;
+      case 'spoil':
+        this.state.spoils--;
+        this.state.spoilt[block] = this.contentOf(block);
+        this.state.directory.blocks[block].content = SPOILED;
         return;
       case 'lose':
         this.lose();
@@ -445,7 +466,7 @@ export class World {
   private lose(): void {
     this.state.forgets--;
     const { blocks, numbers, made } = this.state.directory;
-    const contents = blocks.map(({ content }) => content);
+    const contents = blocks.map((_, block) => this.contentOf(block));
     this.state.before[made] = contents;
     this.state.directory = {
       ...Directory.empty<Content>(
@@ -461,13 +482,15 @@ export class World {
     const { state } = this;
     const { blocks, numbers } = state.directory;
     const saved = state.saved as DirectoryState<Content>;
+    const missing = blocks.map((_, block) => {
+      const { content } = saved.blocks[block];
+      return this.contentOf(block).filter((write) => content === SPOILED || !content.includes(write));
+    });
     state.restores--;
     state.saved = null;
     state.directory = { ...saved, numbers };
     state.restoredAt = numbers;
-    state.missing = blocks.map(({ content }, block) =>
-      content.filter((write) => !saved.blocks[block].content.includes(write)),
-    );
+    state.missing = missing;
     for (const [index, machine] of state.machines.entries()) {
       machine.up = [];
       machine.down = [];
@@ -504,9 +527,16 @@ export class World {
     }
   }
 
+  /** What the server has of a block, or had before that was spoiled. */
+  private contentOf(block: number): Content {
+    const { content } = this.state.directory.blocks[block];
+    return content === SPOILED ? this.state.spoilt[block] : content;
+  }
+
   /** What the block has for all whose lease holds: the owner's content, or the server's. */
   private latest(block: number): Content {
-    const { owner, epoch, content } = this.state.directory.blocks[block];
+    const { owner, epoch } = this.state.directory.blocks[block];
+    const content = this.contentOf(block);
     if (owner === 0) return content;
     const { dead, cache, memory } = this.state.machines[this.state.sessions[owner]];
     if (dead || cache.blocks[block].epoch !== epoch || memory[block].install?.content != null) return content;
@@ -542,9 +572,14 @@ export class World {
 
   private hear(machine: Machine, { session, request }: Sent, answered: boolean): void {
     const index = this.state.machines.indexOf(machine);
-    const before = this.state.directory.blocks.map(({ epoch, owner, content }) => ({ epoch, owner, content }));
+    const before = this.state.directory.blocks.map(({ epoch, owner }, block) => ({
+      epoch,
+      owner,
+      content: this.contentOf(block),
+    }));
     const reply = this.directory().step(request);
-    for (const [block, { content }] of this.state.directory.blocks.entries()) {
+    for (const block of before.keys()) {
+      const content = this.contentOf(block);
       if (!begins(content, before[block].content)) {
         throw new Violation(`the server has [${content}] where it had [${before[block].content}]`);
       }
@@ -600,13 +635,14 @@ export class World {
       restrict: (block, right) => {
         machine.memory[block].restrict = right;
       },
+      spoiled: (block) => this.refused(index, machine, block),
       contentOf: (block) => machine.memory[block].content,
       clean: (block) => {
         machine.memory[block].changed = false;
       },
       flushed: (block) => this.flushed(machine, block),
       lost: (block) => {
-        const has = this.state.directory.blocks[block].content;
+        const has = this.contentOf(block);
         const { content, changed } = machine.memory[block];
         // A restored server may have the same content by an older name, where it had been sent twice.
         if (!changed && this.state.restoredAt === 0 && begins(has, content))
@@ -624,9 +660,17 @@ export class World {
     return new Cache(machine.cache, commands);
   }
 
+  /** A thread that waits for a content that the server has no more goes on without. */
+  private refused(index: number, machine: Machine, block: number): void {
+    if (this.state.spoils === this.setting.spoils) throw new Violation(`machine ${index} is refused what is there`);
+    if (!machine.asked || this.programs[index][machine.at].block !== block) return;
+    machine.asked = false;
+    machine.at++;
+  }
+
   private flushed(machine: Machine, block: number): void {
     // An answer of the server from before it lost what it had is no promise for longer.
-    const has = this.state.directory.blocks[block].content;
+    const has = this.contentOf(block);
     for (const write of machine.written[block]) {
       if (this.isPresent(machine) && !has.includes(write))
         throw new Violation(`write ${write} was said to be flushed, and the server has [${has}]`);

@@ -7,6 +7,8 @@ export class PlainBlocks implements SharedMemory {
   readonly isHeld = false;
   readonly lostBlocks: number[] = [];
   readonly abandonedBlocks: number[] = [];
+  /** That the server did not have as they were written. */
+  readonly spoiledBlocks: number[] = [];
   readonly failures: string[] = [];
   /** Told of whatever happens. */
   onChange = (): void => undefined;
@@ -66,6 +68,11 @@ export class PlainBlocks implements SharedMemory {
   restrict(block: number, right: Rights): void {
     if (exceeds(this.rights[block], right)) this.rights[block] = right;
     queueMicrotask(() => this.member.restricted(block, this.changed[block]));
+  }
+
+  spoiled(block: number): void {
+    this.spoiledBlocks.push(block);
+    this.tell();
   }
 
   contentOf(block: number): Uint8Array {

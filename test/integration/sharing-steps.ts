@@ -1,7 +1,15 @@
 /** The steps of a shared array on a real server, beside the pure ones that the protocol was proved with. */
 import assert from 'node:assert/strict';
 import { Directory } from '../../src/coherence/directory.js';
-import type { Claim, Notice, Reply, Request, Right, Rights } from '../../src/coherence/messages.js';
+import {
+  type Claim,
+  type Notice,
+  type Reply,
+  type Request,
+  type Right,
+  type Rights,
+  SPOILED,
+} from '../../src/coherence/messages.js';
 import {
   commandOf,
   departure,
@@ -75,8 +83,8 @@ class Served {
   }
 }
 
-function textOf(content: Uint8Array | null): string | null {
-  return content === null ? null : Buffer.from(content).toString();
+function textOf(content: Uint8Array | null | typeof SPOILED): string | null {
+  return content === null || content === SPOILED ? content : Buffer.from(content).toString();
 }
 
 /** Numbers below `most`, the same for the same seed. */
@@ -161,6 +169,11 @@ testWithValkey('the server takes the same steps as the pure directory, whatever 
         directory.expire(session);
         await served.call('ZREM', served.keys.leases, session);
         continue;
+      }
+      const some = directory.state.blocks[below(BLOCKS)];
+      if (below(15) === 0 && some.version !== 1) {
+        some.content = SPOILED;
+        await served.call('DEL', served.keys.content(directory.state.blocks.indexOf(some)));
       }
       const request =
         step < 2

@@ -116,6 +116,25 @@ testWithValkey(
 );
 
 testWithValkey(
+  'a space that is closed while its server stands still leaves there what goes by itself, after the time that was said',
+  async () => {
+    await using server = await ValkeyServer.start();
+    const space = await open(server, { leaseMs: 60_000, timeoutMs: 500 });
+    const x = space.array(Int32Array, N);
+    fill(x.data, 1);
+    server.signal('SIGSTOP');
+    await space.close();
+    server.signal('SIGCONT');
+    const keys = ((await server.ask('KEYS', '*')) as Uint8Array[]).map((key) => Buffer.from(key).toString());
+    assert.ok(keys.length > 0);
+    for (const key of keys) {
+      const left = (await server.ask('PTTL', key)) as number;
+      assert.ok(left > 0 && left <= (key.endsWith('}') ? 90_000 : 60_000), `${key} has ${left} ms left`);
+    }
+  },
+);
+
+testWithValkey(
   'what is sent at once is one value, and nothing is there twice when it has been written again',
   async () => {
     await using server = await ValkeyServer.start();
@@ -253,20 +272,39 @@ testWithValkey('a server that is started again with what it had kept on its disk
   space.checkInvariants();
 });
 
-testWithValkey('a value that was changed is noticed, and lost by name', async () => {
-  await using server = await ValkeyServer.start();
-  await using space = await open(server);
-  const x = space.array(Int32Array, N, { name: 'x' });
-  fill(x.data, 6);
-  const change = "for _, key in ipairs(redis.call('KEYS', '*')) do redis.call('SETRANGE', key, 5000, 'other') end";
-  await server.ask('EVAL', change, 0);
-  const { begin, end } = far(space, x);
-  const stream = space.devices[0].stream();
-  stream.prefetch(x.range(begin, end), 'host');
-  const error = (await failsWith('DATA_LOST', () => stream.synchronize())) as OnememError;
-  assert.match(error.message, /checksum/);
-  space.checkInvariants();
-});
+const SPOILERS: readonly (readonly [string, string, RegExp])[] = [
+  [
+    'was changed',
+    "redis.call('SETRANGE', key, 5000, 'other')",
+    /array x, elements .*came back from a server other than it was sent there \(a checksum does not match\).*: the server unix:/,
+  ],
+  [
+    'is something else by now',
+    "redis.call('DEL', key) redis.call('LPUSH', key, 'other')",
+    /came back from a server other than it was sent there .*another program has changed or replaced it.*: the server unix:/,
+  ],
+  [
+    'is gone',
+    "redis.call('DEL', key)",
+    /on a server that has it no more, since it was evicted, removed.*maxmemory-policy noeviction.*: the server unix:/,
+  ],
+];
+for (const [what, command, message] of SPOILERS) {
+  testWithValkey(`a value that ${what} is noticed, and lost by name`, async () => {
+    await using server = await ValkeyServer.start();
+    await using space = await open(server);
+    const x = space.array(Int32Array, N, { name: 'x' });
+    fill(x.data, 6);
+    await server.ask('EVAL', `for _, key in ipairs(redis.call('KEYS', 'onemem:{*}:*')) do ${command} end`, 0);
+    const { begin, end } = far(space, x);
+    const stream = space.devices[0].stream();
+    stream.prefetch(x.range(begin, end), 'host');
+    const error = (await failsWith('DATA_LOST', () => stream.synchronize())) as OnememError;
+    assert.match(error.message, message);
+    assert.equal(error.details.url, server.url);
+    space.checkInvariants();
+  });
+}
 
 /** Waits until the last elements can be written, which need room: a try that is under way may still fail. */
 async function roomAgain(space: AddressSpace, x: ManagedArray<Int32Array>, elements: number): Promise<void> {
@@ -308,6 +346,37 @@ testWithValkey(
     space.checkInvariants();
   },
 );
+
+const REFUSALS: readonly (readonly [string, readonly string[], RegExp, readonly string[]])[] = [
+  [
+    'becomes a replica',
+    ['REPLICAOF', '127.0.0.1', '1'],
+    /the server unix:.* \(READONLY: .*\); make it the primary again/,
+    ['REPLICAOF', 'NO', 'ONE'],
+  ],
+  [
+    'lets the user of the url do less',
+    ['ACL', 'SETUSER', 'default', '-set', '-setrange'],
+    /the server unix:.* \(NOPERM: .*\); have that user do and reach it \(ACL SETUSER/,
+    ['ACL', 'SETUSER', 'default', '+set', '+setrange'],
+  ],
+];
+for (const [what, change, message, back] of REFUSALS) {
+  testWithValkey(`a server that ${what} is named to the program that needs room, with the remedy`, async () => {
+    await using server = await ValkeyServer.start();
+    await using space = await open(server);
+    const x = space.array(Int32Array, N, { name: 'x' });
+    fill(x.data.subarray(0, 6 * MIB), 7);
+    await server.ask(...change);
+    const stream = space.devices[0].stream();
+    stream.copy(x.range(6 * MIB, N), x.range(0, N - 6 * MIB));
+    const refused = (await failsWith('OUT_OF_STORAGE', () => stream.synchronize())) as OnememError;
+    assert.match(refused.message, message);
+    await server.ask(...back);
+    await roomAgain(space, x, 3 * MIB);
+    sameData(x.data.subarray(0, 6 * MIB), (i) => filled(i, 7));
+  });
+}
 
 testWithValkey('what is written while the server is down stays here, and goes there when it is back', async () => {
   await using server = await ValkeyServer.start();

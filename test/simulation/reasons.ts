@@ -35,7 +35,7 @@ export class Reasons {
     if (this.sources.isRefusal(reason) && !this.sources.hasSaid(reason, page))
       throw new Error(`page ${page} is denied with ${reason}, which its source never said`);
     const isLost = world.manager.pages.lossOf(page) !== null || world.others.of(page)?.abandoned === true;
-    if (['LOST', 'CORRUPTED', 'FORGOTTEN'].includes(reason) && !isLost)
+    if (['LOST', 'CORRUPTED', 'ALTERED', 'GONE', 'FORGOTTEN'].includes(reason) && !isLost)
       throw new Error(`page ${page} is denied as lost, and reported as if it were not`);
     // What a clone has lost, since there was no room for it when its source forgot it, is not waited for.
     const { manager } = world;

@@ -14,7 +14,7 @@ export interface StorageEvents {
   transferred(token: number, status: Status): void;
   released(token: number): void;
   /** A page of a transfer from the node, counted from its first one, came back other than it was written, or is there no more. */
-  spoiled(token: number, page: number, reason: 'CORRUPTED' | 'LOST'): void;
+  spoiled(token: number, page: number, reason: 'CORRUPTED' | 'GONE'): void;
   /** Writing, or reading, failed with an error number. */
   failed(errno: number, write: boolean): void;
   /** Space of pages that were released could not be given back to the file system: the file keeps it until other pages are written there. */
@@ -34,7 +34,7 @@ interface MoveJob {
   readonly write: boolean;
   readonly pages: number;
   /** Pages that came back wrong, counted from the first one. */
-  readonly bad: { readonly page: number; readonly reason: 'CORRUPTED' | 'LOST' }[];
+  readonly bad: { readonly page: number; readonly reason: 'CORRUPTED' | 'GONE' }[];
 }
 
 export class StorageDriver implements NodeDriver {
@@ -156,7 +156,7 @@ export class StorageDriver implements NodeDriver {
     const wrong = gone === -1 ? spoiledPage(result) : gone;
     const well = result === (pages - from) * PAGE_BYTES || (wrong !== -1 && from + wrong + 1 === pages);
     if (wrong !== -1) {
-      bad.push({ page: from + wrong, reason: gone === -1 ? 'CORRUPTED' : 'LOST' });
+      bad.push({ page: from + wrong, reason: gone === -1 ? 'CORRUPTED' : 'GONE' });
       // Pages behind it are looked at, too, so that the core, which asks again for what is left, is told of all bad ones at once.
       if (!well) {
         this.move(job, from + wrong + 1);

@@ -47,7 +47,9 @@ export interface Wanted extends Purpose {
 
 /** What a request wants of an array's pages; null: it is not about pages. */
 export function wantedBy(message: RequestMessage): Wanted | null {
-  return isOfPages(message) ? { ...PURPOSES[message.name], pages: pagesOf(message.value) } : null;
+  if (!isOfPages(message)) return null;
+  const wanted = { ...PURPOSES[message.name], pages: pagesOf(message.value) };
+  return message.name === 'pin' && message.value.hold ? { ...wanted, verb: 'hold a part of' } : wanted;
 }
 
 function isOfPages(message: RequestMessage): message is RequestMessage<keyof typeof PURPOSES> {

@@ -88,14 +88,13 @@ export class Arrays {
 
   /** Makes an array, and answers. One with a provider is there when the provider's module has been loaded. */
   allocate(wanted: Requests['allocate']['in'], answer: Answer<Allocated>): void {
-    const { bytes, name, writable, file, provider, sharing = null, elementBytes, reserveBytes = bytes } = wanted;
+    const { bytes, name, writable, file, provider, sharing = false, elementBytes, reserveBytes = bytes } = wanted;
     const takesBack = file?.shared === true;
-    const provided = file !== null || provider !== null || sharing !== null;
-    const options = { name, writable, provided, takesBack, shared: sharing !== null };
+    const provided = file !== null || provider !== null || sharing;
+    const options = { name, writable, provided, takesBack, shared: sharing };
     const { range } = this.make(bytes, elementBytes, options, `cannot allocate array ${name}`, reserveBytes);
     const { id, first: firstPage, pages } = range;
     if (file !== null) this.files.add(firstPage, pages, file);
-    if (sharing !== null) this.shared.start(range, elementBytes, sharing);
     if (provider === null) {
       answer({ id, firstPage, pages }, null);
       return;
@@ -109,6 +108,12 @@ export class Arrays {
       answer(null, wireError('PROVIDER_FAILED', message, { array: name }, failure.stack));
       this.later(() => this.free({ range: id, firstPage, count: pages }));
     });
+  }
+
+  /** An array that was allocated for it is another machine's from now on, too. */
+  share({ range: id, name, source }: Requests['share']['in']): void {
+    const { range, elementBytes } = this.usable(id, name, 'share');
+    this.shared.start(range, elementBytes, source);
   }
 
   /** Makes an array that is to be a clone of another one. */

@@ -67,13 +67,13 @@ export class Pins {
   }
 
   pin(wanted: Requests['pin']['in'], done: Pin['done']): void {
-    const { pin: id, range: rangeId, name, firstPage: first, count, lock, writable } = wanted;
+    const { pin: id, range: rangeId, name, firstPage: first, count, lock, writable, hold } = wanted;
     const range = this.arrays.rangeOf(rangeId);
     // What may only be read is not in the budget: it could be dropped, and pinned it cannot.
     const reserved = range.writable ? 0 : count;
     const end = first + count;
     const pin: Pin = { id, range, first, end, lock, done, reserved, held: false, lockedEnd: first, dropped: false };
-    const what = `cannot pin ${count * PAGE_BYTES} bytes of array ${name}`;
+    const what = `cannot ${hold ? 'hold' : 'pin'} ${count * PAGE_BYTES} bytes of array ${name}`;
     this.commitment.checkPinned(what, this.pinnedPages, sizeOf(this.alone(pin, first, end, heldPart)));
     this.commitment.reserve(what, count * PAGE_BYTES, reserved);
     this.pins.set(id, pin);

@@ -14,7 +14,7 @@ export class Places {
     private readonly pages: PageQueries,
     private readonly files: FileProvider,
     private readonly providers: Providers,
-    private readonly stores: Pick<Stores, 'problem' | 'readProblem' | 'forgetful' | 'detailsOf'>,
+    private readonly stores: Pick<Stores, 'problem' | 'readProblem' | 'serverName' | 'detailsOf'>,
     private readonly sources: Sources,
     /** First address of the space. */
     private readonly base: number,
@@ -66,15 +66,15 @@ export class Places {
     const { text, details } = this.placeOf(failure?.page ?? page);
     const message = `${operation} ${what} ${text}, ${this.explain(reason, page)}`;
     const stack = this.providerFailure(reason, page)?.stack;
-    const about = this.stores.detailsOf(reason);
+    const about = this.sources.of(page)?.details ?? this.stores.detailsOf(reason);
     return wireError(codeOfDenial(reason), message, { ...details, ...about, reason }, stack);
   }
 
   /** Why, with what the provider of the page said if it was its doing. */
   explain(reason: DenyReason, page: number): string {
     if (reason === 'OUT_OF_STORAGE') return `${explainDenial(reason)}: ${this.files.problem ?? this.stores.problem}`;
-    if (reason === 'FORGOTTEN')
-      return this.sources.of(page)?.loss ?? `${explainDenial(reason)}: ${this.stores.forgetful}`;
+    if (reason === 'FORGOTTEN' || reason === 'ALTERED' || reason === 'GONE')
+      return this.sources.of(page)?.loss?.(reason, page) ?? `${explainDenial(reason)}: ${this.stores.serverName}`;
     if (reason === 'NODE_LOST')
       return `${explainDenial(reason)}: ${this.sources.of(page)?.problem ?? this.stores.readProblem}`;
     if (reason === 'SOURCE_CHANGED') {

@@ -30,13 +30,18 @@ interface Shared {
   readonly port: MessagePort;
   readonly blocks: SharedBlocks<Uint8Array>;
   readonly holds: BlockHolds<DenyReason>;
-  readonly calls: Map<number, Done>;
-  /** Why the server cannot be spoken with. */
+  readonly calls: Map<number, { readonly kind: SharingCall['kind']; readonly done: Done }>;
+  /** What the server does instead of what it is asked, as the rest of a sentence that names it. */
   problem: string | null;
+  /** The same, of one block. */
+  refusal: string | null;
+  /** Blocks that the server does not have as they were written. */
+  readonly spoiled: Set<number>;
   /** The server has forgotten the array. */
   forgotten: boolean;
-  /** Told whether the server has all that was written. */
-  left: ((all: boolean) => void) | null;
+  /** Why it is being given up, and what is told how that has ended. */
+  leaving: 'freed' | 'closed' | null;
+  left: Done | null;
   ended: boolean;
   /** It ended without being asked to. */
   failed: boolean;
@@ -112,7 +117,10 @@ export class SharedArrays {
       holds: held,
       calls: new Map(),
       problem: null,
+      refusal: null,
+      spoiled: new Set(),
       forgotten: false,
+      leaving: null,
       left: null,
       ended: false,
       failed: false,
@@ -124,13 +132,16 @@ export class SharedArrays {
       kind: 'shared',
       provide: (_token, page, count, target): Status => shared.blocks.provide(page, count, target),
       get problem() {
-        return `array ${range.name} is shared by the server ${shown}, which does not answer: ${shared.problem ?? 'there is no connection'}`;
+        return `array ${range.name} is shared by the server ${shown}, which ${shared.problem ?? shared.refusal ?? 'does not answer'}`;
       },
-      get loss() {
-        return shared.forgotten
+      loss: (reason, page) => {
+        if (reason === 'GONE' && shared.spoiled.has(shared.blocks.blockOf(page)))
+          return `which the server ${shown} does not have as it was written: its value was evicted, removed or changed there; have it keep what it is given (maxmemory-policy noeviction), and copy what is left of array ${range.name} to one of another name`;
+        return reason === 'FORGOTTEN' && shared.forgotten
           ? `which was on the server ${shown} when that came back without it; free array ${range.name} and open it again, which has zeros or what other programs have written to it by then`
           : undefined;
       },
+      details: { url: shown },
       end: () => this.forget(range.id),
     });
   }
@@ -181,36 +192,54 @@ export class SharedArrays {
       return;
     }
     const id = ++this.lastCall;
-    shared.calls.set(id, done);
+    shared.calls.set(id, { kind: call.kind, done });
     say(shared.port, { kind: 'call', id, call });
   }
 
-  /** Has the server have all that was written, and gives everything up. `done` is told whether it has. */
-  leave(range: number, done: (all: boolean) => void): void {
-    const shared = this.all.get(range);
-    if (shared === undefined) done(true);
-    else if (shared.ended) done(false);
-    else {
-      const before = shared.left;
-      shared.holds.end('FREED', 'freed');
-      shared.left = (all) => {
-        before?.(all);
-        done(all);
-      };
-      if (before === null) say(shared.port, { kind: 'leave' });
-    }
+  /** An array is freed: the server is to have all that was written. `done` is told when it has, or when that cannot be. */
+  leave(range: number, done: () => void): void {
+    this.giveUp(range, 'freed', (failure) => {
+      if (failure !== null) this.warn(`warning: array ${this.all.get(range)?.range.name} is freed: ${failure.message}`);
+      done();
+    });
   }
 
-  leaveAll(done: () => void): void {
+  /** The space is closed. `done` is told what of all arrays is lost; of several the first. */
+  leaveAll(done: Done): void {
     let running = 1;
-    const through = (): void => {
-      if (--running === 0) done();
+    let lost: WireError | null = null;
+    const through: Done = (failure) => {
+      lost ??= failure;
+      if (--running === 0) done(lost);
     };
     for (const range of this.all.keys()) {
       running++;
-      this.leave(range, through);
+      this.giveUp(range, 'closed', through);
     }
-    through();
+    through(null);
+  }
+
+  private giveUp(range: number, why: 'freed' | 'closed', done: Done): void {
+    const shared = this.all.get(range);
+    if (shared === undefined || shared.ended) {
+      done(shared?.failed === true ? this.endedError(shared) : null);
+      return;
+    }
+    const before = shared.left;
+    shared.left = (failure) => {
+      before?.(failure);
+      done(failure);
+    };
+    if (before !== null) return;
+    shared.leaving = why;
+    shared.holds.end('FREED', 'freed');
+    // Others cannot meet this program any more. What is to be flushed is flushed now.
+    for (const [id, call] of [...shared.calls]) {
+      if (call.kind !== 'barrier') continue;
+      shared.calls.delete(id);
+      call.done(this.endedError(shared));
+    }
+    say(shared.port, { kind: 'leave' });
   }
 
   /** Takes what the threads have said. */
@@ -278,12 +307,12 @@ export class SharedArrays {
 
   private watch(shared: Shared): void {
     shared.worker.on('error', (error: Error) => {
-      shared.problem = `its thread failed: ${error.message}`;
+      shared.problem = `is spoken with no more, since the thread for that failed: ${error.message}`;
     });
     const exit = new Promise<void>((resolve) => {
       shared.worker.once('exit', () => {
         this.read(shared);
-        this.end(shared, false);
+        this.end(shared, null);
         this.exits.delete(exit);
         resolve();
       });
@@ -303,6 +332,7 @@ export class SharedArrays {
     const { blocks, holds } = shared;
     switch (message.kind) {
       case 'install':
+        shared.spoiled.delete(message.block);
         holds.installing(message.block, message.right);
         blocks.install(message.block, message.content, message.right);
         break;
@@ -313,9 +343,16 @@ export class SharedArrays {
         blocks.clean(message.block);
         break;
       case 'refuse':
+        if (message.reason === 'GONE') shared.spoiled.add(message.block);
+        shared.refusal = message.why ?? null;
         blocks.refuse(message.block, message.reason);
         holds.refuse(message.block, message.reason);
         break;
+      case 'again': {
+        const { first, count } = blocks.pagesOf(message.block);
+        this.restore(first, count);
+        break;
+      }
       case 'lost':
         this.tellLoss(blocks.pagesOf(message.block));
         break;
@@ -333,13 +370,13 @@ export class SharedArrays {
         if (message.problem === null) this.restore(shared.range.first, shared.range.pages);
         break;
       case 'answer': {
-        const done = shared.calls.get(message.id);
+        const call = shared.calls.get(message.id);
         shared.calls.delete(message.id);
-        done?.(message.failure);
+        call?.done(message.failure);
         break;
       }
       case 'left':
-        this.end(shared, message.all);
+        this.end(shared, message.failure);
         break;
     }
   }
@@ -351,22 +388,20 @@ export class SharedArrays {
   }
 
   /** The thread has left, or ended: nothing is asked of it any more. */
-  private end(shared: Shared, all: boolean): void {
+  private end(shared: Shared, failure: WireError | null): void {
     if (shared.ended) return;
     shared.ended = true;
-    shared.problem ??= 'its thread has ended';
+    // Its exit is waited for: without it the manager's thread would end before, when nothing else keeps its loop.
+    shared.worker.ref();
+    shared.problem ??= 'is spoken with no more, since the thread for that has ended';
     shared.holds.end('NODE_LOST', 'ended');
-    for (const done of shared.calls.values()) done(this.endedError(shared));
+    for (const { done } of shared.calls.values()) done(this.endedError(shared));
     shared.calls.clear();
     const { left } = shared;
     shared.left = null;
     shared.failed = left === null;
     if (shared.failed) this.refuseAll(shared, 'NODE_LOST');
-    if (!all && left !== null)
-      this.warn(
-        `warning: what was written to array ${shared.range.name} and not flushed is lost: ${valkeyAddress(shared.source.url).shown} could not be sent it in time`,
-      );
-    left?.(all);
+    left?.(failure);
   }
 
   private refuseAll({ blocks }: Shared, reason: DenyReason): void {
@@ -386,9 +421,12 @@ export class SharedArrays {
     shared.port.close();
   }
 
-  private endedError({ range: { name }, problem }: Shared): WireError {
-    const text = `array ${name} is not shared any more (${problem}); free it, and open it again`;
-    return wireError('NODE_LOST', text, { array: name });
+  private endedError({ range: { name }, source, leaving, problem }: Shared): WireError {
+    if (leaving === 'freed') return wireError('USE_AFTER_FREE', `array ${name} has been freed`, { array: name });
+    if (leaving === 'closed') return wireError('SPACE_CLOSED', 'cancelled: the space is being closed', { array: name });
+    const { shown } = valkeyAddress(source.url);
+    const text = `array ${name} is shared by the server ${shown}, which ${problem}; free the array, and open it again`;
+    return wireError('NODE_LOST', text, { array: name, url: shown });
   }
 }
 

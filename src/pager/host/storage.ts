@@ -16,6 +16,7 @@ export class StoragePlace implements StorePlace {
   readonly file: Spill;
   /** The disk may be better at the next try. */
   readonly unreadable = Status.Failed;
+  readonly spoiled = 'CORRUPTED';
 
   constructor(
     private readonly options: StorageOptions,
@@ -45,8 +46,8 @@ export class StoragePlace implements StorePlace {
     return `${name}: ${text}`;
   }
 
-  full(heldBytes: number, why: string): string {
-    return `its spill file in ${this.options.path} has ${heldBytes} bytes, and more cannot be written (${why}); make room there, free arrays, or open the space with storage: { path } on another disk`;
+  full(heldBytes: number, errno: number): string {
+    return `its spill file in ${this.options.path} has ${heldBytes} bytes, and more cannot be written (${this.textOf(errno)}); make room there, free arrays, or open the space with storage: { path } on another disk`;
   }
 
   unread(why: string): string {

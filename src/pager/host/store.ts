@@ -17,11 +17,13 @@ export interface StorePlace {
   readonly file: StoreFile;
   /** How a transfer ends that could not be read. */
   readonly unreadable: Status;
+  /** What becomes of a page that comes back other than it was written. */
+  readonly spoiled: 'CORRUPTED' | 'ALTERED';
   /** Whether there is a reason to try again what failed with an error number. */
   mayTry(errno: number): boolean;
   textOf(errno: number): string;
-  /** Why pages cannot go there, as the rest of a sentence. */
-  full(heldBytes: number, why: string): string;
+  /** Why pages cannot go there, with the remedy, as the rest of a sentence. */
+  full(heldBytes: number, errno: number): string;
   /** Why pages cannot come back, as a sentence of its own. */
   unread(why: string): string;
   /** What could not be given back there, as a sentence of its own; null: it goes by itself. */
@@ -66,7 +68,7 @@ export class Store {
       released: (token) => manager.released(token),
       spoiled: (token, page, reason) => {
         const { source, first } = router.orderOf(token);
-        manager.spoiled(source, first + page, 1, reason);
+        manager.spoiled(source, first + page, 1, reason === 'GONE' ? reason : place.spoiled);
       },
       failed: (errno, write) => this.failed(errno, write),
       kept: (errno) => this.kept(errno),
@@ -97,7 +99,7 @@ export class Store {
 
   /** Why pages cannot go there, as the rest of a sentence. */
   get problem(): string {
-    return this.place.full(this.heldBytes, this.place.textOf(this.errno));
+    return this.place.full(this.heldBytes, this.errno);
   }
 
   /** Why they cannot come back. */

@@ -64,15 +64,15 @@ export class Stores {
     return this.server?.readProblem ?? '';
   }
 
-  /** The store that has forgotten pages, as messages name it. */
-  get forgetful(): string {
+  /** The store that has lost pages, as messages name it. */
+  get serverName(): string {
     return `the server ${this.server?.place instanceof ServerPlace ? this.server.place.url : ''}`;
   }
 
   /** What programs are told of a failure. */
   detailsOf(reason: string): Record<string, unknown> | undefined {
     if (reason === 'OUT_OF_STORAGE') return this.any ? this.failing.details : undefined;
-    return reason === 'NODE_LOST' || reason === 'FORGOTTEN' ? this.server?.details : undefined;
+    return ['NODE_LOST', 'FORGOTTEN', 'ALTERED', 'GONE'].includes(reason) ? this.server?.details : undefined;
   }
 
   get storageStats(): StorageStats | null {

@@ -3,6 +3,7 @@
 import type { ClosedSpace } from '../protocol/closed-space.js';
 import { Control, SpaceState } from '../protocol/control.js';
 import type { Answer } from '../protocol/messages.js';
+import type { Requests } from '../protocol/requests.js';
 import { startsEnded } from '../protocol/starting.js';
 import { RequestError, type WireError, wireError } from '../protocol/wire.js';
 import type { ClientEvents } from './clients.js';
@@ -13,6 +14,8 @@ export class Closing {
   finished = false;
   /** Spaces of which views are left and whose late uses this thread answers when its own has been closed. */
   readonly closedSpaces: ClosedSpace[] = [];
+  /** What was written and is lost with the space. */
+  private lost: WireError | null = null;
   /** Called when nothing is left. */
   private done: (() => void) | null = null;
   /** What has to end first has ended: spaces that were closed before, of which views are left. */
@@ -29,9 +32,9 @@ export class Closing {
   }
 
   /** @param before spaces that were closed before, of which views are left */
-  close(timeoutMs: number | null, before: readonly ClosedSpace[], answer: Answer<ClosedSpace | null>): void {
+  close(timeoutMs: number | null, before: readonly ClosedSpace[], answer: Answer<Requests['close']['out']>): void {
     this.begin(timeoutMs, before, (failure) =>
-      answer(failure === null ? (this.closedSpaces.at(0) ?? null) : null, failure),
+      answer(failure === null ? { closed: this.closedSpaces.at(0) ?? null, lost: this.lost } : null, failure),
     );
   }
 
@@ -49,11 +52,12 @@ export class Closing {
     let running = 1;
     const flushed = (failure: WireError | null): void => {
       if (failure === null) {
-        shared.leaveAll(() =>
+        shared.leaveAll((lost) => {
+          this.lost = lost;
           providers.close(() => {
             this.due = before;
-          }),
-        );
+          });
+        });
       } else {
         // The space stays, with all that was written: its owner can make room and close it again.
         this.done = null;

@@ -98,8 +98,12 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
     pin: (wanted, answer) => later(pins.pin(wanted, answer)),
     unpin: ({ pin }) => done(pins.unpin(pin)),
 
+    share: (wanted) => {
+      closing.refuse();
+      return done(arrays.share(wanted));
+    },
     sharing: ({ range, name, call }, answer) => {
-      arrays.usable(range, name, 'share');
+      arrays.usable(range, name, call.kind === 'fence' ? 'fence' : 'wait at a barrier of');
       return later(shared.call(range, call, orFailure(answer)));
     },
     flush: (wanted, answer) =>

@@ -50,8 +50,8 @@ export interface Requests {
       file: FileSource | null;
       /** With one, the answer comes when its module has been loaded. */
       provider: ProviderSource | null;
-      /** Other machines have it, too. */
-      sharing?: SharingSource;
+      /** Other machines are to have it, too, by `share`: until then nothing of it can be used. */
+      sharing?: boolean;
       elementBytes: number;
       /** Addresses to keep for it; as many as it has bytes, unless more. */
       reserveBytes?: number;
@@ -69,6 +69,8 @@ export interface Requests {
   };
   /** `whole`: all that the array has by now, which may be nothing. */
   free: { in: ArrayPages & { whole?: boolean }; out: null };
+  /** The server and this program agree on what the array is. What could keep this program from having it has been looked at before, by `allocate`. */
+  share: { in: { range: number; name: string; source: SharingSource }; out: null };
   /** Of an array that machines share. */
   sharing: { in: { range: number; name: string; call: SharingCall }; out: null };
   /** Writes changed pages to the file that the array shares. */
@@ -80,8 +82,14 @@ export interface Requests {
   attributes: { in: ArrayPages; out: AdviceRun[] };
   /** Forgets the content of whole pages: they read as zero. */
   discard: { in: ArrayPages; out: null };
-  /** Keeps pages in host memory until `unpin` with the same number; `writable`: the host may write them at once, whatever they are. */
-  pin: { in: ArrayPages & { pin: number; lock: boolean | 'require'; writable: boolean }; out: PinReport };
+  /**
+   * Keeps pages in host memory until `unpin` with the same number; `writable`: the host may write them at once, whatever they are; `hold`: programs
+   * call it so.
+   */
+  pin: {
+    in: ArrayPages & { pin: number; lock: boolean | 'require'; writable: boolean; hold: boolean };
+    out: PinReport;
+  };
   unpin: { in: { pin: number }; out: null };
   /** Has pages read from the file again. */
   reload: { in: ArrayPages & { discard: boolean }; out: null };
@@ -155,7 +163,10 @@ export interface Requests {
   /** `timeoutMs`: how long launches that run may take; null: as long as they like. */
   /**
    * `closed`: spaces of which views are left. The answer is this space, if views of it are left, too: the manager's thread answers late
-   * uses of all of them from then on.
+   * uses of all of them from then on. `lost`: what was written to arrays of several machines and could not be flushed, though all is closed.
    */
-  close: { in: { timeoutMs: number | null; closed: readonly ClosedSpace[] }; out: ClosedSpace | null };
+  close: {
+    in: { timeoutMs: number | null; closed: readonly ClosedSpace[] };
+    out: { closed: ClosedSpace | null; lost: WireError | null };
+  };
 }

@@ -62,14 +62,19 @@ export type FromSharing =
   /** `isOver`: not for others alone, but since this machine has no right to the block any more. */
   | { readonly kind: 'restrict'; readonly block: number; readonly right: 'none' | 'read'; readonly isOver: boolean }
   | { readonly kind: 'clean'; readonly block: number }
-  /** The threads that wait for the block are denied it: the server does not answer, has forgotten the array, or (LOST) what this machine wrote cannot be had. */
-  | { readonly kind: 'refuse'; readonly block: number; readonly reason: DenyReason }
+  /**
+   * The threads that wait for the block are denied it: the server does not answer, has forgotten the array, has not the block as it was written (GONE), or what this
+   * machine wrote cannot be had. `why`: what the server says of this block alone.
+   */
+  | { readonly kind: 'refuse'; readonly block: number; readonly reason: DenyReason; readonly why?: string }
+  /** Threads that were denied the block may wait for it again. */
+  | { readonly kind: 'again'; readonly block: number }
   /** What had been written to the block and not flushed is lost, here (`own`) or on another machine. */
   | { readonly kind: 'lost'; readonly block: number; readonly own: boolean }
   /** The server has forgotten the array: what had been flushed is lost, and every block is refused from now on. */
   | { readonly kind: 'forgotten' }
-  /** There is no connection, and why; null: there is one again. */
+  /** There is no connection, and what the server does instead, as the rest of a sentence that names it; null: there is one again. */
   | { readonly kind: 'connection'; readonly problem: string | null }
   | { readonly kind: 'answer'; readonly id: number; readonly failure: WireError | null }
-  /** `all`: the server has everything that was written. */
-  | { readonly kind: 'left'; readonly all: boolean };
+  /** `failure`: what was written is lost, which no call has been told yet. */
+  | { readonly kind: 'left'; readonly failure: WireError | null };

@@ -6,15 +6,17 @@
 import { writeSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
 import type { Right, Rights } from '../../coherence/messages.js';
+import type { DenyReason } from '../../core/types.js';
 import { monotonicMs } from '../../linux/clock.js';
 import { randomName } from '../../linux/random.js';
-import { barrierAnswer, barrierCommand } from '../../sharing/barrier.js';
+import { barrierAnswer, barrierCommand, barrierWithdrawal } from '../../sharing/barrier.js';
 import { Member, type SharedMemory } from '../../sharing/member.js';
 import { valkeyAddress } from '../../valkey/address.js';
 import type { ValkeyError } from '../../valkey/errors.js';
+import { insteadOf } from '../../valkey/remedies.js';
 import type { FromSharing, SharingCall, SharingThreadData, ToSharing } from '../protocol/sharing.js';
 import { endStart } from '../protocol/starting.js';
-import { type WireError, wireError } from '../protocol/wire.js';
+import { codeOfDenial, explainDenial, type WireError, wireError } from '../protocol/wire.js';
 
 const { source, name, blocks, elementBytes, port, wakeFd, running, start } = workerData as SharingThreadData;
 const { url, tls, timeoutMs, leaseMs, blockBytes, made } = source;
@@ -27,6 +29,8 @@ const LOOK_MS = 20;
 const BARRIER_MS = 5;
 /** A block whose content could not be copied for want of memory is tried again. */
 const AGAIN_MS = 50;
+/** Threads that were denied a block that the server does not give may ask again after so long. */
+const PARDON_MS = 1000;
 
 function tell(message: FromSharing): void {
   // A content is its own memory, and goes as it is.
@@ -55,7 +59,7 @@ class Blocks implements SharedMemory {
   /** Why there is no connection. */
   problem: ValkeyError | null = null;
   /** Why the array is used no more, as threads are denied it and calls fail: the server has forgotten it, or what was written cannot be had here. */
-  loss: { readonly reason: 'LOST' | 'FORGOTTEN'; readonly error: WireError } | null = null;
+  loss: { readonly reason: DenyReason; readonly error: WireError } | null = null;
   /** Blocks that threads wait for, with the right and since when. */
   private readonly touched = new Map<number, { right: Right; since: number }>();
   /** Blocks that may have been written since the server had them. */
@@ -90,6 +94,11 @@ class Blocks implements SharedMemory {
     tell({ kind: 'install', block, content, right });
   }
 
+  spoiled(block: number): void {
+    tell({ kind: 'lost', block, own: false });
+    this.refuse(block, 'GONE');
+  }
+
   restrict(block: number, right: Rights): void {
     this.targets.set(block, right === 'none' ? 'none' : 'read');
     this.restrictAgain(block);
@@ -101,15 +110,15 @@ class Blocks implements SharedMemory {
   }
 
   /** What was written to the block could not be copied. */
-  broken(block: number, isLost: boolean): void {
-    if (!isLost) {
+  broken(block: number, reason: DenyReason): void {
+    if (codeOfDenial(reason) !== 'DATA_LOST') {
       setTimeout(() => this.restrictAgain(block), AGAIN_MS);
       return;
     }
     if (this.loss === null) {
       // Rights are taken from threads, and nothing is copied for that.
       for (const each of this.changed) tell({ kind: 'clean', block: each });
-      this.lose('LOST', lostError([...this.changed]));
+      this.lose(reason, brokenError(block, reason));
       this.member.abandon();
     }
     this.restrict(block, 'none');
@@ -154,12 +163,15 @@ class Blocks implements SharedMemory {
 
   connection(failure: ValkeyError | null): void {
     this.problem = failure;
-    tell({ kind: 'connection', problem: failure === null ? null : failure.message });
+    tell({ kind: 'connection', problem: failure === null ? null : insteadOf(failure) });
   }
 
   /** The server has everything that was written until now, or why not. */
   fence(): Promise<WireError | null> {
-    if (this.loss !== null) return Promise.resolve(this.loss.error);
+    if (this.loss !== null) {
+      this.changed.clear();
+      return Promise.resolve(this.loss.error);
+    }
     if (this.untold.size > 0) {
       const error = lostError([...this.untold]);
       this.untold.clear();
@@ -174,19 +186,35 @@ class Blocks implements SharedMemory {
     });
   }
 
-  /** Why a thread or a call that has waited since then waits no longer; null: it waits on. */
-  overdue(since: number): ValkeyError | null {
-    if (this.problem === null || performance.now() - Math.max(since, this.member.heardAt) < timeoutMs) return null;
-    return this.problem;
+  /** Why a thread or a call that has waited since then, for these blocks, waits no longer; null: it waits on. */
+  overdue(since: number, blocks: Iterable<number> = []): ValkeyError | null {
+    const now = performance.now();
+    if (now - since < timeoutMs) return null;
+    if (this.problem !== null && now - this.member.heardAt >= timeoutMs) return this.problem;
+    for (const block of blocks) {
+      const error = this.member.errorOf(block);
+      if (error !== null) return error;
+    }
+    return null;
   }
 
-  /** Gives everything up. False if the server does not have what was written, and nothing has said so yet. */
-  async leave(): Promise<boolean> {
-    return this.loss === null ? this.member.close() : this.changed.size === 0;
+  /** Gives everything up. What comes back is what was lost with that, or before, if no call has been told. */
+  async leave(): Promise<WireError | null> {
+    if (this.loss === null) await this.member.close();
+    if (this.changed.size > 0) return this.loss?.error ?? unflushedError([...this.changed], this.problem);
+    return this.untold.size > 0 ? lostError([...this.untold]) : null;
+  }
+
+  /** The server does not give a block, or not now. */
+  private refuse(block: number, reason: 'GONE' | 'NODE_LOST', error: ValkeyError | null = null): void {
+    this.touched.delete(block);
+    tell({ kind: 'refuse', block, reason, ...(error === null ? {} : { why: insteadOf(error) }) });
+    // Nothing tells when it gives the block again.
+    if (this.problem === null) setTimeout(() => tell({ kind: 'again', block }), PARDON_MS);
   }
 
   /** Nothing is to be had of the array any more. */
-  private lose(reason: 'LOST' | 'FORGOTTEN', error: WireError): void {
+  private lose(reason: DenyReason, error: WireError): void {
     this.loss = { reason, error };
     for (const block of this.touched.keys()) tell({ kind: 'refuse', block, reason });
     this.touched.clear();
@@ -221,12 +249,13 @@ class Blocks implements SharedMemory {
 
   private look(): void {
     for (const [block, { since }] of this.touched) {
-      if (this.overdue(since) === null) continue;
-      this.touched.delete(block);
-      tell({ kind: 'refuse', block, reason: 'NODE_LOST' });
+      const problem = this.overdue(since, [block]);
+      if (problem === null) continue;
+      this.member.forget(block);
+      this.refuse(block, 'NODE_LOST', problem);
     }
     for (const fence of this.fences) {
-      const problem = this.overdue(fence.since);
+      const problem = this.overdue(fence.since, fence.left);
       if (problem !== null) this.end(fence, nodeLost(problem));
     }
     if (this.touched.size + this.fences.size > 0 || this.clock === null) return;
@@ -235,11 +264,37 @@ class Blocks implements SharedMemory {
   }
 }
 
-function nodeLost({ message }: ValkeyError): WireError {
+function nodeLost(problem: ValkeyError): WireError {
   const text =
-    `array ${name} is shared by the server ${shown}, which does not answer (${message}); what was written stays in memory ` +
+    `array ${name} is shared by the server ${shown}, which ${insteadOf(problem)}; what was written stays in memory ` +
     'and goes there when it is back';
-  return wireError('NODE_LOST', text, { array: name, url: shown });
+  return wireError('NODE_LOST', text, { array: name, url: shown, said: problem.word });
+}
+
+/** What was written could not be flushed before it was given up. */
+function unflushedError(blocks: readonly number[], problem: ValkeyError | null): WireError {
+  const why = problem === null ? `has not taken it within ${leaseMs} ms` : insteadOf(problem);
+  const { words, details } = placeOf(blocks);
+  const text =
+    `${words} are lost with what was written there and not flushed: the server ${shown}, by which the array is shared, ${why}; ` +
+    'await fence() before, which keeps what it could not flush';
+  return wireError('NODE_LOST', text, { ...details, url: shown });
+}
+
+/** What was written to a block is not to be had here. */
+function brokenError(block: number, reason: DenyReason): WireError {
+  const { details } = placeOf([block]);
+  const text =
+    `elements of array ${name} from ${details.element} on were written here, went to storage for want of host memory, and are lost, ${explainDenial(reason)}; this ` +
+    'program shares the array no more: free it and open it again, which has what was flushed';
+  return wireError('DATA_LOST', text, { ...details, reason });
+}
+
+/** Blocks in words, and for programs. */
+function placeOf(blocks: readonly number[]): { words: string; details: Record<string, unknown> } {
+  const element = Math.floor((Math.min(...blocks) * blockBytes) / elementBytes);
+  const words = `${blocks.length} of the blocks of array ${name}, the first from element ${element} on,`;
+  return { words, details: { array: name, element, blocks: blocks.length } };
 }
 
 function forgottenError(): WireError {
@@ -250,25 +305,40 @@ function forgottenError(): WireError {
 }
 
 function lostError(lost: readonly number[]): WireError {
-  const [first] = [...lost].sort((a, b) => a - b);
-  const begin = Math.floor((first * blockBytes) / elementBytes);
+  const { words, details } = placeOf(lost);
   const text =
-    `${lost.length} of the blocks of array ${name} that were written here are lost, the first from element ${begin} on: the lease of ` +
+    `${words} were written here and are lost: the lease of ` +
     'this machine had ended, and others have had them since, with what had been flushed, or the server has come back without what it had last; read them, ' +
     'and write again what is missing';
-  return wireError('DATA_LOST', text, { array: name, element: begin, blocks: lost.length });
+  return wireError('DATA_LOST', text, details);
+}
+
+type Barrier = Extract<SharingCall, { kind: 'barrier' }>;
+
+/** Calls that wait at barriers, by their names there. */
+const waits = new Map<string, string>();
+
+/** A call waits no more: others are not to count it. What is asked after this comes after it. */
+function withdraw(me: string, barrierName: string): void {
+  waits.delete(me);
+  memory.member.ask(barrierWithdrawal(name, barrierName, me)).catch(() => undefined);
+}
+
+async function barrier(call: Barrier): Promise<WireError | null> {
+  const me = randomName();
+  waits.set(me, call.name);
+  const failure = await waitAt(call, me);
+  if (failure === null) waits.delete(me);
+  else withdraw(me, call.name);
+  return failure;
 }
 
 /** Waits until so many programs are there, each by a call of its own. */
-async function barrier({
-  name: barrierName,
-  count,
-  timeoutMs: limit,
-}: Extract<SharingCall, { kind: 'barrier' }>): Promise<WireError | null> {
-  const me = randomName();
+async function waitAt({ name: barrierName, count, timeoutMs: limit }: Barrier, me: string): Promise<WireError | null> {
   const began = performance.now();
   let asked = began;
-  for (let seen = -1; ; ) {
+  // One that was withdrawn has been answered.
+  for (let seen = -1; waits.has(me); ) {
     try {
       const command = barrierCommand(name, made, barrierName, me, count, leaseMs, seen);
       const { state, number } = barrierAnswer(await memory.member.ask(command));
@@ -280,9 +350,11 @@ async function barrier({
       }
       seen = number;
       asked = performance.now();
-    } catch {
+    } catch (error) {
       if (memory.loss !== null) return memory.loss.error;
-      const problem = memory.overdue(asked);
+      const { code } = error as ValkeyError;
+      const isRefused = code === 'REPLY' && performance.now() - asked >= timeoutMs;
+      const problem = isRefused ? (error as ValkeyError) : memory.overdue(asked);
       if (problem !== null) return nodeLost(problem);
     }
     if (limit !== null && performance.now() - began >= limit) {
@@ -291,6 +363,7 @@ async function barrier({
     }
     await new Promise((resolve) => setTimeout(resolve, BARRIER_MS));
   }
+  return null;
 }
 
 async function carryOut(call: SharingCall): Promise<WireError | null> {
@@ -299,8 +372,8 @@ async function carryOut(call: SharingCall): Promise<WireError | null> {
 }
 
 async function leave(): Promise<never> {
-  const all = await memory.leave();
-  tell({ kind: 'left', all });
+  for (const [me, barrierName] of [...waits]) withdraw(me, barrierName);
+  tell({ kind: 'left', failure: await memory.leave() });
   process.exit(0);
 }
 
@@ -320,7 +393,7 @@ port.on('message', (message: ToSharing) => {
       memory.restricted(message.block, message.content);
       break;
     case 'broken':
-      memory.broken(message.block, ['LOST', 'CORRUPTED', 'FORGOTTEN'].includes(message.reason));
+      memory.broken(message.block, message.reason);
       break;
     case 'call': {
       const { id } = message;

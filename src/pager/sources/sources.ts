@@ -1,5 +1,5 @@
 /** Where the content of pages comes from that were never written: a file, a module of the user's, or another range. */
-import { Status } from '../../core/types.js';
+import { type DenyReason, Status } from '../../core/types.js';
 import type { ProviderPort } from '../../drivers/router.js';
 
 /** What fills the pages of one range. */
@@ -14,7 +14,9 @@ export interface Source {
   /** Why its pages cannot be had just now. */
   readonly problem?: string;
   /** Why its pages will not be had again, as the rest of a sentence that begins with them. */
-  readonly loss?: string | undefined;
+  loss?(reason: DenyReason, page: number): string | undefined;
+  /** For programs that are told so. */
+  readonly details?: Readonly<Record<string, unknown>>;
   /** All of the range has been freed: nothing more is asked. */
   end(): void;
 }

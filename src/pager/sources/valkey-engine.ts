@@ -214,6 +214,8 @@ async function carryOut(at: number): Promise<number> {
 function errnoOf(error: unknown): number {
   if (!(error instanceof ValkeyError)) return os.errno.EIO;
   if (error.word === 'OOM') return os.errno.ENOMEM;
+  if (error.word === 'READONLY') return os.errno.EROFS;
+  if (error.word === 'NOPERM') return os.errno.EPERM;
   if (error.word === 'CLUSTERDOWN') return os.errno.ENETDOWN;
   switch (error.code) {
     case 'UNREACHABLE':
