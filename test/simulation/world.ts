@@ -745,6 +745,7 @@ export class World implements Surroundings {
       throw error;
     }
     this.audit.drivers();
+    this.audit.readingRoom();
     this.audit.invalidations();
     this.endInvalidations();
     this.audit.lost();

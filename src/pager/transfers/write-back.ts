@@ -6,6 +6,7 @@ import { fstatSync } from 'node:fs';
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { Access, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
 import { errnoName } from '../../linux/errors.js';
+import { tooLarge } from '../../linux/file-limit.js';
 import type { Places } from '../arrays/places.js';
 import type { CoreRequests } from '../core/core-requests.js';
 import type { ArrayPages } from '../protocol/pages.js';
@@ -281,8 +282,9 @@ export class WriteBack {
     const { details } = this.places.placeOf(page);
     // A device that takes fewer bytes than it was given, without an error, is full.
     const errno = result < 0 ? errnoName(-result) : 'ENOSPC';
+    const remedy = errno === 'EFBIG' ? ` (${tooLarge()})` : '';
     const message =
-      `cannot write array ${String(details.array)} back to ${path}: ${errno} at byte ${position}; what was written is kept in ` +
+      `cannot write array ${String(details.array)} back to ${path}: ${errno} at byte ${position}${remedy}; what was written is kept in ` +
       'memory: make room and flush() again, write it elsewhere by writeTo(), or give it up by reload({ discard: true })';
     return wireError('FLUSH_FAILED', message, { ...details, path, errno });
   }
