@@ -1,6 +1,6 @@
 /** The stores behind the host: how they fill, go away and are lost, and what becomes of what they had. */
 import { PATIENCE } from '../../src/core/faults.js';
-import { next } from '../../src/core/mask.js';
+import { isEmpty, next } from '../../src/core/mask.js';
 import { REFUSED } from '../../src/core/state.js';
 import { HOST_NODE, NO_NODE, type NodeId, PAGES_PER_BLOCK, Status } from '../../src/core/types.js';
 import { hasLongCopies } from './processors.js';
@@ -142,6 +142,13 @@ export class Stores {
     if (!(device instanceof WatchedDevice) || this.world.manager.state.nodes[this.last]?.state !== 'alive')
       return false;
     return device.reading.size + device.spoiled.length === 0;
+  }
+
+  /** Whether a block is yet to be found to have lost what a store has forgotten, since an operation of it is under way. */
+  get isForgetting(): boolean {
+    for (const { residences } of this.world.manager.state.va.blocks.values())
+      for (const residence of residences) if (residence !== undefined && !isEmpty(residence.forgotten)) return true;
+    return false;
   }
 
   /** It has no more what it had in a part of its memory, or in all of it, and says so. */
