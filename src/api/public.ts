@@ -278,8 +278,8 @@ export interface AddressSpace {
    * Waits for launches that run, cancels the others, writes shared arrays to their files, and ends the space with its devices. Views
    * that are left read zeros, and a store through one ends the process with a message. With `timeoutMs`, launches that still run after so many milliseconds are ended (ABORTED), with their device
    * where it cannot end a kernel; it may be called again with one. Rejects with FLUSH_FAILED when a file cannot be written, and leaves the space open then: nothing is lost,
-   * and it can be closed again when there is room. Rejects with NODE_LOST or DATA_LOST when what was written to arrays that machines share could not be flushed: it is lost with the
-   * space, which is closed.
+   * and it can be closed again when there is room. Rejects with FILE_CHANGED, once, when the file of a shared array has become shorter: closed again, it gives up what was not flushed.
+   * Rejects with NODE_LOST or DATA_LOST when what was written to arrays that machines share could not be flushed: it is lost with the space, which is closed.
    */
   close(options?: CloseOptions): Promise<void>;
   [ASYNC_DISPOSE](): Promise<void>;
@@ -415,7 +415,7 @@ export interface ManagedArray<T extends NumericArray = NumericArray> {
   /**
    * Has the array show what its file holds now: pages are read again when they are touched. Rejects with UNFLUSHED_CHANGES when the
    * array has been written and not flushed, and with DATA_LOST when changes were lost with a device, unless `discard` says that this may be
-   * forgotten. Nothing should use it meanwhile.
+   * forgotten. Rejects with FILE_CHANGED when the file has become shorter, unless `discard` says so: then the array shows what is left. Nothing should use it meanwhile.
    */
   reload(options?: { readonly discard?: boolean }): Promise<void>;
   /**

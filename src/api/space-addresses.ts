@@ -1,5 +1,6 @@
 /** Where spaces lie, and how many addresses a space gets. */
 import { BLOCK_BYTES } from '../core/types.js';
+import { fileSizeLimit, tooLarge } from '../linux/file-limit.js';
 import { freeAddresses } from '../linux/process.js';
 import { argumentError } from './errors.js';
 import { toBytes } from './sizes.js';
@@ -21,6 +22,7 @@ export function slotOf(bytes: number): number {
  * addresses, half of them stay for the program's own threads and heap.
  */
 export function addressesFor(wanted: number | string | undefined, devices: number): number {
+  checkFileLimit(toBytes('addressSpace', wanted ?? DEFAULT_SPACE_BYTES));
   const free = freeAddresses();
   const most = Math.floor(free / (2 * (2 + devices)) / BLOCK_BYTES) * BLOCK_BYTES;
   if (wanted === undefined && most >= BLOCK_BYTES) return Math.min(DEFAULT_SPACE_BYTES, most);
@@ -30,6 +32,16 @@ export function addressesFor(wanted: number | string | undefined, devices: numbe
     'ADDRESS_SPACE',
     `addressSpace of ${bytes} bytes is mapped ${2 + devices} times, and a limit on addresses leaves ${free} bytes; raise it ` +
       '(ulimit -v unlimited), or leave addressSpace out for a share of what there is',
+  );
+}
+
+/** What a space has lies in a file in memory, as large as its addresses. */
+function checkFileLimit(bytes: number): void {
+  const limit = fileSizeLimit();
+  if (bytes <= limit) return;
+  throw argumentError(
+    'ADDRESS_SPACE',
+    `addressSpace of ${bytes} bytes is a file in memory, and ${tooLarge()}, or say a smaller addressSpace`,
   );
 }
 

@@ -31,6 +31,7 @@ const FILE_PROBLEMS: Readonly<Record<string, string>> = {
   EROFS: 'its file system is read-only; name another folder',
   ENOSPC: 'no space is left on its disk; make room, or name another folder',
   EDQUOT: 'the disk quota is used up; make room, or name another folder',
+  EFBIG: 'the file would be larger than this process may write; raise the limit (ulimit -f, LimitFSIZE= of systemd)',
   EMFILE: 'too many files are open; raise the limit (ulimit -n)',
   ELOOP: 'symbolic links go round in a circle',
   ENAMETOOLONG: 'the name is too long',

@@ -53,10 +53,12 @@ export function serviceFaults(state: State, block: Block, failure: Status): void
     while (mapping?.waiting === true) {
       const processor = processorOf(state, id);
       const { mark } = state.masks;
-      let outcome = serviceFault(state, block, processor, mapping, failure, false);
+      let outcome = serviceFault(state, block, processor, mapping, failure, false, false);
+      // There may be room for the page alone, to be read at least.
+      if (outcome === 'stuck') outcome = serviceFault(state, block, processor, mapping, failure, false, true);
       if (outcome === 'stuck') {
         if (waitsForRoom(state, block, processor)) outcome = 'blocked';
-        else outcome = serviceFault(state, block, processor, mapping, failure, true);
+        else outcome = serviceFault(state, block, processor, mapping, failure, true, true);
       }
       state.masks.backTo(mark);
       failure = Status.Done;
@@ -108,6 +110,7 @@ function serviceFault(
   mapping: Mapping,
   failure: Status,
   stuck: boolean,
+  single: boolean,
 ): Outcome {
   const page = nextWaiting(mapping);
   const node = nodeOf(state, mapping.node);
@@ -156,7 +159,7 @@ function serviceFault(
   const sign = describeTouch(state, block, processor, mapping, node, page);
   request.write = access === Access.Write;
   request.occupied = request.write ? mapping.writable : mapping.mapped;
-  const alone = late || narrow || pattern === 'random';
+  const alone = late || narrow || single || pattern === 'random';
   const unasked = request.write && !write && !intent;
   request.allowed = companions(state, block, node.id, page, access, alone, unasked);
   processor.prefetch(request);

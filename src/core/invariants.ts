@@ -1,6 +1,7 @@
 /** What must hold between any two events. Costs a walk over all blocks: for tests, the simulator, and production on demand. */
 import { add, has, isEmpty, type Mask, next, size, WORDS } from './mask.js';
 import type { Node } from './nodes.js';
+import { readingRoomOf } from './reading-room.js';
 import type { State } from './state.js';
 import { HOST_NODE, NO_NODE, PAGES_PER_BLOCK, type ProcessorId, Status } from './types.js';
 import { type Block, NO_PAGES, type Residence } from './va-block.js';
@@ -177,7 +178,7 @@ function checkBudget(node: Node, held: number): void {
   if (backed !== node.backedPages) {
     throw new Error(`${description.name} counts ${node.backedPages} backed pages, its blocks ${backed} (invariant 4)`);
   }
-  if (backed > node.budgetPages) {
+  if (backed > node.budgetPages + readingRoomOf(node)) {
     throw new Error(`${description.name} has ${backed} pages backed of ${node.budgetPages} allowed (invariant 4)`);
   }
   if (node.allocator !== null && node.allocator.frames - node.allocator.free !== backed) {

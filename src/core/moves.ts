@@ -6,6 +6,7 @@ import { add, addRun, bitCount, clear, has, type Mask, next, WORDS } from './mas
 import type { Node } from './nodes.js';
 import { ATTEMPTS, open, start } from './operation.js';
 import { goOn } from './operation-end.js';
+import { mayBeWritten, mayComeToBeRead } from './reading-room.js';
 import { evictBlock, reclaim } from './reclaim.js';
 import {
   conflictsWithHold,
@@ -49,7 +50,7 @@ export function migrate(
   if (!node.description.addressable) {
     // Two memories that the manager cannot address have no way to each other but over the host, nor has a file to them.
     const { mark } = state.masks;
-    const outcome = detour(state, block, node, mask, urgentPage, task);
+    const outcome = detour(state, block, node, access, mask, urgentPage, task);
     state.masks.backTo(mark);
     if (outcome !== null) return outcome;
   }
@@ -61,6 +62,7 @@ function detour(
   state: State,
   block: Block,
   node: Node,
+  access: Access,
   mask: Mask,
   urgentPage: number,
   task: Task | null,
@@ -69,7 +71,7 @@ function detour(
   if (!pagesByHost(state, block, node, mask, pages)) return null;
   // Room at the end of the way comes first, and the copy on the host stays until the block goes on: otherwise blocks that
   // go this way together on little memory could drop each other's copies for ever.
-  if (!hasRoom(state, block, node, mask)) return waitForMemory(state, block, node);
+  if (!hasRoom(state, block, node, access, mask)) return waitForMemory(state, block, node);
   pagesByHost(state, block, node, mask, pages);
   const outcome = transferTo(state, block, nodeOf(state, HOST_NODE), null, Access.Read, pages, urgentPage, task);
   if (outcome === 'started') {
@@ -80,14 +82,25 @@ function detour(
 }
 
 /** Whether the node has memory for these pages, or could be made to have it at once. No word before `from` nor from `words` on has any. */
-function hasRoom(state: State, block: Block, node: Node, mask: Mask, from = 0, words: number = WORDS): boolean {
+function hasRoom(
+  state: State,
+  block: Block,
+  node: Node,
+  access: Access,
+  mask: Mask,
+  from = 0,
+  words: number = WORDS,
+): boolean {
   const { backed } = residenceOf(state, block, node.id);
   let pages = 0;
   for (let word = from; word < words; word++) {
     const bits = mask[word];
     if (bits !== 0) pages += bitCount(bits & ~backed[word]);
   }
-  return pages === 0 || reclaim(state, block, node, pages);
+  const room = pages === 0 || reclaim(state, block, node, pages);
+  if (node.id !== HOST_NODE) return room;
+  if (access === Access.Write) return room && mayBeWritten(state, block, node, mask);
+  return room || mayComeToBeRead(state, block, node, mask, pages);
 }
 
 function transferTo(
@@ -101,7 +114,7 @@ function transferTo(
   task: Task | null,
 ): Outcome {
   const operation = open(block, 'migrate', node.id, mapped?.id ?? node.owner, mask);
-  if (!hasRoom(state, block, node, mask, operation.firstWord, operation.endWord))
+  if (!hasRoom(state, block, node, access, mask, operation.firstWord, operation.endWord))
     return waitForMemory(state, block, node);
   operation.access = access;
   operation.map = mapped !== null;

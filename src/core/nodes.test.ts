@@ -418,6 +418,23 @@ describe('a store behind the host', () => {
     manager.checkInvariants();
   });
 
+  it('that is full has what lies there read beyond the budget of the host, and none of it written', () => {
+    const first = allocate(6 * BLOCK);
+    write(first, 6);
+    manager.nodeFull(behind, manager.node(behind)?.backedPages ?? 0);
+    log = [];
+    for (let page = 0; page < BLOCK; page++) manager.fault(HOST, first + page, false, 1);
+    expect(log.some((line) => line.startsWith('denied'))).toBe(false);
+    const { backedPages } = manager.figures(HOST);
+    expect([backedPages > 3 * BLOCK, backedPages <= 3 * BLOCK + (3 * BLOCK) / 8]).toEqual([true, true]);
+    manager.fault(HOST, first + BLOCK, true, 1);
+    for (let time = 0; time < PATIENCE; time++) manager.stillNoRoom();
+    expect(log.at(-1)).toBe(`denied ${first + BLOCK} OUT_OF_STORAGE`);
+    manager.nodeFull(behind, null);
+    expect(manager.figures(HOST).backedPages).toBeLessThanOrEqual(3 * BLOCK);
+    manager.checkInvariants();
+  });
+
   it('that is full has who writes what was cloned wait for it, and refuses him after a while', () => {
     const first = allocate(3 * BLOCK);
     write(first, 3);

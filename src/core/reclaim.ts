@@ -9,7 +9,7 @@ import { isEmpty, type Mask, size, WORDS } from './mask.js';
 import type { Node } from './nodes.js';
 import { ATTEMPTS, open, start } from './operation.js';
 import { classify, isHeld, makeReady, releaseBacking, type State } from './state.js';
-import { HOST_NODE, NO_NODE, type NodeId, PAGES_PER_BLOCK, PROVIDER } from './types.js';
+import { HOST_NODE, NO_NODE, NO_PROCESSOR, type NodeId, PAGES_PER_BLOCK, PROVIDER } from './types.js';
 import type { Block, Residence } from './va-block.js';
 import type { Task } from './work.js';
 
@@ -244,6 +244,10 @@ function releaseAll(state: State, block: Block, node: Node): void {
   makeReady(state, block);
 }
 
+function isFullStore({ id, owner, limitPages, budgetPages }: Node): boolean {
+  return id !== HOST_NODE && owner === NO_PROCESSOR && limitPages < budgetPages;
+}
+
 function isEvictable(state: State, node: Node, index: number, droppable: boolean): boolean {
   const block = state.va.blocks.get(index);
   if (block === undefined || block.kept > 0 || block.operation !== null) return false;
@@ -253,6 +257,8 @@ function isEvictable(state: State, node: Node, index: number, droppable: boolean
   if (node.id === HOST_NODE && !isEmpty(block.pinned)) return false;
   if (!isEmpty(residence.scratch) || failsToLeave(state, residence)) return false;
   if (!droppable && (homeOf(state, node) !== undefined || goesBack(block, node))) return true;
+  // A store that takes nothing more keeps what it has: its copies are what lets the host make room for what is only read.
+  if (isFullStore(node)) return false;
   // It has nowhere to send a page to: only what can be had again may be dropped.
   const { mark } = state.masks;
   const any = copiesOf(state, block, node, state.masks.take());

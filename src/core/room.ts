@@ -33,8 +33,10 @@ export class Room {
     const node = nodeOf(state, id);
     node.limitPages = pages ?? Number.POSITIVE_INFINITY;
     if (pages !== null) return;
-    // What could not go there may be tried again.
+    // What could not go there may be tried again, and what came to be read beyond the host's budget goes.
     state.effort++;
+    const host = state.nodes[HOST_NODE];
+    if (host !== undefined) shrink(state, host);
     for (const each of state.nodes) if (each !== undefined) each.pump = true;
     this.run();
   }

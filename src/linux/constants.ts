@@ -44,6 +44,7 @@ export const ENOMEM = os.errno.ENOMEM;
 export const EFAULT = os.errno.EFAULT;
 export const EEXIST = os.errno.EEXIST;
 export const EINVAL = os.errno.EINVAL;
+export const EFBIG = os.errno.EFBIG;
 export const ENOSPC = os.errno.ENOSPC;
 export const EPIPE = os.errno.EPIPE;
 export const ENOBUFS = os.errno.ENOBUFS;

@@ -22,6 +22,8 @@ export interface StartOptions {
   readonly uid?: number;
   readonly gid?: number;
   readonly cwd?: string;
+  /** The most KiB of a file that it may write (ulimit -f). */
+  readonly fileKib?: number;
   /** Folder whose programs/ has the compiled program; that of the test file unless said otherwise. */
   readonly folder?: string;
 }
@@ -41,9 +43,12 @@ export class Program {
     args: readonly string[],
     options: StartOptions = {},
   ) {
-    const { seconds = 15, uid, gid, cwd, folder = dirname(process.argv[1]) } = options;
+    const { seconds = 15, uid, gid, cwd, fileKib, folder = dirname(process.argv[1]) } = options;
     // A process group of its own, so that nothing of it is left when it has to be ended.
-    this.child = spawn(process.execPath, [`${folder}/programs/${program}.js`, ...args], {
+    const command = [process.execPath, `${folder}/programs/${program}.js`, ...args];
+    const [file, ...rest] =
+      fileKib === undefined ? command : ['bash', '-c', `ulimit -f ${fileKib}; exec "$@"`, 'bash', ...command];
+    this.child = spawn(file, rest, {
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
       ...(uid === undefined ? {} : { uid, gid, cwd }),

@@ -335,6 +335,36 @@ test('what is written while a flush goes on is kept, by threads and devices', ()
     assert.equal(data[n / 2], steps);
   }));
 
+test('what is left of a file that shrank is shown when changes are given up, and what is behind its end is denied', async () => {
+  await using space = await openSpace();
+  const n = MIB;
+  const path = numbers('shorter', n);
+  const x = share(space, path, n);
+  const first = x.data[0];
+  x.data[0] = first + 1;
+  x.data[n - 1] = 3;
+  truncateSync(path, BEFORE + 2 * n);
+  await x.reload({ discard: true });
+  assert.equal(x.data[0], first);
+  await failsWith('FILE_CHANGED', () => x.writeTo(openSync('/dev/null', 'w'), { begin: n - 1024 }));
+  assert.equal(await x.flush(), 0);
+});
+
+test('a space whose shared file shrank is closed by the second close(), which leaves the file as it is', async () => {
+  const space = await openSpace();
+  const n = MIB;
+  const path = numbers('given-up', n);
+  const x = share(space, path, n);
+  x.data[n - 1] = 3;
+  truncateSync(path, 1000);
+  for (let attempt = 0; attempt < 2; attempt++) await failsWith('FILE_CHANGED', () => x.flush());
+  const { details } = (await failsWith('FILE_CHANGED', () => space.close())) as OnememError;
+  assert.deepEqual(details.arrays, ['ledger']);
+  assert.equal(x.data[n - 1], 3);
+  await space.close();
+  assert.equal(statSync(path).size, 1000);
+});
+
 test('a file that shrank is not made longer by a flush', () =>
   withSpace(
     async (space) => {
@@ -348,8 +378,9 @@ test('a file that shrank is not made longer by a flush', () =>
         error.message,
         /^cannot flush array ledger: .*cut has become shorter, 1000 bytes where the array ends at 4194316/,
       );
-      await failsWith('FILE_CHANGED', () => x.reload({ discard: true }));
-      await failsWith('FILE_CHANGED', () => space.close());
+      await failsWith('FILE_CHANGED', () => x.reload());
+      const unclosed = await failsWith('FILE_CHANGED', () => space.close());
+      assert.match(unclosed.message, /cut has become shorter.*next close\(\) gives up what was written/);
       assert.equal(statSync(path).size, 1000);
       // The space is still there, and so is what was written.
       assert.equal(x.data[n - 1], 3);
@@ -447,7 +478,7 @@ for (const { name, errno, possible, run } of fulls) {
     const lines = stdout.trimEnd().split('\n');
     assert.match(
       lines[0],
-      new RegExp(`^flush: FLUSH_FAILED ${errno} cannot write array ledger back to .*: ${errno} at byte \\d+;`),
+      new RegExp(`^flush: FLUSH_FAILED ${errno} cannot write array ledger back to .*: ${errno} at byte \\d+`),
     );
     assert.match(
       lines[1],

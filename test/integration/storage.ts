@@ -234,7 +234,7 @@ for (const error of ['ENOSPC', 'EIO']) {
       for (let part = 0; part < 3; part++)
         stream.copy(x.range((part * N) / 3, ((part + 1) * N) / 3), kept.range(0, N / 3));
       const refused = (await failsWith('OUT_OF_STORAGE', () => stream.synchronize())) as OnememError;
-      assert.match(refused.message, new RegExp(`spill file in ${folder}.*${error}.*make room`));
+      assert.match(refused.message, new RegExp(`spill file in ${folder}.*${error}.*make room.*--storage FOLDER`));
       assert.equal(refused.details.path, folder);
       assert.equal(typeof refused.details.bytes, 'number');
       sameData(kept.data, (i) => filled(i, 3));
@@ -343,6 +343,25 @@ test('a program that needs room of a disk that stays full is ended after a while
   assert.equal(signal, 'SIGBUS');
   assert.equal(stdout, '');
   assert.match(stderr, /denied access: .* wrote .*array x, elements \d+.*spill file in .*ENOSPC.*make room there/);
+});
+
+test('what memory and storage that are full have can be read and saved elsewhere; a limit on files is named, and kills nobody', async () => {
+  const files = mkdtempSync(join(folder, 'saved-'));
+  const program = new Program('storage-limited', [folder, files], { seconds: 30 });
+  const { code, stdout, stderr } = await program.outcome;
+  assert.equal(code, 0, stderr);
+  const [refused, streamed, saved, tooLong, ...rest] = stdout.trim().split('\n');
+  const limit = 'no file of more than 16777216 bytes; raise that limit \\(ulimit -f';
+  assert.match(refused, new RegExp(`^OUT_OF_STORAGE .*EFBIG: .*${limit}.*saveNpy`));
+  assert.match(tooLong, new RegExp(`^FILE_IO .*EFBIG.*${limit}`));
+  assert.deepEqual([streamed, saved, ...rest], ['streamed', 'saved', 'loaded', 'closed']);
+}, 40);
+
+test('a limit on files that leaves no room for a space is named when one is opened', async () => {
+  const program = new Program('storage-limited', [folder, folder], { fileKib: 16 * 1024 });
+  const { code, stderr } = await program.outcome;
+  assert.equal(code, 1);
+  assert.match(stderr, /addressSpace of \d+ bytes .*no file of more than 16777216 bytes; raise that limit \(ulimit -f/);
 });
 
 // Containers often forbid io_uring; then threads do all of it.

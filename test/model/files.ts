@@ -49,6 +49,8 @@ export async function reload(player: Player): Promise<void> {
   const { plain } = tracked;
   const discard = random.chance(0.6);
   const must = tracked.freedIn(tracked.whole);
+  // What is left of such a file is shown then: test/integration/shared-files.ts.
+  if (tracked.isCut && discard) return;
   if (tracked.isCut) must.push('FILE_CHANGED');
   if (!discard && tracked.gone.some(isLost)) must.push('DATA_LOST', 'UNFLUSHED_CHANGES');
   // Another program writes the file, if nothing of ours is to be lost by it.

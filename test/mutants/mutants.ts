@@ -287,6 +287,27 @@ export const mutants: readonly Mutant[] = [
     why: 'A disk that is full for a moment ends the program.',
   },
   {
+    name: 'write beyond the budget of the host',
+    file: 'src/core/reading-room.ts',
+    original: 'node.backedPages <= node.budgetPages',
+    instead: 'true',
+    why: 'What is only read finds no room any more: that of a disk that is full cannot even be saved elsewhere.',
+  },
+  {
+    name: 'bring what cannot go again beyond the budget of the host',
+    file: 'src/core/reading-room.ts',
+    original: 'own & ~storedIn(state, block, word)',
+    instead: '0',
+    why: 'The room for what is only read is taken by what stays.',
+  },
+  {
+    name: 'keep what came to be read beyond the budget of the host',
+    file: 'src/core/reading-room.ts',
+    original: "shortageOf(state) !== 'OUT_OF_STORAGE'",
+    instead: 'false',
+    why: 'The host has more than its budget where room could be made.',
+  },
+  {
     name: 'never refuse who needs room of a store that is full',
     file: 'src/core/faults.ts',
     original: 'processor.waited < PATIENCE',

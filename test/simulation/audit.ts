@@ -1,6 +1,16 @@
 /** What is looked at from outside after every event: that memory, page tables and contents are what the core believes. */
-import { has, type Mask, next, WORDS } from '../../src/core/mask.js';
-import { Access, NO_NODE, type NodeId, PAGES_PER_BLOCK, type ProcessorId } from '../../src/core/types.js';
+import { onlyCopies } from '../../src/core/contents.js';
+import { createMask, has, type Mask, next, size, WORDS } from '../../src/core/mask.js';
+import { readingRoomOf } from '../../src/core/reading-room.js';
+import {
+  Access,
+  HOST,
+  HOST_NODE,
+  NO_NODE,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  type ProcessorId,
+} from '../../src/core/types.js';
 import type { Block } from '../../src/core/va-block.js';
 import type { SimulatedDevice } from '../../src/drivers/simulated/simulated-device.js';
 import { ModelDevice, PAGES } from './model-device.js';
@@ -38,6 +48,29 @@ export class Audit {
     }
   }
 
+  /**
+   * Beyond its budget the host has pages to read only: of those that are nowhere else it never has more than the budget allows. A store that
+   * was removed, or has lost what it had, has left it with more.
+   */
+  readingRoom(): void {
+    const { state } = this.world.manager;
+    const host = state.nodes[HOST_NODE];
+    const { everFull, everLess } = this.world.behind;
+    if (host === undefined || host.backedPages <= host.budgetPages) return;
+    if (!everFull)
+      throw new Error(`the host has ${host.backedPages} of ${host.budgetPages} pages, and no store is full`);
+    if (everLess) return;
+    let pages = 0;
+    const only = createMask();
+    for (const block of state.va.blocks.values()) {
+      onlyCopies(state, block, HOST_NODE, block.inside, only);
+      for (let word = 0; word < WORDS; word++) only[word] &= block.dirty[word];
+      pages += size(only);
+    }
+    if (pages > host.budgetPages)
+      throw new Error(`the host alone has ${pages} pages, and may have ${host.budgetPages} that cannot go`);
+  }
+
   /** Budgets, page tables against the core's masks, and that no processor may write what another one may use. */
   drivers(): void {
     const { devices, manager } = this.world;
@@ -46,7 +79,9 @@ export class Audit {
       this.rights[id] = undefined;
       if (device === undefined) continue;
       if (device instanceof ModelDevice) {
-        if (device.backedPages > device.description.budgetPages) {
+        const node = id === HOST ? manager.state.nodes[HOST_NODE] : undefined;
+        const beyond = node === undefined ? 0 : readingRoomOf(node);
+        if (device.backedPages > device.description.budgetPages + beyond) {
           throw new Error(
             `${device.description.name} really has ${device.backedPages} pages of ${device.description.budgetPages}`,
           );

@@ -1,6 +1,6 @@
 /** The stores behind the host: how they fill, go away and are lost, and what becomes of what they had. */
 import { PATIENCE } from '../../src/core/faults.js';
-import { next } from '../../src/core/mask.js';
+import { isEmpty, next } from '../../src/core/mask.js';
 import { REFUSED } from '../../src/core/state.js';
 import { HOST_NODE, NO_NODE, type NodeId, PAGES_PER_BLOCK, Status } from '../../src/core/types.js';
 import { hasLongCopies } from './processors.js';
@@ -19,6 +19,8 @@ export class Stores {
   /** What stores had when they found no room for what their budgets allow; and whether any ever did. */
   readonly full = new Map<NodeId, number>();
   everFull = false;
+  /** Whether one has ever been removed, or has lost something. */
+  everLess = false;
   /** How often processors that wait for such room were told that there is none still. */
   timesWithoutRoom = 0;
 
@@ -119,6 +121,7 @@ export class Stores {
 
   /** A page comes back from the store other than it was sent there, which the driver notices. */
   bringSpoiled(): void {
+    this.everLess = true;
     const [{ token, count }] = this.spoiledStore()?.spoiled.splice(0, 1) ?? [];
     const { source, first } = this.world.router.orderOf(token);
     const page = first + this.world.whims.below(count);
@@ -141,9 +144,17 @@ export class Stores {
     return device.reading.size + device.spoiled.length === 0;
   }
 
+  /** Whether a block is yet to be found to have lost what a store has forgotten, since an operation of it is under way. */
+  get isForgetting(): boolean {
+    for (const { residences } of this.world.manager.state.va.blocks.values())
+      for (const residence of residences) if (residence !== undefined && !isEmpty(residence.forgotten)) return true;
+    return false;
+  }
+
   /** It has no more what it had in a part of its memory, or in all of it, and says so. */
   forget(): void {
     const { whims, manager, mayBeLost } = this.world;
+    this.everLess = true;
     const node = this.last;
     const device = this.world.stores[node] as WatchedDevice;
     const of = whims.between(1, 2);
@@ -170,6 +181,7 @@ export class Stores {
   loseStore(): void {
     const node = this.store;
     this.storeLeaves = true;
+    this.everLess = true;
     // What was allocated while it was there need not fit any more.
     this.world.tight = true;
     if (this.world.whims.chance(0.5)) {
@@ -186,6 +198,7 @@ export class Stores {
       for (const { token } of device.spoiled.splice(0)) this.world.router.completed(token, Status.Lost);
       this.world.audit.noteSoleCopies(node);
     }
+    this.everLess = true;
     this.world.manager.nodeLost(node);
   }
 

@@ -745,6 +745,7 @@ export class World implements Surroundings {
       throw error;
     }
     this.audit.drivers();
+    this.audit.readingRoom();
     this.audit.invalidations();
     this.endInvalidations();
     this.audit.lost();
@@ -759,7 +760,7 @@ export class World implements Surroundings {
     if (this.behind.store !== NO_NODE && this.holdsAny()) this.lastHeld = this.step;
     // What only a store had that has died is found lost as its blocks come to it, also after a device has gone.
     const leaving = this.processors.leaving.size > 0 || this.behind.storeLeaves;
-    if (this.drainedAny && !leaving) this.mayBeLost.clear();
+    if (this.drainedAny && !leaving && !this.behind.isForgetting) this.mayBeLost.clear();
     this.drainedAny = false;
   }
 

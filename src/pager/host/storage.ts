@@ -2,7 +2,8 @@
 import { statfsSync } from 'node:fs';
 import { getSystemErrorMap } from 'node:util';
 import { PAGE_BYTES, Status } from '../../core/types.js';
-import { ENOSPC, EOPNOTSUPP } from '../../linux/constants.js';
+import { EFBIG, ENOSPC, EOPNOTSUPP } from '../../linux/constants.js';
+import { tooLarge } from '../../linux/file-limit.js';
 import type { StorageOptions } from '../protocol/space.js';
 import { Spill } from '../sources/spill.js';
 import type { StorePlace } from './store.js';
@@ -42,12 +43,14 @@ export class StoragePlace implements StorePlace {
   textOf(errno: number): string {
     // Node.js takes every such error for one of a socket.
     if (errno === EOPNOTSUPP) return 'EOPNOTSUPP: this file system cannot do it';
+    if (errno === EFBIG) return `EFBIG: ${tooLarge()}`;
     const [name, text] = getSystemErrorMap().get(-errno) ?? ['EIO', 'the file is shorter than it was'];
     return `${name}: ${text}`;
   }
 
   full(heldBytes: number, errno: number): string {
-    return `its spill file in ${this.options.path} has ${heldBytes} bytes, and more cannot be written (${this.textOf(errno)}); make room there, free arrays, or open the space with storage: { path } on another disk`;
+    const room = errno === EFBIG ? '' : 'make room there, ';
+    return `its spill file in ${this.options.path} has ${heldBytes} bytes, and more cannot be written (${this.textOf(errno)}); ${room}save arrays elsewhere (saveNpy, writeTo) and free them, or name a folder on another disk (storage: { path }, onemem run --storage FOLDER)`;
   }
 
   unread(why: string): string {

@@ -1,7 +1,9 @@
 /** readFrom and writeTo: files read and written through the manager's own mapping, in windows whose pages are held meanwhile. */
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { Access, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
+import { EFBIG } from '../../linux/constants.js';
 import { errnoName } from '../../linux/errors.js';
+import { tooLarge } from '../../linux/file-limit.js';
 import type { ArrayTable } from '../arrays/array-table.js';
 import type { Places } from '../arrays/places.js';
 import type { CoreRequests } from '../core/core-requests.js';
@@ -12,6 +14,8 @@ import type { IoEngine } from '../sources/io-ring.js';
 
 /** 8 MiB: large enough for a disk, small enough not to hold much. */
 const WINDOW_PAGES = 2048;
+/** Where there is no room for a window, smaller ones are tried: down to a page. */
+const SMALLER = 1 / 8;
 
 export class FileTransfers {
   constructor(
@@ -30,10 +34,15 @@ export class FileTransfers {
   ) {}
 
   start(transfer: FileTransfer, answer: Answer<Requests['transferFile']['out']>): void {
-    this.next(transfer, 0, answer);
+    this.next(transfer, 0, WINDOW_PAGES, answer);
   }
 
-  private next(transfer: FileTransfer, moved: number, answer: Answer<Requests['transferFile']['out']>): void {
+  private next(
+    transfer: FileTransfer,
+    moved: number,
+    windowPages: number,
+    answer: Answer<Requests['transferFile']['out']>,
+  ): void {
     const at = transfer.offset + moved;
     const end = transfer.offset + transfer.bytes;
     if (at >= end) {
@@ -43,7 +52,7 @@ export class FileTransfers {
     const reading = transfer.direction === 'read';
     const access = reading ? Access.Write : Access.Read;
     const first = Math.floor(at / PAGE_BYTES);
-    const bytes = Math.min(end, (first + WINDOW_PAGES) * PAGE_BYTES) - at;
+    const bytes = Math.min(end, (first + windowPages) * PAGE_BYTES) - at;
     const count = Math.ceil((at + bytes) / PAGE_BYTES) - first;
     const lost = reading ? this.lostPages(at, bytes) : null;
     if (lost !== null) {
@@ -52,7 +61,7 @@ export class FileTransfers {
         (_pages, failure) => {
           if (failure === null) {
             this.restore(lost.first, lost.count);
-            this.later(() => this.next(transfer, moved, answer));
+            this.later(() => this.next(transfer, moved, windowPages, answer));
           } else answer(null, this.places.denialError(failure, lost.first, 'a file transfer'));
         },
       );
@@ -64,15 +73,21 @@ export class FileTransfers {
       if (result < 0) {
         const what = `${reading ? 'reading' : 'writing'} file descriptor ${transfer.fd}`;
         const details = { errno: -result, bytes: moved };
-        answer(null, wireError('FILE_IO', `${what} failed after ${moved} bytes: ${errnoName(-result)}`, details));
+        const remedy = -result === EFBIG ? `: ${tooLarge()}` : '';
+        const message = `${what} failed after ${moved} bytes: ${errnoName(-result)}${remedy}`;
+        answer(null, wireError('FILE_IO', message, details));
       } else if (result < bytes) answer({ bytes: moved + result }, null);
-      else this.later(() => this.next(transfer, moved + bytes, answer));
+      else this.later(() => this.next(transfer, moved + bytes, windowPages, answer));
     };
     this.requests.start(
       (request) => this.manager.bring(request, HOST_NODE, first, count, access, { hold: true }),
       (_pages, failure) => {
         // What failed holds nothing: a release would end the hold of another request.
         if (failure !== null) {
+          if (failure === 'OUT_OF_STORAGE' && count > 1) {
+            this.later(() => this.next(transfer, moved, Math.ceil(count * SMALLER), answer));
+            return;
+          }
           const page = this.places.pageWith(failure, first, count);
           answer(null, this.places.denialError(failure, page, 'a file transfer'));
           return;

@@ -6,6 +6,7 @@ import { fstatSync } from 'node:fs';
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { Access, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
 import { errnoName } from '../../linux/errors.js';
+import { tooLarge } from '../../linux/file-limit.js';
 import type { Places } from '../arrays/places.js';
 import type { CoreRequests } from '../core/core-requests.js';
 import type { ArrayPages } from '../protocol/pages.js';
@@ -56,6 +57,8 @@ interface Pass {
 
 export class WriteBack {
   private readonly durabilities = new WeakMap<FileRange, Durability>();
+  /** Files that became shorter, of which a close has said what is lost with them: the next one gives that up. */
+  private readonly givenUp = new WeakSet<FileRange>();
 
   constructor(
     private readonly manager: MemoryManager,
@@ -118,7 +121,10 @@ export class WriteBack {
     return durability;
   }
 
-  /** Flushes every shared array, those that were freed and could not be written among them; tells the first failure. */
+  /**
+   * Flushes every shared array, those that were freed and could not be written among them; tells the first failure. That a file became shorter
+   * is told once: it may never be as long again.
+   */
   flushAll(done: (failure: WireError | null) => void): void {
     const shared = this.files.all.filter(({ source }) => source.shared);
     const failures: WireError[] = [];
@@ -134,11 +140,20 @@ export class WriteBack {
         done({ ...first, message: first.message + rest, details: { ...first.details, arrays } });
       }
     };
-    for (const { firstPage, pages } of shared) {
-      this.flush({ firstPage, count: pages, durable: false }, (_bytes, failure) =>
+    for (const file of shared) {
+      this.flush({ firstPage: file.firstPage, count: file.pages, durable: false }, (_bytes, failure) => {
         // What was lost with a device would be lost as much if the space stayed open.
-        one(failure?.code === 'DATA_LOST' ? null : failure),
-      );
+        if (failure?.code === 'DATA_LOST') one(null);
+        else if (failure?.code !== 'FILE_CHANGED') one(failure);
+        else if (this.givenUp.has(file)) one(null);
+        else {
+          this.givenUp.add(file);
+          one({
+            ...failure,
+            message: `${failure.message}; the next close() gives up what was written and not flushed`,
+          });
+        }
+      });
     }
     one(null);
   }
@@ -151,7 +166,8 @@ export class WriteBack {
       done(wireError('NO_FILE', `cannot reload array ${String(details.array)}: it has no file`, details));
       return;
     }
-    const failure = this.shrunken(file, 'reload') ?? (discard ? null : this.unflushed(file, firstPage, count));
+    // What is left of a file that became shorter can be read, if that is said; pages behind its end are denied when they are touched.
+    const failure = discard ? null : (this.shrunken(file, 'reload') ?? this.unflushed(file, firstPage, count));
     if (failure !== null) {
       done(failure);
       return;
@@ -192,7 +208,7 @@ export class WriteBack {
     const { details } = this.places.placeOf(firstPage);
     const message =
       `cannot ${what} array ${String(details.array)}: ${source.path} has become shorter, ${size} bytes where the array ends at ${wanted}; ` +
-      'lengthen it again, or write the array elsewhere by writeTo()';
+      'lengthen it again, write the array elsewhere by writeTo(), or give up what was written by reload({ discard: true })';
     return wireError('FILE_CHANGED', message, { ...details, path: source.path });
   }
 
@@ -281,8 +297,9 @@ export class WriteBack {
     const { details } = this.places.placeOf(page);
     // A device that takes fewer bytes than it was given, without an error, is full.
     const errno = result < 0 ? errnoName(-result) : 'ENOSPC';
+    const remedy = errno === 'EFBIG' ? ` (${tooLarge()})` : '';
     const message =
-      `cannot write array ${String(details.array)} back to ${path}: ${errno} at byte ${position}; what was written is kept in ` +
+      `cannot write array ${String(details.array)} back to ${path}: ${errno} at byte ${position}${remedy}; what was written is kept in ` +
       'memory: make room and flush() again, write it elsewhere by writeTo(), or give it up by reload({ discard: true })';
     return wireError('FLUSH_FAILED', message, { ...details, path, errno });
   }
