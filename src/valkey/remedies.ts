@@ -18,7 +18,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
 };
 
 /** What a server says, without what is of no use. */
-export function said({ message }: ValkeyError): string {
+function said({ message }: ValkeyError): string {
   return message.replace(PLACE_IN_SCRIPT, '');
 }
 

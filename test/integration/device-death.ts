@@ -193,7 +193,7 @@ class World {
       zeros.free();
       assert.match(
         error.message,
-        new RegExp(`array ${model.name}, .*whose only copy was on a device or a server that died`),
+        new RegExp(`array ${model.name}, .*whose only copy was on a device that died`),
       );
       await this.renew(device, model);
       assert.ok(!model.array.residency().runs.some(({ state }) => state === 'lost'));
@@ -344,7 +344,7 @@ test('the CPU touches what was lost with a device: a message, then the end', asy
   assert.doesNotMatch(stdout, /^survived/m);
   assert.match(
     stderr,
-    /^onemem: denied access: thread \d+ read array gone, elements 0 to 1023 .*whose only copy was on a device or a server that died/m,
+    /^onemem: denied access: thread \d+ read array gone, elements 0 to 1023 .*whose only copy was on a device that died/m,
   );
 });
 
