@@ -79,6 +79,7 @@ export function waitsForRoom(state: State, block: Block, processor: Processor): 
   if (processor.state !== 'alive' || shortageOf(state) !== 'OUT_OF_STORAGE') return false;
   if (processor.waited < PATIENCE) {
     state.patient.append(block.index);
+    processor.lacksRoom = true;
     return true;
   }
   if (processor.id !== HOST) processor.waited = REFUSED;

@@ -34,14 +34,14 @@ export function mayComeToBeRead(state: State, block: Block, node: Node, mask: Ma
   return true;
 }
 
-/** Whether the pages of the mask may be written on the host: those that have copies elsewhere until then have none any more. */
+/** Whether the pages of the mask may be written on the host: those that have copies elsewhere until then, or can be made again, cannot go any more. */
 export function mayBeWritten(state: State, block: Block, node: Node, mask: Mask): boolean {
   if (node.backedPages <= node.budgetPages) return true;
   const { mark } = state.masks;
   const only = state.masks.take();
   onlyCopies(state, block, node.id, mask, only);
   let others = 0;
-  for (let word = 0; word < WORDS; word++) others |= mask[word] & ~only[word];
+  for (let word = 0; word < WORDS; word++) others |= mask[word] & ~(only[word] & block.dirty[word]);
   state.masks.backTo(mark);
   return others === 0 || reclaim(state, block, node, 0);
 }

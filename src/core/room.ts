@@ -42,14 +42,11 @@ export class Room {
   }
 
   stillNone(): void {
-    const { patient, processors, va } = this.state;
+    const { patient, processors } = this.state;
     for (const processor of processors) {
-      if (processor === undefined) continue;
-      for (let index = patient.head; index !== -1; index = patient.after(index)) {
-        if (va.blocks.get(index)?.mappings[processor.id]?.waiting !== true) continue;
-        processor.waited++;
-        break;
-      }
+      if (processor?.lacksRoom !== true) continue;
+      processor.lacksRoom = false;
+      processor.waited++;
     }
     this.tryAgain(patient);
     this.run();

@@ -63,6 +63,8 @@ export interface Processor {
   remoteBlocks: number;
   /** How often it was said, while a thread of it waited for room that stores do not give, that there is none still. */
   waited: number;
+  /** A thread of it has found no room since that was said last: others that wait in the same block may wait for something else. */
+  lacksRoom: boolean;
   /** Pages of its own that stand in for denied ones where it reaches host memory in place. */
   coveredPages: number;
   readonly intents: Intent[];
@@ -230,6 +232,7 @@ export function createProcessor(
     placement: state.policies.placement(),
     remoteBlocks: 0,
     waited: 0,
+    lacksRoom: false,
     coveredPages: 0,
     intents: [],
     slotThread: new Int32Array(description.units).fill(-1),
@@ -560,6 +563,7 @@ function unshield(state: State, processor: Processor, slot: number): void {
 /** No thread of the processor runs any more. */
 export function unshieldAll(state: State, processor: Processor): void {
   processor.waited = 0;
+  processor.lacksRoom = false;
   for (let slot = 0; slot < processor.slotBlock.length; slot++) {
     unshield(state, processor, slot);
     processor.slotThread[slot] = -1;

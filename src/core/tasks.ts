@@ -13,8 +13,10 @@ import {
   type Outcome,
   present,
   sendHome,
+  waitForMemory,
 } from './moves.js';
 import type { Node } from './nodes.js';
+import { mayBeWritten } from './reading-room.js';
 import { bringToHost, switchMemory } from './remote-mapping.js';
 import {
   conflictsWithHold,
@@ -170,12 +172,18 @@ function bringTo(state: State, block: Block, node: Node, mapped: Processor | nul
   for (let word = 0; word < WORDS; word++) {
     allowed[word] = task.mask[word] & present(block, word);
     if (task.ahead) allowed[word] |= task.mask[word] & block.unreadable[word] & ~block.lost[word];
+    // What was written meanwhile is its own already: a launch that holds such pages may wait for the very clones that are to have the others.
+    if (task.kind === 'own') allowed[word] &= ~block.dirty[word];
     if (task.access === Access.Write) {
       allowed[word] &= node.id === HOST_NODE ? block.unwritable[word] : block.unwritable[word] | block.pinned[word];
     }
   }
   excludeScratch(block, node.id, allowed);
-  if (isDone(state, block, node.id, mapped, Access.Read, allowed, task.entry)) return 'done';
+  if (isDone(state, block, node.id, mapped, Access.Read, allowed, task.entry)) {
+    // What is a block's own cannot go any more, no more than what is written.
+    const mayBeOwn = task.kind !== 'own' || mayBeWritten(state, block, node, allowed);
+    return mayBeOwn ? 'done' : waitForMemory(state, block, node);
+  }
   return migrate(state, block, node, mapped, Access.Read, allowed, -1, task);
 }
 

@@ -294,6 +294,20 @@ export const mutants: readonly Mutant[] = [
     why: 'What is only read finds no room any more: that of a disk that is full cannot even be saved elsewhere.',
   },
   {
+    name: 'make what came to be read the own of a block beyond the budget of the host',
+    file: 'src/core/tasks.ts',
+    original: "task.kind !== 'own' || mayBeWritten(state, block, node, allowed)",
+    instead: 'true',
+    why: 'The room for what is only read is taken by what stays.',
+  },
+  {
+    name: 'bring pages for a clone that it has written meanwhile',
+    file: 'src/core/tasks.ts',
+    original: "task.kind === 'own'",
+    instead: 'false',
+    why: 'A launch that holds them waits for the other pages of the same clone, and these for the launch.',
+  },
+  {
     name: 'bring what cannot go again beyond the budget of the host',
     file: 'src/core/reading-room.ts',
     original: 'own & ~storedIn(state, block, word)',
