@@ -23,6 +23,7 @@ export function recycle(state: State, range: Range): boolean {
       if (node === undefined) continue;
       releaseBacking(state, block, node, all);
       node.scratchBlocks.delete(block);
+      node.completed.delete(block);
       node.unused.remove(index);
       node.eviction.deactivate(index);
       node.waiters.remove(index);
