@@ -141,6 +141,14 @@ function checkResidence(block: Block, node: number, { resident, backed, scratch,
     if (both !== 0) refuse(block, word, both, 'a scratch page counts as content');
   }
   if (size(backed) !== backedCount) fail(block, 0, `node ${node} miscounts its memory (invariant 4)`);
+  if (block.operation !== null) return;
+  let before = 0;
+  let behind = 0;
+  for (let word = 0; word < WORDS; word++) {
+    before |= backed[word] & block.inside[word];
+    behind |= backed[word] & ~block.inside[word] & ~scratch[word];
+  }
+  if (before === 0 && behind !== 0) fail(block, 0, `node ${node} keeps memory behind the range's end (invariant 4)`);
 }
 
 /** A page that is being filled can be written by no processor. */

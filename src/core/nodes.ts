@@ -76,6 +76,8 @@ export interface Node {
   /** Blocks that were brought before a thread touched them, and have not been touched yet. */
   aheadBlocks: number;
   readonly scratchBlocks: Set<Block>;
+  /** Blocks of which it has memory behind their range's end, too. */
+  readonly completed: Set<Block>;
   readonly counters: NodeCounters;
 }
 
@@ -102,6 +104,7 @@ export function createNode(id: NodeId, description: NodeDescription, home: NodeI
     pump: false,
     aheadBlocks: 0,
     scratchBlocks: new Set(),
+    completed: new Set(),
     counters: createNodeCounters(),
   };
 }

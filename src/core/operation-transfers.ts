@@ -2,6 +2,8 @@
  * The copy phase of an operation: runs of pages from where their content is to where they go, the run that a thread waits for first, in smaller
  * pieces where a node refuses large ones. Each run becomes visible at its new place by itself.
  */
+
+import { complete } from './completion.js';
 import { holderOf, onlyCopies } from './contents.js';
 import { addRun, has, type Mask, next, nextAbsent, removeRun, WORDS } from './mask.js';
 import type { Node } from './nodes.js';
@@ -34,6 +36,9 @@ import {
 import { type Block, isProvided, noteWaiting, rareMask } from './va-block.js';
 import type { Operation } from './work.js';
 
+/** A range's last block of so many pages gets its memory in one piece: pages one by one take longer to get, to map and to give back than to clear the rest. */
+const MOSTLY = PAGES_PER_BLOCK / 2;
+
 /** Finds out what is to be copied, and takes memory for it. */
 export function reserveFor(state: State, block: Block, operation: Operation): void {
   const { kind, node, mask, moving } = operation;
@@ -43,10 +48,15 @@ export function reserveFor(state: State, block: Block, operation: Operation): vo
   else if (target !== undefined || operation.target === PROVIDER) onlyCopies(state, block, node, mask, moving);
   // What the provider would give anyway, it need not get.
   if (operation.target === PROVIDER) for (let word = 0; word < WORDS; word++) moving[word] &= block.dirty[word];
-  if (target !== undefined) operation.whole = reserve(state, block, target, operation) === PAGES_PER_BLOCK;
+  if (target !== undefined) operation.whole = isWhole(block, target, reserve(state, block, target, operation));
   if (kind !== 'evict') return;
   operation.evictingPages = backedIn(block, operation);
   nodeOf(state, node).leavingPages += operation.evictingPages;
+}
+
+/** Whether all memory of the block has been taken just now. What lies behind its range's end is, where nearly all of it comes. */
+function isWhole(block: Block, target: Node, reserved: number): boolean {
+  return reserved === PAGES_PER_BLOCK || (reserved >= MOSTLY && complete(block, target, reserved));
 }
 
 function backedIn(block: Block, { node, mask }: Operation): number {

@@ -4,8 +4,10 @@
  * that. A demotion may need room at home, and so on along the homes, which are a tree; it never waits for a promotion, so that the lines
  * cannot lock each other. Pages of the host that their provider takes back go there, which needs no room.
  */
+
+import { addCompletion } from './completion.js';
 import { onlyCopies } from './contents.js';
-import { isEmpty, type Mask, size, WORDS } from './mask.js';
+import { clear, isEmpty, type Mask, size, WORDS } from './mask.js';
 import type { Node } from './nodes.js';
 import { ATTEMPTS, open, start } from './operation.js';
 import { classify, isHeld, makeReady, releaseBacking, type State } from './state.js';
@@ -86,7 +88,7 @@ function findRoom(state: State, node: Node, pages: number): boolean {
     // There is no room at home for what the policy would send there; what has a copy elsewhere needs none.
     if (victim !== null) victim = chooseVictim(state, node, true);
     if (victim !== null && dropCopies(state, victim, node)) continue;
-    if (!dropScratch(state, node)) break;
+    if (!dropScratch(state, node) && !dropCompletion(state, node)) break;
   }
   if (node.backedPages + pages <= most) return true;
   // A node that is to shrink, and cannot just now, refuses no room that it has.
@@ -109,6 +111,27 @@ function dropScratch(state: State, node: Node): boolean {
     node.scratchBlocks.delete(block);
     if (isEmpty(residence.scratch)) continue;
     releaseBacking(state, block, node, residence.scratch);
+    classify(state, block);
+    makeReady(state, block);
+    return true;
+  }
+  return false;
+}
+
+/** Takes back what was taken behind the end of a range, which has no content. */
+function dropCompletion(state: State, node: Node): boolean {
+  for (const block of node.completed) {
+    const residence = block.residences[node.id];
+    if (block.kept > 0 || block.operation !== null || residence === undefined) continue;
+    node.completed.delete(block);
+    const { mark } = state.masks;
+    const rest = state.masks.take();
+    clear(rest);
+    addCompletion(block, residence, rest);
+    const any = !isEmpty(rest);
+    releaseBacking(state, block, node, rest);
+    state.masks.backTo(mark);
+    if (!any) continue;
     classify(state, block);
     makeReady(state, block);
     return true;

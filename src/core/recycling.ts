@@ -24,6 +24,7 @@ export function recycle(state: State, range: Range): boolean {
       releaseBacking(state, block, node, all);
       node.scratchBlocks.delete(block);
       endAhead(block, node);
+      node.completed.delete(block);
       node.unused.remove(index);
       node.eviction.deactivate(index);
       node.waiters.remove(index);

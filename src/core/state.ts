@@ -1,4 +1,5 @@
 /** All that the manager knows, and the small functions that keep its parts in step. */
+import { addCompletion } from './completion.js';
 import type { FrameAllocator } from './frames.js';
 import { IntrusiveList } from './intrusive-list.js';
 import { bitCount, createMask, isEmpty, type Mask, MaskStack, next, nextAbsent, size, WORDS } from './mask.js';
@@ -422,7 +423,13 @@ export function releaseBacking(state: State, block: Block, node: Node, mask: Mas
   if (residence === undefined) return;
   const { mark } = state.masks;
   const going = state.masks.take();
-  for (let word = 0; word < WORDS; word++) going[word] = mask[word] & residence.backed[word];
+  let left = 0;
+  for (let word = 0; word < WORDS; word++) {
+    going[word] = mask[word] & residence.backed[word];
+    left |= residence.backed[word] & ~going[word] & block.inside[word];
+  }
+  // What lies behind the range's end is there for what lies before it.
+  if (left === 0 && node.completed.delete(block)) addCompletion(block, residence, going);
   if (!isEmpty(going)) {
     releaseRuns(state, block, node, residence, going);
     forgetBacking(state, block, node.id, residence, going);

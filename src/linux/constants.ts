@@ -17,8 +17,8 @@ const NEWER = {
   ioUringRegister: 427,
 } as const;
 const SYSTEM_CALLS = {
-  x64: { userfaultfd: 323, futex: 202, gettid: 186, ...NEWER },
-  arm64: { userfaultfd: 282, futex: 98, gettid: 178, ...NEWER },
+  x64: { userfaultfd: 323, futex: 202, gettid: 186, schedSetattr: 314, schedGetattr: 315, ...NEWER },
+  arm64: { userfaultfd: 282, futex: 98, gettid: 178, schedSetattr: 274, schedGetattr: 275, ...NEWER },
 } as const;
 
 export type SystemCallNumbers = { readonly [K in keyof (typeof SYSTEM_CALLS)['x64']]: number };
@@ -193,6 +193,11 @@ export const FUTEX_BITSET_MATCH_ANY = 0xffffffff;
 // prctl, getrlimit, sysconf, preadv2
 export const PR_SET_PDEATHSIG = 1;
 export const PR_SET_TIMERSLACK = 29;
+
+/** Offsets in the kernel's `struct sched_attr`, of which its first version is enough. */
+export const SCHED_ATTR = { size: 0, policy: 4, flags: 8, runtime: 24, bytes: 48 } as const;
+export const SCHED_FLAG_RESET_ON_FORK = 1;
+export const SCHED_OTHER = 0;
 export const CLOCK_THREAD_CPUTIME_ID = 3;
 export const RUSAGE_THREAD = 1;
 export const RLIMIT_NOFILE = 7;

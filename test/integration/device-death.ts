@@ -191,10 +191,7 @@ class World {
         device.run(mix, { x: zeros, y: model.array, salt: 0 }, { size: N }),
       );
       zeros.free();
-      assert.match(
-        error.message,
-        new RegExp(`array ${model.name}, .*whose only copy was on a device that died`),
-      );
+      assert.match(error.message, new RegExp(`array ${model.name}, .*whose only copy was on a device that died`));
       await this.renew(device, model);
       assert.ok(!model.array.residency().runs.some(({ state }) => state === 'lost'));
       assert.equal(model.array.residency().indeterminate, false);

@@ -60,8 +60,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'take a whole block where a part is asked for',
     file: 'src/core/operation-transfers.ts',
-    original: 'reserve(state, block, target, operation) === PAGES_PER_BLOCK',
-    instead: 'reserve(state, block, target, operation) > 0',
+    original: 'reserved === PAGES_PER_BLOCK',
+    instead: 'reserved > 0',
     why: 'The node has memory that its books do not know: its budget is exceeded.',
   },
   {
@@ -448,6 +448,20 @@ export const mutants: readonly Mutant[] = [
       endToken(state, token);
       node.allocator?.release(frame, end - first);`,
     why: 'A copy that a device has begun reads what the frames got afterwards.',
+  },
+  {
+    name: 'leave memory behind the end of a range that has gone',
+    file: 'src/core/state.ts',
+    original: 'left === 0 && node.completed.delete(block)',
+    instead: 'false',
+    why: 'A node keeps memory for which nothing comes any more.',
+  },
+  {
+    name: 'take memory behind the end of a range without counting it',
+    file: 'src/core/completion.ts',
+    original: 'node.backedPages += rest;',
+    instead: '',
+    why: 'A node has more memory than its budget.',
   },
   {
     name: 'count frames in quarantine as given back',

@@ -5,7 +5,7 @@
 import { workerData } from 'node:worker_threads';
 import { notifyEventfd } from '../../linux/eventfd.js';
 import { FAILING_CALLS, failCalls } from '../../linux/failing-calls.js';
-import { threadId } from '../../linux/process.js';
+import { SERVING_SLICE_NS, setTimeSlice, threadId } from '../../linux/process.js';
 import { areLeft, type CopyRing, placeOf, Signal, takeFirst } from './copy-ring.js';
 import { PageCopier } from './page-copy.js';
 
@@ -35,6 +35,7 @@ function tellManager(): void {
   }
 }
 
+setTimeSlice(SERVING_SLICE_NS);
 Atomics.store(signal, Signal.Thread, threadId());
 Atomics.sub(counts, starting, 1);
 Atomics.notify(counts, starting);

@@ -14,7 +14,7 @@ import {
 } from '../../linux/constants.js';
 import { closeDescriptor } from '../../linux/libc.js';
 import { madvise, mmap, munmap, view } from '../../linux/memory.js';
-import { threadId } from '../../linux/process.js';
+import { SERVING_SLICE_NS, setTimeSlice, threadId } from '../../linux/process.js';
 import { MessageSocket } from '../../linux/socket.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
 import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../paged-memory.js';
@@ -62,6 +62,7 @@ class Control {
   }
 
   serve(): never {
+    setTimeSlice(SERVING_SLICE_NS);
     main.postMessage(threadId());
     for (;;) {
       const message = this.socket.receive(true);

@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { FAILING_CALLS, failCalls } from '../../linux/failing-calls.js';
 import { munmap } from '../../linux/memory.js';
-import { threadId } from '../../linux/process.js';
+import { SERVING_SLICE_NS, setTimeSlice, threadId } from '../../linux/process.js';
 import { loadPolicies } from '../../policy/choices.js';
 import { forsake } from '../protocol/closed-space.js';
 import { Control, SpaceState } from '../protocol/control.js';
@@ -43,6 +43,7 @@ process.once('exit', (exitCode) => toSentinel({ exitCode, problem }));
 /** A function, since a module that may wait as it begins needs Node's loader of ES modules, without which the thread starts sooner. */
 async function main(): Promise<void> {
   Atomics.store(control, Control.ManagerThread, threadId());
+  setTimeSlice(SERVING_SLICE_NS);
   const failing = process.env[FAILING_CALLS];
   if (failing !== undefined) failCalls(failing, 'manager', control, Control.FailingCalls);
   let pager: Pager | null = null;

@@ -1,0 +1,92 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { namedPolicies } from '../policy/choices.js';
+import { OpenManager } from './open-manager.js';
+import { Access, PAGES_PER_BLOCK as BLOCK, type Commands, type DeviceDescription, NO_NODE, Status } from './types.js';
+
+const host: DeviceDescription = {
+  name: 'host',
+  budgetPages: 8 * BLOCK,
+  frames: 'identity',
+  faults: true,
+  addressable: true,
+  units: 1,
+  memorySurvives: true,
+};
+
+let manager: OpenManager;
+let whole: number[];
+let released: string[];
+let failures: (string | null)[];
+let device: { processor: number; node: number };
+
+beforeEach(() => {
+  whole = [];
+  released = [];
+  failures = [];
+  const commands: Partial<Commands> = {
+    map: () => undefined,
+    wake: () => undefined,
+    revoke: () => Status.Done,
+    transfer: (order) => {
+      if (order.whole) whole.push(order.page);
+      return Status.Done;
+    },
+    release: (_token, node, page, count) => {
+      released.push(`${node} ${page}+${count}`);
+      return Status.Done;
+    },
+    requestDone: (_request, _pages, failure) => failures.push(failure),
+  };
+  manager = new OpenManager(commands as Commands, namedPolicies({ prefetch: 'none', readAhead: 'none' }), 64);
+  manager.addDevice(host, NO_NODE);
+  device = manager.addDevice({ ...host, name: 'device', budgetPages: 2 * BLOCK });
+});
+
+function allocate(pages: number): number {
+  return manager.allocate(pages, { name: 'x', writable: true, provided: false })?.first ?? -1;
+}
+
+function bring(first: number, pages: number, hold = false): void {
+  manager.acquire(1, device.processor, first, pages, Access.Write, { hold });
+}
+
+const backed = (): number | undefined => manager.node(device.node)?.backedPages;
+
+describe("a range's last block", () => {
+  it('gets all of its memory at once where most of it comes', () => {
+    const first = allocate(300);
+    bring(first, 300);
+    expect([whole, backed()]).toEqual([[first], BLOCK]);
+    manager.checkInvariants();
+  });
+
+  it.each([
+    { pages: 200, brought: 200, when: 'less than half of it is in the range' },
+    { pages: 300, brought: 299, when: 'not all of it comes' },
+  ])('gets what comes where $when', ({ pages, brought }) => {
+    bring(allocate(pages), brought);
+    expect([whole, backed()]).toEqual([[], brought]);
+  });
+
+  it('gets what comes where the node has no room for the rest', () => {
+    bring(allocate(BLOCK + 250), BLOCK + 250);
+    bring(allocate(0.5 * BLOCK), 0.5 * BLOCK);
+    expect(backed()).toBe(2 * BLOCK - 6);
+  });
+
+  it('gives all of it back with its last page', () => {
+    const first = allocate(300);
+    bring(first, 300);
+    manager.free(2, first, 299);
+    expect(backed()).toBe(BLOCK - 299);
+    manager.free(3, first + 299, 1);
+    expect([backed(), released.at(-1)]).toEqual([0, `${device.node} ${first + 299}+${BLOCK - 299}`]);
+  });
+
+  it('gives the rest back before pages are refused for want of room', () => {
+    bring(allocate(300), 300, true);
+    bring(allocate(2 * BLOCK - 300), 2 * BLOCK - 300, true);
+    expect([failures, backed()]).toEqual([[null, null], 2 * BLOCK]);
+    manager.checkInvariants();
+  });
+});
