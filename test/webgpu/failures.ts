@@ -10,6 +10,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { FAILING_GPU } from '../../src/drivers/webgpu/failing-gpu.js';
 import { type AddressSpace, kernel, type OnememError, openSpace, u32 } from '../../src/index.js';
+import { lookup } from '../harness/gpu.js';
 import { until } from '../harness/processes.js';
 import { filled, note, runTests, sameData, test } from '../harness/suite.js';
 
@@ -121,6 +122,25 @@ test(
   },
   60 + 20 * MOMENTS,
 );
+
+test('a paged launch that found no memory for a buffer does not keep the next one from having it', async () => {
+  let failed = 0;
+  for (let allocation = 1; allocation <= 4; allocation++) {
+    await withFailing(`memory:${allocation}`, async (space) => {
+      const [gpu] = space.devices;
+      const width = 1024;
+      const table = space.array(Uint32Array, 2 * MIB);
+      filled(table.data, (i) => i ^ 0x77);
+      const ids = Uint32Array.of(7, 2047, 0);
+      const rows = space.array(Uint32Array, ids.length * width);
+      const launch = () => gpu.run(lookup, { table, ids, rows, width }, { size: rows.length });
+      if ((await codeOf(launch, 'DEVICE_MEMORY', 'OUT_OF_MEMORY')) !== null) failed++;
+      await launch();
+      sameData(rows.data, (i) => (ids[Math.floor(i / width)] * width + (i % width)) ^ 0x77);
+    });
+  }
+  assert.ok(failed > 0, 'all launches found memory');
+});
 
 test(
   'allocations find no memory: one of them, or all from one on',

@@ -85,6 +85,8 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   private gpuMs: number | undefined;
   /** The same, if it is paged. */
   protected paged: PagedLaunch | null = null;
+  /** The buffer for tables of pages of launches that are paged; null: there is none. */
+  private table: Part | null = null;
   protected facts: AdapterFacts | null = null;
   private overdue = 0;
   protected dead = false;
@@ -405,6 +407,8 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     this.paged = new PagedLaunch(kernelName, plan, part as WgslPart, paged, pools, this.slots, {
       post: (kind, what) => this.post(kind, what),
       moduleOf: (code) => this.moduleOf(code),
+      needTable: (table) => this.needTable(table),
+      giveUpTable: () => this.giveUpTable(),
       want: (pages, wantedFor, atOnce) => this.onWants(id, pages, wantedFor, atOnce),
       look: (at, content) => readMemory(content, this.options.host.address + at),
       copy: (at, bytes, address) => copyMemory(address, this.options.host.address + at, bytes),
@@ -413,6 +417,18 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
         this.launchEnded(id, failure);
       },
     });
+  }
+
+  private needTable(table: Part): void {
+    if (this.table?.[2] === table[2]) return;
+    this.giveUpTable();
+    this.table = table;
+    this.post(Packet.Create, [table[0], table[2]]);
+  }
+
+  private giveUpTable(): void {
+    if (this.table !== null) this.post(Packet.Destroy, [this.table[0]]);
+    this.table = null;
   }
 
   private moduleOf({ source }: WgslCode): number {

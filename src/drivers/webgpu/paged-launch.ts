@@ -29,6 +29,9 @@ export interface PagedOutlet {
   post(kind: number, what: unknown): void;
   /** What the engine calls the module. */
   moduleOf(code: WgslCode): number;
+  /** Has the buffer for the table of pages be there; it is kept for later launches. `giveUpTable` has the next launch get another one. */
+  needTable(table: Part): void;
+  giveUpTable(): void;
   /**
    * `supplied` answers.
    * @param atOnce what it does with them has been done when it returns
@@ -84,7 +87,7 @@ export class PagedLaunch {
     private readonly outlet: PagedOutlet,
   ) {
     const { pages } = pagingBuffers(paged);
-    outlet.post(Packet.Create, [pages[0], pages[2]]);
+    outlet.needTable(pages);
     this.plan = paged.plan();
     staging.take((slot) => {
       this.slot = slot;
@@ -163,8 +166,7 @@ export class PagedLaunch {
     if (this.slot === -1) return;
     this.staging.give(this.slot);
     this.slot = -1;
-    const { pages, notes } = pagingBuffers(this.paged);
-    this.outlet.post(Packet.Destroy, [pages[0]]);
+    const { notes } = pagingBuffers(this.paged);
     if (this.plan === null) this.outlet.post(Packet.Destroy, [notes[0]]);
   }
 
@@ -285,6 +287,8 @@ export class PagedLaunch {
 
   private end(failure: LaunchFailure | null): void {
     this.close();
+    // There may be no memory for the table.
+    if (failure !== null) this.outlet.giveUpTable();
     this.outlet.ended(failure);
   }
 
