@@ -257,6 +257,8 @@ test('what this GPU cannot run fails by name, and the device goes on', () =>
       many.message,
       /^kernel \S+: the launch has 70000 workgroups in dimension x, and this GPU runs at most 65535.*not to be cut/,
     );
+    const wraps = await failsWith('DEVICE_LIMIT', () => gpu.run(double, { data }, { size: 2 ** 32 + 1 }));
+    assert.match(wraps.message, /: the launch has 4294967\d+ invocations in dimension x, and WGSL counts them by u32/);
     const wrong = main('@group(0) @binding(0) var<storage, read_write> data: array<u32>;', 'data[i] = 1.5;');
     const typed = await failsWith('KERNEL_ERROR', () =>
       gpu.run(kernel({ data: u32.inout }, { wgsl: wrong }), { data }, { size: 1000 }),

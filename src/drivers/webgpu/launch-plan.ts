@@ -5,6 +5,9 @@ import type { LaunchParameter, PagedPart, UniformMember, WgslCode, WgslLaunch } 
 import type { LaunchRefusal } from '../process-driver.js';
 import type { Aside, Bound, Dispatch, Limits, Part } from './protocol.js';
 
+/** In one dimension: `global_invocation_id` wraps beyond. */
+const MOST_INVOCATIONS = 2 ** 32;
+
 type ArrayParameter = Extract<LaunchParameter, { kind: 'array' }>;
 type Launch = Omit<WgslLaunch, 'id'>;
 
@@ -59,6 +62,13 @@ export function problemOf(launch: Launch, limits: Limits): LaunchRefusal | null 
       );
     }
   }
+  const invocations = workgroupsOf(launch, code).map((groups, axis) => groups * code.workgroupSize[axis]);
+  const axis = invocations.findIndex((each) => each > MOST_INVOCATIONS);
+  if (axis !== -1)
+    return refuse(
+      `the launch has ${invocations[axis]} invocations in dimension ${'xyz'[axis]}, and WGSL counts them by u32, up to ${MOST_INVOCATIONS}; ` +
+        'give the size more dimensions, or launch over parts of the arrays',
+    );
   const count = arraysOf(code).length;
   if (count > limits.maxStorageBuffersPerShaderStage) {
     return refuse(
