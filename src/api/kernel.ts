@@ -289,7 +289,8 @@ function ofWgsl<P extends KernelParameters>(
 ): Kernel<P> {
   checkOptions('a kernel in WGSL', body as WgslKernel, WGSL_KERNEL);
   const { wgsl: source, entryPoint, constants, function: other } = body;
-  const name = options.name ?? entryPoint ?? 'kernel';
+  // An entry point that is no name is refused by what reads the module.
+  const name = options.name ?? (typeof entryPoint === 'string' && entryPoint !== '' ? entryPoint : 'kernel');
   const wgsl = wgslCode(name, parameters, source, entryPoint, constants);
   if (other === undefined) return { name, parameters, code: wgsl, wgsl, kernel: null };
   if (typeof other === 'function') noteDefinition(other, hidden);

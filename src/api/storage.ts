@@ -46,11 +46,11 @@ export function storageOf(said: StorageSpecification | boolean | undefined): Sto
         'STORAGE',
         'storage has no path, and no temporary folder is on a disk; say storage: { path }',
       );
-    return said.bytes === undefined ? usual : { path: usual.path, bytes: budgetOf(said.bytes) };
+    return said.bytes === undefined ? usual : ofBytes(usual.path, said.bytes);
   }
   const path = resolve(pathOf(said.path));
   checkFolder(path);
-  if (said.bytes !== undefined) return { path, bytes: budgetOf(said.bytes) };
+  if (said.bytes !== undefined) return ofBytes(path, said.bytes);
   const bytes = freeShare(path);
   if (bytes > 0) return { path, bytes };
   throw new OnememError(
@@ -58,6 +58,18 @@ export function storageOf(said: StorageSpecification | boolean | undefined): Sto
     `storage.path is ${path}: its file system has no ${BLOCK_BYTES / SHARE} bytes free; name a folder on a disk with room, or say bytes`,
     { path },
   );
+}
+
+/** A budget that the disk has no room for is allowed: there may be more later. The program should know before it meets the end of it. */
+function ofBytes(path: string, said: number | string): StorageOptions {
+  const bytes = budgetOf(said);
+  const { bavail, bsize } = statfsSync(path);
+  if (bytes > bavail * bsize)
+    process.emitWarning(
+      `storage.bytes is ${bytes}, and the disk of ${path} has ${bavail * bsize} bytes left; when these are used up, what needs room waits for it, and fails with OUT_OF_STORAGE`,
+      { type: 'OnememWarning', code: 'ONEMEM_STORAGE' },
+    );
+  return { path, bytes };
 }
 
 function budgetOf(said: number | string): number {
