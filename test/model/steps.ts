@@ -118,7 +118,10 @@ export async function close(player: Player): Promise<void> {
   const shared = player.arrays.filter(({ kind, gone }) => kind === 'shared' && gone.every((each) => each === null));
   const lostShared = player.arrays.some(({ kind, gone }) => kind === 'shared' && gone.includes('lost'));
   const working = lostShared || random.chance(0.7) ? [] : workInVain(player);
-  await player.judge(player.space.close(), [], lostShared ? ['FLUSH_FAILED'] : [], 'close()');
+  // What other machines were to have, and never will.
+  const lostSeveral = player.arrays.some(({ kind, gone }) => kind === 'several' && gone.includes('lost'));
+  const may = [...(lostShared ? ['FLUSH_FAILED'] : []), ...(lostSeveral ? ['DATA_LOST'] : [])];
+  await player.judge(player.space.close(), [], may, 'close()');
   for (const code of await Promise.all(working))
     assert.ok(['', 'CANCELLED', 'SPACE_CLOSED', 'DEVICE_MEMORY', 'FILE_CHANGED'].includes(code), code);
   if (!player.space.isClosed) {

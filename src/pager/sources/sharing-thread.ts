@@ -284,8 +284,9 @@ function unflushedError(blocks: readonly number[], problem: ValkeyError | null):
 /** What was written to a block is not to be had here. */
 function brokenError(block: number, reason: DenyReason): WireError {
   const { details } = placeOf([block]);
+  const way = reason === 'LOST' ? '' : ', went to storage for want of host memory,';
   const text =
-    `elements of array ${name} from ${details.element} on were written here, went to storage for want of host memory, and are lost, ${explainDenial(reason)}; this ` +
+    `elements of array ${name} from ${details.element} on were written here${way} and are lost, ${explainDenial(reason)}; this ` +
     'program shares the array no more: free it and open it again, which has what was flushed';
   return wireError('DATA_LOST', text, { ...details, reason });
 }
