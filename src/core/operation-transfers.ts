@@ -48,14 +48,14 @@ export function reserveFor(state: State, block: Block, operation: Operation): vo
   else if (target !== undefined || operation.target === PROVIDER) onlyCopies(state, block, node, mask, moving);
   // What the provider would give anyway, it need not get.
   if (operation.target === PROVIDER) for (let word = 0; word < WORDS; word++) moving[word] &= block.dirty[word];
-  if (target !== undefined) operation.whole = isWhole(block, target, reserve(state, block, target, operation));
+  if (target !== undefined) operation.whole = takesWhole(block, target, reserve(state, block, target, operation));
   if (kind !== 'evict') return;
   operation.evictingPages = backedIn(block, operation);
   nodeOf(state, node).leavingPages += operation.evictingPages;
 }
 
-/** Whether all memory of the block has been taken just now. What lies behind its range's end is, where nearly all of it comes. */
-function isWhole(block: Block, target: Node, reserved: number): boolean {
+/** Takes what lies behind the end of the block's range, too, where nearly all of the block comes. Returns whether all of its memory has been taken just now. */
+function takesWhole(block: Block, target: Node, reserved: number): boolean {
   return reserved === PAGES_PER_BLOCK || (reserved >= MOSTLY && complete(block, target, reserved));
 }
 

@@ -6,20 +6,27 @@ import type { ServerOptions } from '../protocol/space.js';
 import { ValkeyFile } from '../sources/valkey-file.js';
 import type { StorePlace } from './store.js';
 
-function remedyOf(errno: number): string {
-  switch (errno) {
-    case os.errno.ENOMEM:
-      return 'give it more memory, free arrays, or open the space with smaller behind: { bytes }';
-    case os.errno.EROFS:
-      return 'make it the primary again (REPLICAOF NO ONE)';
-    case os.errno.EPERM:
-      return 'have that user do and reach it (ACL SETUSER NAME +@all ~onemem:*)';
-    case os.errno.ENETDOWN:
-      return 'have the cluster repaired: valkey-cli --cluster check';
-    default:
-      return 'see whether it runs, and can be reached';
-  }
-}
+const { ENOMEM, EROFS, EPERM, ENETDOWN, ECONNREFUSED, EACCES, ETIMEDOUT } = os.errno;
+const REMEDY = 'see whether it runs, and can be reached';
+
+/** What a server does that does not take pages, and what is to be done about it. */
+const PROBLEMS: Readonly<Record<number, { readonly text: string; readonly remedy: string }>> = {
+  [ENOMEM]: {
+    text: 'OOM: its maxmemory is used up',
+    remedy: 'give it more memory, free arrays, or open the space with smaller behind: { bytes }',
+  },
+  [EROFS]: { text: 'READONLY: it is a replica by now', remedy: 'make it the primary again (REPLICAOF NO ONE)' },
+  [EPERM]: {
+    text: 'NOPERM: it does not let the user of the url do what is needed',
+    remedy: 'have that user do and reach it (ACL SETUSER NAME +@all ~onemem:*)',
+  },
+  [ENETDOWN]: {
+    text: 'CLUSTERDOWN: its cluster has a part whose server has failed, and that no replica has taken over',
+    remedy: 'have the cluster repaired: valkey-cli --cluster check',
+  },
+  [ECONNREFUSED]: { text: 'there is no connection to it', remedy: REMEDY },
+  [EACCES]: { text: 'it refuses the connection', remedy: REMEDY },
+};
 
 export class ServerPlace implements StorePlace {
   readonly name = 'valkey';
@@ -44,32 +51,16 @@ export class ServerPlace implements StorePlace {
 
   /** A server that has no room may have some, one that cannot be reached must be. */
   mayTry(errno: number): boolean {
-    return errno === os.errno.ENOMEM || this.file.isReachable;
+    return errno === ENOMEM || this.file.isReachable;
   }
 
   textOf(errno: number): string {
-    switch (errno) {
-      case os.errno.ENOMEM:
-        return 'OOM: its maxmemory is used up';
-      case os.errno.ECONNREFUSED:
-        return 'there is no connection to it';
-      case os.errno.ETIMEDOUT:
-        return `it has not answered for ${this.options.timeoutMs} ms`;
-      case os.errno.ENETDOWN:
-        return 'CLUSTERDOWN: its cluster has a part whose server has failed, and that no replica has taken over';
-      case os.errno.EROFS:
-        return 'READONLY: it is a replica by now';
-      case os.errno.EPERM:
-        return 'NOPERM: it does not let the user of the url do what is needed';
-      case os.errno.EACCES:
-        return 'it refuses the connection';
-      default:
-        return 'it answered with an error';
-    }
+    if (errno === ETIMEDOUT) return `it has not answered for ${this.options.timeoutMs} ms`;
+    return PROBLEMS[errno]?.text ?? 'it answered with an error';
   }
 
   full(heldBytes: number, errno: number): string {
-    return `the server ${this.url} has ${heldBytes} bytes, and more cannot be sent there (${this.textOf(errno)}); ${remedyOf(errno)}`;
+    return `the server ${this.url} has ${heldBytes} bytes, and more cannot be sent there (${this.textOf(errno)}); ${PROBLEMS[errno]?.remedy ?? REMEDY}`;
   }
 
   unread(why: string): string {
