@@ -121,6 +121,15 @@ test('limits are those that the GPU was opened with, and say how to ask for more
   const args = Object.fromEntries(names.map((name) => [name, space.array(Uint32Array, 4)]));
   const error = await failsWith('DEVICE_LIMIT', () => device.run(many, args, { size: 1 }));
   assert.match(error.message, /at most 8 at once.*requiredLimits: { maxStorageBuffersPerShaderStage:/);
+  const halves = kernel(
+    { x: u32.inout },
+    {
+      wgsl: `enable f16; @group(0) @binding(0) var<storage, read_write> x: array<u32>;
+        @compute @workgroup_size(1) fn main() { x[0] = u32(f16(2)); }`,
+    },
+  );
+  const lacks = await failsWith('DEVICE_LIMIT', () => device.run(halves, { x: args.a0 }, { size: 1 }));
+  assert.match(lacks.message, /enables f16, .*the GPUDevice has the features .*requiredFeatures: \['shader-f16'\]/);
   const wrong = { kind: 'webgpu', device: {}, memory: '8MiB' } as never;
   await failsWith('GPU_DEVICE', () => openSpace({ devices: [wrong] }));
 });
