@@ -125,7 +125,7 @@ test.each([
   [
     `${SAXPY}\n@compute @workgroup_size(1) fn other() {}`,
     undefined,
-    /name one of the compute entry points of the module: /,
+    /^1:1: the module has several @compute entry points; name one, by entryPoint .*: main, other$/,
   ],
   [
     '@compute @workgroup_size(8, 0) fn f() {}',

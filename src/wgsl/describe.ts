@@ -134,7 +134,11 @@ function entryOf(module: Module, name: string | undefined): FunctionDeclaration 
   }
   if (name === undefined) {
     if (entries.length === 1) return entries[0] as FunctionDeclaration;
-    throw new WgslError(module.source, 0, `name one of the compute entry points of the module: ${there}`);
+    throw new WgslError(
+      module.source,
+      0,
+      `the module has several @compute entry points; name one, by entryPoint (onemem run: --entry): ${there}`,
+    );
   }
   const found = module.functions.get(name);
   if (found && isEntry(found)) return found;
