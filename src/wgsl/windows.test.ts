@@ -91,6 +91,17 @@ test.each([
   expect(planned.kind === 'refused' && planned.reason).toMatch(reason);
 });
 
+test('an array that ends a structure is in every part as a whole, which is said where that is too much', () => {
+  const source = `struct List { count: u32, items: array<f32> } @group(0) @binding(0) var<storage> list: List;
+@group(0) @binding(1) var<storage, read_write> b: array<f32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) { b[id.x] = list.items[id.x]; }`;
+  const launch = { workgroups: [64, 1, 1] as const, lengths: { list: 4095, b: 4096 }, uniforms: {} };
+  const planned = planWindows(describe(parser, source), launch, { budgetBytes: 8000, bindingBytes: 2 ** 27 });
+  expect(planned.kind === 'refused' && planned.reason).toMatch(
+    /^1:47: every part has all of 'list', which is no array<T> by itself, 16384 bytes, and .*; give its elements a variable of their own, of type array<T>$/,
+  );
+});
+
 test.each(['b[i] = b[i] * 2;', 'b[i] = 1; b[i] += 2;', 'atomicAdd(&n[0], 1u); atomicSub(&n[1], 1u); b[i] = 1;'])(
   'cut, since each invocation has its own or the order does not matter: %s',
   (body) => {

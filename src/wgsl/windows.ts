@@ -275,6 +275,12 @@ function excessOf(
     bytes > bindingBytes
       ? `a binding has at most ${bindingBytes}`
       : `all arrays together may have ${budgetBytes} and would need ${total}`;
+  if (resource.type !== resource.runtimeArray) {
+    return (
+      `${placeOf(undefined)}: every part has all of '${resource.name}', which is no array<T> by itself, ${bytes} bytes, and ${limit}; ` +
+      'give its elements a variable of their own, of type array<T>'
+    );
+  }
   const length = lengthOf(resource, launch);
   const touched = own.map((access) => ({ access, ...elementsOf(access, length) })).filter((a) => a.begin < a.end);
   const [low] = touched.toSorted((a, b) => a.begin - b.begin);

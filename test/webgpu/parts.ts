@@ -225,6 +225,29 @@ test('what cannot be cut is refused with the place in the module, and nothing ha
     sameData(data.data, (i) => i);
   }));
 
+test('what is told to go a way that it cannot go may leave that out, and needs no more memory where it fits', () =>
+  withGpu(async (space) => {
+    const first = kernel(
+      { data: u32.inout },
+      {
+        wgsl: `@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) { textureBarrier(); data[id.x] = 1u; }`,
+      },
+    );
+    const run = (length: number, way: 'direct' | 'paged') => {
+      const data = space.array(Uint32Array, length);
+      return failsWith('DEVICE_MEMORY', () => space.devices[0].run(first, { data }, { size: length, way }));
+    };
+    assert.match(
+      (await run(MIB, 'paged')).message,
+      /it is to run paged, and its arrays cannot be paged: .*; leave out way$/,
+    );
+    assert.match(
+      (await run(4 * MIB, 'direct')).message,
+      /it is not to be cut; leave out way, or give the device more memory, or launch it over smaller arrays$/,
+    );
+  }));
+
 test('a mistake that the compiler finds is told by the lines and columns of the kernel’s own text, whichever way it runs', () =>
   withGpu(async (space) => {
     const wgsl = `

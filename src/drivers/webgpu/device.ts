@@ -338,8 +338,12 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
       ? `it is to run ${way}`
       : (large ??
         `it needs ${pages * PAGE_BYTES} bytes at once on ${name}, which has no page faults and ${budgetPages * PAGE_BYTES} bytes`);
-    const message = `${excess}, and ${because}; give the device more memory, or launch it over smaller arrays`;
-    return { code: 'DEVICE_MEMORY', message: `kernel ${kernelName}: ${message}` };
+    const remedies = [
+      ...(way === undefined ? [] : ['leave out way']),
+      ...(fits || large !== undefined ? [] : ['give the device more memory']),
+      ...(fits ? [] : ['launch it over smaller arrays']),
+    ].join(', or ');
+    return { code: 'DEVICE_MEMORY', message: `kernel ${kernelName}: ${excess}, and ${because}; ${remedies}` };
   }
 
   launchWgsl(launch: WgslLaunch): void {
