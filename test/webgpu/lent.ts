@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type Device, kernel, openSpace, u32 } from '../../src/index.js';
 import { lookup, saxpy } from '../harness/gpu.js';
 import { ownGpu } from '../harness/own-gpu.js';
-import { failsWith, filled, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, filled, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 
@@ -93,6 +93,24 @@ test('a lent GPU that is lost ends its device, whose results are all there; anot
   await other.run(saxpy, { x, y, alpha: 1 }, { size: y.length });
   sameData(y.data, (i) => 3 * i + 1);
   space.checkInvariants();
+});
+
+test('a GPU that is lost already is refused, and the space goes on', async () => {
+  const gone = await ownGpu();
+  gone.destroy();
+  await gone.lost;
+  await using space = await openSpace({ devices: [] });
+  const error = await failsWith('DEVICE_START', () =>
+    space.addDevice({ kind: 'webgpu', device: gone, memory: '8MiB' }),
+  );
+  assert.match(error.message, /the GPUDevice that was lent is lost .*; open another one, and lend it by addDevice\(\)/);
+  // Nothing that the manager still looks at may be gone by then.
+  await sleep(100);
+  const device = await space.addDevice({ kind: 'webgpu', device: gpu, memory: '8MiB' });
+  const [x, y] = [space.array(Float32Array, 1000), space.array(Float32Array, 1000)];
+  x.data.fill(2);
+  await device.run(saxpy, { x, y, alpha: 3 }, { size: 1000 });
+  sameData(y.data, () => 6);
 });
 
 test('a device that is killed, detached or closed leaves the GPU as it was', async () => {
