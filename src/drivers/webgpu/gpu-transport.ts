@@ -271,7 +271,9 @@ export class GpuTransport implements Transport {
       if (error === null) return { pipeline, layouts, uniforms: new Map() };
       return { failure: { code: 'KERNEL_ERROR', message: error.message } };
     } catch (error) {
-      return { failure: { code: 'KERNEL_ERROR', message: error instanceof Error ? error.message : String(error) } };
+      // What it was made of may be wrong, of which this error knows no more than that.
+      const { message } = (await refused) ?? (error instanceof Error ? error : { message: String(error) });
+      return { failure: { code: 'KERNEL_ERROR', message } };
     }
   }
 
