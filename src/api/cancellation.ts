@@ -26,11 +26,14 @@ export function checkTimeout(timeoutMs: unknown, device: DeviceSeen): void {
   if (typeof timeoutMs !== 'number' || !(timeoutMs > 0)) {
     throw argumentError('TIMEOUT_MS', `timeoutMs is ${show(timeoutMs)}; it must be a number of milliseconds above 0`);
   }
-  if (device.capabilities.cancellation) return;
+  const { cancellation, kernels } = device.capabilities;
+  if (cancellation) return;
+  const between =
+    '; signal: AbortSignal.timeout(ms) ends a launch that has several parts or rounds before its next one';
   throw typeError(
     'NO_CANCELLATION',
     `device ${device.name} (${device.kind}) cannot end a kernel that runs; leave out timeoutMs, or use a device whose ` +
-      'capabilities.cancellation is true, such as a process device',
+      `capabilities.cancellation is true, such as a process device${kernels === 'wgsl' ? between : ''}`,
   );
 }
 

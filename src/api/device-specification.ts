@@ -151,7 +151,10 @@ export function deviceOptions(devices: readonly DeviceSpecification[], before = 
     if (memoryBytes !== null && memoryBytes < least) {
       throw argumentError(
         'DEVICE_MEMORY',
-        `device ${name} has ${memoryBytes} bytes of memory; with ${units} units it needs at least ${least}: 2 MiB for each unit that waits in a fault, and 2 MiB`,
+        `device ${name} has ${memoryBytes} bytes of memory; ` +
+          (kind === 'webgpu'
+            ? `a GPU needs at least ${least}, two blocks of 2 MiB`
+            : `with ${units} units it needs at least ${least}: 2 MiB for each unit that waits in a fault, and 2 MiB`),
       );
     }
     return {

@@ -21,6 +21,9 @@ export interface Trace {
 
 type Body = (...args: never[]) => unknown;
 
+/** What a kernel that has no name is called in errors and reports. */
+export const UNNAMED = '(anonymous)';
+
 /** The stack of a caller: what lies above `hidden`. */
 export function traceTo(hidden: (...args: never[]) => unknown): Trace {
   const trace: Trace = {};
@@ -28,10 +31,10 @@ export function traceTo(hidden: (...args: never[]) => unknown): Trace {
   return trace;
 }
 
-const definitions = new WeakMap<Body, { readonly shown: Trace; readonly raw: Trace }>();
+const definitions = new WeakMap<object, { readonly shown: Trace; readonly raw: Trace }>();
 
-/** Notes that a function became a kernel here. `hidden` is the function of ours that was called for it. */
-export function noteDefinition(body: Body, hidden: (...args: never[]) => unknown): void {
+/** Notes that a function, or what has the text of one, became a kernel here. `hidden` is the function of ours that was called for it. */
+export function noteDefinition(body: object, hidden: (...args: never[]) => unknown): void {
   definitions.set(body, { shown: traceTo(hidden), raw: traceTo(hidden) });
 }
 
@@ -48,12 +51,12 @@ function framesOf(stack: string | undefined): string[] {
 }
 
 /** Where the function became a kernel, as the tool that runs the program shows it. */
-function definedAt(body: Body): Place | null {
+function definedAt(body: object): Place | null {
   return placeOf(framesOf(definitions.get(body)?.shown.stack)[0]);
 }
 
 /** The variable or property that a call of kernel() is assigned to, by the text before the call; null when there is none. */
-export function assignedName(body: Body): string | null {
+export function assignedName(body: object): string | null {
   const place = definedAt(body);
   if (place === null) return null;
   try {

@@ -5,7 +5,7 @@ import type { OptionNames } from '../core/option-names.js';
 import type { AnyKernelCode, WgslCode } from '../drivers/driver.js';
 import { checkName, checkOptions, isObject, show } from './arguments.js';
 import { typeError } from './errors.js';
-import { assignedName, noteDefinition } from './kernel-place.js';
+import { assignedName, noteDefinition, UNNAMED } from './kernel-place.js';
 import { ambiguities, kernelSource } from './kernel-source.js';
 import { typegpuFunction, typegpuModule } from './typegpu-kernel.js';
 import { isWgslCode, wgslCode } from './wgsl-kernel.js';
@@ -246,7 +246,7 @@ export function kernel<const P extends KernelParameters>(
     return ofFunction(parameters, body, options);
   }
   if (isObject(body) && 'wgsl' in body) return ofWgsl(parameters, body, options, kernel);
-  if (isObject(body) && 'typegpu' in body) return ofTypegpu(parameters, body, options);
+  if (isObject(body) && 'typegpu' in body) return ofTypegpu(parameters, body, options, kernel);
   if (typeof body !== 'object' || body === null || !('module' in body)) {
     throw typeError(
       'KERNEL_BODY',
@@ -289,8 +289,10 @@ function ofWgsl<P extends KernelParameters>(
 ): Kernel<P> {
   checkOptions('a kernel in WGSL', body as WgslKernel, WGSL_KERNEL);
   const { wgsl: source, entryPoint, constants, function: other } = body;
+  noteDefinition(body, hidden);
   // An entry point that is no name is refused by what reads the module.
-  const name = options.name ?? (typeof entryPoint === 'string' && entryPoint !== '' ? entryPoint : 'kernel');
+  const chosen = typeof entryPoint === 'string' && entryPoint !== '' ? entryPoint : undefined;
+  const name = options.name ?? chosen ?? assignedName(body) ?? UNNAMED;
   const wgsl = wgslCode(name, parameters, source, entryPoint, constants);
   if (other === undefined) return { name, parameters, code: wgsl, wgsl, kernel: null };
   if (typeof other === 'function') noteDefinition(other, hidden);
@@ -300,7 +302,13 @@ function ofWgsl<P extends KernelParameters>(
   throw typeError('KERNEL_BODY', `function of kernel ${name} is a function, or { module, export }, not ${show(other)}`);
 }
 
-function ofTypegpu<P extends KernelParameters>(parameters: P, body: TypegpuKernel, options: KernelOptions): Kernel<P> {
+/** @param hidden as above */
+function ofTypegpu<P extends KernelParameters>(
+  parameters: P,
+  body: TypegpuKernel,
+  options: KernelOptions,
+  hidden: (...args: never[]) => unknown,
+): Kernel<P> {
   checkOptions('a kernel of TypeGPU', body, TYPEGPU_KERNEL);
   const url = body.module === undefined ? undefined : moduleUrl('KERNEL_MODULE', body.module);
   const exportName = exportOf('KERNEL_MODULE', body.export);
@@ -309,7 +317,8 @@ function ofTypegpu<P extends KernelParameters>(parameters: P, body: TypegpuKerne
       'KERNEL_MODULE',
       'a kernel of TypeGPU has an export where it has a module; add module: import.meta.url',
     );
-  const name = options.name ?? (exportName === 'default' ? 'kernel' : exportName);
+  noteDefinition(body, hidden);
+  const name = options.name ?? (exportName === 'default' ? (assignedName(body) ?? UNNAMED) : exportName);
   const module = typegpuModule(name, parameters, body.typegpu, url);
   const wgsl = wgslCode(name, parameters, module.source, undefined, undefined);
   if (url === undefined) return { name, parameters, code: wgsl, wgsl, kernel: null };
@@ -439,5 +448,5 @@ function isCode(code: unknown): boolean {
 
 /** A static member of a class may stand where a function has its name. */
 function nameOf(body: ((...args: never[]) => unknown) & { readonly name: unknown }): string {
-  return typeof body.name === 'string' && body.name !== '' ? body.name : (assignedName(body) ?? 'kernel');
+  return typeof body.name === 'string' && body.name !== '' ? body.name : (assignedName(body) ?? UNNAMED);
 }

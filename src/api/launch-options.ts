@@ -23,7 +23,8 @@ export interface LaunchOptions {
   readonly signal?: AbortSignal;
   /**
    * How many milliseconds the launch may run, from when its device has done everything before it; then it is ended with TIMEOUT, as
-   * an aborted one. That of the stream unless said otherwise. Refused for a device that cannot end a kernel.
+   * an aborted one. That of the stream unless said otherwise. Refused for a device that cannot end a kernel (NO_CANCELLATION): of a GPU's launches
+   * those that have several parts or rounds end between two of them by `signal: AbortSignal.timeout(ms)`.
    */
   readonly timeoutMs?: number;
   /**

@@ -160,6 +160,10 @@ function parsePlan(args: readonly string[]): Plan {
   const kind = values.device ?? (isWgslFile(positionals[0]) ? 'webgpu' : 'process');
   if (kind !== 'process' && kind !== 'simulated' && kind !== 'webgpu')
     throw new UsageError(`--device is '${kind}'; there are process, simulated and webgpu`);
+  if (kind !== 'webgpu' && isWgslFile(positionals[0]))
+    throw new UsageError(
+      `--device is '${kind}', which runs functions, and KERNEL.wgsl is for GPUs; leave --device out`,
+    );
   if (kind === 'webgpu' && (values.units !== undefined || values.lossy !== undefined))
     throw new UsageError('--units and --lossy are for devices that run functions, and a GPU runs modules in WGSL');
   if (values.entry !== undefined && !isWgslFile(positionals[0]))

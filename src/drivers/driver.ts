@@ -107,6 +107,8 @@ export type LaunchWay = 'direct' | 'windowed' | 'paged';
 
 /** Which workgroups a part of a launch has, and where its module is told that. */
 export interface WgslPart {
+  /** The kernel's own, of which the part's was made: mistakes are told by its lines and columns. */
+  readonly original: WgslCode;
   readonly workgroups: readonly [number, number, number];
   readonly group: number;
   readonly binding: number;

@@ -45,8 +45,8 @@ export function obstacleTo(
     const reading = own.find(({ kind, resultUsed }) => kind === 'load' || (kind === 'atomic' && resultUsed)) ?? own[0];
     const { line, column } = positionAt(module.source, (reading as Access).offset);
     return reading?.kind === 'atomic'
-      ? `${line}:${column}: what the atomics of one part of the launch find in '${resource.name}' depends on the other parts`
-      : `${line}:${column}: one part of the launch would read elements of '${resource.name}' that another part has written; ` +
+      ? `${line}:${column}: what the atomics of one part of the launch find in '${resource.name}' may depend on the other parts`
+      : `${line}:${column}: one part of the launch may read elements of '${resource.name}' that another part has written; ` +
           'give the results an array of their own';
   }
   return null;

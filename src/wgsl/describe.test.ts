@@ -116,9 +116,29 @@ test.each([
   [SAXPY, 'other', /other is not a compute entry point of the module; there are: main$/],
   [SAXPY, 'add', /^7:1: add is not a compute entry point/],
   ['fn f() { let a = g(b, (c < 7u)) >> 2u; }', undefined, /if this is a comparison with <, write it with > instead/],
-  ['fn f() {}', undefined, /there are|none/],
+  [
+    'fn f() {}',
+    undefined,
+    /^1:1: the module has no @compute entry point; write one, such as @compute @workgroup_size\(64\) fn main/,
+  ],
+  ['const a = 1;\nfn f() {}', 'f', /^2:1: the module has no @compute entry point/],
+  [
+    `${SAXPY}\n@compute @workgroup_size(1) fn other() {}`,
+    undefined,
+    /^1:1: the module has several @compute entry points; name one, by entryPoint .*: main, other$/,
+  ],
+  [
+    '@compute @workgroup_size(8, 0) fn f() {}',
+    undefined,
+    /^1:29: @workgroup_size of entry point f is 0 in dimension y; it must be a whole number of 1 or more/,
+  ],
+  ['@compute @workgroup_size(f()) fn f() {}', undefined, /^1:26: @workgroup_size of entry point f is not a constant/],
+  [
+    '@compute @workgroup_size(1, 1, 1, 1) fn f() {}',
+    undefined,
+    /^1:10: @workgroup_size of entry point f has 4 numbers; .* three at most/,
+  ],
   ['override n: u32;\n@compute @workgroup_size(n) fn f() {}', undefined, /^1:1: override n \(u32\) has no value/],
-  ['@group(0) var<storage> a: array<u32>;', undefined, /entry points/],
   [
     '@binding(0) var<storage> a: array<u32>; @compute @workgroup_size(1) fn f() { let n = arrayLength(&a); }',
     undefined,

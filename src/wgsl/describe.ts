@@ -51,6 +51,8 @@ export interface Description {
   readonly overrides: Overrides;
 }
 
+const AXES = ['x', 'y', 'z'] as const;
+
 export interface DescribeOptions {
   /** Values of `override` declarations that the pipeline will have, by name. */
   readonly overrides?: Overrides;
@@ -121,10 +123,22 @@ function isEntry({ attributes }: FunctionDeclaration): boolean {
 
 function entryOf(module: Module, name: string | undefined): FunctionDeclaration {
   const entries = [...module.functions.values()].filter(isEntry);
-  const there = entries.map((each) => each.name).join(', ') || 'none';
+  const there = entries.map((each) => each.name).join(', ');
+  if (entries.length === 0) {
+    const at = (name === undefined ? undefined : module.functions.get(name)?.start) ?? 0;
+    throw new WgslError(
+      module.source,
+      at,
+      'the module has no @compute entry point; write one, such as @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) { ... }',
+    );
+  }
   if (name === undefined) {
     if (entries.length === 1) return entries[0] as FunctionDeclaration;
-    throw new WgslError(module.source, 0, `name one of the compute entry points of the module: ${there}`);
+    throw new WgslError(
+      module.source,
+      0,
+      `the module has several @compute entry points; name one, by entryPoint (onemem run: --entry): ${there}`,
+    );
   }
   const found = module.functions.get(name);
   if (found && isEntry(found)) return found;
@@ -182,19 +196,23 @@ function resourceOf(module: Module, types: Types, variable: GlobalVariable): Res
 function workgroupSizeOf(module: Module, entry: FunctionDeclaration, overrides: Overrides): [number, number, number] {
   const attribute = entry.attributes.find(({ name }) => name === 'workgroup_size');
   if (!attribute) throw new WgslError(module.source, entry.start, `entry point ${entry.name} has no @workgroup_size`);
-  const size: [number, number, number] = [1, 1, 1];
-  for (const [axis, each] of attribute.parameters.entries()) {
+  const refuse = ({ start }: { readonly start: number }, problem: string): WgslError =>
+    new WgslError(module.source, start, `@workgroup_size of entry point ${entry.name} ${problem}`);
+  const { parameters } = attribute;
+  if (parameters.length > AXES.length)
+    throw refuse(attribute, `has ${parameters.length} numbers; give it one for each dimension, three at most`);
+  const [x = 1, y = 1, z = 1] = parameters.map((each, axis) => {
     const value = constantValue(module, each, overrides);
-    if (value === null || !Number.isSafeInteger(value) || value < 1) {
-      throw new WgslError(
-        module.source,
-        each.start,
-        'the workgroup size is not a constant that can be computed here; give overrides their values',
+    if (value === null)
+      throw refuse(
+        each,
+        'is not a constant that can be computed here; write a number, or a const or override that is one',
       );
-    }
-    size[axis] = value;
-  }
-  return size;
+    if (!Number.isSafeInteger(value) || value < 1)
+      throw refuse(each, `is ${value} in dimension ${AXES[axis]}; it must be a whole number of 1 or more, such as 64`);
+    return value;
+  });
+  return [x, y, z];
 }
 
 function builtinsOf(module: Module, { parameters }: FunctionDeclaration): Builtin[] {

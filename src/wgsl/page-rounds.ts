@@ -112,8 +112,9 @@ export class PageRounds {
       const first = notes[firstEntry + (pages[0] ?? 0)];
       const own = pages.filter((page) => notes[firstEntry + page] === first).length;
       if (own <= frames) continue;
+      // Those that it would touch next have not been noted.
       const reason =
-        `a single ${this.unit} touches ${own} pages of '${name}', of ${pageBytes} bytes each, and there is room for ${frames}; ` +
+        `a single ${this.unit} touches more than the ${frames} pages of '${name}', of ${pageBytes} bytes each, that there is room for; ` +
         `have each ${this.unit} touch fewer elements`;
       return { whose: `${first} ${name}`, reason };
     }

@@ -54,13 +54,16 @@ test('a store beyond the array is one to its last element, which is then in the 
 });
 
 test.each([
-  ['b[i] = b[i + 7u];', /^3:103: one part of the launch would read elements of 'b' that another part has written/],
+  ['b[i] = b[i + 7u];', /^3:103: one part of the launch may read elements of 'b' that another part has written/],
   ['b[i] = b[min(i + 1u, 4095u)];', /that another part has written/],
   // At 0 the difference wraps around, and GPUs read the last element for it.
   ['if (i < 64u) { b[i] = b[i - 1u]; } else { b[i] = 1; }', /that another part has written/],
   // 1024 << 22 is 0 again.
   ['let j = i << 22u; if (j < 64u) { b[j] = b[j + 1u]; }', /that another part has written/],
-  ['b[i] = f32(atomicAdd(&n[0], 1u));', /^3:107: what the atomics of one part of the launch find in 'n'/],
+  [
+    'b[i] = f32(atomicAdd(&n[0], 1u));',
+    /^3:107: what the atomics of one part of the launch find in 'n' may depend on the other parts/,
+  ],
   ['atomicAdd(&n[0], 1u); atomicMax(&n[1 + i % 2u], 7u); b[i] = 1;', /what the atomics/],
 ])('refused, since the parts would see each other: %s', (body, reason) => {
   const planned = plan(body, 12_000);
@@ -76,9 +79,27 @@ test.each([
   ],
   ['b[i] = a[u32(a[i])];', 2 ** 20, { bindingBytes: 8192 }, /16384 bytes, and a binding has at most 8192/],
   ['b[i] = 1;', 1024, { maxParts: 9 }, /more than 9 parts/],
+  // Both indices are affine, and neither reaches far.
+  [
+    'let t = b[i]; b[i] = b[4095u - i]; b[4095u - i] = t;',
+    8000,
+    {},
+    /^3:104: a single workgroup may touch elements 0 to 63 of 'b' here and 4032 to 4095 at 3:117, a part has all between them, 16384 bytes.*; hand in the two places as two arguments, such as b\.range\(begin, end\), or give the results an array of their own$/,
+  ],
 ])('refused, since it does not fit: %s', (body, budget, limits, reason) => {
   const planned = plan(body, budget, limits);
   expect(planned.kind === 'refused' && planned.reason).toMatch(reason);
+});
+
+test('an array that ends a structure is in every part as a whole, which is said where that is too much', () => {
+  const source = `struct List { count: u32, items: array<f32> } @group(0) @binding(0) var<storage> list: List;
+@group(0) @binding(1) var<storage, read_write> b: array<f32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) { b[id.x] = list.items[id.x]; }`;
+  const launch = { workgroups: [64, 1, 1] as const, lengths: { list: 4095, b: 4096 }, uniforms: {} };
+  const planned = planWindows(describe(parser, source), launch, { budgetBytes: 8000, bindingBytes: 2 ** 27 });
+  expect(planned.kind === 'refused' && planned.reason).toMatch(
+    /^1:47: every part has all of 'list', which is no array<T> by itself, 16384 bytes, and .*; give its elements a variable of their own, of type array<T>$/,
+  );
 });
 
 test.each(['b[i] = b[i] * 2;', 'b[i] = 1; b[i] += 2;', 'atomicAdd(&n[0], 1u); atomicSub(&n[1], 1u); b[i] = 1;'])(

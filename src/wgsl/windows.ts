@@ -205,7 +205,7 @@ function attempt(description: Description, launch: LaunchFacts, limits: WindowLi
         ? { resource: each, begin: 0, end: 0, offsetBytes: 0, bytes: 0, written: false }
         : windowOf(each, accesses, launch, limits.alignmentBytes ?? 256),
     );
-  return { ...box, windows, accesses, excess: excessOf(description, accesses, windows, limits) };
+  return { ...box, windows, accesses, excess: excessOf(description, accesses, windows, launch, limits) };
 }
 
 function windowOf(resource: Resource, accesses: readonly Access[], launch: LaunchFacts, alignment: number): Window {
@@ -259,23 +259,45 @@ function excessOf(
   { module }: Description,
   accesses: readonly Access[],
   windows: readonly Window[],
+  launch: LaunchFacts,
   { budgetBytes, bindingBytes, heldBytes = sumOf }: WindowLimits,
 ): string | null {
   const total = heldBytes(windows);
   const largest = windows.reduce<Window | null>((a, b) => (a === null || b.bytes > a.bytes ? b : a), null);
   if (largest === null || (total <= budgetBytes && largest.bytes <= bindingBytes)) return null;
-  const { resource, begin, end, bytes } = largest;
-  // To blame is the access that reaches farthest.
+  const { resource, begin, end, bytes, written } = largest;
   const own = accesses.filter((each) => each.resource === resource);
-  const width = ({ range }: Access) => (range === null ? Infinity : range.hi - range.lo);
-  const widest = own.reduce<Access | null>((a, b) => (a === null || width(b) > width(a) ? b : a), null);
-  const { line, column } = widest ? positionAt(module.source, widest.offset) : resource.position;
+  const placeOf = (access: Access | undefined): string => {
+    const { line, column } = access ? positionAt(module.source, access.offset) : resource.position;
+    return `${line}:${column}`;
+  };
   const limit =
     bytes > bindingBytes
       ? `a binding has at most ${bindingBytes}`
       : `all arrays together may have ${budgetBytes} and would need ${total}`;
+  if (resource.type !== resource.runtimeArray) {
+    return (
+      `${placeOf(undefined)}: every part has all of '${resource.name}', which is no array<T> by itself, ${bytes} bytes, and ${limit}; ` +
+      'give its elements a variable of their own, of type array<T>'
+    );
+  }
+  const length = lengthOf(resource, launch);
+  const touched = own.map((access) => ({ access, ...elementsOf(access, length) })).filter((a) => a.begin < a.end);
+  const [low] = touched.toSorted((a, b) => a.begin - b.begin);
+  const [high] = touched.toSorted((a, b) => b.end - a.end);
+  if (low !== undefined && high !== undefined && low.end < high.begin) {
+    // No index reaches far: they lie apart, as those of an element and its mirror image do.
+    return (
+      `${placeOf(low.access)}: a single workgroup may touch elements ${low.begin} to ${low.end - 1} of '${resource.name}' here and ` +
+      `${high.begin} to ${high.end - 1} at ${placeOf(high.access)}, a part has all between them, ${bytes} bytes, and ${limit}; ` +
+      `hand in the two places as two arguments, such as ${resource.name}.range(begin, end)` +
+      (written ? ', or give the results an array of their own' : '')
+    );
+  }
+  // To blame is the access that reaches farthest.
+  const [widest] = touched.toSorted((a, b) => b.end - b.begin - (a.end - a.begin));
   return (
-    `${line}:${column}: a single workgroup may touch elements ${begin} to ${end - 1} of '${resource.name}', ${bytes} bytes, and ${limit}; ` +
+    `${placeOf(widest?.access)}: a single workgroup may touch elements ${begin} to ${end - 1} of '${resource.name}', ${bytes} bytes, and ${limit}; ` +
     'an index that is an affine function of the ids, or bounded by if, min or clamp, needs less'
   );
 }

@@ -67,6 +67,17 @@ test('constants that a module in WGSL lacks, or has otherwise', async () => {
   await refuse(/scaled\.wgsl has no override widht.*wide/, 'widht=64', '7=1');
 });
 
+test('a module in WGSL is for GPUs, which have at least two blocks of memory', async () => {
+  using folder = new Folder();
+  folder.write('scaled.wgsl', SCALED);
+  folder.npy('data.npy', 'f32', ramp(COUNT), [COUNT]);
+  const run = ['scaled.wgsl', '--inout', 'data=data.npy', '--constant', 'wide=64', '--constant', '7=1'];
+  const process = /--device is 'process', which runs functions, and KERNEL\.wgsl is for GPUs; leave --device out/;
+  await folder.refuse(2, process, 'run', ...run, '--device', 'process');
+  const memory = /device webgpu0 has 1048576 bytes of memory; a GPU needs at least 4194304, two blocks of 2 MiB/;
+  await folder.fail(1, memory, 'run', ...run, '--device-memory', '1MiB');
+});
+
 test('names that the kernel does not know, or knows otherwise', async () => {
   using folder = new Folder();
   filesFor(folder);

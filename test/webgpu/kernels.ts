@@ -264,6 +264,11 @@ test('what this GPU cannot run fails by name, and the device goes on', () =>
       gpu.run(kernel({ data: u32.inout }, { wgsl: wrong }), { data }, { size: 1000 }),
     );
     assert.match(typed.message, /WGSL, line 3:/);
+    const beyond = main('@group(9) @binding(0) var<storage, read_write> data: array<u32>;', 'data[i] = 1u;');
+    const group = await failsWith('KERNEL_ERROR', () =>
+      gpu.run(kernel({ data: u32.inout }, { wgsl: beyond }), { data }, { size: 1000 }),
+    );
+    assert.match(group.message, /\(10\) is larger than the maximum allowed \(4\)/);
     const part = await failsWith('LAUNCH_RANGE', () => gpu.run(double, { data }, { size: 1000, begin: 10 }));
     assert.match(part.message, /begin: u32/);
     await gpu.run(double, { data }, { size: 1000 });

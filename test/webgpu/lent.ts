@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type Device, kernel, openSpace, u32 } from '../../src/index.js';
 import { lookup, saxpy } from '../harness/gpu.js';
 import { ownGpu } from '../harness/own-gpu.js';
-import { failsWith, filled, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, filled, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 
@@ -95,6 +95,24 @@ test('a lent GPU that is lost ends its device, whose results are all there; anot
   space.checkInvariants();
 });
 
+test('a GPU that is lost already is refused, and the space goes on', async () => {
+  const gone = await ownGpu();
+  gone.destroy();
+  await gone.lost;
+  await using space = await openSpace({ devices: [] });
+  const error = await failsWith('DEVICE_START', () =>
+    space.addDevice({ kind: 'webgpu', device: gone, memory: '8MiB' }),
+  );
+  assert.match(error.message, /the GPUDevice that was lent is lost .*; open another one, and lend it by addDevice\(\)/);
+  // Nothing that the manager still looks at may be gone by then.
+  await sleep(100);
+  const device = await space.addDevice({ kind: 'webgpu', device: gpu, memory: '8MiB' });
+  const [x, y] = [space.array(Float32Array, 1000), space.array(Float32Array, 1000)];
+  x.data.fill(2);
+  await device.run(saxpy, { x, y, alpha: 3 }, { size: 1000 });
+  sameData(y.data, () => 6);
+});
+
 test('a device that is killed, detached or closed leaves the GPU as it was', async () => {
   const { space, gpu: device, x, y } = await lend(gpu);
   device.kill();
@@ -121,6 +139,15 @@ test('limits are those that the GPU was opened with, and say how to ask for more
   const args = Object.fromEntries(names.map((name) => [name, space.array(Uint32Array, 4)]));
   const error = await failsWith('DEVICE_LIMIT', () => device.run(many, args, { size: 1 }));
   assert.match(error.message, /at most 8 at once.*requiredLimits: { maxStorageBuffersPerShaderStage:/);
+  const halves = kernel(
+    { x: u32.inout },
+    {
+      wgsl: `enable f16; @group(0) @binding(0) var<storage, read_write> x: array<u32>;
+        @compute @workgroup_size(1) fn main() { x[0] = u32(f16(2)); }`,
+    },
+  );
+  const lacks = await failsWith('DEVICE_LIMIT', () => device.run(halves, { x: args.a0 }, { size: 1 }));
+  assert.match(lacks.message, /enables f16, .*the GPUDevice has the features .*requiredFeatures: \['shader-f16'\]/);
   const wrong = { kind: 'webgpu', device: {}, memory: '8MiB' } as never;
   await failsWith('GPU_DEVICE', () => openSpace({ devices: [wrong] }));
 });

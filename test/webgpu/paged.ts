@@ -463,7 +463,7 @@ test('an invocation that touches more pages than there is room for is refused by
     const error = await failsWith('DEVICE_MEMORY', () => gpu.run(sum, { table, ids, out }, { size: 1 }));
     assert.match(
       error.message,
-      /kernel sum: a single invocation touches \d+ pages of 'table', of 4096 bytes each, and there is room for \d+; /,
+      /kernel sum: a single invocation touches more than the \d+ pages of 'table', of 4096 bytes each, that there is room for; /,
     );
     // And the next one runs.
     await run(3);

@@ -225,6 +225,94 @@ test('what cannot be cut is refused with the place in the module, and nothing ha
     sameData(data.data, (i) => i);
   }));
 
+test('what is told to go a way that it cannot go may leave that out, and needs no more memory where it fits', () =>
+  withGpu(async (space) => {
+    const first = kernel(
+      { data: u32.inout },
+      {
+        wgsl: `@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) { textureBarrier(); data[id.x] = 1u; }`,
+      },
+    );
+    const run = (length: number, way: 'direct' | 'paged') => {
+      const data = space.array(Uint32Array, length);
+      return failsWith('DEVICE_MEMORY', () => space.devices[0].run(first, { data }, { size: length, way }));
+    };
+    assert.match(
+      (await run(MIB, 'paged')).message,
+      /it is to run paged, and its arrays cannot be paged: .*; leave out way$/,
+    );
+    assert.match(
+      (await run(4 * MIB, 'direct')).message,
+      /it is not to be cut; leave out way, or give the device more memory, or launch it over smaller arrays$/,
+    );
+  }));
+
+test('a mistake that the compiler finds is told by the lines and columns of the kernel’s own text, whichever way it runs', () =>
+  withGpu(async (space) => {
+    const wgsl = `
+@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) { data[id.x] = data[id.x] * 1.5; }`;
+    const wrong = kernel({ data: u32.inout }, { wgsl });
+    const data = space.array(Uint32Array, MIB / 4);
+    const { message } = await failsWith('KERNEL_ERROR', () => space.devices[0].run(wrong, { data }, { size: 64 }));
+    assert.match(
+      message,
+      new RegExp(`^kernel wrong failed: WGSL, line 3:${wgsl.split('\n')[2].indexOf('data[id.x] *') + 1}: `),
+    );
+    for (const way of ['direct', 'windowed', 'paged'] as const) {
+      const run = () => space.devices[0].run(wrong, { data }, { size: data.length, way });
+      assert.equal((await failsWith('KERNEL_ERROR', run)).message, message, way);
+    }
+    // What only the values of constants make wrong.
+    const shifts = kernel(
+      { data: u32.inout },
+      { wgsl: `override bits: u32;${wgsl.replace('* 1.5', '<< bits')}`, constants: { bits: 50 } },
+    );
+    for (const way of ['direct', 'windowed', 'paged'] as const) {
+      const run = () => space.devices[0].run(shifts, { data }, { size: data.length, way });
+      assert.match((await failsWith('KERNEL_ERROR', run)).message, /:3:95 error: .*shift left/, way);
+    }
+  }));
+
+test('an array that is reversed in place says that its ends lie apart, and is cut where these are two arguments', () =>
+  withGpu(async (space) => {
+    const reverse = kernel(
+      { data: u32.inout },
+      {
+        wgsl: `
+@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+  let i = id.x; let last = arrayLength(&data) - 1u;
+  if (i <= last / 2u) { let kept = data[i]; data[i] = data[last - i]; data[last - i] = kept; }
+}`,
+      },
+    );
+    const halves = kernel(
+      { low: u32.inout, high: u32.inout },
+      {
+        wgsl: `
+@group(0) @binding(0) var<storage, read_write> low: array<u32>;
+@group(0) @binding(1) var<storage, read_write> high: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+  let i = id.x; let last = arrayLength(&high) - 1u;
+  if (i <= last) { let kept = low[i]; low[i] = high[last - i]; high[last - i] = kept; }
+}`,
+      },
+    );
+    const data = space.array(Uint32Array, (12 * MIB) / 4);
+    filled(data.data, (i) => i);
+    const half = data.length / 2;
+    const error = await failsWith('DEVICE_MEMORY', () => space.devices[0].run(reverse, { data }, { size: half }));
+    assert.match(
+      error.message,
+      /WGSL 5:\d+: a single workgroup may touch elements 0 to 63 of 'data' here and 3145664 to 3145727 at 5:\d+/,
+    );
+    const [low, high] = [data.range(0, half), data.range(half, data.length)];
+    assert.ok((await partsOf(space, () => space.devices[0].run(halves, { low, high }, { size: half }))) >= 2);
+    sameData(data.data, (i) => data.length - 1 - i);
+  }));
+
 /** The parts of a launch over so much take far longer than to end it: nothing of it is there before. */
 const GIB = 2 ** 30;
 const SLOW = { devices: [{ kind: 'webgpu', memory: '4MiB', name: 'gpu' }] } as const;
@@ -261,6 +349,21 @@ test('a GPU that ends between two parts is lost; the launch says so, and the nex
   await gpu.run(double, { data }, { size: data.length });
   sameData(data.data, () => 2);
   space.checkInvariants();
+});
+
+test('no GPU takes a time limit, whose error names the signal that ends a launch between two parts', async () => {
+  await using space = await openSpace(SLOW);
+  const [gpu] = space.devices;
+  const data = space.array(Uint32Array, GIB / 4);
+  const run = (options: object) => gpu.run(double, { data }, { size: data.length, ...options });
+  const refused = await failsWith('NO_CANCELLATION', () => run({ timeoutMs: 10 }));
+  assert.match(
+    refused.message,
+    /cannot end a kernel that runs; leave out timeoutMs, .*signal: AbortSignal\.timeout\(ms\) ends a launch/,
+  );
+  const ended = await failsWith('ABORTED', () => run({ signal: AbortSignal.timeout(10) }));
+  assert.match(ended.message, /aborted due to timeout/);
+  assert.ok(gpu.stats().launchParts < GIB / (4 * MIB));
 });
 
 test('a signal ends a launch between two parts, and a device that is detached runs the rest', async () => {

@@ -20,7 +20,16 @@ import { Divider } from './divider.js';
 import { EngineCpu } from './engine-cpu.js';
 import type { EngineLink } from './engine-link.js';
 import { JoinedMoves } from './joined-moves.js';
-import { type Pages, pagesAround, pagesOf, planOf, problemOf, tooLarge, tooManyGroups } from './launch-plan.js';
+import {
+  halvesProblem,
+  type Pages,
+  pagesAround,
+  pagesOf,
+  planOf,
+  problemOf,
+  tooLarge,
+  tooManyGroups,
+} from './launch-plan.js';
 import { PagedLaunch } from './paged-launch.js';
 import {
   type AdapterFacts,
@@ -289,7 +298,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   }
 
   refuse(launch: Omit<WgslLaunch, 'id'>): LaunchRefusal | null {
-    return this.facts === null ? null : problemOf(launch, this.facts.limits);
+    return this.facts === null ? null : (halvesProblem(launch, this.facts) ?? problemOf(launch, this.facts.limits));
   }
 
   divide(
@@ -329,12 +338,16 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
       ? `it is to run ${way}`
       : (large ??
         `it needs ${pages * PAGE_BYTES} bytes at once on ${name}, which has no page faults and ${budgetPages * PAGE_BYTES} bytes`);
-    const message = `${excess}, and ${because}; give the device more memory, or launch it over smaller arrays`;
-    return { code: 'DEVICE_MEMORY', message: `kernel ${kernelName}: ${message}` };
+    const remedies = [
+      ...(way === undefined ? [] : ['leave out way']),
+      ...(fits || large !== undefined ? [] : ['give the device more memory']),
+      ...(fits ? [] : ['launch it over smaller arrays']),
+    ].join(', or ');
+    return { code: 'DEVICE_MEMORY', message: `kernel ${kernelName}: ${excess}, and ${because}; ${remedies}` };
   }
 
   launchWgsl(launch: WgslLaunch): void {
-    const { id, code } = launch;
+    const { id } = launch;
     if (this.dead || this.facts === null) {
       this.events.launched(id, { code: 'DEVICE_LOST', message: `device ${this.options.name} is gone` });
       return;
@@ -351,7 +364,8 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     this.launched = id;
     this.gpuMs = undefined;
     const alignment = this.facts.limits.minStorageBufferOffsetAlignment;
-    const plan = planOf(launch, this.moduleOf(code), alignment, (pages) => this.use(pages));
+    const moduleOf = (code: WgslCode): number => this.moduleOf(code);
+    const plan = planOf(launch, moduleOf, alignment, (pages) => this.use(pages));
     const paged = launch.part?.paged;
     if (paged === undefined) this.post(Packet.Dispatch, plan);
     else this.page(launch, plan, paged);

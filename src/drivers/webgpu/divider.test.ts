@@ -14,6 +14,9 @@ const LIMITS: Room['limits'] = {
   maxComputeWorkgroupsPerDimension: 65_535,
   maxComputeInvocationsPerWorkgroup: 256,
   maxComputeWorkgroupStorageSize: 2 ** 14,
+  maxComputeWorkgroupSizeX: 256,
+  maxComputeWorkgroupSizeY: 256,
+  maxComputeWorkgroupSizeZ: 64,
 };
 
 const SAXPY = `

@@ -229,7 +229,11 @@ function divisionOf(
       const part = parts[index];
       const content = Buffer.from(module.uniformOf(part, facts)).toString('base64');
       const parameters = windowsOf(launch, part.windows);
-      return { code, parameters, part: { group, binding, content, workgroups: part.count } };
+      return {
+        code,
+        parameters,
+        part: { original: launch.code, group, binding, content, workgroups: part.count },
+      };
     },
   };
 }
@@ -319,7 +323,11 @@ function pagedDivision(
       });
       const plan = () => planner?.planOf(launch, part) ?? null;
       const paged = { rounds, offsets, pages, notes, maskWords, logWords, contents, plan };
-      return { code, parameters, part: { group, binding, content: '', workgroups: part.count, paged } };
+      return {
+        code,
+        parameters,
+        part: { original: launch.code, group, binding, content: '', workgroups: part.count, paged },
+      };
     },
   };
 }

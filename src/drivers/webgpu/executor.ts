@@ -176,7 +176,20 @@ export class Executor {
   }
 
   private async dispatch(order: Dispatch): Promise<void> {
-    await this.launch(order.launch, () => this.gpu.dispatch(order, this.sources.get(order.module) ?? ''));
+    await this.launch(order.launch, () => this.run(order));
+  }
+
+  /** What is wrong in a module that was made of the kernel's own is told by its lines and columns: it has the mistake, too. */
+  private async run(order: Dispatch): Promise<Ran> {
+    const ran = await this.gpu.dispatch(order, this.sourceOf(order.module));
+    const { original } = order;
+    if (ran.failure?.code !== 'KERNEL_ERROR' || original === undefined) return ran;
+    const failure = await this.gpu.failureOf({ ...order, ...original }, this.sourceOf(original.module));
+    return { failure: failure ?? ran.failure };
+  }
+
+  private sourceOf(module: number): string {
+    return this.sources.get(module) ?? '';
   }
 
   private async round({ writes, dispatches, read }: Round): Promise<void> {
@@ -184,7 +197,7 @@ export class Executor {
       for (const each of writes) if (!this.put(each, false)) return { failure: noMemoryForPages() };
       let ran: Ran = { failure: null };
       for (const each of dispatches) {
-        const { failure, gpuMs } = await this.gpu.dispatch(each, this.sources.get(each.module) ?? '');
+        const { failure, gpuMs } = await this.run(each);
         ran = gpuMs === undefined ? { failure } : { failure, gpuMs: gpuMs + (ran.gpuMs ?? 0) };
         if (failure !== null) return ran;
       }

@@ -41,6 +41,9 @@ export const LIMITS = [
   'maxComputeWorkgroupsPerDimension',
   'maxComputeInvocationsPerWorkgroup',
   'maxComputeWorkgroupStorageSize',
+  'maxComputeWorkgroupSizeX',
+  'maxComputeWorkgroupSizeY',
+  'maxComputeWorkgroupSizeZ',
 ] as const satisfies readonly (keyof Limits)[];
 
 /** What launches must know of a device. */
@@ -142,6 +145,11 @@ export class GpuTransport implements Transport {
     } finally {
       for (const each of asides) each.destroy();
     }
+  }
+
+  async failureOf(order: Dispatch, source: string): Promise<Failure> {
+    const compiled = await this.pipelineOf(order, source);
+    return 'failure' in compiled ? compiled.failure : null;
   }
 
   async idle(): Promise<void> {
@@ -263,7 +271,9 @@ export class GpuTransport implements Transport {
       if (error === null) return { pipeline, layouts, uniforms: new Map() };
       return { failure: { code: 'KERNEL_ERROR', message: error.message } };
     } catch (error) {
-      return { failure: { code: 'KERNEL_ERROR', message: error instanceof Error ? error.message : String(error) } };
+      // What it was made of may be wrong, of which this error knows no more than that.
+      const { message } = (await refused) ?? (error instanceof Error ? error : { message: String(error) });
+      return { failure: { code: 'KERNEL_ERROR', message } };
     }
   }
 

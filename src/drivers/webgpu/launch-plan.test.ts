@@ -13,6 +13,9 @@ const LIMITS: Limits = {
   maxComputeWorkgroupsPerDimension: 100,
   maxComputeInvocationsPerWorkgroup: 256,
   maxComputeWorkgroupStorageSize: 2 ** 14,
+  maxComputeWorkgroupSizeX: 256,
+  maxComputeWorkgroupSizeY: 256,
+  maxComputeWorkgroupSizeZ: 64,
 };
 
 function array(name: string, offset: number, length: number): LaunchParameter {
@@ -37,7 +40,12 @@ function launch(parameters: LaunchParameter[], bindings: WgslBinding[], size = 1
 
 /** All pages lie in buffer 5, page by page. */
 const plan = (given: WgslLaunch) =>
-  planOf(given, 1, 256, ({ first, count }) => [5, first * PAGE_BYTES, count * PAGE_BYTES]);
+  planOf(
+    given,
+    () => 1,
+    256,
+    ({ first, count }) => [5, first * PAGE_BYTES, count * PAGE_BYTES],
+  );
 
 test('an argument is bound from its first byte to its last', () => {
   const { bound: all, asides } = plan(launch([array('x', PAGE_BYTES + 512, 10)], [bound('x', 3, true)]));
@@ -96,6 +104,17 @@ test('what a GPU’s limits forbid is refused by name', () => {
   expect(problem(launch([array('x', 0, 10)], [bound('x', 0, true, 64)]))).toMatch(/40 bytes, .* at least 64/);
   expect(problem(launch([array('x', 0, 10)], [x, bound('x', 1, true), bound('x', 2, true)]))).toMatch(
     /maxStorageBuffersPer/,
+  );
+  const of = (...workgroupSize: [number, number, number]) => {
+    const given = launch([array('x', 0, 10)], [x]);
+    return problem({ ...given, code: { ...given.code, workgroupSize } });
+  };
+  expect(of(256, 1, 1)).toBe('none');
+  expect(of(1, 300, 1)).toBe(
+    'kernel k: @workgroup_size(1, 300, 1) has 300 invocations in dimension y, and this GPU runs at most 256 (maxComputeWorkgroupSizeY); give the module a smaller one',
+  );
+  expect(of(16, 32, 1)).toMatch(
+    /@workgroup_size\(16, 32, 1\) has 512 invocations, and this GPU runs at most 256 in a workgroup \(maxComputeInvocationsPerWorkgroup\)/,
   );
   expect(tooManyGroups(launch([array('x', 0, 10)], [x], 1000), LIMITS)).toMatch(/125 workgroups in dimension x/);
 });

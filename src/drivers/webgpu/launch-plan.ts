@@ -3,7 +3,7 @@ import { bytesOf } from '../../core/elements.js';
 import { PAGE_BYTES } from '../../core/types.js';
 import type { LaunchParameter, PagedPart, UniformMember, WgslCode, WgslLaunch } from '../driver.js';
 import type { LaunchRefusal } from '../process-driver.js';
-import type { Aside, Bound, Dispatch, Limits, Part } from './protocol.js';
+import type { AdapterFacts, Aside, Bound, Dispatch, Limits, Part } from './protocol.js';
 
 /** In one dimension: `global_invocation_id` wraps beyond. */
 const MOST_INVOCATIONS = 2 ** 32;
@@ -62,6 +62,8 @@ export function problemOf(launch: Launch, limits: Limits): LaunchRefusal | null 
       );
     }
   }
+  const wide = workgroupProblem(code, limits);
+  if (wide !== null) return refuse(wide);
   const invocations = workgroupsOf(launch, code).map((groups, axis) => groups * code.workgroupSize[axis]);
   const axis = invocations.findIndex((each) => each > MOST_INVOCATIONS);
   if (axis !== -1)
@@ -78,6 +80,33 @@ export function problemOf(launch: Launch, limits: Limits): LaunchRefusal | null 
   return null;
 }
 
+const ENABLES_F16 = /^\s*enable\b[^;]*\bf16\b/m;
+
+/** Why the GPU does not compile the module, where it wants numbers of 16 bits; null: it does, as far as that goes. */
+export function halvesProblem(
+  { code, kernelName }: Launch,
+  { features }: Pick<AdapterFacts, 'features'>,
+): LaunchRefusal | null {
+  if (!ENABLES_F16.test(code.source) || features.includes('shader-f16')) return null;
+  const message = `kernel ${kernelName}: the module enables f16, which this GPU does not have (shader-f16); write it with f32`;
+  return { code: 'DEVICE_LIMIT', message };
+}
+
+/** Why the GPU runs no such workgroup; null: it does. */
+function workgroupProblem({ workgroupSize }: WgslCode, limits: Limits): string | null {
+  const names = ['maxComputeWorkgroupSizeX', 'maxComputeWorkgroupSizeY', 'maxComputeWorkgroupSizeZ'] as const;
+  const text = `@workgroup_size(${workgroupSize.join(', ')})`;
+  const remedy = 'give the module a smaller one';
+  const axis = workgroupSize.findIndex((each, at) => each > limits[names[at]]);
+  if (axis !== -1)
+    return `${text} has ${workgroupSize[axis]} invocations in dimension ${'xyz'[axis]}, and this GPU runs at most ${limits[names[axis]]} (${names[axis]}); ${remedy}`;
+  const invocations = workgroupSize.reduce((product, each) => product * each, 1);
+  const most = limits.maxComputeInvocationsPerWorkgroup;
+  return invocations <= most
+    ? null
+    : `${text} has ${invocations} invocations, and this GPU runs at most ${most} in a workgroup (maxComputeInvocationsPerWorkgroup); ${remedy}`;
+}
+
 /** Why the GPU cannot run all workgroups of the launch in one dispatch; undefined: it can. */
 export function tooManyGroups(launch: Launch, limits: Limits): string | undefined {
   const most = limits.maxComputeWorkgroupsPerDimension;
@@ -90,10 +119,13 @@ export function tooManyGroups(launch: Launch, limits: Limits): string | undefine
   );
 }
 
-/** @param partOf where pages lie, in one piece of one buffer */
+/**
+ * @param moduleOf what the engine calls a module
+ * @param partOf where pages lie, in one piece of one buffer
+ */
 export function planOf(
   { id, code, ...launch }: WgslLaunch,
-  module: number,
+  moduleOf: (code: WgslCode) => number,
   alignment: number,
   partOf: (pages: Pages) => Part,
 ): Dispatch {
@@ -120,6 +152,7 @@ export function planOf(
       return { group, binding, kind: 'buffer', writable, part };
     return { group, binding, kind: 'aside', writable, index: asides.push({ part, back: writable }) - 1 };
   });
+  const original = launch.part?.original;
   if (launch.part !== undefined) {
     const { group, binding, content, paged } = launch.part;
     bound.push({ group, binding, kind: 'uniform', bytes: content });
@@ -131,8 +164,9 @@ export function planOf(
   }
   return {
     launch: id,
-    module,
+    module: moduleOf(code),
     entryPoint: code.entryPoint,
+    ...(original === undefined ? {} : { original: { module: moduleOf(original), entryPoint: original.entryPoint } }),
     constants: Object.fromEntries(code.constants.map(({ key, value }) => [key, Number(value)])),
     asides,
     bound,

@@ -38,6 +38,8 @@ export class Lender {
   readonly place: LentPlace;
   private readonly channel: BroadcastChannel;
   private readonly lives = new Map<number, Life>();
+  /** Lives that the manager has begun and not ended, those that were refused, too: as long, it looks at the descriptor. */
+  private readonly watched = new Set<number>();
   /** Lives that give back what they have. */
   private readonly ending = new Set<Promise<void>>();
   private onIdle: () => void = () => undefined;
@@ -63,7 +65,7 @@ export class Lender {
     this.channel.ref();
     await new Promise<void>((resolve) => {
       this.onIdle = resolve;
-      if (this.lives.size === 0) resolve();
+      if (this.watched.size === 0) resolve();
     });
     await this.close();
   }
@@ -78,13 +80,18 @@ export class Lender {
 
   private take({ life: number, packet }: LentMessage): void {
     if (packet[0] === Packet.Hello) {
+      this.watched.add(number);
       this.begin(number, readJson<Hello>(packet));
       return;
     }
+    if (packet[0] === Packet.End) {
+      this.end(number);
+      this.watched.delete(number);
+      if (this.watched.size === 0) this.onIdle();
+      return;
+    }
     const life = this.lives.get(number);
-    if (life === undefined) return;
-    if (packet[0] === Packet.End) this.end(number);
-    else
+    if (life !== undefined)
       life.last = life.last
         .then(() => (life.over ? undefined : life.executor.handle(packet)))
         .catch((error: unknown) => this.fail(number, error));
@@ -122,7 +129,6 @@ export class Lender {
     if (life === undefined) return;
     this.lives.delete(number);
     life.over = true;
-    if (this.lives.size === 0) this.onIdle();
     const ended = this.giveBack(life).finally(() => this.ending.delete(ended));
     this.ending.add(ended);
   }

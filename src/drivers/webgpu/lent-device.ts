@@ -17,8 +17,6 @@ import { Staging } from './staging.js';
 
 /** Tokens of copies that launches have are below 0; those of what drains are lower than any other. */
 const FIRST_DRAIN = -1000;
-const F16 = 'shader-f16';
-const ENABLES_F16 = /^\s*enable\b[^;]*\bf16\b/m;
 
 /** Whether a launch that is paged waits for it. */
 function isOfPages({ tokens }: Move): boolean {
@@ -27,10 +25,13 @@ function isOfPages({ tokens }: Move): boolean {
 
 /** The program that opened the GPU can ask it for more than WebGPU gives by itself. */
 function withRemedy<T extends { readonly message: string }>(failure: T | null): T | null {
-  const [, limit] = /\((max\w+)\)/.exec(failure?.message ?? '') ?? [];
+  const [, limit] = /\((max\w+|shader-f16)\)/.exec(failure?.message ?? '') ?? [];
   if (failure === null || limit === undefined) return failure;
-  const remedy = `the GPUDevice has the limits that it was opened with: requestDevice({ requiredLimits: { ${limit}: adapter.limits.${limit} } })`;
-  return { ...failure, message: `${failure.message}; ${remedy}` };
+  const remedy =
+    limit === 'shader-f16'
+      ? "features that it was opened with: requestDevice({ requiredFeatures: ['shader-f16'] })"
+      : `limits that it was opened with: requestDevice({ requiredLimits: { ${limit}: adapter.limits.${limit} } })`;
+  return { ...failure, message: `${failure.message}; the GPUDevice has the ${remedy}` };
 }
 
 export class LentDevice extends WebgpuDevice {
@@ -126,10 +127,6 @@ export class LentDevice extends WebgpuDevice {
   }
 
   override refuse(launch: Omit<WgslLaunch, 'id'>): LaunchRefusal | null {
-    if (this.facts !== null && ENABLES_F16.test(launch.code.source) && !this.facts.features.includes(F16)) {
-      const message = `the module asks for f16, which the GPUDevice was opened without; open it by requestDevice({ requiredFeatures: ['${F16}'] })`;
-      return { code: 'KERNEL_ERROR', message };
-    }
     return withRemedy(super.refuse(launch));
   }
 

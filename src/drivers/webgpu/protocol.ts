@@ -72,6 +72,9 @@ export interface Limits {
   readonly maxComputeWorkgroupsPerDimension: number;
   readonly maxComputeInvocationsPerWorkgroup: number;
   readonly maxComputeWorkgroupStorageSize: number;
+  readonly maxComputeWorkgroupSizeX: number;
+  readonly maxComputeWorkgroupSizeY: number;
+  readonly maxComputeWorkgroupSizeZ: number;
 }
 
 /** What is known of a GPU: its name, and its device's limits and features. */
@@ -140,6 +143,8 @@ export type Bound = {
 export interface Dispatch {
   readonly launch: number;
   readonly module: number;
+  /** The kernel's own, where this was made of it for a part of the launch. */
+  readonly original?: { readonly module: number; readonly entryPoint: string };
   readonly entryPoint: WgslCode['entryPoint'];
   /** Values of `override` declarations, as a pipeline takes them. */
   readonly constants: Readonly<Record<string, number>>;

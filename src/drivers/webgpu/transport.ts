@@ -23,6 +23,8 @@ export interface Transport {
   read(buffer: number, offset: number, bytes: number, take: (content: Uint8Array) => void): Promise<void>;
   /** Runs a kernel, of a module by its text. */
   dispatch(order: Dispatch, source: string): Promise<Ran>;
+  /** Why it cannot be run, if it cannot be compiled; null: it can. */
+  failureOf(order: Dispatch, source: string): Promise<Launched['failure']>;
   /** Resolves when everything that was asked for has been done. */
   idle(): Promise<void>;
   /** Has the GPU be lost, for tests. */

@@ -101,7 +101,7 @@ var<workgroup> own: array<atomic<u32>, 16>;
       count![0] = 2048;
       out!.set(a!);
     },
-    windows: /^3:\d+: what the atomics of one part of the launch find in 'count' depends on the other parts/,
+    windows: /^3:\d+: what the atomics of one part of the launch find in 'count' may depend on the other parts/,
   },
   {
     name: 'gather from a small table',

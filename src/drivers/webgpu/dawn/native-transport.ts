@@ -154,6 +154,11 @@ export class NativeTransport implements WaitedTransport {
     }
   }
 
+  async failureOf(order: Dispatch, source: string): Promise<Launched['failure']> {
+    const compiled = this.pipelineOf(order, source);
+    return 'failure' in compiled ? compiled.failure : null;
+  }
+
   async idle(): Promise<void> {
     const { dawn, futures, queue } = this.gpu;
     await this.done(futures.kinds.said, (info) => dawn.queueOnSubmittedWorkDone(queue, info));
@@ -208,7 +213,7 @@ export class NativeTransport implements WaitedTransport {
     arena.reset();
     for (const group of groups) dawn.bindGroupRelease(group);
     const problem = this.gpu.takeProblem();
-    if (problem !== null) return { failure: failureOf(problem) };
+    if (problem !== null) return { failure: failureBy(problem) };
     if (clock === null) {
       await this.idle();
       return { failure: null };
@@ -354,6 +359,6 @@ export class NativeTransport implements WaitedTransport {
   }
 }
 
-function failureOf({ type, message }: Problem): Failure {
+function failureBy({ type, message }: Problem): Failure {
   return { code: type === ErrorType.OutOfMemory ? 'DEVICE_MEMORY' : 'KERNEL_ERROR', message };
 }
