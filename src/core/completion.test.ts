@@ -102,6 +102,21 @@ describe("a range's last block", () => {
     expect(manager.figures(processor).backedPages).toBe(pages);
   });
 
+  it('leaves what the node had at most as it is where that was more', () => {
+    const first = allocate(2 * BLOCK);
+    bring(first, 2 * BLOCK);
+    manager.free(2, first, 2 * BLOCK);
+    bring(allocate(300), 300);
+    expect(manager.figures(device.processor).peakPages).toBe(2 * BLOCK);
+  });
+
+  it('gets what comes where something stands in for a page behind its end', () => {
+    const first = allocate(300);
+    manager.fault(device.processor, first + 400, false, 1);
+    bring(first, 300);
+    expect(backed()).toBe(301);
+  });
+
   it('gets what comes where some of it was there before', () => {
     const first = allocate(300);
     bring(first, 10);

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../policy/choices.js';
 import { PATIENCE } from './faults.js';
 import { OpenManager } from './open-manager.js';
+import type { Range } from './range.js';
 import {
   Access,
   PAGES_PER_BLOCK as BLOCK,
@@ -167,6 +168,21 @@ describe('a walk over what only an engine reaches', () => {
       for (let block = 1; block < 4; block++) enter(block);
       expect(atBegin).toEqual(_time === 1 ? [0, 1] : [0, 1, 2, 3]);
     }
+    manager.checkInvariants();
+  });
+
+  it('has as many come along as the longest way from there came into', () => {
+    rewrite();
+    for (let block = 0; block < 4; block++) enter(block);
+    const range = manager.state.va.rangeOfPage(first) as Range;
+    manager.launchBegin(1, gpu.processor, [{ first: first + BLOCK, count: BLOCK, use: 'inout' }]);
+    manager.launchEnd(1);
+    manager.advise(range, 0, range.pages, { pattern: 'sequential' });
+    enter(1);
+    manager.advise(range, 0, range.pages, { pattern: 'normal' });
+    rewrite();
+    enter(0);
+    expect(came()).toEqual([0, 1, 2, 3]);
     manager.checkInvariants();
   });
 

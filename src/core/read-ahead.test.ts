@@ -30,6 +30,8 @@ let log: string[];
 let asked: ReadAheadRequest[];
 /** How revocations end. */
 let revokeStatus: Status;
+/** How transfers to the host end. */
+let hostStatus: Status;
 let manager: OpenManager;
 let device: number;
 
@@ -38,7 +40,7 @@ const commands: Commands = {
   revoke: () => revokeStatus,
   transfer: ({ node, page, count }) => {
     log.push(`to ${node} ${page}+${count}`);
-    return Status.Done;
+    return node === HOST_NODE ? hostStatus : Status.Done;
   },
   remap: () => Status.Done,
   cover: () => Status.Done,
@@ -58,6 +60,7 @@ function start(blocks: number, options: NextOptions = {}): void {
   log = [];
   asked = [];
   revokeStatus = Status.Done;
+  hostStatus = Status.Done;
   const policies = namedPolicies();
   const readAhead = () => {
     const next = namedPolicies({ readAhead: { name: 'next', ...options } }).readAhead();
@@ -219,7 +222,7 @@ describe('reading ahead of a device that walks', () => {
     const first = allocate(4);
     written(first, 4);
     walk(first + 2 * BLOCK, 1);
-    const brought = fault(first + 2 * BLOCK - 1).filter((line) => line.startsWith('to 1'));
+    const brought = fault(first + 2 * BLOCK - 16).filter((line) => line.startsWith('to 1'));
     const pages = brought.map((line) => Number(line.split('+')[1]));
     expect(pages.reduce((sum, count) => sum + count)).toBe(BLOCK);
   });
@@ -268,13 +271,47 @@ describe('reading ahead of a device that walks', () => {
     expect([goAhead(), aheadBlocks()]).toEqual([[], 0]);
   });
 
-  it('brings none ahead in which something is under way', () => {
-    const first = allocate(4);
+  it.each<[string, (page: number) => void]>([
+    [
+      'a copy is under way',
+      (page) => {
+        hostStatus = Status.Pending;
+        manager.fault(HOST, page, false, 1);
+      },
+    ],
+    [
+      'something has been asked for that waits',
+      (page) => {
+        manager.acquire(1, HOST, page, 1, Access.Read, { hold: true });
+        manager.zero(2, page, 1);
+      },
+    ],
+  ])('brings none ahead in which %s', (_what, begin) => {
+    const first = manager.allocate(4 * BLOCK, { name: 'a', provided: false, writable: true })?.first as number;
     walk(first, 1);
-    revokeStatus = Status.Pending;
-    manager.protect(1, first + 2 * BLOCK, 1, Access.Read);
+    begin(first + 2 * BLOCK);
     fault(first + BLOCK);
     expect([manager.waitsToGoAhead, aheadBlocks()]).toEqual([false, 0]);
+  });
+
+  it('brings none ahead that it reaches in place', () => {
+    device = manager.addDevice({ ...host, name: 'near', budgetPages: 16 * BLOCK, remoteAccess: true }).processor;
+    const first = allocate(4);
+    const range = manager.state.va.rangeOfPage(first) as Range;
+    manager.advise(range, 2 * BLOCK, 3 * BLOCK, { accessedBy: 1 << device });
+    manager.arrange(1, device, [{ first, count: 4 * BLOCK }]);
+    walk(first, 1);
+    fault(first + BLOCK);
+    expect([manager.waitsToGoAhead, aheadBlocks()]).toEqual([false, 0]);
+  });
+
+  it('counts none as a guess twice', () => {
+    const first = allocate(4);
+    walk(first, 1);
+    fault(first + BLOCK);
+    writeAgain(first + BLOCK, 1);
+    fault(first + BLOCK);
+    expect(aheadBlocks()).toBe(1);
   });
 
   it('counts none as a guess that it has already', () => {
@@ -391,20 +428,54 @@ describe('a device whose memory is full of old content', () => {
   });
 });
 
+describe('a device that comes to where the content of an engine begins', () => {
+  /** Has an engine write the first blocks, and the host the others, and returns those of which something comes by the first fault. */
+  function begin(first: number, blocks: number, engine: number): number[] {
+    writeAgain(first, blocks);
+    written(first, engine);
+    fault(first);
+    const came = Array.from({ length: blocks }, (_, block) => block);
+    return came.filter((block) => log.some((line) => line.startsWith(`to 1 ${first + block * BLOCK}+`)));
+  }
+
+  it('gets what the host has among the blocks that come along', () => {
+    start(16, { share: 1 });
+    const first = allocate(6);
+    begin(first, 6, 6);
+    walk(first, 5);
+    expect(begin(first, 6, 2)).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  it('gets 8 blocks along at most', () => {
+    start(16, { share: 1, stored: 16 });
+    const first = allocate(12);
+    begin(first, 12, 12);
+    walk(first, 12);
+    expect(begin(first, 12, 12)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
+  });
+});
+
 describe('what a policy is told of the blocks after the one that a device has walked into', () => {
   const told = (): unknown[] =>
     asked.slice(-1).map(({ reached, stored, aheadBlocks }) => [reached, stored, aheadBlocks]);
 
   it('is how many of them are guesses, and whether an engine has the first one that is missing', () => {
-    start(16, { share: 4, stored: 2 });
+    start(16, { share: 1, stored: 2 });
     const first = allocate(6);
+    written(first + 2 * BLOCK, 2);
     walk(first, 1);
     fault(first + BLOCK);
-    expect(told()).toEqual([[0, false, 0]]);
-    goAhead();
-    written(first + 4 * BLOCK, 2);
-    manager.acquire(1, device, first + 3 * BLOCK, BLOCK, Access.Read);
+    expect(told()).toEqual([[0, true, 0]]);
     fault(first + 2 * BLOCK);
+    expect(told()).toEqual([[1, false, 1]]);
+  });
+
+  it('leaves out those that the device has', () => {
+    const first = allocate(6);
+    written(first + 4 * BLOCK, 2);
+    manager.acquire(1, device, first, BLOCK, Access.Read);
+    manager.acquire(2, device, first + 2 * BLOCK, 2 * BLOCK, Access.Read);
+    fault(first + BLOCK);
     expect(told()).toEqual([[0, true, 0]]);
   });
 
