@@ -325,16 +325,24 @@ describe('a store behind the host', () => {
     manager.checkInvariants();
   });
 
-  it('gets what goes next before its memory is needed, and nothing while everything fits', () => {
-    const policies = namedPolicies({ prefetch: 'none', readAhead: 'none' });
-    manager = new OpenManager(
-      commands,
-      { ...policies, eviction: () => ({ ...policies.eviction(), ahead: () => 1 }) },
-      64,
-    );
+  /** Has a host of six blocks send what goes next, one block, before its memory is needed. */
+  function sendAhead(): void {
+    const policies = namedPolicies({ prefetch: 'none', readAhead: 'none', eviction: 'lru' });
+    const eviction = () => ({ ...policies.eviction(), ahead: () => 1 });
+    manager = new OpenManager(commands, { ...policies, eviction }, 64);
     manager.addDevice({ ...host, budgetPages: 6 * BLOCK }, NO_NODE);
-    behind = manager.addNode(store);
+    behind = manager.addNode({ ...store, budgetPages: 16 * BLOCK });
     manager.setHome(HOST_NODE, behind);
+  }
+
+  /** The blocks of which pages were sent there since, in order. */
+  const sent = (first: number): number[] => {
+    const lines = log.filter((line) => line.startsWith(`${HOST_NODE}>${behind} `));
+    return [...new Set(lines.map((line) => Math.floor((Number(/ (\d+)/.exec(line)?.[1]) - first) / BLOCK)))];
+  };
+
+  it('gets what goes next before its memory is needed, and nothing while everything fits', () => {
+    sendAhead();
     const first = allocate(9 * BLOCK);
     write(first, 6);
     expect(log.filter((line) => line.startsWith(`${HOST_NODE}>${behind} `))).toEqual([]);
@@ -570,6 +578,42 @@ describe('a store behind the host', () => {
     manager.checkInvariants();
   });
 
+  it('gets nothing ahead that it has already: that goes at once when it must', () => {
+    sendAhead();
+    const first = allocate(12 * BLOCK);
+    write(first, 12);
+    for (let block = 0; block < 7; block++) manager.acquire(block, HOST, first + block * BLOCK, BLOCK, Access.Read);
+    expect(manager.node(HOST_NODE)?.backedPages).toBe(6 * BLOCK);
+    manager.checkInvariants();
+  });
+
+  it('gets nothing ahead any more when half of the host has been free', () => {
+    sendAhead();
+    const first = allocate(12 * BLOCK);
+    write(first, 7);
+    expect(manager.node(HOST_NODE)?.backedPages).toBe(5 * BLOCK);
+    manager.free(1, first + 2 * BLOCK, 3 * BLOCK);
+    log = [];
+    write(first + 7 * BLOCK, 4);
+    expect([sent(first), manager.node(HOST_NODE)?.backedPages]).toEqual([[], 6 * BLOCK]);
+    manager.checkInvariants();
+  });
+
+  it('gets what is preferred there first, and last what is preferred on the host', () => {
+    const eviction = 'lru';
+    manager = new OpenManager(commands, namedPolicies({ prefetch: 'none', readAhead: 'none', eviction }), 64);
+    manager.addDevice(host, NO_NODE);
+    behind = manager.addNode({ ...store, budgetPages: 16 * BLOCK });
+    manager.setHome(HOST_NODE, behind);
+    const first = allocate(6 * BLOCK);
+    const range = manager.state.va.rangeOfPage(first) as Range;
+    manager.advise(range, 0, BLOCK, { preferred: HOST_NODE });
+    manager.advise(range, 2 * BLOCK, 3 * BLOCK, { preferred: behind });
+    write(first, 6);
+    expect(sent(first)).toEqual([2, 1, 3]);
+    manager.checkInvariants();
+  });
+
   it('that has another one behind it sends on what it has no room for', () => {
     manager.removeNode(behind);
     behind = manager.addNode({ ...store, budgetPages: BLOCK });
@@ -629,4 +673,16 @@ describe('a processor without memory of its own', () => {
 it('refuses more than 32 memories by a clear error', () => {
   for (let id = 1; id < 32; id++) expect(manager.addNode(store)).toBe(id);
   expect(() => manager.addNode(store)).toThrow(/there are 32 memories already/);
+});
+
+it('takes back what stands in for denied pages where there is room for no more of that', () => {
+  const { processor } = manager.addDevice({ ...host, name: 'device', budgetPages: 2 * BLOCK });
+  const first = allocate(3 * BLOCK);
+  manager.protect(1, first, 3 * BLOCK, Access.None);
+  log = [];
+  for (let page = first; page < first + 3 * BLOCK; page++) manager.fault(processor, page, false, 2);
+  const denied = log.filter((line) => line.startsWith('denied'));
+  expect(new Set(denied.map((line) => line.split(' ')[2]))).toEqual(new Set(['NO_ACCESS']));
+  expect(manager.figures(processor).backedPages).toBe(2 * BLOCK);
+  manager.checkInvariants();
 });
