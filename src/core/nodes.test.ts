@@ -249,6 +249,30 @@ describe('what a policy is told of where a page comes from', () => {
   });
 });
 
+it('a policy is told that a touch in the 64 KiB after those that came goes on from there, and where the node is nearly full', () => {
+  const asked: [page: number, walked: number, pressed: boolean][] = [];
+  const policies = namedPolicies({ prefetch: 'tree', readAhead: 'none' });
+  const prefetch = () => {
+    const tree = policies.prefetch();
+    return (request: PrefetchRequest) => {
+      asked.push([request.page, request.walked, request.pressed]);
+      tree(request);
+    };
+  };
+  manager = new OpenManager(commands, { ...policies, prefetch }, 64);
+  manager.addDevice(host, NO_NODE);
+  const first = allocate(3 * BLOCK);
+  for (const page of [0, 20, 40]) manager.fault(HOST, first + page, true, 1);
+  manager.acquire(1, HOST, first + BLOCK, 2 * BLOCK, Access.Write);
+  manager.fault(HOST, first + 200, true, 1);
+  expect(asked).toEqual([
+    [0, 0, false],
+    [20, 1, false],
+    [40, 2, false],
+    [200, 0, true],
+  ]);
+});
+
 describe('pages that only an engine reaches, and what comes along with them', () => {
   let asked: [page: number, distant: boolean, walked: number][];
   let processor: number;
@@ -286,9 +310,27 @@ describe('pages that only an engine reaches, and what comes along with them', ()
     expect(ask(BLOCK)).toEqual([true, 0]);
     // What the host has written the device has no more.
     manager.fault(HOST, first + 79, true, 1);
-    expect(ask(80)).toEqual([true, 1]);
     expect(ask(100)).toEqual([true, 0]);
+    expect(ask(80)).toEqual([true, 1]);
+    expect(ask(81)).toEqual([true, 2]);
     manager.checkInvariants();
+  });
+
+  it('begin with their array, whatever lies before it', () => {
+    startWith(false);
+    const behind = allocate(BLOCK);
+    manager.launchBegin(2, processor, [{ first: behind, count: BLOCK, use: 'out' }]);
+    manager.launchEnd(2);
+    expect([behind - first, ask(behind - first)]).toEqual([2 * BLOCK, [true, 1]]);
+  });
+
+  it('are near where they lie in a store, which no launch fills', () => {
+    startWith(true);
+    manager.setHome(HOST_NODE, manager.addNode(store));
+    first = allocate(2 * BLOCK);
+    write(first, 2);
+    manager.setBudget(HOST_NODE, BLOCK);
+    expect(ask(0)).toEqual([false, 0]);
   });
 
   it('are near where the manager reaches them, and as zeros', () => {
@@ -612,6 +654,34 @@ describe('a store behind the host', () => {
     write(first, 6);
     expect(sent(first)).toEqual([2, 1, 3]);
     manager.checkInvariants();
+  });
+
+  it('gets what is preferred on the host where there is nothing else', () => {
+    const first = allocate(4 * BLOCK);
+    const range = manager.state.va.rangeOfPage(first) as Range;
+    manager.advise(range, 0, range.pages, { preferred: HOST_NODE });
+    write(first, 4);
+    expect(sent(first)).toHaveLength(1);
+    manager.checkInvariants();
+  });
+
+  it('gets nothing that a policy names and that may not go', () => {
+    const policies = namedPolicies({ prefetch: 'none', readAhead: 'none' });
+    manager = new OpenManager(
+      commands,
+      { ...policies, eviction: () => ({ ...policies.eviction(), evict: () => 0 }) },
+      64,
+    );
+    manager.addDevice(host, NO_NODE);
+    behind = manager.addNode(store);
+    manager.setHome(HOST_NODE, behind);
+    const first = allocate(4 * BLOCK);
+    manager.acquire(1, HOST, first, 3 * BLOCK, Access.Write, { hold: true });
+    log = [];
+    manager.acquire(2, HOST, first + 3 * BLOCK, 1, Access.Write, { hold: true });
+    expect(sent(first)).toEqual([]);
+    manager.release(HOST_NODE, first, 3 * BLOCK, Access.Write);
+    expect(sent(first)).toEqual([0]);
   });
 
   it('that has another one behind it sends on what it has no room for', () => {

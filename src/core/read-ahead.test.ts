@@ -235,6 +235,14 @@ describe('reading ahead of a device that walks', () => {
     expect(manager.waitsToGoAhead).toBe(false);
   });
 
+  it('brings none ahead where the program has said that it will touch here and there', () => {
+    const first = allocate(4);
+    manager.advise(manager.state.va.rangeOfPage(first) as Range, 0, 4 * BLOCK, { pattern: 'random' });
+    manager.acquire(1, device, first, BLOCK, Access.Read);
+    expect(fault(first + BLOCK)).toEqual([`to 1 ${first + BLOCK}+1`]);
+    expect(manager.waitsToGoAhead).toBe(false);
+  });
+
   it('does not bring a block ahead into which the device has come meanwhile', () => {
     const first = allocate(4);
     walk(first, 1);
@@ -385,6 +393,15 @@ describe('a launch that uses an array as the one before did', () => {
     launch(first, 4, () => walk(first, 2));
     writeAgain(first + BLOCK, 3);
     for (let page = 0; page < 16; page++) manager.fault(HOST, first + page, true, 1);
+    launch(first, 4, () => fault(first));
+    expect(manager.waitsToGoAhead).toBe(false);
+  });
+
+  it('is not taken to walk where the program has said since that it will touch here and there', () => {
+    const first = allocate(4);
+    launch(first, 4, () => walk(first, 2));
+    writeAgain(first, 4);
+    manager.advise(manager.state.va.rangeOfPage(first) as Range, 0, 4 * BLOCK, { pattern: 'random' });
     launch(first, 4, () => fault(first));
     expect(manager.waitsToGoAhead).toBe(false);
   });

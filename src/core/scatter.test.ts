@@ -97,10 +97,13 @@ describe('touches of a file here and there', () => {
 
   it('are not looked for where the program has said how it will touch', () => {
     const range = manager.state.va.rangeOfPage(first) as Range;
+    touchAround(32, 4);
+    touch(9 * BLOCK + 3);
     manager.advise(range, 0, range.pages, { pattern: 'random' });
-    touchAround(32, 12);
+    expect(touch(10 * BLOCK + 3)).toBe(1);
     manager.advise(range, 0, range.pages, { pattern: 'normal' });
-    expect(touch(40 * BLOCK + 160)).toBe(16);
+    for (let page = 20 * BLOCK; page < 28 * BLOCK; page++) touch(page);
+    touch(10 * BLOCK + 300);
     expect(asked).toEqual([0]);
   });
 

@@ -76,11 +76,13 @@ describe('young runs', () => {
   it('are one where neighbouring blocks were used by the same processors, and end with the range', () => {
     allocate(4 * PAGES_PER_BLOCK);
     allocate(PAGES_PER_BLOCK);
-    for (const index of [0, 1, 3, 4]) block(index).young = 2;
+    for (const index of [0, 1, 3]) block(index).young = 2;
+    block(4).young = 1;
     expect(youngRuns(state, 0, 5 * PAGES_PER_BLOCK)).toEqual([
       { first: 0, count: 2 * PAGES_PER_BLOCK, processors: 2 },
       { first: 3 * PAGES_PER_BLOCK, count: PAGES_PER_BLOCK, processors: 2 },
     ]);
+    expect(youngRuns(state, 2 * PAGES_PER_BLOCK, PAGES_PER_BLOCK + 1)).toHaveLength(1);
   });
 
   it('are none of no pages, and stay when no pages are forgotten', () => {
