@@ -181,6 +181,15 @@ describe('reading ahead of a device that walks', () => {
     expect(manager.waitsToGoAhead).toBe(true);
   });
 
+  it.each([
+    [1, 16],
+    [2, 64],
+  ])('gets, after %i faults that followed each other up to the border, %i pages at once', (followers, brought) => {
+    const first = allocate(4);
+    for (let page = BLOCK - 16 * (followers + 1); page < BLOCK; page += 16) fault(first + page);
+    expect(fault(first + BLOCK)[0]).toBe(`to 1 ${first + BLOCK}+${brought}`);
+  });
+
   it('is known to walk from a block that it has, by whatever way, and not from one of which it lacks a page', () => {
     const first = allocate(4);
     manager.acquire(1, device, first, BLOCK, Access.Read);
