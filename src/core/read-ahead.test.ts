@@ -406,6 +406,15 @@ describe('a launch that uses an array as the one before did', () => {
     expect(manager.waitsToGoAhead).toBe(false);
   });
 
+  it('gets single groups of the parts before and behind the one that it uses', () => {
+    const first = allocate(4);
+    launch(first, 4, () => walk(first + BLOCK, 3));
+    for (const used of [0, 2]) {
+      writeAgain(first, 4);
+      launch(first + used * BLOCK, 1, () => expect(fault(first + BLOCK)).toEqual([`to 1 ${first + BLOCK}+16`]));
+    }
+  });
+
   it('is not taken to walk where the program has said since that it will touch here and there', () => {
     const first = allocate(4);
     launch(first, 4, () => walk(first, 2));
