@@ -100,6 +100,7 @@ function asLastTime({ index, range }: Block): number {
   return range.askedBlocks;
 }
 
+/** The count is begun anew where content begins, so that it needs no care before. */
 function noteWalk({ index, range }: Block): void {
   range.walkedBlocks = Math.max(range.walkedBlocks, index - range.beganIn);
 }
