@@ -1,7 +1,15 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../policy/choices.js';
 import { OpenManager } from './open-manager.js';
-import { Access, PAGES_PER_BLOCK as BLOCK, type Commands, type DeviceDescription, NO_NODE, Status } from './types.js';
+import {
+  Access,
+  PAGES_PER_BLOCK as BLOCK,
+  type Commands,
+  type DeviceDescription,
+  HOST,
+  NO_NODE,
+  Status,
+} from './types.js';
 
 const host: DeviceDescription = {
   name: 'host',
@@ -26,6 +34,7 @@ beforeEach(() => {
   const commands: Partial<Commands> = {
     map: () => undefined,
     wake: () => undefined,
+    deny: () => undefined,
     revoke: () => Status.Done,
     transfer: (order) => {
       if (order.whole) whole.push(order.page);
@@ -50,6 +59,10 @@ function bring(first: number, pages: number, hold = false): void {
   manager.acquire(1, device.processor, first, pages, Access.Write, { hold });
 }
 
+function add(about: Partial<DeviceDescription>): number {
+  return manager.addDevice({ ...host, name: 'other', ...about }).processor;
+}
+
 const backed = (): number | undefined => manager.node(device.node)?.backedPages;
 
 describe("a range's last block", () => {
@@ -66,6 +79,73 @@ describe("a range's last block", () => {
   ])('gets what comes where $when', ({ pages, brought }) => {
     bring(allocate(pages), brought);
     expect([whole, backed()]).toEqual([[], brought]);
+  });
+
+  it('gets all of it where the node has just room for that', () => {
+    bring(allocate(BLOCK), BLOCK);
+    bring(allocate(300), 300);
+    expect(backed()).toBe(2 * BLOCK);
+  });
+
+  it('counts it for the most that the node had', () => {
+    bring(allocate(300), 300);
+    expect(manager.figures(device.processor).peakPages).toBe(BLOCK);
+  });
+
+  it.each([
+    { kind: 'of the host', pages: 300, of: () => HOST },
+    { kind: 'that comes in frames', pages: 300, of: () => add({ frames: 'pooled' }) },
+    { kind: 'that the manager does not reach', pages: 300, of: () => add({ addressable: false }) },
+  ])('gets what comes where the memory is one $kind', ({ pages, of }) => {
+    const processor = of();
+    manager.acquire(1, processor, allocate(pages), pages, Access.Write);
+    expect(manager.figures(processor).backedPages).toBe(pages);
+  });
+
+  it('leaves what the node had at most as it is where that was more', () => {
+    const first = allocate(2 * BLOCK);
+    bring(first, 2 * BLOCK);
+    manager.free(2, first, 2 * BLOCK);
+    bring(allocate(300), 300);
+    expect(manager.figures(device.processor).peakPages).toBe(2 * BLOCK);
+  });
+
+  it('gets what comes where something stands in for a page behind its end', () => {
+    const first = allocate(300);
+    manager.fault(device.processor, first + 400, false, 1);
+    bring(first, 300);
+    expect(backed()).toBe(301);
+  });
+
+  it('gets what comes where some of it was there before', () => {
+    const first = allocate(300);
+    bring(first, 10);
+    bring(first, 300);
+    expect(backed()).toBe(300);
+  });
+
+  it('gets what comes where the driver has said that it has no room for the rest', () => {
+    manager.nodeFull(device.node, 400);
+    bring(allocate(300), 300);
+    expect(backed()).toBe(300);
+  });
+
+  it('gets what comes where the node is to shrink', () => {
+    const first = allocate(BLOCK);
+    bring(first, BLOCK, true);
+    manager.setBudget(device.node, 400);
+    manager.release(device.processor, first, BLOCK, Access.Write);
+    bring(allocate(300), 300);
+    expect(backed()).toBe(300);
+  });
+
+  it('keeps of it what stands in for a page that was denied', () => {
+    const first = allocate(300);
+    bring(first, 300);
+    manager.fault(device.processor, first + 400, false, 1);
+    manager.free(2, first, 300);
+    expect(backed()).toBe(1);
+    manager.checkInvariants();
   });
 
   it('gets what comes where the node has no room for the rest', () => {

@@ -19,7 +19,6 @@ export function complete(block: Block, node: Node, reserved: number): boolean {
     return false;
   const rest = PAGES_PER_BLOCK - reserved;
   if (node.backedPages + rest > Math.min(node.budgetPages, node.limitPages, node.goalPages)) return false;
-  for (let word = 0; word < WORDS; word++) if ((residence.backed[word] & ~block.inside[word]) !== 0) return false;
   residence.backed.fill(-1);
   residence.backedCount += rest;
   node.backedPages += rest;

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../policy/choices.js';
 import { PATIENCE } from './faults.js';
 import { OpenManager } from './open-manager.js';
+import type { Range } from './range.js';
 import {
   Access,
   PAGES_PER_BLOCK as BLOCK,
@@ -170,6 +171,21 @@ describe('a walk over what only an engine reaches', () => {
     manager.checkInvariants();
   });
 
+  it('has as many come along as the longest way from there came into', () => {
+    rewrite();
+    for (let block = 0; block < 4; block++) enter(block);
+    const range = manager.state.va.rangeOfPage(first) as Range;
+    manager.launchBegin(1, gpu.processor, [{ first: first + BLOCK, count: BLOCK, use: 'inout' }]);
+    manager.launchEnd(1);
+    manager.advise(range, 0, range.pages, { pattern: 'sequential' });
+    enter(1);
+    manager.advise(range, 0, range.pages, { pattern: 'normal' });
+    rewrite();
+    enter(0);
+    expect(came()).toEqual([0, 1, 2, 3]);
+    manager.checkInvariants();
+  });
+
   it('has half as many come along where the last one has not come into the last of them', () => {
     rewrite();
     for (let block = 0; block < 5; block++) enter(block);
@@ -233,6 +249,30 @@ describe('what a policy is told of where a page comes from', () => {
   });
 });
 
+it('a policy is told that a touch in the 64 KiB after those that came goes on from there, and where the node is nearly full', () => {
+  const asked: [page: number, walked: number, pressed: boolean][] = [];
+  const policies = namedPolicies({ prefetch: 'tree', readAhead: 'none' });
+  const prefetch = () => {
+    const tree = policies.prefetch();
+    return (request: PrefetchRequest) => {
+      asked.push([request.page, request.walked, request.pressed]);
+      tree(request);
+    };
+  };
+  manager = new OpenManager(commands, { ...policies, prefetch }, 64);
+  manager.addDevice(host, NO_NODE);
+  const first = allocate(3 * BLOCK);
+  for (const page of [0, 20, 40]) manager.fault(HOST, first + page, true, 1);
+  manager.acquire(1, HOST, first + BLOCK, 2 * BLOCK, Access.Write);
+  manager.fault(HOST, first + 200, true, 1);
+  expect(asked).toEqual([
+    [0, 0, false],
+    [20, 1, false],
+    [40, 2, false],
+    [200, 0, true],
+  ]);
+});
+
 describe('pages that only an engine reaches, and what comes along with them', () => {
   let asked: [page: number, distant: boolean, walked: number][];
   let processor: number;
@@ -270,9 +310,27 @@ describe('pages that only an engine reaches, and what comes along with them', ()
     expect(ask(BLOCK)).toEqual([true, 0]);
     // What the host has written the device has no more.
     manager.fault(HOST, first + 79, true, 1);
-    expect(ask(80)).toEqual([true, 1]);
     expect(ask(100)).toEqual([true, 0]);
+    expect(ask(80)).toEqual([true, 1]);
+    expect(ask(81)).toEqual([true, 2]);
     manager.checkInvariants();
+  });
+
+  it('begin with their array, whatever lies before it', () => {
+    startWith(false);
+    const behind = allocate(BLOCK);
+    manager.launchBegin(2, processor, [{ first: behind, count: BLOCK, use: 'out' }]);
+    manager.launchEnd(2);
+    expect([behind - first, ask(behind - first)]).toEqual([2 * BLOCK, [true, 1]]);
+  });
+
+  it('are near where they lie in a store, which no launch fills', () => {
+    startWith(true);
+    manager.setHome(HOST_NODE, manager.addNode(store));
+    first = allocate(2 * BLOCK);
+    write(first, 2);
+    manager.setBudget(HOST_NODE, BLOCK);
+    expect(ask(0)).toEqual([false, 0]);
   });
 
   it('are near where the manager reaches them, and as zeros', () => {
@@ -309,16 +367,24 @@ describe('a store behind the host', () => {
     manager.checkInvariants();
   });
 
-  it('gets what goes next before its memory is needed, and nothing while everything fits', () => {
-    const policies = namedPolicies({ prefetch: 'none', readAhead: 'none' });
-    manager = new OpenManager(
-      commands,
-      { ...policies, eviction: () => ({ ...policies.eviction(), ahead: () => 1 }) },
-      64,
-    );
+  /** Has a host of six blocks send what goes next, one block, before its memory is needed. */
+  function sendAhead(): void {
+    const policies = namedPolicies({ prefetch: 'none', readAhead: 'none', eviction: 'lru' });
+    const eviction = () => ({ ...policies.eviction(), ahead: () => 1 });
+    manager = new OpenManager(commands, { ...policies, eviction }, 64);
     manager.addDevice({ ...host, budgetPages: 6 * BLOCK }, NO_NODE);
-    behind = manager.addNode(store);
+    behind = manager.addNode({ ...store, budgetPages: 16 * BLOCK });
     manager.setHome(HOST_NODE, behind);
+  }
+
+  /** The blocks of which pages were sent there since, in order. */
+  const sent = (first: number): number[] => {
+    const lines = log.filter((line) => line.startsWith(`${HOST_NODE}>${behind} `));
+    return [...new Set(lines.map((line) => Math.floor((Number(/ (\d+)/.exec(line)?.[1]) - first) / BLOCK)))];
+  };
+
+  it('gets what goes next before its memory is needed, and nothing while everything fits', () => {
+    sendAhead();
     const first = allocate(9 * BLOCK);
     write(first, 6);
     expect(log.filter((line) => line.startsWith(`${HOST_NODE}>${behind} `))).toEqual([]);
@@ -554,6 +620,70 @@ describe('a store behind the host', () => {
     manager.checkInvariants();
   });
 
+  it('gets nothing ahead that it has already: that goes at once when it must', () => {
+    sendAhead();
+    const first = allocate(12 * BLOCK);
+    write(first, 12);
+    for (let block = 0; block < 7; block++) manager.acquire(block, HOST, first + block * BLOCK, BLOCK, Access.Read);
+    expect(manager.node(HOST_NODE)?.backedPages).toBe(6 * BLOCK);
+    manager.checkInvariants();
+  });
+
+  it('gets nothing ahead any more when half of the host has been free', () => {
+    sendAhead();
+    const first = allocate(12 * BLOCK);
+    write(first, 7);
+    expect(manager.node(HOST_NODE)?.backedPages).toBe(5 * BLOCK);
+    manager.free(1, first + 2 * BLOCK, 3 * BLOCK);
+    log = [];
+    write(first + 7 * BLOCK, 4);
+    expect([sent(first), manager.node(HOST_NODE)?.backedPages]).toEqual([[], 6 * BLOCK]);
+    manager.checkInvariants();
+  });
+
+  it('gets what is preferred there first, and last what is preferred on the host', () => {
+    const eviction = 'lru';
+    manager = new OpenManager(commands, namedPolicies({ prefetch: 'none', readAhead: 'none', eviction }), 64);
+    manager.addDevice(host, NO_NODE);
+    behind = manager.addNode({ ...store, budgetPages: 16 * BLOCK });
+    manager.setHome(HOST_NODE, behind);
+    const first = allocate(6 * BLOCK);
+    const range = manager.state.va.rangeOfPage(first) as Range;
+    manager.advise(range, 0, BLOCK, { preferred: HOST_NODE });
+    manager.advise(range, 2 * BLOCK, 3 * BLOCK, { preferred: behind });
+    write(first, 6);
+    expect(sent(first)).toEqual([2, 1, 3]);
+    manager.checkInvariants();
+  });
+
+  it('gets what is preferred on the host where there is nothing else', () => {
+    const first = allocate(4 * BLOCK);
+    const range = manager.state.va.rangeOfPage(first) as Range;
+    manager.advise(range, 0, range.pages, { preferred: HOST_NODE });
+    write(first, 4);
+    expect(sent(first)).toHaveLength(1);
+    manager.checkInvariants();
+  });
+
+  it('gets nothing that a policy names and that may not go', () => {
+    const policies = namedPolicies({ prefetch: 'none', readAhead: 'none' });
+    manager = new OpenManager(
+      commands,
+      { ...policies, eviction: () => ({ ...policies.eviction(), evict: () => 0 }) },
+      64,
+    );
+    manager.addDevice(host, NO_NODE);
+    behind = manager.addNode(store);
+    manager.setHome(HOST_NODE, behind);
+    const first = allocate(4 * BLOCK);
+    manager.acquire(1, HOST, first, 3 * BLOCK, Access.Write, { hold: true });
+    log = [];
+    manager.acquire(2, HOST, first + 3 * BLOCK, 1, Access.Write, { hold: true });
+    expect(sent(first)).toEqual([]);
+    manager.release(HOST_NODE, first, 3 * BLOCK, Access.Write);
+    expect(sent(first)).toEqual([0]);
+  });
+
   it('that has another one behind it sends on what it has no room for', () => {
     manager.removeNode(behind);
     behind = manager.addNode({ ...store, budgetPages: BLOCK });
@@ -613,4 +743,16 @@ describe('a processor without memory of its own', () => {
 it('refuses more than 32 memories by a clear error', () => {
   for (let id = 1; id < 32; id++) expect(manager.addNode(store)).toBe(id);
   expect(() => manager.addNode(store)).toThrow(/there are 32 memories already/);
+});
+
+it('takes back what stands in for denied pages where there is room for no more of that', () => {
+  const { processor } = manager.addDevice({ ...host, name: 'device', budgetPages: 2 * BLOCK });
+  const first = allocate(3 * BLOCK);
+  manager.protect(1, first, 3 * BLOCK, Access.None);
+  log = [];
+  for (let page = first; page < first + 3 * BLOCK; page++) manager.fault(processor, page, false, 2);
+  const denied = log.filter((line) => line.startsWith('denied'));
+  expect(new Set(denied.map((line) => line.split(' ')[2]))).toEqual(new Set(['NO_ACCESS']));
+  expect(manager.figures(processor).backedPages).toBe(2 * BLOCK);
+  manager.checkInvariants();
 });

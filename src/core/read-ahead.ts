@@ -63,7 +63,7 @@ export function readAhead(
   if (comes) noteLedOn(state, block, processor);
   if (sign === 'border' && !advised && !comes) return;
   const most = sign === 'content' ? asLastTime(block) : MOST;
-  if (sign !== 'content') noteWalk(block);
+  noteWalk(block);
   const nodeBlocks = Math.floor(node.budgetPages / PAGES_PER_BLOCK);
   let reached = 0;
   let stored = false;
@@ -100,8 +100,9 @@ function asLastTime({ index, range }: Block): number {
   return range.askedBlocks;
 }
 
+/** The count is begun anew where content begins, so that it needs no care before. */
 function noteWalk({ index, range }: Block): void {
-  if (range.beganIn !== -1) range.walkedBlocks = Math.max(range.walkedBlocks, index - range.beganIn);
+  range.walkedBlocks = Math.max(range.walkedBlocks, index - range.beganIn);
 }
 
 /** @param entry it is a guess, until the processor faults at its beginning */
@@ -179,11 +180,11 @@ function begin(
 
 /** Whether some of the block is where only an engine reaches it, which answers late and many at once: in a store, in a GPU's memory. */
 function isStored(state: State, { residences }: Block): boolean {
-  for (let id = 0; id < residences.length; id++) {
+  for (let id = HOST_NODE + 1; id < residences.length; id++) {
     const residence = residences[id];
     if (residence === undefined || isEmpty(residence.resident)) continue;
     const node = state.nodes[id];
-    if (id !== HOST_NODE && (node?.owner === NO_PROCESSOR || node?.description.addressable === false)) return true;
+    if (node?.owner === NO_PROCESSOR || node?.description.addressable === false) return true;
   }
   return false;
 }

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../policy/choices.js';
 import { OpenManager } from './open-manager.js';
+import type { Range } from './range.js';
 import { PAGES_PER_BLOCK as BLOCK, type Commands, HOST, NO_NODE, type PrefetchRequest, Status } from './types.js';
 
 const host = {
@@ -88,6 +89,42 @@ describe('touches of a file here and there', () => {
     manager.checkInvariants();
   });
 
+  it('bring their page alone also beside a block that is whole: there it says nothing of a walk', () => {
+    touchAround(64, 12);
+    for (let page = 20 * BLOCK; page < 21 * BLOCK; page++) touch(page);
+    expect(touch(21 * BLOCK + 3)).toBe(1);
+  });
+
+  it('are not looked for where the program has said how it will touch', () => {
+    const range = manager.state.va.rangeOfPage(first) as Range;
+    touchAround(32, 4);
+    touch(9 * BLOCK + 3);
+    manager.advise(range, 0, range.pages, { pattern: 'random' });
+    expect(touch(10 * BLOCK + 3)).toBe(1);
+    manager.advise(range, 0, range.pages, { pattern: 'normal' });
+    for (let page = 20 * BLOCK; page < 28 * BLOCK; page++) touch(page);
+    touch(10 * BLOCK + 300);
+    expect(asked).toEqual([0]);
+  });
+
+  it('count as 64 at most, so that a walk is soon known for one', () => {
+    touchAround(128, 12);
+    touch(40 * BLOCK + 160);
+    expect(asked).toEqual([64]);
+  });
+
+  it('count from none again after a walk, however long it was', () => {
+    touchAround(32, 4);
+    touch(9 * BLOCK + 3);
+    const counts = [3, 100, 200].map((page) => {
+      touch(10 * BLOCK + page);
+      const [count] = asked;
+      for (let other = 20 * BLOCK; other < 28 * BLOCK; other++) touch(other);
+      return count;
+    });
+    expect(counts).toEqual([0, 1, 1]);
+  });
+
   it('bring neighbours again when they follow each other', () => {
     touchAround(64, 12);
     const from = 40 * BLOCK;
@@ -110,9 +147,35 @@ describe('touches of a file here and there', () => {
     expect(asked[0]).toBe(scattered - 8);
   });
 
+  it('are followed by one in the next 64 KiB, wherever it lies there, and not by one in those after it', () => {
+    touchAround(64, 12);
+    const scattered = [40, 41].map((block) => {
+      touch(block * BLOCK + 160);
+      touch(block * BLOCK + (block === 40 ? 180 : 195));
+      return (asked[0] ?? 0) > 0;
+    });
+    expect(scattered).toEqual([false, true]);
+  });
+
+  it('do not count on a block that they brought while the node had room', () => {
+    touch(10 * BLOCK + 3);
+    for (let page = 20 * BLOCK; page < 28 * BLOCK; page++) touch(page);
+    touch(10 * BLOCK + 300);
+    expect(asked).toEqual([0]);
+  });
+
+  it('do not count on a block that has been walked through since it last left', () => {
+    touchAround(32, 4);
+    for (const block of [9, 10]) touch(block * BLOCK + 3);
+    for (let page = 20 * BLOCK; page < 28 * BLOCK; page++) touch(page);
+    for (let page = 9 * BLOCK; page < 18 * BLOCK; page++) touch(page);
+    touch(10 * BLOCK + 300);
+    expect(asked).toEqual([0]);
+  });
+
   it.each([
-    [8, 1],
-    [24, 0],
+    [20, 1],
+    [21, 0],
   ])('on a block that left before %i others came count %i times', (others, count) => {
     touchAround(32, 4);
     for (const block of [9, 10]) touch(block * BLOCK + 3);
