@@ -360,6 +360,12 @@ const REFUSALS: readonly (readonly [string, readonly string[], RegExp, readonly 
     /the server unix:.* \(NOPERM: .*\); have that user do and reach it \(ACL SETUSER/,
     ['ACL', 'SETUSER', 'default', '+set', '+setrange'],
   ],
+  [
+    'has fewer replicas than it must have',
+    ['CONFIG', 'SET', 'min-replicas-to-write', '1'],
+    /the server unix:.* \(NOREPLICAS: .*\); see to its replicas/,
+    ['CONFIG', 'SET', 'min-replicas-to-write', '0'],
+  ],
 ];
 for (const [what, change, message, back] of REFUSALS) {
   testWithValkey(`a server that ${what} is named to the program that needs room, with the remedy`, async () => {
