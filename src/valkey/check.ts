@@ -5,39 +5,56 @@ import { type ConnectionOptions, ValkeyConnection } from './connection.js';
 import { ValkeyError } from './errors.js';
 import { slotMapOf, unserved } from './slots.js';
 
-/** @throws ValkeyError when it cannot be reached, refuses the connection, or would not keep what it is given */
-export async function checkServer(url: string, options: ConnectionOptions): Promise<void> {
+/** Memory of a server, or of all primaries of a cluster together. */
+export interface ServerMemory {
+  /** Its maxmemory, or what its machine has where there is none. */
+  readonly limitBytes: number;
+  readonly usedBytes: number;
+  readonly servers: number;
+}
+
+/**
+ * @returns null where a server does not tell: its user may not ask
+ * @throws ValkeyError when it cannot be reached, refuses the connection, or would not keep what it is given
+ */
+export async function checkServer(url: string, options: ConnectionOptions): Promise<ServerMemory | null> {
   const connection = await ValkeyConnection.open(url, options);
   try {
     const { mode, role } = connection.info;
-    if (mode === 'cluster') {
-      await checkCluster(connection, options);
-      return;
-    }
+    if (mode === 'cluster') return await checkCluster(connection, options);
     if (mode === 'sentinel') refuse(connection, 'is a sentinel; name the server that it watches');
     if (role !== 'master') refuse(connection, `is a ${role}, which cannot be written; name the primary`);
-    await checkMemory(connection);
+    return await checkMemory(connection);
   } finally {
     connection.close();
   }
 }
 
 /** All slots have a server, and all servers keep what they are given. */
-async function checkCluster(connection: ValkeyConnection, options: ConnectionOptions): Promise<void> {
+async function checkCluster(connection: ValkeyConnection, options: ConnectionOptions): Promise<ServerMemory | null> {
   const { address } = connection;
   const map = slotMapOf(await connection.call(['CLUSTER', 'SLOTS']), address);
   if (map.missing > 0) throw down(connection, unserved(address.shown, map.missing).message);
   const about = textOf(await connection.call(['CLUSTER', 'INFO']));
   const state = /^cluster_state:(\w+)/m.exec(about)?.[1] ?? 'unknown';
   if (state !== 'ok') throw down(connection, `CLUSTERDOWN its state is ${state}`);
+  const memories: ServerMemory[] = [];
   for (const name of map.servers) {
     const server = await openNamed(connection, addressIn(address, name), options);
     try {
-      await checkMemory(server);
+      const memory = await checkMemory(server);
+      if (memory !== null) memories.push(memory);
     } finally {
       server.close();
     }
   }
+  if (memories.length < map.servers.length) return null;
+  const sum = (of: (memory: ServerMemory) => number): number => memories.reduce((all, each) => all + of(each), 0);
+  return {
+    limitBytes: sum(({ limitBytes }) => limitBytes),
+    usedBytes: sum(({ usedBytes }) => usedBytes),
+    servers: memories.length,
+  };
 }
 
 /** A server that another one has named. It may have a name that is good among servers only, or a port where it does not speak TLS. */
@@ -60,15 +77,25 @@ async function openNamed(
   }
 }
 
-async function checkMemory(connection: ValkeyConnection): Promise<void> {
-  const about = textOf(await connection.call(['INFO', 'memory']));
-  const most = Number(/^maxmemory:(\d+)/m.exec(about)?.[1] ?? 0);
+async function checkMemory(connection: ValkeyConnection): Promise<ServerMemory | null> {
+  let about: string;
+  try {
+    about = textOf(await connection.call(['INFO', 'memory']));
+  } catch (error) {
+    // Not every user may ask; what becomes of that is told when the memory is full.
+    if ((error as ValkeyError).code === 'REPLY') return null;
+    throw error;
+  }
+  const figure = (name: string): number => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(about)?.[1] ?? 0);
+  const most = figure('maxmemory');
   const policy = /^maxmemory_policy:(\S+)/m.exec(about)?.[1] ?? 'noeviction';
   if (most > 0 && policy !== 'noeviction')
     refuse(
       connection,
       `drops what it has when its memory is full (maxmemory-policy ${policy}), and pages of arrays with it; set maxmemory-policy noeviction`,
     );
+  const limitBytes = most > 0 ? most : figure('total_system_memory');
+  return limitBytes > 0 ? { limitBytes, usedBytes: figure('used_memory'), servers: 1 } : null;
 }
 
 function down({ address }: ValkeyConnection, why: string): ValkeyError {

@@ -2,8 +2,9 @@
  * A connection to one Valkey or Redis server. Commands may be sent one behind the other without waiting; each has a promise of its answer.
  * A connection that is lost fails what has no answer yet, and is not made again: its owner knows what is to be asked anew.
  *
- * One rule says when a server is too slow: as long as commands wait for answers, something must come or go every `timeoutMs`. A connection
- * where nothing does is ended. So an answer that is large may take its time, and a command that blocks on the server has no place here.
+ * One rule says when a server is too slow: as long as commands wait for answers, something must come, or something long go, every `timeoutMs`. A
+ * connection where nothing does is ended. So what is large may take its time, and a command that blocks on the server has no place here. What is short
+ * goes as far as the system's buffers, whether the server lives or not.
  */
 import type { NetConnectOpts, Socket } from 'node:net';
 import type { ConnectionOptions as TlsConnectOptions } from 'node:tls';
@@ -250,6 +251,7 @@ export class ValkeyConnection {
       });
     }
     let parts: (string | Uint8Array)[] = [];
+    let isLong = false;
     for (; at < args.length; at++) {
       const argument = args[at];
       if (typeof argument !== 'object') {
@@ -263,8 +265,9 @@ export class ValkeyConnection {
       socket.write(joined(parts));
       socket.write(argument);
       parts = [];
+      isLong = true;
     }
-    socket.write(joined([...parts, text]), this.moved);
+    socket.write(joined([...parts, text]), isLong ? this.moved : undefined);
   }
 
   /** Sends a command at once that is short, unless others are to go before it. */
@@ -275,8 +278,7 @@ export class ValkeyConnection {
     if (!socket.writable || socket.writableLength > 0) return false;
     const length = short.write(text);
     const sent = sendNow(short, length);
-    if (sent === length) this.moved();
-    else socket.write(Buffer.from(short.subarray(sent, length)), this.moved);
+    if (sent < length) socket.write(Buffer.from(short.subarray(sent, length)));
     return true;
   }
 

@@ -91,10 +91,11 @@ export class ValkeyLink {
   }
 
   private async greet(connection: ValkeyConnection): Promise<void> {
-    const text = Buffer.from((await connection.call(['INFO', 'server'])) as Uint8Array).toString();
+    // A server that does not let us, in either of these, leaves the checksums to notice what comes late.
+    const about = await connection.call(['INFO', 'server']).catch(ignoreReply);
+    const text = about instanceof Uint8Array ? Buffer.from(about).toString() : '';
     const run = /^run_id:(\w+)/m.exec(text)?.[1] ?? '';
-    // It is gone already, or a server that does not let us leaves the checksums to notice what comes late.
-    if (run === this.run) await connection.call(['CLIENT', 'KILL', 'ID', this.id]).catch(ignoreReply);
+    if (run !== '' && run === this.run) await connection.call(['CLIENT', 'KILL', 'ID', this.id]).catch(ignoreReply);
     this.run = run;
     this.id = connection.info.id;
   }

@@ -297,7 +297,10 @@ test('what is lost with a lossy device is exactly what only it had', async () =>
     }
   }
   const error = (await failsWith('DATA_LOST', () => fromDevice.writeTo(1))) as OnememError;
-  assert.match(error.message, /overwrite the whole array by an `out` launch or readFrom\(\), or free it/);
+  assert.match(
+    error.message,
+    /empty the array \(discard\(\)\), overwrite the whole array by an `out` launch or readFrom\(\), or free it/,
+  );
   await other.run(fill, { x: fromDevice, salt: 9 }, { size: fromDevice.length });
   sameData(fromDevice.data, (i) => filled(i, 9));
 });

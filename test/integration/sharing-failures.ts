@@ -156,19 +156,19 @@ const REFUSALS: readonly (readonly [string, RegExp, Change, Change])[] = [
   ],
   [
     'has become a replica',
-    /answers with an error \(READONLY .*\); it is a replica by now: name the primary/,
+    /answers with an error \(READONLY .*\); make it the primary again .*name the primary/,
     (server) => server.ask('REPLICAOF', '127.0.0.1', 1),
     (server) => server.ask('REPLICAOF', 'NO', 'ONE'),
   ],
   [
     'lets the user of the url do less',
-    /answers with an error \(NOPERM .*\); have the user of the url do and reach what is needed \(ACL SETUSER/,
+    /answers with an error \(NOPERM .*\); have that user do and reach it \(ACL SETUSER/,
     (server) => server.ask('ACL', 'SETUSER', 'default', '-evalsha', '-script'),
     (server) => server.ask('ACL', 'SETUSER', 'default', '+evalsha', '+script'),
   ],
   [
     'has something else in a key of the array',
-    /answers with an error \(WRONGTYPE .*\); another program has put something else in a key of the array/,
+    /answers with an error \(WRONGTYPE .*\); remove the key, which another program has written/,
     async (server) => {
       await server.ask('RENAME', KEY, 'aside');
       await server.ask('SET', KEY, 'other');
@@ -221,7 +221,7 @@ testWithValkey('a fence and a barrier of what the server refuses to take are tol
   const error = await failsWith('NODE_LOST', async () => {
     for (;;) await array.barrier('all', 2, { timeoutMs: 20_000 });
   });
-  assert.match(error.message, /WRONGTYPE .*remove that key/);
+  assert.match(error.message, /WRONGTYPE .*remove the key/);
   await space.close();
 });
 

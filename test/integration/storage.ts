@@ -200,7 +200,10 @@ test('a page that comes back other than it was written is lost by name, and no o
   const stream = space.devices[0].stream();
   stream.prefetch(x.range(0, N / 4), 'host');
   const error = (await failsWith('DATA_LOST', () => stream.synchronize())) as OnememError;
-  assert.match(error.message, /array x, elements \d+ to \d+ .*checksum/);
+  assert.match(
+    error.message,
+    /array x, elements \d+ to \d+ .*checksum.*; have the disk looked at, and empty the array \(discard\(\)\)/,
+  );
   const first = error.details.element as number;
   const run = x.residency().runs.filter(({ state }) => state === 'lost');
   assert.deepEqual(

@@ -50,6 +50,17 @@ async function sizes({ primaries }: ValkeyCluster): Promise<number[]> {
   return Promise.all(primaries.map(async (each) => (await each.ask('DBSIZE')) as number));
 }
 
+withCluster(test, 'a budget that the servers of a cluster have no room for together is warned of', async () => {
+  await using cluster = await ValkeyCluster.start(false, { lines: { maxmemory: 64 * MIB } });
+  const warnings: string[] = [];
+  const listen = ({ message }: Error): void => void warnings.push(message);
+  process.on('warning', listen);
+  await (await open(cluster.primaries[0])).close();
+  process.off('warning', listen);
+  assert.equal(warnings.length, 1);
+  assert.match(warnings[0], /\d+ of 201326592 are left on the 3 servers of the cluster of valkey:/);
+});
+
 withCluster(
   test,
   'the servers of a cluster share the pages of a space, which come back while a slot moves',

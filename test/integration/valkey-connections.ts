@@ -226,6 +226,18 @@ testWithValkey(
   },
 );
 
+testWithValkey('a server that stands still fails what waits in time, whatever else is asked meanwhile', async () => {
+  await using server = await ValkeyServer.start();
+  const connection = await ValkeyConnection.open(server.url, { timeoutMs: 400 });
+  server.signal('SIGSTOP');
+  const begun = performance.now();
+  const asking = setInterval(() => void connection.call(['PING']).catch(() => undefined), 50);
+  setTimeout(() => clearInterval(asking), 3000).unref();
+  await failsWith('TIMEOUT', () => connection.call(['GET', 'k']));
+  clearInterval(asking);
+  assert.ok(performance.now() - begun < 2000, `${performance.now() - begun} ms`);
+});
+
 /** Listens, and answers each connection that says something with the same. */
 async function saying(answer: string): Promise<{ server: Server; url: string }> {
   const server = createServer((socket) => socket.on('error', () => undefined).once('data', () => socket.write(answer)));

@@ -360,6 +360,12 @@ const REFUSALS: readonly (readonly [string, readonly string[], RegExp, readonly 
     /the server unix:.* \(NOPERM: .*\); have that user do and reach it \(ACL SETUSER/,
     ['ACL', 'SETUSER', 'default', '+set', '+setrange'],
   ],
+  [
+    'has fewer replicas than it must have',
+    ['CONFIG', 'SET', 'min-replicas-to-write', '1'],
+    /the server unix:.* \(NOREPLICAS: .*\); see to its replicas/,
+    ['CONFIG', 'SET', 'min-replicas-to-write', '0'],
+  ],
 ];
 for (const [what, change, message, back] of REFUSALS) {
   testWithValkey(`a server that ${what} is named to the program that needs room, with the remedy`, async () => {
@@ -416,6 +422,45 @@ testWithValkey('what a server is not is refused by name, before a space is opene
   await using dropping = await ValkeyServer.start({ maxmemory: '64mb', 'maxmemory-policy': 'allkeys-lru' });
   const dropped = await failsWith('BEHIND', () => open(dropping));
   assert.match(dropped.message, /maxmemory-policy allkeys-lru.*noeviction/);
+});
+
+/** What the process is warned of while a space is opened and closed. */
+async function warningsOf(server: ValkeyServer, said: Partial<BehindSpecification>): Promise<string[]> {
+  const warnings: string[] = [];
+  const listen = ({ code, message }: Error & { code?: string }): void => void warnings.push(`${code}: ${message}`);
+  process.on('warning', listen);
+  await (await open(server, said)).close();
+  process.off('warning', listen);
+  return warnings;
+}
+
+testWithValkey('a budget that the server has no room for is warned of, with what is left there', async () => {
+  await using server = await ValkeyServer.start({ maxmemory: 64 * MIB });
+  await server.ask('SET', 'other', 'x'.repeat(24 * MIB));
+  const [warning, ...more] = await warningsOf(server, { bytes: '32MiB' });
+  assert.match(
+    warning,
+    /^ONEMEM_STORAGE: behind\.bytes is 33554432, which take about 41943040 bytes of a server, and \d+ of 67108864 are left on unix:.*raise maxmemory/,
+  );
+  assert.ok(Number(/and (\d+) of/.exec(warning)?.[1]) < 40 * MIB, warning);
+  assert.deepEqual(more, []);
+  assert.deepEqual(await warningsOf(server, { bytes: '24MiB' }), []);
+});
+
+testWithValkey('a budget beyond the memory of the machine of a server without maxmemory is warned of', async () => {
+  await using server = await ValkeyServer.start();
+  const [warning] = await warningsOf(server, { bytes: '2TiB' });
+  assert.match(warning, /^ONEMEM_STORAGE: behind\.bytes is 2199023255552/);
+});
+
+testWithValkey('a server whose user may not ask what is left there is used without a word', async () => {
+  await using server = await ValkeyServer.start({ maxmemory: 64 * MIB });
+  await server.ask('ACL', 'SETUSER', 'default', '-info');
+  assert.deepEqual(await warningsOf(server, {}), []);
+  await using space = await open(server);
+  const x = space.array(Int32Array, N);
+  fill(x.data, 1);
+  sameData(x.data, (i) => filled(i, 1));
 });
 
 await runTests(60);

@@ -2,31 +2,13 @@
 import { constants as os } from 'node:os';
 import { Status } from '../../core/types.js';
 import { valkeyAddress } from '../../valkey/address.js';
+import { type Problem, problemOf } from '../../valkey/remedies.js';
 import type { ServerOptions } from '../protocol/space.js';
 import { ValkeyFile } from '../sources/valkey-file.js';
 import type { StorePlace } from './store.js';
 
-const { ENOMEM, EROFS, EPERM, ENETDOWN, ECONNREFUSED, EACCES, ETIMEDOUT } = os.errno;
+const { ECONNREFUSED, EACCES, ETIMEDOUT } = os.errno;
 const REMEDY = 'see whether it runs, and can be reached';
-
-/** What a server does that does not take pages, and what is to be done about it. */
-const PROBLEMS: Readonly<Record<number, { readonly text: string; readonly remedy: string }>> = {
-  [ENOMEM]: {
-    text: 'OOM: its maxmemory is used up',
-    remedy: 'give it more memory, free arrays, or open the space with smaller behind: { bytes }',
-  },
-  [EROFS]: { text: 'READONLY: it is a replica by now', remedy: 'make it the primary again (REPLICAOF NO ONE)' },
-  [EPERM]: {
-    text: 'NOPERM: it does not let the user of the url do what is needed',
-    remedy: 'have that user do and reach it (ACL SETUSER NAME +@all ~onemem:*)',
-  },
-  [ENETDOWN]: {
-    text: 'CLUSTERDOWN: its cluster has a part whose server has failed, and that no replica has taken over',
-    remedy: 'have the cluster repaired: valkey-cli --cluster check',
-  },
-  [ECONNREFUSED]: { text: 'there is no connection to it', remedy: REMEDY },
-  [EACCES]: { text: 'it refuses the connection', remedy: REMEDY },
-};
 
 export class ServerPlace implements StorePlace {
   readonly name = 'valkey';
@@ -49,18 +31,17 @@ export class ServerPlace implements StorePlace {
     this.file = new ValkeyFile(options, wakeFd, control, now);
   }
 
-  /** A server that has no room may have some, one that cannot be reached must be. */
-  mayTry(errno: number): boolean {
-    return errno === ENOMEM || this.file.isReachable;
+  mayTry(): boolean {
+    return this.file.isReachable;
   }
 
   textOf(errno: number): string {
-    if (errno === ETIMEDOUT) return `it has not answered for ${this.options.timeoutMs} ms`;
-    return PROBLEMS[errno]?.text ?? 'it answered with an error';
+    return this.problemOf(errno).text;
   }
 
   full(heldBytes: number, errno: number): string {
-    return `the server ${this.url} has ${heldBytes} bytes, and more cannot be sent there (${this.textOf(errno)}); ${PROBLEMS[errno]?.remedy ?? REMEDY}`;
+    const { text, remedy } = this.problemOf(errno);
+    return `the server ${this.url} has ${heldBytes} bytes, and more cannot be sent there (${text}); ${remedy}`;
   }
 
   unread(why: string): string {
@@ -74,5 +55,17 @@ export class ServerPlace implements StorePlace {
 
   get details(): Record<string, unknown> {
     return { url: this.url };
+  }
+
+  private problemOf(errno: number): Problem {
+    const said = problemOf(errno);
+    if (said !== null) return said;
+    const { timeoutMs } = this.options;
+    const texts = {
+      [ETIMEDOUT]: `it has not answered for ${timeoutMs} ms`,
+      [ECONNREFUSED]: 'there is no connection to it',
+      [EACCES]: 'it refuses the connection',
+    };
+    return { text: texts[errno] ?? 'it answered with an error', remedy: REMEDY };
   }
 }

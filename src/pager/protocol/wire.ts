@@ -73,7 +73,8 @@ export function codeOfDenial(reason: DenyReason): string {
   }
 }
 
-const OVERWRITE = 'overwrite the whole array by an `out` launch or readFrom(), or free it';
+/** Stores do not bring back what is lost, since they write parts of pages. */
+const OVERWRITE = 'empty the array (discard()), overwrite the whole array by an `out` launch or readFrom(), or free it';
 
 /** Why, as the rest of a sentence that begins with what was touched. */
 export function explainDenial(reason: DenyReason): string {
@@ -81,7 +82,7 @@ export function explainDenial(reason: DenyReason): string {
     case 'FREED':
       return 'which has been freed';
     case 'LOST':
-      return 'whose only copy was on a device that died; overwrite the whole array by an `out` launch or readFrom(), or free it';
+      return `whose only copy was on a device that died; ${OVERWRITE}`;
     case 'READ_ONLY':
       return 'which may only be read';
     case 'NO_ACCESS':
@@ -97,13 +98,13 @@ export function explainDenial(reason: DenyReason): string {
     case 'SOURCE_CHANGED':
       return 'whose file has become shorter or cannot be read any more';
     case 'CORRUPTED':
-      return 'whose only copy came back from storage other than it was written (a checksum does not match); overwrite the whole array, or free it, and have the disk looked at';
+      return `whose only copy came back from storage other than it was written (a checksum does not match); have the disk looked at, and ${OVERWRITE}`;
     case 'ALTERED':
       return `whose only copy came back from a server other than it was sent there (a checksum does not match), since another program has changed or replaced it; ${OVERWRITE}`;
     case 'GONE':
       return `whose only copy was on a server that has it no more, since it was evicted, removed, or its time was over while this program stood still; have the server keep what it is given (maxmemory-policy noeviction), and ${OVERWRITE}`;
     case 'FORGOTTEN':
-      return 'whose only copy was on a server that has been started again without what it had; overwrite the whole array by an `out` launch or readFrom(), or free it';
+      return `whose only copy was on a server that has been started again without what it had; ${OVERWRITE}`;
     case 'NODE_LOST':
       return 'which is on another machine, and cannot be had from there';
     case 'OUT_OF_STORAGE':

@@ -13,6 +13,7 @@ import { senderOf } from '../../linux/sending.js';
 import { firstSpoiled, noteSums } from '../../linux/spill-file.js';
 import type { Argument, Caller, ValkeyConnection } from '../../valkey/connection.js';
 import { ValkeyError } from '../../valkey/errors.js';
+import { numberOf } from '../../valkey/remedies.js';
 import { ValkeyServers } from '../../valkey/servers.js';
 import { endStart } from '../protocol/starting.js';
 import { ForgottenTags, tagOf } from './forgotten-tags.js';
@@ -213,10 +214,8 @@ async function carryOut(at: number): Promise<number> {
 /** What is wrong with a server, as numbers that are known. */
 function errnoOf(error: unknown): number {
   if (!(error instanceof ValkeyError)) return os.errno.EIO;
-  if (error.word === 'OOM') return os.errno.ENOMEM;
-  if (error.word === 'READONLY') return os.errno.EROFS;
-  if (error.word === 'NOPERM') return os.errno.EPERM;
-  if (error.word === 'CLUSTERDOWN') return os.errno.ENETDOWN;
+  const said = numberOf(error);
+  if (said !== null) return said;
   switch (error.code) {
     case 'UNREACHABLE':
     case 'ENDED':
