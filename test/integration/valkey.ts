@@ -12,6 +12,7 @@ import {
   type ServerStats,
   type SpaceOptions,
 } from '../../src/index.js';
+import { ValkeyConnection } from '../../src/valkey/connection.js';
 import { failsWith, LONG, runTests, sameData, sleep } from '../harness/suite.js';
 import { testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
 
@@ -383,6 +384,24 @@ for (const [what, change, message, back] of REFUSALS) {
     sameData(x.data.subarray(0, 6 * MIB), (i) => filled(i, 7));
   });
 }
+
+testWithValkey('a server that lets the program in no more is named to it, with the remedy', async () => {
+  await using server = await ValkeyServer.start();
+  await using space = await open(server);
+  const x = space.array(Int32Array, N, { name: 'x' });
+  fill(x.data.subarray(0, 6 * MIB), 7);
+  await server.ask('CONFIG', 'SET', 'requirepass', 'sesame');
+  const known = await ValkeyConnection.open(`${server.url}?password=sesame`);
+  await known.call(['CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes']);
+  const stream = space.devices[0].stream();
+  stream.copy(x.range(6 * MIB, N), x.range(0, N - 6 * MIB));
+  const refused = (await failsWith('OUT_OF_STORAGE', () => stream.synchronize())) as OnememError;
+  assert.match(refused.message, /\(it does not let this program in\); have it know user and password of the url/);
+  await known.call(['CONFIG', 'SET', 'requirepass', '']);
+  known.close();
+  await roomAgain(space, x, 3 * MIB);
+  sameData(x.data.subarray(0, 6 * MIB), (i) => filled(i, 7));
+});
 
 testWithValkey('what is written while the server is down stays here, and goes there when it is back', async () => {
   await using server = await ValkeyServer.start();

@@ -61,10 +61,14 @@ export class ServerPlace implements StorePlace {
     const said = problemOf(errno);
     if (said !== null) return said;
     const { timeoutMs } = this.options;
+    if (errno === EACCES)
+      return {
+        text: 'it does not let this program in',
+        remedy: 'have it know user and password of the url as it did when the space was opened',
+      };
     const texts = {
       [ETIMEDOUT]: `it has not answered for ${timeoutMs} ms`,
       [ECONNREFUSED]: 'there is no connection to it',
-      [EACCES]: 'it refuses the connection',
     };
     return { text: texts[errno] ?? 'it answered with an error', remedy: REMEDY };
   }
