@@ -2,12 +2,11 @@
 import type { OptionNames } from '../core/option-names.js';
 import { BLOCK_BYTES } from '../core/types.js';
 import type { ServerOptions } from '../pager/protocol/space.js';
-import { valkeyAddress } from '../valkey/address.js';
-import type { ServerMemory } from '../valkey/check.js';
 import type { TlsOptions } from '../valkey/connection.js';
 import { ValkeyError } from '../valkey/errors.js';
 import { checkOptions, show } from './arguments.js';
 import { argumentError, OnememError } from './errors.js';
+import { warnOfRoom } from './server-room.js';
 import { checkServerUrl } from './server-url.js';
 import { toBytes } from './sizes.js';
 
@@ -41,8 +40,6 @@ const LEAST_LEASE_MS = 1000;
 const MOST_MS = 2 ** 31 - 1;
 /** The checksums of more would be more than Node.js 20 can look at. */
 const MOST_BYTES = 2 ** 41;
-/** What a server counts for a byte of a page: its allocator rounds a power of two with the head of a value up to the next of four sizes between two powers. */
-const COUNTED = 1.25;
 
 /** What was said about memory behind; null: none. Connects once, so that what is wrong is said where it was written. */
 export async function behindOf(said: BehindSpecification | undefined): Promise<ServerOptions | null> {
@@ -64,28 +61,14 @@ export async function behindOf(said: BehindSpecification | undefined): Promise<S
     checkServerUrl('behind', url, tls, 'BEHIND');
     // Of interest to few, and not small.
     const { checkServer } = await import('../valkey/check.js');
-    warnOfRoom(url, bytes, await checkServer(url, { timeoutMs, tls: tls ?? {} }));
+    const memory = await checkServer(url, { timeoutMs, tls: tls ?? {} });
+    const then = 'what needs room waits for it, and fails with OUT_OF_STORAGE';
+    warnOfRoom(url, memory, { what: `behind.bytes is ${bytes}`, bytes, mayBeThere: false, then });
   } catch (error) {
     if (!(error instanceof ValkeyError)) throw error;
     throw new OnememError('BEHIND', `behind: ${error.message}`, { reason: error.code }, { cause: error });
   }
   return { kind: 'valkey', url, bytes, timeoutMs, leaseMs, tls: tls ?? {} };
-}
-
-/** A server may get more memory later, or have other keys removed, so that it is no error. The program should know before it meets the end of it. */
-function warnOfRoom(url: string, bytes: number, memory: ServerMemory | null): void {
-  if (memory === null) return;
-  const { limitBytes, usedBytes, servers } = memory;
-  const needed = bytes * COUNTED;
-  const left = Math.max(0, limitBytes - usedBytes);
-  if (needed <= left) return;
-  const { shown } = valkeyAddress(url);
-  const there = servers === 1 ? shown : `the ${servers} servers of the cluster of ${shown}`;
-  process.emitWarning(
-    `behind.bytes is ${bytes}, which take about ${needed} bytes of a server, and ${left} of ${limitBytes} are left on ${there}; raise maxmemory, remove ` +
-      'other keys, or say less; when these are used up, what needs room waits for it, and fails with OUT_OF_STORAGE',
-    { type: 'OnememWarning', code: 'ONEMEM_STORAGE' },
-  );
 }
 
 function budgetOf(said: number | string): number {

@@ -9,6 +9,7 @@ import type { TlsOptions } from '../valkey/connection.js';
 import { ValkeyError } from '../valkey/errors.js';
 import { checkOptions, isWhole, show } from './arguments.js';
 import { argumentError, OnememError, typeError } from './errors.js';
+import { warnOfRoom } from './server-room.js';
 import { checkServerUrl } from './server-url.js';
 import { toBytes } from './sizes.js';
 
@@ -106,7 +107,10 @@ export async function agree(
   const { agreedArray, isSameShape } = await import('../sharing/description.js');
   let known: KnownArray | null;
   try {
-    await checkServer(url, { timeoutMs, tls });
+    const memory = await checkServer(url, { timeoutMs, tls });
+    const bytes = length * bytesOf(type);
+    const then = 'what is written stays here, and fence() and close() reject';
+    warnOfRoom(url, memory, { what: `shared array ${name} has ${bytes} bytes`, bytes, mayBeThere: true, then });
     known = await agreedArray(url, name, wanted, { timeoutMs, tls });
   } catch (error) {
     throw serverError(name, error);

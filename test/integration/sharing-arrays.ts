@@ -56,6 +56,26 @@ testWithValkey('two programs read all that both have written, byte for byte, als
   space.checkInvariants();
 });
 
+testWithValkey(
+  'an array of more than the memory of its server is warned of, and one that has room is not',
+  async () => {
+    await using server = await ValkeyServer.start({ maxmemory: '8mb' });
+    const warnings: string[] = [];
+    const listen = ({ code, message }: Error & { code?: string }): void => void warnings.push(`${code}: ${message}`);
+    process.on('warning', listen);
+    await using space = await open();
+    await space.sharedArray(Uint8Array, 6 * 2 ** 20, { ...optionsOf(server), name: 'small' });
+    await space.sharedArray(Uint8Array, 8 * 2 ** 20, { ...optionsOf(server), name: 'large' });
+    await sleep(0);
+    process.off('warning', listen);
+    assert.equal(warnings.length, 1);
+    assert.match(
+      warnings[0],
+      /^ONEMEM_STORAGE: shared array large has 8388608 bytes, which take about 10485760 bytes of a server, and there are 8388608 in all on unix:.*raise maxmemory/,
+    );
+  },
+);
+
 testWithValkey('atomic operations of two programs lose nothing', async () => {
   await using server = await ValkeyServer.start();
   const programs = [0, 1].map((part) => program(server, 'count', { part }));
