@@ -217,10 +217,12 @@ export class Member {
       right !== 'none' || epoch !== 0 || doing !== 'nothing';
     while (this.firstLeft < blocks.length && !isLeft(blocks[this.firstLeft])) this.firstLeft++;
     if (this.firstLeft === blocks.length) {
-      // Those before were through when they were passed; one that was asked for may have come since.
-      this.firstLeft = 0;
-      if (!blocks.some(isLeft)) this.givenUp(true);
-      return;
+      // Those before were through when they were passed; one that was asked for may have come since, and nothing else may happen that looks again.
+      this.firstLeft = Math.max(blocks.findIndex(isLeft), 0);
+      if (!isLeft(blocks[this.firstLeft])) {
+        this.givenUp(true);
+        return;
+      }
     }
     if (session === 0) return;
     const end = Math.min(this.firstLeft + GIVEN_UP_AT_ONCE, blocks.length);

@@ -13,6 +13,17 @@ function member(server: ValkeyServer, leaseMs = LONG_LEASE_MS): PlainBlocks {
   return new PlainBlocks({ url: server.url, name: 'test', blocks: 2, leaseMs });
 }
 
+/** Waits until a right is to be taken from the threads of a machine, once, and has that wait for a call. */
+function whenRestricted(blocks: PlainBlocks): Promise<() => void> {
+  const { restrict } = blocks;
+  return new Promise((resolve) => {
+    blocks.restrict = (block, right) => {
+      blocks.restrict = restrict;
+      resolve(() => restrict.call(blocks, block, right));
+    };
+  });
+}
+
 testWithValkey('two programs that write the same block lose nothing of what the other has written', async () => {
   await using server = await ValkeyServer.start();
   const times = 150;
@@ -136,6 +147,28 @@ testWithValkey('a machine whose blocks cannot be had any more leaves without wai
   const began = performance.now();
   assert.equal(await blocks.member.close(), false);
   assert.ok(performance.now() - began < 20_000);
+});
+
+testWithValkey('a machine that leaves gives up what it gets while it does', async () => {
+  await using server = await ValkeyServer.start();
+  const [one, other] = [member(server), member(server)];
+  await other.with(0, 'write', (words) => words.fill(1));
+  await one.with(1, 'write', (words) => words.fill(2));
+  const asked = whenRestricted(other);
+  one.member.touch(0, 'write');
+  const give = await asked;
+  // What it asked for is answered by now: it waits for the other machine.
+  await one.member.ask(['PING']);
+  const leaving = whenRestricted(one);
+  const closed = one.member.close();
+  const giveLast = await leaving;
+  const came = one.change();
+  give();
+  await came;
+  giveLast();
+  assert.equal(await closed, true);
+  assert.deepEqual(await other.with(0, 'read', (words) => [...words]), Array(16).fill(1));
+  await other.member.close();
 });
 
 await runTests();
