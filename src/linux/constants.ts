@@ -38,6 +38,7 @@ export const ENOSYS = os.errno.ENOSYS;
 export const EISDIR = os.errno.EISDIR;
 export const ENOENT = os.errno.ENOENT;
 export const EINTR = os.errno.EINTR;
+export const EIO = os.errno.EIO;
 export const EBADF = os.errno.EBADF;
 export const EAGAIN = os.errno.EAGAIN;
 export const ENOMEM = os.errno.ENOMEM;

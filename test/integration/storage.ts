@@ -1,11 +1,14 @@
 /** Arrays that are larger than host memory: what is written goes on to a spill file, and comes back as it was. */
 import assert from 'node:assert/strict';
 import {
+  closeSync,
+  mkdirSync,
   mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
+  rmdirSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -295,6 +298,27 @@ test('a spill file that cannot be made for a moment keeps nobody from going on',
   for (let i = 0; i < N; i += 1024) x.data[i] = i;
   for (let i = 0; i < N; i += 1024) assert.equal(x.data[i], i);
   assert.ok(failing.fired() >= 12);
+});
+
+test('a folder that has gone before anything was spilled is named, and used when it is there again', async () => {
+  const gone = mkdtempSync(join(folder, 'gone-'));
+  await using space = await openSpace({ hostMemory: HOST, storage: { path: gone, bytes: '128MiB' } });
+  const path = join(folder, 'many');
+  writeFileSync(
+    path,
+    filledWith(new Int32Array(N), (i) => i),
+  );
+  rmdirSync(gone);
+  const fd = openSync(path, 'r');
+  const x = space.array(Int32Array, N, { name: 'x' });
+  const { message } = await failsWith('OUT_OF_STORAGE', () => x.readFrom(fd, { position: 0 }));
+  assert.match(message, /spill file in \S+\/gone-\S+ .*ENOENT.*; make that folder again/);
+  mkdirSync(gone);
+  // It is tried again now and then.
+  const read = (): Promise<unknown> => x.readFrom(fd, { position: 0 }).catch(({ code }: OnememError) => code);
+  while ((await read()) === 'OUT_OF_STORAGE') await sleep(20);
+  closeSync(fd);
+  sameData(x.data, (i) => i);
 });
 
 test('what was written to a private file array, or to what a provider has filled, goes to storage; the rest comes from there again', async () => {

@@ -1,8 +1,9 @@
 /** Storage: a spill file behind the host. */
 import { statfsSync } from 'node:fs';
+import { constants as os } from 'node:os';
 import { getSystemErrorMap } from 'node:util';
 import { PAGE_BYTES, Status } from '../../core/types.js';
-import { EFBIG, ENOSPC, EOPNOTSUPP } from '../../linux/constants.js';
+import { EFBIG, EIO, ENOENT, ENOSPC, EOPNOTSUPP } from '../../linux/constants.js';
 import { tooLarge } from '../../linux/file-limit.js';
 import type { StorageOptions } from '../protocol/space.js';
 import { Spill } from '../sources/spill.js';
@@ -10,6 +11,17 @@ import type { StorePlace } from './store.js';
 
 /** A file system with so much space again is tried again. */
 const ROOM_BYTES = 2 ** 22;
+
+const { EACCES, EROFS, EDQUOT } = os.errno;
+/** What helps at the folder itself, where something does. */
+const REMEDIES: ReadonlyMap<number, string> = new Map([
+  [ENOSPC, 'make room there, '],
+  [EDQUOT, 'make room there, '],
+  [ENOENT, 'make that folder again, '],
+  [EACCES, 'let this program write there, '],
+  [EROFS, 'let this program write there, '],
+  [EIO, 'have that disk looked at, '],
+]);
 
 export class StoragePlace implements StorePlace {
   readonly name = 'storage';
@@ -49,8 +61,8 @@ export class StoragePlace implements StorePlace {
   }
 
   full(heldBytes: number, errno: number): string {
-    const room = errno === EFBIG ? '' : 'make room there, ';
-    return `its spill file in ${this.options.path} has ${heldBytes} bytes, and more cannot be written (${this.textOf(errno)}); ${room}save arrays elsewhere (saveNpy, writeTo) and free them, or name a folder on another disk (storage: { path }, onemem run --storage FOLDER)`;
+    const remedy = REMEDIES.get(errno) ?? '';
+    return `its spill file in ${this.options.path} has ${heldBytes} bytes, and more cannot be written (${this.textOf(errno)}); ${remedy}save arrays elsewhere (saveNpy, writeTo) and free them, or name a folder on another disk (storage: { path }, onemem run --storage FOLDER)`;
   }
 
   unread(why: string): string {
