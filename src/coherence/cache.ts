@@ -132,6 +132,15 @@ export class Cache<C> {
     this.state.blocks[block].wanted = 'none';
   }
 
+  /** As `forget`; and the server is not to grant what the machine waits for. The release gives back what it has granted already. */
+  withdraw(block: number): void {
+    const state = this.state.blocks[block];
+    state.wanted = 'none';
+    if (!state.waiting || state.doing !== 'nothing') return;
+    state.waiting = false;
+    this.commands.send({ kind: 'release', session: this.state.session, block });
+  }
+
   /** What is waited for may be held by a machine whose lease is over, which the server notices when it is asked to look. */
   remind(): void {
     const { session, blocks } = this.state;

@@ -128,6 +128,7 @@ export class Member {
 
   /** A thread waits for a right. */
   touch(block: number, right: Right): void {
+    if (this.closing) return;
     this.look();
     this.holds.wanted(block);
     this.cache.touch(block, right);
@@ -191,6 +192,7 @@ export class Member {
   /** Gives up all blocks, and leaves. False if the server did not get what was changed within a lease. */
   async close(): Promise<boolean> {
     this.closing = true;
+    for (const block of this.cache.state.blocks.keys()) this.cache.forget(block);
     let limit: NodeJS.Timeout | undefined;
     const given = new Promise<boolean>((resolve) => {
       this.givenUp = resolve;
@@ -213,23 +215,28 @@ export class Member {
   private giveUp(): void {
     if (!this.closing) return;
     const { session, blocks } = this.cache.state;
-    const isLeft = ({ right, epoch, doing }: CachedBlock): boolean =>
-      right !== 'none' || epoch !== 0 || doing !== 'nothing';
+    // What is waited for would be granted to a machine that has gone.
+    const isLeft = ({ right, epoch, doing, waiting }: CachedBlock): boolean =>
+      right !== 'none' || epoch !== 0 || doing !== 'nothing' || waiting;
     while (this.firstLeft < blocks.length && !isLeft(blocks[this.firstLeft])) this.firstLeft++;
     if (this.firstLeft === blocks.length) {
-      // Those before were through when they were passed; one that was asked for may have come since, and nothing else may happen that looks again.
-      this.firstLeft = Math.max(blocks.findIndex(isLeft), 0);
-      if (!isLeft(blocks[this.firstLeft])) {
-        this.givenUp(true);
-        return;
-      }
+      this.givenUp(true);
+      return;
     }
     if (session === 0) return;
     const end = Math.min(this.firstLeft + GIVEN_UP_AT_ONCE, blocks.length);
+    let withdrew = false;
     for (let block = this.firstLeft; block < end; block++) {
-      if (blocks[block].doing === 'nothing' && isLeft(blocks[block]))
-        this.cache.notice({ kind: 'recall', to: session, block, right: 'write' });
+      const { right, epoch, doing, waiting } = blocks[block];
+      if (doing !== 'nothing') continue;
+      if (right !== 'none' || epoch !== 0) this.cache.notice({ kind: 'recall', to: session, block, right: 'write' });
+      else if (waiting) {
+        this.cache.withdraw(block);
+        withdrew = true;
+      }
     }
+    // Nothing comes of that which would have it looked again.
+    if (withdrew) this.giveUp();
   }
 
   private run(connection: ValkeyConnection, args: ReturnType<typeof departure>): Promise<Answer> {
