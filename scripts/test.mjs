@@ -44,6 +44,7 @@ await runStages(
         seconds: 1200,
       },
       { name: 'integration behind RAM', run: built('integration', ...BEHIND.split(' ')), seconds: 600 },
+      { name: 'coherence', run: built('coherence'), seconds: 600 },
       { name: 'unit', run: npm('unit'), seconds: 300 },
       { name: 'boundaries', run: npm('boundaries'), seconds: 120 },
       { name: 'api', run: npm('api:check'), seconds: 60 },
@@ -90,7 +91,6 @@ await runStages(
         run: built('simulation', '--schedules', '250', '--first-seed', '1', '--jobs', '1'),
         seconds: 600,
       },
-      { name: 'coherence', run: built('coherence'), seconds: 300 },
       { name: 'soak', run: built('soak', '--seed', '1', '--minutes', '0.15'), seconds: 300 },
       {
         name: 'lossy devices',
