@@ -35,6 +35,20 @@ export const mutants: readonly Mutant[] = [
         this.commands.send({ kind: 'flush', session: this.state.session, block, epoch, content, keep });`,
   },
   {
+    name: 'what is waited for no more is not given back',
+    file: CACHE,
+    original: "this.commands.send({ kind: 'release', session: this.state.session, block });",
+    after: 'withdraw(block',
+    instead: '',
+  },
+  {
+    name: 'what is granted while the wait is taken back is used',
+    file: CACHE,
+    original: 'state.waiting = false;',
+    after: 'withdraw(block',
+    instead: '',
+  },
+  {
     name: 'a writer does not wait until copies are gone',
     file: DIRECTORY,
     original: 'at === 0 && state.readers.every((each) => each === session)',

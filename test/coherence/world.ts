@@ -46,6 +46,8 @@ export interface Setting {
   readonly shortages?: number;
   /** How often the server has a content no more as it was written. A thread that waits for it is refused, and goes on without. */
   readonly spoils?: number;
+  /** How often a machine takes back what a thread of it waits for, which goes on without, as one does that leaves. */
+  readonly withdrawals?: number;
   /** Another thread of a machine may want what comes next in its program while the first one waits. */
   readonly ahead?: boolean;
 }
@@ -108,6 +110,7 @@ interface State {
   restores: number;
   shortages: number;
   spoils: number;
+  withdrawals: number;
 }
 
 export type Action = readonly [name: string, index: number, block?: number];
@@ -148,7 +151,7 @@ export class World {
 
   static begin(setting: Setting): State {
     const { blocks, programs, crashes = 0, breaks = 0, leaseEnds = 0, stops = 0 } = setting;
-    const { forgets = 0, restores = 0, shortages = 0, spoils = 0 } = setting;
+    const { forgets = 0, restores = 0, shortages = 0, spoils = 0, withdrawals = 0 } = setting;
     const each = <T>(make: () => T): T[] => Array.from({ length: blocks }, make);
     const machines = programs.map(
       (): Machine => ({
@@ -188,6 +191,7 @@ export class World {
       restores,
       shortages,
       spoils,
+      withdrawals,
     };
   }
 
@@ -227,6 +231,7 @@ export class World {
       if (!connected) steps.push(['connect', index]);
       else if (breaks > 0) failures.push(['break', index]);
       if (this.mayAskAhead(machine)) failures.push(['ahead', index]);
+      if (this.state.withdrawals > 0 && machine.asked && !this.mayGoOn(machine)) failures.push(['withdraw', index]);
       if (crashes > 0 && machine.cache.session !== 0) failures.push(['crash', index]);
       if (leaseEnds > 0 && machine.cache.session !== 0) failures.push(['lease', index]);
     }
@@ -257,6 +262,14 @@ export class World {
         const { op, block: next } = this.programs[index][machine.at + 1];
         machine.askedAhead = true;
         this.cacheOf(index).touch(next, op as Right);
+        return;
+      }
+      case 'withdraw': {
+        const { block: wanted } = this.programs[index][machine.at];
+        this.state.withdrawals--;
+        machine.asked = false;
+        machine.at++;
+        this.cacheOf(index).withdraw(wanted);
         return;
       }
       case 'up':
