@@ -148,6 +148,8 @@ testWithValkey(
     // Each has its session.
     for (const each of [one, third]) await each.with(1, 'read', () => undefined);
     one.member.touch(0, 'write');
+    // That is on its way before this thread hears of anything.
+    await new Promise(process.nextTick);
     const closed = one.member.close();
     // Meanwhile the owner gives the block up, and both words are there when this thread hears again.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
