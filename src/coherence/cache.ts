@@ -134,8 +134,8 @@ export class Cache<C> {
 
   /** As `forget`; and the server is not to grant what the machine waits for. The release gives back what it has granted already. */
   withdraw(block: number): void {
+    this.forget(block);
     const state = this.state.blocks[block];
-    state.wanted = 'none';
     if (!state.waiting || state.doing !== 'nothing') return;
     state.waiting = false;
     this.commands.send({ kind: 'release', session: this.state.session, block });

@@ -126,7 +126,7 @@ export class Member {
     return this.cache.state.session !== 0;
   }
 
-  /** A thread waits for a right. */
+  /** A thread waits for a right. A machine that leaves asks for nothing more, which it would have to give back. */
   touch(block: number, right: Right): void {
     if (this.closing) return;
     this.look();
