@@ -7,6 +7,7 @@ import { type AddressSpace, openSpace, type SharedArrayOptions } from '../../src
 import { Program } from '../harness/processes.js';
 import { failsWith, runTests, sameData, sleep } from '../harness/suite.js';
 import { testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
+import { warningsOf } from '../harness/warnings.js';
 
 /** Longer than a busy machine lets a process wait. */
 const LONG_MS = 20_000;
@@ -60,17 +61,14 @@ testWithValkey(
   'an array of more than the memory of its server is warned of, and one that has room is not',
   async () => {
     await using server = await ValkeyServer.start({ maxmemory: '8mb' });
-    const warnings: string[] = [];
-    const listen = ({ code, message }: Error & { code?: string }): void => void warnings.push(`${code}: ${message}`);
-    process.on('warning', listen);
     await using space = await open();
-    await space.sharedArray(Uint8Array, 6 * 2 ** 20, { ...optionsOf(server), name: 'small' });
-    await space.sharedArray(Uint8Array, 8 * 2 ** 20, { ...optionsOf(server), name: 'large' });
-    await sleep(0);
-    process.off('warning', listen);
-    assert.equal(warnings.length, 1);
+    const [warning, ...more] = await warningsOf(async () => {
+      await space.sharedArray(Uint8Array, 6 * 2 ** 20, { ...optionsOf(server), name: 'small' });
+      await space.sharedArray(Uint8Array, 8 * 2 ** 20, { ...optionsOf(server), name: 'large' });
+    });
+    assert.deepEqual(more, []);
     assert.match(
-      warnings[0],
+      `${warning.code}: ${warning.message}`,
       /^ONEMEM_STORAGE: shared array large has 8388608 bytes, which take about 10485760 bytes of a server, and there are 8388608 in all on unix:.*raise maxmemory/,
     );
   },

@@ -7,6 +7,7 @@ import { PlainBlocks } from '../harness/plain-blocks.js';
 import { failsWith, LONG, longTest, note, runTests, sleep, test } from '../harness/suite.js';
 import { type ClusterServer, replicated, tookOver, ValkeyCluster } from '../harness/valkey-cluster.js';
 import { valkeyPrograms } from '../harness/valkey-server.js';
+import { warningsOf } from '../harness/warnings.js';
 
 const MIB = 2 ** 20;
 const HOST = '32MiB';
@@ -52,13 +53,9 @@ async function sizes({ primaries }: ValkeyCluster): Promise<number[]> {
 
 withCluster(test, 'a budget that the servers of a cluster have no room for together is warned of', async () => {
   await using cluster = await ValkeyCluster.start(false, { lines: { maxmemory: 64 * MIB } });
-  const warnings: string[] = [];
-  const listen = ({ message }: Error): void => void warnings.push(message);
-  process.on('warning', listen);
-  await (await open(cluster.primaries[0])).close();
-  process.off('warning', listen);
-  assert.equal(warnings.length, 1);
-  assert.match(warnings[0], /\d+ of 201326592 are left on the 3 servers of the cluster of valkey:/);
+  const [warning, ...more] = await warningsOf(async () => (await open(cluster.primaries[0])).close());
+  assert.deepEqual(more, []);
+  assert.match(warning.message, /\d+ of 201326592 are left on the 3 servers of the cluster of valkey:/);
 });
 
 withCluster(

@@ -15,6 +15,7 @@ import {
 import { ValkeyConnection } from '../../src/valkey/connection.js';
 import { failsWith, LONG, runTests, sameData, sleep } from '../harness/suite.js';
 import { testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
+import { warningsOf } from '../harness/warnings.js';
 
 const MIB = 2 ** 20;
 /** Elements of somewhat more than the host may have: a program that goes over all of it finds each page gone. */
@@ -444,38 +445,34 @@ testWithValkey('what a server is not is refused by name, before a space is opene
 });
 
 /** What the process is warned of while a space is opened and closed. */
-async function warningsOf(server: ValkeyServer, said: Partial<BehindSpecification>): Promise<string[]> {
-  const warnings: string[] = [];
-  const listen = ({ code, message }: Error & { code?: string }): void => void warnings.push(`${code}: ${message}`);
-  process.on('warning', listen);
-  await (await open(server, said)).close();
-  process.off('warning', listen);
-  return warnings;
+async function warningsOfOpening(server: ValkeyServer, said: Partial<BehindSpecification>): Promise<string[]> {
+  const warnings = await warningsOf(async () => (await open(server, said)).close());
+  return warnings.map(({ code, message }) => `${code}: ${message}`);
 }
 
 testWithValkey('a budget that the server has no room for is warned of, with what is left there', async () => {
   await using server = await ValkeyServer.start({ maxmemory: 64 * MIB });
   await server.ask('SET', 'other', 'x'.repeat(24 * MIB));
-  const [warning, ...more] = await warningsOf(server, { bytes: '32MiB' });
+  const [warning, ...more] = await warningsOfOpening(server, { bytes: '32MiB' });
   assert.match(
     warning,
     /^ONEMEM_STORAGE: behind\.bytes is 33554432, which take about 41943040 bytes of a server, and \d+ of 67108864 are left on unix:.*raise maxmemory/,
   );
   assert.ok(Number(/and (\d+) of/.exec(warning)?.[1]) < 40 * MIB, warning);
   assert.deepEqual(more, []);
-  assert.deepEqual(await warningsOf(server, { bytes: '24MiB' }), []);
+  assert.deepEqual(await warningsOfOpening(server, { bytes: '24MiB' }), []);
 });
 
 testWithValkey('a budget beyond the memory of the machine of a server without maxmemory is warned of', async () => {
   await using server = await ValkeyServer.start();
-  const [warning] = await warningsOf(server, { bytes: '2TiB' });
+  const [warning] = await warningsOfOpening(server, { bytes: '2TiB' });
   assert.match(warning, /^ONEMEM_STORAGE: behind\.bytes is 2199023255552/);
 });
 
 testWithValkey('a server whose user may not ask what is left there is used without a word', async () => {
   await using server = await ValkeyServer.start({ maxmemory: 64 * MIB });
   await server.ask('ACL', 'SETUSER', 'default', '-info');
-  assert.deepEqual(await warningsOf(server, {}), []);
+  assert.deepEqual(await warningsOfOpening(server, {}), []);
   await using space = await open(server);
   const x = space.array(Int32Array, N);
   fill(x.data, 1);

@@ -4,6 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { type AddressSpace, f32, kernel, type OnememError, u8, u64 } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, sameData, test } from '../harness/suite.js';
+import { warningsOf } from '../harness/warnings.js';
 
 // biome-ignore lint/suspicious/noShadowRestrictedNames: that is what this file is about
 const Math = { ...globalThis.Math, sqrt: (_value: number) => 42 };
@@ -11,17 +12,6 @@ const Math = { ...globalThis.Math, sqrt: (_value: number) => 42 };
 async function withSpace(action: (space: AddressSpace) => Promise<void>, verify?: boolean): Promise<void> {
   await using space = await sharedSpace({ devices: [{ kind: 'process', memory: '16MiB', units: 2 }], verify });
   await action(space);
-}
-
-/** The warnings of an action, which Node.js gives in its next turn. */
-async function warningsOf(action: () => unknown): Promise<(Error & { code?: string })[]> {
-  const warnings: (Error & { code?: string })[] = [];
-  const listen = (warning: Error): number => warnings.push(warning);
-  process.on('warning', listen);
-  await action();
-  await new Promise(setImmediate);
-  process.off('warning', listen);
-  return warnings;
 }
 
 test('a timer in a kernel is warned of, by name and with what to do', async () => {

@@ -7,6 +7,7 @@ import { openSpace } from '../../src/index.js';
 import { freeAddresses } from '../../src/linux/process.js';
 import { type Outcome, runProgram } from '../harness/processes.js';
 import { failsWith, note, runTests, sameData, test } from '../harness/suite.js';
+import { warningsOf } from '../harness/warnings.js';
 
 const opening = fileURLToPath(new URL('./programs/opening.js', import.meta.url));
 const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
@@ -85,13 +86,11 @@ test('less than that is refused with the number', async () => {
 });
 
 test('hostMemory and devices that the machine cannot hold are warned of', async () => {
-  const warnings: (Error & { code?: string })[] = [];
-  const listen = (warning: Error): number => warnings.push(warning);
-  process.on('warning', listen);
   const memory = 2 * totalmem();
-  await (await openSpace({ hostMemory: memory, devices: [{ kind: 'process', memory, units: 1 }] })).close();
-  await (await openSpace({ hostMemory: '64MiB' })).close();
-  process.off('warning', listen);
+  const warnings = await warningsOf(async () => {
+    await (await openSpace({ hostMemory: memory, devices: [{ kind: 'process', memory, units: 1 }] })).close();
+    await (await openSpace({ hostMemory: '64MiB' })).close();
+  });
   assert.deepEqual(
     warnings.map(({ code }) => code),
     ['ONEMEM_MEMORY', 'ONEMEM_MEMORY'],

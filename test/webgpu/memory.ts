@@ -7,6 +7,7 @@ import { gpuBudget } from '../../src/policy/gpu-budget.js';
 import { saxpy } from '../harness/gpu.js';
 import { ownGpu } from '../harness/own-gpu.js';
 import { failsWith, filled, runTests, sameData, test } from '../harness/suite.js';
+import { warningsOf } from '../harness/warnings.js';
 
 const GIB = 2 ** 30;
 const GPU = { kind: 'webgpu' } as const;
@@ -79,13 +80,11 @@ test('where there is no GPU, none is asked for its memory', async () => {
 });
 
 test('a GPU may have more memory than the host, which needs no warning', async () => {
-  const warnings: Error[] = [];
-  const listener = (warning: Error) => warnings.push(warning);
-  process.on('warning', listener);
   const bytes = memoryLimit() + GIB;
-  await using space = await openSpace({ devices: [{ ...GPU, memory: bytes }] });
-  process.off('warning', listener);
-  assert.ok(space.devices[0].memory > memoryLimit());
+  const warnings = await warningsOf(async () => {
+    await using space = await openSpace({ devices: [{ ...GPU, memory: bytes }] });
+    assert.ok(space.devices[0].memory > memoryLimit());
+  });
   assert.deepEqual(warnings, []);
 });
 
