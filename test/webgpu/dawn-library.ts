@@ -9,10 +9,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { mistakesOf } from '../../src/drivers/webgpu/dawn/check.js';
-import { loadDawn, packagedLibrary } from '../../src/drivers/webgpu/dawn/library.js';
+import { type Dawn, loadDawn, packagedLibrary } from '../../src/drivers/webgpu/dawn/library.js';
+import { openNative } from '../../src/drivers/webgpu/dawn/open-native.js';
+import { mapShared } from '../../src/drivers/webgpu/staging.js';
+import type { WaitedTransport } from '../../src/drivers/webgpu/transport.js';
 import { kernel, openSpace, u32 } from '../../src/index.js';
+import { createMemoryFile, view } from '../../src/linux/memory.js';
 import { failsWith, note, runTests, sameData, test } from '../harness/suite.js';
 
+const PAGE = 4096;
+/** As much as is read at once. */
+const READ = 2 ** 21;
 const PROBE = fileURLToPath(new URL('../../src/drivers/webgpu/probe.js', import.meta.url));
 
 interface Facts {
@@ -85,6 +92,8 @@ test('what is no library of Dawn is refused by its name', () => {
 });
 
 if (isThere) {
+  const dawn = loadDawn(packagedLibrary());
+
   test('where nothing says what drives the GPU, it is the library that is installed, unless its version is another', () => {
     const asked = (path: string): unknown => probe({ NODE_PATH: path, ONEMEM_WEBGPU_TRANSPORT: '' }).facts?.transport;
     assert.equal(asked(process.env.NODE_PATH ?? ''), 'dawn-ffi');
@@ -92,7 +101,40 @@ if (isThere) {
   });
 
   test('each number and structure of the table is the one that the library has', async () => {
-    assert.deepEqual(await mistakesOf(loadDawn(packagedLibrary())), []);
+    assert.deepEqual(await mistakesOf(dawn), []);
+  });
+
+  test('the GPU writes what is read of it to memory itself, and only there', async () => {
+    const { address, content } = readBytes();
+    const gpu = await filled(dawn);
+    await over(
+      gpu,
+      gpu.readTo?.(1, 2 * PAGE, READ, address + PAGE, () => undefined),
+    );
+    sameData(content.subarray(PAGE, PAGE + READ), (at) => (at + 2 * PAGE) % 251);
+    sameData(content.subarray(0, PAGE), () => 0);
+    sameData(content.subarray(PAGE + READ), () => 0);
+    gpu.release();
+  });
+
+  test('what the GPU does not take for memory to write to is not asked for again', async () => {
+    const { address } = readBytes();
+    const gpu = await filled(dawn);
+    assert.equal(
+      gpu.readTo?.(1, 0, READ, address + 1, () => undefined),
+      null,
+    );
+    assert.equal(
+      gpu.readTo?.(1, 0, READ, address, () => undefined),
+      null,
+    );
+    let found = new Uint8Array();
+    await over(
+      gpu,
+      gpu.read(1, PAGE, READ, (bytes) => (found = bytes.slice())),
+    );
+    sameData(found, (at) => (at + PAGE) % 251);
+    gpu.release();
   });
 
   test('both transports find the same GPU, with the same limits and features', () => {
@@ -106,6 +148,35 @@ if (isThere) {
     const model = ffi?.model.toLowerCase().replace(/[^a-z0-9]+/g, '-');
     assert.deepEqual({ ...ffi, transport: 'dawn-node', model }, { ...node, limits });
   });
+}
+
+/** A GPU whose buffer 1 holds a pattern. */
+async function filled(dawn: Dawn): Promise<WaitedTransport> {
+  const gpu = openNative(dawn, null);
+  const bytes = READ + 4 * PAGE;
+  await gpu.create(1, bytes);
+  const pattern = Uint8Array.from({ length: bytes }, (_, at) => at % 251);
+  gpu.write(1, 0, bytes, pattern, false);
+  return gpu;
+}
+
+/** Shared memory, as the host's is. */
+function readBytes(): { readonly address: number; readonly content: Uint8Array } {
+  const bytes = READ + 2 * PAGE;
+  const address = mapShared(createMemoryFile('read', bytes), bytes);
+  return { address, content: new Uint8Array(view(address, bytes)) };
+}
+
+async function over(gpu: WaitedTransport, work: Promise<void> | null | undefined): Promise<void> {
+  assert.ok(work, 'nothing is under way');
+  let isOver = false;
+  void work.then(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    gpu.wait(1e9);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 }
 
 const twice = kernel(

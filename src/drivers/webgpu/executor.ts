@@ -164,12 +164,18 @@ export class Executor {
   private async readInto({ file, at, parts }: Omit<Move, 'tokens'>, done: () => void = () => undefined): Promise<void> {
     let to = this.files[file] + at;
     let left = parts.length;
+    const ended = (): void => {
+      if (--left === 0) done();
+    };
+    // What follows may change the buffers: all is asked for before anything is waited for.
     const reads = parts.map(([buffer, offset, bytes]) => {
       const address = to;
       to += bytes;
+      const direct = file === File.Host ? this.gpu.readTo?.(buffer, offset, bytes, address, ended) : null;
+      if (direct) return direct;
       return this.gpu.read(buffer, offset, bytes, (content) => {
         if (this.owner.wants()) writeMemory(address, content);
-        if (--left === 0) done();
+        ended();
       });
     });
     await Promise.all(reads);

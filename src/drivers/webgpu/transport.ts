@@ -21,6 +21,11 @@ export interface Transport {
   copy(from: number, fromOffset: number, to: number, toOffset: number, bytes: number): Promise<void>;
   /** Hands what a buffer holds now to `take`, whose memory is the transport's. */
   read(buffer: number, offset: number, bytes: number, take: (content: Uint8Array) => void): Promise<void>;
+  /**
+   * Has the GPU itself write what a buffer holds now to an address, at which nothing else reads or writes until it is `there`. Null: not these bytes, which
+   * `read` is for. Left out: it never can.
+   */
+  readTo?(buffer: number, offset: number, bytes: number, address: number, there: () => void): Promise<void> | null;
   /** Runs a kernel, of a module by its text. */
   dispatch(order: Dispatch, source: string): Promise<Ran>;
   /** Why it cannot be run, if it cannot be compiled; null: it can. */

@@ -5,7 +5,8 @@
 import { TIMESTAMPS } from '../gpu-clock.js';
 import type { Dispatch } from '../protocol.js';
 import { WANTED_FEATURES, WANTED_LIMITS } from '../wanted.js';
-import { Gpu, UNDEFINED } from './gpu.js';
+import { Gpu, MAPS_HOST, UNDEFINED } from './gpu.js';
+import { hostBufferProblem } from './host-buffer.js';
 import {
   BufferDescriptor,
   BufferUsage,
@@ -88,15 +89,17 @@ export async function mistakesOf(dawn: Dawn): Promise<string[]> {
   bare.open(NO_LIMITS, [], []);
   const full = new Gpu(dawn);
   const features = WANTED_FEATURES.filter((name) => full.has(name));
+  const mapsHost = full.has(MAPS_HOST);
   full.open(
     NO_LIMITS,
-    features.map((name) => Feature[name]),
+    (mapsHost ? [...features, MAPS_HOST] : features).map((name) => Feature[name]),
     [],
   );
   for (const name of features) {
     hold(`feature ${name} is wanted`, useOf(bare, name) !== null);
     hold(`feature ${name} is given`, useOf(full, name) === null, useOf(full, name));
   }
+  if (mapsHost) hold(`feature ${MAPS_HOST} is given`, hostBufferProblem(full) === null, hostBufferProblem(full));
   structures(bare, hold);
   usages(bare, hold);
   maps(bare, hold);
@@ -174,7 +177,7 @@ async function launchedOn(gpu: Gpu): Promise<string> {
   const transport = new NativeTransport(
     gpu,
     { name: '', limits: gpu.limits(), features: [] },
-    gpu.has(TIMESTAMPS),
+    { measures: gpu.has(TIMESTAMPS), mapsHost: false },
     null,
   );
   await transport.create(1, 16);

@@ -21,6 +21,10 @@ import {
 import type { Dawn } from './library.js';
 import { Arena, type Values } from './structures.js';
 
+/** Buffers whose memory is the program's: a feature that pages of the web may not have, and which a GPU has with the toggle below. */
+export const MAPS_HOST = 'host-mapped-pointer' as const;
+const UNSAFE = 'allow_unsafe_apis';
+
 /** Something that a call was refused for, or that went wrong in it. */
 export interface Problem {
   readonly type: number;
@@ -53,6 +57,7 @@ export class Gpu {
     if (this.instance === 0) throw new Error('the library makes no instance of Dawn');
     this.futures.instance = this.instance;
     const options = arena.put(RequestAdapterOptions, {
+      nextInChain: this.toggles([UNSAFE], []),
       featureLevel: FeatureLevel.Core,
       powerPreference: PowerPreference.HighPerformance,
       backendType: BackendType.Vulkan,
@@ -64,9 +69,8 @@ export class Gpu {
   }
 
   /** Opens it. Throws why that is refused. */
-  open(limits: Values<typeof Limits.members>, features: readonly number[], toggles: readonly string[]): void {
+  open(limits: Values<typeof Limits.members>, features: readonly number[], unwantedToggles: readonly string[]): void {
     const { arena, dawn, futures } = this;
-    const names = toggles.map((each) => arena.text(each).address);
     const lost = futures.listen(futures.kinds.lost, ({ message }) => {
       this.lostMessage = message || 'the driver says no more';
     });
@@ -77,12 +81,7 @@ export class Gpu {
       },
     );
     const descriptor = arena.put(DeviceDescriptor, {
-      nextInChain: arena.put(DawnTogglesDescriptor, {
-        sType: StructureType.DawnTogglesDescriptor,
-        enabledToggleCount: 0,
-        disabledToggleCount: names.length,
-        disabledToggles: arena.words(names, 8),
-      }),
+      nextInChain: this.toggles([], unwantedToggles),
       requiredFeatureCount: features.length,
       requiredFeatures: arena.words(features, 4),
       requiredLimits: arena.put(Limits, limits),
@@ -101,6 +100,23 @@ export class Gpu {
     this.device = given;
     this.queue = dawn.deviceGetQueue(given);
     this.lostFuture = dawn.deviceGetLostFuture(given);
+  }
+
+  /** The address of what says which of Dawn's toggles are on, and which are off. */
+  private toggles(on: readonly string[], off: readonly string[]): number {
+    const { arena } = this;
+    const named = (names: readonly string[]): number =>
+      arena.words(
+        names.map((each) => arena.text(each).address),
+        8,
+      );
+    return arena.put(DawnTogglesDescriptor, {
+      sType: StructureType.DawnTogglesDescriptor,
+      enabledToggleCount: on.length,
+      enabledToggles: named(on),
+      disabledToggleCount: off.length,
+      disabledToggles: named(off),
+    });
   }
 
   /** What went wrong since the last time; null: nothing. The first says most, but memory that was not there explains others. */

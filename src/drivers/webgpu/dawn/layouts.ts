@@ -29,11 +29,17 @@ export const CompilationMessageType = { Error: 1 } as const;
 export const StructureType = {
   ShaderSourceWGSL: 0x2,
   DawnTogglesDescriptor: 0x5000a,
+  BufferHostMappedPointer: 0x50012,
   DawnFakeBufferOOMForTesting: 0x50040,
 } as const;
 
-/** Of what a device may be opened with, by the names of WebGPU. */
-export const Feature = { 'timestamp-query': 0x3, 'shader-f16': 0xa, subgroups: 0x11 } as const;
+/** Of what a device may be opened with, by the names of WebGPU; the last one is Dawn's own: buffers whose memory is the program's. */
+export const Feature = {
+  'timestamp-query': 0x3,
+  'shader-f16': 0xa,
+  subgroups: 0x11,
+  'host-mapped-pointer': 0x50010,
+} as const;
 
 const CallbackInfo = structure({
   nextInChain: 'u64',
@@ -142,6 +148,15 @@ export const BufferDescriptor = structure({
   usage: 'u64',
   size: 'u64',
   mappedAtCreation: 'u32',
+});
+
+/** Has a buffer's memory be the program's, from a page on. */
+export const BufferHostMappedPointer = structure({
+  nextInChain: 'u64',
+  sType: 'u32',
+  pointer: 'u64',
+  disposeCallback: 'u64',
+  userdata: 'u64',
 });
 
 /** Has a buffer find no memory. */

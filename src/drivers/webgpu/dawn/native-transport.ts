@@ -10,6 +10,7 @@ import type { Ran, WaitedTransport } from '../transport.js';
 import { outOfMemory, spilledBytes } from '../unmet-buffers.js';
 import type { Outcome } from './futures.js';
 import type { Gpu, Problem } from './gpu.js';
+import { freeBuffer, hostBuffer } from './host-buffer.js';
 import {
   BindGroupDescriptor,
   BindGroupEntry,
@@ -43,6 +44,8 @@ const STORAGE = BufferUsage.Storage | BufferUsage.CopySrc | BufferUsage.CopyDst;
 /** Reading goes through buffers that are used again, each for copies of at most its size. */
 const KEPT_READERS = 16;
 const LEAST_READER_BYTES = 2 ** 18;
+/** Less is copied faster than the GPU is told of the memory. */
+const LEAST_DIRECT_BYTES = 2 ** 18;
 
 export class NativeTransport implements WaitedTransport {
   readonly lost: Promise<string>;
@@ -52,13 +55,16 @@ export class NativeTransport implements WaitedTransport {
   private readonly pipelines = new Map<string, Compiled>();
   private readonly readers: Reader[] = [];
   private clock: NativeClock | null = null;
+  private mapsHost: boolean;
 
   constructor(
     private readonly gpu: Gpu,
     readonly facts: AdapterFacts,
-    private readonly measures: boolean,
+    /** Whether it tells how long kernels run, and whether it takes buffers whose memory is the program's. */
+    private readonly able: { readonly measures: boolean; readonly mapsHost: boolean },
     private readonly failing: FailingGpu | null,
   ) {
+    this.mapsHost = able.mapsHost;
     this.lost = new Promise((resolve) => {
       this.loseBy = resolve;
     });
@@ -136,6 +142,22 @@ export class NativeTransport implements WaitedTransport {
     else this.free(reader.handle);
   }
 
+  /**
+   * The GPU itself writes to the program's memory, where it can. Where it has once not taken it, it is not asked again.
+   */
+  readTo(buffer: number, offset: number, bytes: number, address: number, there: () => void): Promise<void> | null {
+    const { dawn } = this.gpu;
+    const { handle } = this.held(buffer);
+    if (handle === 0 || !this.mapsHost || bytes < LEAST_DIRECT_BYTES) return null;
+    const target = hostBuffer(this.gpu, address, bytes);
+    if ('problem' in target) {
+      this.mapsHost = false;
+      return null;
+    }
+    this.encode((encoder) => dawn.commandEncoderCopyBufferToBuffer(encoder, handle, offset, target.handle, 0, bytes));
+    return this.idle(there).then(() => this.free(target.handle));
+  }
+
   async dispatch(order: Dispatch, source: string): Promise<Ran> {
     const compiled = this.pipelineOf(order, source);
     if ('failure' in compiled) return compiled;
@@ -159,9 +181,9 @@ export class NativeTransport implements WaitedTransport {
     return 'failure' in compiled ? compiled.failure : null;
   }
 
-  async idle(): Promise<void> {
+  async idle(heard?: () => void): Promise<void> {
     const { dawn, futures, queue } = this.gpu;
-    await this.done(futures.kinds.said, (info) => dawn.queueOnSubmittedWorkDone(queue, info));
+    await this.done(futures.kinds.said, (info) => dawn.queueOnSubmittedWorkDone(queue, info), heard);
   }
 
   lose(): void {
@@ -271,7 +293,7 @@ export class NativeTransport implements WaitedTransport {
 
   /** Null where the GPU does not measure. */
   private takeClock(): NativeClock | null {
-    if (!this.measures) return null;
+    if (!this.able.measures) return null;
     this.clock ??= new NativeClock(this.gpu);
     return this.clock;
   }
@@ -293,8 +315,7 @@ export class NativeTransport implements WaitedTransport {
   }
 
   private free(handle: number): void {
-    this.gpu.dawn.bufferDestroy(handle);
-    this.gpu.dawn.bufferRelease(handle);
+    freeBuffer(this.gpu, handle);
   }
 
   /** Whether a buffer is there, perhaps now that others have gone. */
@@ -321,9 +342,17 @@ export class NativeTransport implements WaitedTransport {
     await this.done(futures.kinds.said, (info) => dawn.bufferMapAsync(handle, MapMode.Read, 0, bytes, info));
   }
 
-  /** Resolves when the GPU has done something; never, when it is gone. */
-  private async done(kind: CallbackInfo, ask: (info: CallbackInfo) => number): Promise<void> {
-    const { status, message } = await new Promise<Outcome>((resolve) => this.gpu.futures.later(kind, ask, resolve));
+  /**
+   * Resolves when the GPU has done something; never, when it is gone.
+   * @param heard called as soon as it has, before anything else that the thread has to do
+   */
+  private async done(kind: CallbackInfo, ask: (info: CallbackInfo) => number, heard?: () => void): Promise<void> {
+    const { status, message } = await new Promise<Outcome>((resolve) =>
+      this.gpu.futures.later(kind, ask, (outcome) => {
+        if (outcome.status === Status.Success && !this.gone) heard?.();
+        resolve(outcome);
+      }),
+    );
     if (status === Status.Success && !this.gone) return;
     this.noteLoss();
     if (this.gone) await new Promise<never>(() => undefined);

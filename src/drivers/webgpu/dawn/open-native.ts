@@ -5,7 +5,8 @@ import { LIMITS } from '../gpu-transport.js';
 import type { Limits } from '../protocol.js';
 import type { WaitedTransport } from '../transport.js';
 import { NO_GPU, UNWANTED_TOGGLE, WANTED_FEATURES, WANTED_LIMITS } from '../wanted.js';
-import { Gpu, type LimitName, UNDEFINED } from './gpu.js';
+import { Gpu, type LimitName, MAPS_HOST, UNDEFINED } from './gpu.js';
+import { hostBufferProblem } from './host-buffer.js';
 import { Feature, Limits as LimitsLayout } from './layouts.js';
 import type { Dawn } from './library.js';
 import { NativeTransport } from './native-transport.js';
@@ -15,18 +16,10 @@ import { NativeTransport } from './native-transport.js';
  * @param failing has it find no memory, for tests
  */
 export function openNative(dawn: Dawn, failing: FailingGpu | null): WaitedTransport {
-  const gpu = new Gpu(dawn);
-  if (gpu.adapter === 0) throw new Error(NO_GPU);
-  const most = gpu.limits();
-  const names = Object.keys(LimitsLayout.offsets).filter((name) => name !== 'nextInChain') as LimitName[];
-  const isWanted = (name: LimitName): boolean => (WANTED_LIMITS as readonly string[]).includes(name);
-  const limits = Object.fromEntries(names.map((name) => [name, isWanted(name) ? most[name] : UNDEFINED]));
-  const features = WANTED_FEATURES.filter((name) => gpu.has(name));
-  gpu.open(
-    limits,
-    features.map((name) => Feature[name]),
-    [UNWANTED_TOGGLE],
-  );
+  const asked = opened(dawn, true);
+  const takesHost = asked.mapsHost && hostBufferProblem(asked.gpu) === null;
+  if (asked.mapsHost && !takesHost) dawn.deviceDestroy(asked.gpu.device);
+  const { gpu, features } = asked.mapsHost === takesHost ? asked : opened(dawn, false);
   const given = gpu.limits();
   const facts = {
     transport: 'dawn-ffi',
@@ -35,5 +28,24 @@ export function openNative(dawn: Dawn, failing: FailingGpu | null): WaitedTransp
     limits: Object.fromEntries(LIMITS.map((name) => [name, given[name]])) as unknown as Limits,
     features,
   };
-  return new NativeTransport(gpu, facts, features.includes(TIMESTAMPS), failing);
+  return new NativeTransport(gpu, facts, { measures: features.includes(TIMESTAMPS), mapsHost: takesHost }, failing);
+}
+
+/** @param host whether it is asked for buffers whose memory is the program's, if it has them */
+function opened(dawn: Dawn, host: boolean) {
+  const gpu = new Gpu(dawn);
+  if (gpu.adapter === 0) throw new Error(NO_GPU);
+  const most = gpu.limits();
+  const names = Object.keys(LimitsLayout.offsets).filter((name) => name !== 'nextInChain') as LimitName[];
+  const isWanted = (name: LimitName): boolean => (WANTED_LIMITS as readonly string[]).includes(name);
+  const limits = Object.fromEntries(names.map((name) => [name, isWanted(name) ? most[name] : UNDEFINED]));
+  const features = WANTED_FEATURES.filter((name) => gpu.has(name));
+  const mapsHost = host && gpu.has(MAPS_HOST);
+  const wanted = mapsHost ? [...features, MAPS_HOST] : features;
+  gpu.open(
+    limits,
+    wanted.map((name) => Feature[name]),
+    [UNWANTED_TOGGLE],
+  );
+  return { gpu, features, mapsHost };
 }
