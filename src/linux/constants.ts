@@ -213,6 +213,7 @@ export const RWF_NOWAIT = 0x8;
 
 // io_uring
 export const IORING_OFF_SQES = 0x1000_0000;
+export const IORING_CQ_EVENTFD_DISABLED = 1;
 export const IORING_FEAT_SINGLE_MMAP = 1;
 export const IORING_REGISTER_EVENTFD = 4;
 export const IORING_OP_READ = 22;

@@ -4,6 +4,7 @@
  */
 import {
   EAGAIN,
+  IORING_CQ_EVENTFD_DISABLED,
   IORING_FEAT_SINGLE_MMAP,
   IORING_OFF_SQES,
   IORING_OP_READ,
@@ -39,6 +40,7 @@ export class IoUring {
   private readonly answerHead: number;
   private readonly answerTail: number;
   private readonly answerList: number;
+  private readonly answerFlags: number;
   private readonly answerMask: number;
 
   private constructor(
@@ -59,6 +61,7 @@ export class IoUring {
     this.answerTail = word(ANSWERS + 4);
     this.answerMask = this.words[word(ANSWERS + 8)];
     this.answerList = word(ANSWERS + 20);
+    this.answerFlags = word(ANSWERS + 24);
   }
 
   /**
@@ -105,6 +108,16 @@ export class IoUring {
 
   write(fd: number, address: number, length: number, offset: number, token: number): number {
     return this.request(IORING_OP_WRITE, fd, address, length, offset, token);
+  }
+
+  /** Whether an answer has come: a look at memory, without a system call. */
+  get hasAnswers(): boolean {
+    return this.words[this.answerHead] !== Atomics.load(this.words, this.answerTail);
+  }
+
+  /** Whether the eventfd is raised from now on. Of what came while it was not `hasAnswers` alone tells. */
+  raises(on: boolean): void {
+    Atomics.store(this.words, this.answerFlags, on ? 0 : IORING_CQ_EVENTFD_DISABLED);
   }
 
   /** Calls for each answer that has come: the token, and the bytes that were moved or the negative error number. */

@@ -10,6 +10,7 @@ import { crash } from '../core/crash.js';
 import type { Deferred } from '../core/deferred.js';
 import type { ManagerOptions } from '../protocol/space.js';
 import type { Providers } from '../sources/providers.js';
+import type { EarlyWake } from './early-wake.js';
 import type { StoppedThreads } from './stopped-threads.js';
 
 class HostEvents implements DriverEvents {
@@ -19,12 +20,14 @@ class HostEvents implements DriverEvents {
     private readonly providers: Providers,
     private readonly deferred: Deferred,
     private readonly stopped: StoppedThreads,
+    private readonly earlyWake: EarlyWake,
     private readonly crash: ManagerOptions['crash'],
   ) {}
 
   fault(page: number, write: boolean, thread: number): void {
     // With a thread of the application in a fault: that is when the application itself would not notice.
     if (this.crash !== undefined) crash(this.crash);
+    if (this.earlyWake.faulted(page, thread)) return;
     this.stopped.fault(page, write, thread);
     const objection = this.providers.objection(page, thread);
     if (objection === null) this.manager.fault(HOST, page, write, thread);
@@ -49,10 +52,11 @@ export function openHost(
   providers: Providers,
   deferred: Deferred,
   stopped: StoppedThreads,
+  earlyWake: EarlyWake,
   copies: CopyThread | null,
 ): HostDriver {
   const { bytes, bases, hostBudgetBytes, userModeOnly } = options;
-  const events = new HostEvents(manager, router, providers, deferred, stopped, options.crash);
+  const events = new HostEvents(manager, router, providers, deferred, stopped, earlyWake, options.crash);
   const budgetPages = Math.floor(hostBudgetBytes / PAGE_BYTES);
   const driver = openAtOne(bases, (base) => new HostDriver(base, bytes, budgetPages, userModeOnly, events, copies));
   driver.node.inject(options.inject);

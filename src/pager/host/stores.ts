@@ -92,6 +92,16 @@ export class Stores {
     return this.storage?.place.file.engines.awaited ?? 0;
   }
 
+  /** Whether a disk has moved a page that has not been answered. */
+  get hasAnswers(): boolean {
+    return this.storage?.place.file.engines.hasAnswers === true;
+  }
+
+  /** Whether the manager looks for what the disk has done by itself, and is not woken for it. */
+  watched(on: boolean): void {
+    this.storage?.place.file.engines.watched(on);
+  }
+
   /** Whether memory of the space is being read or written. */
   get isBusy(): boolean {
     return this.all.some((store) => store.isBusy);

@@ -201,6 +201,9 @@ export class Pager implements ClientEvents {
       providers.poll();
       shared.poll();
       this.settle();
+    } else if (stores.hasAnswers) {
+      stores.poll();
+      this.settle();
     }
     if (clients.more || woken || asked) clients.read(this.requestShare, this);
     streams.go();

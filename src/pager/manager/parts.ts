@@ -40,6 +40,7 @@ import { LaunchChecks } from '../devices/launch-checks.js';
 import { Launches } from '../devices/launches.js';
 import { MappedFiles } from '../devices/mapped-files.js';
 import { PageSupplies } from '../devices/page-supply.js';
+import { EarlyWake } from '../host/early-wake.js';
 import { openHost } from '../host/host.js';
 import { Patience } from '../host/patience.js';
 import { Poison } from '../host/poison.js';
@@ -115,7 +116,8 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
 
   // The host, and what is behind it.
   const stopped = new StoppedThreads(pages, now);
-  const host = openHost(options, core, providers, deferred, stopped, copyThreads.out);
+  const earlyWake = new EarlyWake(pages, now);
+  const host = openHost(options, core, providers, deferred, stopped, earlyWake, copyThreads.out);
   const stores = new Stores(options, core, now, warn);
   const { memory } = host;
   const { base } = host.node;
@@ -286,6 +288,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     follower,
     patience,
     stores,
+    earlyWake,
     poison,
     clients,
     arrays,

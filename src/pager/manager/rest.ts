@@ -35,7 +35,10 @@ export class Rest {
   private ends = 0;
 
   constructor(
-    private readonly parts: Pick<Parts, 'control' | 'copyThreads' | 'now' | 'poller' | 'polls' | 'stores' | 'streams'>,
+    private readonly parts: Pick<
+      Parts,
+      'bindings' | 'control' | 'copyThreads' | 'earlyWake' | 'host' | 'now' | 'poller' | 'polls' | 'stores' | 'streams'
+    >,
     private readonly spin: Spin,
   ) {
     this.attention = new Attention(parts.control);
@@ -43,8 +46,8 @@ export class Rest {
 
   /** Whether something has come of which no descriptor tells. */
   get isOver(): boolean {
-    const { polls, copyThreads } = this.parts;
-    return this.attention.isAsked || polls.haveEnds || copyThreads.haveEnds;
+    const { polls, copyThreads, stores } = this.parts;
+    return this.attention.isAsked || polls.haveEnds || copyThreads.haveEnds || stores.hasAnswers;
   }
 
   /** What clients have asked is about to be read. Returns whether there is something. */
@@ -54,13 +57,17 @@ export class Rest {
 
   /** Waits until something happens, at most so long. Returns how many descriptors are ready. */
   wait(longestMs: number): number {
-    const { now, poller, polls, copyThreads } = this.parts;
+    const { now, poller, polls, copyThreads, stores } = this.parts;
     const began = now();
+    this.expect(began);
+    const watched = stores.awaited !== 0;
+    if (watched) stores.watched(true);
     const found = this.lookAround(began);
+    if (watched) stores.watched(false);
     if (found !== null) return found;
     const ended = polls.unwatch();
-    // No unit, no client and no thread of copies tells of what came before it knew of the sleep.
-    const calm = this.attention.rest() && !ended && !copyThreads.haveEnds;
+    // No unit, no client, no thread of copies and no disk tells of what came before it knew of the sleep.
+    const calm = this.attention.rest() && !ended && !copyThreads.haveEnds && !stores.hasAnswers;
     const ready = poller.wait(calm ? longestMs : 0);
     this.attention.wake();
     if (calm && poller.readyAt(WAKE_SLOT) === 0) this.spin.slept(now() - began);
@@ -74,36 +81,49 @@ export class Rest {
 
   /** How many descriptors are ready where something has come; null: nothing has. */
   private lookAround(began: number): number | null {
-    const { now, poller, polls, copyThreads } = this.parts;
-    this.expect(began);
+    const { now, poller, polls, copyThreads, stores } = this.parts;
     for (let time = began; this.isExpecting(time); time = now()) {
       // A unit that waits for this CPU has it now.
       yieldProcessor();
+      this.wakeEarly(time);
       const ended = polls.haveEnds;
       if (ended) this.lookout.came(now());
-      const ready = poller.wait(0);
+      const ready = stores.hasAnswers ? 0 : poller.wait(0);
       if (ready > 0) this.came(now());
+      const read = stores.hasAnswers;
+      if (read) this.diskLookout.came(now());
       if (this.attention.isAsked) this.askedLookout.came(now());
       const copied = copyThreads.haveEnds;
       if (copied) this.copyLookout.came(now());
-      if (ready > 0 || copied || ended || this.attention.isAsked) return ready;
+      if (ready > 0 || read || copied || ended || this.attention.isAsked) return ready;
     }
     return null;
   }
 
   /** Notes what is about to come. */
   private expect(time: number): void {
-    const { polls, stores, streams, copyThreads } = this.parts;
+    const { polls, stores, streams, copyThreads, earlyWake } = this.parts;
     const { awaited } = polls;
     if (awaited !== 0 && awaited !== this.awaited) this.lookout.expect(time);
     this.awaited = awaited;
     const read = stores.awaited;
-    if (read !== 0 && read !== this.awaitedRead) this.diskLookout.expect(time);
-    else if (read === 0 && this.awaitedRead !== 0) this.faultLookout.expect(time);
+    if (read !== this.awaitedRead && this.awaitedRead !== 0) earlyWake.ended(time);
+    if (read !== 0 && read !== this.awaitedRead) {
+      this.diskLookout.expect(time);
+      earlyWake.begun(time);
+    } else if (read === 0 && this.awaitedRead !== 0) this.faultLookout.expect(time);
     this.awaitedRead = read;
     if (copyThreads.isBusy) this.copyLookout.expect(time);
     if (streams.ends !== this.ends) this.askedLookout.expect(time);
     this.ends = streams.ends;
+  }
+
+  /** Wakes a thread that is to be there when its page is. One that is bound to the manager's CPU has no way. */
+  private wakeEarly(time: number): void {
+    const { bindings, earlyWake, host } = this.parts;
+    if (bindings.cpu !== null) return;
+    const page = earlyWake.due(time);
+    if (page !== -1) host.wake(page, 1);
   }
 
   private isExpecting(time: number): boolean {
@@ -117,7 +137,6 @@ export class Rest {
   /** Some descriptors are ready. */
   private came(time: number): void {
     const { poller } = this.parts;
-    if (poller.readyAt(WAKE_SLOT) !== 0) this.diskLookout.came(time);
     if (poller.readyAt(HOST_SLOT) !== 0) this.faultLookout.came(time);
   }
 }

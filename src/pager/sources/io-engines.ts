@@ -37,6 +37,16 @@ export class IoEngines {
     return this.ring?.awaited ?? 0;
   }
 
+  /** Whether a small read or write has ended that has not been answered. */
+  get hasAnswers(): boolean {
+    return this.ring?.hasAnswers === true;
+  }
+
+  /** Whether the manager looks for the ends of small ones by itself, and is not woken for them. */
+  watched(on: boolean): void {
+    this.ring?.watched(on);
+  }
+
   poll(): void {
     this.ring?.poll();
     for (const engine of this.all) engine.poll();

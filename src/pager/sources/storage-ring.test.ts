@@ -2,7 +2,7 @@ import { closeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { afterAll, describe, expect, test } from 'vitest';
 import { MAP_ANONYMOUS, MAP_PRIVATE, PROT_READ, PROT_WRITE } from '../../linux/constants.js';
-import { createEventfd } from '../../linux/eventfd.js';
+import { createEventfd, drainEventfd } from '../../linux/eventfd.js';
 import { mmap, munmap, view } from '../../linux/memory.js';
 import { openSpillFile } from '../../linux/spill-file.js';
 import { type PageMove, StorageRing } from './storage-ring.js';
@@ -57,5 +57,21 @@ describe.skipIf(!ring.mayTake(PAGE))('a ring for single pages', () => {
     expect(ring.awaited).not.toBe(0);
     expect(ring.awaited).not.toBe(number);
     expect(await ended(second)).toBe(PAGE);
+  });
+
+  test('does not wake the manager while that looks for answers by itself, and does again afterwards', async () => {
+    drainEventfd(wakeFd);
+    ring.watched(true);
+    const seen = begin(true);
+    while (!ring.hasAnswers) await new Promise((resolve) => setImmediate(resolve));
+    ring.watched(false);
+    expect(drainEventfd(wakeFd)).toBe(0);
+    ring.poll();
+    expect(await seen).toBe(PAGE);
+    expect(ring.hasAnswers).toBe(false);
+    const woken = begin(true);
+    while (!ring.hasAnswers) await new Promise((resolve) => setImmediate(resolve));
+    expect(drainEventfd(wakeFd)).toBe(1);
+    expect(await ended(woken)).toBe(PAGE);
   });
 });

@@ -51,6 +51,16 @@ export class StorageRing {
     return this.reading > 0 ? this.begun : 0;
   }
 
+  /** Whether the kernel has done something that has not been answered. */
+  get hasAnswers(): boolean {
+    return this.ring?.hasAnswers === true;
+  }
+
+  /** Whether the manager looks for answers by itself: it needs no wake-up meanwhile. */
+  watched(on: boolean): void {
+    this.ring?.raises(!on);
+  }
+
   /** Begins a move that it may take. */
   begin(move: PageMove): void {
     const ring = this.ring as IoUring;
