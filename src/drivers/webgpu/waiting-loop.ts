@@ -14,6 +14,7 @@ export function runWaitingLoop(socket: MessageSocket, gpu: WaitedTransport, work
   const turn = (): void => {
     // All promises that could be settled have been since the last turn: what is under way waits for the GPU.
     let message = socket.receive(!gpu.busy);
+    const isAsked = message !== null;
     for (; message !== null; message = socket.receive()) {
       if (message === 'closed') {
         work.closed();
@@ -21,7 +22,8 @@ export function runWaitingLoop(socket: MessageSocket, gpu: WaitedTransport, work
       }
       work.take(message.bytes);
     }
-    if (gpu.busy) gpu.wait(WAIT_NANOSECONDS);
+    // What was taken is begun between two turns: it is not to stand until the GPU has done what came before.
+    if (gpu.busy) gpu.wait(isAsked ? 0 : WAIT_NANOSECONDS);
     setImmediate(turn);
   };
   turn();
