@@ -105,6 +105,25 @@ testOfBonds('a thread and the manager have one CPU until it is released', async 
   assert.deepEqual(getAffinity(), all);
 });
 
+testOfBonds('no thread stays bound when single pages of storage have been touched one after the other', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'onemem-binding-'));
+  try {
+    await using space = await openSpace({ hostMemory: '32MiB', storage: { path: folder, bytes: '256MiB' } });
+    const x = space.array(Int32Array, 24 * 2 ** 20);
+    x.advise({ pattern: 'random' });
+    for (let i = 0; i < x.length; i++) x.data[i] = i;
+    const pages = x.length / 1024;
+    for (let touch = 0; touch < 4000; touch++) {
+      const at = ((touch * 7919) % pages) * 1024 + (touch % 1024);
+      assert.equal(x.data[at], at);
+      assert.deepEqual(getAffinity(), all);
+    }
+    await untilBound(0);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
 testOfBonds('the close of a space releases all its threads', async () => {
   const space = await openSpace();
   const binding = space.bindThread({ cpu: last });

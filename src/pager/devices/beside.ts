@@ -15,7 +15,8 @@ const WALK = 2;
 export interface ManagerCpu {
   /** The CPU; null: the manager may run where it likes, or is not bound for this. */
   readonly cpu: number | null;
-  hold(): number;
+  /** @param cpu where it is not bound yet; left out: the one on which it runs */
+  hold(cpu?: number): number;
   letGo(): void;
 }
 

@@ -51,12 +51,17 @@ export class EarlyWake {
     return false;
   }
 
-  /** A disk has begun to read a page. It is taken for the one of the last fault: to wake a thread that waits for another one does no harm. */
-  begun(nowMs: number): void {
+  /**
+   * A disk has begun to read a page. It is taken for the one of the last fault: to wake a thread that waits for another one does no harm. Returns whether there was a
+   * fault since the page before.
+   */
+  begun(nowMs: number): boolean {
+    const { isNew } = this;
     this.begunAt = nowMs;
-    this.dueAt = this.isNew ? nowMs + this.delayMs() : Number.POSITIVE_INFINITY;
+    this.dueAt = isNew ? nowMs + this.delayMs() : Number.POSITIVE_INFINITY;
     this.isNew = false;
     this.wokenAt = 0;
+    return isNew;
   }
 
   /** The page whose thread is to be woken now; -1: none. */

@@ -23,6 +23,11 @@ export class Lookout {
 
   constructor(private readonly limitMs = LIMIT_MS) {}
 
+  /** Whether it was in vain or too dear, and is not tried for now. */
+  get isPaused(): boolean {
+    return this.pause > 0;
+  }
+
   /** Something is about to come. */
   expect(nowMs: number): void {
     if (this.pause > 0) this.pause--;

@@ -230,12 +230,14 @@ export class Pager implements ClientEvents {
       recording,
       shared,
       bindings,
+      nearDisk,
     } = this.parts;
     engine.poll();
     pipes.poll();
     stores.poll();
     follower.look();
     bindings.look(now);
+    nearDisk.look(now);
     hostBudget.look();
     patience.look();
     shared.look();

@@ -62,6 +62,7 @@ import { Freeing } from '../transfers/freeing.js';
 import { Prefetches } from '../transfers/prefetches.js';
 import { WriteBack } from '../transfers/write-back.js';
 import { Clients } from './clients.js';
+import { NearDisk } from './near-disk.js';
 import { RunningClock } from './running-clock.js';
 import { Share } from './share.js';
 import { ThreadBindings } from './thread-bindings.js';
@@ -233,6 +234,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   );
   const polls = new DevicePolls(poller, FIRST_DEVICE_SLOT);
   const bindings = new ThreadBindings(now);
+  const nearDisk = new NearDisk(bindings, options.storage?.path ?? null);
   const space = { base, bytes: options.bytes, hostMemory: host.node.fd, hostAddress: memory };
   const maker = new DriverMaker(space, launches.kernelOf, warn, copyThreads.in);
   const devices = new Devices(manager, router, launches, notifiers, maker, polls, later, keptApart, bindings);
@@ -315,6 +317,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     writeBack,
     freeing,
     bindings,
+    nearDisk,
     streamShare,
     streams,
     listener,

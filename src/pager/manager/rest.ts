@@ -37,7 +37,17 @@ export class Rest {
   constructor(
     private readonly parts: Pick<
       Parts,
-      'bindings' | 'control' | 'copyThreads' | 'earlyWake' | 'host' | 'now' | 'poller' | 'polls' | 'stores' | 'streams'
+      | 'bindings'
+      | 'control'
+      | 'copyThreads'
+      | 'earlyWake'
+      | 'host'
+      | 'nearDisk'
+      | 'now'
+      | 'poller'
+      | 'polls'
+      | 'stores'
+      | 'streams'
     >,
     private readonly spin: Spin,
   ) {
@@ -102,7 +112,7 @@ export class Rest {
 
   /** Notes what is about to come. */
   private expect(time: number): void {
-    const { polls, stores, streams, copyThreads, earlyWake } = this.parts;
+    const { polls, stores, streams, copyThreads, earlyWake, nearDisk } = this.parts;
     const { awaited } = polls;
     if (awaited !== 0 && awaited !== this.awaited) this.lookout.expect(time);
     this.awaited = awaited;
@@ -110,7 +120,9 @@ export class Rest {
     if (read !== this.awaitedRead && this.awaitedRead !== 0) earlyWake.ended(time);
     if (read !== 0 && read !== this.awaitedRead) {
       this.diskLookout.expect(time);
-      earlyWake.begun(time);
+      const isWaitedFor = earlyWake.begun(time);
+      if (this.diskLookout.isPaused) nearDisk.end();
+      else if (isWaitedFor) nearDisk.begun(time);
     } else if (read === 0 && this.awaitedRead !== 0) this.faultLookout.expect(time);
     this.awaitedRead = read;
     if (copyThreads.isBusy) this.copyLookout.expect(time);
@@ -121,7 +133,7 @@ export class Rest {
   /** Wakes a thread that is to be there when its page is. One that is bound to the manager's CPU has no way. */
   private wakeEarly(time: number): void {
     const { bindings, earlyWake, host } = this.parts;
-    if (bindings.cpu !== null) return;
+    if (bindings.bindsThreads) return;
     const page = earlyWake.due(time);
     if (page !== -1) host.wake(page, 1);
   }

@@ -23,7 +23,7 @@ interface Bond {
 
 export class ThreadBindings {
   private bond: Bond | null = null;
-  /** Threads of devices that are bound to the manager's CPU. */
+  /** How many others need the manager on its CPU: threads of devices that are bound to it, and a disk that interrupts it. */
   private holds = 0;
 
   constructor(private readonly now: () => number) {}
@@ -33,9 +33,17 @@ export class ThreadBindings {
     return this.bond?.cpu ?? null;
   }
 
-  /** Has the manager stay on its CPU, for a thread of a device, until `letGo` or until a thread of the program wants it elsewhere. Returns the CPU. */
-  hold(): number {
-    this.bond ??= this.begin(currentCpu());
+  /** Whether threads of the program are bound to the manager's CPU. */
+  get bindsThreads(): boolean {
+    return this.bond !== null && this.bond.threads.size > 0;
+  }
+
+  /**
+   * Has the manager stay on a CPU, its own unless another one is said, until `letGo` or until a thread of the program wants it elsewhere. Returns the CPU, which is
+   * the one to which it is bound already.
+   */
+  hold(cpu = currentCpu()): number {
+    this.bond ??= this.begin(cpu);
     this.holds++;
     return this.bond.cpu;
   }
@@ -47,7 +55,7 @@ export class ThreadBindings {
 
   /** Binds a thread and the manager to one CPU. */
   bind(thread: number, { cpu: wanted, current }: Requests['bindThread']['in']): Requests['bindThread']['out'] {
-    // Where the manager is bound for devices' sake only, the program says where, and those follow.
+    // Where no thread of the program is bound, the program says where, and devices follow.
     if (this.bond?.threads.size === 0) this.end(this.bond);
     // A thread that a bound one has started a moment ago must not be taken for one that may run on this CPU alone.
     if (this.bond !== null) freeStarted(this.bond);
