@@ -19,8 +19,8 @@ import { endStart } from '../protocol/starting.js';
 import { codeOfDenial, explainDenial, type WireError, wireError } from '../protocol/wire.js';
 
 const { source, name, blocks, elementBytes, port, wakeFd, running, start } = workerData as SharingThreadData;
-const { url, tls, timeoutMs, leaseMs, blockBytes, made } = source;
-const { shown } = valkeyAddress(url);
+const { urls, tls, timeoutMs, leaseMs, blockBytes, made } = source;
+const { shown } = valkeyAddress(urls[0]);
 const ONE = new BigUint64Array([1n]);
 const operations = new Int32Array(running);
 /** How often the clock is looked at while threads or calls wait. */
@@ -72,7 +72,7 @@ class Blocks implements SharedMemory {
   private clock: NodeJS.Timeout | null = null;
 
   constructor() {
-    this.member = new Member({ url, tls, name, made, blocks, leaseMs, timeoutMs, memory: this });
+    this.member = new Member({ urls, tls, name, made, blocks, leaseMs, timeoutMs, memory: this });
   }
 
   touch(block: number, right: Right): void {
