@@ -30,7 +30,7 @@ import type * as api from './public.js';
 import type { ArrayOptions, ArrayRange, CloseOptions, NpyArray, PointerAttributes } from './public.js';
 import type { PlaceNames } from './residency.js';
 import { SharedArray } from './shared-array.js';
-import { agree, SHARED_ARRAY_OPTIONS, type SharedArrayOptions, sharingSource } from './sharing.js';
+import { agree, SHARED_ARRAY_OPTIONS, type SharedArrayOptions, sharingPlace } from './sharing.js';
 import { handOut } from './space-handle.js';
 import { type BindThreadOptions, bindThread, releaseThread, type ThreadBinding } from './thread-binding.js';
 import { Views } from './views.js';
@@ -169,15 +169,15 @@ export class AddressSpace implements api.AddressSpace {
     checkOptions('sharedArray()', options, SHARED_ARRAY_OPTIONS);
     const elementBytes = bytesOf(element);
     checkLength('cannot open a shared array', length, elementBytes);
-    const { name, source } = sharingSource(options, element, length);
+    const { name, place } = sharingPlace(options, element, length);
     this.client.assertOpen('cannot open a shared array');
     const bytes = length * elementBytes;
     const wanted = { bytes, name, writable: true, file: null, provider: null, sharing: true, elementBytes };
     // Before the server is asked, which makes the array where there is none: what this program cannot have takes no name from others.
     const { id, firstPage, pages } = await this.client.request('allocate', wanted);
     try {
-      const { made } = await agree(name, source, element, length);
-      await this.client.request('share', { range: id, name, source: { ...source, made } });
+      const source = await agree(name, place, element, length);
+      await this.client.request('share', { range: id, name, source });
     } catch (error) {
       if (!this.client.isClosed) this.client.call('free', { range: id, name, firstPage, count: pages, whole: true });
       throw error;

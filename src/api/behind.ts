@@ -7,14 +7,17 @@ import { ValkeyError } from '../valkey/errors.js';
 import { checkOptions, show } from './arguments.js';
 import { argumentError, OnememError } from './errors.js';
 import { warnOfRoom } from './server-room.js';
-import { checkServerUrl } from './server-url.js';
+import { checkServerUrls, serverUrls } from './server-url.js';
 import { toBytes } from './sizes.js';
 
 /** A Valkey server, or Redis 7 or newer, that has pages of a space; or any server of a cluster of these. */
 export interface BehindSpecification {
   readonly kind: 'valkey';
-  /** `valkey://USER:PASSWORD@HOST:PORT/DATABASE`, `valkeys://` with TLS, or `unix:///PATH`. */
-  readonly url: string;
+  /**
+   * `valkey://USER:PASSWORD@HOST:PORT/DATABASE`, `valkeys://` with TLS, or `unix:///PATH`. Of a cluster also a list of addresses of its servers: the first
+   * that answers is used, now and whenever none of the servers that are known by then does.
+   */
+  readonly url: string | readonly string[];
   /** The most bytes of pages that it gets. */
   readonly bytes: number | string;
   /** How long a touch of what only the server has waits for it when it does not answer; 5 s unless said otherwise. */
@@ -51,24 +54,23 @@ export async function behindOf(said: BehindSpecification | undefined): Promise<S
   }
   checkOptions('behind', said, BEHIND_OPTIONS);
   if (said.kind !== 'valkey') throw argumentError('BEHIND', `behind.kind is ${show(said.kind)}; it must be 'valkey'`);
-  const { url, timeoutMs = TIMEOUT_MS, leaseMs = LEASE_MS, tls } = said;
-  if (typeof url !== 'string')
-    throw argumentError('BEHIND', `behind.url is ${show(url)}; it must be valkey://HOST:PORT`);
+  const { timeoutMs = TIMEOUT_MS, leaseMs = LEASE_MS, tls } = said;
+  const given = serverUrls('behind.url', said.url, 'BEHIND');
   checkMs('timeoutMs', timeoutMs, 1);
   checkMs('leaseMs', leaseMs, LEAST_LEASE_MS);
   const bytes = budgetOf(said.bytes);
   try {
-    checkServerUrl('behind', url, tls, 'BEHIND');
+    checkServerUrls('behind', given, tls, 'BEHIND');
     // Of interest to few, and not small.
     const { checkServer } = await import('../valkey/check.js');
-    const memory = await checkServer(url, { timeoutMs, tls: tls ?? {} });
+    const { memory, urls } = await checkServer(given, { timeoutMs, tls: tls ?? {} });
     const then = 'what needs room waits for it, and fails with OUT_OF_STORAGE';
-    warnOfRoom(url, memory, { what: `behind.bytes is ${bytes}`, bytes, mayBeThere: false, then });
+    warnOfRoom(urls[0], memory, { what: `behind.bytes is ${bytes}`, bytes, mayBeThere: false, then });
+    return { kind: 'valkey', urls, bytes, timeoutMs, leaseMs, tls: tls ?? {} };
   } catch (error) {
     if (!(error instanceof ValkeyError)) throw error;
     throw new OnememError('BEHIND', `behind: ${error.message}`, { reason: error.code }, { cause: error });
   }
-  return { kind: 'valkey', url, bytes, timeoutMs, leaseMs, tls: tls ?? {} };
 }
 
 function budgetOf(said: number | string): number {

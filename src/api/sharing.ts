@@ -2,7 +2,7 @@
 import { bytesOf, constructorName, type ElementType, isElementType } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import { BLOCK_BYTES, PAGE_BYTES } from '../core/types.js';
-import type { SharingPlace } from '../pager/protocol/sharing.js';
+import type { SharingPlace, SharingSource } from '../pager/protocol/sharing.js';
 import type { ArrayShape, KnownArray } from '../sharing/description.js';
 import { valkeyAddress } from '../valkey/address.js';
 import type { TlsOptions } from '../valkey/connection.js';
@@ -10,13 +10,16 @@ import { ValkeyError } from '../valkey/errors.js';
 import { checkOptions, isWhole, show } from './arguments.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 import { warnOfRoom } from './server-room.js';
-import { checkServerUrl } from './server-url.js';
+import { checkServerUrls, serverUrls } from './server-url.js';
 import { toBytes } from './sizes.js';
 
 /** A Valkey server, or Redis 7 or newer, by which machines share arrays; or any server of a cluster of these. */
 export interface SharingServer {
-  /** `valkey://USER:PASSWORD@HOST:PORT/DATABASE`, `valkeys://` with TLS, or `unix:///PATH`. */
-  readonly url: string;
+  /**
+   * `valkey://USER:PASSWORD@HOST:PORT/DATABASE`, `valkeys://` with TLS, or `unix:///PATH`. Of a cluster also a list of addresses of its servers: the first
+   * that answers is used, now and whenever none of the servers that are known by then does.
+   */
+  readonly url: string | readonly string[];
   /** How long a touch or a call waits for a server that does not answer; 5 s unless said otherwise. */
   readonly timeoutMs?: number;
   /** How long others wait for this machine when it says nothing, before they have its blocks as it had last flushed them; 5 s unless said otherwise. */
@@ -55,11 +58,11 @@ const MOST_MS = 2 ** 31 - 1;
 const LONGEST_NAME = 200;
 
 /** What is said about a shared array can be known without asking the server. */
-export function sharingSource(
+export function sharingPlace(
   options: SharedArrayOptions,
   type: ElementType,
   length: number,
-): { name: string; source: SharingPlace } {
+): { name: string; place: SharingPlace } {
   const { name, on, blockBytes } = options;
   checkName('a shared array', name, ', the same in all programs');
   const what = `array ${name}`;
@@ -70,9 +73,8 @@ export function sharingSource(
       `on of ${what} is a string; it must be an object of options: { url: 'valkey://HOST:PORT' }`,
     );
   checkOptions(`on of ${what}`, on, SERVER_OPTIONS);
-  const { url, timeoutMs = TIMEOUT_MS, leaseMs = LEASE_MS, holdMs = HOLD_MS, tls } = on;
-  if (typeof url !== 'string')
-    throw argumentError('SHARED_SERVER', `on.url of ${what} is ${show(url)}; it must be valkey://HOST:PORT`);
+  const { timeoutMs = TIMEOUT_MS, leaseMs = LEASE_MS, holdMs = HOLD_MS, tls } = on;
+  const urls = serverUrls(`on.url of ${what}`, on.url, 'SHARED_SERVER');
   checkMs(`on.timeoutMs of ${what}`, timeoutMs, 1);
   checkMs(`on.leaseMs of ${what}`, leaseMs, LEAST_LEASE_MS);
   checkMs(`on.holdMs of ${what}`, holdMs, 1);
@@ -87,44 +89,53 @@ export function sharingSource(
     throw argumentError('BLOCK_BYTES', message);
   }
   try {
-    checkServerUrl(`on of ${what}`, url, tls, 'SHARED_SERVER');
+    checkServerUrls(`on of ${what}`, urls, tls, 'SHARED_SERVER');
   } catch (error) {
     throw serverError(name, error);
   }
-  return { name, source: { url, tls: tls ?? {}, timeoutMs, leaseMs, holdMs, blockBytes: bytes } };
+  return { name, place: { urls, tls: tls ?? {}, timeoutMs, leaseMs, holdMs, blockBytes: bytes } };
 }
 
 /** Asks the server whether it can be used, and whether the array is there in another shape. */
 export async function agree(
   name: string,
-  { url, tls, timeoutMs, blockBytes }: SharingPlace,
+  place: SharingPlace,
   type: ElementType,
   length: number,
-): Promise<KnownArray> {
+): Promise<SharingSource> {
+  const { tls, timeoutMs, blockBytes } = place;
   const wanted = { type, length, blockBytes };
   // Of interest to few, and not small.
   const { checkServer } = await import('../valkey/check.js');
   const { agreedArray, isSameShape } = await import('../sharing/description.js');
   let known: KnownArray | null;
+  let urls: readonly string[];
   try {
-    const memory = await checkServer(url, { timeoutMs, tls });
+    const checked = await checkServer(place.urls, { timeoutMs, tls });
+    urls = checked.urls;
     const bytes = length * bytesOf(type);
     const then = 'what is written stays here, and fence() and close() reject';
-    warnOfRoom(url, memory, { what: `shared array ${name} has ${bytes} bytes`, bytes, mayBeThere: true, then });
-    known = await agreedArray(url, name, wanted, { timeoutMs, tls });
+    warnOfRoom(urls[0], checked.memory, {
+      what: `shared array ${name} has ${bytes} bytes`,
+      bytes,
+      mayBeThere: true,
+      then,
+    });
+    known = await agreedArray(urls, name, wanted, { timeoutMs, tls });
   } catch (error) {
     throw serverError(name, error);
   }
+  const server = valkeyAddress(urls[0]).shown;
   if (known === null) {
     const message =
-      `cannot open shared array ${name}: ${valkeyAddress(url).shown} does not know any more what it was, and still has something that was in it: its key ` +
+      `cannot open shared array ${name}: ${server} does not know any more what it was, and still has something that was in it: its key ` +
       `{onemem:${name}}:shape was evicted or removed; have the server keep what it is given (maxmemory-policy noeviction), and when no program uses the array ` +
       `any more, remove the rest of its keys ({onemem:${name}}*)`;
-    throw new OnememError('DATA_LOST', message, { array: name, url: valkeyAddress(url).shown });
+    throw new OnememError('DATA_LOST', message, { array: name, url: server });
   }
-  if (isSameShape(known, wanted)) return known;
+  if (isSameShape(known, wanted)) return { ...place, urls, made: known.made };
   const message =
-    `array ${name} on ${valkeyAddress(url).shown} has ${shown(known)}, and not ${shown(wanted)}; open it as it is, choose another name, ` +
+    `array ${name} on ${server} has ${shown(known)}, and not ${shown(wanted)}; open it as it is, choose another name, ` +
     `or, when nobody uses it any more, remove its keys ({onemem:${name}}*) from the server`;
   const { made: _, ...found } = known;
   throw new OnememError('SHARED_MISMATCH', message, { array: name, ...found });

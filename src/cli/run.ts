@@ -51,7 +51,8 @@ export const RUN_HELP = `onemem run KERNEL.js|KERNEL.wgsl [options]: ${RUN_SUMMA
                             other programs leave
   --storage FOLDER[:SIZE]   where arrays go that are larger, and how much of it; none: they are refused
                             (onemem doctor tells where they go unless you say)
-  --behind URL              a Valkey server, such as valkey://HOST:PORT, for what storage has no room for
+  --behind URL              a Valkey server, such as valkey://HOST:PORT, for what storage has no room for; of a cluster
+                            several, each by a --behind of its own: the first that answers is used
   --behind-memory SIZE      how much of its memory
 
   --json                    one JSON object on standard output, for programs
@@ -101,7 +102,7 @@ const OPTIONS = {
   lossy: { type: 'boolean' },
   'host-memory': { type: 'string' },
   storage: { type: 'string' },
-  behind: { type: 'string' },
+  behind: { type: 'string', multiple: true },
   'behind-memory': { type: 'string' },
   json: { type: 'boolean' },
 } as const;
@@ -201,7 +202,7 @@ function storageFrom(said: string | undefined): StorageSpecification | false | u
   return { path, ...(size === undefined ? {} : { bytes: sizeInBytes('storage', size) as number }) };
 }
 
-function behindFrom(url: string | undefined, bytes: number | undefined): BehindSpecification | undefined {
+function behindFrom(url: readonly string[] | undefined, bytes: number | undefined): BehindSpecification | undefined {
   if (url === undefined && bytes === undefined) return undefined;
   if (url !== undefined && bytes !== undefined) return { kind: 'valkey', url, bytes };
   throw new UsageError('--behind URL and --behind-memory SIZE go together; see: onemem run --help');

@@ -38,13 +38,13 @@ return redis.call('HMGET', KEYS[1], 'type', 'length', 'blockBytes', 'made')
  * something that was in it.
  */
 export async function agreedArray(
-  url: string,
+  urls: readonly string[],
   name: string,
   { type, length, blockBytes }: ArrayShape,
   options: ConnectionOptions,
 ): Promise<KnownArray | null> {
   const { shape, last, written } = keysOf(name);
-  const { connection } = await openFor(shape, [valkeyAddress(url)], options);
+  const { connection } = await openFor(shape, urls.map(valkeyAddress), options);
   try {
     const answer = await connection.call(['EVAL', SCRIPT, 3, shape, last, written, type, length, blockBytes]);
     if (answer === 0) return null;

@@ -41,7 +41,8 @@ export interface SharedMemory {
 }
 
 export interface MemberOptions {
-  readonly url: string;
+  /** Of one server, or of several of one cluster. */
+  readonly urls: readonly string[];
   readonly name: string;
   /** Names the array that the program opened (description.ts). */
   readonly made: string;
@@ -99,7 +100,7 @@ export class Member {
   constructor(private readonly options: MemberOptions) {
     const { name, made, blocks, leaseMs = LEASE_MS } = options;
     this.keys = keysOf(name);
-    this.servers = [valkeyAddress(options.url)];
+    this.servers = options.urls.map(valkeyAddress);
     this.leaseMs = leaseMs;
     const { memory } = options;
     const commands: CacheCommands<Uint8Array> = {

@@ -3,6 +3,7 @@ import { addressIn, type ValkeyAddress } from './address.js';
 import { certificateProblem } from './certificates.js';
 import { type ConnectionOptions, ValkeyConnection } from './connection.js';
 import { ValkeyError } from './errors.js';
+import { firstOf, standsAlone } from './first-of.js';
 import { slotMapOf, unserved } from './slots.js';
 
 /** Memory of a server, or of all primaries of a cluster together. */
@@ -13,16 +14,32 @@ export interface ServerMemory {
   readonly servers: number;
 }
 
+/** What was found out. */
+export interface Checked {
+  /** Null where a server does not tell: its user may not ask. */
+  readonly memory: ServerMemory | null;
+  /** The addresses that were given, the one that answered first. */
+  readonly urls: readonly string[];
+}
+
 /**
- * @returns null where a server does not tell: its user may not ask
- * @throws ValkeyError when it cannot be reached, refuses the connection, or would not keep what it is given
+ * @param urls of servers of one cluster, or of one that stands alone: the first that answers as it should is asked
+ * @throws ValkeyError when none can be reached, or one refuses the connection, or would not keep what it is given
  */
-export async function checkServer(url: string, options: ConnectionOptions): Promise<ServerMemory | null> {
+export function checkServer(urls: readonly string[], options: ConnectionOptions): Promise<Checked> {
+  return firstOf(urls, async (url) => ({
+    memory: await checkOne(url, urls.length > 1, options),
+    urls: [url, ...urls.filter((each) => each !== url)],
+  }));
+}
+
+async function checkOne(url: string, isOneOfMany: boolean, options: ConnectionOptions): Promise<ServerMemory | null> {
   const connection = await ValkeyConnection.open(url, options);
   try {
     const { mode, role } = connection.info;
     if (mode === 'cluster') return await checkCluster(connection, options);
     if (mode === 'sentinel') refuse(connection, 'is a sentinel; name the server that it watches');
+    if (isOneOfMany) throw standsAlone(connection.address.shown);
     if (role !== 'master') refuse(connection, `is a ${role}, which cannot be written; name the primary`);
     return await checkMemory(connection);
   } finally {

@@ -5,6 +5,7 @@
 import type { ValkeyAddress } from './address.js';
 import { type ConnectionOptions, ValkeyConnection } from './connection.js';
 import { ValkeyError } from './errors.js';
+import { firstOf } from './first-of.js';
 
 export interface LinkOptions extends Pick<ConnectionOptions, 'timeoutMs' | 'tls' | 'receiverOf' | 'senderOf'> {
   /** Is done before anything else on a new connection, which is none if it fails. */
@@ -39,9 +40,12 @@ export class ValkeyLink {
   private id = 0;
   private closed = false;
 
-  /** @param changed is told when there is a connection, and when there is none any more */
+  /**
+   * @param addresses of one server, or several of which any will do: the first that answers is connected to, each time anew
+   * @param changed is told when there is a connection, and when there is none any more
+   */
   constructor(
-    readonly address: ValkeyAddress,
+    readonly addresses: readonly ValkeyAddress[],
     private readonly options: LinkOptions,
     private readonly changed: (link: ValkeyLink) => void,
   ) {
@@ -57,7 +61,7 @@ export class ValkeyLink {
     const pauses = new Pauses();
     while (!this.closed) {
       try {
-        await this.connectOnce();
+        await firstOf(this.addresses, (address) => this.connectOnce(address));
         return;
       } catch (error) {
         this.problem = error as ValkeyError;
@@ -66,10 +70,10 @@ export class ValkeyLink {
     }
   }
 
-  private async connectOnce(): Promise<void> {
+  private async connectOnce(address: ValkeyAddress): Promise<void> {
     let isUp = false;
     const { recognize, ...options } = this.options;
-    const connection = await ValkeyConnection.open(this.address, {
+    const connection = await ValkeyConnection.open(address, {
       ...options,
       onEnd: (reason) => {
         if (isUp) this.lost(reason);
@@ -83,7 +87,7 @@ export class ValkeyLink {
       throw error;
     }
     if (this.closed) connection.close();
-    if (!connection.isOpen) throw new ValkeyError('ENDED', `the connection to ${this.address.shown} is gone`);
+    if (!connection.isOpen) throw new ValkeyError('ENDED', `the connection to ${address.shown} is gone`);
     isUp = true;
     this.connection = connection;
     this.problem = null;

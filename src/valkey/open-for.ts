@@ -1,6 +1,7 @@
 /** A connection to the server that has a key, and with it all keys that have the same hash tag. */
 import { addressIn, type ValkeyAddress } from './address.js';
 import { type ConnectionOptions, ValkeyConnection } from './connection.js';
+import { firstOf, standsAlone } from './first-of.js';
 import { slotMapOf, unserved } from './slots.js';
 
 export interface Opened {
@@ -11,22 +12,14 @@ export interface Opened {
 
 /**
  * @param servers of one cluster, or one that stands alone: the first that answers is asked
- * @throws ValkeyError of the last one when none does
+ * @throws ValkeyError as `firstOf` does
  */
 export async function openFor(
   key: string,
   servers: readonly ValkeyAddress[],
   options: ConnectionOptions,
 ): Promise<Opened> {
-  let failure: unknown;
-  for (const server of servers) {
-    try {
-      return await openFrom(key, server, servers, options);
-    } catch (error) {
-      failure = error;
-    }
-  }
-  throw failure;
+  return firstOf(servers, (server) => openFrom(key, server, servers, options));
 }
 
 async function openFrom(
@@ -36,8 +29,11 @@ async function openFrom(
   options: ConnectionOptions,
 ): Promise<Opened> {
   const connection = await ValkeyConnection.open(server, options);
-  if (connection.info.mode !== 'cluster') return { connection, servers: [server] };
   try {
+    if (connection.info.mode !== 'cluster') {
+      if (servers.length > 1) throw standsAlone(server.shown);
+      return { connection, servers };
+    }
     // Loaded for clusters alone.
     const { default: slotOf } = await import('cluster-key-slot');
     const map = slotMapOf(await connection.call(['CLUSTER', 'SLOTS']), server);

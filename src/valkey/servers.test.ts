@@ -1,94 +1,34 @@
 /** Which servers of a cluster are asked what: servers of the test's own, which answer what they are told to. */
-import { once } from 'node:events';
-import { createServer, type Server, type Socket } from 'node:net';
 import slotOf from 'cluster-key-slot';
 import { afterEach, expect, it } from 'vitest';
+import { type ScriptedServer, scriptedPair } from '../../test/harness/scripted-server.js';
 import type { ValkeyConnection } from './connection.js';
 import { ValkeyError } from './errors.js';
-import { type Reply, ReplyReader } from './replies.js';
 import { ValkeyServers } from './servers.js';
 
-const HELLO =
-  '%5\r\n+server\r\n+valkey\r\n+version\r\n+8.0.0\r\n+mode\r\n+cluster\r\n+role\r\n+master\r\n+id\r\n:1\r\n';
 /** Of slots in the lower and in the upper half. */
 const [LOW, HIGH] = ['b', 'a'];
-
-/** A server of a cluster of which the test is the rest. */
-class Scripted {
-  readonly heard: string[] = [];
-  port = 0;
-  /** The servers that have the lower and the upper half of the slots, as this one believes. */
-  halves: readonly Scripted[] = [];
-  /** Answers to what has to do with keys, the next one first; then OK. */
-  readonly answers: string[] = [];
-  private readonly sockets = new Set<Socket>();
-  private server: Server | null = null;
-
-  async start(): Promise<this> {
-    this.server = createServer((socket) => this.serve(socket)).listen(this.port, '127.0.0.1');
-    await once(this.server, 'listening');
-    this.port = (this.server.address() as { port: number }).port;
-    return this;
-  }
-
-  async stop(): Promise<void> {
-    this.server?.close();
-    for (const socket of this.sockets) socket.destroy();
-    await once(this.server as Server, 'close');
-    this.server = null;
-  }
-
-  get isUp(): boolean {
-    return this.server !== null;
-  }
-
-  private serve(socket: Socket): void {
-    this.sockets.add(socket);
-    const reader = new ReplyReader({
-      target: () => null,
-      pushed: () => undefined,
-      reply: (value) =>
-        socket.write(this.answer((value as Reply[]).map((each) => Buffer.from(each as Uint8Array).toString()))),
-    });
-    socket.on('error', () => undefined).on('data', (bytes) => reader.read(bytes));
-  }
-
-  private answer(command: readonly string[]): string {
-    const [word] = command;
-    if (word === 'HELLO') return HELLO;
-    if (word === 'INFO') return '$0\r\n\r\n';
-    if (word === 'CLIENT') return '+OK\r\n';
-    if (word !== 'CLUSTER') {
-      this.heard.push(command.join(' '));
-      return word === 'ASKING' ? '+OK\r\n' : (this.answers.shift() ?? '+OK\r\n');
-    }
-    const ranges = this.halves.map(
-      ({ port }, half) => `*3\r\n:${half * 8192}\r\n:${half * 8192 + 8191}\r\n*2\r\n$9\r\n127.0.0.1\r\n:${port}\r\n`,
-    );
-    return `*${ranges.length}\r\n${ranges.join('')}`;
-  }
-}
 
 const started: { close(): unknown }[] = [];
 afterEach(async () => {
   for (const each of started.splice(0)) await each.close();
 });
 
-/** Two servers with half of the slots each. */
-async function pair(): Promise<Scripted[]> {
-  const two = [await new Scripted().start(), await new Scripted().start()];
-  for (const each of two) {
-    each.halves = two;
-    started.push({ close: () => (each.isUp ? each.stop() : undefined) });
-  }
+async function pair(): Promise<[ScriptedServer, ScriptedServer]> {
+  const two = await scriptedPair();
+  for (const each of two) started.push({ close: () => each.stop() });
   return two;
 }
 
-function connect({ port }: Scripted, timeoutMs = 10_000, recognize?: (connection: ValkeyConnection) => Promise<void>) {
+function connect(
+  named: ScriptedServer | readonly ScriptedServer[],
+  timeoutMs = 10_000,
+  recognize?: (connection: ValkeyConnection) => Promise<void>,
+) {
   const states: boolean[] = [];
-  const servers = new ValkeyServers(
-    { url: `valkey://127.0.0.1:${port}`, timeoutMs, tls: {}, ...(recognize && { recognize }) },
-    (up) => states.push(up),
+  const urls = [named].flat().map(({ url }) => url);
+  const servers = new ValkeyServers({ urls, timeoutMs, tls: {}, ...(recognize && { recognize }) }, (up) =>
+    states.push(up),
   );
   started.unshift(servers);
   return { states, set: (key: string) => servers.use(key, (at) => at.call(['SET', key, 'x'])) };
@@ -158,4 +98,48 @@ it('asks nothing of a new connection before it has been recognized, once for eac
   await Promise.all([set(LOW), set(HIGH)]);
   expect(low.heard).toEqual([`EXISTS ${low.port}`, `EXISTS ${low.port}`, `SET ${LOW} x`]);
   expect(high.heard).toEqual([`EXISTS ${high.port}`, `SET ${HIGH} x`]);
+});
+
+it('begins at the first of its addresses that answers', async () => {
+  const [low, high] = await pair();
+  await low.stop();
+  low.halves = high.halves = [high, high];
+  const { set } = connect([low, high]);
+  await Promise.all([set(LOW), set(HIGH)]);
+  expect(high.heard).toEqual([`SET ${LOW} x`, `SET ${HIGH} x`]);
+});
+
+it('finds a cluster by another address when no server that it knew answers any more', async () => {
+  const [low, high] = await pair();
+  low.halves = [low, low];
+  const { set, states } = connect([low, high]);
+  await set(LOW);
+  await low.stop();
+  await expect.poll(() => states.at(-1)).toBe(false);
+  high.halves = [high, high];
+  await set(LOW);
+  expect(high.heard).toEqual([`SET ${LOW} x`]);
+});
+
+it('names every address when none answers', async () => {
+  const [low, high] = await pair();
+  await Promise.all([low.stop(), high.stop()]);
+  const { set } = connect([low, high], 300);
+  const message = await set(LOW).catch((error: Error) => error.message);
+  expect(message).toMatch(/^none of 2 servers can be used: /);
+  for (const { url } of [low, high]) expect(message).toContain(`there is no connection to ${url}`);
+});
+
+it('asks no server that stands alone in place of others', async () => {
+  const [low, high] = await pair();
+  low.mode = 'standalone';
+  const { set } = connect([low, high]);
+  low.halves = high.halves = [high, high];
+  await set(LOW);
+  expect([low.heard, high.heard]).toEqual([[], [`SET ${LOW} x`]]);
+  high.mode = 'standalone';
+  await expect(connect([low, high], 300).set(LOW)).rejects.toMatchObject({
+    code: 'REFUSED',
+    message: `${low.url} is part of no cluster, and several addresses are for servers of one; name its address alone, or have it join the others`,
+  });
 });

@@ -9,6 +9,7 @@ import slotOf from 'cluster-key-slot';
 import { addressIn, type ValkeyAddress, valkeyAddress } from './address.js';
 import type { Argument, Caller, ValkeyConnection } from './connection.js';
 import { ValkeyError } from './errors.js';
+import { standsAlone } from './first-of.js';
 import { type LinkOptions, Pauses, ValkeyLink } from './link.js';
 import type { Reply } from './replies.js';
 import { passes, redirectionOf, SlotMap, slotMapOf, unserved } from './slots.js';
@@ -18,16 +19,17 @@ const TRIES = 8;
 /** More redirections than these are servers that do not agree, which takes time to pass. */
 const REDIRECTIONS = 4;
 
-/** The server of the URL, which may be known to its cluster by another name. */
+/** The server of the URLs that answers first, which may be known to its cluster by another name. */
 const FIRST = '';
 
 export interface ServersOptions extends LinkOptions {
-  readonly url: string;
+  /** Of one server, or of several of one cluster, which are all reached in the same way. */
+  readonly urls: readonly string[];
   readonly timeoutMs: number;
 }
 
 export class ValkeyServers {
-  private readonly first: ValkeyAddress;
+  private readonly addresses: readonly ValkeyAddress[];
   private readonly links = new Map<string, ValkeyLink>();
   /** Null: no server has answered yet. */
   private map: SlotMap | null = null;
@@ -44,7 +46,7 @@ export class ValkeyServers {
     private readonly options: ServersOptions,
     private readonly changed: (reachable: boolean) => void,
   ) {
-    this.first = valkeyAddress(options.url);
+    this.addresses = options.urls.map(valkeyAddress);
     this.linkTo(FIRST);
   }
 
@@ -99,15 +101,19 @@ export class ValkeyServers {
   private linkTo(server: string): ValkeyLink {
     const known = this.links.get(server);
     if (known !== undefined) return known;
-    const address = server === FIRST ? this.first : addressIn(this.first, server);
+    const { addresses } = this;
+    const [first] = addresses;
     const { recognize, ...options } = this.options;
     const link = new ValkeyLink(
-      address,
+      server === FIRST ? addresses : [addressIn(first, server)],
       {
         ...options,
-        // In a cluster nothing is kept by way of the first name.
-        recognize: async (connection) =>
-          server === FIRST && connection.info.mode === 'cluster' ? undefined : recognize?.(connection),
+        recognize: async (connection) => {
+          // In a cluster nothing is kept by way of the first name.
+          if (server === FIRST && connection.info.mode === 'cluster') return;
+          if (server === FIRST && addresses.length > 1) throw standsAlone(connection.address.shown);
+          await recognize?.(connection);
+        },
       },
       () => this.linkChanged(link),
     );
@@ -132,10 +138,11 @@ export class ValkeyServers {
   }
 
   private problemOf(slot: number, asked: string | null): ValkeyError {
-    const { map, first } = this;
+    const { map, addresses } = this;
     const link = map === null ? this.linkTo(FIRST) : this.linkOf(slot, asked);
-    if (link === null) return unserved(first.shown, map?.missing ?? 0);
-    return link.problem ?? new ValkeyError('TIMEOUT', `${link.address.shown} does not answer`);
+    if (link === null) return unserved(addresses[0].shown, map?.missing ?? 0);
+    const shown = link.addresses.map((each) => each.shown).join(', ');
+    return link.problem ?? new ValkeyError('TIMEOUT', `${shown} does not answer`);
   }
 
   private wake(): void {

@@ -1,6 +1,6 @@
 /** What a module becomes whose invocations go on where they lacked a page (events.ts): its edits, and what is put behind it. */
 import { type Events, type LoggedRead, partsOf } from './events.js';
-import { around, type Edit, isWithin, lineOf } from './rewriting.js';
+import { around, type Edit, indexText, isWithin, lineOf } from './rewriting.js';
 import type { Call, Index, Statement } from './tree.js';
 
 /** Names of atomics and reads that keep what they find. */
@@ -39,7 +39,7 @@ export function eventStoreEdits(
     const own = edits.filter((edit) => isWithin(edit, each) && !outer.includes(edit));
     const text = lineOf(source, each, own);
     const name = `${prefix}_named_${number}`;
-    names.push(`let ${name} = ${indices.includes(each) ? `u32(${text})` : text};`);
+    names.push(`let ${name} = ${indices.includes(each) ? indexText(text) : text};`);
     for (const edit of own) edits.splice(edits.indexOf(edit), 1);
     const place = { at: each.start, text: name, blank: each.end - each.start };
     places.push(place);

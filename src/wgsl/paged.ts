@@ -18,6 +18,7 @@ import {
   freePrefix,
   isWithin,
   lineOf,
+  mapped,
   onlyOne,
   refuseOwnWords,
   withoutComments,
@@ -127,7 +128,7 @@ export function pagedModule(description: Description, paged: readonly Resource[]
     const isWrite = paged.includes(resource) && written.has(resource) && writing.has(site);
     if (name === undefined) continue;
     const isAgain = paged.includes(resource) && events?.again.has(index);
-    const wrapper = around(index, `${prefix}_${name}${isWrite ? '_write' : ''}${isAgain ? '_again' : ''}(u32(`, '))');
+    const wrapper = mapped(index, `${prefix}_${name}${isWrite ? '_write' : ''}${isAgain ? '_again' : ''}`);
     wrappers.set(index, wrapper);
     edits.push(...wrapper);
   }

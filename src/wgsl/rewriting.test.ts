@@ -30,3 +30,20 @@ test('a module that hides a word of WGSL that launches in parts need is refused 
   expect(() => windowed(description)).toThrow(refused);
   expect(() => pagedModule(description, description.resources)).toThrow(refused);
 });
+
+test('an index becomes a number of its function by what takes whole numbers alone, whatever ends where it does', () => {
+  const source = `@group(0) @binding(0) var<storage, read_write> a: array<u32>;
+  fn half(x: u32) -> f32 { return f32(x) * 0.5; }
+  @compute @workgroup_size(1) fn main() { a[a[0] % arrayLength(&a)] = a[half(3)]; a[half(a[1])] = 1; }`;
+  const description = describe(parser, source);
+  const [, , cut] = windowed(description).source.split('\n');
+  expect(cut).toContain(
+    'a[onemem_at_0(u32(0 | (a[onemem_at_0(u32(0 | (0)))] % onemem_length_0(arrayLength(&a)))))] = ',
+  );
+  expect(cut).toContain('= a[onemem_at_0(u32(0 | (half(3))))]');
+  // What a function makes of what is written is found before the store.
+  const [, , paged] = pagedModule(description, description.resources).source.split('\n');
+  expect(paged).toContain(
+    'let onemem_named_0 = u32(0 | (half(onemem_seen_u32(a[onemem_page_0_again(u32(0 | (1)))]))));',
+  );
+});

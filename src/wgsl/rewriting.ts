@@ -18,6 +18,22 @@ export function around({ start, end }: Span, before: string, after: string): Edi
   ];
 }
 
+/**
+ * An index as a u32. A conversion alone would take a float, or a truth, which the compiler refuses as an index: `|` takes whole numbers alone.
+ * Behind the index there is nothing but parentheses, since edits that end where it does may come before or after.
+ */
+const INDEX = { before: 'u32(0 | (', after: '))' } as const;
+
+/** Edits that have a function say where the element of an index is. */
+export function mapped(index: Span, name: string): Edit[] {
+  return around(index, `${name}(${INDEX.before}`, `${INDEX.after})`);
+}
+
+/** The text of an index, as it is for a function. */
+export function indexText(text: string): string {
+  return `${INDEX.before}${text}${INDEX.after}`;
+}
+
 /** Of what stands around an expression, too. */
 export function isWithin({ at }: Edit, { start, end }: Span): boolean {
   return at >= start && at <= end;

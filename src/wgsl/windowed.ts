@@ -6,7 +6,7 @@
 import type { LaunchFacts } from './access.js';
 import { accessesOf } from './accesses.js';
 import type { Description, Resource } from './describe.js';
-import { applied, around, type Edit, freeBinding, freePrefix, onlyOne, refuseOwnWords } from './rewriting.js';
+import { applied, around, type Edit, freeBinding, freePrefix, mapped, onlyOne, refuseOwnWords } from './rewriting.js';
 import type { FunctionDeclaration, Parameter } from './tree.js';
 import { WgslError } from './wgsl-error.js';
 import { type LaunchPart, lengthOf } from './windows.js';
@@ -52,7 +52,7 @@ export function windowed(description: Description, paged: readonly Resource[] = 
   const { indices, lengths } = accessesOf(description, null);
   for (const [{ index }, of] of indices) {
     const number = numberOf.get(onlyOne(source, of, index.start));
-    if (number !== undefined) edits.push(...around(index, `${prefix}_at_${number}(u32(`, '))'));
+    if (number !== undefined) edits.push(...mapped(index, `${prefix}_at_${number}`));
   }
   for (const [call, of] of lengths) {
     const number = numberOf.get(onlyOne(source, of, call.start));

@@ -91,6 +91,18 @@ testWithValkey('arrays that are larger than host memory go to a server, and the 
   await folder.fail(2, /--behind URL and --behind-memory SIZE go together/, 'run', 'fill.js', '--behind', server.url);
 });
 
+test('of the servers of a cluster several may be named, and each that does not answer is', async () => {
+  using folder = new Folder();
+  folder.write('nothing.js', `export default { params: { y: 'u32.out' }, kernel() {} };`);
+  const servers = [1, 2].flatMap((port) => ['--behind', `valkey://127.0.0.1:${port}`]);
+  const run = ['run', 'nothing.js', '--out', 'y=y.npy', '--size', '100', '--behind-memory', '64MiB', ...servers];
+  await folder.fail(
+    1,
+    /behind: none of 2 servers can be used: there is no connection to valkey:\/\/127\.0\.0\.1:1: .*; there is no connection to valkey:\/\/127\.0\.0\.1:2: /,
+    ...run,
+  );
+});
+
 test('the result of an inout elsewhere, and figures for programs', async () => {
   using folder = new Folder();
   const { expected } = filesFor(folder);

@@ -408,7 +408,11 @@ const sharedName = fc.oneof(
   choice({ "'shared'": 'shared', "'{}'": '{}' }),
 );
 const blockBytes = mostly(choice({ 4096: 4096, "'64KiB'": '64KiB', 5000: 5000 }));
-const server = record({ url: mostly(serverUrl, 8), timeoutMs: whole(100, 900), leaseMs: whole(900, 5000) }, ['url']);
+const serverUrls = fc.oneof(
+  { weight: 3, arbitrary: serverUrl },
+  { weight: 1, arbitrary: list(mostly(serverUrl, 8), 3) },
+);
+const server = record({ url: mostly(serverUrls, 8), timeoutMs: whole(100, 900), leaseMs: whole(900, 5000) }, ['url']);
 export const sharedOptions = mostly(
   record({ name: mostly(sharedName, 8), on: mostly(server, 8), blockBytes }, ['name', 'on']),
   8,

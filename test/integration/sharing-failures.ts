@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
   type AddressSpace,
+  i32,
+  kernel,
   type OnememError,
   openSpace,
   type SharedArray,
@@ -21,6 +23,10 @@ const TIMEOUT_MS = 400;
 const LEASE_MS = 2000;
 
 type Numbers = SharedArray<Int32Array<ArrayBuffer>>;
+
+const increment = kernel({ x: i32.inout }, ({ x }, { begin, end }) => {
+  for (let i = begin; i < end; i++) x[i]++;
+});
 
 function optionsOf(url: string): SharedArrayOptions {
   return { name: 'numbers', on: { url, leaseMs: LEASE_MS, timeoutMs: TIMEOUT_MS } };
@@ -296,6 +302,29 @@ testWithValkey(
     // The program has been told.
     await space.close();
     rmSync(path, { recursive: true });
+  },
+);
+
+testWithValkey(
+  'what was written and goes with a device is told with what helps a shared array, and nothing else',
+  async () => {
+    await using server = await ValkeyServer.start();
+    await using space = await openSpace({
+      hostMemory: '64MiB',
+      devices: [{ kind: 'process', memory: '8MiB', lossy: true }],
+    });
+    const [device] = space.devices;
+    const array = await space.sharedArray(Int32Array, LENGTH, optionsOf(server.url));
+    await device.run(increment, { x: array }, { size: LENGTH });
+    device.kill();
+    while (device.stats().alive) await sleep(1);
+    const { message } = await failsWith('DATA_LOST', () => array.fence());
+    // The program has been told, and close() need not.
+    await failsWith('DATA_LOST', () => array.fence());
+    assert.match(
+      message,
+      /^elements of array numbers from \d+ on were written here and are lost, whose only copy was on a device that died; free it and open it again, which has what was flushed: this program shares it no more$/,
+    );
   },
 );
 

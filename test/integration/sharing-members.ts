@@ -10,7 +10,7 @@ const LONG_LEASE_MS = 20_000;
 const SHORT_LEASE_MS = 2000;
 
 function member(server: ValkeyServer, leaseMs = LONG_LEASE_MS): PlainBlocks {
-  return new PlainBlocks({ url: server.url, name: 'test', blocks: 2, leaseMs });
+  return new PlainBlocks({ urls: [server.url], name: 'test', blocks: 2, leaseMs });
 }
 
 testWithValkey('two programs that write the same block lose nothing of what the other has written', async () => {
@@ -130,7 +130,7 @@ testWithValkey(
 
 testWithValkey('a machine whose blocks cannot be had any more leaves without waiting for its lease', async () => {
   await using server = await ValkeyServer.start();
-  const blocks = new PlainBlocks({ url: server.url, name: 'gone', blocks: 1, leaseMs: 30_000 });
+  const blocks = new PlainBlocks({ urls: [server.url], name: 'gone', blocks: 1, leaseMs: 30_000 });
   await blocks.with(0, 'write', (words) => words.fill(1));
   blocks.restrict = () => queueMicrotask(() => blocks.member.abandon());
   const began = performance.now();

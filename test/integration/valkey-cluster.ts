@@ -140,7 +140,7 @@ withCluster(longTest, 'an array that programs share survives a server that is ki
   const name = Array.from({ length: 100 }, (_, n) => `a${n}`).find(
     (each) => cluster.ownerOf(keysOf(each).leases) === cluster.primaries[0],
   ) as string;
-  const member = (at: ClusterServer) => new PlainBlocks({ url: at.url, name, blocks: 2, leaseMs: LONG_MS });
+  const member = (at: ClusterServer) => new PlainBlocks({ urls: [at.url], name, blocks: 2, leaseMs: LONG_MS });
   const [one, two] = [member(cluster.primaries[0]), member(cluster.primaries[1])];
   await one.with(0, 'write', (words) => words.fill(4));
   assert.equal(await one.flush(0), true);
@@ -153,6 +153,37 @@ withCluster(longTest, 'an array that programs share survives a server that is ki
   assert.deepEqual([...one.lostBlocks, ...two.lostBlocks], []);
   for (const each of [one, two]) assert.equal(await each.member.close(), true);
 });
+
+withCluster(
+  test,
+  'a cluster of which the server that is named first has died is opened by the next, for pages and for arrays',
+  async () => {
+    await using cluster = await ValkeyCluster.start(true);
+    const [dead, second, third] = cluster.primaries;
+    const url = [dead.url, second.url];
+    await dead.server.stop();
+    await tookOver(cluster);
+    while (!(await second.text('CLUSTER', 'INFO')).includes('cluster_state:ok')) await sleep(20);
+    const behind = { kind: 'valkey', url, bytes: '256MiB', timeoutMs: LONG_MS } as const;
+    await using space = await openSpace({ hostMemory: HOST, storage: false, behind });
+    assert.equal(space.stats().behind?.url, second.url);
+    const x = space.array(Int32Array, N);
+    fill(x.data, 1);
+    same(x.data, 1);
+    // One that is on a server which no address names.
+    const name = Array.from({ length: 100 }, (_, n) => `a${n}`).find(
+      (each) => cluster.ownerOf(keysOf(each).leases) === third,
+    ) as string;
+    const on = { url, leaseMs: LONG_MS, timeoutMs: LONG_MS };
+    const shared = await space.sharedArray(Int32Array, 40_000, { name, on });
+    shared.data.fill(7);
+    await shared.fence();
+    assert.ok(Number(await third.ask('EXISTS', keysOf(name).shape)) > 0);
+    const nowhere = { kind: 'valkey', url: [dead.url, 'valkey://127.0.0.1:1'], bytes: '256MiB' } as const;
+    const { message } = await failsWith('BEHIND', () => openSpace({ behind: nowhere }));
+    for (const each of nowhere.url) assert.ok(message.includes(`there is no connection to ${each}`), message);
+  },
+);
 
 withCluster(longTest, 'a cluster of which a part has no server is named as such', async () => {
   await using cluster = await ValkeyCluster.start();

@@ -275,6 +275,34 @@ test('a mistake that the compiler finds is told by the lines and columns of the 
     }
   }));
 
+test('an index that is no whole number is refused by the compiler, in the same words, whichever way a launch runs', () =>
+  withGpu(async (space) => {
+    const refused = async (value: string, store: string): Promise<void> => {
+      const wgsl = `
+@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+fn half(x: u32) -> f32 { return f32(x) * 0.5; }
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+  let at = ${value};
+  ${store}
+}`;
+      const wrong = kernel({ data: u32.inout }, { wgsl }, { name: 'wrong' });
+      const data = space.array(Uint32Array, MIB / 4);
+      const messages: string[] = [];
+      for (const way of ['direct', 'windowed', 'paged'] as const) {
+        const run = () => space.devices[0].run(wrong, { data }, { size: data.length, way });
+        messages.push((await failsWith('KERNEL_ERROR', run)).message);
+      }
+      const [direct, ...others] = messages;
+      assert.match(direct, /^kernel wrong failed: WGSL, line 6:\d+: index must be of type 'i32' or 'u32'/);
+      assert.deepEqual(others, [direct, direct]);
+    };
+    await refused('f32(id.x)', 'data[at] = 1;');
+    await refused('half(id.x)', 'data[id.x] = data[u32(at)] + data[at * 2];');
+    await refused('id.x > 5', 'data[at] += 1;');
+    // Where the kernel reads what it writes, a paged store has its index before.
+    await refused('data[id.x]', 'data[half(at)] = 1;');
+  }));
+
 test('an array that is reversed in place says that its ends lie apart, and is cut where these are two arguments', () =>
   withGpu(async (space) => {
     const reverse = kernel(

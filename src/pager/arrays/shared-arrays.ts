@@ -127,7 +127,7 @@ export class SharedArrays {
     };
     this.watch(shared);
     this.all.set(range.id, shared);
-    const { shown } = valkeyAddress(source.url);
+    const { shown } = valkeyAddress(source.urls[0]);
     this.sources.add(range.first, range.pages, {
       kind: 'shared',
       provide: (_token, page, count, target): Status => shared.blocks.provide(page, count, target),
@@ -360,7 +360,7 @@ export class SharedArrays {
         shared.forgotten = true;
         this.tellLoss({ first: shared.range.first, count: shared.range.pages });
         this.warn(
-          `warning: ${valkeyAddress(shared.source.url).shown} has come back without array ${shared.range.name}: what had been flushed is ` +
+          `warning: ${valkeyAddress(shared.source.urls[0]).shown} has come back without array ${shared.range.name}: what had been flushed is ` +
             'lost, and the array cannot be used until it is freed and opened again; have the server keep its data (appendonly yes)',
         );
         break;
@@ -424,7 +424,7 @@ export class SharedArrays {
   private endedError({ range: { name }, source, leaving, problem }: Shared): WireError {
     if (leaving === 'freed') return wireError('USE_AFTER_FREE', `array ${name} has been freed`, { array: name });
     if (leaving === 'closed') return wireError('SPACE_CLOSED', 'cancelled: the space is being closed', { array: name });
-    const { shown } = valkeyAddress(source.url);
+    const { shown } = valkeyAddress(source.urls[0]);
     const text = `array ${name} is shared by the server ${shown}, which ${problem}; free the array, and open it again`;
     return wireError('NODE_LOST', text, { array: name, url: shown });
   }

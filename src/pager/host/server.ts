@@ -17,7 +17,7 @@ export class ServerPlace implements StorePlace {
   /** Its threads have waited for it as long as may be. */
   readonly unreadable = Status.Unreachable;
   readonly spoiled = 'ALTERED';
-  /** The url without the password. */
+  /** Of the server that answered first, without the password. */
   readonly url: string;
 
   constructor(
@@ -27,7 +27,7 @@ export class ServerPlace implements StorePlace {
     now: () => number,
   ) {
     this.bytes = options.bytes;
-    this.url = valkeyAddress(options.url).shown;
+    this.url = valkeyAddress(options.urls[0]).shown;
     this.file = new ValkeyFile(options, wakeFd, control, now);
   }
 

@@ -7,7 +7,8 @@ import type { WireError } from './wire.js';
 
 /** Where an array is that several machines share, and how long they wait for each other. */
 export interface SharingPlace {
-  readonly url: string;
+  /** Of one server, or of several of one cluster, the one that answered first. */
+  readonly urls: readonly string[];
   readonly tls: TlsOptions;
   readonly timeoutMs: number;
   readonly leaseMs: number;

@@ -78,7 +78,8 @@ export interface StorageOptions {
 /** A server of Valkey's or Redis's that pages go to when neither the host nor storage has room for them. */
 export interface ServerOptions {
   readonly kind: 'valkey';
-  readonly url: string;
+  /** Of one server, or of several of one cluster, the one that answered first. */
+  readonly urls: readonly string[];
   readonly bytes: number;
   /** How long pages that only the server has are waited for when it does not answer. */
   readonly timeoutMs: number;
@@ -196,7 +197,7 @@ export interface StorageStats {
 /** Memory of another machine, behind host memory and storage. */
 export interface ServerStats {
   readonly kind: 'valkey';
-  /** Without the password. */
+  /** Of the server that answered when the space was opened, without the password. */
   readonly url: string;
   readonly budgetBytes: number;
   /** What the server has of pages, be they elsewhere as well or not. */

@@ -76,13 +76,17 @@ export function codeOfDenial(reason: DenyReason): string {
 /** Stores do not bring back what is lost, since they write parts of pages. */
 const OVERWRITE = 'empty the array (discard()), overwrite the whole array by an `out` launch or readFrom(), or free it';
 
-/** Why, as the rest of a sentence that begins with what was touched. */
-export function explainDenial(reason: DenyReason): string {
+/**
+ * Why, as the rest of a sentence that begins with what was touched.
+ *
+ * @param remedy what is to be done about pages that are lost
+ */
+export function explainDenial(reason: DenyReason, remedy = OVERWRITE): string {
   switch (reason) {
     case 'FREED':
       return 'which has been freed';
     case 'LOST':
-      return `whose only copy was on a device that died; ${OVERWRITE}`;
+      return `whose only copy was on a device that died; ${remedy}`;
     case 'READ_ONLY':
       return 'which may only be read';
     case 'NO_ACCESS':
@@ -98,13 +102,13 @@ export function explainDenial(reason: DenyReason): string {
     case 'SOURCE_CHANGED':
       return 'whose file has become shorter or cannot be read any more';
     case 'CORRUPTED':
-      return `whose only copy came back from storage other than it was written (a checksum does not match); have the disk looked at, and ${OVERWRITE}`;
+      return `whose only copy came back from storage other than it was written (a checksum does not match); have the disk looked at, and ${remedy}`;
     case 'ALTERED':
-      return `whose only copy came back from a server other than it was sent there (a checksum does not match), since another program has changed or replaced it; ${OVERWRITE}`;
+      return `whose only copy came back from a server other than it was sent there (a checksum does not match), since another program has changed or replaced it; ${remedy}`;
     case 'GONE':
-      return `whose only copy was on a server that has it no more, since it was evicted, removed, or its time was over while this program stood still; have the server keep what it is given (maxmemory-policy noeviction), and ${OVERWRITE}`;
+      return `whose only copy was on a server that has it no more, since it was evicted, removed, or its time was over while this program stood still; have the server keep what it is given (maxmemory-policy noeviction), and ${remedy}`;
     case 'FORGOTTEN':
-      return `whose only copy was on a server that has been started again without what it had; ${OVERWRITE}`;
+      return `whose only copy was on a server that has been started again without what it had; ${remedy}`;
     case 'NODE_LOST':
       return 'which is on another machine, and cannot be had from there';
     case 'OUT_OF_STORAGE':

@@ -19,8 +19,8 @@ import { endStart } from '../protocol/starting.js';
 import { codeOfDenial, explainDenial, type WireError, wireError } from '../protocol/wire.js';
 
 const { source, name, blocks, elementBytes, port, wakeFd, running, start } = workerData as SharingThreadData;
-const { url, tls, timeoutMs, leaseMs, blockBytes, made } = source;
-const { shown } = valkeyAddress(url);
+const { urls, tls, timeoutMs, leaseMs, blockBytes, made } = source;
+const { shown } = valkeyAddress(urls[0]);
 const ONE = new BigUint64Array([1n]);
 const operations = new Int32Array(running);
 /** How often the clock is looked at while threads or calls wait. */
@@ -72,7 +72,7 @@ class Blocks implements SharedMemory {
   private clock: NodeJS.Timeout | null = null;
 
   constructor() {
-    this.member = new Member({ url, tls, name, made, blocks, leaseMs, timeoutMs, memory: this });
+    this.member = new Member({ urls, tls, name, made, blocks, leaseMs, timeoutMs, memory: this });
   }
 
   touch(block: number, right: Right): void {
@@ -281,13 +281,15 @@ function unflushedError(blocks: readonly number[], problem: ValkeyError | null):
   return wireError('NODE_LOST', text, { ...details, url: shown });
 }
 
+/** An array that has lost a block here is of no more use to this program, so that there is no point in overwriting it. */
+const OPEN_AGAIN = 'free it and open it again, which has what was flushed: this program shares it no more';
+
 /** What was written to a block is not to be had here. */
 function brokenError(block: number, reason: DenyReason): WireError {
   const { details } = placeOf([block]);
   const way = reason === 'LOST' ? '' : ', went to storage for want of host memory,';
-  const text =
-    `elements of array ${name} from ${details.element} on were written here${way} and are lost, ${explainDenial(reason)}; this ` +
-    'program shares the array no more: free it and open it again, which has what was flushed';
+  const why = explainDenial(reason, OPEN_AGAIN);
+  const text = `elements of array ${name} from ${details.element} on were written here${way} and are lost, ${why}`;
   return wireError('DATA_LOST', text, { ...details, reason });
 }
 

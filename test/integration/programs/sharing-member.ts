@@ -2,7 +2,7 @@
 import { PlainBlocks } from '../../harness/plain-blocks.js';
 
 const [what, url, name, leaseMs, word, times] = process.argv.slice(2);
-const blocks = new PlainBlocks({ url, name, blocks: 2, leaseMs: Number(leaseMs) });
+const blocks = new PlainBlocks({ urls: [url], name, blocks: 2, leaseMs: Number(leaseMs) });
 
 if (what === 'count') {
   for (let n = 0; n < Number(times); n++) {

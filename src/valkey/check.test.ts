@@ -1,0 +1,50 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type ScriptedServer, scriptedPair } from '../../test/harness/scripted-server.js';
+import { valkeyAddress } from './address.js';
+import { checkServer } from './check.js';
+import { openFor } from './open-for.js';
+
+let pair: [ScriptedServer, ScriptedServer];
+beforeEach(async () => {
+  pair = await scriptedPair();
+});
+afterEach(async () => {
+  for (const each of pair) await each.stop();
+});
+
+/** How a program that opens something there goes on, by both. */
+async function opened(...servers: ScriptedServer[]): Promise<{ checked: readonly string[]; asked: string }> {
+  const urls = servers.map(({ url }) => url);
+  const { urls: checked } = await checkServer(urls, {});
+  const { connection } = await openFor('key', urls.map(valkeyAddress), {});
+  connection.close();
+  return { checked, asked: connection.address.shown };
+}
+
+test('a cluster of whose addresses the first does not answer is opened by the next, which is the first from then on', async () => {
+  const [dead, alive] = pair;
+  alive.halves = [alive, alive];
+  await dead.stop();
+  expect(await opened(dead, alive)).toEqual({ checked: [alive.url, dead.url], asked: alive.url });
+});
+
+test('a cluster of which no address answers is refused by all of their names', async () => {
+  for (const each of pair) await each.stop();
+  const urls = pair.map(({ url }) => url);
+  const attempts = [checkServer(urls, {}), openFor('key', urls.map(valkeyAddress), {})];
+  for (const attempt of attempts) {
+    const message = await attempt.catch((error: Error) => error.message);
+    expect(message).toMatch(/^none of 2 servers can be used: /);
+    for (const url of urls) expect(message).toContain(`there is no connection to ${url}`);
+  }
+});
+
+test('servers that stand alone are refused where several are named', async () => {
+  const [one, other] = pair;
+  for (const each of pair) each.mode = 'standalone';
+  const urls = [one.url, other.url];
+  const refused = { code: 'REFUSED', message: expect.stringContaining(`${one.url} is part of no cluster`) };
+  await expect(checkServer(urls, {})).rejects.toMatchObject(refused);
+  await expect(openFor('key', urls.map(valkeyAddress), {})).rejects.toMatchObject(refused);
+  expect(await opened(one)).toEqual({ checked: [one.url], asked: one.url });
+});
