@@ -29,7 +29,7 @@ describe('the manager', () => {
     const last = read(near, 100, 0.1);
     near.look(last + 1);
     expect(manager.cpu).toBe(1);
-    near.look(last + 3);
+    near.look(last + 11);
     expect(manager.cpu).toBeNull();
   });
 
@@ -38,7 +38,7 @@ describe('the manager', () => {
     const near = new NearDisk(manager, '/spill', () => 1);
     read(near, 20, 0.1);
     expect(manager.cpu).toBeNull();
-    read(near, 1000, 5, 200);
+    read(near, 1000, 20, 200);
     expect(manager.cpu).toBeNull();
   });
 
@@ -56,7 +56,7 @@ describe('the manager', () => {
     manager.cpu = 2;
     const near = new NearDisk(manager, '/spill', () => 1);
     const last = read(near, 100, 0.1);
-    near.look(last + 10);
+    near.look(last + 20);
     expect(manager.cpu).toBe(2);
   });
 

@@ -5,10 +5,10 @@
 import { interruptedCpu } from '../../linux/disk-interrupts.js';
 import type { ManagerCpu } from '../devices/beside.js';
 
-/** So many pages in a row are worth a move to another CPU. */
-const MANY = 32;
+/** So many pages in a row are worth a move to another CPU, which takes as long as a few. */
+const MANY = 64;
 /** A thread that goes on reads its next page within this. */
-const REST_MS = 2;
+const REST_MS = 10;
 
 export class NearDisk {
   /** Pages in a row that threads have waited for. */
