@@ -220,7 +220,10 @@ test('a page that comes back other than it was written is lost by name, and no o
   assert.equal(x.data[first], 0);
 });
 
-for (const error of ['ENOSPC', 'EIO']) {
+for (const [error, remedy] of [
+  ['ENOSPC', 'make room there'],
+  ['EIO', 'have that disk looked at'],
+]) {
   const tested = error === 'ENOSPC' ? test : longTest;
   tested(
     `${error}: what is written stays, a program that needs room is told, and it goes on when storage can be written again`,
@@ -240,7 +243,7 @@ for (const error of ['ENOSPC', 'EIO']) {
       for (let part = 0; part < 3; part++)
         stream.copy(x.range((part * N) / 3, ((part + 1) * N) / 3), kept.range(0, N / 3));
       const refused = (await failsWith('OUT_OF_STORAGE', () => stream.synchronize())) as OnememError;
-      assert.match(refused.message, new RegExp(`spill file in ${folder}.*${error}.*make room.*--storage FOLDER`));
+      assert.match(refused.message, new RegExp(`spill file in ${folder}.*${error}.*${remedy}.*--storage FOLDER`));
       assert.equal(refused.details.path, folder);
       assert.equal(typeof refused.details.bytes, 'number');
       sameData(kept.data, (i) => filled(i, 3));
