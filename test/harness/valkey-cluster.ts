@@ -181,9 +181,10 @@ async function freePorts(count: number): Promise<number[]> {
   return ports;
 }
 
-/** Until the replica has all that its primary was given. */
+/** Until the replica has all that its primary was given, which takes it 30 s at most. */
 export async function replicated({ primaries: [primary] }: ValkeyCluster): Promise<void> {
-  for (;;) {
+  for (const late = Date.now() + 30_000; ; ) {
+    assert.ok(Date.now() < late, 'the replica has what its primary was given');
     const about = await primary.text('INFO', 'replication');
     const offset = /^master_repl_offset:(\d+)/m.exec(about)?.[1];
     if (offset !== undefined && about.includes(`,offset=${offset},`)) return;
