@@ -11,8 +11,8 @@ import type { HandTask } from './hand-gpu.js';
 import { type Bench, compare, type Settings, verify } from './harness.js';
 
 const MIB = 2 ** 20;
-const MEMORY = 8 * MIB;
-const BYTES = 4 * MEMORY;
+/** What streams is so many times as large as the memory that it streams through. */
+const TIMES = 4;
 
 const saxpy = kernel({ x: f32.in, y: f32.inout }, { wgsl: SAXPY }, { name: 'saxpy' });
 const lookup = kernel({ table: f32.in, ids: u32.in, rows: f32.out }, { wgsl: LOOKUP.source }, { name: 'lookup' });
@@ -103,13 +103,14 @@ export const gpuFits: Bench = {
   run: (settings) =>
     measured(settings, {
       task: 'fits',
-      bytes: 4 * MIB,
-      memory: 16 * MIB,
+      bytes: settings.gpuMemory / 2,
+      memory: 2 * settings.gpuMemory,
       unit: 'ms',
       better: 'lower',
       figure: (ms) => ms,
       ours: async (space) => {
-        const [x, y] = [ramp(space, 4 * MIB, 1), ramp(space, 4 * MIB, 0)];
+        const bytes = settings.gpuMemory / 2;
+        const [x, y] = [ramp(space, bytes, 1), ramp(space, bytes, 0)];
         return () => timed(() => space.devices[0].run(saxpy, { x, y }, { size: x.length }));
       },
     }),
@@ -121,12 +122,12 @@ export const gpuStream: Bench = {
   run: (settings) =>
     measured(settings, {
       task: 'stream',
-      bytes: BYTES,
-      memory: MEMORY,
+      bytes: TIMES * settings.gpuMemory,
+      memory: settings.gpuMemory,
       unit: 'ms',
       better: 'lower',
       figure: (ms) => ms,
-      ours: (space) => saxpyOver(space, BYTES),
+      ours: (space) => saxpyOver(space, TIMES * settings.gpuMemory),
     }),
 };
 
@@ -136,13 +137,13 @@ export const gpuHome: Bench = {
   run: (settings) =>
     measured(settings, {
       task: 'home',
-      bytes: MEMORY,
-      memory: 4 * MEMORY,
+      bytes: settings.gpuMemory,
+      memory: 4 * settings.gpuMemory,
       unit: 'MiB/s',
       better: 'higher',
-      figure: (ms) => MEMORY / MIB / (ms / 1000),
+      figure: (ms) => settings.gpuMemory / MIB / (ms / 1000),
       ours: async (space) => {
-        const [x, y] = [ramp(space, MEMORY, 1), ramp(space, MEMORY, 0)];
+        const [x, y] = [ramp(space, settings.gpuMemory, 1), ramp(space, settings.gpuMemory, 0)];
         let times = 0;
         return async () => {
           await space.devices[0].run(saxpy, { x, y }, { size: x.length });
@@ -164,15 +165,16 @@ export const gpuSearch: Bench = {
   run: (settings) =>
     measured(settings, {
       task: 'search',
-      bytes: BYTES,
-      memory: MEMORY,
+      bytes: TIMES * settings.gpuMemory,
+      memory: settings.gpuMemory,
       unit: 'ms',
       better: 'lower',
       figure: (ms) => ms,
       ours: async (space) => {
         const { columns, queries } = SEARCH;
-        const rows = BYTES / 4 / columns;
-        const vectors = ramp(space, BYTES, 0.5);
+        const bytes = TIMES * settings.gpuMemory;
+        const rows = bytes / 4 / columns;
+        const vectors = ramp(space, bytes, 0.5);
         const asked = ramp(space, 4 * queries * columns, 1);
         const scores = ramp(space, 4 * rows * queries, 0);
         const args = { vectors, asked, scores, rows, columns, queries };
@@ -193,18 +195,19 @@ export const gpuSearch: Bench = {
 /** Rows of 4 KiB by id, of a table that is four times the memory: so much of it. The rows come home, as by hand. */
 function gather(settings: Settings, task: HandTask['task'], share: number): Promise<void> {
   const { width } = LOOKUP;
-  const tableRows = BYTES / 4 / width;
+  const bytes = TIMES * settings.gpuMemory;
+  const tableRows = bytes / 4 / width;
   const ids = idsOf(Math.ceil(tableRows * share), tableRows);
   return measured(settings, {
     task,
-    bytes: BYTES,
-    memory: MEMORY,
+    bytes,
+    memory: settings.gpuMemory,
     unit: 'ms',
     better: 'lower',
     figure: (ms) => ms,
     ours: async (space) => {
       const [gpu] = space.devices;
-      const table = space.array(Float32Array, BYTES / 4);
+      const table = space.array(Float32Array, bytes / 4);
       for (let at = 0; at < table.length; at++) table.data[at] = at % 4093;
       const order = space.array(Uint32Array, ids.length);
       order.data.set(ids);

@@ -18,6 +18,8 @@ export interface Line {
 export interface Settings {
   /** Runs of each side; the medians are reported. */
   readonly runs: number;
+  /** Bytes of the GPU's memory that benches of GPUs use. */
+  readonly gpuMemory: number;
   /** Whether a figure was asked for: the names of the command line are prefixes. */
   wants(name: string): boolean;
   report(line: Line): void;

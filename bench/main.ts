@@ -1,7 +1,7 @@
 /**
  * Every figure that is published, a command each:
  *
- *   npm run -s bench -- [NAME...] [--json] [--runs N] [--list]
+ *   npm run -s bench -- [NAME...] [--json] [--runs N] [--gpu-memory MIB] [--list]
  *
  * A name is a bench or the beginning of a figure's name: `cpu-fault`, `cpu-fault/minor`, `oversubscribed/triad/1.5x`. Each bench runs in
  * a process of its own, so that none finds what another left behind: compiled code, threads on a CPU, a heap.
@@ -58,6 +58,7 @@ const { values, positionals } = parseArgs({
   options: {
     json: { type: 'boolean', default: false },
     runs: { type: 'string', default: '5' },
+    'gpu-memory': { type: 'string', default: '8' },
     list: { type: 'boolean', default: false },
     'in-process': { type: 'boolean', default: false },
   },
@@ -65,6 +66,11 @@ const { values, positionals } = parseArgs({
 const runs = Number(values.runs);
 if (!(Number.isInteger(runs) && runs >= 1)) {
   console.error(`--runs is ${values.runs}; it must be a whole number of 1 or more`);
+  process.exit(2);
+}
+const gpuMemoryMiB = Number(values['gpu-memory']);
+if (!(Number.isInteger(gpuMemoryMiB) && gpuMemoryMiB >= 8 && gpuMemoryMiB % 8 === 0)) {
+  console.error(`--gpu-memory is ${values['gpu-memory']}; it must be a multiple of 8, in MiB`);
   process.exit(2);
 }
 for (const name of positionals) {
@@ -86,6 +92,7 @@ async function runHere(name: string): Promise<void> {
   const bench = benches.find((each) => each.name === name.split('/')[0]) as Bench;
   await bench.run({
     runs,
+    gpuMemory: gpuMemoryMiB * 2 ** 20,
     wants: (figure) => wanted(positionals, figure),
     report: (line) => process.stdout.write(`${JSON.stringify(line)}\n`),
   });
@@ -111,7 +118,8 @@ async function runAll(): Promise<number> {
 
 async function runChild(names: readonly string[]): Promise<number | string> {
   const script = fileURLToPath(import.meta.url);
-  const child = spawn(process.execPath, [script, '--in-process', '--runs', String(runs), ...names], {
+  const options = ['--runs', String(runs), '--gpu-memory', String(gpuMemoryMiB)];
+  const child = spawn(process.execPath, [script, '--in-process', ...options, ...names], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const ended = new Promise<number | string>((resolve) =>
