@@ -98,6 +98,8 @@ export interface WgslLaunch extends Omit<DriverLaunch, 'code'> {
   readonly dimensions?: readonly [number, number, number];
   /** Set where this is a part of a launch that was cut. */
   readonly part?: WgslPart;
+  /** Arrays that are set to zero before it runs. */
+  readonly zeroed?: readonly string[];
   /** How it is to run; the driver chooses where nothing is said. */
   readonly way?: LaunchWay;
 }

@@ -106,8 +106,12 @@ export interface ProcessDriver extends Driver {
   readonly lender?: number | null;
   /** Ends a launch at once that cannot go on before the lender does, which waits for it. `launched` follows. */
   abandon?(launch: number, why: string): void;
-  /** As `launch`, where the device runs WGSL. */
-  launchWgsl?(launch: WgslLaunch): void;
+  /** How many launches it takes at once; left out: one. */
+  readonly launchesAtOnce?: number;
+  /** Whether a launch may be handed over with others: the device knows that it can run it. */
+  joins?(launch: Omit<WgslLaunch, 'id'>): boolean;
+  /** As `launch`, where the device runs WGSL: launches that run one after the other. What comes after one that fails does not run, and fails, too. */
+  launchWgsl?(launches: readonly WgslLaunch[]): void;
   /** Ends the process at once; `processEnded` follows. */
   kill(why?: string | null): void;
 }

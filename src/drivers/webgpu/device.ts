@@ -37,6 +37,7 @@ import {
   File,
   type Hello,
   type Launched,
+  MOST_DISPATCHES,
   type Move,
   Packet,
   type Part,
@@ -46,6 +47,9 @@ import {
 import { type BufferCommands, RunTable } from './run-table.js';
 import { SpareBuffers } from './spare-buffers.js';
 import { STAGING_BYTES, type Staging } from './staging.js';
+
+/** Of each uniform variable of a launch that goes with others, whose numbers are in one packet. */
+const MOST_UNIFORM_BYTES = 512;
 
 /** Looks, about a second apart, that a GPU may take to be opened. They are counted, since a suspended machine takes none. */
 const STARTING_LOOKS = 60;
@@ -90,6 +94,12 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   /** Modules that the engine has, by their texts. */
   private readonly modules = new Map<string, number>();
   protected launched: number | null = null;
+  /** Launches that follow it. */
+  private following: number[] = [];
+  /** What those that run are made of, where they are whole; what has run without a mistake will do so again. */
+  private unproven: string[] = [];
+  /** Kernels that have run without a mistake, by what their pipelines are made of. */
+  private readonly proven = new Set<string>();
   /** How long its kernel has run, as far as that was told. */
   private gpuMs: number | undefined;
   /** The same, if it is paged. */
@@ -168,7 +178,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
       if (packet[0] === Packet.Moved) {
         const [tokens, status] = readJson<[number[], Status]>(packet);
         for (const token of tokens) this.moved(token, status);
-      } else if (packet[0] === Packet.Launched) this.ended(readJson<Launched>(packet));
+      } else if (packet[0] === Packet.Launched) for (const each of readJson<Launched[]>(packet)) this.ended(each);
       else if (packet[0] === Packet.Ready) this.start(readJson<AdapterFacts>(packet));
       else if (packet[0] === Packet.Failed) this.onReady(readJson<string>(packet));
       else if (packet[0] === Packet.Lost) this.kill(`its GPU was lost: ${readJson<string>(packet)}`);
@@ -186,8 +196,8 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     for (const token of this.pending.keys()) this.events.transferred(token, Status.Lost);
     this.pending.clear();
     this.events.died(reason);
-    if (this.launched !== null) this.events.launched(this.launched, { code: 'DEVICE_LOST', message: reason });
-    this.launched = null;
+    for (; this.launched !== null; this.launched = this.following.shift() ?? null)
+      this.events.launched(this.launched, { code: 'DEVICE_LOST', message: reason });
     this.paged?.close();
     this.paged = null;
   }
@@ -346,29 +356,43 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     return { code: 'DEVICE_MEMORY', message: `kernel ${kernelName}: ${excess}, and ${because}; ${remedies}` };
   }
 
-  launchWgsl(launch: WgslLaunch): void {
-    const { id } = launch;
-    if (this.dead || this.facts === null) {
-      this.events.launched(id, { code: 'DEVICE_LOST', message: `device ${this.options.name} is gone` });
+  get launchesAtOnce(): number {
+    return MOST_DISPATCHES;
+  }
+
+  /** Behind a launch that fails nothing runs: so those that go together are of kernels of which that is not to be expected. */
+  joins({ code }: Omit<WgslLaunch, 'id'>): boolean {
+    const isSmall = code.bindings.every((each) => each.kind !== 'uniform' || each.bytes <= MOST_UNIFORM_BYTES);
+    return isSmall && this.proven.has(pipelineKey(this.moduleOf(code), code));
+  }
+
+  launchWgsl(launches: readonly WgslLaunch[]): void {
+    const { facts } = this;
+    const refuse = (failure: LaunchFailure): void => {
+      for (const { id } of launches) this.events.launched(id, failure);
+    };
+    if (this.dead || facts === null) {
+      refuse({ code: 'DEVICE_LOST', message: `device ${this.options.name} is gone` });
       return;
     }
-    const arrays = pagesOf(launch);
+    const arrays = launches.flatMap(pagesOf);
     for (const { first, count } of arrays) this.runs.join(first, count);
     if (arrays.some(({ first, count }) => this.runs.use(first, count) === undefined)) {
       this.runs.unuse();
       const message =
         'its arrays share a page, and lie in pieces that are together larger than a buffer of this GPU; have them begin at pages of their own';
-      this.events.launched(id, { code: 'DEVICE_MEMORY', message });
+      refuse({ code: 'DEVICE_MEMORY', message });
       return;
     }
-    this.launched = id;
-    this.gpuMs = undefined;
-    const alignment = this.facts.limits.minStorageBufferOffsetAlignment;
+    [this.launched, ...this.following] = launches.map(({ id }) => id);
+    const isWhole = launches[0].part === undefined;
+    this.unproven = isWhole ? launches.map(({ code }) => pipelineKey(this.moduleOf(code), code)) : [];
+    const alignment = facts.limits.minStorageBufferOffsetAlignment;
     const moduleOf = (code: WgslCode): number => this.moduleOf(code);
-    const plan = planOf(launch, moduleOf, alignment, (pages) => this.use(pages));
-    const paged = launch.part?.paged;
-    if (paged === undefined) this.post(Packet.Dispatch, plan);
-    else this.page(launch, plan, paged);
+    const plans = launches.map((each) => planOf(each, moduleOf, alignment, (pages) => this.use(pages)));
+    const paged = launches[0].part?.paged;
+    if (paged === undefined) this.post(Packet.Dispatch, plans);
+    else this.page(launches[0], plans[0], paged);
   }
 
   supply(launch: number, there: boolean): void {
@@ -483,15 +507,19 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
 
   protected ended({ launch, failure, gpuMs }: Launched): void {
     if (this.launched !== launch) return;
+    const key = this.unproven.shift();
+    if (failure === null && key !== undefined) this.proven.add(key);
     if (gpuMs !== undefined) this.gpuMs = (this.gpuMs ?? 0) + gpuMs;
     if (this.paged === null) this.launchEnded(launch, failure);
     else this.paged.launched(failure);
   }
 
   protected launchEnded(launch: number, failure: LaunchFailure | null): void {
-    this.launched = null;
-    this.runs.unuse();
-    this.events.launched(launch, failure, this.gpuMs);
+    const { gpuMs } = this;
+    this.launched = this.following.shift() ?? null;
+    this.gpuMs = undefined;
+    if (this.launched === null) this.runs.unuse();
+    this.events.launched(launch, failure, gpuMs);
   }
 
   /** Where the bytes at an address lie in the host's memory file; -1: they do not. */
@@ -508,6 +536,10 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   private send(kind: number, what: unknown): void {
     if (!this.dead) this.link.post(jsonPacket(kind, what));
   }
+}
+
+function pipelineKey(module: number, { entryPoint, constants }: WgslCode): string {
+  return `${module} ${entryPoint} ${JSON.stringify(constants)}`;
 }
 
 export function move(token: number | null, file: File, at: number, parts: readonly Part[]): Move {

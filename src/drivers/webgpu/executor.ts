@@ -72,7 +72,7 @@ export class Executor {
         return;
       }
       case Packet.Dispatch:
-        return this.later(this.dispatch(readJson<Dispatch>(packet)));
+        return this.later(this.dispatch(readJson<Dispatch[]>(packet)));
       case Packet.Round:
         return this.later(this.round(readJson<Round>(packet)));
       case Packet.Fill:
@@ -181,17 +181,22 @@ export class Executor {
     await Promise.all(reads);
   }
 
-  private async dispatch(order: Dispatch): Promise<void> {
-    await this.launch(order.launch, () => this.run(order));
+  private async dispatch(orders: readonly Dispatch[]): Promise<void> {
+    await this.launch(
+      orders.map(({ launch }) => launch),
+      () => this.run(orders),
+    );
   }
 
   /** What is wrong in a module that was made of the kernel's own is told by its lines and columns: it has the mistake, too. */
-  private async run(order: Dispatch): Promise<Ran> {
-    const ran = await this.gpu.dispatch(order, this.sourceOf(order.module));
-    const { original } = order;
-    if (ran.failure?.code !== 'KERNEL_ERROR' || original === undefined) return ran;
-    const failure = await this.gpu.failureOf({ ...order, ...original }, this.sourceOf(original.module));
-    return { failure: failure ?? ran.failure };
+  private async run(orders: readonly Dispatch[]): Promise<readonly Ran[]> {
+    const rans = await this.gpu.dispatch(orders.map((order) => ({ order, source: this.sourceOf(order.module) })));
+    const [first] = orders;
+    const { original } = first;
+    if (original === undefined || rans[0].failure?.code !== 'KERNEL_ERROR') return rans;
+    const order = { ...first, ...original };
+    const failure = await this.gpu.failureOf({ order, source: this.sourceOf(original.module) });
+    return [{ failure: failure ?? rans[0].failure }];
   }
 
   private sourceOf(module: number): string {
@@ -199,28 +204,28 @@ export class Executor {
   }
 
   private async round({ writes, dispatches, read }: Round): Promise<void> {
-    await this.launch(dispatches[0].launch, async () => {
-      for (const each of writes) if (!this.put(each, false)) return { failure: noMemoryForPages() };
+    await this.launch([dispatches[0].launch], async () => {
+      for (const each of writes) if (!this.put(each, false)) return [{ failure: noMemoryForPages() }];
       let ran: Ran = { failure: null };
       for (const each of dispatches) {
-        const { failure, gpuMs } = await this.run(each);
+        const [{ failure, gpuMs }] = await this.run([each]);
         ran = gpuMs === undefined ? { failure } : { failure, gpuMs: gpuMs + (ran.gpuMs ?? 0) };
-        if (failure !== null) return ran;
+        if (failure !== null) return [ran];
       }
       await this.readInto(read);
-      return ran;
+      return [ran];
     });
   }
 
-  private async launch(launch: number, run: () => Promise<Ran>): Promise<void> {
-    let ran: Ran = { failure: null };
+  private async launch(launches: readonly number[], run: () => Promise<readonly Ran[]>): Promise<void> {
+    let rans: readonly Ran[] = [];
     try {
-      ran = await run();
+      rans = await run();
     } catch (error) {
       // Its buffers may have gone, since its driver has given it up.
       if (this.owner.wants()) throw error;
     }
-    const ended: Launched = { launch, ...ran };
+    const ended = launches.map((launch, index): Launched => ({ launch, ...(rans[index] ?? { failure: null }) }));
     this.owner.say(Packet.Launched, ended);
   }
 

@@ -1,15 +1,18 @@
 /** A GPU, driven through the standard's `GPUDevice`, the engine's own or one that the program has lent. */
 
+import { BoundGroups, boundIn, isLasting, placeOf } from './bound-groups.js';
 import type { FailingGpu } from './failing-gpu.js';
 import { GpuClock, TIMESTAMPS } from './gpu-clock.js';
 import type { AdapterFacts, Bound, Dispatch, Launched, Limits } from './protocol.js';
-import type { Ran, Transport } from './transport.js';
+import { type Order, type Ran, ransOf, type Transport } from './transport.js';
 import { outOfMemory, spilledBytes } from './unmet-buffers.js';
 
 type Failure = Launched['failure'];
 
 /** A buffer, or what it should hold, where there was no memory for it. */
 interface Held {
+  /** No other buffer has it, nor had it. */
+  readonly serial: number;
   readonly bytes: number;
   gpu: GPUBuffer | null;
   readonly spilled: { readonly offset: number; readonly content: Uint8Array<ArrayBuffer> }[];
@@ -18,11 +21,24 @@ interface Held {
 interface Pipeline {
   readonly pipeline: GPUComputePipeline;
   readonly layouts: readonly GPUBindGroupLayout[];
-  /** Of its uniform variables, by their places. */
-  readonly uniforms: Map<string, GPUBuffer>;
+  /** Its uniform variables, by their places. */
+  readonly uniforms: Map<string, Uniform>;
+  readonly groups: BoundGroups<GPUBindGroup>;
+}
+
+interface Uniform {
+  readonly buffer: GPUBuffer;
+  /** In base64. */
+  readonly content: string;
 }
 
 type Compiled = Pipeline | { readonly failure: NonNullable<Failure> };
+
+/** A kernel that can run: its pipeline, and the buffers for arguments that cannot be bound where they lie. */
+interface Ready extends Pipeline {
+  readonly order: Dispatch;
+  readonly asides: readonly GPUBuffer[];
+}
 
 /** Numbers that the standard gives; the package has them as globals that are made when it is loaded. */
 const Usage = { MAP_READ: 1, COPY_SRC: 4, COPY_DST: 8, UNIFORM: 64, STORAGE: 128 } as const;
@@ -59,6 +75,8 @@ export class GpuTransport implements Transport {
   private readonly readers: GPUBuffer[] = [];
   private readonly uniforms: GPUBuffer[] = [];
   private clock: GpuClock | null = null;
+  /** Buffers that were made so far. */
+  private made = 0;
 
   constructor(
     private readonly device: GPUDevice,
@@ -70,7 +88,7 @@ export class GpuTransport implements Transport {
 
   async create(buffer: number, bytes: number): Promise<void> {
     const gpu = await this.allocate(bytes, Usage.STORAGE | Usage.COPY_SRC | Usage.COPY_DST);
-    this.buffers.set(buffer, { bytes, gpu, spilled: [] });
+    this.buffers.set(buffer, { serial: ++this.made, bytes, gpu, spilled: [] });
   }
 
   destroy(buffer: number): void {
@@ -79,10 +97,10 @@ export class GpuTransport implements Transport {
   }
 
   async reuse(buffer: number, other: number): Promise<void> {
-    const { bytes, gpu } = this.held(buffer);
+    const { serial, bytes, gpu } = this.held(buffer);
     this.buffers.delete(buffer);
     if (gpu === null) await this.create(other, bytes);
-    else this.buffers.set(other, { bytes, gpu, spilled: [] });
+    else this.buffers.set(other, { serial, bytes, gpu, spilled: [] });
   }
 
   write(buffer: number, offset: number, bytes: number, source: Uint8Array | null, keep: boolean): boolean {
@@ -127,27 +145,36 @@ export class GpuTransport implements Transport {
     else reader.destroy();
   }
 
-  async dispatch(order: Dispatch, source: string): Promise<Ran> {
-    const compiled = await this.pipelineOf(order, source);
-    if ('failure' in compiled) return compiled;
-    for (const each of order.bound) {
-      if (each.kind === 'buffer' && !(await this.unspill(each.part[0]))) return { failure: outOfMemory(each.part[2]) };
-    }
+  async dispatch(orders: readonly Order[]): Promise<Ran[]> {
     const asides: GPUBuffer[] = [];
+    const ready: Ready[] = [];
+    let refused: Failure = null;
     try {
-      for (const { part } of order.asides) {
-        if (!(await this.unspill(part[0]))) return { failure: outOfMemory(part[2]) };
-        const made = await this.allocate(part[2], Usage.STORAGE | Usage.COPY_SRC | Usage.COPY_DST);
-        if (made === null) return { failure: outOfMemory(part[2]) };
-        asides.push(made);
+      for (const each of orders) {
+        const found = await this.ready(each, asides);
+        if ('failure' in found) {
+          refused = found.failure;
+          break;
+        }
+        ready.push(found);
       }
-      return await this.submit(order, compiled, asides);
+      // The clock's stamps come with the last one.
+      const clock = refused === null ? this.takeClock() : null;
+      const wrong = this.submit(ready, clock);
+      // What went wrong is asked for beside the wait for the end: each takes turns of the event loop.
+      const [failure, times] = await Promise.all([wrong, clock?.read(orders.length) ?? this.idle().then(() => [])]);
+      if (failure !== null) {
+        await this.idle();
+        for (const { groups } of ready) groups.clear();
+        return ransOf(orders.length, 0, failure, []);
+      }
+      return ransOf(orders.length, ready.length, refused, times);
     } finally {
       for (const each of asides) each.destroy();
     }
   }
 
-  async failureOf(order: Dispatch, source: string): Promise<Failure> {
+  async failureOf({ order, source }: Order): Promise<Failure> {
     const compiled = await this.pipelineOf(order, source);
     return 'failure' in compiled ? compiled.failure : null;
   }
@@ -170,41 +197,81 @@ export class GpuTransport implements Transport {
     this.pipelines.clear();
   }
 
-  private async submit(order: Dispatch, compiled: Pipeline, asides: readonly GPUBuffer[]): Promise<Ran> {
+  /** What a kernel needs besides its arguments, or why it cannot be had. @param made gets the buffers that are made for it */
+  private async ready({ order, source }: Order, made: GPUBuffer[]): Promise<Ready | { failure: Failure }> {
+    const compiled = await this.pipelineOf(order, source);
+    if ('failure' in compiled) return compiled;
+    for (const each of order.bound) {
+      if (each.kind === 'buffer' && !(await this.unspill(each.part[0]))) return { failure: outOfMemory(each.part[2]) };
+    }
+    const asides: GPUBuffer[] = [];
+    for (const { part } of order.asides) {
+      if (!(await this.unspill(part[0]))) return { failure: outOfMemory(part[2]) };
+      const aside = await this.allocate(part[2], Usage.STORAGE | Usage.COPY_SRC | Usage.COPY_DST);
+      if (aside === null) return { failure: outOfMemory(part[2]) };
+      made.push(aside);
+      asides.push(aside);
+    }
+    return { ...compiled, order, asides };
+  }
+
+  /** Hands kernels to the GPU, one after the other. Resolves with what was wrong with them. */
+  private async submit(kernels: readonly Ready[], clock: GpuClock | null): Promise<Failure> {
     const { device } = this;
-    const { pipeline, layouts } = compiled;
-    const clock = this.takeClock();
     device.pushErrorScope('internal');
     device.pushErrorScope('out-of-memory');
     device.pushErrorScope('validation');
-    const groups = layouts.map((layout, group) => {
-      const bound = order.bound.filter((each) => each.group === group);
-      const entries = bound.map((each) => ({
-        binding: each.binding,
-        resource: this.resourceOf(each, compiled, asides),
-      }));
-      return device.createBindGroup({ layout, entries });
-    });
-    this.encode((encoder) => {
-      for (const [index, { part }] of order.asides.entries())
-        encoder.copyBufferToBuffer(this.gpuOf(part[0]), part[1], asides[index], 0, part[2]);
-      const pass = encoder.beginComputePass(clock === null ? {} : { timestampWrites: clock.writes });
-      pass.setPipeline(pipeline);
-      for (const [index, group] of groups.entries()) pass.setBindGroup(index, group);
-      pass.dispatchWorkgroups(...order.workgroups);
-      pass.end();
-      for (const [index, { part, back }] of order.asides.entries())
-        if (back) encoder.copyBufferToBuffer(asides[index], 0, this.gpuOf(part[0]), part[1], part[2]);
-      clock?.resolve(encoder);
-    });
+    let encoder = device.createCommandEncoder();
+    let passes = 0;
+    for (const [place, each] of kernels.entries()) {
+      // Numbers are written at once: kernels that have others go before that.
+      const changed = this.changedUniforms(each);
+      if (changed.length > 0 && passes > 0) {
+        device.queue.submit([encoder.finish()]);
+        encoder = device.createCommandEncoder();
+        passes = 0;
+      }
+      for (const { buffer, bytes } of changed) device.queue.writeBuffer(buffer, 0, bytes);
+      this.encodeKernel(encoder, each, clock?.writes(place));
+      passes++;
+    }
+    clock?.resolve(encoder, kernels.length);
+    device.queue.submit([encoder.finish()]);
     const errors = await Promise.all([device.popErrorScope(), device.popErrorScope(), device.popErrorScope()]);
     const [invalid, full, internal] = errors;
-    if (full !== null) return { failure: { code: 'DEVICE_MEMORY', message: full.message } };
+    if (full !== null) return { code: 'DEVICE_MEMORY', message: full.message };
     const error = invalid ?? internal;
-    if (error !== null) return { failure: { code: 'KERNEL_ERROR', message: error.message } };
-    if (clock === null) await this.idle();
-    const gpuMs = await clock?.read();
-    return gpuMs === undefined ? { failure: null } : { failure: null, gpuMs };
+    return error === null ? null : { code: 'KERNEL_ERROR', message: error.message };
+  }
+
+  private encodeKernel(
+    encoder: GPUCommandEncoder,
+    ready: Ready,
+    timestampWrites: GPUComputePassTimestampWrites | undefined,
+  ): void {
+    const { order, pipeline, layouts, asides, groups } = ready;
+    groups.trim();
+    const bound = layouts.map((_, group) => this.groupOf(ready, group));
+    for (const [buffer, offset, bytes] of order.zeros) encoder.clearBuffer(this.gpuOf(buffer), offset, bytes);
+    for (const [index, { part }] of order.asides.entries())
+      encoder.copyBufferToBuffer(this.gpuOf(part[0]), part[1], asides[index], 0, part[2]);
+    const pass = encoder.beginComputePass(timestampWrites === undefined ? {} : { timestampWrites });
+    pass.setPipeline(pipeline);
+    for (const [index, group] of bound.entries()) pass.setBindGroup(index, group);
+    pass.dispatchWorkgroups(...order.workgroups);
+    pass.end();
+    for (const [index, { part, back }] of order.asides.entries())
+      if (back) encoder.copyBufferToBuffer(asides[index], 0, this.gpuOf(part[0]), part[1], part[2]);
+  }
+
+  private groupOf(ready: Ready, group: number): GPUBindGroup {
+    const bound = boundIn(ready.order, group);
+    const make = (): GPUBindGroup =>
+      this.device.createBindGroup({
+        layout: ready.layouts[group],
+        entries: bound.map((each) => ({ binding: each.binding, resource: this.resourceOf(each, ready) })),
+      });
+    return isLasting(bound) ? ready.groups.of(group, bound, this.serialOf, make) : make();
   }
 
   /** Null where the GPU does not measure. */
@@ -214,22 +281,32 @@ export class GpuTransport implements Transport {
     return this.clock;
   }
 
-  private resourceOf(each: Bound, { uniforms }: Pipeline, asides: readonly GPUBuffer[]): GPUBufferBinding {
+  private resourceOf(each: Bound, { uniforms, asides }: Ready): GPUBufferBinding {
     if (each.kind === 'aside') return { buffer: asides[each.index] };
-    if (each.kind === 'buffer') {
-      const [buffer, offset, size] = each.part;
-      return { buffer: this.gpuOf(buffer), offset, size };
+    if (each.kind === 'uniform') return { buffer: (uniforms.get(placeOf(each)) as Uniform).buffer };
+    const [buffer, offset, size] = each.part;
+    return { buffer: this.gpuOf(buffer), offset, size };
+  }
+
+  /** The uniform variables of a kernel whose content is another one than that of the last launch. */
+  private changedUniforms({ order, uniforms }: Ready): { readonly buffer: GPUBuffer; readonly bytes: Buffer }[] {
+    const changed: { readonly buffer: GPUBuffer; readonly bytes: Buffer }[] = [];
+    for (const each of order.bound) {
+      if (each.kind !== 'uniform') continue;
+      const known = uniforms.get(placeOf(each));
+      if (known?.content === each.bytes) continue;
+      const bytes = Buffer.from(each.bytes, 'base64');
+      const { buffer } = known ?? { buffer: this.makeUniform(bytes.length) };
+      uniforms.set(placeOf(each), { buffer, content: each.bytes });
+      changed.push({ buffer, bytes });
     }
-    const place = `${each.group} ${each.binding}`;
-    const bytes = Buffer.from(each.bytes, 'base64');
-    let buffer = uniforms.get(place);
-    if (buffer === undefined) {
-      buffer = this.device.createBuffer({ size: bytes.length, usage: Usage.UNIFORM | Usage.COPY_DST });
-      uniforms.set(place, buffer);
-      this.uniforms.push(buffer);
-    }
-    this.device.queue.writeBuffer(buffer, 0, bytes);
-    return { buffer };
+    return changed;
+  }
+
+  private makeUniform(size: number): GPUBuffer {
+    const buffer = this.device.createBuffer({ size, usage: Usage.UNIFORM | Usage.COPY_DST });
+    this.uniforms.push(buffer);
+    return buffer;
   }
 
   private pipelineOf(order: Dispatch, source: string): Promise<Compiled> {
@@ -268,7 +345,7 @@ export class GpuTransport implements Transport {
     try {
       const pipeline = await device.createComputePipelineAsync({ layout, compute: { module, entryPoint, constants } });
       const error = await refused;
-      if (error === null) return { pipeline, layouts, uniforms: new Map() };
+      if (error === null) return { pipeline, layouts, uniforms: new Map(), groups: new BoundGroups(() => undefined) };
       return { failure: { code: 'KERNEL_ERROR', message: error.message } };
     } catch (error) {
       // What it was made of may be wrong, of which this error knows no more than that.
@@ -316,6 +393,8 @@ export class GpuTransport implements Transport {
     work(encoder);
     this.device.queue.submit([encoder.finish()]);
   }
+
+  private readonly serialOf = (buffer: number): number => this.held(buffer).serial;
 
   private held(buffer: number): Held {
     const found = this.buffers.get(buffer);

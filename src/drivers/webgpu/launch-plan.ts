@@ -169,6 +169,7 @@ export function planOf(
     ...(original === undefined ? {} : { original: { module: moduleOf(original), entryPoint: original.entryPoint } }),
     constants: Object.fromEntries(code.constants.map(({ key, value }) => [key, Number(value)])),
     asides,
+    zeros: (launch.zeroed ?? []).map((name) => parts.get(name) as Part),
     bound,
     workgroups: [...(launch.part?.workgroups ?? workgroupsOf(launch, code))],
   };

@@ -56,7 +56,7 @@ export class LentDevice extends WebgpuDevice {
   private outcome: LaunchFailure | null = null;
   /** A launch was given up, and the thread has not answered yet. Another one may wait for that. */
   private givenUp = false;
-  private next: WgslLaunch | null = null;
+  private next: readonly WgslLaunch[] | null = null;
 
   constructor(
     options: WebgpuDeviceOptions,
@@ -96,14 +96,20 @@ export class LentDevice extends WebgpuDevice {
     return super.release(token, page, count);
   }
 
-  override launchWgsl(launch: WgslLaunch): void {
+  /** Each is read back before the next one begins. */
+  override get launchesAtOnce(): number {
+    return 1;
+  }
+
+  override launchWgsl(launches: readonly WgslLaunch[]): void {
     if (this.givenUp && !this.dead) {
-      this.next = launch;
+      this.next = launches;
       return;
     }
+    const [launch] = launches;
     const writes = launch.code.bindings.filter((each) => each.kind === 'array' && each.writable);
     this.written = writes.map((each) => pagesAround(arrayOf(launch, 'parameter' in each ? each.parameter : '')));
-    super.launchWgsl(launch);
+    super.launchWgsl(launches);
   }
 
   /**

@@ -22,9 +22,9 @@ export const Packet = {
   Moved: 9,
   /** To the engine: [module, a piece of its text]; pieces are put together. */
   Source: 10,
-  /** To the engine: JSON of Dispatch. `Launched` answers. */
+  /** To the engine: JSON of Dispatches, of which each follows the one before it without a wait. `Launched` answers all of them. */
   Dispatch: 11,
-  /** From the engine: JSON of Launched. */
+  /** From the engine: JSON of Launcheds, in the order of what they answer. */
   Launched: 12,
   /** From the engine: JSON of a text; the GPU is gone. */
   Lost: 13,
@@ -149,12 +149,18 @@ export interface Dispatch {
   /** Values of `override` declarations, as a pipeline takes them. */
   readonly constants: Readonly<Record<string, number>>;
   readonly asides: readonly Aside[];
+  /** What is set to zero before it runs. */
+  readonly zeros: readonly Part[];
   readonly bound: readonly Bound[];
   readonly workgroups: readonly [number, number, number];
 }
 
+/** Dispatches that follow each other without a wait, at most: each has its stamps of the GPU's clock. */
+export const MOST_DISPATCHES = 32;
+
 export interface Launched {
   readonly launch: number;
+  /** What comes after one that has failed has not run, and has the same failure. */
   readonly failure: { readonly code: 'KERNEL_ERROR' | 'DEVICE_MEMORY'; readonly message: string } | null;
   /** How many milliseconds the GPU worked on it, where it measures that. */
   readonly gpuMs?: number;

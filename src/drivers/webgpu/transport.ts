@@ -4,6 +4,12 @@ import type { AdapterFacts, Dispatch, Launched } from './protocol.js';
 /** How a kernel has run. */
 export type Ran = Omit<Launched, 'launch'>;
 
+/** What is to run, and the text of its module. */
+export interface Order {
+  readonly order: Dispatch;
+  readonly source: string;
+}
+
 export interface Transport {
   readonly facts: AdapterFacts;
   /** Resolves with the reason when the GPU is gone. Nothing else throws then; what is under way may never end. */
@@ -26,10 +32,10 @@ export interface Transport {
    * `read` is for. Left out: it never can.
    */
   readTo?(buffer: number, offset: number, bytes: number, address: number, there: () => void): Promise<void> | null;
-  /** Runs a kernel, of a module by its text. */
-  dispatch(order: Dispatch, source: string): Promise<Ran>;
+  /** Runs kernels, at most MOST_DISPATCHES, one after the other, up to the first that fails. Tells of each when the last one has ended. */
+  dispatch(orders: readonly Order[]): Promise<Ran[]>;
   /** Why it cannot be run, if it cannot be compiled; null: it can. */
-  failureOf(order: Dispatch, source: string): Promise<Launched['failure']>;
+  failureOf(order: Order): Promise<Launched['failure']>;
   /** Resolves when everything that was asked for has been done. */
   idle(): Promise<void>;
   /** Has the GPU be lost, for tests. */
@@ -44,4 +50,21 @@ export interface WaitedTransport extends Transport {
   readonly busy: boolean;
   /** Waits until something of that has ended, but no longer than so many nanoseconds. */
   wait(nanoseconds: number): void;
+}
+
+/**
+ * How each of so many kernels has run: those from one on have not, for one reason.
+ * @param times of all, by a clock that is right only where all have run
+ */
+export function ransOf(
+  count: number,
+  failed: number,
+  failure: Launched['failure'],
+  times: readonly (number | undefined)[],
+): Ran[] {
+  return Array.from({ length: count }, (_, index): Ran => {
+    if (index >= failed) return { failure };
+    const gpuMs = times[index];
+    return gpuMs === undefined ? { failure: null } : { failure: null, gpuMs };
+  });
 }

@@ -21,6 +21,11 @@ export class SharedUses {
     private readonly later: (action: () => void) => void,
   ) {}
 
+  /** Whether some of the pages are of arrays that other machines have, too. */
+  isNeeded(pages: readonly { readonly first: number; readonly count: number }[]): boolean {
+    return this.shared.needsOf(pages.map(({ first, count }) => ({ first, count, write: false }))).length > 0;
+  }
+
   /**
    * Has an operation hold what it uses. Null: it uses nothing that is shared.
    *

@@ -25,6 +25,8 @@ export class Device {
   /** The poller tells when the device's socket takes packets again. */
   wantsRoom = false;
   launched = 0;
+  /** Launches that went to the device together with one before them. */
+  joinedLaunches = 0;
   /** Parts that have run of launches that were cut. */
   launchParts = 0;
   /** Launches that ran in parts on windows of their arrays, and those with pages that came as they were touched. */

@@ -8,6 +8,7 @@ import type { Device } from './device.js';
 export type LaunchFigures = Pick<
   Device,
   | 'launched'
+  | 'joinedLaunches'
   | 'launchParts'
   | 'windowedLaunches'
   | 'pagedLaunches'
@@ -22,6 +23,7 @@ export type LaunchFigures = Pick<
 /** The host launches nothing. */
 export const NO_LAUNCHES: LaunchFigures = {
   launched: 0,
+  joinedLaunches: 0,
   launchParts: 0,
   windowedLaunches: 0,
   pagedLaunches: 0,
@@ -60,6 +62,7 @@ export function figuresOf(
     revocations: counters.revocations,
     denied: counters.denied,
     launches: figures.launched,
+    joinedLaunches: figures.joinedLaunches,
     launchParts: figures.launchParts,
     windowedLaunches: figures.windowedLaunches,
     pagedLaunches: figures.pagedLaunches,

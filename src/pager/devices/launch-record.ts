@@ -1,11 +1,12 @@
 /** A launch from its stream's point of view: what is known of it, and what its stream is told of its end. */
-import type { LaunchDivision } from '../../drivers/driver.js';
+import type { LaunchDivision, LaunchParameter } from '../../drivers/driver.js';
 import type { LaunchRefusal } from '../../drivers/process-driver.js';
 import type { SharedUse } from '../arrays/shared-uses.js';
 import type { OperationDone, StreamOperation } from '../protocol/operations.js';
 import { abortError, type WireError, wireError } from '../protocol/wire.js';
 import type { Device } from './device.js';
 import type { GatherPlan } from './gather-plans.js';
+import type { NamedArgument } from './launch-arguments.js';
 import type { PageSupply } from './page-supply.js';
 
 export type LaunchOperation = Extract<StreamOperation, { kind: 'launch' }>;
@@ -27,6 +28,8 @@ export interface LaunchRecord {
   sharing: SharedUse | null;
   /** Which of them runs or is brought. */
   part: number;
+  /** Launches that go to the device with it; null: none. */
+  joined: Joined | null;
   inDriver: boolean;
   /** Its turn has come, and its device was killed, but is not known to be dead yet. */
   doomed: boolean;
@@ -40,6 +43,16 @@ export interface LaunchRecord {
   gpuMs: number | undefined;
   /** Its kernel has come to its end, on all units. */
   completed: boolean;
+}
+
+/** Launches that follow one, and what all of them use together. */
+export interface Joined {
+  readonly records: readonly LaunchRecord[];
+  /** Disjoint, with that one's. */
+  readonly args: readonly NamedArgument[];
+  readonly parameters: readonly LaunchParameter[];
+  /** Arrays that the device sets to zero before a launch runs, since one before it uses them. */
+  readonly zeroed: ReadonlyMap<LaunchRecord, readonly string[]>;
 }
 
 /** Why a launch that runs is ended, as the program hears it. */

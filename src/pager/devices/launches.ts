@@ -2,7 +2,15 @@
 import { kernelError } from '../../core/kernel-error.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { Access, type DenyReason, PAGE_BYTES } from '../../core/types.js';
-import type { KernelCode, LaunchDivision, LaunchFailure, LaunchParameter, WantedFor } from '../../drivers/driver.js';
+import type {
+  KernelCode,
+  LaunchDivision,
+  LaunchFailure,
+  LaunchParameter,
+  WantedFor,
+  WgslCode,
+  WgslLaunch,
+} from '../../drivers/driver.js';
 import { compileKernel, type KernelFunction, loadKernel } from '../../drivers/kernel-loader.js';
 import type { ArrayTable } from '../arrays/array-table.js';
 import type { Arrays } from '../arrays/arrays.js';
@@ -14,6 +22,7 @@ import type { OperationDone } from '../protocol/operations.js';
 import { toWire, wireError } from '../protocol/wire.js';
 import type { Device } from './device.js';
 import type { GatherPlans, LaunchPart } from './gather-plans.js';
+import type { JoinedLaunches } from './joined-launches.js';
 import { argumentsOf, arrayPages, type EdgeClearing, type NamedArgument } from './launch-arguments.js';
 import type { LaunchChecks } from './launch-checks.js';
 import {
@@ -32,10 +41,12 @@ const ENDING_LIMIT_MS = 5000;
 /** How long a thread that drives a device may be stopped by something else than the device's launch, which may wait for the same. */
 const STOPPED_LIMIT_MS = 5000;
 
-/** One launch of a device at a time, in the order in which they came. */
+/** The launches of a device, in the order in which they came: one at a time, but for those that go with the first. */
 interface Queue {
   readonly device: Device;
   readonly records: LaunchRecord[];
+  /** Streams are being told of ends, and hand in what comes next: it begins when all of that is there. */
+  isTelling: boolean;
   /** Called when no launch is left. */
   readonly onIdle: (() => void)[];
 }
@@ -58,6 +69,7 @@ export class Launches {
     private readonly places: Places,
     private readonly checks: LaunchChecks,
     private readonly edges: EdgeClearing,
+    private readonly joining: JoinedLaunches,
     private readonly gathers: GatherPlans,
     private readonly supplies: PageSupplies,
     private readonly mapped: MappedFiles,
@@ -91,6 +103,7 @@ export class Launches {
       supply: null,
       sharing: null,
       part: 0,
+      joined: null,
       inDriver: false,
       doomed: false,
       timeoutAt: never,
@@ -100,7 +113,12 @@ export class Launches {
       completed: false,
     });
     this.countUse(operation, 1);
-    if (queue.records.length === 1) this.begin(queue, queue.records[0]);
+    if (queue.records.length === 1 && !queue.isTelling) this.begin(queue, queue.records[0]);
+  }
+
+  /** How many launches of a stream may be with a device at once. */
+  mostTogether(device: Device | undefined): number {
+    return device?.process?.launchesAtOnce ?? 1;
   }
 
   /**
@@ -116,6 +134,7 @@ export class Launches {
       );
       if (index === 0) this.stop(device, records[0], { code: 'ABORTED', reason });
       if (index < 1) continue;
+      if (records[0].joined?.records.includes(records[index])) return false;
       this.countUse(records.splice(index, 1)[0].operation, -1);
       this.arrays.recycleAll();
       return true;
@@ -200,8 +219,10 @@ export class Launches {
   /** The driver says that a launch has ended. */
   ended(device: Device, id: number, failure: LaunchFailure | null, gpuMs?: number): void {
     const queue = this.queueOf(device);
-    const record = queue.records[0];
-    if (record === undefined || record.id !== id) return;
+    const [first] = queue.records;
+    const together = first === undefined ? [] : togetherWith(first);
+    const record = together.find((each) => each.id === id);
+    if (record === undefined) return;
     if (gpuMs !== undefined) {
       record.gpuMs = (record.gpuMs ?? 0) + gpuMs;
       device.gpuMs = (device.gpuMs ?? 0) + gpuMs;
@@ -222,7 +243,7 @@ export class Launches {
       this.enterPart(queue, record, record.division);
       return;
     } else record.completed = record.plan?.over !== false;
-    this.finish(queue, record);
+    if (record === together[together.length - 1]) this.finish(queue, first);
   }
 
   /** A part that is paged wants pages on the host, from there or to there. */
@@ -293,7 +314,7 @@ export class Launches {
   private queueOf(device: Device): Queue {
     let queue = this.queues.get(device);
     if (queue === undefined) {
-      queue = { device, records: [], onIdle: [] };
+      queue = { device, records: [], isTelling: false, onIdle: [] };
       this.queues.set(device, queue);
     }
     return queue;
@@ -369,7 +390,13 @@ export class Launches {
       this.finish(queue, record);
       return;
     }
-    // Before anything of it runs, while the device stands still, memory is placed as it was advised.
+    if (record.division === null) record.joined = this.joining.behind(device, record, queue.records.slice(1));
+    this.place(queue, record, record.joined?.args ?? args);
+  }
+
+  /** Before anything of it runs, while the device stands still, memory is placed as it was advised. */
+  private place(queue: Queue, record: LaunchRecord, args: readonly NamedArgument[]): void {
+    const { device } = queue;
     this.requests.start(
       (request) => this.manager.arrange(request, device.info.id, args),
       () => {
@@ -384,7 +411,7 @@ export class Launches {
           this.enter(queue, record, args);
           return;
         }
-        this.edges.clear(device.info.id, record.operation.parameters, (failure, page) => {
+        this.edges.clear(device.info.id, parametersOf(record), (failure, page) => {
           if (failure !== null) {
             const kernel = `kernel ${record.operation.kernelName}`;
             record.failure ??= this.places.denialError(failure, page, kernel);
@@ -406,7 +433,7 @@ export class Launches {
     }
     record.begun = true;
     const { division } = record;
-    if (division === null) this.bring(queue, record, record.operation.parameters, args);
+    if (division === null) this.bring(queue, record, parametersOf(record), args);
     else {
       const emptied = args.filter(({ use }) => use === 'out');
       this.empty(emptied, 0, () => this.enterPart(queue, record, division));
@@ -451,6 +478,11 @@ export class Launches {
   ): void {
     const { device } = queue;
     this.requests.expect(record.id, (_pages, failure) => {
+      if (failure !== null && record.joined !== null) {
+        // What some of them lack is no reason for the others: each has it by itself.
+        this.part(queue, record);
+        return;
+      }
       if (failure !== null) this.fail(device, record, failure, args);
       else for (const { first, count, use } of args) if (use === 'out') this.restore(first, count);
       if (isGone(device, record)) record.failure ??= lostError(device, record, device.reason);
@@ -460,6 +492,14 @@ export class Launches {
     if (device.process?.expect !== undefined)
       for (const { first, end } of arrayPages(parameters)) device.process.expect(first, end - first);
     this.manager.launchBegin(record.id, device.info.id, args);
+  }
+
+  /** Has a launch go by itself; those that were to go with it come after it. */
+  private part(queue: Queue, record: LaunchRecord): void {
+    const { parameters } = record.operation;
+    record.joined = null;
+    this.manager.launchEnd(record.id);
+    this.bring(queue, record, parameters, argumentsOf(parameters, this.table));
   }
 
   /** The core has said no. */
@@ -519,35 +559,70 @@ export class Launches {
     if (parameters === null) return;
     record.inDriver = true;
     const { begin, end } = part;
-    const { kernelName, code, size, dimensions } = record.operation;
+    const { kernelName, code, size } = record.operation;
     if (begin === record.operation.begin && record.part === 0) countLaunch(device, record);
-    const launch = { id: record.id, kernelName, parameters, begin, end, size };
-    if (code.kind !== 'wgsl') device.driver.launch?.({ ...launch, code });
-    else {
-      const cut = record.division?.partAt(record.part, record.supply?.offset ?? 0);
-      if (cut !== undefined) device.launchParts++;
-      device.process?.launchWgsl?.({ ...launch, code, ...(dimensions === undefined ? {} : { dimensions }), ...cut });
-    }
+    if (code.kind !== 'wgsl') device.driver.launch?.({ id: record.id, kernelName, parameters, begin, end, size, code });
+    else this.handWgsl(device, record, code, parameters);
     record.plan?.prepare();
+  }
+
+  private handWgsl(device: Device, record: LaunchRecord, code: WgslCode, parameters: readonly LaunchParameter[]): void {
+    const cut = record.division?.partAt(record.part, record.supply?.offset ?? 0);
+    if (cut !== undefined) device.launchParts++;
+    const first = { ...wgslLaunchOf(record, code), parameters, ...cut };
+    const others = record.joined?.records ?? [];
+    device.process?.launchWgsl?.([first, ...others.map((each) => this.joinedLaunch(device, record, each))]);
+  }
+
+  private joinedLaunch(device: Device, first: LaunchRecord, record: LaunchRecord): WgslLaunch {
+    record.begun = true;
+    record.inDriver = true;
+    countLaunch(device, record);
+    device.joinedLaunches++;
+    const zeroed = first.joined?.zeroed.get(record) ?? [];
+    return { ...wgslLaunchOf(record, record.operation.code as WgslCode), zeroed };
   }
 
   private finish(queue: Queue, record: LaunchRecord): void {
     if (queue.records[0] !== record) return;
-    queue.records.shift();
+    // Those that have not reached the driver with it begin by themselves.
+    const together = record.inDriver ? togetherWith(record) : [record];
+    queue.records.splice(0, together.length);
     record.plan?.close();
-    this.countUse(record.operation, -1);
-    this.requests.forget(record.id);
     this.manager.launchEnd(record.id);
     record.supply?.close();
+    for (const each of together) {
+      this.countUse(each.operation, -1);
+      this.requests.forget(each.id);
+    }
     if (record.sharing !== null) record.failure = record.sharing.end(record.failure);
-    // The stream may hand in its next launch at once, which begins by itself when no other waits here.
-    const next = queue.records[0];
-    const { gpuMs } = record;
-    record.done(failureOf(queue.device, record), gpuMs === undefined ? {} : { gpuMs });
+    queue.isTelling = true;
+    for (const each of together) {
+      const { gpuMs } = each;
+      each.done(failureOf(queue.device, each), gpuMs === undefined ? {} : { gpuMs });
+    }
+    queue.isTelling = false;
     this.arrays.recycleAll();
+    // Streams may have handed in their next launches.
+    const [next] = queue.records;
     if (next !== undefined) this.begin(queue, next);
-    else if (queue.records.length === 0) for (const action of queue.onIdle.splice(0)) this.later(action);
+    else for (const action of queue.onIdle.splice(0)) this.later(action);
   }
+}
+
+/** The launches that go to the device together. */
+function togetherWith(record: LaunchRecord): LaunchRecord[] {
+  return [record, ...(record.joined?.records ?? [])];
+}
+
+/** The arguments of all of them. */
+function parametersOf({ joined, operation }: LaunchRecord): readonly LaunchParameter[] {
+  return joined?.parameters ?? operation.parameters;
+}
+
+function wgslLaunchOf({ id, operation }: LaunchRecord, code: WgslCode): WgslLaunch {
+  const { kernelName, parameters, begin, end, size, dimensions } = operation;
+  return { id, kernelName, parameters, begin, end, size, code, ...(dimensions === undefined ? {} : { dimensions }) };
 }
 
 function countLaunch(device: Device, { division }: LaunchRecord): void {

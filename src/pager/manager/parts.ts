@@ -35,6 +35,7 @@ import { DevicePolls, pollerSlots } from '../devices/device-polls.js';
 import { Devices } from '../devices/devices.js';
 import { DriverMaker } from '../devices/drivers.js';
 import { GatherPlans } from '../devices/gather-plans.js';
+import { JoinedLaunches } from '../devices/joined-launches.js';
 import { EdgeClearing } from '../devices/launch-arguments.js';
 import { LaunchChecks } from '../devices/launch-checks.js';
 import { Launches } from '../devices/launches.js';
@@ -215,6 +216,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   const gathers = new GatherPlans(manager, requests, memory);
   const supplies = new PageSupplies(manager, requests, arrays);
   const mappedFiles = new MappedFiles(files);
+  const joining = new JoinedLaunches(manager, table, checks, sharing);
   const launches = new Launches(
     manager,
     requests,
@@ -223,6 +225,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     places,
     checks,
     edges,
+    joining,
     gathers,
     supplies,
     mappedFiles,
@@ -256,6 +259,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     over: (operation) => uses.end(operation),
     execute: (operation, done) => operations.execute(operation, done),
     withdraw: (operation, reason) => operations.withdraw(operation, reason),
+    mostTogether: (operation, next) => operations.mostTogether(operation, next),
     now: wall,
     mayBegin: () => streamShare.take(),
   });

@@ -164,6 +164,8 @@ export interface ProcessorStats {
   readonly revocations: number;
   readonly denied: number;
   readonly launches: number;
+  /** Those of them that went to the device together with one before them: they waited in a stream while another one ran. */
+  readonly joinedLaunches: number;
   /** Parts that have run of launches that were cut, since the device had no room for all that they use. */
   readonly launchParts: number;
   /** Launches that ran in parts on windows of their arrays, and those that ran with pages which came as they were touched; all others ran as they are. */

@@ -36,6 +36,12 @@ export class Operations {
     });
   }
 
+  /** How many operations of a stream may have begun when another one follows that one; 1: it must have ended. */
+  mostTogether(operation: StreamOperation, next: StreamOperation): number {
+    if (operation.kind !== 'launch' || next.kind !== 'launch' || operation.device !== next.device) return 1;
+    return this.launches.mostTogether(this.devices.byNumber(next.device));
+  }
+
   /** Moves pages, when other machines have none of them. A launch asks for its pages when it has its device. */
   private move(operation: Move, done: OperationDone): void {
     const name = operation.kind === 'copy' ? 'a copy' : 'a prefetch';

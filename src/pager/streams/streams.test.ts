@@ -15,11 +15,14 @@ class World {
   /** Sequences of launches that still wait for their device. */
   readonly withdrawable = new Set<number>();
   now = 0;
+  /** Operations of a stream that may have begun. */
+  together = 1;
   /** Operations that may begin before others get their turn. */
   mayBegin = Number.POSITIVE_INFINITY;
   readonly streams = new Streams({
     execute: (operation, done) => void this.begun.push({ operation, done }),
     withdraw: ({ sequence }) => this.withdrawable.delete(sequence),
+    mostTogether: () => this.together,
     given: (operation) => void this.given.add(operation),
     over: (operation) => {
       // What takes an operation's place when it is cancelled was never given.
@@ -72,6 +75,44 @@ describe('streams', () => {
     streams.called(2, 1, null);
     begun[0].done(null);
     expect(heard).toEqual(['b calls 2.1', 'b 2.1', 'a 1.1']);
+  });
+
+  it('hand over operations together whose order is kept, and tell of their ends in that order', () => {
+    const world = new World();
+    world.together = 3;
+    for (const sequence of [1, 2, 3, 4]) world.launch(1, sequence);
+    expect(world.begun.map(({ operation }) => operation.sequence)).toEqual([1, 2, 3]);
+    world.begun[1].done(null);
+    expect(world.results).toEqual([]);
+    world.begun[0].done(null);
+    expect(world.results).toEqual(['1.1 done', '1.2 done']);
+    expect(world.begun.map(({ operation }) => operation.sequence)).toEqual([1, 2, 3, 4]);
+  });
+
+  it('take back what was handed over behind one that failed, or was taken back', () => {
+    for (const [failing, results] of [
+      ['by itself', ['1.1 failed BROKEN', '1.2 cancelled BROKEN', '1.3 cancelled BROKEN']],
+      ['taken back', ['1.1 done', '1.2 cancelled ABORTED', '1.3 cancelled CANCELLED']],
+    ] as const) {
+      const world = new World();
+      world.together = 3;
+      for (const sequence of [1, 2, 3]) world.launch(1, sequence);
+      for (const sequence of [2, 3]) world.withdrawable.add(sequence);
+      if (failing === 'taken back') world.streams.cancel({ stream: 1, sequence: 2, ended: false, reason: 'enough' });
+      world.begun[0].done(failing === 'by itself' ? wireError('BROKEN', 'it broke') : null);
+      expect(world.results).toEqual(results);
+      expect(world.given.size).toBe(0);
+    }
+  });
+
+  it('leave what follows one that runs and cannot be taken back', () => {
+    const world = new World();
+    world.together = 3;
+    for (const sequence of [1, 2, 3]) world.launch(1, sequence);
+    world.withdrawable.add(3);
+    world.streams.cancel({ stream: 1, sequence: 2, ended: false, reason: 'enough' });
+    for (const { done } of world.begun) done(null);
+    expect(world.results).toEqual(['1.1 done', '1.2 done', '1.3 done']);
   });
 
   it('carry out one operation at a time, and cancel what comes after a failure until it is forgiven', () => {

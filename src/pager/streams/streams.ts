@@ -1,7 +1,8 @@
 /**
  * Streams: operations in the order in which they were given, concurrent across streams. After the first failure of a stream its
  * later operations are cancelled until the program has been told. An event is a place in a stream, so that waiting for one needs
- * no table of events.
+ * no table of events. An operation begins when the one before it has ended, but for launches whose device keeps their order: those
+ * are handed to it together, and end in their order.
  */
 import type {
   Cancellation,
@@ -20,6 +21,8 @@ export interface StreamSurroundings {
    * device can do that, and then fails by itself.
    */
   withdraw(operation: StreamOperation, reason: string): boolean;
+  /** How many operations may be with what carries them out when another one follows that one; 1: it must have ended. */
+  mostTogether(operation: StreamOperation, next: StreamOperation): number;
   /** An operation has been given, and will end in some way. */
   given(operation: StreamOperation): void;
   over(operation: StreamOperation): void;
@@ -38,6 +41,15 @@ export interface StreamOwner {
 interface Running {
   readonly operation: StreamOperation;
   readonly done: OperationDone;
+  readonly startedMs: number;
+  /** How it has ended, while one before it has not; null: it has not. */
+  end: Ending | null;
+}
+
+interface Ending {
+  readonly result: StreamEvent['result'];
+  readonly error: WireError | null;
+  readonly figures: OperationFigures;
 }
 
 interface Stream {
@@ -47,7 +59,8 @@ interface Stream {
   readonly queue: StreamOperation[];
   /** Place of the next operation in the queue; those before it are gone. */
   head: number;
-  running: Running | null;
+  /** Operations that have begun, in their order. */
+  readonly running: Running[];
   /** The last operation that has ended, well or not. */
   completed: number;
   failed: WireError | null;
@@ -153,18 +166,19 @@ export class Streams {
         stream.queue[index] = { kind: 'cancelled', reason, stream: id, sequence };
       }
     }
-    const { running } = stream;
-    if (running !== null && (sequence === null || running.operation.sequence === sequence)) {
-      if (this.withdraw(running, reason)) running.done(abortError(reason));
-    }
-    this.advance(stream);
+    const error = abortError(reason);
+    const meant = stream.running.filter(({ operation }) => sequence === null || operation.sequence === sequence);
+    const taken = this.takeBack(meant, reason, error);
+    // What is behind one that has not begun has not begun, either.
+    if (sequence !== null && taken) this.giveUp(stream.running.slice(stream.running.indexOf(meant[0]) + 1), error);
+    this.settle(stream);
   }
 
   /** A function of the program's is through; or, if its turn has not come, it will never run. */
   called(id: number, sequence: number, error: WireError | null): void {
     const stream = this.streams.get(id);
     if (stream === undefined) return;
-    const { running } = stream;
+    const [running] = stream.running;
     if (running?.operation.kind === 'call' && running.operation.sequence === sequence) running.done(error);
     else this.cancel({ stream: id, sequence, ended: true, reason: error?.message ?? 'it was taken back' });
   }
@@ -175,7 +189,9 @@ export class Streams {
     const now = this.around.now();
     if (now - this.lastLook < LOOK_MS) return;
     this.lastLook = now;
-    for (const { running } of [...this.calling]) {
+    for (const {
+      running: [running],
+    } of [...this.calling]) {
       if (running?.operation.kind !== 'call' || threadExists(running.operation.thread)) continue;
       running.done(wireError('THREAD_ENDED', 'the thread that was to run a function of its stream has ended'));
     }
@@ -189,7 +205,7 @@ export class Streams {
         owner: null,
         queue: [],
         head: 0,
-        running: null,
+        running: [],
         completed: 0,
         failed: null,
         failedSequence: 0,
@@ -205,7 +221,7 @@ export class Streams {
   private advance(stream: Stream, all = false): void {
     if (stream.advancing) return;
     stream.advancing = true;
-    while (stream.running === null && stream.head < stream.queue.length) {
+    while (this.mayBeginNext(stream)) {
       if (!all && !this.around.mayBegin()) {
         this.ready.add(stream);
         break;
@@ -222,19 +238,25 @@ export class Streams {
     this.forgetIdle(stream);
   }
 
+  /** Whether there is a next operation, and those that have begun let it begin. */
+  private mayBeginNext({ running, queue, head }: Stream): boolean {
+    if (head === queue.length) return false;
+    if (running.length === 0) return true;
+    const last = running[running.length - 1];
+    if (running.some(({ end }) => end !== null)) return false;
+    return running.length < this.around.mostTogether(last.operation, queue[head]);
+  }
+
   private begin(stream: Stream, operation: StreamOperation): void {
-    const startedMs = this.around.now();
     const done: OperationDone = (error, figures = {}) => {
-      stream.running = null;
-      this.calling.delete(stream);
-      if (error !== null) this.fail(stream, operation, error);
       // An operation that waited for a launch which was aborted has begun, and was not aborted itself.
       const outcome = this.waiters.get(operation)?.outcome;
       const result = error === null ? 'done' : isAbort(error) && error !== outcome ? 'cancelled' : 'failed';
-      this.complete(stream, operation, result, error, startedMs, figures);
-      this.advance(stream);
+      running.end = { result, error, figures };
+      this.settle(stream);
     };
-    stream.running = { operation, done };
+    const running: Running = { operation, done, startedMs: this.around.now(), end: null };
+    stream.running.push(running);
     switch (operation.kind) {
       case 'wait':
         this.waitFor(operation, done);
@@ -252,6 +274,38 @@ export class Streams {
       default:
         this.around.execute(operation, done);
     }
+  }
+
+  /** Tells of the operations that have ended, in their order, and goes on. */
+  private settle(stream: Stream): void {
+    const { running } = stream;
+    while (running.length > 0 && running[0].end !== null) {
+      const { operation, startedMs, end } = running.shift() as Running & { end: Ending };
+      const { result, error, figures } = end;
+      this.calling.delete(stream);
+      if (error !== null) {
+        this.fail(stream, operation, error);
+        this.giveUp(running, error);
+      }
+      this.complete(stream, operation, result, error, startedMs, figures);
+    }
+    this.advance(stream);
+  }
+
+  /** One before them has failed: those that can be had back do not run. */
+  private giveUp(running: readonly Running[], error: WireError): void {
+    this.takeBack(running, error.message, behind(error));
+  }
+
+  /** Ends those that have not begun where they wait, the last one first, so that none begins meanwhile. Returns whether there were some. */
+  private takeBack(running: readonly Running[], reason: string, error: WireError): boolean {
+    let taken = false;
+    for (const each of [...running].reverse()) {
+      if (each.end !== null || !this.withdraw(each, reason)) continue;
+      each.end = { result: 'cancelled', error, figures: {} };
+      taken = true;
+    }
+    return taken;
   }
 
   private fail(stream: Stream, operation: StreamOperation, error: WireError): void {
@@ -318,7 +372,7 @@ export class Streams {
 }
 
 function isIdle({ running, queue, head }: Stream): boolean {
-  return running === null && head === queue.length;
+  return running.length === 0 && head === queue.length;
 }
 
 /** The queue is cut now and then only: to move a long one up for each operation would keep the manager from everything else. */
@@ -333,9 +387,13 @@ function takeNext(stream: Stream): StreamOperation {
 
 /** Why the next operation of the stream may not begin. */
 function refusalOf({ aborted, failed }: Stream): WireError | null {
-  if (aborted !== null || failed === null) return aborted;
-  return wireError('CANCELLED', `cancelled, since an earlier operation of the stream failed: ${failed.message}`, {
-    cause: failed.code,
+  return aborted !== null || failed === null ? aborted : behind(failed);
+}
+
+/** Of an operation behind one that failed. */
+function behind({ code, message }: WireError): WireError {
+  return wireError('CANCELLED', `cancelled, since an earlier operation of the stream failed: ${message}`, {
+    cause: code,
   });
 }
 

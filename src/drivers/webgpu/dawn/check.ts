@@ -58,6 +58,7 @@ const ORDER: Dispatch = {
   entryPoint: 'main',
   constants: { factor: 2 },
   asides: [],
+  zeros: [],
   bound: [
     { group: 0, binding: 0, kind: 'buffer', writable: false, part: [1, 0, 16] },
     { group: 0, binding: 1, kind: 'buffer', writable: true, part: [2, 0, 16] },
@@ -184,7 +185,7 @@ async function launchedOn(gpu: Gpu): Promise<string> {
   await transport.create(2, 16);
   transport.write(1, 0, 16, new Uint8Array(Float32Array.of(1, 1.5, 2, 2.5).buffer), false);
   let found = '';
-  const ran = transport.dispatch(ORDER, KERNEL).then(async ({ failure }) => {
+  const ran = transport.dispatch([{ order: ORDER, source: KERNEL }]).then(async ([{ failure }]) => {
     if (failure !== null) found = failure.message;
     else
       await transport.read(2, 0, 16, (bytes) => {

@@ -2,11 +2,11 @@
 
 import { copyMemory } from '../../../linux/memory.js';
 import { NativeBuffer } from '../../../linux/native-buffer.js';
-import { millisecondsBetween, STAMP_BYTES, STAMPS } from '../gpu-clock.js';
+import { ALL_STAMPS, millisecondsBetween, STAMP_BYTES, STAMPS } from '../gpu-clock.js';
 import type { Gpu } from './gpu.js';
 import { BufferDescriptor, BufferUsage, PassTimestampWrites, QuerySetDescriptor, QueryType } from './layouts.js';
 
-const BYTES = STAMPS * STAMP_BYTES;
+const BYTES = ALL_STAMPS * STAMP_BYTES;
 
 export class NativeClock {
   /** To be mapped when the pass has run. */
@@ -21,41 +21,45 @@ export class NativeClock {
       dawn.deviceCreateBuffer(device, arena.put(BufferDescriptor, { usage, size: BYTES }));
     this.stamps = dawn.deviceCreateQuerySet(
       device,
-      arena.put(QuerySetDescriptor, { type: QueryType.Timestamp, count: STAMPS }),
+      arena.put(QuerySetDescriptor, { type: QueryType.Timestamp, count: ALL_STAMPS }),
     );
     this.resolved = make(BufferUsage.QueryResolve | BufferUsage.CopySrc);
     this.reader = make(BufferUsage.MapRead | BufferUsage.CopyDst);
     arena.reset();
   }
 
-  /** Bytes of the reader. */
-  get bytes(): number {
-    return BYTES;
+  /** Bytes of the reader that so many passes take. */
+  bytesOf(passes: number): number {
+    return STAMPS * STAMP_BYTES * passes;
   }
 
-  /** The address of what a compute pass notes. */
-  writes(): number {
+  /** The address of what a compute pass notes, by its place among those that follow each other. */
+  writes(pass: number): number {
     return this.gpu.arena.put(PassTimestampWrites, {
       querySet: this.stamps,
-      beginningOfPassWriteIndex: 0,
-      endOfPassWriteIndex: 1,
+      beginningOfPassWriteIndex: STAMPS * pass,
+      endOfPassWriteIndex: STAMPS * pass + 1,
     });
   }
 
-  /** To be encoded behind the pass. */
-  resolve(encoder: number): void {
+  /** To be encoded behind so many passes. */
+  resolve(encoder: number, passes: number): void {
     const { dawn } = this.gpu;
-    dawn.commandEncoderResolveQuerySet(encoder, this.stamps, 0, STAMPS, this.resolved, 0);
-    dawn.commandEncoderCopyBufferToBuffer(encoder, this.resolved, 0, this.reader, 0, BYTES);
+    dawn.commandEncoderResolveQuerySet(encoder, this.stamps, 0, STAMPS * passes, this.resolved, 0);
+    dawn.commandEncoderCopyBufferToBuffer(encoder, this.resolved, 0, this.reader, 0, this.bytesOf(passes));
   }
 
-  /** How many milliseconds the pass ran; called when the reader is mapped. */
-  read(): number | undefined {
+  /** How many milliseconds each of so many passes ran; called when the reader is mapped. */
+  read(passes: number): (number | undefined)[] {
     const { dawn } = this.gpu;
-    copyMemory(this.found.address, dawn.bufferGetConstMappedRange(this.reader, 0, BYTES), BYTES);
+    const bytes = this.bytesOf(passes);
+    copyMemory(this.found.address, dawn.bufferGetConstMappedRange(this.reader, 0, bytes), bytes);
     dawn.bufferUnmap(this.reader);
     const { view } = this.found;
-    return millisecondsBetween(view.getBigUint64(0, true), view.getBigUint64(STAMP_BYTES, true));
+    const stamp = (index: number): bigint => view.getBigUint64(STAMP_BYTES * index, true);
+    return Array.from({ length: passes }, (_, pass) =>
+      millisecondsBetween(stamp(STAMPS * pass), stamp(STAMPS * pass + 1)),
+    );
   }
 
   destroy(): void {

@@ -4,9 +4,10 @@
  */
 
 import { view } from '../../../linux/memory.js';
+import { boundIn, isLasting, placeOf } from '../bound-groups.js';
 import type { FailingGpu } from '../failing-gpu.js';
 import type { AdapterFacts, Bound, Dispatch, Launched } from '../protocol.js';
-import type { Ran, WaitedTransport } from '../transport.js';
+import { type Order, type Ran, ransOf, type WaitedTransport } from '../transport.js';
 import { outOfMemory, spilledBytes } from '../unmet-buffers.js';
 import type { Outcome } from './futures.js';
 import type { Gpu, Problem } from './gpu.js';
@@ -23,12 +24,20 @@ import {
 } from './layouts.js';
 import type { CallbackInfo } from './library.js';
 import { NativeClock } from './native-clock.js';
-import { type Compiled, compile, type Pipeline } from './pipelines.js';
+import { type Compiled, compile, type Pipeline, type Uniform } from './pipelines.js';
 
 type Failure = NonNullable<Launched['failure']>;
 
+/** A kernel that can run: its pipeline, and the buffers for arguments that cannot be bound where they lie. */
+interface Ready extends Pipeline {
+  readonly order: Dispatch;
+  readonly asides: readonly number[];
+}
+
 /** A buffer, or what it should hold, where there was no memory for it. */
 interface Held {
+  /** No other buffer has it, nor had it. */
+  readonly serial: number;
   readonly bytes: number;
   /** 0: none. */
   handle: number;
@@ -55,6 +64,8 @@ export class NativeTransport implements WaitedTransport {
   private readonly pipelines = new Map<string, Compiled>();
   private readonly readers: Reader[] = [];
   private clock: NativeClock | null = null;
+  /** Buffers that were made so far. */
+  private made = 0;
   private mapsHost: boolean;
 
   constructor(
@@ -79,7 +90,8 @@ export class NativeTransport implements WaitedTransport {
   }
 
   async create(buffer: number, bytes: number): Promise<void> {
-    this.buffers.set(buffer, { bytes, handle: this.allocate(bytes, STORAGE), spilled: [] });
+    const handle = this.allocate(bytes, STORAGE);
+    this.buffers.set(buffer, { serial: ++this.made, bytes, handle, spilled: [] });
   }
 
   destroy(buffer: number): void {
@@ -90,10 +102,10 @@ export class NativeTransport implements WaitedTransport {
   }
 
   async reuse(buffer: number, other: number): Promise<void> {
-    const { bytes, handle } = this.held(buffer);
+    const { serial, bytes, handle } = this.held(buffer);
     this.buffers.delete(buffer);
     if (handle === 0) await this.create(other, bytes);
-    else this.buffers.set(other, { bytes, handle, spilled: [] });
+    else this.buffers.set(other, { serial, bytes, handle, spilled: [] });
   }
 
   write(buffer: number, offset: number, bytes: number, source: Uint8Array | null, keep: boolean): boolean {
@@ -158,25 +170,34 @@ export class NativeTransport implements WaitedTransport {
     return this.idle(there).then(() => this.free(target.handle));
   }
 
-  async dispatch(order: Dispatch, source: string): Promise<Ran> {
-    const compiled = this.pipelineOf(order, source);
-    if ('failure' in compiled) return compiled;
-    for (const each of order.bound)
-      if (each.kind === 'buffer' && !this.unspill(each.part[0])) return { failure: outOfMemory(each.part[2]) };
+  async dispatch(orders: readonly Order[]): Promise<Ran[]> {
     const asides: number[] = [];
+    const ready: Ready[] = [];
+    let refused: Launched['failure'] = null;
     try {
-      for (const { part } of order.asides) {
-        const made = this.unspill(part[0]) ? this.allocate(part[2], STORAGE) : 0;
-        if (made === 0) return { failure: outOfMemory(part[2]) };
-        asides.push(made);
+      for (const each of orders) {
+        const found = this.ready(each, asides);
+        if ('failure' in found) {
+          refused = found.failure;
+          break;
+        }
+        ready.push(found);
       }
-      return await this.submit(order, compiled, asides);
+      // The clock's stamps come with the last one.
+      const clock = refused === null ? this.takeClock() : null;
+      const wrong = this.submit(ready, clock);
+      const times = await this.ended(wrong === null ? clock : null, orders.length);
+      if (wrong !== null) {
+        for (const { groups } of ready) groups.clear();
+        return ransOf(orders.length, 0, wrong, []);
+      }
+      return ransOf(orders.length, ready.length, refused, times);
     } finally {
       for (const each of asides) this.free(each);
     }
   }
 
-  async failureOf(order: Dispatch, source: string): Promise<Launched['failure']> {
+  async failureOf({ order, source }: Order): Promise<Launched['failure']> {
     const compiled = this.pipelineOf(order, source);
     return 'failure' in compiled ? compiled.failure : null;
   }
@@ -197,7 +218,8 @@ export class NativeTransport implements WaitedTransport {
     for (const { handle } of this.readers.splice(0)) this.free(handle);
     for (const compiled of this.pipelines.values()) {
       if ('failure' in compiled) continue;
-      for (const uniform of compiled.uniforms.values()) this.free(uniform);
+      compiled.groups.clear();
+      for (const { buffer } of compiled.uniforms.values()) this.free(buffer);
       for (const layout of compiled.layouts) dawn.bindGroupLayoutRelease(layout);
       dawn.computePipelineRelease(compiled.pipeline);
     }
@@ -207,78 +229,124 @@ export class NativeTransport implements WaitedTransport {
     this.pipelines.clear();
   }
 
-  private async submit(order: Dispatch, compiled: Pipeline, asides: readonly number[]): Promise<Ran> {
-    const { arena, dawn } = this.gpu;
-    const clock = this.takeClock();
-    this.gpu.takeProblem();
-    const groups = compiled.layouts.map((layout, group) => this.groupOf(order, compiled, asides, layout, group));
-    this.encode((encoder) => {
-      for (const [index, { part }] of order.asides.entries()) {
-        const from = this.handleOf(part[0]);
-        dawn.commandEncoderCopyBufferToBuffer(encoder, from, part[1], asides[index], 0, part[2]);
-      }
-      const pass = dawn.commandEncoderBeginComputePass(
-        encoder,
-        clock === null ? 0 : arena.put(ComputePassDescriptor, { timestampWrites: clock.writes() }),
-      );
-      dawn.computePassEncoderSetPipeline(pass, compiled.pipeline);
-      for (const [index, group] of groups.entries()) dawn.computePassEncoderSetBindGroup(pass, index, group, 0, 0);
-      dawn.computePassEncoderDispatchWorkgroups(pass, ...order.workgroups);
-      dawn.computePassEncoderEnd(pass);
-      dawn.computePassEncoderRelease(pass);
-      for (const [index, { part, back }] of order.asides.entries()) {
-        if (!back) continue;
-        dawn.commandEncoderCopyBufferToBuffer(encoder, asides[index], 0, this.handleOf(part[0]), part[1], part[2]);
-      }
-      clock?.resolve(encoder);
-    });
-    arena.reset();
-    for (const group of groups) dawn.bindGroupRelease(group);
-    const problem = this.gpu.takeProblem();
-    if (problem !== null) return { failure: failureBy(problem) };
-    if (clock === null) {
-      await this.idle();
-      return { failure: null };
+  /** What a kernel needs besides its arguments, or why it cannot be had. @param made gets the buffers that are made for it */
+  private ready({ order, source }: Order, made: number[]): Ready | { failure: Launched['failure'] } {
+    const compiled = this.pipelineOf(order, source);
+    if ('failure' in compiled) return compiled;
+    for (const each of order.bound)
+      if (each.kind === 'buffer' && !this.unspill(each.part[0])) return { failure: outOfMemory(each.part[2]) };
+    const asides: number[] = [];
+    for (const { part } of order.asides) {
+      const aside = this.unspill(part[0]) ? this.allocate(part[2], STORAGE) : 0;
+      if (aside === 0) return { failure: outOfMemory(part[2]) };
+      made.push(aside);
+      asides.push(aside);
     }
-    await this.mapped(clock.reader, clock.bytes);
-    const gpuMs = clock.read();
-    return gpuMs === undefined ? { failure: null } : { failure: null, gpuMs };
+    return { ...compiled, order, asides };
   }
 
-  private groupOf(
-    order: Dispatch,
-    compiled: Pipeline,
-    asides: readonly number[],
-    layout: number,
-    group: number,
-  ): number {
+  /** Resolves when what was submitted has been done, with how long each of so many kernels ran, where a clock measures that. */
+  private async ended(clock: NativeClock | null, passes: number): Promise<(number | undefined)[]> {
+    if (clock === null) {
+      await this.idle();
+      return [];
+    }
+    await this.mapped(clock.reader, clock.bytesOf(passes));
+    return clock.read(passes);
+  }
+
+  /** Hands kernels to the GPU, one after the other, and tells what was wrong with them. */
+  private submit(kernels: readonly Ready[], clock: NativeClock | null): Launched['failure'] {
+    const { dawn, device } = this.gpu;
+    this.gpu.takeProblem();
+    let encoder = dawn.deviceCreateCommandEncoder(device, 0);
+    let passes = 0;
+    for (const [place, each] of kernels.entries()) {
+      // Numbers are written at once: kernels that have others go before that.
+      const changed = this.changedUniforms(each);
+      if (changed.length > 0 && passes > 0) {
+        this.finish(encoder);
+        encoder = dawn.deviceCreateCommandEncoder(device, 0);
+        passes = 0;
+      }
+      for (const { buffer, bytes } of changed) dawn.queueWriteBufferOf(this.gpu.queue, buffer, 0, bytes, bytes.length);
+      this.encodeKernel(encoder, each, clock, place);
+      passes++;
+    }
+    clock?.resolve(encoder, kernels.length);
+    this.finish(encoder);
+    const problem = this.gpu.takeProblem();
+    return problem === null ? null : failureBy(problem);
+  }
+
+  private encodeKernel(encoder: number, ready: Ready, clock: NativeClock | null, place: number): void {
+    const { arena, dawn } = this.gpu;
+    const { order, asides, groups } = ready;
+    groups.trim();
+    const bound = ready.layouts.map((_, group) => this.groupOf(ready, group));
+    for (const [buffer, offset, bytes] of order.zeros)
+      dawn.commandEncoderClearBuffer(encoder, this.handleOf(buffer), offset, bytes);
+    for (const [index, { part }] of order.asides.entries()) {
+      const from = this.handleOf(part[0]);
+      dawn.commandEncoderCopyBufferToBuffer(encoder, from, part[1], asides[index], 0, part[2]);
+    }
+    const pass = dawn.commandEncoderBeginComputePass(
+      encoder,
+      clock === null ? 0 : arena.put(ComputePassDescriptor, { timestampWrites: clock.writes(place) }),
+    );
+    dawn.computePassEncoderSetPipeline(pass, ready.pipeline);
+    for (const [index, { group }] of bound.entries()) dawn.computePassEncoderSetBindGroup(pass, index, group, 0, 0);
+    dawn.computePassEncoderDispatchWorkgroups(pass, ...order.workgroups);
+    dawn.computePassEncoderEnd(pass);
+    dawn.computePassEncoderRelease(pass);
+    for (const [index, { part, back }] of order.asides.entries()) {
+      if (!back) continue;
+      dawn.commandEncoderCopyBufferToBuffer(encoder, asides[index], 0, this.handleOf(part[0]), part[1], part[2]);
+    }
+    arena.reset();
+    for (const { group, isKept } of bound) if (!isKept) dawn.bindGroupRelease(group);
+  }
+
+  private groupOf(ready: Ready, group: number): { readonly group: number; readonly isKept: boolean } {
     const { arena, dawn, device } = this.gpu;
-    const bound = order.bound.filter((each) => each.group === group);
-    const entries = bound.map((each) => ({ binding: each.binding, ...this.resourceOf(each, compiled, asides, order) }));
-    const descriptor = { layout, entryCount: entries.length, entries: arena.list(BindGroupEntry, entries) };
-    return dawn.deviceCreateBindGroup(device, arena.put(BindGroupDescriptor, descriptor));
+    const bound = boundIn(ready.order, group);
+    const make = (): number => {
+      const entries = bound.map((each) => ({ binding: each.binding, ...this.resourceOf(each, ready) }));
+      const layout = ready.layouts[group];
+      const descriptor = { layout, entryCount: entries.length, entries: arena.list(BindGroupEntry, entries) };
+      return dawn.deviceCreateBindGroup(device, arena.put(BindGroupDescriptor, descriptor));
+    };
+    const isKept = isLasting(bound);
+    return { group: isKept ? ready.groups.of(group, bound, this.serialOf, make) : make(), isKept };
   }
 
   private resourceOf(
     each: Bound,
-    { uniforms }: Pipeline,
-    asides: readonly number[],
-    order: Dispatch,
+    { uniforms, asides, order }: Ready,
   ): { buffer: number; offset: number; size: number } {
     if (each.kind === 'aside') return { buffer: asides[each.index], offset: 0, size: order.asides[each.index].part[2] };
-    if (each.kind === 'buffer') {
-      const [buffer, offset, size] = each.part;
-      return { buffer: this.handleOf(buffer), offset, size };
+    if (each.kind === 'uniform') {
+      const { buffer, size } = uniforms.get(placeOf(each)) as Uniform;
+      return { buffer, offset: 0, size };
     }
-    const place = `${each.group} ${each.binding}`;
-    const bytes = Buffer.from(each.bytes, 'base64');
-    let buffer = uniforms.get(place);
-    if (buffer === undefined) {
-      buffer = this.make(bytes.length, BufferUsage.Uniform | BufferUsage.CopyDst);
-      uniforms.set(place, buffer);
+    const [buffer, offset, size] = each.part;
+    return { buffer: this.handleOf(buffer), offset, size };
+  }
+
+  /** The uniform variables of a kernel whose content is another one than that of the last launch. */
+  private changedUniforms({ order, uniforms }: Ready): { readonly buffer: number; readonly bytes: Buffer }[] {
+    const changed: { readonly buffer: number; readonly bytes: Buffer }[] = [];
+    for (const each of order.bound) {
+      if (each.kind !== 'uniform') continue;
+      const known = uniforms.get(placeOf(each));
+      if (known?.content === each.bytes) continue;
+      const bytes = Buffer.from(each.bytes, 'base64');
+      const size = bytes.length;
+      const { buffer } = known ?? { buffer: this.make(size, BufferUsage.Uniform | BufferUsage.CopyDst) };
+      uniforms.set(placeOf(each), { buffer, size, content: each.bytes });
+      changed.push({ buffer, bytes });
     }
-    this.gpu.dawn.queueWriteBufferOf(this.gpu.queue, buffer, 0, bytes, bytes.length);
-    return { buffer, offset: 0, size: bytes.length };
+    return changed;
   }
 
   private pipelineOf(order: Dispatch, source: string): Compiled {
@@ -367,15 +435,23 @@ export class NativeTransport implements WaitedTransport {
   }
 
   private encode(work: (encoder: number) => void): void {
-    const { arena, dawn, device, queue } = this.gpu;
+    const { dawn, device } = this.gpu;
     const encoder = dawn.deviceCreateCommandEncoder(device, 0);
     work(encoder);
+    this.finish(encoder);
+  }
+
+  /** Hands what was encoded to the GPU. */
+  private finish(encoder: number): void {
+    const { arena, dawn, queue } = this.gpu;
     const commands = dawn.commandEncoderFinish(encoder, 0);
     dawn.queueSubmit(queue, 1, arena.words([commands], 8));
     arena.reset();
     dawn.commandBufferRelease(commands);
     dawn.commandEncoderRelease(encoder);
   }
+
+  private readonly serialOf = (buffer: number): number => this.held(buffer).serial;
 
   private held(buffer: number): Held {
     const found = this.buffers.get(buffer);

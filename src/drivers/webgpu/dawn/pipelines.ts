@@ -3,6 +3,7 @@
 import { copyMemory } from '../../../linux/memory.js';
 import { NativeBuffer } from '../../../linux/native-buffer.js';
 import { textAt } from '../../../linux/shared-library.js';
+import { BoundGroups } from '../bound-groups.js';
 import type { Bound, Dispatch, Launched } from '../protocol.js';
 import type { Gpu } from './gpu.js';
 import {
@@ -24,8 +25,16 @@ import {
 export interface Pipeline {
   readonly pipeline: number;
   readonly layouts: readonly number[];
-  /** Buffers of its uniform variables, by their places. */
-  readonly uniforms: Map<string, number>;
+  /** Its uniform variables, by their places. */
+  readonly uniforms: Map<string, Uniform>;
+  readonly groups: BoundGroups<number>;
+}
+
+export interface Uniform {
+  readonly buffer: number;
+  readonly size: number;
+  /** In base64. */
+  readonly content: string;
 }
 
 export type Compiled = Pipeline | { readonly failure: NonNullable<Launched['failure']> };
@@ -69,7 +78,10 @@ export function compile(gpu: Gpu, { bound, entryPoint, constants }: Dispatch, so
   dawn.pipelineLayoutRelease(layout);
   dawn.shaderModuleRelease(module);
   const problem = gpu.takeProblem();
-  if (problem === null) return { pipeline, layouts, uniforms: new Map() };
+  if (problem === null) {
+    const groups = new BoundGroups<number>((group) => dawn.bindGroupRelease(group));
+    return { pipeline, layouts, uniforms: new Map(), groups };
+  }
   dawn.computePipelineRelease(pipeline);
   for (const each of layouts) dawn.bindGroupLayoutRelease(each);
   return { failure: { code: 'KERNEL_ERROR', message: problem.message } };
