@@ -26,7 +26,9 @@ function describe({ facts, memory }: GpuThere): string {
     ...features,
     `driven by ${transport}`,
   ];
-  return `${name}: ${list.join(', ')}`;
+  // What WebGPU tells may be the driver's name alone.
+  const whole = memory === null || name.includes(memory.name) ? name : `${memory.name} (${name})`;
+  return `${whole}: ${list.join(', ')}`;
 }
 
 function describeMemory({ bytes, leftBytes, isHosts }: NonNullable<GpuThere['memory']>): string {

@@ -142,8 +142,11 @@ if (isThere) {
       (transport) => probe({ ONEMEM_WEBGPU_TRANSPORT: transport }).facts,
     );
     assert.equal(ffi?.transport, 'dawn-ffi');
-    // The newer Dawn has raised how much of it it gives.
-    const limits = { ...node?.limits, maxStorageBuffersPerShaderStage: ffi?.limits.maxStorageBuffersPerShaderStage };
+    // The newer Dawn gives more bindings, and on some GPUs smaller ones.
+    const { maxStorageBuffersPerShaderStage, maxStorageBufferBindingSize } = ffi?.limits ?? {};
+    const limits = { ...node?.limits, maxStorageBuffersPerShaderStage, maxStorageBufferBindingSize };
+    assert.ok(Number(node?.limits.maxStorageBuffersPerShaderStage) >= Number(maxStorageBuffersPerShaderStage));
+    assert.ok(Number(node?.limits.maxStorageBufferBindingSize) <= Number(maxStorageBufferBindingSize));
     // The standard has small letters in it, and no others than they and digits.
     const model = ffi?.model.toLowerCase().replace(/[^a-z0-9]+/g, '-');
     assert.deepEqual({ ...ffi, transport: 'dawn-node', model }, { ...node, limits });

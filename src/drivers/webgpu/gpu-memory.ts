@@ -3,6 +3,8 @@ import type { Heap, PhysicalGpu } from './vulkan.js';
 
 /** The memory that buffers of a GPU lie in. */
 export interface GpuMemory {
+  /** The GPU's name, as its driver has it. */
+  readonly name: string;
   readonly bytes: number;
   /** What this process can still take of it, as things are now; null: the driver does not tell. */
   readonly leftBytes: number | null;
@@ -19,7 +21,7 @@ export function memoryOf(gpus: readonly PhysicalGpu[], model: string): GpuMemory
     if (plain(name) !== plain(model) || heaps.length === 0) return [];
     // Of a GPU with several the others are windows into the largest, or small ones for special uses.
     const largest = heaps.reduce((most, heap) => (heap.bytes > most.bytes ? heap : most));
-    return [{ bytes: largest.bytes, leftBytes: leftOf(largest), isHosts }];
+    return [{ name, bytes: largest.bytes, leftBytes: leftOf(largest), isHosts }];
   });
   return found.sort((a, b) => (a.leftBytes ?? -1) - (b.leftBytes ?? -1))[0] ?? null;
 }
