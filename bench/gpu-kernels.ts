@@ -7,6 +7,9 @@ export const SAXPY = `
   if (id.x < arrayLength(&y)) { y[id.x] += 3.0 * x[id.x]; }
 }`;
 
+/** Launches in a row that are waited for together. */
+export const LAUNCHES = 100;
+
 export const SEARCH = {
   columns: 64,
   queries: 2,

@@ -6,7 +6,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { type AddressSpace, f32, kernel, openSpace, u32 } from '../src/index.js';
-import { idsOf, LOOKUP, SAXPY, SEARCH } from './gpu-kernels.js';
+import { idsOf, LAUNCHES, LOOKUP, SAXPY, SEARCH } from './gpu-kernels.js';
 import type { HandTask } from './hand-gpu.js';
 import { type Bench, compare, type Settings, verify } from './harness.js';
 
@@ -112,6 +112,32 @@ export const gpuFits: Bench = {
         const bytes = settings.gpuMemory / 2;
         const [x, y] = [ramp(space, bytes, 1), ramp(space, bytes, 0)];
         return () => timed(() => space.devices[0].run(saxpy, { x, y }, { size: x.length }));
+      },
+    }),
+};
+
+/** Little, so that it is launches that are measured. */
+const LAUNCH_BYTES = 4096;
+
+export const gpuLaunches: Bench = {
+  name: 'webgpu-launches',
+  what: 'us of a launch over 4 KiB, of a hundred in a stream that are waited for together; beside plain WebGPU',
+  run: (settings) =>
+    measured(settings, {
+      task: 'launches',
+      bytes: LAUNCH_BYTES,
+      memory: 16 * MIB,
+      unit: 'us',
+      better: 'lower',
+      figure: (ms) => (1000 * ms) / LAUNCHES,
+      ours: async (space) => {
+        const [x, y] = [ramp(space, LAUNCH_BYTES, 1), ramp(space, LAUNCH_BYTES, 0)];
+        const stream = space.devices[0].stream();
+        return () =>
+          timed(async () => {
+            for (let count = 0; count < LAUNCHES; count++) stream.launch(saxpy, { x, y }, { size: x.length });
+            await stream.synchronize();
+          });
       },
     }),
 };

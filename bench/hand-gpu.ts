@@ -3,10 +3,10 @@
  * onemem's engine does, and measures itself there: `{ task, bytes, memory }` comes in by a message, milliseconds go back.
  */
 import { create } from 'webgpu';
-import { idsOf, LOOKUP, SAXPY, SEARCH } from './gpu-kernels.js';
+import { idsOf, LAUNCHES, LOOKUP, SAXPY, SEARCH } from './gpu-kernels.js';
 
 export interface HandTask {
-  readonly task: 'fits' | 'stream' | 'home' | 'search' | 'gather/1%' | 'gather/100%';
+  readonly task: 'fits' | 'launches' | 'stream' | 'home' | 'search' | 'gather/1%' | 'gather/100%';
   /** Of each array. */
   readonly bytes: number;
   /** What may be on the GPU at once. */
@@ -73,6 +73,24 @@ function fits(bytes: number): Made {
       const encoder = device.createCommandEncoder();
       dispatch(encoder, pipeline, group, bytes / 4);
       queue.submit([encoder.finish()]);
+      await queue.onSubmittedWorkDone();
+      return performance.now() - started;
+    },
+  };
+}
+
+/** Launches over what is on the GPU, each handed over by itself, and one wait for them all. */
+function launches(bytes: number): Made {
+  const pipeline = pipelineOf(SAXPY);
+  const group = bound(pipeline, [buffer(bytes, STORAGE), buffer(bytes, STORAGE)]);
+  return {
+    run: async () => {
+      const started = performance.now();
+      for (let count = 0; count < LAUNCHES; count++) {
+        const encoder = device.createCommandEncoder();
+        dispatch(encoder, pipeline, group, bytes / 4);
+        queue.submit([encoder.finish()]);
+      }
       await queue.onSubmittedWorkDone();
       return performance.now() - started;
     },
@@ -235,6 +253,7 @@ process.on('message', ({ task, bytes, memory }: HandTask) => {
   if (found === undefined) {
     const makers = {
       fits,
+      launches,
       stream,
       home,
       search,

@@ -18,7 +18,7 @@ import { cpuFaultBlock } from './cpu-fault-block.js';
 import { deviceFault } from './device-fault.js';
 import { fileRandom, fileScan } from './files.js';
 import { fitsCold, fitsWarm } from './fits.js';
-import { gpuFits, gpuGather, gpuHome, gpuSearch, gpuStream } from './gpu.js';
+import { gpuFits, gpuGather, gpuHome, gpuLaunches, gpuSearch, gpuStream } from './gpu.js';
 import type { Bench, Line } from './harness.js';
 import { oversubscribed } from './oversubscribed.js';
 import { remotePage } from './remote-page.js';
@@ -46,6 +46,7 @@ const benches: readonly Bench[] = [
   launchEmpty,
   open,
   gpuFits,
+  gpuLaunches,
   gpuStream,
   gpuHome,
   gpuSearch,
