@@ -176,6 +176,21 @@ test('elements that are looked for in the array itself', () =>
     assert.deepEqual([...x.data], Array(8).fill(0));
   }));
 
+test('an error that comes while something else is asked names no line of that', () =>
+  withSpace(async (space) => {
+    const x = space.array(Float64Array, 8);
+    const nowhere = new URL('./nowhere.js', import.meta.url);
+    let failed: Error | null = null;
+    const watched = x.watch({ module: nowhere }).catch((error: Error) => {
+      failed = error;
+    });
+    // The answer comes in one of these.
+    for (const end = performance.now() + 500; performance.now() < end; ) space.array(Float64Array, 8).free();
+    await watched;
+    const { stack, message } = failed as unknown as Error;
+    assert.equal(stack, `OnememError: ${message}`);
+  }));
+
 test('arguments of the wrong type', () =>
   withSpace(async (space) => {
     const [device] = space.devices;
