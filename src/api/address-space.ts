@@ -11,12 +11,12 @@ import { checkLength } from './array-length.js';
 import { type ArrayType, elementOf } from './array-type.js';
 import { Client } from './client.js';
 import { closeSpace, type OpenedSpace } from './closing.js';
-import { INSPECT, inspectSpace } from './description.js';
+import { INSPECT, inspectSpace, UNSENDABLE_SPACE } from './description.js';
 import { Device } from './device.js';
 import { withMemory } from './device-memory.js';
 import { type DeviceSpecification, deviceOptions } from './device-specification.js';
 import { ASYNC_DISPOSE } from './disposal.js';
-import { argumentError, typeError } from './errors.js';
+import { argumentError, madeElsewhere, typeError } from './errors.js';
 import { checkUse, FILE_ARRAY_OPTIONS, type FileArrayOptions, partOfFile, withFile } from './file-array.js';
 import { type FilePath, pathOf } from './file-path.js';
 import { hostBytes, memoryLimit, warnOfMemory } from './host-memory.js';
@@ -25,7 +25,12 @@ import { ManagedArray } from './managed-array.js';
 import type { ManagerThreads } from './manager-threads.js';
 import { type OpenNpyOptions, openNpy, type SaveNpyOptions, saveNpy } from './npy.js';
 import { pointerAttributes } from './pointer.js';
-import { PROVIDED_ARRAY_OPTIONS, type ProvidedArrayOptions, providerSource } from './provided-array.js';
+import {
+  PROVIDED_ARRAY_OPTIONS,
+  PROVIDED_EXAMPLE,
+  type ProvidedArrayOptions,
+  providerSource,
+} from './provided-array.js';
 import type * as api from './public.js';
 import type { ArrayOptions, ArrayRange, CloseOptions, NpyArray, PointerAttributes } from './public.js';
 import type { PlaceNames } from './residency.js';
@@ -41,6 +46,10 @@ const CLOSE_OPTIONS: OptionNames<CloseOptions> = { timeoutMs: true };
 const ARRAY_OPTIONS: OptionNames<ArrayOptions> = { name: true, maxLength: true };
 
 export class AddressSpace implements api.AddressSpace {
+  /** Comes before what cannot be cloned either, so that postMessage(space) says what to do. */
+  readonly unsendable = UNSENDABLE_SPACE;
+  private readonly spaceHandle: SpaceHandle;
+  private readonly threads: ManagerThreads | null;
   readonly devices: readonly Device[];
   readonly client: Client;
   readonly views: Views;
@@ -50,12 +59,11 @@ export class AddressSpace implements api.AddressSpace {
   private closing: Promise<void> | null = null;
   private names = 0;
 
-  constructor(
-    private readonly spaceHandle: SpaceHandle,
-    private readonly threads: ManagerThreads | null,
-    onClosed: () => void,
-    lenders: Lender[] = [],
-  ) {
+  constructor(spaceHandle: SpaceHandle, threads: ManagerThreads | null, onClosed: () => void, lenders: Lender[] = []) {
+    if (!(spaceHandle?.control instanceof SharedArrayBuffer))
+      throw madeElsewhere('a space', 'openSpace(), and by attachSpace(handle) in another thread');
+    this.spaceHandle = spaceHandle;
+    this.threads = threads;
     this.client = new Client(spaceHandle, threads === null);
     this.client.onDevice = (info, instead) => this.takeDevice(info, instead);
     // The handle knows those that were there when the space was opened.
@@ -145,7 +153,7 @@ export class AddressSpace implements api.AddressSpace {
     options: ProvidedArrayOptions,
   ): Promise<ManagedArray> {
     const element = elementOf(type);
-    checkOptions('providedArray()', options, PROVIDED_ARRAY_OPTIONS);
+    checkOptions('providedArray()', options, PROVIDED_ARRAY_OPTIONS, PROVIDED_EXAMPLE);
     const { name = `#${++this.names}`, writable = false } = options;
     checkName('an array', name);
     checkFlag('writable', writable);

@@ -47,16 +47,17 @@ export function textOf(thrown: unknown): string {
   }
 }
 
-/** An object of options that exist. */
-export function checkOptions<T extends object>(what: string, options: T, names: OptionNames<T>): void {
-  checkObject(what, options);
+/** An object of options that exist. @param example of what they may be, where that is not to be guessed */
+export function checkOptions<T extends object>(what: string, options: T, names: OptionNames<T>, example = ''): void {
+  checkObject(what, options, example);
   refuseUnknown('OPTIONS', `${what} has no option`, Object.keys(options), Object.keys(names));
 }
 
 /** An object of options, whatever they are called. */
-export function checkObject(what: string, options: unknown): void {
+export function checkObject(what: string, options: unknown, example = ''): void {
   if (isObject(options) && !ArrayBuffer.isView(options)) return;
-  throw typeError('OPTIONS', `${what} takes an object of options, not ${show(options)}`);
+  const such = example === '' ? '' : ` such as ${example}`;
+  throw typeError('OPTIONS', `${what} takes an object of options${such}, not ${show(options)}`);
 }
 
 /** A flag that may be left out. */

@@ -81,7 +81,7 @@ export class Client {
     while (answer === null) {
       const { raised } = this.line;
       const message = this.line.take();
-      if (message !== undefined) this.take(message);
+      if (message !== undefined) this.take(message, id);
       else if (!this.line.wait(raised, LOOK_MS)) this.assertOpen(name);
     }
     const { value: result, error } = answer as { value: unknown; error: Error | null };
@@ -204,7 +204,8 @@ export class Client {
     this.line.post({ id, name, value } as RequestMessage);
   }
 
-  private take(message: FromManager): void {
+  /** @param asked the request that is waited for here */
+  private take(message: FromManager, asked = 0): void {
     if ('call' in message) {
       const key = `${message.call.stream} ${message.call.sequence}`;
       const run = this.calls.get(key);
@@ -232,7 +233,7 @@ export class Client {
       const waiting = this.pending.get(message.id);
       this.pending.delete(message.id);
       if (message.error === null) waiting?.resolve(message.value);
-      else waiting?.reject(fromWire(message.error));
+      else waiting?.reject(message.id === asked ? fromWire(message.error) : fromElsewhere(message.error));
     }
   }
 
@@ -242,5 +243,16 @@ export class Client {
 
   private unref(): void {
     if (--this.refs === 0) this.line.keepLoop(false);
+  }
+}
+
+/** The error of something that was asked earlier: the stack of what runs just now would name lines of the program that have nothing to do with it. */
+function fromElsewhere(wire: WireError): Error {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return fromWire(wire);
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
   }
 }

@@ -25,6 +25,10 @@ export const UNSENDABLE: unique symbol = Symbol(
   'a ManagedArray, which is sent by its handle: postMessage(array.handle), and attachArray(handle) over there',
 ) as never;
 
+export const UNSENDABLE_SPACE: unique symbol = Symbol(
+  'an AddressSpace, which is sent by its handle: postMessage(space.handle), and attachSpace(handle) over there',
+) as never;
+
 export function describe(array: ArraySeen): ArrayDescription {
   const { name, length, byteLength } = array;
   const state = array.isFreed ? 'freed' : array.space.isClosed ? 'closed' : 'allocated';

@@ -154,13 +154,13 @@ export function deviceOptions(devices: readonly DeviceSpecification[], before = 
         `device ${name} has ${memoryBytes} bytes of memory; ` +
           (kind === 'webgpu'
             ? `a GPU needs at least ${least}, two blocks of 2 MiB`
-            : `with ${units} units it needs at least ${least}: 2 MiB for each unit that waits in a fault, and 2 MiB`),
+            : `with ${units === 1 ? 'one unit' : `${units} units`} it needs at least ${least}: 2 MiB for each unit that waits in a fault, and 2 MiB; give it for example memory: '64MiB'`),
       );
     }
     return {
       kind,
       name,
-      memoryBytes,
+      memoryBytes: memoryBytes === null ? null : Math.floor(memoryBytes / PAGE_BYTES) * PAGE_BYTES,
       units,
       lossy:
         kind === 'simulated' ||
@@ -183,7 +183,7 @@ function memoryOf(name: string, { memory, ...device }: DeviceSpecification): num
       `device ${name} was given no memory, and how much a GPU that is lent has left is not known; give it memory: { kind: 'webgpu', device, memory: '256MiB' }`,
     );
   }
-  return Math.floor(toBytes(`memory of device ${name}`, memory as number | string) / PAGE_BYTES) * PAGE_BYTES;
+  return toBytes(`memory of device ${name}`, memory as number | string);
 }
 
 function checkOwnDevice(name: string, device: unknown): void {

@@ -152,6 +152,8 @@ export class Device implements api.Device {
 
   assertUsable(): void {
     this.space.client.assertOpen(`device ${this.info.name}`);
-    if (this.detaching !== null) throw new OnememError('DEVICE_DETACHED', `device ${this.info.name} has been detached`);
+    if (this.detaching === null) return;
+    const message = `device ${this.info.name} has been detached; restart() starts it again`;
+    throw new OnememError('DEVICE_DETACHED', message);
   }
 }

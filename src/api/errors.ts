@@ -38,6 +38,11 @@ export function argumentError(code: string, message: string): RangeError {
   return Object.assign(new RangeError(message), { code });
 }
 
+/** The error of `new` for a class whose objects only the package makes. */
+export function madeElsewhere(what: string, by: string): TypeError {
+  return typeError('CONSTRUCTOR', `${what} is made by ${by}, and not by new`);
+}
+
 export function typeError(code: string, message: string): TypeError {
   return Object.assign(new TypeError(message), { code });
 }

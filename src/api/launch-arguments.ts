@@ -6,12 +6,12 @@ import { refuseUnknown } from '../core/option-names.js';
 import type { LaunchParameter } from '../drivers/driver.js';
 import type { Gather } from '../pager/protocol/operations.js';
 import type { ArrayPages } from '../pager/protocol/pages.js';
-import { arrayTypeName, checkObject, show } from './arguments.js';
+import { arrayTypeName, isObject, show } from './arguments.js';
 import { argumentError, typeError } from './errors.js';
 import type { Kernel, KernelParameters } from './kernel.js';
 import { type Place, pagesAround, placeOf } from './place.js';
 import { checkScalar } from './scalars.js';
-import type { SpaceSeen } from './seen.js';
+import { isManaged, type SpaceSeen } from './seen.js';
 import type { Staging } from './staging.js';
 
 type ArrayUse = 'in' | 'out' | 'inout';
@@ -34,15 +34,22 @@ interface ArrayArgument {
 
 export type LaunchArgument = ScalarArgument | ArrayArgument;
 
+/** Refuses what does not name the kernel's parameters. */
+export function checkArgumentNames({ name, parameters }: Kernel, args: unknown): void {
+  const known = Object.keys(parameters);
+  if (!isObject(args) || ArrayBuffer.isView(args) || isManaged(args)) {
+    const what = isManaged(args) ? `array ${args.name}` : show(args);
+    throw typeError('OPTIONS', `kernel ${name} takes its arguments by name, { ${known.join(', ')} }, not ${what}`);
+  }
+  refuseUnknown('KERNEL_ARGUMENT', `kernel ${name} has no parameter`, Object.keys(args), known);
+}
+
 /** Refuses arguments that the kernel cannot be called with, by name. */
 export function checkArguments(
   space: SpaceSeen,
   kernel: Kernel,
   args: Readonly<Record<string, unknown>>,
 ): LaunchArgument[] {
-  checkObject(`the second argument of a launch names the arguments of kernel ${kernel.name}: it`, args);
-  const known = Object.keys(kernel.parameters);
-  refuseUnknown('KERNEL_ARGUMENT', `kernel ${kernel.name} has no parameter`, Object.keys(args), known);
   const given = Object.entries(kernel.parameters).map(([name, parameter]) =>
     argumentOf(space, kernel, name, parameter, args[name]),
   );

@@ -9,7 +9,7 @@ import { PAGE_BYTES } from '../core/types.js';
 import { MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL } from '../linux/constants.js';
 import type { ArrayPages } from '../pager/protocol/pages.js';
 import { type Attributes, adviceChange, attributeRuns } from './advice.js';
-import { checkFlag, checkName, checkOptions, isWhole, show } from './arguments.js';
+import { checkFlag, checkName, checkObject, checkOptions, isWhole, show } from './arguments.js';
 import type { ArrayHandle } from './array-handle.js';
 import { checkLength } from './array-length.js';
 import { blocksAround, elementsIn, pagesAround, pagesWithin } from './array-pages.js';
@@ -17,7 +17,7 @@ import { type ArrayPart, checkRange, noWholePage, partOf } from './array-part.js
 import { bufferOf, readStreamOf, webStreamOf } from './byte-streams.js';
 import { type ArrayDescription, describe, INSPECT, inspectArray, UNSENDABLE } from './description.js';
 import { DISPOSE } from './disposal.js';
-import { argumentError, OnememError, typeError } from './errors.js';
+import { argumentError, madeElsewhere, OnememError, typeError } from './errors.js';
 import { HOLD_OPTIONS, Hold, type HoldOptions } from './hold.js';
 import { NO_INDICES } from './no-indices.js';
 import { type Notifier, watchArray } from './notifier.js';
@@ -66,6 +66,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     /** Whether it was made from a handle: the thread that made it may have resized or freed it since. */
     private readonly attached = false,
   ) {
+    if (typeof placement !== 'object') throw madeElsewhere('an array', 'space.array(), fileArray() and the like');
     Object.freeze(placement);
     noteArray(this);
     this.space = space;
@@ -108,6 +109,13 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     return sure !== null && sure.length !== 0 ? sure : this.view();
   }
 
+  set data(_: T) {
+    throw typeError(
+      'ARRAY_DATA',
+      `data of array ${this.name} is its memory, which stays; copy what it is to have: data.set(values)`,
+    );
+  }
+
   get handle(): ArrayHandle<T> {
     this.assertUsable('share');
     handOut(this.placement.space);
@@ -142,6 +150,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
 
   async watch<D = unknown>(options: WatchOptions<D> = {}): Promise<Notifier> {
     this.assertUsable('watch');
+    checkObject(`the watch of array ${this.name}`, options, '{ onInvalidate: (event) => ... }');
     partOf<WatchOptions>(this, options, WATCH_OPTIONS);
     return watchArray(this, options);
   }

@@ -7,10 +7,33 @@ import { typeError } from './errors.js';
 /** As a program writes them; property names are strings. */
 const INDEX = /^(0|[1-9]\d*)$/;
 
+/** What typed arrays have, arrays of a space have not, and no program looks for to find out what something is. */
+const OF_TYPED_ARRAYS: ReadonlySet<string> = new Set([
+  'at',
+  'buffer',
+  'copyWithin',
+  'every',
+  'fill',
+  'filter',
+  'findIndex',
+  'includes',
+  'indexOf',
+  'join',
+  'map',
+  'reduce',
+  'reverse',
+  'set',
+  'slice',
+  'some',
+  'sort',
+  'subarray',
+]);
+
 /** Stands behind the class of arrays: only names that neither an array nor its class has come here, so that all others cost what they did. */
 export const NO_INDICES: object = new Proxy(Object.prototype, {
   get(target, key, array: unknown) {
     refuseIndex(key, array);
+    refuseElements(key, array);
     return Reflect.get(target, key, array);
   },
   set(target, key, value, array: unknown) {
@@ -18,6 +41,13 @@ export const NO_INDICES: object = new Proxy(Object.prototype, {
     return Reflect.set(target, key, value, array);
   },
 });
+
+/** `x.fill(1)` would be told that it is no function, and `new Float64Array(x.buffer)` would be empty. */
+function refuseElements(key: string | symbol, array: unknown): void {
+  if (typeof key !== 'string' || !OF_TYPED_ARRAYS.has(key)) return;
+  const { name } = array as { readonly name?: string };
+  throw typeError('ARRAY_INDEX', `array ${name} has no ${key} itself: its elements are in data, as in x.data.${key}`);
+}
 
 function refuseIndex(key: string | symbol, array: unknown): void {
   if (typeof key !== 'string' || !INDEX.test(key)) return;

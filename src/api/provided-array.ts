@@ -30,6 +30,8 @@ export interface ProvidedArrayOptions<D = unknown> {
   readonly name?: string;
 }
 
+/** In messages. */
+export const PROVIDED_EXAMPLE = "{ module: new URL('./provider.js', import.meta.url) }";
 export const PROVIDED_ARRAY_OPTIONS: OptionNames<ProvidedArrayOptions> = {
   module: true,
   export: true,

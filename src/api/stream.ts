@@ -17,7 +17,7 @@ import { DISPOSE } from './disposal.js';
 import { OnememError, typeError } from './errors.js';
 import { checkKernel, type Kernel, type KernelParameters } from './kernel.js';
 import { explainStack, type Trace, traceTo } from './kernel-place.js';
-import { checkArguments, handOver } from './launch-arguments.js';
+import { checkArgumentNames, checkArguments, handOver } from './launch-arguments.js';
 import { checkWay, codeFor } from './launch-code.js';
 import { LAUNCH_OPTIONS, type LaunchOptions } from './launch-options.js';
 import { launchRange } from './launch-size.js';
@@ -72,7 +72,8 @@ export class Stream implements api.Stream {
     this.assertOpen();
     this.device.assertUsable();
     checkKernel(kernel);
-    checkOptions(`a launch of kernel ${kernel.name}`, options, LAUNCH_OPTIONS);
+    checkArgumentNames(kernel as Kernel, args);
+    checkOptions(`a launch of kernel ${kernel.name}`, options, LAUNCH_OPTIONS, '{ size: 1000 }');
     const range = launchRange(options.size, options.begin, options.end);
     const { begin, end, size } = range;
     const whole = begin === 0 && end === size;

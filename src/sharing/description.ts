@@ -8,6 +8,7 @@
  */
 import { valkeyAddress } from '../valkey/address.js';
 import type { ConnectionOptions } from '../valkey/connection.js';
+import { throughFailover } from '../valkey/failover.js';
 import { openFor } from '../valkey/open-for.js';
 import { keysOf } from './steps.js';
 
@@ -35,24 +36,30 @@ return redis.call('HMGET', KEYS[1], 'type', 'length', 'blockBytes', 'made')
 
 /**
  * The array as it is on the server, which is as asked for where there was none of this name. Null: the server has lost what the array was, and still has
- * something that was in it.
+ * something that was in it. Of a cluster a server that has died is waited for until a replica has taken over, up to `timeoutMs`.
  */
 export async function agreedArray(
   urls: readonly string[],
   name: string,
   { type, length, blockBytes }: ArrayShape,
-  options: ConnectionOptions,
+  options: ConnectionOptions & { readonly timeoutMs: number },
 ): Promise<KnownArray | null> {
   const { shape, last, written } = keysOf(name);
-  const { connection } = await openFor(shape, urls.map(valkeyAddress), options);
-  try {
-    const answer = await connection.call(['EVAL', SCRIPT, 3, shape, last, written, type, length, blockBytes]);
-    if (answer === 0) return null;
-    const [known, many, bytes, made] = (answer as Uint8Array[]).map((each) => Buffer.from(each).toString());
-    return { type: known, length: Number(many), blockBytes: Number(bytes), made };
-  } finally {
-    connection.close();
-  }
+  const servers = urls.map(valkeyAddress);
+  return throughFailover(options.timeoutMs, async (namedMs) => {
+    const { connection } = await openFor(shape, servers, { ...options, namedMs });
+    try {
+      const answer = await connection.call(['EVAL', SCRIPT, 3, shape, last, written, type, length, blockBytes]);
+      return answer === 0 ? null : arrayOf(answer as Uint8Array[]);
+    } finally {
+      connection.close();
+    }
+  });
+}
+
+function arrayOf(answer: readonly Uint8Array[]): KnownArray {
+  const [type, length, blockBytes, made] = answer.map((each) => Buffer.from(each).toString());
+  return { type, length: Number(length), blockBytes: Number(blockBytes), made };
 }
 
 export function isSameShape(one: ArrayShape, other: ArrayShape): boolean {

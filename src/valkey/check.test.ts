@@ -4,6 +4,9 @@ import { valkeyAddress } from './address.js';
 import { checkServer } from './check.js';
 import { openFor } from './open-for.js';
 
+/** Longer than a test may take: whoever waits for so long fails it. */
+const LONG_MS = 60_000;
+
 let pair: [ScriptedServer, ScriptedServer];
 beforeEach(async () => {
   pair = await scriptedPair();
@@ -15,7 +18,7 @@ afterEach(async () => {
 /** How a program that opens something there goes on, by both. */
 async function opened(...servers: ScriptedServer[]): Promise<{ checked: readonly string[]; asked: string }> {
   const urls = servers.map(({ url }) => url);
-  const { urls: checked } = await checkServer(urls, {});
+  const { urls: checked } = await checkServer(urls, { timeoutMs: LONG_MS });
   const { connection } = await openFor('key', urls.map(valkeyAddress), {});
   connection.close();
   return { checked, asked: connection.address.shown };
@@ -31,7 +34,7 @@ test('a cluster of whose addresses the first does not answer is opened by the ne
 test('a cluster of which no address answers is refused by all of their names', async () => {
   for (const each of pair) await each.stop();
   const urls = pair.map(({ url }) => url);
-  const attempts = [checkServer(urls, {}), openFor('key', urls.map(valkeyAddress), {})];
+  const attempts = [checkServer(urls, { timeoutMs: LONG_MS }), openFor('key', urls.map(valkeyAddress), {})];
   for (const attempt of attempts) {
     const message = await attempt.catch((error: Error) => error.message);
     expect(message).toMatch(/^none of 2 servers can be used: /);
@@ -44,7 +47,43 @@ test('servers that stand alone are refused where several are named', async () =>
   for (const each of pair) each.mode = 'standalone';
   const urls = [one.url, other.url];
   const refused = { code: 'REFUSED', message: expect.stringContaining(`${one.url} is part of no cluster`) };
-  await expect(checkServer(urls, {})).rejects.toMatchObject(refused);
+  await expect(checkServer(urls, { timeoutMs: LONG_MS })).rejects.toMatchObject(refused);
   await expect(openFor('key', urls.map(valkeyAddress), {})).rejects.toMatchObject(refused);
   expect(await opened(one)).toEqual({ checked: [one.url], asked: one.url });
+});
+
+test('a server that has died is waited for until another one has its slots', async () => {
+  const [alive, dead] = pair;
+  await dead.stop();
+  const opening = checkServer([dead.url, alive.url], { timeoutMs: LONG_MS });
+  setTimeout(() => (alive.halves = [alive, alive]), 50);
+  expect((await opening).urls).toEqual([alive.url, dead.url]);
+});
+
+test('a cluster that has found out that a server is gone is waited for until that is past', async () => {
+  const [alive] = pair;
+  alive.halves = [alive, alive];
+  alive.state = 'fail';
+  const opening = checkServer([alive.url], { timeoutMs: LONG_MS });
+  setTimeout(() => (alive.state = 'ok'), 50);
+  expect((await opening).urls).toEqual([alive.url]);
+});
+
+test('a server in whose place none comes in time is named, with its slots and what is to be done', async () => {
+  const [alive, dead] = pair;
+  await dead.stop();
+  for (const [state, code] of [
+    ['ok', 'UNREACHABLE'],
+    ['fail', 'REFUSED'],
+  ]) {
+    alive.state = state;
+    const error = await checkServer([alive.url], { timeoutMs: 100 }).catch((each) => each);
+    expect(error.code).toBe(code);
+    expect(error.message).toContain(
+      `${alive.url} names ${dead.url} as one of its cluster, with 8192 of 16384 slots: there is no connection`,
+    );
+    expect(error.message).toMatch(
+      /; no replica has taken over within 100 ms; have the cluster repaired \(valkey-cli --cluster check\), or give timeoutMs more/,
+    );
+  }
 });

@@ -1,10 +1,10 @@
 /** Whether a server, or a cluster, can have pages of a space: asked once, before the space is opened. */
-import { addressIn, type ValkeyAddress } from './address.js';
-import { certificateProblem } from './certificates.js';
+import { addressIn } from './address.js';
 import { type ConnectionOptions, ValkeyConnection } from './connection.js';
-import { ValkeyError } from './errors.js';
+import { PartDownError, ValkeyError } from './errors.js';
+import { openNamed, throughFailover } from './failover.js';
 import { firstOf, standsAlone } from './first-of.js';
-import { slotMapOf, unserved } from './slots.js';
+import { type SlotMap, slotMapOf, unserved } from './slots.js';
 
 /** Memory of a server, or of all primaries of a cluster together. */
 export interface ServerMemory {
@@ -22,22 +22,38 @@ export interface Checked {
   readonly urls: readonly string[];
 }
 
-/**
- * @param urls of servers of one cluster, or of one that stands alone: the first that answers as it should is asked
- * @throws ValkeyError when none can be reached, or one refuses the connection, or would not keep what it is given
- */
-export function checkServer(urls: readonly string[], options: ConnectionOptions): Promise<Checked> {
-  return firstOf(urls, async (url) => ({
-    memory: await checkOne(url, urls.length > 1, options),
-    urls: [url, ...urls.filter((each) => each !== url)],
-  }));
+export interface CheckOptions extends ConnectionOptions {
+  readonly timeoutMs: number;
 }
 
-async function checkOne(url: string, isOneOfMany: boolean, options: ConnectionOptions): Promise<ServerMemory | null> {
+/** The same, with how long servers that others name may take to answer. */
+interface AskOptions extends ConnectionOptions {
+  readonly namedMs: number;
+}
+
+/**
+ * @param urls of servers of one cluster, or of one that stands alone: the first that answers as it should is asked. Of a cluster a server that
+ * has died is waited for until a replica has taken over, up to `timeoutMs`
+ * @throws ValkeyError when none can be reached, or one refuses the connection, or would not keep what it is given
+ */
+export function checkServer(urls: readonly string[], options: CheckOptions): Promise<Checked> {
+  return throughFailover(options.timeoutMs, (namedMs) =>
+    firstOf(urls, async (url) => ({
+      memory: await checkOne(url, urls.length > 1, { ...options, namedMs }),
+      urls: [url, ...urls.filter((each) => each !== url)],
+    })),
+  );
+}
+
+async function checkOne(
+  url: string,
+  isOneOfMany: boolean,
+  { namedMs, ...options }: AskOptions,
+): Promise<ServerMemory | null> {
   const connection = await ValkeyConnection.open(url, options);
   try {
     const { mode, role } = connection.info;
-    if (mode === 'cluster') return await checkCluster(connection, options);
+    if (mode === 'cluster') return await checkCluster(connection, { ...options, timeoutMs: namedMs });
     if (mode === 'sentinel') refuse(connection, 'is a sentinel; name the server that it watches');
     if (isOneOfMany) throw standsAlone(connection.address.shown);
     if (role !== 'master') refuse(connection, `is a ${role}, which cannot be written; name the primary`);
@@ -54,17 +70,12 @@ async function checkCluster(connection: ValkeyConnection, options: ConnectionOpt
   if (map.missing > 0) throw down(connection, unserved(address.shown, map.missing).message);
   const about = textOf(await connection.call(['CLUSTER', 'INFO']));
   const state = /^cluster_state:(\w+)/m.exec(about)?.[1] ?? 'unknown';
-  if (state !== 'ok') throw down(connection, `CLUSTERDOWN its state is ${state}`);
-  const memories: ServerMemory[] = [];
-  for (const name of map.servers) {
-    const server = await openNamed(connection, addressIn(address, name), options);
-    try {
-      const memory = await checkMemory(server);
-      if (memory !== null) memories.push(memory);
-    } finally {
-      server.close();
-    }
-  }
+  const why = `CLUSTERDOWN its state is ${state}`;
+  const memories = await memoriesOf(connection, map, options).catch((error: ValkeyError) => {
+    // The cluster has found out by itself that the server is gone.
+    throw state !== 'ok' && error instanceof PartDownError ? down(connection, why, error) : error;
+  });
+  if (state !== 'ok') throw down(connection, why);
   if (memories.length < map.servers.length) return null;
   const sum = (of: (memory: ServerMemory) => number): number => memories.reduce((all, each) => all + of(each), 0);
   return {
@@ -74,24 +85,24 @@ async function checkCluster(connection: ValkeyConnection, options: ConnectionOpt
   };
 }
 
-/** A server that another one has named. It may have a name that is good among servers only, or a port where it does not speak TLS. */
-async function openNamed(
-  { address: { shown, tls } }: ValkeyConnection,
-  named: ValkeyAddress,
+/** Of all servers that tell. */
+async function memoriesOf(
+  { address }: ValkeyConnection,
+  map: SlotMap,
   options: ConnectionOptions,
-): Promise<ValkeyConnection> {
-  try {
-    return await ValkeyConnection.open(named, options);
-  } catch (cause) {
-    const { code, message } = cause as ValkeyError;
-    const unlessTls =
-      tls && certificateProblem((cause as ValkeyError).cause) === null
-        ? '; servers name ports where they speak TLS if they are told tls-cluster yes'
-        : '';
-    throw new ValkeyError(code, `${shown} names ${named.shown} as one of its cluster: ${message}${unlessTls}`, {
-      cause,
-    });
+): Promise<ServerMemory[]> {
+  const memories: ServerMemory[] = [];
+  for (const name of map.servers) {
+    const as = `one of its cluster, with ${map.shareOf(name)}`;
+    const server = await openNamed(address, addressIn(address, name), as, options);
+    try {
+      const memory = await checkMemory(server);
+      if (memory !== null) memories.push(memory);
+    } finally {
+      server.close();
+    }
   }
+  return memories;
 }
 
 async function checkMemory(connection: ValkeyConnection): Promise<ServerMemory | null> {
@@ -115,9 +126,10 @@ async function checkMemory(connection: ValkeyConnection): Promise<ServerMemory |
   return limitBytes > 0 ? { limitBytes, usedBytes: figure('used_memory'), servers: 1 } : null;
 }
 
-function down({ address }: ValkeyConnection, why: string): ValkeyError {
-  const text = `${address.shown} is part of a cluster that is down (${why}); have it repaired: valkey-cli --cluster check`;
-  return new ValkeyError('REFUSED', text);
+/** @param cause which server it lacks, as far as that is known */
+function down({ address }: ValkeyConnection, why: string, cause?: ValkeyError): PartDownError {
+  const lacks = cause === undefined ? '' : `: ${cause.message}`;
+  return new PartDownError('REFUSED', `${address.shown} is part of a cluster that is down (${why})${lacks}`, { cause });
 }
 
 function refuse({ address }: ValkeyConnection, why: string): never {

@@ -29,3 +29,6 @@ export class ValkeyError extends Error {
     this.word = code === 'REPLY' ? (/^[A-Z]+/.exec(message)?.[0] ?? '') : '';
   }
 }
+
+/** A part of a cluster cannot be used: its server has died, and no replica has taken over, or not yet. */
+export class PartDownError extends ValkeyError {}

@@ -1,5 +1,5 @@
 /** Servers of one cluster know the same: the first that answers is asked. */
-import { ValkeyError } from './errors.js';
+import { PartDownError, ValkeyError } from './errors.js';
 
 /**
  * Asks servers in their order until one has done what it is asked.
@@ -20,7 +20,11 @@ export async function firstOf<Server, Result>(
       failures.push(error);
     }
   }
-  throw failures.find(({ code }) => code === 'REFUSED' || code === 'REPLY') ?? noneAnswers(failures);
+  throw failures.find(isOfOneThatAnswered) ?? noneAnswers(failures);
+}
+
+function isOfOneThatAnswered(failure: ValkeyError): boolean {
+  return failure instanceof PartDownError || failure.code === 'REFUSED' || failure.code === 'REPLY';
 }
 
 /** All may have failed by the same server, which each of them named. */

@@ -1,6 +1,7 @@
 /** A connection to the server that has a key, and with it all keys that have the same hash tag. */
 import { addressIn, type ValkeyAddress } from './address.js';
 import { type ConnectionOptions, ValkeyConnection } from './connection.js';
+import { openNamed } from './failover.js';
 import { firstOf, standsAlone } from './first-of.js';
 import { slotMapOf, unserved } from './slots.js';
 
@@ -10,15 +11,16 @@ export interface Opened {
   readonly servers: readonly ValkeyAddress[];
 }
 
+export interface OpenOptions extends ConnectionOptions {
+  /** As `timeoutMs`, for a server that another one has named as the one that has the key. */
+  readonly namedMs?: number;
+}
+
 /**
  * @param servers of one cluster, or one that stands alone: the first that answers is asked
  * @throws ValkeyError as `firstOf` does
  */
-export async function openFor(
-  key: string,
-  servers: readonly ValkeyAddress[],
-  options: ConnectionOptions,
-): Promise<Opened> {
+export async function openFor(key: string, servers: readonly ValkeyAddress[], options: OpenOptions): Promise<Opened> {
   return firstOf(servers, (server) => openFrom(key, server, servers, options));
 }
 
@@ -26,7 +28,7 @@ async function openFrom(
   key: string,
   server: ValkeyAddress,
   servers: readonly ValkeyAddress[],
-  options: ConnectionOptions,
+  { namedMs, ...options }: OpenOptions,
 ): Promise<Opened> {
   const connection = await ValkeyConnection.open(server, options);
   try {
@@ -37,7 +39,8 @@ async function openFrom(
     // Loaded for clusters alone.
     const { default: slotOf } = await import('cluster-key-slot');
     const map = slotMapOf(await connection.call(['CLUSTER', 'SLOTS']), server);
-    const owner = map.ownerOf(slotOf(key));
+    const slot = slotOf(key);
+    const owner = map.ownerOf(slot);
     if (owner === null) throw unserved(server.shown, map.missing);
     const known = map.servers.map((name) => addressIn(server, name));
     const first = addressIn(server, owner);
@@ -47,7 +50,8 @@ async function openFrom(
     );
     if (server.host === first.host && server.port === first.port) return { connection, servers: all };
     connection.close();
-    return { connection: await ValkeyConnection.open(first, options), servers: all };
+    const named = namedMs === undefined ? options : { ...options, timeoutMs: namedMs };
+    return { connection: await openNamed(server, first, `the server of slot ${slot}`, named), servers: all };
   } catch (error) {
     connection.close();
     throw error;

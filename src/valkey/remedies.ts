@@ -1,7 +1,7 @@
-/** What a server says instead of doing what it is asked, and what is to be done about it. */
-import type { ValkeyError } from './errors.js';
+/** What a server does or says instead of what it is asked, and what is to be done about it: the same words for pages of a space and for shared arrays. */
+import type { ValkeyError, ValkeyErrorCode } from './errors.js';
 
-export interface Problem {
+interface Problem {
   readonly text: string;
   readonly remedy: string;
 }
@@ -45,22 +45,45 @@ const PROBLEMS: Readonly<Record<string, Problem>> = {
     remedy: 'have the cluster repaired: valkey-cli --cluster check',
   },
 };
+const NO_CONNECTION: Problem = {
+  text: 'there is no connection to it',
+  remedy: 'see whether it runs, and can be reached',
+};
+const OTHER_ERROR: Problem = { text: 'it answered with an error', remedy: 'see what its log says' };
+
+/** By the kind of what went wrong, where no word of the server's tells more. */
+const OTHERS: Readonly<Record<ValkeyErrorCode, Problem>> = {
+  URL: NO_CONNECTION,
+  UNREACHABLE: NO_CONNECTION,
+  ENDED: NO_CONNECTION,
+  TIMEOUT: { text: 'it has not answered in time', remedy: NO_CONNECTION.remedy },
+  REFUSED: {
+    text: 'it does not let this program in',
+    remedy: 'have it know user and password of the url as it did when it was opened',
+  },
+  REPLY: OTHER_ERROR,
+  PROTOCOL: OTHER_ERROR,
+  TOO_LARGE: OTHER_ERROR,
+};
 const WORDS = Object.keys(PROBLEMS);
+const CODES = Object.keys(OTHERS) as ValkeyErrorCode[];
 /** Numbers from here on are none of the system's errors. */
 const FIRST = 4096;
 
-/** A server's error where only a number can be told; null: it is none of these. */
-export function numberOf({ word }: ValkeyError): number | null {
+/** What went wrong where only a number can be told. */
+export function numberOf({ code, word }: ValkeyError): number {
   const at = WORDS.indexOf(word);
-  return at === -1 ? null : FIRST + at;
+  return FIRST + (at === -1 ? WORDS.length + CODES.indexOf(code) : at);
 }
 
-/** What such a number stands for; null: it is none of these. */
-export function problemOf(number: number): Problem | null {
-  const word = WORDS[number - FIRST];
-  if (word === undefined) return null;
-  const { text, remedy } = PROBLEMS[word];
-  return { text: `${word}: ${text}`, remedy };
+/** What such a number stands for; any other one is what cannot be told. @param timeoutMs how long the server was waited for */
+export function problemOf(number: number, timeoutMs: number): Problem {
+  const at = number - FIRST;
+  const word = WORDS[at];
+  if (word !== undefined) return { text: `${word}: ${PROBLEMS[word].text}`, remedy: PROBLEMS[word].remedy };
+  const code = CODES[at - WORDS.length];
+  if (code === 'TIMEOUT') return { text: `it has not answered for ${timeoutMs} ms`, remedy: OTHERS.TIMEOUT.remedy };
+  return code === undefined ? OTHER_ERROR : OTHERS[code];
 }
 
 /** What a server says, without what is of no use. */
@@ -70,8 +93,13 @@ function said({ message }: ValkeyError): string {
 
 /** What a server does instead of what it is asked, as the rest of a sentence that names it. */
 export function insteadOf(error: ValkeyError): string {
-  if (error.code === 'REFUSED') return `does not let this program in (${said(error)})`;
-  if (error.code !== 'REPLY') return `does not answer (${said(error)})`;
-  const problem = PROBLEMS[error.word];
-  return `answers with an error (${said(error)})${problem === undefined ? '' : `; ${problem.remedy}`}`;
+  const { remedy } = PROBLEMS[error.word] ?? OTHERS[error.code];
+  // What is known of the way to a server is said with its remedy (no-answer.ts).
+  const isSaid = error.code === 'UNREACHABLE' || error.code === 'TIMEOUT';
+  return `${doingOf(error)} (${said(error)})${isSaid ? '' : `; ${remedy}`}`;
+}
+
+function doingOf({ code }: ValkeyError): string {
+  if (code === 'REFUSED') return 'does not let this program in';
+  return code === 'REPLY' ? 'answers with an error' : 'does not answer';
 }

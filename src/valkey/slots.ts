@@ -38,6 +38,13 @@ export class SlotMap {
     this.owners.fill(at + 1, first, last + 1);
   }
 
+  /** The slots of a server, in words. */
+  shareOf(server: string): string {
+    const number = this.names.indexOf(server) + 1;
+    const count = this.owners.reduce((sum, owner) => (owner === number ? sum + 1 : sum), 0);
+    return `${count} of ${SLOTS} slots`;
+  }
+
   /** How many slots have no server. */
   get missing(): number {
     return this.owners.reduce((count, owner) => (owner === 0 ? count + 1 : count), 0);

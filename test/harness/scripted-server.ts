@@ -7,6 +7,8 @@ export class ScriptedServer {
   readonly heard: string[] = [];
   port = 0;
   mode: 'cluster' | 'standalone' = 'cluster';
+  /** Of its cluster, as it believes. */
+  state = 'ok';
   /** The servers that have the lower and the upper half of the slots, as this one believes. */
   halves: readonly ScriptedServer[] = [];
   /** Answers to what has to do with keys, the next one first; then OK. */
@@ -56,7 +58,7 @@ export class ScriptedServer {
       this.heard.push(command.join(' '));
       return word === 'ASKING' ? '+OK\r\n' : (this.answers.shift() ?? '+OK\r\n');
     }
-    if (what === 'INFO') return '$16\r\ncluster_state:ok\r\n';
+    if (what === 'INFO') return `$${14 + this.state.length}\r\ncluster_state:${this.state}\r\n`;
     const ranges = this.halves.map(
       ({ port }, half) => `*3\r\n:${half * 8192}\r\n:${half * 8192 + 8191}\r\n*2\r\n$9\r\n127.0.0.1\r\n:${port}\r\n`,
     );

@@ -1,8 +1,11 @@
 /** What a program does wrong is refused with a named error that says what to do instead. */
 import assert from 'node:assert/strict';
+import { closeSync, openSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
-  type AddressSpace,
+  AddressSpace,
   attachArray,
   attachSpace,
   bytes,
@@ -12,6 +15,7 @@ import {
   i64,
   kernel,
   type LaunchArguments,
+  ManagedArray,
   OnememError,
   openSpace,
   u8,
@@ -174,6 +178,123 @@ test('elements that are looked for in the array itself', () =>
     assert.equal((x as unknown as Record<string, unknown>).indices, undefined);
     Object.assign(x, { label: 'mine' });
     assert.deepEqual([...x.data], Array(8).fill(0));
+  }));
+
+test('methods of typed arrays that are looked for in the array itself', () =>
+  withSpace(async (space) => {
+    const x = space.array(Float32Array, 8, { name: 'x' }) as unknown as Float32Array;
+    const { message } = await failsWith('ARRAY_INDEX', () => x.fill(1));
+    assert.match(message, /^array x has no fill itself: its elements are in data, as in x\.data\.fill$/);
+    // It would be empty.
+    await failsWith('ARRAY_INDEX', () => new Float64Array(x.buffer));
+    assert.equal((x as unknown as Record<string, unknown>).then, undefined);
+  }));
+
+test('a typed array that is to take the place of the elements', () =>
+  withSpace(async (space) => {
+    const x = space.array(Float32Array, 8, { name: 'x' });
+    const { message } = await failsWith('ARRAY_DATA', () => {
+      (x as { data: Float32Array }).data = new Float32Array(8);
+    });
+    assert.match(message, /data of array x is its memory.*data\.set\(values\)/);
+  }));
+
+test('objects that are made by new', async () => {
+  for (const options of [undefined, { hostMemory: '1GiB' }]) {
+    const { message } = await failsWith(
+      'CONSTRUCTOR',
+      () => new (AddressSpace as never as typeof Map)(options as never),
+    );
+    assert.match(message, /^a space is made by openSpace\(\)/);
+  }
+  const { message } = await failsWith('CONSTRUCTOR', () => new (ManagedArray as never as typeof Array)(8));
+  assert.match(message, /^an array is made by space\.array\(\)/);
+});
+
+test('objects that are sent to another thread as they are, with what is sent instead', () =>
+  withSpace(async (space) => {
+    const sent = (what: unknown) => (): unknown => structuredClone(what);
+    for (const each of [space, space.devices[0], space.devices[0].stream()])
+      assert.throws(sent(each), /an AddressSpace, which is sent by its handle: postMessage\(space\.handle\)/);
+    assert.throws(sent(space.array(Float32Array, 8)), /a ManagedArray, which is sent by its handle/);
+  }));
+
+test('launches that lack arguments or a size, or have others in their place', () =>
+  withSpace(async (space) => {
+    const [device] = space.devices;
+    const x = space.array(Float64Array, 8, { name: 'x' });
+    const run = device.run.bind(device) as (...all: unknown[]) => Promise<void>;
+    for (const [args, not] of [
+      [[], 'undefined'],
+      [[x, 2], 'array x'],
+      [[[x, 2]], 'an array'],
+    ] as const) {
+      const { message } = await failsWith('OPTIONS', () => run(scale, ...args));
+      assert.equal(message, `kernel scale takes its arguments by name, { x, by }, not ${not}`);
+    }
+    for (const options of [undefined, 8]) {
+      const { message } = await failsWith('OPTIONS', () => run(scale, { x, by: 2 }, options));
+      assert.match(message, /^a launch of kernel scale takes an object of options such as \{ size: 1000 \}, not/);
+    }
+  }));
+
+test('functions where an object with one of them is wanted', () =>
+  withSpace(async (space) => {
+    const x = space.array(Float64Array, 8, { name: 'x' });
+    const watched = await failsWith('OPTIONS', () => x.watch((() => undefined) as never));
+    assert.match(
+      watched.message,
+      /the watch of array x takes an object of options such as \{ onInvalidate: .* not a function/,
+    );
+    const provided = await failsWith('OPTIONS', () => space.providedArray(Float64Array, 8, (() => undefined) as never));
+    assert.match(provided.message, /such as \{ module: new URL\('\.\/provider\.js', import\.meta\.url\) \}/);
+  }));
+
+test('devices with less memory than they need, by the number that was said', async () => {
+  const { message } = await failsWith('DEVICE_MEMORY', () => openSpace({ devices: [{ kind: 'process', memory: 64 }] }));
+  assert.match(
+    message,
+    /device process0 has 64 bytes of memory; with one unit it needs at least 4194304.*memory: '64MiB'/,
+  );
+});
+
+test('a device that was detached, with what brings it back', async () => {
+  await using space = await openSpace({ devices: [{ kind: 'simulated', memory: '8MiB' }] });
+  const [device] = space.devices;
+  await device.detach();
+  const { message } = await failsWith('DEVICE_DETACHED', () => device.stream());
+  assert.match(message, /device simulated0 has been detached; restart\(\) starts it again/);
+  await device.restart();
+  device.stream();
+});
+
+test('file descriptors that are not open for what is wanted', () =>
+  withSpace(async (space) => {
+    const x = space.array(Float64Array, 8);
+    const path = join(tmpdir(), `onemem-descriptor-${process.pid}`);
+    const fd = openSync(path, 'w');
+    try {
+      const { message } = await failsWith('FILE_IO', () => x.readFrom(fd));
+      assert.match(message, /reading file descriptor \d+ .*EBADF: no file is open there, or not for reading/);
+    } finally {
+      closeSync(fd);
+      rmSync(path);
+    }
+  }));
+
+test('an error that comes while something else is asked names no line of that', () =>
+  withSpace(async (space) => {
+    const x = space.array(Float64Array, 8);
+    const nowhere = new URL('./nowhere.js', import.meta.url);
+    let failed: Error | null = null;
+    const watched = x.watch({ module: nowhere }).catch((error: Error) => {
+      failed = error;
+    });
+    // The answer comes in one of these.
+    for (const end = performance.now() + 500; performance.now() < end; ) space.array(Float64Array, 8).free();
+    await watched;
+    const { stack, message } = failed as unknown as Error;
+    assert.equal(stack, `OnememError: ${message}`);
   }));
 
 test('arguments of the wrong type', () =>

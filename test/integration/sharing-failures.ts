@@ -328,6 +328,32 @@ testWithValkey(
   },
 );
 
+testWithValkey(
+  'what is touched and was lost with a device is denied with what helps a shared array, and that helps',
+  async () => {
+    await using server = await ValkeyServer.start();
+    await using space = await openSpace({
+      hostMemory: '64MiB',
+      devices: [{ kind: 'process', memory: '8MiB', lossy: true }],
+    });
+    const [device] = space.devices;
+    const array = await space.sharedArray(Int32Array, LENGTH, optionsOf(server.url));
+    array.data.fill(5);
+    await array.fence();
+    await device.run(increment, { x: array }, { size: LENGTH });
+    device.kill();
+    while (device.stats().alive) await sleep(1);
+    const { message } = await failsWith('DATA_LOST', () => read(server, array, 0));
+    assert.match(
+      message,
+      /touched array numbers, elements 0 to 1023 \(.*\), whose only copy was on a device that died; free it and open it again, which has what was flushed$/,
+    );
+    array.free();
+    const again = await space.sharedArray(Int32Array, LENGTH, optionsOf(server.url));
+    sameData(again.data, () => 5);
+  },
+);
+
 testWithValkey('a barrier that waits when the array is freed, or the space closed, is told just that', async () => {
   await using server = await ValkeyServer.start();
   const { space, array } = await openArray(server.url);

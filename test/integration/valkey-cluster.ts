@@ -35,6 +35,12 @@ function open({ url }: ClusterServer, options: SpaceOptions = {}, timeoutMs = LO
   });
 }
 
+/** The name of an array that a server has. */
+function nameOn(cluster: ValkeyCluster, server: ClusterServer): string {
+  const names = Array.from({ length: 100 }, (_, n) => `a${n}`);
+  return names.find((each) => cluster.ownerOf(keysOf(each).leases) === server) as string;
+}
+
 const word = (i: number, salt: number): number => (Math.imul(i, 2_654_435_761) + salt) | 0;
 
 function fill(data: Int32Array, salt: number): void {
@@ -137,9 +143,7 @@ withCluster(
 withCluster(longTest, 'an array that programs share survives a server that is killed', async () => {
   await using cluster = await ValkeyCluster.start(true);
   // One that is on the server which is to die.
-  const name = Array.from({ length: 100 }, (_, n) => `a${n}`).find(
-    (each) => cluster.ownerOf(keysOf(each).leases) === cluster.primaries[0],
-  ) as string;
+  const name = nameOn(cluster, cluster.primaries[0]);
   const member = (at: ClusterServer) => new PlainBlocks({ urls: [at.url], name, blocks: 2, leaseMs: LONG_MS });
   const [one, two] = [member(cluster.primaries[0]), member(cluster.primaries[1])];
   await one.with(0, 'write', (words) => words.fill(4));
@@ -171,9 +175,7 @@ withCluster(
     fill(x.data, 1);
     same(x.data, 1);
     // One that is on a server which no address names.
-    const name = Array.from({ length: 100 }, (_, n) => `a${n}`).find(
-      (each) => cluster.ownerOf(keysOf(each).leases) === third,
-    ) as string;
+    const name = nameOn(cluster, third);
     const on = { url, leaseMs: LONG_MS, timeoutMs: LONG_MS };
     const shared = await space.sharedArray(Int32Array, 40_000, { name, on });
     shared.data.fill(7);
@@ -185,6 +187,26 @@ withCluster(
   },
 );
 
+withCluster(test, 'a space and an array that are opened before a replica has taken over wait for it', async () => {
+  await using cluster = await ValkeyCluster.start(true);
+  const [dead, second] = cluster.primaries;
+  await dead.server.stop();
+  // The others do not know it yet.
+  assert.match(await second.text('CLUSTER', 'INFO'), /cluster_state:ok/);
+  await using space = await openSpace({ hostMemory: '64MiB' });
+  const on = { url: [dead.url, second.url], leaseMs: LONG_MS, timeoutMs: LONG_MS };
+  const [behind, shared] = await Promise.all([
+    open(second),
+    space.sharedArray(Int32Array, 40_000, { name: nameOn(cluster, dead), on }),
+  ]);
+  await using _closed = behind;
+  shared.data.fill(7);
+  await shared.fence();
+  const x = behind.array(Int32Array, N);
+  fill(x.data, 1);
+  same(x.data, 1);
+});
+
 withCluster(longTest, 'a cluster of which a part has no server is named as such', async () => {
   await using cluster = await ValkeyCluster.start();
   const space = await open(cluster.primaries[1], {}, 1000);
@@ -193,8 +215,12 @@ withCluster(longTest, 'a cluster of which a part has no server is named as such'
   fill(x.data, 1);
   await cluster.primaries[0].server.stop();
   while (!(await cluster.primaries[1].text('CLUSTER', 'INFO')).includes('cluster_state:fail')) await sleep(20);
-  const refused = await failsWith('BEHIND', () => open(cluster.primaries[1]));
+  const refused = await failsWith('BEHIND', () => open(cluster.primaries[1], {}, 1000));
   assert.match(refused.message, /is part of a cluster that is down \(CLUSTERDOWN/);
+  assert.ok(
+    refused.message.includes(`names ${cluster.primaries[0].url} as one of its cluster, with 5462 of 16384 slots`),
+  );
+  assert.match(refused.message, /no replica has taken over within 1000 ms; have the cluster repaired/);
   const run = x.residency().runs.find(({ nodes }) => nodes.length === 1 && nodes[0] === 'valkey');
   assert.ok(run !== undefined);
   const stream = space.devices[0].stream();

@@ -72,18 +72,18 @@ export class Places {
 
   /** Why, with what the provider of the page said if it was its doing. */
   explain(reason: DenyReason, page: number): string {
-    if (reason === 'OUT_OF_STORAGE') return `${explainDenial(reason)}: ${this.files.problem ?? this.stores.problem}`;
+    const why = explainDenial(reason, this.sources.of(page)?.remedy);
+    if (reason === 'OUT_OF_STORAGE') return `${why}: ${this.files.problem ?? this.stores.problem}`;
     if (reason === 'FORGOTTEN' || reason === 'ALTERED' || reason === 'GONE')
-      return this.sources.of(page)?.loss?.(reason, page) ?? `${explainDenial(reason)}: ${this.stores.serverName}`;
-    if (reason === 'NODE_LOST')
-      return `${explainDenial(reason)}: ${this.sources.of(page)?.problem ?? this.stores.readProblem}`;
+      return this.sources.of(page)?.loss?.(reason, page) ?? `${why}: ${this.stores.serverName}`;
+    if (reason === 'NODE_LOST') return `${why}: ${this.sources.of(page)?.problem ?? this.stores.readProblem}`;
     if (reason === 'SOURCE_CHANGED') {
       // What a clone could not have its source's file did not give.
       const change = this.files.changeOf(this.pages.originOf(page));
-      return change === null ? explainDenial(reason) : `whose file has become shorter: ${change}; lengthen it again`;
+      return change === null ? why : `whose file has become shorter: ${change}; lengthen it again`;
     }
     const failure = this.providerFailure(reason, page);
-    return failure === null ? explainDenial(reason) : `${explainDenial(reason)}: ${failure.message}`;
+    return failure === null ? why : `${why}: ${failure.message}`;
   }
 
   /** Of the ranges that begin at these pages the one whose provider failed last. */

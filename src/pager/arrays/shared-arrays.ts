@@ -11,7 +11,14 @@ import { monotonicMs } from '../../linux/clock.js';
 import { fillMemory, readMemory, writeMemory } from '../../linux/memory.js';
 import { valkeyAddress } from '../../valkey/address.js';
 import type { CoreRequests } from '../core/core-requests.js';
-import type { FromSharing, SharingCall, SharingSource, SharingThreadData, ToSharing } from '../protocol/sharing.js';
+import {
+  type FromSharing,
+  OPEN_AGAIN,
+  type SharingCall,
+  type SharingSource,
+  type SharingThreadData,
+  type ToSharing,
+} from '../protocol/sharing.js';
 import { beginStart, endStart } from '../protocol/starting.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import type { Sources } from '../sources/sources.js';
@@ -141,6 +148,7 @@ export class SharedArrays {
           ? `which was on the server ${shown} when that came back without it; free array ${range.name} and open it again, which has zeros or what other programs have written to it by then`
           : undefined;
       },
+      remedy: OPEN_AGAIN,
       details: { url: shown },
       end: () => this.forget(range.id),
     });

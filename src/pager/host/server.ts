@@ -1,14 +1,10 @@
 /** Memory of another machine: a Valkey or Redis server behind the host, or behind storage. */
-import { constants as os } from 'node:os';
 import { Status } from '../../core/types.js';
 import { valkeyAddress } from '../../valkey/address.js';
-import { type Problem, problemOf } from '../../valkey/remedies.js';
+import { problemOf } from '../../valkey/remedies.js';
 import type { ServerOptions } from '../protocol/space.js';
 import { ValkeyFile } from '../sources/valkey-file.js';
 import type { StorePlace } from './store.js';
-
-const { ECONNREFUSED, EACCES, ETIMEDOUT } = os.errno;
-const REMEDY = 'see whether it runs, and can be reached';
 
 export class ServerPlace implements StorePlace {
   readonly name = 'valkey';
@@ -36,11 +32,11 @@ export class ServerPlace implements StorePlace {
   }
 
   textOf(errno: number): string {
-    return this.problemOf(errno).text;
+    return problemOf(errno, this.options.timeoutMs).text;
   }
 
   full(heldBytes: number, errno: number): string {
-    const { text, remedy } = this.problemOf(errno);
+    const { text, remedy } = problemOf(errno, this.options.timeoutMs);
     return `the server ${this.url} has ${heldBytes} bytes, and more cannot be sent there (${text}); ${remedy}`;
   }
 
@@ -55,21 +51,5 @@ export class ServerPlace implements StorePlace {
 
   get details(): Record<string, unknown> {
     return { url: this.url };
-  }
-
-  private problemOf(errno: number): Problem {
-    const said = problemOf(errno);
-    if (said !== null) return said;
-    const { timeoutMs } = this.options;
-    if (errno === EACCES)
-      return {
-        text: 'it does not let this program in',
-        remedy: 'have it know user and password of the url as it did when the space was opened',
-      };
-    const texts = {
-      [ETIMEDOUT]: `it has not answered for ${timeoutMs} ms`,
-      [ECONNREFUSED]: 'there is no connection to it',
-    };
-    return { text: texts[errno] ?? 'it answered with an error', remedy: REMEDY };
   }
 }

@@ -5,6 +5,9 @@ import type { TlsOptions } from '../../valkey/connection.js';
 import type { Start } from './starting.js';
 import type { WireError } from './wire.js';
 
+/** What helps where elements are lost: such an array is not emptied, and one that has lost a block here is of no more use to this program, overwritten or not. */
+export const OPEN_AGAIN = 'free it and open it again, which has what was flushed';
+
 /** Where an array is that several machines share, and how long they wait for each other. */
 export interface SharingPlace {
   /** Of one server, or of several of one cluster, the one that answered first. */

@@ -14,7 +14,13 @@ import { Member, type SharedMemory } from '../../sharing/member.js';
 import { valkeyAddress } from '../../valkey/address.js';
 import type { ValkeyError } from '../../valkey/errors.js';
 import { insteadOf } from '../../valkey/remedies.js';
-import type { FromSharing, SharingCall, SharingThreadData, ToSharing } from '../protocol/sharing.js';
+import {
+  type FromSharing,
+  OPEN_AGAIN,
+  type SharingCall,
+  type SharingThreadData,
+  type ToSharing,
+} from '../protocol/sharing.js';
 import { endStart } from '../protocol/starting.js';
 import { codeOfDenial, explainDenial, type WireError, wireError } from '../protocol/wire.js';
 
@@ -281,14 +287,11 @@ function unflushedError(blocks: readonly number[], problem: ValkeyError | null):
   return wireError('NODE_LOST', text, { ...details, url: shown });
 }
 
-/** An array that has lost a block here is of no more use to this program, so that there is no point in overwriting it. */
-const OPEN_AGAIN = 'free it and open it again, which has what was flushed: this program shares it no more';
-
 /** What was written to a block is not to be had here. */
 function brokenError(block: number, reason: DenyReason): WireError {
   const { details } = placeOf([block]);
   const way = reason === 'LOST' ? '' : ', went to storage for want of host memory,';
-  const why = explainDenial(reason, OPEN_AGAIN);
+  const why = explainDenial(reason, `${OPEN_AGAIN}: this program shares it no more`);
   const text = `elements of array ${name} from ${details.element} on were written here${way} and are lost, ${why}`;
   return wireError('DATA_LOST', text, { ...details, reason });
 }

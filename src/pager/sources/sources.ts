@@ -15,6 +15,8 @@ export interface Source {
   readonly problem?: string;
   /** Why its pages will not be had again, as the rest of a sentence that begins with them. */
   loss?(reason: DenyReason, page: number): string | undefined;
+  /** What is to be done about pages whose only copy is lost, where what helps other arrays does not. */
+  readonly remedy?: string;
   /** For programs that are told so. */
   readonly details?: Readonly<Record<string, unknown>>;
   /** All of the range has been freed: nothing more is asked. */

@@ -213,20 +213,7 @@ async function carryOut(at: number): Promise<number> {
 
 /** What is wrong with a server, as numbers that are known. */
 function errnoOf(error: unknown): number {
-  if (!(error instanceof ValkeyError)) return os.errno.EIO;
-  const said = numberOf(error);
-  if (said !== null) return said;
-  switch (error.code) {
-    case 'UNREACHABLE':
-    case 'ENDED':
-      return os.errno.ECONNREFUSED;
-    case 'TIMEOUT':
-      return os.errno.ETIMEDOUT;
-    case 'REFUSED':
-      return os.errno.EACCES;
-    default:
-      return os.errno.EPROTO;
-  }
+  return error instanceof ValkeyError ? numberOf(error) : os.errno.EIO;
 }
 
 /** Says something of all values that are used, of some at once. */

@@ -1,7 +1,7 @@
 /** readFrom and writeTo: files read and written through the manager's own mapping, in windows whose pages are held meanwhile. */
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { Access, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
-import { EFBIG } from '../../linux/constants.js';
+import { EBADF, EFBIG } from '../../linux/constants.js';
 import { errnoName } from '../../linux/errors.js';
 import { tooLarge } from '../../linux/file-limit.js';
 import type { ArrayTable } from '../arrays/array-table.js';
@@ -73,8 +73,7 @@ export class FileTransfers {
       if (result < 0) {
         const what = `${reading ? 'reading' : 'writing'} file descriptor ${transfer.fd}`;
         const details = { errno: -result, bytes: moved };
-        const remedy = -result === EFBIG ? `: ${tooLarge()}` : '';
-        const message = `${what} failed after ${moved} bytes: ${errnoName(-result)}${remedy}`;
+        const message = `${what} failed after ${moved} bytes: ${errnoName(-result)}${remedyOf(-result, reading)}`;
         answer(null, wireError('FILE_IO', message, details));
       } else if (result < bytes) answer({ bytes: moved + result }, null);
       else this.later(() => this.next(transfer, moved + bytes, windowPages, answer));
@@ -114,4 +113,10 @@ export class FileTransfers {
     while (after < end && pages.firstLost(after, after + 1) !== -1) after++;
     return { first: begin, count: after - begin };
   }
+}
+
+function remedyOf(errno: number, reading: boolean): string {
+  if (errno === EFBIG) return `: ${tooLarge()}`;
+  if (errno === EBADF) return `: no file is open there, or not for ${reading ? 'reading' : 'writing'}`;
+  return '';
 }
