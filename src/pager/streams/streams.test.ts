@@ -105,6 +105,16 @@ describe('streams', () => {
     }
   });
 
+  it('cancel what was handed over behind one that runs when all is cancelled', () => {
+    const world = new World();
+    world.together = 2;
+    for (const sequence of [1, 2, 3]) world.launch(1, sequence);
+    for (const sequence of [1, 2]) world.withdrawable.add(sequence);
+    world.streams.cancelAll(wireError('SPACE_CLOSED', 'it is being closed'));
+    world.begun[0].done(null);
+    expect(world.results).toEqual(['1.1 done', '1.2 cancelled SPACE_CLOSED', '1.3 cancelled SPACE_CLOSED']);
+  });
+
   it('leave what follows one that runs and cannot be taken back', () => {
     const world = new World();
     world.together = 3;

@@ -148,6 +148,8 @@ export class Streams {
   cancelAll(why: WireError): void {
     for (const stream of this.streams.values()) {
       stream.failed ??= why;
+      // What was handed over behind another one has not begun, either.
+      this.giveUp(stream.running.slice(1), why);
       // All at once: afterwards no client is told of anything.
       this.advance(stream, true);
     }
