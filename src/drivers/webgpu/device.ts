@@ -14,7 +14,6 @@ import type {
   WgslLaunch,
   WgslPart,
 } from '../driver.js';
-import { jsonPacket, readJson } from '../process/protocol.js';
 import type { LaunchRefusal, ProcessDriver, ProcessEvents } from '../process-driver.js';
 import { Divider } from './divider.js';
 import { EngineCpu } from './engine-cpu.js';
@@ -30,6 +29,7 @@ import {
   tooLarge,
   tooManyGroups,
 } from './launch-plan.js';
+import { jsonPacket, readJson } from './packets.js';
 import { PagedLaunch } from './paged-launch.js';
 import {
   type AdapterFacts,

@@ -8,7 +8,6 @@ import { closeDescriptor } from '../../linux/libc.js';
 import { createMemoryFile, munmap, view } from '../../linux/memory.js';
 import { threadId } from '../../linux/process.js';
 import { randomName } from '../../linux/random.js';
-import { jsonPacket, readJson } from '../process/protocol.js';
 import { Executor } from './executor.js';
 import { factsOf, GpuTransport } from './gpu-transport.js';
 import {
@@ -20,6 +19,7 @@ import {
   MIRROR_AT,
   STAGING_AT,
 } from './lent.js';
+import { jsonPacket, readJson } from './packets.js';
 import { type Hello, Packet } from './protocol.js';
 import { mapShared } from './staging.js';
 

@@ -2,9 +2,9 @@
 import { BroadcastChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import { closeEventfd, createEventfd, drainEventfd, notifyEventfd } from '../../linux/eventfd.js';
 import { threadExists } from '../../linux/process.js';
-import { jsonPacket } from '../process/protocol.js';
 import type { EngineLink } from './engine-link.js';
 import type { LentMessage, LentPlace } from './lent.js';
+import { jsonPacket } from './packets.js';
 import { Packet } from './protocol.js';
 
 let lives = 0;
