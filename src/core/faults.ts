@@ -1,6 +1,7 @@
 /** Faults that wait: what comes along with a page, with which right, and what is denied. */
 import { isFinal, lossIn, reasonOf } from './absence.js';
 import { holderOf, onlyOn } from './contents.js';
+import { bringAlone } from './lone-page.js';
 import { add, addRun, clear, has, isEmpty, type Mask, next, nextAbsent, remove, WORDS } from './mask.js';
 import { absentPages, breakCopyOnWrite, givesUp, migrate, type Outcome, waitForMemory } from './moves.js';
 import type { Node } from './nodes.js';
@@ -165,13 +166,16 @@ function serviceFault(
   request.allowed = companions(state, block, node.id, page, access, alone, unasked);
   processor.prefetch(request);
   const enters = isEmpty(mapping.mapped);
-  const outcome = migrate(state, block, node, processor, access, request.result, page, null);
-  if (outcome !== 'started') return outcome;
+  const { result } = request;
+  const outcome =
+    bringAlone(state, block, node, processor, mapping, access, result, page) ??
+    migrate(state, block, node, processor, access, result, page, null);
+  if (outcome !== 'started' && outcome !== 'done') return outcome;
   const repeats = sign === 'repeated';
   if (repeats) mapping.ledOn = false;
   else if (enters) mapping.entryPage = page;
   mapping.walked = repeats ? WALK : request.walked;
-  mapping.walkPage = nextAbsent(request.result, page);
+  mapping.walkPage = nextAbsent(result, page);
   if (sign !== null) readAhead(state, block, processor, node, access, sign);
   return outcome;
 }

@@ -82,7 +82,7 @@ function detour(
 }
 
 /** Whether the node has memory for these pages, or could be made to have it at once. No word before `from` nor from `words` on has any. */
-function hasRoom(
+export function hasRoom(
   state: State,
   block: Block,
   node: Node,

@@ -28,6 +28,7 @@ import {
   PAGES_PER_GROUP,
   PAGES_PER_TRANSFER,
   PROVIDER,
+  type ProcessorId,
   SOURCE_PROVIDER,
   SOURCE_ZERO,
   type Source,
@@ -258,7 +259,7 @@ function frameAt(frames: Int32Array | null, base: number, page: number): number 
   return frames === null ? base + page : frames[page];
 }
 
-function accessOf(mapped: Mask, writable: Mask, page: number): Access {
+export function accessOf(mapped: Mask, writable: Mask, page: number): Access {
   if (!has(mapped, page)) return Access.None;
   return has(writable, page) ? Access.Write : Access.Read;
 }
@@ -328,7 +329,24 @@ function settle(
   operation.progress = true;
   removeRun(operation.moving, first, count);
   removeRun(operation.reserved, first, count);
-  const residence = residenceOf(state, block, target.id);
+  countArrival(state, block, target, source, count);
+  if (operation.kind === 'scratch') {
+    const residence = residenceOf(state, block, target.id);
+    addRun(rareMask(residence, 'scratch'), first, count);
+    removeRun(residence.resident, first, count);
+    addRun(rareMask(mappingOf(state, block, operation.processor), 'standIn'), first, count);
+    target.scratchBlocks.add(block);
+  } else {
+    const written = operation.kind === 'migrate' && operation.access === Access.Write;
+    noteContent(state, block, target, first, count, written);
+  }
+  // A processor that died meanwhile keeps the content, if it keeps any, but has no tables to map it in.
+  if (accessAt(operation, first) === Access.None || state.processors[operation.processor]?.state === 'dead') return;
+  noteMapped(state, block, operation.processor, first, count, operation.access);
+}
+
+/** Pages have come to the target. */
+export function countArrival(state: State, block: Block, target: Node, source: Source, count: number): void {
   if (source >= 0 && source !== target.id) {
     target.counters.pagesIn += count;
     const from = state.nodes[source];
@@ -336,32 +354,44 @@ function settle(
   } else if (source === SOURCE_ZERO) target.counters.pagesZeroed += count;
   else if (source === SOURCE_PROVIDER && block.range.derived === true) target.counters.pagesCloned += count;
   else if (source === SOURCE_PROVIDER) target.counters.pagesProvided += count;
-  if (operation.kind === 'scratch') {
-    addRun(rareMask(residence, 'scratch'), first, count);
-    removeRun(residence.resident, first, count);
-    addRun(rareMask(mappingOf(state, block, operation.processor), 'standIn'), first, count);
-    target.scratchBlocks.add(block);
-  } else {
-    addRun(residence.resident, first, count);
-    if (operation.kind === 'migrate' && operation.access === Access.Write) {
-      addRun(block.dirty, first, count);
-      removeRun(block.cleaning, first, count);
-      for (let other = 0; other < block.residences.length; other++) {
-        const stale = block.residences[other];
-        if (stale !== undefined && other !== target.id) removeRun(stale.resident, first, count);
-      }
-    }
+}
+
+/** The target has the content of pages. That they are `written` there makes all other copies stale. */
+export function noteContent(
+  state: State,
+  block: Block,
+  target: Node,
+  first: number,
+  count: number,
+  written: boolean,
+): void {
+  addRun(residenceOf(state, block, target.id).resident, first, count);
+  if (!written) return;
+  addRun(block.dirty, first, count);
+  removeRun(block.cleaning, first, count);
+  for (let other = 0; other < block.residences.length; other++) {
+    const stale = block.residences[other];
+    if (stale !== undefined && other !== target.id) removeRun(stale.resident, first, count);
   }
-  // A processor that died meanwhile keeps the content, if it keeps any, but has no tables to map it in.
-  if (accessAt(operation, first) === Access.None || state.processors[operation.processor]?.state === 'dead') return;
-  const mapping = mappingOf(state, block, operation.processor);
+}
+
+/** A processor has pages mapped, so that no thread of it waits for them any more. */
+export function noteMapped(
+  state: State,
+  block: Block,
+  id: ProcessorId,
+  first: number,
+  count: number,
+  access: Access,
+): void {
+  const mapping = mappingOf(state, block, id);
   addRun(mapping.mapped, first, count);
-  if (operation.access === Access.Write) addRun(mapping.writable, first, count);
-  const processor = state.processors[operation.processor];
+  if (access === Access.Write) addRun(mapping.writable, first, count);
+  const processor = state.processors[id];
   if (processor !== undefined && processor.waited !== REFUSED) processor.waited = 0;
   if (mapping.waiting) {
     removeRun(mapping.waitingRead, first, count);
-    if (operation.access === Access.Write) removeRun(mapping.waitingWrite, first, count);
+    if (access === Access.Write) removeRun(mapping.waitingWrite, first, count);
     noteWaiting(mapping);
   }
 }

@@ -2,7 +2,7 @@
 import { addCompletion } from './completion.js';
 import type { FrameAllocator } from './frames.js';
 import { IntrusiveList } from './intrusive-list.js';
-import { bitCount, createMask, isEmpty, type Mask, MaskStack, next, nextAbsent, size, WORDS } from './mask.js';
+import { add, bitCount, createMask, isEmpty, type Mask, MaskStack, next, nextAbsent, size, WORDS } from './mask.js';
 import type { Node } from './nodes.js';
 import {
   type Access,
@@ -389,6 +389,14 @@ export function reserve(state: State, block: Block, node: Node, operation: Opera
   node.backedPages += count;
   if (node.backedPages > node.peakPages) node.peakPages = node.backedPages;
   return count;
+}
+
+/** Memory for one page of a node whose frames are where its pages are; otherwise as `reserve`. */
+export function takeMemory(node: Node, residence: Residence, page: number): void {
+  add(residence.backed, page);
+  residence.backedCount++;
+  node.backedPages++;
+  if (node.backedPages > node.peakPages) node.peakPages = node.backedPages;
 }
 
 /** Cuts the largest chunks that are to be had; a node that is fragmented gives small ones. */

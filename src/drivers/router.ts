@@ -211,10 +211,29 @@ export class Router implements Commands {
   }
 
   transfer(order: Readonly<Transfer>): Status {
-    const known = this.transfers[order.token];
-    const transfer = known ?? pendingOf(order);
-    if (known === undefined) this.transfers[order.token] = transfer;
-    else copyOrder(order, known);
+    const status = order.urgent && order.source === SOURCE_ZERO ? this.clear(order) : null;
+    return status ?? this.note(order);
+  }
+
+  /**
+   * Zeros for a thread that waits are made and mapped by one call of the driver of its processor, mostly at once: there is nothing to be kept in mind then.
+   * Null: it is not so.
+   */
+  private clear(order: Readonly<Transfer>): Status | null {
+    const { token, node, processor, page, count, frame, access, backed, whole } = order;
+    const target = this.node(node);
+    if (whole || (this.processors[processor] as unknown) !== target || kindOf(target) !== Memory.Addressable)
+      return null;
+    this.urgentBlock = Math.floor(page / PAGES_PER_BLOCK);
+    const status = target.transferIn(token, 0, page, count, frame, access, backed);
+    if (status !== Status.Pending) this.answers++;
+    else this.record(order).visible = true;
+    return status;
+  }
+
+  /** Begins at once where a thread waits; otherwise when its turn comes. */
+  private note(order: Readonly<Transfer>): Status {
+    const transfer = this.record(order);
     const block = Math.floor(order.page / PAGES_PER_BLOCK);
     if (order.urgent) this.urgentBlock = block;
     else if (block !== this.urgentBlock) this.urgentBlock = -1;
@@ -222,6 +241,14 @@ export class Router implements Commands {
     if (order.urgent) return this.start(transfer);
     this.queue.push(order.token);
     return Status.Pending;
+  }
+
+  private record(order: Readonly<Transfer>): Pending {
+    const known = this.transfers[order.token];
+    const transfer = known ?? pendingOf(order);
+    if (known === undefined) this.transfers[order.token] = transfer;
+    else copyOrder(order, known);
+    return transfer;
   }
 
   /** A copy that a driver or provider had pending is through. */

@@ -115,8 +115,8 @@ export class Pins {
 
   /** Locks the next piece. False when there is none. */
   step(): boolean {
+    if (this.locking.length === 0) return false;
     const [pin] = this.locking;
-    if (pin === undefined) return false;
     const { lockedEnd: first } = pin;
     const end = Math.min(first + PAGES_PER_BLOCK, pin.end);
     const result = mlock(this.memory + first * PAGE_BYTES, (end - first) * PAGE_BYTES);

@@ -51,6 +51,18 @@ describe.skipIf(availableParallelism() < 2)('threads of devices whose touches li
     expect(manager.holds).toBe(0);
   });
 
+  it('are asked for less and less often where they may run on one CPU alone', () => {
+    const { beside, manager } = open();
+    setAffinity([currentCpu()]);
+    faults(beside, 17);
+    setAffinity(all);
+    faults(beside, 31);
+    expect(manager.holds).toBe(0);
+    faults(beside, 1);
+    expect(manager.holds).toBe(1);
+    beside.end();
+  });
+
   it('are left alone where something is left to move now and then', () => {
     const { beside, manager } = open();
     for (let round = 0; round < 5; round++) {

@@ -33,6 +33,8 @@ export class Beside {
   private last = 0;
   /** Its faults in a row behind which nothing was left to move. */
   private alone = 0;
+  /** After how many of them it is bound: twice as many each time that it cannot be. */
+  private scattered = SCATTERED;
   /** Faults in a row behind which something was left. */
   private moving = 0;
 
@@ -47,9 +49,10 @@ export class Beside {
     if (thread !== this.last) {
       this.last = thread;
       this.alone = 0;
+      this.scattered = SCATTERED;
       if (bound !== null) this.end();
     } else if (bound !== null && bound.cpu !== this.manager.cpu) this.end();
-    else if (bound === null && this.alone >= SCATTERED) this.bind(thread);
+    else if (bound === null && this.alone >= this.scattered) this.bind(thread);
   }
 
   /** @param moving pages are left to be moved now that the thread has been answered */
@@ -63,6 +66,7 @@ export class Beside {
   /** The thread may run where it could before: nothing of the device runs any more, or others of it do as well. */
   end(): void {
     this.alone = 0;
+    this.scattered = SCATTERED;
     const { bound } = this;
     if (bound === null) return;
     this.bound = null;
@@ -71,8 +75,9 @@ export class Beside {
   }
 
   private bind(thread: number): void {
-    // Whatever comes of it, it is not tried at the next fault again.
+    // Whatever comes of it, it is not tried at the next fault again, nor soon where it may run on one CPU alone: to ask costs as much as half a fault.
     this.alone = 0;
+    this.scattered *= 2;
     try {
       const cpus = getAffinity(thread);
       if (cpus.length > 1) this.bindOf(thread, cpus);

@@ -51,11 +51,14 @@ export class DevicePolls {
     if (device.process !== null) this.processes--;
   }
 
-  /** Takes the faults that wait; returns how many there were. */
-  readFaults(): number {
-    let found = 0;
-    for (let place = 0; place < this.places.length; place++) found += this.places[place]?.process?.readFaults() ?? 0;
-    return found;
+  /** Places that there are, some of which may have no device. */
+  get length(): number {
+    return this.places.length;
+  }
+
+  /** Takes the faults of one device that wait; returns how many there were. */
+  readFaults(place: number): number {
+    return this.places[place]?.process?.readFaults() ?? 0;
   }
 
   /** Nothing that the core has asked for waits: what devices are to send goes to their engines together. */

@@ -14,6 +14,7 @@ import type { DeviceInfo, ManagerOptions } from '../protocol/space.js';
 import { toWire, type WireError } from '../protocol/wire.js';
 import type { Client, ClientEvents } from './clients.js';
 import { Closing } from './closing.js';
+import { FaultReads } from './fault-reads.js';
 import { carryOut, type Handlers, handlersOf } from './handlers.js';
 import { HOST_SLOT, makeParts, type Parts, WAKE_SLOT } from './parts.js';
 import { Rest } from './rest.js';
@@ -38,6 +39,7 @@ export class Pager implements ClientEvents {
   private readonly handlers: Handlers;
   private readonly closing: Closing;
   private readonly spin = new Spin();
+  private readonly faultReads: FaultReads;
   private readonly rest: Rest;
   /** How many answers threads had been given when that was asked last. */
   private answers = 0;
@@ -54,6 +56,7 @@ export class Pager implements ClientEvents {
   ) {
     this.parts = makeParts(options, policies, say);
     this.rest = new Rest(this.parts, this.spin);
+    this.faultReads = new FaultReads(this.parts);
     this.closing = new Closing(this.parts, this);
     this.handlers = handlersOf(this.parts, this.closing);
   }
@@ -111,7 +114,7 @@ export class Pager implements ClientEvents {
 
   /** Serves faults and moves queued pieces until there is nothing to do for a moment. */
   private serveFaults(): void {
-    const { host, stores, files, polls, copies, copyThreads, gathers, pins, providers, poller } = this.parts;
+    const { stores, files, polls, copies, copyThreads, gathers, pins, providers, poller } = this.parts;
     let served = 0;
     let looks = this.looks();
     let reading = looks > 1 || poller.readyAt(HOST_SLOT) !== 0 || polls.haveFaults;
@@ -119,7 +122,7 @@ export class Pager implements ClientEvents {
       if (look === 1 && this.spin.yields) this.yield();
       stores.look();
       files.look();
-      let found = reading ? host.readFaults() + polls.readFaults() : 0;
+      let found = reading ? this.faultReads.read() : 0;
       if (copyThreads.poll()) found++;
       if (this.moveSome() || this.goAhead() || copyThreads.help()) found++;
       else polls.sendReads();
