@@ -539,6 +539,7 @@ export class Launches {
     this.requests.forget(record.id);
     this.manager.launchEnd(record.id);
     record.supply?.close();
+    if (record.division !== null) queue.device.process?.over?.();
     if (record.sharing !== null) record.failure = record.sharing.end(record.failure);
     // The stream may hand in its next launch at once, which begins by itself when no other waits here.
     const next = queue.records[0];
