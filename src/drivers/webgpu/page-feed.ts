@@ -154,10 +154,12 @@ export function pagesIn<T extends { readonly bytes: number }>(
   placeOf: (each: T) => number,
 ): Pages[] {
   const runs: { first: number; count: number }[] = [];
-  const sorted = all.map((each) => ({ at: placeOf(each), bytes: each.bytes })).sort((one, other) => one.at - other.at);
-  for (const { at, bytes } of sorted) {
+  const isAscending = all.every((each, at) => at === 0 || placeOf(all[at - 1]) <= placeOf(each));
+  const sorted = isAscending ? all : [...all].sort((one, other) => placeOf(one) - placeOf(other));
+  for (const each of sorted) {
+    const at = placeOf(each);
     const first = Math.floor(at / PAGE_BYTES);
-    const end = Math.ceil((at + bytes) / PAGE_BYTES);
+    const end = Math.ceil((at + each.bytes) / PAGE_BYTES);
     const last = runs.at(-1);
     if (last !== undefined && first <= last.first + last.count) last.count = Math.max(last.count, end - last.first);
     else runs.push({ first, count: end - first });
