@@ -136,6 +136,8 @@ export interface PagedPart {
   contents(): readonly string[];
   /** How it may run without rounds: null where it cannot be told before which pages it touches. */
   plan(): PagePlan | null;
+  /** The same of the part after it; null also where there is none. */
+  next(): PagePlan | null;
 }
 
 /** A part whose pages are told by numbers that arrays hold: it runs once, when they have come, by a module that does not ask for them. */

@@ -102,6 +102,10 @@ export interface ProcessDriver extends Driver {
   ) => void;
   /** The pages are there; if not, the part ends. */
   supply?(launch: number, there: boolean): void;
+  /** Nothing more of a launch that was cut follows. */
+  over?(): void;
+  /** Does a piece of what it has to do, no more than may stand between two looks for faults. False: there is nothing. */
+  step?(): boolean;
   /** The kernel's id of the thread of the program that drives the device; null: none does. */
   readonly lender?: number | null;
   /** Ends a launch at once that cannot go on before the lender does, which waits for it. `launched` follows. */

@@ -178,7 +178,7 @@ export class PagePlanner {
       }
       if (list.length > frames) return null;
     }
-    return lists.map((list) => list.sort((one, other) => one - other));
+    return lists.map((list) => [...Uint32Array.from(list).sort()]);
   }
 }
 

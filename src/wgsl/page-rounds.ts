@@ -134,12 +134,15 @@ class FrameList {
   readonly #table: PageTable;
   /** By frame, from 1 on: the page that it has, or -1. */
   readonly #pages: Int32Array;
+  /** By page: 1 where it is wanted just now. */
+  readonly #kept: Uint8Array;
   /** Frames whose pages were written since they came. */
   readonly #written = new Set<number>();
 
   constructor(table: PageTable) {
     this.#table = table;
     this.#pages = new Int32Array(table.frames + 1).fill(-1);
+    this.#kept = new Uint8Array(table.pages);
   }
 
   /** @param noted by page of this array */
@@ -159,20 +162,24 @@ class FrameList {
    */
   take(wanted: readonly number[], entries: Uint32Array, wide = true): Pick<Advance, 'homes' | 'copies'> {
     const { firstEntry, shift } = this.#table;
-    const kept = new Set(wanted);
     const coming = wanted.filter((page) => entries[firstEntry + page] === 0);
     if (coming.length === 0) return { homes: [], copies: [] };
-    const free: number[] = [];
-    for (let frame = 1; frame < this.#pages.length; frame++)
-      if (!kept.has(this.#pages[frame] as number)) free.push(frame);
-    const empty = free.filter((frame) => this.#pages[frame] === -1);
+    const kept = this.#kept;
+    for (const page of wanted) kept[page] = 1;
+    const empty: number[] = [];
+    const others: number[] = [];
+    const written: number[] = [];
+    for (let frame = 1; frame < this.#pages.length; frame++) {
+      const page = this.#pages[frame] as number;
+      if (page === -1) empty.push(frame);
+      else if (kept[page] === 0) (this.#written.has(frame) ? written : others).push(frame);
+    }
     // Neighbours, which were not asked for, come only into empty frames: no page goes for them.
-    if (wide) this.#widen(coming, kept, entries, empty.length);
-    const full = free.filter((frame) => this.#pages[frame] !== -1);
-    const [written, others] = [true, false].map((is) => full.filter((frame) => this.#written.has(frame) === is));
-    const frames = [...empty, ...(others as number[]), ...(written as number[])].slice(0, coming.length);
-    const homes = this.#home(frames.filter((frame) => this.#written.has(frame)));
-    frames.sort((one, other) => one - other);
+    if (wide) this.#widen(coming, entries, empty.length);
+    for (const page of wanted) kept[page] = 0;
+    const taken = [...empty, ...others, ...written].slice(0, coming.length);
+    const homes = this.#home(taken.filter((frame) => this.#written.has(frame)));
+    const frames = Uint32Array.from(taken).sort();
     coming.sort((one, other) => one - other);
     for (const [at, page] of coming.entries()) {
       const frame = frames[at] as number;
@@ -195,7 +202,7 @@ class FrameList {
   }
 
   /** Adds neighbours of pages that many want, as long as frames are empty. */
-  #widen(coming: number[], kept: ReadonlySet<number>, entries: Uint32Array, empty: number): void {
+  #widen(coming: number[], entries: Uint32Array, empty: number): void {
     const { pageBytes, pages, firstEntry } = this.#table;
     const wide = Math.floor(WIDE_BYTES / pageBytes);
     if (wide < 2) return;
@@ -205,11 +212,11 @@ class FrameList {
       if (count * WIDE_SHARE < wide) continue;
       const end = Math.min(pages, (group + 1) * wide);
       for (let page = group * wide; page < end && coming.length < empty; page++)
-        if (entries[firstEntry + page] === 0 && !kept.has(page)) coming.push(page);
+        if (entries[firstEntry + page] === 0 && this.#kept[page] === 0) coming.push(page);
     }
   }
 
-  #copies(pages: readonly number[], frames: readonly number[]): PageCopy[] {
+  #copies(pages: readonly number[], frames: ArrayLike<number>): PageCopy[] {
     const { pageBytes, bytes, offset } = this.#table;
     const copies: PageCopy[] = [];
     for (let at = 0; at < pages.length; ) {

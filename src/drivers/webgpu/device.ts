@@ -30,11 +30,13 @@ import {
   tooManyGroups,
 } from './launch-plan.js';
 import { jsonPacket, readJson } from './packets.js';
-import { PagedLaunch } from './paged-launch.js';
+import { PagedLaunch, type PagedOutlet } from './paged-launch.js';
+import { PlannedRun } from './planned-run.js';
 import {
   type AdapterFacts,
   type Dispatch,
   File,
+  type Fill,
   type Hello,
   type Launched,
   MOST_DISPATCHES,
@@ -46,11 +48,13 @@ import {
 } from './protocol.js';
 import { type BufferCommands, RunTable } from './run-table.js';
 import { SpareBuffers } from './spare-buffers.js';
-import { STAGING_BYTES, type Staging } from './staging.js';
+import { SLOTS, STAGING_BYTES, type Staging } from './staging.js';
 
 /** Of each uniform variable of a launch that goes with others, whose numbers are in one packet. */
 const MOST_UNIFORM_BYTES = 512;
 
+/** Tokens of pages that are put together in staging memory go down from here, by the piece. Those of other copies that launches have are not among them. */
+const FIRST_FILL = -2;
 /** Looks, about a second apart, that a GPU may take to be opened. They are counted, since a suspended machine takes none. */
 const STARTING_LOOKS = 60;
 
@@ -104,6 +108,8 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   private gpuMs: number | undefined;
   /** The same, if it is paged. */
   protected paged: PagedLaunch | null = null;
+  /** What the next part of it needs, while this one runs. */
+  private ahead: PlannedRun | null = null;
   /** The buffer for tables of pages of launches that are paged; null: there is none. */
   private table: Part | null = null;
   protected facts: AdapterFacts | null = null;
@@ -200,6 +206,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
       this.events.launched(this.launched, { code: 'DEVICE_LOST', message: reason });
     this.paged?.close();
     this.paged = null;
+    this.over();
   }
 
   kill(why: string | null = null): void {
@@ -395,8 +402,18 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     else this.page(launches[0], plans[0], paged);
   }
 
+  step(): boolean {
+    return (this.ahead ?? this.paged)?.step() === true;
+  }
+
   supply(launch: number, there: boolean): void {
-    if (this.launched === launch) this.paged?.supplied(there);
+    const asker = this.ahead ?? (this.launched === launch ? this.paged : null);
+    asker?.supplied(there);
+  }
+
+  over(): void {
+    this.ahead?.close();
+    this.ahead = null;
   }
 
   /** Has the GPU be lost, as a driver that resets it does; the engine goes on. For tests. */
@@ -426,7 +443,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   }
 
   /** There is staging when there is a device. */
-  private get slots(): Staging {
+  protected get slots(): Staging {
     return this.staging as Staging;
   }
 
@@ -436,25 +453,54 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     return [run.buffer, (first - run.first) * PAGE_BYTES, count * PAGE_BYTES];
   }
 
-  private page(launch: WgslLaunch, plan: Dispatch, paged: PagedPart): void {
+  private page(launch: WgslLaunch, order: Dispatch, paged: PagedPart): void {
     const { id, kernelName, parameters, part } = launch;
     const pools = paged.rounds.tables.map((table) => {
       const found = parameters.find((each) => each.name === table.name);
       return this.use(pagesAround(found as Extract<LaunchParameter, { kind: 'array' }>));
     });
-    this.paged = new PagedLaunch(kernelName, plan, part as WgslPart, paged, pools, this.slots, {
+    const outlet = this.pagedOutlet(id);
+    const { ahead } = this;
+    this.ahead = null;
+    const plan = ahead === null ? paged.plan() : null;
+    const planned = ahead ?? (plan && new PlannedRun(plan, paged, outlet));
+    this.paged = new PagedLaunch(kernelName, order, part as WgslPart, paged, pools, this.slots, outlet, planned);
+    if (ahead === null) planned?.start();
+  }
+
+  private pagedOutlet(id: number): PagedOutlet {
+    const { host } = this.options;
+    return {
       post: (kind, what) => this.post(kind, what),
       moduleOf: (code) => this.moduleOf(code),
       needTable: (table) => this.needTable(table),
       giveUpTable: () => this.giveUpTable(),
       want: (pages, wantedFor, atOnce) => this.onWants(id, pages, wantedFor, atOnce),
-      look: (at, content) => readMemory(content, this.options.host.address + at),
-      copy: (at, bytes, address) => copyMemory(address, this.options.host.address + at, bytes),
+      look: (at, content) => readMemory(content, host.address + at),
+      takeSlot: () => this.slots.takeSpare(),
+      giveSlot: (slot) => this.slots.give(slot),
+      copy: (at, bytes, slot, to) => copyMemory(this.slots.addressOf(slot) + to, host.address + at, bytes),
+      send: (slot, parts) => {
+        const at = this.slots.offsetOf(slot);
+        this.post(Packet.Fill, { token: FIRST_FILL - slot, launch: id, file: File.Staging, at, parts } satisfies Fill);
+      },
+      ahead: (run) => {
+        this.ahead = run;
+        run.start();
+      },
       ended: (failure) => {
         this.paged = null;
         this.launchEnded(id, failure);
       },
-    });
+    };
+  }
+
+  /** Whether the token is of pages that the engine has read. */
+  protected filled(token: number): boolean {
+    const slot = FIRST_FILL - token;
+    if (slot < 0 || slot >= SLOTS) return false;
+    this.slots.give(slot);
+    return true;
   }
 
   private needTable(table: Part): void {
@@ -487,7 +533,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
 
   protected moved(token: number, status: Status): void {
     if (token < 0) {
-      this.paged?.moved(status);
+      if (!this.filled(token)) this.paged?.moved(status);
       return;
     }
     const pending = this.pending.get(token);

@@ -321,8 +321,10 @@ function pagedDivision(
         if (each.kind !== 'array' || table === undefined) return each;
         return { ...each, use: 'inout', offset: pool + table.offset, length: table.poolBytes / bytesOf(each.type) };
       });
-      const plan = () => planner?.planOf(launch, part) ?? null;
-      const paged = { rounds, offsets, pages, notes, maskWords, logWords, contents, plan };
+      const planOf = (each: LaunchPart | undefined) => (each && planner?.planOf(launch, each)) ?? null;
+      const plan = () => planOf(part);
+      const next = () => planOf(parts[index + 1]);
+      const paged = { rounds, offsets, pages, notes, maskWords, logWords, contents, plan, next };
       return {
         code,
         parameters,

@@ -17,8 +17,6 @@ import { noMemoryForPages } from './unmet-buffers.js';
 
 /** Bytes that may be on their way into the GPU before the engine waits for it: WebGPU keeps a copy of each until it is there. */
 const MOST_WRITTEN = 64 * 2 ** 20;
-/** Bytes of the host's memory that one view shows. */
-const VIEW_BYTES = 64 * 2 ** 20;
 
 /** Where an executor is. */
 export interface ExecutorOwner {
@@ -38,10 +36,8 @@ export class Executor {
   private written = 0;
   /** Copies that the GPU was told to read. */
   begun = 0;
-  /** Views of the host's memory: to make one takes longer than to copy a page. */
-  private readonly views = new Map<number, Uint8Array>();
-  /** Where pages are put together: WebGPU has a copy when it has been told to write. */
-  private gathered = new Uint8Array(0);
+  /** The launch for whose pages there was no memory. */
+  private unfilled = -1;
 
   constructor(
     private readonly gpu: Transport,
@@ -103,30 +99,11 @@ export class Executor {
     return isThere;
   }
 
-  private async fill({ token, from, to: [buffer, offset, bytes] }: Fill): Promise<void> {
-    if (this.gathered.length < bytes) this.gathered = new Uint8Array(bytes);
-    const content = this.gathered.subarray(0, bytes);
-    let to = 0;
-    for (const [at, length] of from) {
-      content.set(this.hostBytes(at, length), to);
-      to += length;
-    }
-    const status = this.gpu.write(buffer, offset, bytes, content, false) ? Status.Done : Status.NoMemory;
-    this.written += bytes;
+  private async fill({ token, launch, ...move }: Fill): Promise<void> {
+    const isThere = this.put(move, false);
+    if (!isThere) this.unfilled = launch;
     await this.afterWrites();
-    this.owner.say(Packet.Moved, [[token], status]);
-  }
-
-  private hostBytes(at: number, bytes: number): Uint8Array {
-    const number = Math.floor(at / VIEW_BYTES);
-    const begin = number * VIEW_BYTES;
-    if (at + bytes > begin + VIEW_BYTES) return new Uint8Array(view(this.files[File.Host] + at, bytes));
-    let known = this.views.get(number);
-    if (known === undefined) {
-      known = new Uint8Array(view(this.files[File.Host] + begin, VIEW_BYTES));
-      this.views.set(number, known);
-    }
-    return known.subarray(at - begin, at - begin + bytes);
+    this.owner.say(Packet.Moved, [[token], isThere ? Status.Done : Status.NoMemory]);
   }
 
   private async drain({ token, from, to }: Drain): Promise<void> {
@@ -204,7 +181,9 @@ export class Executor {
   }
 
   private async round({ writes, dispatches, read }: Round): Promise<void> {
-    await this.launch([dispatches[0].launch], async () => {
+    const [{ launch }] = dispatches;
+    await this.launch([launch], async () => {
+      if (this.unfilled === launch) return [{ failure: noMemoryForPages() }];
       for (const each of writes) if (!this.put(each, false)) return [{ failure: noMemoryForPages() }];
       let ran: Ran = { failure: null };
       for (const each of dispatches) {

@@ -12,16 +12,11 @@ import { move, WebgpuDevice, type WebgpuDeviceOptions } from './device.js';
 import { arrayOf, type Pages, pagesAround } from './launch-plan.js';
 import { GIVEN_UP_AT, type LentFacts, type LentMemory, type LentPlace, MIRROR_AT, STAGING_AT } from './lent.js';
 import { LentLink } from './lent-link.js';
-import { type Drain, File, type Fill, type Launched, type Move, Packet, type Part } from './protocol.js';
+import { type Drain, File, type Fill, type Launched, Packet, type Part } from './protocol.js';
 import { Staging } from './staging.js';
 
 /** Tokens of copies that launches have are below 0; those of what drains are lower than any other. */
 const FIRST_DRAIN = -1000;
-
-/** Whether a launch that is paged waits for it. */
-function isOfPages({ tokens }: Move): boolean {
-  return tokens !== null && tokens[0] < 0;
-}
 
 /** The program that opened the GPU can ask it for more than WebGPU gives by itself. */
 function withRemedy<T extends { readonly message: string }>(failure: T | null): T | null {
@@ -123,6 +118,7 @@ export class LentDevice extends WebgpuDevice {
     this.launched = null;
     this.paged?.close();
     this.paged = null;
+    this.over();
     this.events.launched(launch, { code: 'DEADLOCK', message });
     this.recover();
   }
@@ -188,20 +184,18 @@ export class LentDevice extends WebgpuDevice {
     this.running ||= kind === Packet.Dispatch || kind === Packet.Round;
     if (kind === Packet.Fill) this.fill(what as Fill);
     else if (kind === Packet.Drain) this.drain(what as Drain);
-    else {
-      if (kind === Packet.Write && isOfPages(what as Move)) this.due++;
-      super.post(kind, what);
-    }
+    else super.post(kind, what);
   }
 
-  private fill({ token, from, to }: Fill): void {
-    const at = this.runs.placeOf(to[0], to[1]);
-    let target = this.mirror(0) + at;
-    for (const [place, bytes] of from) {
-      copyMemory(target, this.options.host.address + place, bytes);
-      target += bytes;
+  private fill({ at, parts, ...fill }: Fill): void {
+    let from = this.slots.addressOf(0) + at;
+    for (const part of parts) {
+      const place = this.runs.placeOf(part[0], part[1]);
+      copyMemory(this.mirror(0) + place, from, part[2]);
+      from += part[2];
     }
-    this.post(Packet.Write, move(token, File.Mirror, at, [to]));
+    this.due++;
+    super.post(Packet.Fill, { ...fill, at, parts } satisfies Fill);
   }
 
   private drain({ token, from, to }: Drain): void {
@@ -216,6 +210,7 @@ export class LentDevice extends WebgpuDevice {
   private pagesMoved(token: number, status: Status): void {
     this.due--;
     if (this.givenUp) {
+      this.filled(token);
       this.recover();
       return;
     }

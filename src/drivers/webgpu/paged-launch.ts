@@ -3,56 +3,38 @@
  * host memory, where the manager has them be when they are wanted, and what was written of them goes back there. Where numbers that arrays hold
  * tell which pages these are, they come first, and the kernel runs once, by a module that does not ask for them.
  */
-import { PAGE_BYTES, Status } from '../../core/types.js';
+import { Status } from '../../core/types.js';
 import { readMemory, writeMemory } from '../../linux/memory.js';
 import type { PageCopy } from '../../wgsl/page-rounds.js';
-import type { LaunchFailure, PagedPart, PagePlan, PlannedDispatch, WantedFor, WgslCode, WgslPart } from '../driver.js';
-import { type Pages, pagingBuffers } from './launch-plan.js';
-import { type Dispatch, type Drain, File, type Fill, Packet, type Part, type Round } from './protocol.js';
-import { STAGING_SLOT_BYTES, type Staging } from './staging.js';
+import type { LaunchFailure, PagedPart, PlannedDispatch, WgslCode, WgslPart } from '../driver.js';
+import { pagingBuffers } from './launch-plan.js';
+import { BATCH_BYTES, cut, PageFeed, pagesIn } from './page-feed.js';
+import { type PlannedOutlet, PlannedRun } from './planned-run.js';
+import { type Dispatch, type Drain, File, Packet, type Part, type Round } from './protocol.js';
+import type { Staging } from './staging.js';
 import { noMemoryForPages } from './unmet-buffers.js';
 
-/** Bytes of pages that are held on the host at once. */
-const BATCH_BYTES = 4 * 2 ** 20;
-/**
- * Bytes of pages that the manager copies itself, so that they go to the engine in one piece, along with the kernel that needs them. It looks at no
- * fault meanwhile.
- */
-const FEW_BYTES = 512 * 2 ** 10;
 /** Places that one packet names. */
 const PLACES_AT_ONCE = 1024;
 /** Tokens of copies that are the core's are above 0. */
 const TOKEN = -1;
 
 /** What is asked of the engine and of the manager. */
-export interface PagedOutlet {
+export interface PagedOutlet extends PlannedOutlet {
   post(kind: number, what: unknown): void;
   /** What the engine calls the module. */
   moduleOf(code: WgslCode): number;
   /** Has the buffer for the table of pages be there; it is kept for later launches. `giveUpTable` has the next launch get another one. */
   needTable(table: Part): void;
   giveUpTable(): void;
-  /**
-   * `supplied` answers.
-   * @param atOnce what it does with them has been done when it returns
-   */
-  want(pages: readonly Pages[], wantedFor: WantedFor, atOnce: boolean): void;
-  /** Bytes of the host's memory that were wanted. */
-  look(at: number, content: Uint8Array): void;
-  /** Copies bytes of the host's memory that were wanted to an address. */
-  copy(at: number, bytes: number, address: number): void;
+  /** The part after this one runs by a plan: what it touches may be prepared. */
+  ahead(run: PlannedRun): void;
   ended(failure: LaunchFailure | null): void;
-}
-
-/** Copies at a time, all one way. */
-interface Batch {
-  readonly isHome: boolean;
-  readonly copies: PageCopy[];
 }
 
 /** Bytes of neighbouring frames, and their places on the host. */
 interface Transfer {
-  readonly places: [at: number, bytes: number][];
+  readonly places: (readonly [at: number, bytes: number])[];
   readonly part: [buffer: number, offset: number, bytes: number];
 }
 
@@ -65,17 +47,16 @@ export class PagedLaunch {
   private failure: LaunchFailure | null = null;
   /** Why it ends when what others have written is home. */
   private refusal: LaunchFailure | null = null;
-  /** What is still to move before the next round, or the end; the pages of the first are being brought to the host, or copied. */
-  private batches: Batch[] = [];
-  /** Pages that are to be written with the next round. */
-  private along: Write[] = [];
-  /** Set where it runs by a plan: what is still to run of it, the next one last. */
-  private plan: PagePlan | null;
-  private planned: PlannedDispatch[] | null = null;
+  /** What is still to go home before anything comes, or before the end; the pages of the first are being brought to the host, or copied. */
+  private homes: PageCopy[][] = [];
+  /** What is to come before the next round. */
+  private feed: PageFeed | null = null;
+  private isFirst = true;
   /** No round follows. */
   private isLast = false;
   private over = false;
 
+  /** @param planned set where it runs by a plan */
   constructor(
     private readonly kernelName: string,
     private readonly order: Dispatch,
@@ -85,27 +66,26 @@ export class PagedLaunch {
     private readonly pools: readonly Part[],
     private readonly staging: Staging,
     private readonly outlet: PagedOutlet,
+    private planned: PlannedRun | null,
   ) {
     const { pages } = pagingBuffers(paged);
     outlet.needTable(pages);
-    this.plan = paged.plan();
     staging.take((slot) => {
       this.slot = slot;
       if (this.over) this.close();
-      else if (this.plan === null) this.firstRound();
-      else if (this.plan.numbers.length === 0) this.look(this.plan);
-      else outlet.want(pagesIn(this.plan.numbers), 'look', true);
+      else if (this.planned === null) this.round();
+      else this.nextPlanned(this.planned);
     });
   }
 
-  /** The engine has written something. */
+  /** The engine has written something of the host's memory. */
   moved(status: Status): void {
     this.outstanding--;
     if (status !== Status.Done) {
       this.failure ??= noMemoryForPages();
     }
     if (this.outstanding > 0) return;
-    this.batches.shift();
+    this.homes.shift();
     this.next();
   }
 
@@ -116,15 +96,16 @@ export class PagedLaunch {
       this.end(this.failure);
       return;
     }
-    const { rounds } = this.paged;
-    if (this.plan !== null) {
-      this.nextPlanned();
+    if (this.planned !== null) {
+      this.nextPlanned(this.planned);
       return;
     }
+    const { rounds } = this.paged;
     const notes = new Uint32Array(this.notedWords);
     readMemory(new Uint8Array(notes.buffer), this.staging.addressOf(this.slot));
     const { homes, copies, end } = rounds.advance(notes);
-    this.batches = [...batchesOf(homes, true), ...batchesOf(copies, false)];
+    this.homes = cut(homes, BATCH_BYTES);
+    this.feed = new PageFeed(copies, 'device', (copy) => this.placeOf(copy).at, this.outlet);
     this.isLast = end !== null;
     if (end !== null && end !== 'done') {
       const message = `kernel ${this.kernelName}: ${end.refused}, or give the device more memory`;
@@ -136,86 +117,70 @@ export class PagedLaunch {
   /** The pages that were wanted are on the host, or cannot be. */
   supplied(there: boolean): void {
     if (this.over) return;
-    if (!there) {
-      this.end({ code: 'ABORTED', message: 'pages that it touches could not be had' });
-      return;
+    if (!there) this.end(notHad());
+    else if (this.planned !== null) this.planned.supplied(there);
+    else if (this.homes.length === 0) this.feed?.supplied();
+    else {
+      for (const { places, part } of this.transfersOf(this.homes[0])) {
+        this.outstanding++;
+        const drain: Drain = { token: TOKEN, from: part, to: places };
+        this.outlet.post(Packet.Drain, drain);
+      }
     }
-    if (this.plan !== null && this.planned === null) {
-      this.look(this.plan);
-      return;
-    }
-    const { isHome, copies } = this.batches[0];
-    if (this.goAlong(this.batches[0])) {
-      this.along = this.packed(copies);
-      this.batches = [];
-      this.next();
-      return;
-    }
-    for (const { places, part } of transfersOf(copies, (copy) => this.placeOf(copy))) {
-      this.outstanding++;
-      const fill: Fill = { token: TOKEN, from: places, to: part };
-      const drain: Drain = { token: TOKEN, from: part, to: places };
-      if (isHome) this.outlet.post(Packet.Drain, drain);
-      else this.outlet.post(Packet.Fill, fill);
-    }
+  }
+
+  /** Does a piece of what it has to do. False: there is nothing. */
+  step(): boolean {
+    return (this.planned ?? this.feed)?.step() === true;
   }
 
   /** Gives back what it has of the engine's; nothing more is answered. */
   close(): void {
     this.over = true;
+    (this.planned ?? this.feed)?.close();
     if (this.slot === -1) return;
     this.staging.give(this.slot);
     this.slot = -1;
     const { notes } = pagingBuffers(this.paged);
-    if (this.plan === null) this.outlet.post(Packet.Destroy, [notes[0]]);
+    if (!this.isFirst) this.outlet.post(Packet.Destroy, [notes[0]]);
   }
 
-  /** The numbers are on the host that tell what is touched. */
-  private look(plan: PagePlan): void {
-    const numbers = plan.numbers.map(({ at, bytes }) => {
-      const content = new Uint8Array(bytes);
-      this.outlet.look(at, content);
-      return new Uint32Array(content.buffer);
-    });
-    const dispatches = plan.dispatches(numbers);
-    if (dispatches === null) {
-      this.plan = null;
-      this.firstRound();
-      return;
-    }
-    this.planned = dispatches.toReversed();
-    this.nextPlanned();
-  }
-
-  private nextPlanned(): void {
-    const next = this.planned?.at(-1);
-    this.isLast = next === undefined;
-    if (next !== undefined) this.batches = batchesOf(this.paged.rounds.admit(next.wanted), false);
-    this.next();
-  }
-
-  private firstRound(): void {
-    const { notes } = pagingBuffers(this.paged);
-    this.outlet.post(Packet.Create, [notes[0], notes[2]]);
-    this.along = [{ file: File.None, at: 0, parts: [notes] }];
-    this.round();
+  private nextPlanned(planned: PlannedRun): void {
+    planned.give(
+      (copies) => this.partsOf(copies),
+      (next) => {
+        if (next === null) this.end(null);
+        else if (next === 'lost') this.end(notHad());
+        else if (next !== 'unplanned') this.runPlanned(planned, next);
+        else {
+          this.planned = null;
+          this.round();
+        }
+      },
+    );
   }
 
   private next(): void {
-    const [batch] = this.batches;
+    const [home] = this.homes;
     if (this.failure !== null) this.end(this.failure);
-    else if (batch !== undefined)
+    else if (home !== undefined)
       this.outlet.want(
-        pagesIn(batch.copies.map((copy) => ({ at: this.placeOf(copy).at, bytes: copy.bytes }))),
-        batch.isHome ? 'home' : this.plan === null ? 'device' : 'plan',
-        this.goAlong(batch),
+        pagesIn(home, (copy) => this.placeOf(copy).at),
+        'home',
+        false,
       );
     else if (this.isLast) this.end(this.refusal);
-    else if (this.plan === null) this.round();
-    else this.runPlanned(this.plan, this.planned?.pop() as PlannedDispatch);
+    else {
+      this.feed?.open(
+        (copies) => this.partsOf(copies),
+        () => this.round(),
+      );
+      this.feed?.start();
+    }
   }
 
-  private runPlanned({ code, group, binding, pages: table }: PagePlan, { workgroups, content }: PlannedDispatch): void {
+  private runPlanned(planned: PlannedRun, { workgroups, content }: PlannedDispatch): void {
+    const { code, group, binding, pages: table } = planned.plan;
     const { pages } = pagingBuffers(this.paged);
     const own = [this.part.binding, this.paged.pages, this.paged.notes];
     const bound = this.order.bound.filter((each) => each.group !== this.part.group || !own.includes(each.binding));
@@ -231,45 +196,31 @@ export class PagedLaunch {
       workgroups: [...workgroups],
     };
     this.send([], [dispatch], { file: File.Staging, at: 0, parts: [] });
+    // While the GPU works on it: what the next one needs, or the next part.
+    if (planned.goOn()) return;
+    const plan = this.paged.next();
+    if (plan !== null) this.outlet.ahead(new PlannedRun(plan, this.paged, this.outlet));
   }
 
-  /** Has the engine run something, when it has written the table of pages, what goes along, and the rest. */
+  /** Has the engine run something, when it has written the table of pages and the rest. */
   private send(writes: readonly Write[], dispatches: readonly Dispatch[], read: Round['read']): void {
     const { pages } = pagingBuffers(this.paged);
     writeMemory(this.staging.addressOf(this.slot), new Uint8Array(this.paged.rounds.entries.buffer));
     const entries: Write = { file: File.Staging, at: this.staging.offsetOf(this.slot), parts: [pages] };
-    const order: Round = { writes: [entries, ...this.along, ...writes], dispatches, read };
-    this.along = [];
+    const order: Round = { writes: [entries, ...writes], dispatches, read };
     this.outlet.post(Packet.Round, order);
   }
 
-  /** Whether what follows these pages is the round that needs them, and they are few. */
-  private goAlong({ isHome, copies }: Batch): boolean {
-    if (isHome || this.isLast || this.batches.length > 1) return false;
-    const bytes = copies.reduce((sum, copy) => sum + copy.bytes, 0);
-    return bytes <= Math.min(FEW_BYTES, STAGING_SLOT_BYTES - this.paged.rounds.entries.byteLength);
-  }
-
-  /** Puts pages together behind the table of pages. */
-  private packed(copies: readonly PageCopy[]): Write[] {
-    let done = this.paged.rounds.entries.byteLength;
-    return transfersOf(copies, (copy) => this.placeOf(copy)).map(({ places, part }) => {
-      const from = this.staging.offsetOf(this.slot) + done;
-      for (const [at, bytes] of places) {
-        this.outlet.copy(at, bytes, this.staging.addressOf(this.slot) + done);
-        done += bytes;
-      }
-      return { file: File.Staging, at: from, parts: [part] };
-    });
-  }
-
   private round(): void {
+    this.feed = null;
     const { maskWords, contents } = this.paged;
     const noted = 4 * this.notedWords;
     const { notes } = pagingBuffers(this.paged);
     const at = this.staging.offsetOf(this.slot);
     const touched: Part = [notes[0], 8 * maskWords, noted];
-    const cleared: Write = { file: File.None, at: 0, parts: [[notes[0], 4 * maskWords, 4 * maskWords + noted]] };
+    if (this.isFirst) this.outlet.post(Packet.Create, [notes[0], notes[2]]);
+    const cleared: Part = this.isFirst ? notes : [notes[0], 4 * maskWords, 4 * maskWords + noted];
+    this.isFirst = false;
     const { group, binding } = this.part;
     const dispatches = contents().map((bytes) => ({
       ...this.order,
@@ -277,7 +228,7 @@ export class PagedLaunch {
         each.kind === 'uniform' && each.group === group && each.binding === binding ? { ...each, bytes } : each,
       ),
     }));
-    this.send([cleared], dispatches, { file: File.Staging, at, parts: [touched] });
+    this.send([{ file: File.None, at: 0, parts: [cleared] }], dispatches, { file: File.Staging, at, parts: [touched] });
   }
 
   /** What is noted in a round: a word for each page and, where there are logs, whether one was full. */
@@ -298,59 +249,31 @@ export class PagedLaunch {
     const [buffer, offset] = this.pools[number];
     return { at: this.paged.offsets[number] + place, buffer, offset: offset + frame - table.offset };
   }
-}
 
-function batchesOf(copies: readonly PageCopy[], isHome: boolean): Batch[] {
-  const batches: Batch[] = [];
-  let room = 0;
-  for (const copy of copies) {
-    for (let done = 0; done < copy.bytes; ) {
-      if (room === 0) {
-        batches.push({ isHome, copies: [] });
-        room = BATCH_BYTES;
-      }
-      const bytes = Math.min(room, copy.bytes - done);
-      const { copies: last } = batches[batches.length - 1];
-      last.push({ ...copy, place: copy.place + done, frame: copy.frame + done, bytes });
-      done += bytes;
-      room -= bytes;
+  private partsOf(copies: readonly PageCopy[]): Part[] {
+    return this.transfersOf(copies).map(({ part }) => part);
+  }
+
+  /** What has neighbouring frames goes as one. */
+  private transfersOf(copies: readonly PageCopy[]): Transfer[] {
+    const transfers: Transfer[] = [];
+    for (const copy of copies) {
+      const { at, buffer, offset } = this.placeOf(copy);
+      const last = transfers.at(-1);
+      if (
+        last !== undefined &&
+        last.part[0] === buffer &&
+        last.part[1] + last.part[2] === offset &&
+        last.places.length < PLACES_AT_ONCE
+      ) {
+        last.places.push([at, copy.bytes]);
+        last.part[2] += copy.bytes;
+      } else transfers.push({ places: [[at, copy.bytes]], part: [buffer, offset, copy.bytes] });
     }
+    return transfers;
   }
-  return batches;
 }
 
-/** What has neighbouring frames goes as one. */
-function transfersOf(
-  copies: readonly PageCopy[],
-  placeOf: (copy: PageCopy) => { at: number; buffer: number; offset: number },
-): Transfer[] {
-  const transfers: Transfer[] = [];
-  for (const copy of copies) {
-    const { at, buffer, offset } = placeOf(copy);
-    const last = transfers.at(-1);
-    if (
-      last !== undefined &&
-      last.part[0] === buffer &&
-      last.part[1] + last.part[2] === offset &&
-      last.places.length < PLACES_AT_ONCE
-    ) {
-      last.places.push([at, copy.bytes]);
-      last.part[2] += copy.bytes;
-    } else transfers.push({ places: [[at, copy.bytes]], part: [buffer, offset, copy.bytes] });
-  }
-  return transfers;
-}
-
-/** Runs of pages, none twice. */
-function pagesIn(places: readonly { at: number; bytes: number }[]): Pages[] {
-  const runs: { first: number; count: number }[] = [];
-  const sorted = [...places].sort((one, other) => one.at - other.at);
-  for (const { at, bytes } of sorted) {
-    const first = Math.floor(at / PAGE_BYTES);
-    const end = Math.ceil((at + bytes) / PAGE_BYTES);
-    const last = runs.at(-1);
-    if (last !== undefined && first <= last.first + last.count) last.count = Math.max(last.count, end - last.first);
-    else runs.push({ first, count: end - first });
-  }
-  return runs;
+function notHad(): LaunchFailure {
+  return { code: 'ABORTED', message: 'pages that it touches could not be had' };
 }

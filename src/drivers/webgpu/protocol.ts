@@ -32,7 +32,7 @@ export const Packet = {
   Lose: 14,
   /** To the engine: JSON of Round. `Launched` answers when what it reads is in the file. */
   Round: 15,
-  /** To the engine: JSON of Fill. `Moved` answers. */
+  /** To the engine: JSON of Fill. `Moved` answers; where there was no memory, a round of the launch is not run. */
   Fill: 16,
   /** To the engine: JSON of Drain. `Moved` answers when the bytes are in the host's memory. */
   Drain: 17,
@@ -101,14 +101,13 @@ export interface Move {
   readonly parts: readonly Part[];
 }
 
-/** Bytes from many places of the host's memory that go to one of a buffer, one after the other. */
-export interface Fill {
+/** Pages of a launch, put together in a piece of memory, that go to parts of buffers, one after the other. */
+export interface Fill extends Omit<Move, 'tokens'> {
   readonly token: number;
-  readonly from: readonly (readonly [at: number, bytes: number])[];
-  readonly to: Part;
+  readonly launch: number;
 }
 
-/** The same bytes back. */
+/** Bytes of a buffer that go to many places of the host's memory, one after the other. */
 export interface Drain {
   readonly token: number;
   readonly from: Part;

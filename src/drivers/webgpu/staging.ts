@@ -8,7 +8,8 @@ import { createMemoryFile, mmap, munmap } from '../../linux/memory.js';
 
 /** Bytes of a piece: no copy is larger. */
 export const STAGING_SLOT_BYTES = 2 ** 21;
-const SLOTS = 8;
+export const SLOTS = 8;
+const LEFT = 2;
 export const STAGING_BYTES = STAGING_SLOT_BYTES * SLOTS;
 
 /** Maps a memory file that its owner shares with another process or thread. */
@@ -44,6 +45,11 @@ export class Staging {
   /** A slot, or -1: there is none just now. */
   takeNow(): number {
     return this.free.pop() ?? -1;
+  }
+
+  /** The same for what may keep it for long: some are left for copies, which it may wait for. */
+  takeSpare(): number {
+    return this.free.length > LEFT ? this.takeNow() : -1;
   }
 
   give(slot: number): void {

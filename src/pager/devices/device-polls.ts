@@ -100,11 +100,12 @@ export class DevicePolls {
     return ended;
   }
 
-  /** Lets devices that work in this thread go on a step. */
+  /** Lets devices that work in this thread, or have something to do in it, go on a step. */
   progress(): boolean {
     let any = false;
     for (let place = 0; place < this.places.length; place++) {
-      if (this.places[place]?.guard?.progress() === true) any = true;
+      const device = this.places[place];
+      if (device?.guard?.progress() === true || device?.process?.step?.() === true) any = true;
     }
     return any;
   }

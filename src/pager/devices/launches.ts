@@ -591,6 +591,7 @@ export class Launches {
     record.plan?.close();
     this.manager.launchEnd(record.id);
     record.supply?.close();
+    if (record.division !== null) queue.device.process?.over?.();
     for (const each of together) {
       this.countUse(each.operation, -1);
       this.requests.forget(each.id);

@@ -36,6 +36,7 @@ export class PageSupplies {
 
 export class PageSupply {
   private held: PageRun[] = [];
+  private readonly heldPages = new Set<number>();
   /** For what they are held. */
   private access: Access = Access.Read;
   private closed = false;
@@ -54,8 +55,7 @@ export class PageSupply {
 
   /**
    * Has pages be on the host, to be read or to be written, and lets go of those before.
-   * @param atOnce they are read when `done` returns, and need not stay. Few pages that threads of the host could read just now are not asked for then: a
-   * request to the core for each of them, and the end of its hold, take longer than to copy it
+   * @param atOnce they are read when `done` returns, and need not stay
    * @param done hears why they cannot be, and of which
    */
   bring(
@@ -64,19 +64,21 @@ export class PageSupply {
     atOnce: boolean,
     done: (failure: DenyReason | null, page: number) => void,
   ): void {
-    this.letGo();
-    if (atOnce && access === Access.Read && this.areMapped(wanted)) {
+    // What may be read just now is not asked for: a request to the core for each page, and the end of its hold, take longer than to copy it.
+    const absent = access === Access.Read ? wanted.filter((run) => !this.isThere(run)) : wanted;
+    if (absent.length === 0) {
       done(null, -1);
       return;
     }
+    this.letGo();
     this.access = access;
-    let outstanding = wanted.length;
+    let outstanding = absent.length;
     let failed: { reason: DenyReason; page: number } | null = null;
-    for (const run of wanted) {
+    for (const run of absent) {
       this.requests.start(
         (request) => this.manager.bring(request, HOST_NODE, run.first, run.count, access, { hold: true }),
         (_pages, failure) => {
-          if (failure === null) this.held.push(run);
+          if (failure === null) this.hold(run);
           else failed ??= { reason: failure, page: run.first };
           if (--outstanding > 0) return;
           if (!this.closed) done(failed?.reason ?? null, failed?.page ?? -1);
@@ -93,18 +95,23 @@ export class PageSupply {
     this.arrays.free({ range: id, firstPage, count });
   }
 
-  /** Whether threads of the host may read all of these pages now without a fault: then they hold the current content. */
-  private areMapped(wanted: readonly PageRun[]): boolean {
+  /** Whether these pages have on the host what is to be read: they are held there, or its threads may read them now without a fault. */
+  private isThere({ first, count }: PageRun): boolean {
     const { pages } = this.manager;
-    return wanted.every(({ first, count }) => {
-      for (let page = first; page < first + count; page++) if (!pages.isMapped(HOST, page, false)) return false;
-      return true;
-    });
+    for (let page = first; page < first + count; page++)
+      if (!pages.isMapped(HOST, page, false) && !this.heldPages.has(page)) return false;
+    return true;
+  }
+
+  private hold(run: PageRun): void {
+    this.held.push(run);
+    for (let page = run.first; page < run.first + run.count; page++) this.heldPages.add(page);
   }
 
   private letGo(): void {
     for (const { first, count } of this.held) this.manager.release(HOST_NODE, first, count, this.access);
     this.held = [];
+    this.heldPages.clear();
   }
 }
 
