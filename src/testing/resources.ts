@@ -12,8 +12,8 @@ const PATIENCE_MS = 5000;
 const FIRST_WAIT_MS = 5;
 const LONGEST_WAIT_MS = 300;
 
-/** A GPU in software that the program has opened itself keeps its code in such files. */
-const DRIVERS_OWN = /^\/memfd:swiftshader_jit\b/;
+/** Of a GPU that the program has opened itself: one in software keeps its code in such files, and drivers open their device for each piece of memory, which WebGPU keeps for later buffers. */
+const DRIVERS_OWN = /^(\/memfd:swiftshader_jit\b|\/dev\/nvidia\d+$|\/dev\/dri\/)/;
 
 export interface Resources {
   readonly descriptors: readonly string[];

@@ -5,6 +5,7 @@ import { callbackAddress, textAt } from '../../../linux/shared-library.js';
 import { Futures, MOST_WAITED, messageOf, TEXT } from './futures.js';
 import {
   AdapterInfo,
+  AdapterType,
   BackendType,
   CallbackMode,
   DawnTogglesDescriptor,
@@ -162,9 +163,19 @@ export class Gpu {
     return this.info().device;
   }
 
-  private info(): Record<'vendor' | 'architecture' | 'device' | 'description', string> {
+  /** Whether its memory is its own, behind a bus. */
+  get isDiscrete(): boolean {
+    return this.infoArea().view.getUint32(AdapterInfo.offsets.adapterType, true) === AdapterType.DiscreteGpu;
+  }
+
+  private infoArea(): NativeBuffer {
     const area = new NativeBuffer(AdapterInfo.bytes);
     this.dawn.adapterGetInfo(this.adapter, area.address);
+    return area;
+  }
+
+  private info(): Record<'vendor' | 'architecture' | 'device' | 'description', string> {
+    const area = this.infoArea();
     const text = (at: number): string => textAt(area.getU64(at), area.getU64(at + 8));
     const { vendor, architecture, device, description } = AdapterInfo.offsets;
     return {

@@ -79,6 +79,9 @@ export const AdapterInfo = structure({
   subgroupMaxSize: 'u32',
 });
 
+/** Of an adapter; the others share the host's memory, or may. */
+export const AdapterType = { DiscreteGpu: 1 } as const;
+
 export const Limits = structure({
   nextInChain: 'u64',
   maxTextureDimension1D: 'u32',

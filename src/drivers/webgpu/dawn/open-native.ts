@@ -40,7 +40,8 @@ function opened(dawn: Dawn, host: boolean) {
   const isWanted = (name: LimitName): boolean => (WANTED_LIMITS as readonly string[]).includes(name);
   const limits = Object.fromEntries(names.map((name) => [name, isWanted(name) ? most[name] : UNDEFINED]));
   const features = WANTED_FEATURES.filter((name) => gpu.has(name));
-  const mapsHost = host && gpu.has(MAPS_HOST);
+  // Memory is made known to a GPU behind a bus page by page, which takes longer than the copy that it saves.
+  const mapsHost = host && gpu.has(MAPS_HOST) && !gpu.isDiscrete;
   const wanted = mapsHost ? [...features, MAPS_HOST] : features;
   gpu.open(
     limits,
