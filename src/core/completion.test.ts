@@ -23,12 +23,14 @@ const host: DeviceDescription = {
 
 let manager: OpenManager;
 let whole: number[];
+let unbacked: string[];
 let released: string[];
 let failures: (string | null)[];
 let device: { processor: number; node: number };
 
 beforeEach(() => {
   whole = [];
+  unbacked = [];
   released = [];
   failures = [];
   const commands: Partial<Commands> = {
@@ -38,6 +40,7 @@ beforeEach(() => {
     revoke: () => Status.Done,
     transfer: (order) => {
       if (order.whole) whole.push(order.page);
+      if (!order.backed) unbacked.push(`${order.page}+${order.count}`);
       return Status.Done;
     },
     release: (_token, node, page, count) => {
@@ -100,6 +103,24 @@ describe("a range's last block", () => {
     const processor = of();
     manager.acquire(1, processor, allocate(pages), pages, Access.Write);
     expect(manager.figures(processor).backedPages).toBe(pages);
+  });
+
+  it('has no memory yet for the pages that its range grows by', () => {
+    const range = manager.allocate(300, { name: 'x', writable: true, provided: false }, 400);
+    if (range === null) throw new Error('the space has room for it');
+    bring(range.first, 300);
+    unbacked = [];
+    manager.grow(range, 300, 310);
+    bring(range.first, 310);
+    expect(unbacked).toEqual([`${range.first + 300}+10`]);
+  });
+
+  it('gets all of its memory at once where its range has grown as far as it may', () => {
+    const range = manager.allocate(300, { name: 'x', writable: true, provided: false }, 400);
+    if (range === null) throw new Error('the space has room for it');
+    manager.grow(range, 300, 400);
+    bring(range.first, 400);
+    expect(backed()).toBe(BLOCK);
   });
 
   it('leaves what the node had at most as it is where that was more', () => {

@@ -17,6 +17,8 @@ export function complete(block: Block, node: Node, reserved: number): boolean {
   if (residence === undefined || node.id === HOST_NODE || residence.frames !== null) return false;
   if (!node.description.addressable || residence.backedCount !== reserved || size(block.inside) !== reserved)
     return false;
+  // What the range may grow by is not behind its end: its pages are filled later, and their transfers say whether they have memory.
+  if (block.range.pages < block.range.reserved) return false;
   const rest = PAGES_PER_BLOCK - reserved;
   if (node.backedPages + rest > Math.min(node.budgetPages, node.limitPages, node.goalPages)) return false;
   residence.backed.fill(-1);

@@ -499,6 +499,13 @@ export const mutants: readonly Mutant[] = [
     why: 'A node has more memory than its budget.',
   },
   {
+    name: 'take memory along that a range may grow into',
+    file: 'src/core/completion.ts',
+    original: 'block.range.pages < block.range.reserved',
+    instead: 'false',
+    why: 'A driver is told that pages have memory which no transfer has ever filled.',
+  },
+  {
     name: 'count frames in quarantine as given back',
     file: 'src/core/state.ts',
     original: 'node.backedPages += pages;',

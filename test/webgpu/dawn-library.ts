@@ -107,10 +107,13 @@ if (isThere) {
   test('the GPU writes what is read of it to memory itself, and only there', async () => {
     const { address, content } = readBytes();
     const gpu = await filled(dawn);
-    await over(
-      gpu,
-      gpu.readTo?.(1, 2 * PAGE, READ, address + PAGE, () => undefined),
-    );
+    const read = gpu.readTo?.(1, 2 * PAGE, READ, address + PAGE, () => undefined);
+    if (read === null) {
+      note('SKIPPED: this GPU has memory of its own, and is asked for nothing like that');
+      gpu.release();
+      return;
+    }
+    await over(gpu, read);
     sameData(content.subarray(PAGE, PAGE + READ), (at) => (at + 2 * PAGE) % 251);
     sameData(content.subarray(0, PAGE), () => 0);
     sameData(content.subarray(PAGE + READ), () => 0);
