@@ -5,6 +5,7 @@ import type { FailingGpu } from './failing-gpu.js';
 import { GpuClock, TIMESTAMPS } from './gpu-clock.js';
 import type { AdapterFacts, Bound, Dispatch, Launched, Limits } from './protocol.js';
 import { type Order, type Ran, ransOf, type Transport } from './transport.js';
+import { changedUniforms, type Uniform } from './uniforms.js';
 import { outOfMemory, spilledBytes } from './unmet-buffers.js';
 
 type Failure = Launched['failure'];
@@ -22,14 +23,8 @@ interface Pipeline {
   readonly pipeline: GPUComputePipeline;
   readonly layouts: readonly GPUBindGroupLayout[];
   /** Its uniform variables, by their places. */
-  readonly uniforms: Map<string, Uniform>;
+  readonly uniforms: Map<string, Uniform<GPUBuffer>>;
   readonly groups: BoundGroups<GPUBindGroup>;
-}
-
-interface Uniform {
-  readonly buffer: GPUBuffer;
-  /** In base64. */
-  readonly content: string;
 }
 
 type Compiled = Pipeline | { readonly failure: NonNullable<Failure> };
@@ -225,7 +220,7 @@ export class GpuTransport implements Transport {
     let passes = 0;
     for (const [place, each] of kernels.entries()) {
       // Numbers are written at once: kernels that have others go before that.
-      const changed = this.changedUniforms(each);
+      const changed = changedUniforms(each.order, each.uniforms, this.makeUniform);
       if (changed.length > 0 && passes > 0) {
         device.queue.submit([encoder.finish()]);
         encoder = device.createCommandEncoder();
@@ -283,31 +278,16 @@ export class GpuTransport implements Transport {
 
   private resourceOf(each: Bound, { uniforms, asides }: Ready): GPUBufferBinding {
     if (each.kind === 'aside') return { buffer: asides[each.index] };
-    if (each.kind === 'uniform') return { buffer: (uniforms.get(placeOf(each)) as Uniform).buffer };
+    if (each.kind === 'uniform') return { buffer: (uniforms.get(placeOf(each)) as Uniform<GPUBuffer>).buffer };
     const [buffer, offset, size] = each.part;
     return { buffer: this.gpuOf(buffer), offset, size };
   }
 
-  /** The uniform variables of a kernel whose content is another one than that of the last launch. */
-  private changedUniforms({ order, uniforms }: Ready): { readonly buffer: GPUBuffer; readonly bytes: Buffer }[] {
-    const changed: { readonly buffer: GPUBuffer; readonly bytes: Buffer }[] = [];
-    for (const each of order.bound) {
-      if (each.kind !== 'uniform') continue;
-      const known = uniforms.get(placeOf(each));
-      if (known?.content === each.bytes) continue;
-      const bytes = Buffer.from(each.bytes, 'base64');
-      const { buffer } = known ?? { buffer: this.makeUniform(bytes.length) };
-      uniforms.set(placeOf(each), { buffer, content: each.bytes });
-      changed.push({ buffer, bytes });
-    }
-    return changed;
-  }
-
-  private makeUniform(size: number): GPUBuffer {
+  private readonly makeUniform = (size: number): GPUBuffer => {
     const buffer = this.device.createBuffer({ size, usage: Usage.UNIFORM | Usage.COPY_DST });
     this.uniforms.push(buffer);
     return buffer;
-  }
+  };
 
   private pipelineOf(order: Dispatch, source: string): Promise<Compiled> {
     const key = `${order.module} ${order.entryPoint} ${JSON.stringify(order.constants)}`;

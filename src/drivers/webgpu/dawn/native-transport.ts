@@ -8,6 +8,7 @@ import { boundIn, isLasting, placeOf } from '../bound-groups.js';
 import type { FailingGpu } from '../failing-gpu.js';
 import type { AdapterFacts, Bound, Dispatch, Launched } from '../protocol.js';
 import { type Order, type Ran, ransOf, type WaitedTransport } from '../transport.js';
+import { changedUniforms, type Uniform } from '../uniforms.js';
 import { outOfMemory, spilledBytes } from '../unmet-buffers.js';
 import type { Outcome } from './futures.js';
 import type { Gpu, Problem } from './gpu.js';
@@ -24,7 +25,7 @@ import {
 } from './layouts.js';
 import type { CallbackInfo } from './library.js';
 import { NativeClock } from './native-clock.js';
-import { type Compiled, compile, type Pipeline, type Uniform } from './pipelines.js';
+import { type Compiled, compile, type Pipeline } from './pipelines.js';
 
 type Failure = NonNullable<Launched['failure']>;
 
@@ -263,7 +264,7 @@ export class NativeTransport implements WaitedTransport {
     let passes = 0;
     for (const [place, each] of kernels.entries()) {
       // Numbers are written at once: kernels that have others go before that.
-      const changed = this.changedUniforms(each);
+      const changed = changedUniforms(each.order, each.uniforms, this.makeUniform);
       if (changed.length > 0 && passes > 0) {
         this.finish(encoder);
         encoder = dawn.deviceCreateCommandEncoder(device, 0);
@@ -326,27 +327,11 @@ export class NativeTransport implements WaitedTransport {
   ): { buffer: number; offset: number; size: number } {
     if (each.kind === 'aside') return { buffer: asides[each.index], offset: 0, size: order.asides[each.index].part[2] };
     if (each.kind === 'uniform') {
-      const { buffer, size } = uniforms.get(placeOf(each)) as Uniform;
+      const { buffer, size } = uniforms.get(placeOf(each)) as Uniform<number>;
       return { buffer, offset: 0, size };
     }
     const [buffer, offset, size] = each.part;
     return { buffer: this.handleOf(buffer), offset, size };
-  }
-
-  /** The uniform variables of a kernel whose content is another one than that of the last launch. */
-  private changedUniforms({ order, uniforms }: Ready): { readonly buffer: number; readonly bytes: Buffer }[] {
-    const changed: { readonly buffer: number; readonly bytes: Buffer }[] = [];
-    for (const each of order.bound) {
-      if (each.kind !== 'uniform') continue;
-      const known = uniforms.get(placeOf(each));
-      if (known?.content === each.bytes) continue;
-      const bytes = Buffer.from(each.bytes, 'base64');
-      const size = bytes.length;
-      const { buffer } = known ?? { buffer: this.make(size, BufferUsage.Uniform | BufferUsage.CopyDst) };
-      uniforms.set(placeOf(each), { buffer, size, content: each.bytes });
-      changed.push({ buffer, bytes });
-    }
-    return changed;
   }
 
   private pipelineOf(order: Dispatch, source: string): Compiled {
@@ -376,6 +361,8 @@ export class NativeTransport implements WaitedTransport {
     if (made !== 0) this.free(made);
     return 0;
   }
+
+  private readonly makeUniform = (size: number): number => this.make(size, BufferUsage.Uniform | BufferUsage.CopyDst);
 
   private make(size: number, usage: number): number {
     const { arena, dawn, device } = this.gpu;

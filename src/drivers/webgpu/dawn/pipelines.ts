@@ -5,6 +5,7 @@ import { NativeBuffer } from '../../../linux/native-buffer.js';
 import { textAt } from '../../../linux/shared-library.js';
 import { BoundGroups } from '../bound-groups.js';
 import type { Bound, Dispatch, Launched } from '../protocol.js';
+import type { Uniform } from '../uniforms.js';
 import type { Gpu } from './gpu.js';
 import {
   BindGroupLayoutDescriptor,
@@ -26,15 +27,8 @@ export interface Pipeline {
   readonly pipeline: number;
   readonly layouts: readonly number[];
   /** Its uniform variables, by their places. */
-  readonly uniforms: Map<string, Uniform>;
+  readonly uniforms: Map<string, Uniform<number>>;
   readonly groups: BoundGroups<number>;
-}
-
-export interface Uniform {
-  readonly buffer: number;
-  readonly size: number;
-  /** In base64. */
-  readonly content: string;
 }
 
 export type Compiled = Pipeline | { readonly failure: NonNullable<Launched['failure']> };
