@@ -123,6 +123,7 @@ export class Pager implements ClientEvents {
       stores.look();
       files.look();
       let found = reading ? this.faultReads.read() : 0;
+      polls.readAnswers();
       if (copyThreads.poll()) found++;
       if (this.moveSome() || this.goAhead() || copyThreads.help()) found++;
       else polls.sendReads();
