@@ -16,6 +16,7 @@ import { coreFault } from './core-fault.js';
 import { cpuFault } from './cpu-fault.js';
 import { cpuFaultBlock } from './cpu-fault-block.js';
 import { deviceFault } from './device-fault.js';
+import { faultWhileMoving } from './fault-while-moving.js';
 import { fileRandom, fileScan } from './files.js';
 import { fitsCold, fitsWarm } from './fits.js';
 import { gpuFits, gpuGather, gpuHome, gpuLaunches, gpuSearch, gpuStream } from './gpu.js';
@@ -33,6 +34,7 @@ const benches: readonly Bench[] = [
   cpuFault,
   cpuFaultBlock,
   deviceFault,
+  faultWhileMoving,
   resident,
   fitsCold,
   fitsWarm,

@@ -1,5 +1,6 @@
 /** The descriptors of devices in the manager's poller, and what is to be done for each device when the manager goes round. */
 import { MAX_PROCESSORS } from '../../core/types.js';
+import type { ProcessDriver } from '../../drivers/process-driver.js';
 import { POLLIN, POLLOUT } from '../../linux/constants.js';
 import type { Poller } from '../../linux/poll.js';
 import type { Device } from './device.js';
@@ -59,6 +60,14 @@ export class DevicePolls {
   /** Takes the faults of one device that wait; returns how many there were. */
   readFaults(place: number): number {
     return this.places[place]?.process?.readFaults() ?? 0;
+  }
+
+  /** Takes the answers that have come of devices that owe some. What waits for them need not wait until there is nothing left to move. */
+  readAnswers(): void {
+    for (let place = 0; place < this.places.length; place++) {
+      const process = this.places[place]?.process ?? null;
+      if (process?.owesAnswers === true) this.readPackets(place, process);
+    }
   }
 
   /** Nothing that the core has asked for waits: what devices are to send goes to their engines together. */
@@ -156,9 +165,7 @@ export class DevicePolls {
       const process = this.places[place]?.process ?? null;
       if (process === null) continue;
       const come = poller.readyAt(this.slot(place, PACKETS)) !== 0 || process.hasEnd === true;
-      if (come && process.readPackets()) {
-        poller.set(this.slot(place, FAULTS), process.faultFd);
-      }
+      if (come) this.readPackets(place, process);
       if (poller.readyAt(this.slot(place, LIFE)) !== 0) {
         this.stopPolling(place);
         process.processEnded();
@@ -166,6 +173,10 @@ export class DevicePolls {
       }
     }
     return ended;
+  }
+
+  private readPackets(place: number, process: ProcessDriver): void {
+    if (process.readPackets()) this.poller.set(this.slot(place, FAULTS), process.faultFd);
   }
 
   private slot(place: number, which: number): number {

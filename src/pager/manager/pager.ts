@@ -163,16 +163,21 @@ export class Pager implements ClientEvents {
     this.spin.yielded(now() - began);
   }
 
-  /** Moves queued pieces: a large one, or several small ones that together take no longer. False when there is none. */
+  /**
+   * Moves queued pieces: a large one, or several small ones that together take no longer. False when there is none. Behind them it reads what devices
+   * answer, which a thread may wait for: the manager goes round only when no piece is left.
+   */
   private moveSome(): boolean {
-    const { router } = this.parts;
+    const { router, polls } = this.parts;
     let cost = 0;
     while (cost < PAGES_PER_TRANSFER) {
       const pages = router.step();
       if (pages === 0) break;
       cost += pages + PIECE_PAGES;
     }
-    return cost > 0;
+    if (cost === 0) return false;
+    polls.readAnswers();
+    return true;
   }
 
   /** Begins with the next block that is to come ahead of a processor. False when there is none. */
