@@ -136,6 +136,10 @@ test('when the GPU is lost, none of the launches that were with it hangs', () =>
     );
     for (const each of codes) assert.ok(['done', 'DEVICE_LOST', 'CANCELLED'].includes(each), each);
     assert.ok(codes.includes('DEVICE_LOST'));
+    for (const stream of [0, 1]) {
+      const own = codes.filter((_, n) => n % 2 === stream);
+      assert.ok(own.lastIndexOf('done') < own.findIndex((each) => each !== 'done'), own.join(' '));
+    }
   }));
 
 test('random launches over parts of arrays do what loops do', () =>

@@ -290,7 +290,7 @@ export class Launches {
     const queue = this.queueOf(device);
     while (queue.records.length > 0) {
       const [record] = queue.records;
-      record.failure ??= lostError(device, record, why);
+      for (const each of togetherWith(record)) each.failure ??= each.completed ? null : lostError(device, each, why);
       this.finish(queue, record);
     }
     this.queues.delete(device);
