@@ -100,9 +100,9 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   protected launched: number | null = null;
   /** Launches that follow it. */
   private following: number[] = [];
-  /** What those that run are made of, where they are whole; what has run without a mistake will do so again. */
+  /** Pipelines of the launches that run, in their order, where these are whole: one that has run without a mistake is proven. */
   private unproven: string[] = [];
-  /** Kernels that have run without a mistake, by what their pipelines are made of. */
+  /** Pipelines that have run without a mistake, by what they are made of. */
   private readonly proven = new Set<string>();
   /** How long its kernel has run, as far as that was told. */
   private gpuMs: number | undefined;

@@ -31,7 +31,7 @@ export class JoinedLaunches {
   /** Those of the launches that wait behind one which may go with it; null: none may. */
   behind(device: Device, record: LaunchRecord, waiting: readonly LaunchRecord[]): Joined | null {
     const most = device.process?.launchesAtOnce ?? 1;
-    if (most === 1 || waiting.length === 0 || !this.isReady(device, record)) return null;
+    if (most === 1 || waiting.length === 0 || !this.mayJoin(device, record)) return null;
     const { parameters } = record.operation;
     const uses = new PageUses();
     uses.add(argumentsOf(parameters, this.table));
@@ -39,7 +39,7 @@ export class JoinedLaunches {
     const records: LaunchRecord[] = [];
     const zeroed = new Map<LaunchRecord, readonly string[]>();
     for (const each of waiting.slice(0, most - 1)) {
-      if (!this.isReady(device, each)) break;
+      if (!this.mayJoin(device, each)) break;
       const added = this.additionOf(each, uses);
       const { budgetPages } = device.driver.description;
       if (this.manager.launchPages(uses.with(added.args)) > budgetPages) break;
@@ -51,8 +51,8 @@ export class JoinedLaunches {
     return records.length === 0 ? null : { records, args: uses.all, parameters: all, zeroed };
   }
 
-  /** Whether nothing stands in the way of a launch that would not be met before it runs. */
-  private isReady(device: Device, { operation, sharing, failure, ending }: LaunchRecord): boolean {
+  /** Whether a launch may go with others: nothing is left that could have it fail before its kernel runs. */
+  private mayJoin(device: Device, { operation, sharing, failure, ending }: LaunchRecord): boolean {
     const { code, parameters, timeoutMs } = operation;
     if (code.kind !== 'wgsl' || timeoutMs !== null || sharing !== null || failure !== null || ending !== null)
       return false;

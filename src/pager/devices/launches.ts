@@ -480,7 +480,7 @@ export class Launches {
     this.requests.expect(record.id, (_pages, failure) => {
       if (failure !== null && record.joined !== null) {
         // What some of them lack is no reason for the others: each has it by itself.
-        this.part(queue, record);
+        this.goAlone(queue, record);
         return;
       }
       if (failure !== null) this.fail(device, record, failure, args);
@@ -495,7 +495,7 @@ export class Launches {
   }
 
   /** Has a launch go by itself; those that were to go with it come after it. */
-  private part(queue: Queue, record: LaunchRecord): void {
+  private goAlone(queue: Queue, record: LaunchRecord): void {
     const { parameters } = record.operation;
     record.joined = null;
     this.manager.launchEnd(record.id);
