@@ -145,7 +145,7 @@ function pagesByHost(state: State, block: Block, node: Node, mask: Mask, result:
 }
 
 export function waitForMemory(state: State, block: Block, node: Node): Outcome {
-  if (!somethingMoves(state, node.id) && !node.pump) return 'stuck';
+  if (!somethingMoves(state, node.id) && !node.pump && !node.unfilled) return 'stuck';
   if (!node.waiters.has(block.index)) node.waiters.append(block.index);
   return 'blocked';
 }

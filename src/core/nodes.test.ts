@@ -535,6 +535,39 @@ describe('a store behind the host', () => {
     manager.checkInvariants();
   });
 
+  it('that is full has who reads a clone wait for room of its source, and not try again for what he gave back himself', () => {
+    write(allocate(2 * BLOCK), 2);
+    const clone = manager.allocate(1, { name: 'y', writable: true, provided: true, derived: true })?.first ?? -1;
+    manager.nodeFull(behind, 0);
+    const fills: number[] = [];
+    commands.transfer = ({ token }) => {
+      fills.push(token);
+      return Status.Pending;
+    };
+    manager.fault(HOST, clone, false, 1);
+    manager.transferred(fills[0], Status.SourceStarved);
+    expect([fills.length, manager.waitsForRoom]).toEqual([1, true]);
+    manager.stillNoRoom();
+    manager.transferred(fills[1], Status.SourceStarved);
+    expect([fills.length, manager.waitsForRoom]).toEqual([2, true]);
+    manager.checkInvariants();
+  });
+
+  it('that is full has who waits for room try again for what others give back', () => {
+    const first = allocate(4 * BLOCK);
+    write(first, 3);
+    manager.nodeFull(behind, 0);
+    log = [];
+    manager.fault(HOST, first + 3 * BLOCK, true, 1);
+    expect([...log, manager.waitsForRoom]).toEqual([true]);
+    manager.free(1, first, 1);
+    expect([log.at(-1), manager.waitsForRoom]).toEqual([
+      expect.stringMatching(`>${HOST_NODE} ${first + 3 * BLOCK}[+]1$`),
+      false,
+    ]);
+    manager.checkInvariants();
+  });
+
   it('that is full has who wants a right of other machines wait for it, and refuses him after a while', () => {
     const first = allocate(6 * BLOCK);
     write(first, 3);

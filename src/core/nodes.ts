@@ -73,6 +73,11 @@ export interface Node {
   pressed: boolean;
   /** Something was given back: the blocks that wait may try again. */
   pump: boolean;
+  /**
+   * Memory was given back that an operation had taken and found nothing to put in. It is no room that was not there before: threads that wait for
+   * room of a full store are not tried again for it, since theirs may be the very operation, which would fail and give it back for ever.
+   */
+  unfilled: boolean;
   /** Blocks that were brought before a thread touched them, and have not been touched yet. */
   aheadBlocks: number;
   readonly scratchBlocks: Set<Block>;
@@ -102,6 +107,7 @@ export function createNode(id: NodeId, description: NodeDescription, home: NodeI
     waiters: new IntrusiveList(),
     pressed: false,
     pump: false,
+    unfilled: false,
     aheadBlocks: 0,
     scratchBlocks: new Set(),
     completed: new Set(),

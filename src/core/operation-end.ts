@@ -21,8 +21,7 @@ export function hasAny({ firstWord, endWord }: Operation, mask: Mask): boolean {
 
 export function finish(state: State, block: Block, operation: Operation): void {
   const target = targetOf(state, operation);
-  if (target !== undefined && hasAny(operation, operation.reserved))
-    releaseBacking(state, block, target, operation.reserved);
+  if (target !== undefined && hasAny(operation, operation.reserved)) giveBackUnfilled(state, block, target, operation);
   ruleOf(operation.kind).finish(state, block, operation);
   announceEnd(state, operation);
   block.operation = null;
@@ -36,6 +35,14 @@ export function finish(state: State, block: Block, operation: Operation): void {
   goOn(state, block);
   // The block can be a victim again, which may be what others wait for.
   if (target !== undefined && target.waiters.size > 0) target.pump = true;
+}
+
+/** Gives back memory that was taken for pages which have not come. */
+function giveBackUnfilled(state: State, block: Block, target: Node, { reserved }: Operation): void {
+  const { pump } = target;
+  releaseBacking(state, block, target, reserved);
+  target.pump = pump;
+  target.unfilled = true;
 }
 
 /** Has the block looked at again, unless nothing in it waits for that: after most faults nothing does. */

@@ -70,23 +70,27 @@ export class Room {
     let waiting = patient.size + parked.size;
     for (const node of nodes) if (node !== undefined) waiting += node.waiters.size;
     if (waiting === 0) {
-      for (const node of nodes) if (node !== undefined) node.pump = false;
+      for (const node of nodes) if (node !== undefined) node.pump = node.unfilled = false;
       return false;
     }
     // What waits for a node may wait for its home to have room, too.
     for (let step = 1; step < nodes.length; step++) {
       for (const node of nodes) {
-        if (node !== undefined && node.waiters.size > 0 && nodes[node.home]?.pump === true) node.pump = true;
+        const home = node === undefined || node.waiters.size === 0 ? undefined : nodes[node.home];
+        if (node === undefined || home === undefined) continue;
+        node.pump ||= home.pump;
+        node.unfilled ||= home.unfilled;
       }
     }
     let any = false;
     for (const node of nodes) {
       if (node === undefined) continue;
       const idle = !somethingMoves(this.state, node.id);
-      if (!node.pump && !(idle && node.waiters.size > 0)) continue;
-      if (node.pump) any = this.tryAgain(patient) || any;
-      if (node.id === HOST_NODE && node.pump) any = this.tryAgain(parked) || any;
-      node.pump = false;
+      const { pump } = node;
+      if (!pump && !node.unfilled && !(idle && node.waiters.size > 0)) continue;
+      if (pump) any = this.tryAgain(patient) || any;
+      if (node.id === HOST_NODE && (pump || node.unfilled)) any = this.tryAgain(parked) || any;
+      node.pump = node.unfilled = false;
       any = this.tryAgain(node.waiters) || any;
     }
     return any;

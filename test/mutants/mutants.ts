@@ -148,7 +148,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'keep memory that was not filled',
     file: 'src/core/operation-end.ts',
-    original: 'releaseBacking(state, block, target, operation.reserved);',
+    original: 'releaseBacking(state, block, target, reserved);',
     instead: '',
     why: 'Every failed copy leaks a part of the budget.',
   },
@@ -320,6 +320,13 @@ export const mutants: readonly Mutant[] = [
     original: "reason === 'OUT_OF_STORAGE'",
     instead: 'false',
     why: 'A disk that is full for a moment ends the program.',
+  },
+  {
+    name: 'take memory that a failed operation gives back for room that was found',
+    file: 'src/core/operation-end.ts',
+    original: 'target.pump = pump;',
+    instead: '',
+    why: 'A thread whose clone finds no room at its source is tried again for the memory that its own try gave back, without end.',
   },
   {
     name: 'write beyond the budget of the host',
