@@ -82,10 +82,13 @@ export async function cut(player: Player): Promise<void> {
   const tracked = player.pickArray(({ kind, family }) => kind === 'file' && family.every(({ busy }) => busy === null));
   if (tracked?.file == null) return;
   const { file, family, plain } = tracked;
+  // Nothing of these is under way: what was lost by now is judged by what the file was until now. It may have been cut before, too.
+  for (const each of family) player.noteLosses(each);
+  for (const each of family) each.checkLosses();
+  for (const { perhapsEmptied } of family) perhapsEmptied.clear();
   tracked.isCut = !tracked.isCut;
   if (!tracked.isCut) {
     player.log(`the file of ${tracked.name} is as it was`);
-    for (const each of family) player.noteLosses(each);
     writeFileSync(file.path, file.content);
     for (const { gone } of family)
       for (let page = 0; page < gone.length; page++) if (gone[page] === 'cut') gone[page] = null;

@@ -282,8 +282,12 @@ export class Player {
       if (run.state !== 'zero' && run.state !== 'resident') continue;
       const [from, to] = tracked.pagesOf(run);
       for (let page = Math.max(first, from); page < Math.min(end, to); page++) {
-        // What was in memory all the time has not been emptied.
-        if (tracked.gone[page] === null || (tracked.gone[page] === 'cut' && run.state === 'resident')) continue;
+        if (tracked.gone[page] === null) continue;
+        // It was in memory all the time, or was emptied and has been written since.
+        if (tracked.gone[page] === 'cut' && run.state === 'resident') {
+          tracked.perhapsEmptied.add(page);
+          continue;
+        }
         tracked.gone[page] = null;
         const { begin, end: last } = tracked.elementsOf(page, page + 1);
         tracked.plain.fill(this.item(tracked, 0) as never, begin, last);

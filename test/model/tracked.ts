@@ -88,6 +88,11 @@ export class Tracked {
   wrote = false;
   /** Pages that were lost with their source since that was last checked, and what they were before. */
   private readonly lostBySource = new Map<number, keyof typeof FOR_GOOD>();
+  /**
+   * Pages of a file that became shorter which are in memory after something failed that was to overwrite them as a whole: if it emptied them
+   * before, clones that could not be given them have lost them.
+   */
+  readonly perhapsEmptied = new Set<number>();
   /** It was protected against all access at some time: its clones were given what could be had, and lost the rest. */
   wasHidden = false;
   /** The same array on another machine. */
@@ -256,7 +261,8 @@ export class Tracked {
   private hasNoSource(page: number, gone: Gone | null): boolean {
     if (this.kind !== 'clone') return false;
     const { source } = this;
-    return source === null || source.wasHidden || source.gone[page] !== gone || source.hasNoSource(page, gone);
+    if (source === null || source.wasHidden || source.perhapsEmptied.has(page)) return true;
+    return source.gone[page] !== gone || source.hasNoSource(page, gone);
   }
 
   /** Compares a part that can be read. */
