@@ -310,7 +310,7 @@ export class Router implements Commands {
     if (way === Way.Source && own && this.fitsStaging(transfer)) {
       transfer.visible = true;
       transfer.staged = this.staging?.take() ?? 0;
-      if (transfer.staged !== 0) return this.readStaged(transfer);
+      if (transfer.staged !== 0) return this.readWaitedFor(transfer, target);
     }
     const between = way === Way.Provider && own && !backed && target.isReserved?.(page) !== true;
     const content = between ? (this.provider.contentOf?.(page, count) ?? 0) : 0;
@@ -346,6 +346,14 @@ export class Router implements Commands {
   /** Whether pages that are visible where they are filled come over memory between. What comes whole gets its memory in one piece. */
   private fitsStaging({ backed, whole, count, access }: Pending): boolean {
     return !backed && !whole && count <= MOST_STAGED && access !== Rights.None;
+  }
+
+  /** Pages of one thread's get their memory while the source's engine reads, so that less is left to be done when they are there. */
+  private readWaitedFor(transfer: Pending, target: NodeDriver): Status {
+    const { urgent, page, count } = transfer;
+    const status = this.readStaged(transfer);
+    if (status === Status.Pending && urgent) transfer.backed = target.reserve?.(page, count) === Status.Done;
+    return status;
   }
 
   private readStaged(transfer: Pending): Status {

@@ -10,7 +10,6 @@ import { crash } from '../core/crash.js';
 import type { Deferred } from '../core/deferred.js';
 import type { ManagerOptions } from '../protocol/space.js';
 import type { Providers } from '../sources/providers.js';
-import type { EarlyWake } from './early-wake.js';
 import type { StoppedThreads } from './stopped-threads.js';
 
 class HostEvents implements DriverEvents {
@@ -20,14 +19,14 @@ class HostEvents implements DriverEvents {
     private readonly providers: Providers,
     private readonly deferred: Deferred,
     private readonly stopped: StoppedThreads,
-    private readonly earlyWake: EarlyWake,
+    private readonly faulted: (thread: number) => void,
     private readonly crash: ManagerOptions['crash'],
   ) {}
 
   fault(page: number, write: boolean, thread: number): void {
     // With a thread of the application in a fault: that is when the application itself would not notice.
     if (this.crash !== undefined) crash(this.crash);
-    if (this.earlyWake.faulted(page, thread)) return;
+    this.faulted(thread);
     this.stopped.fault(page, write, thread);
     const objection = this.providers.objection(page, thread);
     if (objection === null) this.manager.fault(HOST, page, write, thread);
@@ -45,18 +44,21 @@ class HostEvents implements DriverEvents {
   died(): void {}
 }
 
-/** Opens the host's node at the first of the addresses that is free, and adds it to the core. */
+/**
+ * Opens the host's node at the first of the addresses that is free, and adds it to the core.
+ * @param faulted hears of each fault before the core does
+ */
 export function openHost(
   options: ManagerOptions,
   { manager, router }: Core,
   providers: Providers,
   deferred: Deferred,
   stopped: StoppedThreads,
-  earlyWake: EarlyWake,
+  faulted: (thread: number) => void,
   copies: CopyThread | null,
 ): HostDriver {
   const { bytes, bases, hostBudgetBytes, userModeOnly } = options;
-  const events = new HostEvents(manager, router, providers, deferred, stopped, earlyWake, options.crash);
+  const events = new HostEvents(manager, router, providers, deferred, stopped, faulted, options.crash);
   const budgetPages = Math.floor(hostBudgetBytes / PAGE_BYTES);
   const driver = openAtOne(bases, (base) => new HostDriver(base, bytes, budgetPages, userModeOnly, events, copies));
   driver.node.inject(options.inject);

@@ -113,7 +113,8 @@ export class Closing {
   private shutDown(before: readonly ClosedSpace[]): void {
     const { clients, notifiers, devices, files, engine, pipes, stores, host, follower, control, arrays, options } =
       this.parts;
-    const { copyThreads, bindings } = this.parts;
+    const { copyThreads, bindings, nearDisk } = this.parts;
+    nearDisk.end();
     bindings.releaseAll();
     clients.forgetEnded(this.clientEvents);
     notifiers.releaseAll();

@@ -141,7 +141,10 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
       parts.follower.stop();
       return LATER;
     },
-    bindThread: (wanted, _answer, { thread }) => parts.bindings.bind(thread, wanted),
+    bindThread: (wanted, _answer, { thread }) => {
+      parts.nearDisk.end();
+      return parts.bindings.bind(thread, wanted);
+    },
     releaseThread: (_wanted, _answer, { thread }) => done(parts.bindings.release(thread)),
     stats: () => {
       notifiers.look(threadExists, true);

@@ -1,9 +1,11 @@
 /**
  * Keeps the manager on the CPU that the disk of storage interrupts, while threads wait for single pages of it, one after the other, and the manager looks for what
- * the disk has done. On another CPU it would see that only when this one, which sleeps, has been woken for the interrupt. The threads run where they like.
+ * the disk has done. On another CPU it would see that only when this one, which sleeps, has been woken for the interrupt. Where it is one thread that waits, it is
+ * kept there, too: the two never run at the same time then, and the CPU on which the thread fell asleep would have halted when its page comes.
  */
 import { interruptedCpu } from '../../linux/disk-interrupts.js';
 import type { ManagerCpu } from '../devices/beside.js';
+import type { KeptThread } from './kept-thread.js';
 
 /** So many pages in a row are worth a move to another CPU, which takes as long as a few. */
 const MANY = 64;
@@ -11,25 +13,59 @@ const MANY = 64;
 const REST_MS = 10;
 
 export class NearDisk {
-  /** Pages in a row that threads have waited for. */
+  /** Pages in a row that threads have waited for, and that the last of them has. */
   private reads = 0;
+  private own = 0;
   private lastRead = 0;
+  /** The thread of the last fault; 0: a page has been read since. */
+  private faulting = 0;
+  /** The thread that waited for a page last. */
+  private thread = 0;
   private isHeld = false;
-  /** Undefined: it has not been looked up yet; null: there is no such CPU, or the manager may not run there. */
+  /** Undefined: it has not been looked up yet; null: the disk interrupts no CPU in particular. */
   private cpu: number | null | undefined;
+  /** There is no storage, or the manager may not run on the disk's CPU. */
+  private isOff: boolean;
 
   /** @param folder of the spill file; null: there is no storage */
   constructor(
     private readonly manager: ManagerCpu,
+    private readonly threads: Pick<KeptThread, 'isKept' | 'keep' | 'letGo'>,
     private readonly folder: string | null,
     private readonly find: (folder: string) => number | null = interruptedCpu,
-  ) {}
+  ) {
+    this.isOff = folder === null;
+  }
 
-  /** The disk has begun to read a page that a thread waits for. */
+  /** Whether the thread that waits for a page is on the manager's CPU, and runs when the manager lets it. */
+  get takesTurns(): boolean {
+    return this.threads.isKept;
+  }
+
+  /** A thread has faulted. */
+  faulted(thread: number): void {
+    this.faulting = thread;
+  }
+
+  /** The disk has begun to read a page. It is taken for the one of the last fault, where there was one since the page before. */
   begun(nowMs: number): void {
-    this.reads = nowMs - this.lastRead < REST_MS ? this.reads + 1 : 1;
+    const thread = this.faulting;
+    if (thread === 0 || this.isOff) return;
+    this.faulting = 0;
+    if (nowMs - this.lastRead >= REST_MS) this.reads = this.own = 0;
+    if (thread !== this.thread) this.threadRests();
+    this.thread = thread;
     this.lastRead = nowMs;
+    this.reads++;
+    this.own++;
     if (this.reads >= MANY && !this.isHeld && this.manager.cpu === null) this.hold();
+    if (this.own === MANY && this.isHeld) this.threads.keep(thread, this.manager.cpu as number);
+  }
+
+  /** No page is awaited, and the thread has not waited for the next one at once: it may run where it likes. */
+  threadRests(): void {
+    this.own = 0;
+    this.threads.letGo();
   }
 
   /** Lets the manager run where it likes when no thread has waited for a while. */
@@ -40,6 +76,7 @@ export class NearDisk {
   /** The manager looks for the disk no more: its CPU was wanted by another thread, or the disk takes long. */
   end(): void {
     this.reads = 0;
+    this.threadRests();
     if (!this.isHeld) return;
     this.isHeld = false;
     this.manager.letGo();
@@ -47,14 +84,13 @@ export class NearDisk {
 
   private hold(): void {
     this.reads = 0;
-    if (this.cpu === undefined) this.cpu = this.folder === null ? null : this.find(this.folder);
-    if (this.cpu === null) return;
+    if (this.cpu === undefined) this.cpu = this.find(this.folder as string);
     try {
-      this.manager.hold(this.cpu);
+      this.manager.hold(this.cpu ?? undefined);
       this.isHeld = true;
     } catch {
       // It is none of the CPUs that the manager may have.
-      this.cpu = null;
+      this.isOff = true;
     }
   }
 }

@@ -55,8 +55,8 @@ export class Pager implements ClientEvents {
     say: (text: string) => number,
   ) {
     this.parts = makeParts(options, policies, say);
-    this.rest = new Rest(this.parts, this.spin);
     this.faultReads = new FaultReads(this.parts);
+    this.rest = new Rest(this.parts, this.spin, this.faultReads);
     this.closing = new Closing(this.parts, this);
     this.handlers = handlersOf(this.parts, this.closing);
   }
@@ -300,8 +300,7 @@ export class Pager implements ClientEvents {
 
   /** Handles what the core and the drivers said, until they say no more. */
   private settle(): void {
-    this.parts.deferred.settle(this.parts.listener);
-    if (this.options.checkInvariants) this.parts.manager.checkInvariants();
+    this.parts.settle();
   }
 
   request(message: ToManager, answer: Answer, client: Client): void {

@@ -41,7 +41,6 @@ import { LaunchChecks } from '../devices/launch-checks.js';
 import { Launches } from '../devices/launches.js';
 import { MappedFiles } from '../devices/mapped-files.js';
 import { PageSupplies } from '../devices/page-supply.js';
-import { EarlyWake } from '../host/early-wake.js';
 import { openHost } from '../host/host.js';
 import { Patience } from '../host/patience.js';
 import { Poison } from '../host/poison.js';
@@ -63,6 +62,7 @@ import { Freeing } from '../transfers/freeing.js';
 import { Prefetches } from '../transfers/prefetches.js';
 import { WriteBack } from '../transfers/write-back.js';
 import { Clients } from './clients.js';
+import { KeptThread } from './kept-thread.js';
 import { NearDisk } from './near-disk.js';
 import { RunningClock } from './running-clock.js';
 import { Share } from './share.js';
@@ -118,8 +118,10 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
 
   // The host, and what is behind it.
   const stopped = new StoppedThreads(pages, now);
-  const earlyWake = new EarlyWake(pages, now);
-  const host = openHost(options, core, providers, deferred, stopped, earlyWake, copyThreads.out);
+  const bindings = new ThreadBindings(now);
+  const nearDisk = new NearDisk(bindings, new KeptThread(), options.storage?.path ?? null);
+  const faulted = (thread: number): void => nearDisk.faulted(thread);
+  const host = openHost(options, core, providers, deferred, stopped, faulted, copyThreads.out);
   const stores = new Stores(options, core, now, warn);
   const { memory } = host;
   const { base } = host.node;
@@ -236,8 +238,6 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     now,
   );
   const polls = new DevicePolls(poller, FIRST_DEVICE_SLOT);
-  const bindings = new ThreadBindings(now);
-  const nearDisk = new NearDisk(bindings, options.storage?.path ?? null);
   const space = { base, bytes: options.bytes, hostMemory: host.node.fd, hostAddress: memory };
   const maker = new DriverMaker(space, launches.kernelOf, warn, copyThreads.in);
   const devices = new Devices(manager, router, launches, notifiers, maker, polls, later, keptApart, bindings);
@@ -276,6 +276,12 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     objected: (page, write, thread, why) => hostDenials.objected(page, write, thread, why),
   };
 
+  /** Handles what the core and the drivers said, until they say no more. */
+  const settle = (): void => {
+    deferred.settle(listener);
+    if (options.checkInvariants) manager.checkInvariants();
+  };
+
   return {
     options,
     control,
@@ -294,7 +300,6 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     follower,
     patience,
     stores,
-    earlyWake,
     poison,
     clients,
     arrays,
@@ -324,6 +329,6 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     nearDisk,
     streamShare,
     streams,
-    listener,
+    settle,
   };
 }

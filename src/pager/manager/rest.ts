@@ -4,12 +4,15 @@
  */
 import { yieldProcessor } from '../../linux/process.js';
 import { Attention } from './attention.js';
+import type { FaultReads } from './fault-reads.js';
 import { Lookout } from './lookout.js';
 import { HOST_SLOT, type Parts, WAKE_SLOT } from './parts.js';
 import type { Spin } from './spin.js';
 
 /** A disk that is worth looking for reads a page within this. */
 const DISK_MS = 0.3;
+/** The manager looks after everything else after so many pages of a thread with which it takes turns. */
+const MOST_TURNS = 32;
 /** A thread that awaits the end of a launch and then launches the next one has done so within this. */
 const ASKED_MS = 0.2;
 /** A thread of copies that has a CPU makes one of them within this. */
@@ -37,11 +40,11 @@ export class Rest {
   constructor(
     private readonly parts: Pick<
       Parts,
-      | 'bindings'
       | 'control'
       | 'copyThreads'
-      | 'earlyWake'
-      | 'host'
+      | 'manager'
+      | 'router'
+      | 'settle'
       | 'nearDisk'
       | 'now'
       | 'poller'
@@ -50,6 +53,7 @@ export class Rest {
       | 'streams'
     >,
     private readonly spin: Spin,
+    private readonly faultReads: FaultReads,
   ) {
     this.attention = new Attention(parts.control);
   }
@@ -67,7 +71,7 @@ export class Rest {
 
   /** Waits until something happens, at most so long. Returns how many descriptors are ready. */
   wait(longestMs: number): number {
-    const { now, poller, polls, copyThreads, stores } = this.parts;
+    const { now, poller, polls, copyThreads, stores, nearDisk } = this.parts;
     const began = now();
     this.expect(began);
     const watched = stores.awaited !== 0;
@@ -75,6 +79,7 @@ export class Rest {
     const found = this.lookAround(began);
     if (watched) stores.watched(false);
     if (found !== null) return found;
+    if (stores.awaited === 0) nearDisk.threadRests();
     const ended = polls.unwatch();
     // No unit, no client, no thread of copies and no disk tells of what came before it knew of the sleep.
     const calm = this.attention.rest() && !ended && !copyThreads.haveEnds && !stores.hasAnswers;
@@ -91,17 +96,21 @@ export class Rest {
 
   /** How many descriptors are ready where something has come; null: nothing has. */
   private lookAround(began: number): number | null {
-    const { now, poller, polls, copyThreads, stores } = this.parts;
+    const { now, poller, polls, copyThreads, stores, nearDisk } = this.parts;
+    let turns = 0;
     for (let time = began; this.isExpecting(time); time = now()) {
       // A unit that waits for this CPU has it now.
       yieldProcessor();
-      this.wakeEarly(time);
       const ended = polls.haveEnds;
       if (ended) this.lookout.came(now());
       const ready = stores.hasAnswers ? 0 : poller.wait(0);
       if (ready > 0) this.came(now());
       const read = stores.hasAnswers;
       if (read) this.diskLookout.came(now());
+      if (read && ready === 0 && nearDisk.takesTurns && !this.attention.isAsked && turns++ < MOST_TURNS) {
+        if (this.takeTurn()) return 0;
+        continue;
+      }
       if (this.attention.isAsked) this.askedLookout.came(now());
       const copied = copyThreads.haveEnds;
       if (copied) this.copyLookout.came(now());
@@ -110,32 +119,36 @@ export class Rest {
     return null;
   }
 
+  /**
+   * Gives the thread that is kept on the manager's CPU its page, then the CPU, and takes its next fault: to go round for each of them would take as long as the core
+   * does. Returns whether the core has more to do.
+   */
+  private takeTurn(): boolean {
+    const { now, stores, router, manager, settle } = this.parts;
+    stores.poll();
+    settle();
+    yieldProcessor();
+    if (this.faultReads.read() > 0) settle();
+    this.expect(now());
+    return router.busy || manager.waitsToGoAhead;
+  }
+
   /** Notes what is about to come. */
   private expect(time: number): void {
-    const { polls, stores, streams, copyThreads, earlyWake, nearDisk } = this.parts;
+    const { polls, stores, streams, copyThreads, nearDisk } = this.parts;
     const { awaited } = polls;
     if (awaited !== 0 && awaited !== this.awaited) this.lookout.expect(time);
     this.awaited = awaited;
     const read = stores.awaited;
-    if (read !== this.awaitedRead && this.awaitedRead !== 0) earlyWake.ended(time);
     if (read !== 0 && read !== this.awaitedRead) {
       this.diskLookout.expect(time);
-      const isWaitedFor = earlyWake.begun(time);
       if (this.diskLookout.isPaused) nearDisk.end();
-      else if (isWaitedFor) nearDisk.begun(time);
+      else nearDisk.begun(time);
     } else if (read === 0 && this.awaitedRead !== 0) this.faultLookout.expect(time);
     this.awaitedRead = read;
     if (copyThreads.isBusy) this.copyLookout.expect(time);
     if (streams.ends !== this.ends) this.askedLookout.expect(time);
     this.ends = streams.ends;
-  }
-
-  /** Wakes a thread that is to be there when its page is. One that is bound to the manager's CPU has no way. */
-  private wakeEarly(time: number): void {
-    const { bindings, earlyWake, host } = this.parts;
-    if (bindings.bindsThreads) return;
-    const page = earlyWake.due(time);
-    if (page !== -1) host.wake(page, 1);
   }
 
   private isExpecting(time: number): boolean {
