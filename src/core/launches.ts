@@ -1,7 +1,8 @@
 /** Launches: what a device needs before its kernel runs, keeps while it runs, and gives back afterwards. */
-import { createMask, isEmpty, size, WORDS } from './mask.js';
+import { addRun, clear, createMask, isEmpty, size, sizeOfRun, WORDS } from './mask.js';
 import type { PageQueries } from './page-queries.js';
 import type { Range } from './range.js';
+import { makeRoomTogether } from './reclaim.js';
 import type { Requests } from './requests.js';
 import {
   isRemote,
@@ -28,6 +29,8 @@ export interface LaunchArgument {
 
 /** Each block of another memory splits a mapping of the processor's, of which the kernel allows 65,530. */
 const REMOTE_BLOCKS = 8192;
+/** Blocks that come beside the one whose turn it is: enough to keep an engine busy, few enough not to bury a fault. */
+const BLOCKS_EARLY = 4;
 
 interface Launch {
   readonly id: number;
@@ -40,6 +43,8 @@ interface Launch {
   failure: DenyReason | null;
   /** Blocks that are still to be gathered, the last one first. */
   blocks: number[];
+  /** Those of them, of the next ones, that have been asked for before their turn. */
+  early: number;
   /** Requests whose holds are the launch's. */
   readonly held: Request[];
 }
@@ -53,6 +58,13 @@ function blocksOf(args: readonly { first: number; count: number }[]): number[] {
     for (let block = Math.floor(first / PAGES_PER_BLOCK); block <= last; block++) blocks.add(block);
   }
   return [...blocks].sort((a, b) => b - a);
+}
+
+/** The pages of an argument that lie in a block. */
+function partIn(argument: LaunchArgument, block: number): { first: number; count: number } {
+  const first = Math.max(argument.first, block * PAGES_PER_BLOCK);
+  const end = Math.min(argument.first + argument.count, (block + 1) * PAGES_PER_BLOCK);
+  return { first, count: end - first };
 }
 
 function isUnadvised(range: Range): boolean {
@@ -125,6 +137,7 @@ export class Launches {
       outstanding: 1,
       failure: owner?.state === 'alive' ? null : 'DEVICE_LOST',
       blocks: [],
+      early: 0,
       held: [],
     };
     this.launches.set(id, launch);
@@ -187,6 +200,7 @@ export class Launches {
 
   /** Something that was asked for a launch is there, or will never be. */
   answered(request: Request): void {
+    if (request.early) return;
     const launch = this.inner.get(request.id);
     if (launch === undefined) throw new Error(`request ${request.id} is no launch's`);
     this.inner.delete(request.id);
@@ -217,12 +231,20 @@ export class Launches {
       noteUse(this.state, launch.processor, launch.arguments);
       noteArguments(this.state, owner.own, launch.arguments, !owner.description.faults);
       if (!owner.description.faults) launch.blocks = blocksOf(launch.arguments);
+      this.expect(launch, new Set(launch.blocks));
     }
     while (launch.failure === null && launch.blocks.length > 0) {
-      this.gather(launch, launch.blocks.pop() as number);
+      // The count is held up by one, so that what is answered at once does not go on from within.
+      launch.outstanding++;
+      const block = launch.blocks.pop() as number;
+      this.gather(launch, block);
+      launch.early = Math.max(0, launch.early - 1);
+      if (launch.outstanding > 1) this.bringEarly(launch, block);
+      launch.outstanding--;
       if (launch.outstanding > 0) return;
     }
     launch.stage = 'running';
+    this.expect(launch, null);
     if (launch.failure !== null) this.endHolds(launch);
     for (const request of launch.held) this.state.holds += request.held;
     this.state.commands.requestDone(launch.id, 0, launch.failure);
@@ -233,16 +255,71 @@ export class Launches {
    * to write it would wait for another one that does the same.
    */
   private gather(launch: Launch, block: number): void {
-    launch.outstanding++;
     for (const access of [Access.Write, Access.Read]) {
       for (const argument of launch.arguments) {
         if ((argument.use === 'in' ? Access.Read : Access.Write) !== access) continue;
-        const first = Math.max(argument.first, block * PAGES_PER_BLOCK);
-        const end = Math.min(argument.first + argument.count, (block + 1) * PAGES_PER_BLOCK);
-        if (first < end) this.ask(launch, 'present', first, end - first, access);
+        const { first, count } = partIn(argument, block);
+        if (count > 0) this.ask(launch, 'present', first, count, access);
       }
     }
-    launch.outstanding--;
+  }
+
+  /**
+   * Has the next blocks come beside the one whose turn it is. They are not held before theirs: a launch takes what it holds upwards, as
+   * all others do, and nobody waits behind what is asked for here, so that who waits for whom is as if it had not been.
+   */
+  private bringEarly(launch: Launch, current: number): void {
+    const { blocks, processor } = launch;
+    this.makeRoom(launch, current);
+    while (launch.early < Math.min(BLOCKS_EARLY, blocks.length)) {
+      launch.early++;
+      const block = blocks[blocks.length - launch.early];
+      for (const argument of launch.arguments) {
+        const { first, count } = partIn(argument, block);
+        const access = argument.use === 'in' ? Access.Read : Access.Write;
+        if (count <= 0 || this.isThere(processor, first, count, access)) continue;
+        const id = this.requests.newInner();
+        this.requests.ask({ id, kind: 'present', processor, first, count, access, map: true, early: true });
+      }
+    }
+  }
+
+  /** Begins to make room for the block whose turn it is, and for those that come beside it. */
+  private makeRoom({ owner, arguments: args, blocks }: Launch, current: number): void {
+    const { state } = this;
+    const node = state.nodes[owner?.own ?? NO_NODE];
+    if (node === undefined) return;
+    const { mark } = state.masks;
+    const mask = state.masks.take();
+    let pages = 0;
+    for (let at = 0; at <= Math.min(BLOCKS_EARLY, blocks.length); at++) {
+      const block = at === 0 ? current : blocks[blocks.length - at];
+      const backed = state.va.blocks.get(block)?.residences[node.id]?.backed;
+      clear(mask);
+      for (const argument of args) {
+        const { first, count } = partIn(argument, block);
+        if (count > 0) addRun(mask, first % PAGES_PER_BLOCK, count);
+      }
+      for (let word = 0; word < WORDS; word++) if (backed !== undefined) mask[word] &= ~backed[word];
+      pages += size(mask);
+    }
+    state.masks.backTo(mark);
+    makeRoomTogether(state, node, pages);
+  }
+
+  /** Whether the processor may use all of these pages of one block just now. */
+  private isThere(processor: ProcessorId, first: number, count: number, access: Access): boolean {
+    const mapping = this.state.va.blocks.get(Math.floor(first / PAGES_PER_BLOCK))?.mappings[processor];
+    if (mapping === undefined) return false;
+    const { mapped, writable } = mapping;
+    return sizeOfRun(access === Access.Write ? writable : mapped, first % PAGES_PER_BLOCK, count) === count;
+  }
+
+  /** What is there of a launch's blocks, or comes before its turn, is not to go for what comes. */
+  private expect({ processor, owner }: Launch, blocks: ReadonlySet<number> | null): void {
+    if (owner === undefined || owner.description.faults || owner !== this.state.processors[processor]) return;
+    const node = this.state.nodes[owner.own];
+    if (node !== undefined) node.expected = blocks;
   }
 
   private endHolds(launch: Launch): void {

@@ -80,6 +80,8 @@ export interface Node {
   unfilled: boolean;
   /** Blocks that were brought before a thread touched them, and have not been touched yet. */
   aheadBlocks: number;
+  /** Blocks of the launch that gathers what it needs here, the last to go; null: none does. */
+  expected: ReadonlySet<number> | null;
   readonly scratchBlocks: Set<Block>;
   /** Blocks of which it has memory behind their range's end, too. */
   readonly completed: Set<Block>;
@@ -109,6 +111,7 @@ export function createNode(id: NodeId, description: NodeDescription, home: NodeI
     pump: false,
     unfilled: false,
     aheadBlocks: 0,
+    expected: null,
     scratchBlocks: new Set(),
     completed: new Set(),
     counters: createNodeCounters(),

@@ -168,6 +168,7 @@ function begin(
     hold: false,
     exclusive: false,
     ahead: false,
+    early: false,
     lastChance: false,
     request: NO_REQUEST,
     written: false,

@@ -15,6 +15,9 @@ import { HOST_NODE, NO_NODE, NO_PROCESSOR, type NodeId, PAGES_PER_BLOCK, PROVIDE
 import type { Block, Residence } from './va-block.js';
 import type { Task } from './work.js';
 
+/** Victims go by ranks, the lowest first; this is the rank of what a launch is about to use. */
+const MOST_RANK = 3;
+
 /** The node that pages go to when this one makes room; undefined: what it has must stay, or be had again from elsewhere. */
 function homeOf(state: State, { home }: Node): Node | undefined {
   const node = state.nodes[home];
@@ -59,7 +62,7 @@ function demoteAhead(state: State, node: Node, pages: number): void {
   const nodeBlocks = Math.floor(node.budgetPages / PAGES_PER_BLOCK);
   const ahead = (node.eviction.ahead?.(nodeBlocks) ?? 0) * PAGES_PER_BLOCK;
   while (node.backedPages - node.leavingPages + pages + ahead > most) {
-    const victim = chooseVictim(state, node, false);
+    const victim = chooseVictim(state, node, false, MOST_RANK - 1);
     // What need not be sent anywhere goes at once when it must.
     if (victim === null || !mustBeSent(state, victim, node) || !evictBlock(state, victim, node)) return;
   }
@@ -75,7 +78,16 @@ function mustBeSent(state: State, block: Block, node: Node): boolean {
   return any;
 }
 
-function findRoom(state: State, node: Node, pages: number): boolean {
+/**
+ * Begins to make room for blocks of a launch, for all of them at once: each of them by itself would take what leaves for the others for
+ * room of its own, and they would wait for one after the other.
+ */
+export function makeRoomTogether(state: State, node: Node, pages: number): void {
+  notePressure(node, pages);
+  findRoom(state, node, pages, MOST_RANK - 1);
+}
+
+function findRoom(state: State, node: Node, pages: number, mostRank = rankLimit(node)): boolean {
   const most = mostPages(node);
   while (node.backedPages - node.leavingPages + pages > most) {
     const stale = firstStale(state, node);
@@ -83,10 +95,10 @@ function findRoom(state: State, node: Node, pages: number): boolean {
       releaseAll(state, stale, node);
       continue;
     }
-    let victim = chooseVictim(state, node, false);
+    let victim = chooseVictim(state, node, false, mostRank);
     if (victim !== null && evictBlock(state, victim, node)) continue;
     // There is no room at home for what the policy would send there; what has a copy elsewhere needs none.
-    if (victim !== null) victim = chooseVictim(state, node, true);
+    if (victim !== null) victim = chooseVictim(state, node, true, mostRank);
     if (victim !== null && dropCopies(state, victim, node)) continue;
     if (!dropScratch(state, node) && !dropCompletion(state, node)) break;
   }
@@ -139,9 +151,13 @@ function dropCompletion(state: State, node: Node): boolean {
   return false;
 }
 
-function chooseVictim(state: State, node: Node, droppable: boolean): Block | null {
-  // What is preferred elsewhere goes first, and what is preferred here last.
-  for (let rank = state.preferences ? 0 : 2; rank <= 2; rank++) {
+/** The rank of what may go where room is needed at once. */
+function rankLimit({ expected }: Node): number {
+  return expected === null ? MOST_RANK - 1 : MOST_RANK;
+}
+
+function chooseVictim(state: State, node: Node, droppable: boolean, mostRank: number): Block | null {
+  for (let rank = state.preferences ? 0 : 2; rank <= mostRank; rank++) {
     const may = (index: number): boolean =>
       isEvictable(state, node, index, droppable) && rankOf(state, node, index) <= rank;
     const index = node.eviction.evict(may);
@@ -151,7 +167,9 @@ function chooseVictim(state: State, node: Node, droppable: boolean): Block | nul
   return null;
 }
 
+/** What is preferred elsewhere goes first, and what is preferred here late; last of all what a launch is about to use. */
 function rankOf(state: State, node: Node, index: number): number {
+  if (node.expected?.has(index) === true) return MOST_RANK;
   const preferred = state.va.blocks.get(index)?.advice.preferred ?? NO_NODE;
   if (preferred === NO_NODE) return 1;
   return preferred === node.id ? 2 : 0;
@@ -171,7 +189,7 @@ export function relieve(state: State, block: Block, node: Node): boolean {
   const stale = firstStale(state, node);
   if (stale !== null) releaseAll(state, stale, node);
   else {
-    const victim = chooseVictim(state, node, false);
+    const victim = chooseVictim(state, node, false, rankLimit(node));
     if (victim !== null) evictBlock(state, victim, node);
   }
   block.kept--;

@@ -31,6 +31,8 @@ interface Wanted extends AcquireOptions {
   readonly count: number;
   readonly access?: Access;
   readonly map?: boolean;
+  /** Others do not wait behind it, and nobody hears of its end. */
+  readonly early?: boolean;
   readonly lastChance?: boolean;
 }
 
@@ -105,6 +107,7 @@ export class Requests {
       hold: wanted.hold ?? false,
       exclusive: wanted.exclusive ?? false,
       ahead: wanted.ahead ?? false,
+      early: wanted.early ?? false,
       lastChance: wanted.lastChance ?? false,
       first,
       end: first + count,
@@ -163,7 +166,7 @@ export class Requests {
   }
 
   addTask(block: Block, request: Request, mask: Mask, kind = request.kind): void {
-    const { node, processor, access, map, hold, exclusive, lastChance, id } = request;
+    const { node, processor, access, map, hold, exclusive, early, lastChance, id } = request;
     request.outstanding++;
     // The part that writes back holds the pages already: what waits for the end of holds must not stand in its way.
     const ahead = request.ahead || kind === 'clean';
@@ -178,6 +181,7 @@ export class Requests {
       hold,
       exclusive,
       ahead,
+      early,
       lastChance,
       request: id,
       written: false,

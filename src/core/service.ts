@@ -74,7 +74,7 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
       if (outcome === 'started') return;
       if (outcome === 'blocked') {
         // Tasks keep their order, but pages that cannot go home for want of room there must not hold up what may make that room.
-        if (task.kind !== 'home' && task.kind !== 'mapRemote' && !task.ahead) blocked = true;
+        if (task.kind !== 'home' && task.kind !== 'mapRemote' && !task.ahead && !task.early) blocked = true;
         at++;
         continue;
       }

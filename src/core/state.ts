@@ -86,6 +86,7 @@ export interface Request {
   readonly hold: boolean;
   readonly exclusive: boolean;
   readonly ahead: boolean;
+  readonly early: boolean;
   readonly lastChance: boolean;
   /** First page and the page after the last. */
   readonly first: number;

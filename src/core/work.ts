@@ -39,6 +39,8 @@ export interface Task {
   readonly exclusive: boolean;
   /** Does not wait for the tasks before it: pages of another block wait for this one, on which those may depend. */
   readonly ahead: boolean;
+  /** Comes before its turn, and need not: no task waits behind it. */
+  readonly early: boolean;
   /** The source forgets the content afterwards: what a clone cannot have now is lost (own). */
   readonly lastChance: boolean;
   readonly request: number;

@@ -77,8 +77,11 @@ export interface ProcessDriver extends Driver {
   showFile?(part: FilePart, shown: (at: number | null) => void): void;
   /** What was mapped there is used no more. */
   hideFile?(at: number): void;
-  /** Hears of pages that are about to be used as one piece, before they are brought: an argument of a launch, or what a prefetch names. */
-  expect?(page: number, count: number): void;
+  /**
+   * Hears of pages that are about to be brought, of which each of these runs is used as one piece: the arguments of a launch, or what a prefetch
+   * names. What it was told before is not expected any more.
+   */
+  expect?(runs: readonly { readonly first: number; readonly end: number }[]): void;
   /** Why the device cannot run a launch, before anything is brought for it; null: it can. */
   refuse?(launch: Omit<WgslLaunch, 'id'>): LaunchRefusal | null;
   /**

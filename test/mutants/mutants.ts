@@ -750,4 +750,25 @@ export const mutants: readonly Mutant[] = [
     instead: '!isEmpty(residence.resident)',
     why: 'The policy hears of more guesses than there are, and after some of them no block is brought ahead.',
   },
+  {
+    name: 'keep what has come before its turn',
+    file: 'src/core/tasks.ts',
+    original: "outcome === 'done' && task.hold",
+    instead: "outcome === 'done' && (task.hold || task.early)",
+    why: 'A launch holds blocks that no one lets go of again, and those of others while it waits for theirs.',
+  },
+  {
+    name: 'take the blocks of a launch downwards',
+    file: 'src/core/launches.ts',
+    original: 'launch.blocks.pop()',
+    instead: 'launch.blocks.shift()',
+    why: 'Two that want the same blocks wait for each other.',
+  },
+  {
+    name: 'take what comes before its turn for an answer to a launch',
+    file: 'src/core/launches.ts',
+    original: 'if (request.early) return;',
+    instead: '',
+    why: 'A launch is told of what it has not asked for.',
+  },
 ];

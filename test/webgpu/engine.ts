@@ -92,7 +92,7 @@ test('pages come and go through host memory and through any other, put together 
   await world.in(1, world.host, 100, 4);
   await world.in(2, world.other + 4 * PAGE_BYTES, 104, 4);
   await world.in(3, 0, 108, 2);
-  world.device.expect(102, 7);
+  world.device.expect([{ first: 102, end: 109 }]);
   await world.out(4, 100, 8, world.host + 16 * PAGE_BYTES);
   await world.out(5, 100, 10, world.other + 16 * PAGE_BYTES);
   assert.deepEqual([...world.transferred.values()], new Array(5).fill(Status.Done));

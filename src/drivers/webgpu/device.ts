@@ -248,8 +248,10 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     return Status.Done;
   }
 
-  expect(page: number, count: number): void {
-    if (!this.dead && count > 0 && count <= this.options.budgetPages) this.runs.join(page, count);
+  expect(runs: readonly { readonly first: number; readonly end: number }[]): void {
+    if (this.dead) return;
+    const { budgetPages } = this.options;
+    this.runs.expect(runs.filter(({ first, end }) => first < end && end - first <= budgetPages));
   }
 
   transferIn(

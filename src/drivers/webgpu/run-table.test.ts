@@ -118,6 +118,23 @@ test('over the budget, buffers keep no room for pages that have gone', () => {
   expect(buffers.read([...table.parts(3, 1), ...table.parts(6, 2)])).toEqual([3, 6, 7]);
 });
 
+test('over the budget, what is on its way keeps its room, and comes into one buffer without a copy', () => {
+  const { buffers, table } = made(10);
+  table.expect([
+    { first: 0, end: 6 },
+    { first: 20, end: 26 },
+  ]);
+  buffers.write(table.fill(0, 4), range(0, 4));
+  buffers.write(table.fill(20, 2), range(20, 2));
+  buffers.write(table.fill(4, 2), range(4, 2));
+  expect(buffers.copied).toBe(0);
+  expect(buffers.read(table.parts(0, 6))).toEqual(range(0, 6));
+  // Others are expected: there is no room for what has not come.
+  table.expect([{ first: 40, end: 44 }]);
+  table.fill(40, 1);
+  expect(buffers.pagesOfAll).toBe(6 + 2 + 4);
+});
+
 test('whatever is joined, filled and released, each page has its own content', () => {
   let seed = 7;
   const random = (below: number): number => {

@@ -37,6 +37,8 @@ export class RunTable {
   private compacting = false;
   /** Runs that must stay as they are: a kernel that is under way has them. */
   private readonly busy = new Set<Run>();
+  /** Runs whose pages are on their way: what of them has not come has room there. */
+  private expected: Run[] = [];
 
   constructor(
     private readonly commands: BufferCommands,
@@ -44,6 +46,12 @@ export class RunTable {
     /** The most pages of one buffer. */
     public largestPages: number = Number.MAX_SAFE_INTEGER,
   ) {}
+
+  /** Has each of these lie in one run from now on, which keeps room for what comes until others are expected. */
+  expect(spans: readonly Span[]): void {
+    for (const { first, end } of spans) this.join(first, end - first);
+    this.expected = spans.flatMap(({ first }) => this.find(first) ?? []);
+  }
 
   /** Has pages lie in one run from now on, whatever of them is there and whatever comes; not more of them than one buffer has. */
   join(first: number, count: number): void {
@@ -214,7 +222,7 @@ export class RunTable {
     if (this.compacting) return;
     this.compacting = true;
     for (const run of [...this.runs]) {
-      if (run.buffer === 0 || run.pages === run.count || this.busy.has(run)) continue;
+      if (run.buffer === 0 || run.pages === run.count || this.busy.has(run) || this.expected.includes(run)) continue;
       this.replace([run], backedIntervals(run, run.first, endOf(run)), -1);
     }
     this.compacting = false;

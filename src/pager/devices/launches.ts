@@ -489,8 +489,7 @@ export class Launches {
       if (record.failure === null && record.ending === null) this.start(queue, record);
       else this.finish(queue, record);
     });
-    if (device.process?.expect !== undefined)
-      for (const { first, end } of arrayPages(parameters)) device.process.expect(first, end - first);
+    device.process?.expect?.(arrayPages(parameters));
     this.manager.launchBegin(record.id, device.info.id, args);
   }
 

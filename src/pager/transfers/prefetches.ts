@@ -47,7 +47,7 @@ export class Prefetches {
       done(wireError('DEVICE_MEMORY', message, details));
       return;
     }
-    this.devices.get(id)?.process?.expect?.(firstPage, count);
+    this.devices.get(id)?.process?.expect?.([{ first: firstPage, end: firstPage + count }]);
     this.requests.start(
       (request) => this.manager.acquire(request, id, firstPage, count, access, { exclusive }),
       (pages, failure) => {
