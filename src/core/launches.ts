@@ -200,6 +200,7 @@ export class Launches {
 
   /** Something that was asked for a launch is there, or will never be. */
   answered(request: Request): void {
+    // What a launch had come before its turn it asks for again.
     if (request.early) return;
     const launch = this.inner.get(request.id);
     if (launch === undefined) throw new Error(`request ${request.id} is no launch's`);

@@ -18,6 +18,8 @@ export interface AcquireOptions {
    * matter, since no processor gets a right to them.
    */
   readonly ahead?: boolean;
+  /** The pages are needed later, and are asked for again then: nothing else waits behind this. */
+  readonly early?: boolean;
 }
 
 /** What is asked for; what is left out is not wanted. */
@@ -31,8 +33,6 @@ interface Wanted extends AcquireOptions {
   readonly count: number;
   readonly access?: Access;
   readonly map?: boolean;
-  /** Others do not wait behind it, and nobody hears of its end. */
-  readonly early?: boolean;
   readonly lastChance?: boolean;
 }
 

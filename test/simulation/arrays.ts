@@ -322,7 +322,9 @@ export class Arrays {
     );
     this.world.trace(() => `  request ${request}: prefetch ${first}+${count} to ${processor} with ${access}`);
     const exclusive = access === Access.Write && this.world.whims.chance(0.3);
-    this.world.manager.acquire(request, processor, first, count, access, { exclusive });
+    // As of what the next launch of a device uses.
+    const early = request % 4 === 0;
+    this.world.manager.acquire(request, processor, first, count, access, { exclusive, early });
   }
 
   /** Pages come from their file again: unchanged ones at any time, all of them while the array is not in use. */

@@ -1,8 +1,9 @@
 /** Launches that wait in a stream and go to the GPU together: they do what they do one by one. */
 import assert from 'node:assert/strict';
+import { PAGE_BYTES } from '../../src/core/types.js';
 import { type AddressSpace, kernel, type StreamEvent, u32 } from '../../src/index.js';
 import { gpuWith, inSpaceWith } from '../harness/gpu.js';
-import { failsWith, filled, note, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, filled, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const withGpu = inSpaceWith(gpuWith('32MiB'));
 const MODULE = (body: string) => `
@@ -116,6 +117,53 @@ test('a signal keeps launches from beginning that wait; those behind them in the
     assert.match(message, /before it began/);
     await failsWith('CANCELLED', () => behind.synchronize());
     sameData(y.data, (i) => first.reduce((at, _, n) => step(at, 1 + i, n), 2 + i));
+  }));
+
+/** One invocation for some tenths of a second. */
+const long = kernel(
+  { x: u32.in, y: u32.inout },
+  {
+    wgsl: `
+@group(0) @binding(0) var<storage, read> x: array<u32>;
+@group(0) @binding(1) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(1) fn main() {
+  var v = 0u;
+  for (var i = 0u; i < 20000000u; i++) { v = v * 3u + x[i % 64u]; }
+  y[0] = v;
+}`,
+  },
+  { name: 'long' },
+);
+const MIB = 2 ** 20;
+
+/** Bytes of an array that come to the GPU while a launch runs behind which another one, which uses it, waits. */
+async function broughtMeanwhile(space: AddressSpace, bytes: number): Promise<number> {
+  const [gpu] = space.devices;
+  const [x, y, table] = [array(space, 1), array(space, 2), array(space, 3, bytes / 4)];
+  const running = gpu.stream().launch(long, { x, y }, { size: 1 });
+  while (gpu.stats().launches === 0) await sleep(1);
+  const next = gpu.stream().launch(onto, { x: table, y, n: 1 }, { size: N });
+  let found = 0;
+  while (!running.done && found < bytes) {
+    const there = table.residency().bytes[gpu.name] ?? 0;
+    // The program may hear of the end when the next launch has begun.
+    await sleep(20);
+    if (!running.done) found = there;
+  }
+  await next.synchronize();
+  sameData(y.data.subarray(1), (i) => step(3 + i, 4 + i, 1));
+  return found;
+}
+
+test('what the next launch uses comes while one runs', () =>
+  withGpu(async (space) => {
+    assert.equal(await broughtMeanwhile(space, 8 * MIB), 8 * MIB);
+  }));
+
+test('what the next launch uses does not come while one runs where both have no room', () =>
+  withGpu(async (space) => {
+    // One page is left beside what that launch uses, and the one that runs has three more.
+    assert.equal(await broughtMeanwhile(space, 32 * MIB - 4 * PAGE_BYTES), 0);
   }));
 
 test('when the GPU is lost, none of the launches that were with it hangs', () =>

@@ -30,6 +30,8 @@ export interface LaunchRecord {
   part: number;
   /** Launches that go to the device with it; null: none. */
   joined: Joined | null;
+  /** It was seen to that what it uses comes while the launch before it runs. */
+  askedAhead: boolean;
   inDriver: boolean;
   /** Its turn has come, and its device was killed, but is not known to be dead yet. */
   doomed: boolean;

@@ -34,6 +34,7 @@ import {
   messageOf,
 } from './launch-record.js';
 import type { MappedFiles } from './mapped-files.js';
+import type { NextLaunch } from './next-launch.js';
 import { bytesOf, type PageRun, type PageSupplies } from './page-supply.js';
 
 /** How long a device may take to end a launch: a unit that computes or faults ends in milliseconds, one in a blocking system call does not. */
@@ -70,6 +71,7 @@ export class Launches {
     private readonly checks: LaunchChecks,
     private readonly edges: EdgeClearing,
     private readonly joining: JoinedLaunches,
+    private readonly next: NextLaunch,
     private readonly gathers: GatherPlans,
     private readonly supplies: PageSupplies,
     private readonly mapped: MappedFiles,
@@ -104,6 +106,7 @@ export class Launches {
       sharing: null,
       part: 0,
       joined: null,
+      askedAhead: false,
       inDriver: false,
       doomed: false,
       timeoutAt: never,
@@ -114,6 +117,7 @@ export class Launches {
     });
     this.countUse(operation, 1);
     if (queue.records.length === 1 && !queue.isTelling) this.begin(queue, queue.records[0]);
+    else this.bringNext(queue);
   }
 
   /** How many launches of a stream may be with a device at once. */
@@ -563,6 +567,14 @@ export class Launches {
     if (code.kind !== 'wgsl') device.driver.launch?.({ id: record.id, kernelName, parameters, begin, end, size, code });
     else this.handWgsl(device, record, code, parameters);
     record.plan?.prepare();
+    this.bringNext(queue);
+  }
+
+  private bringNext({ device, records }: Queue): void {
+    const [running] = records;
+    if (!running.inDriver) return;
+    const next = records[togetherWith(running).length];
+    if (next !== undefined) this.next.bring(device, running, next);
   }
 
   private handWgsl(device: Device, record: LaunchRecord, code: WgslCode, parameters: readonly LaunchParameter[]): void {

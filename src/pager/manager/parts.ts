@@ -40,6 +40,7 @@ import { EdgeClearing } from '../devices/launch-arguments.js';
 import { LaunchChecks } from '../devices/launch-checks.js';
 import { Launches } from '../devices/launches.js';
 import { MappedFiles } from '../devices/mapped-files.js';
+import { NextLaunch } from '../devices/next-launch.js';
 import { PageSupplies } from '../devices/page-supply.js';
 import { openHost } from '../host/host.js';
 import { Patience } from '../host/patience.js';
@@ -219,6 +220,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   const supplies = new PageSupplies(manager, requests, arrays);
   const mappedFiles = new MappedFiles(files);
   const joining = new JoinedLaunches(manager, table, checks, sharing);
+  const next = new NextLaunch(manager, requests, table, checks, sharing);
   const launches = new Launches(
     manager,
     requests,
@@ -228,6 +230,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     checks,
     edges,
     joining,
+    next,
     gathers,
     supplies,
     mappedFiles,

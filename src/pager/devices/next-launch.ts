@@ -1,0 +1,49 @@
+/**
+ * What the next launch of a device without page faults uses comes while one runs, where the device has room for what both use: copies and
+ * kernels go side by side. Nothing of it is held; the launch asks for all that it uses when its turn has come, and finds most of it there.
+ */
+import type { MemoryManager } from '../../core/memory-manager.js';
+import { Access } from '../../core/types.js';
+import type { ArrayTable } from '../arrays/array-table.js';
+import type { SharedUses } from '../arrays/shared-uses.js';
+import type { CoreRequests } from '../core/core-requests.js';
+import type { Device } from './device.js';
+import { argumentsOf, arrayPages } from './launch-arguments.js';
+import type { LaunchChecks } from './launch-checks.js';
+import type { LaunchRecord } from './launch-record.js';
+
+export class NextLaunch {
+  constructor(
+    private readonly manager: MemoryManager,
+    private readonly requests: CoreRequests,
+    private readonly table: ArrayTable,
+    private readonly checks: LaunchChecks,
+    private readonly sharing: SharedUses,
+  ) {}
+
+  /** @param running as the driver has it, with those that go with it */
+  bring(device: Device, running: LaunchRecord, next: LaunchRecord): void {
+    const { description } = device.driver;
+    // A part that runs has the device's memory to itself.
+    if (description.faults || !device.alive || running.division !== null || next.askedAhead) return;
+    next.askedAhead = true;
+    const { operation, ending } = next;
+    const args = argumentsOf(operation.parameters, this.table);
+    const used = running.joined?.args ?? argumentsOf(running.operation.parameters, this.table);
+    if (ending !== null || this.manager.launchPages([...used, ...args]) > description.budgetPages) return;
+    // What fails is for its own turn to tell; what is cut into parts, or needs other machines' leave, comes then.
+    if (this.checks.denialOf(device, args) !== null || this.sharing.isNeeded(args)) return;
+    if (this.checks.problemOf(device, operation, args) !== null || this.checks.divide(device, operation) !== null)
+      return;
+    device.process?.expect?.(arrayPages(operation.parameters));
+    for (const { first, count, use } of args) {
+      // What is emptied before the launch runs need not come.
+      if (use === 'out') continue;
+      const access = use === 'in' ? Access.Read : Access.Write;
+      this.requests.start(
+        (request) => this.manager.acquire(request, device.info.id, first, count, access, { early: true }),
+        () => undefined,
+      );
+    }
+  }
+}
