@@ -289,7 +289,7 @@ export class Devices implements DeviceOwner {
     this.polls.add(device);
     if (made.process === null) ready(null);
     else {
-      if (made.process.lender != null) this.launches.watch(made.process.lender);
+      if (made.process.lender != null) this.launches.endings.watch(made.process.lender);
       made.process.onWants = (launch, wanted, wantedFor, atOnce) => {
         this.later(() => this.launches.wanted(device, launch, wanted, wantedFor, atOnce));
       };

@@ -1,4 +1,4 @@
-/** Launches of devices: in which order they run, what is done before one runs, and how one is ended before its time. */
+/** Launches of devices: in which order they run, and what is done before one runs and when it has. */
 import { kernelError } from '../../core/kernel-error.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { Access, type DenyReason, PAGE_BYTES } from '../../core/types.js';
@@ -17,7 +17,7 @@ import type { Arrays } from '../arrays/arrays.js';
 import type { Places } from '../arrays/places.js';
 import type { SharedUses } from '../arrays/shared-uses.js';
 import type { CoreRequests } from '../core/core-requests.js';
-import type { Stop, StoppedThreads } from '../host/stopped-threads.js';
+import type { StoppedThreads } from '../host/stopped-threads.js';
 import type { OperationDone } from '../protocol/operations.js';
 import { toWire, wireError } from '../protocol/wire.js';
 import type { Device } from './device.js';
@@ -25,26 +25,14 @@ import type { GatherPlans, LaunchPart } from './gather-plans.js';
 import type { JoinedLaunches } from './joined-launches.js';
 import { argumentsOf, arrayPages, type EdgeClearing, type NamedArgument } from './launch-arguments.js';
 import type { LaunchChecks } from './launch-checks.js';
-import {
-  type Ending,
-  failureOf,
-  type LaunchOperation,
-  type LaunchRecord,
-  lostError,
-  messageOf,
-} from './launch-record.js';
+import { LaunchEndings, type Launching } from './launch-endings.js';
+import { failureOf, type LaunchOperation, type LaunchRecord, lostError, messageOf } from './launch-record.js';
 import type { MappedFiles } from './mapped-files.js';
 import type { NextLaunch } from './next-launch.js';
 import { bytesOf, type PageRun, type PageSupplies } from './page-supply.js';
 
-/** How long a device may take to end a launch: a unit that computes or faults ends in milliseconds, one in a blocking system call does not. */
-const ENDING_LIMIT_MS = 5000;
-/** How long a thread that drives a device may be stopped by something else than the device's launch, which may wait for the same. */
-const STOPPED_LIMIT_MS = 5000;
-
 /** The launches of a device, in the order in which they came: one at a time, but for those that go with the first. */
-interface Queue {
-  readonly device: Device;
+interface Queue extends Launching {
   readonly records: LaunchRecord[];
   /** Streams are being told of ends, and hand in what comes next: it begins when all of that is there. */
   isTelling: boolean;
@@ -53,15 +41,12 @@ interface Queue {
 }
 
 export class Launches {
+  /** How they are ended before their time. */
+  readonly endings: LaunchEndings;
   private readonly queues = new Map<Device, Queue>();
   private readonly modules = new Map<string, KernelFunction>();
   /** Modules that are being loaded; they need turns of the event loop. */
   loading = 0;
-  /** When the next launch has run for too long, or has taken too long to end. */
-  private nextLimit = Number.POSITIVE_INFINITY;
-  /** What is to be done once with whatever runs then. */
-  private stopping: { readonly at: number; readonly stop: () => void } | null = null;
-
   constructor(
     private readonly manager: MemoryManager,
     private readonly requests: CoreRequests,
@@ -76,14 +61,18 @@ export class Launches {
     private readonly supplies: PageSupplies,
     private readonly mapped: MappedFiles,
     private readonly sharing: SharedUses,
-    private readonly stopped: StoppedThreads,
+    stopped: StoppedThreads,
     /** Runs something when the current event has been handled. */
     private readonly later: (action: () => void) => void,
     /** Pages that the host's threads were denied have content again. */
     private readonly restore: (firstPage: number, count: number) => void,
     /** Time in which the manager, and with it its devices, could run. */
-    private readonly now: () => number,
-  ) {}
+    now: () => number,
+  ) {
+    this.endings = new LaunchEndings(this.queues, places, stopped, now, (device, record) =>
+      this.finish(this.queueOf(device), record),
+    );
+  }
 
   /** @param gone why the device is not there, if it is not */
   add(device: Device | undefined, operation: LaunchOperation, gone: string, done: OperationDone): void {
@@ -136,7 +125,7 @@ export class Launches {
       const index = records.findIndex(
         ({ operation }) => operation.stream === stream && operation.sequence === sequence,
       );
-      if (index === 0) this.stop(device, records[0], { code: 'ABORTED', reason });
+      if (index === 0) this.endings.stop(device, records[0], { code: 'ABORTED', reason });
       if (index < 1) continue;
       if (records[0].joined?.records.includes(records[index])) return false;
       this.countUse(records.splice(index, 1)[0].operation, -1);
@@ -144,73 +133,6 @@ export class Launches {
       return true;
     }
     return false;
-  }
-
-  /** Ends what runs if it has not ended by itself in so many milliseconds, with its device where that cannot be done otherwise. */
-  stopAll(afterMs: number, reason: string): void {
-    const at = this.now() + afterMs;
-    const stop = (): void => {
-      for (const { device, records } of this.queues.values()) {
-        const [record] = records;
-        if (record === undefined) continue;
-        if (device.info.cancellation) this.stop(device, record, { code: 'ABORTED', reason });
-        else device.end(reason);
-      }
-    };
-    this.stopping = { at, stop };
-    this.nextLimit = Math.min(this.nextLimit, at);
-  }
-
-  /** Ends launches that have run for too long, and devices that do not end theirs. To be called often. */
-  look(now: number): void {
-    if (now < this.nextLimit) return;
-    this.nextLimit = Number.POSITIVE_INFINITY;
-    if (this.stopping !== null && now >= this.stopping.at) {
-      this.stopping.stop();
-      this.stopping = null;
-    }
-    for (const { device, records } of this.queues.values()) {
-      const [record] = records;
-      if (record === undefined) continue;
-      if (record.ending === null && now >= record.timeoutAt) {
-        record.timeoutAt = Number.POSITIVE_INFINITY;
-        const reason = `it ran for more than ${record.operation.timeoutMs} ms`;
-        this.stop(device, record, { code: 'TIMEOUT', reason });
-      }
-      if (now >= record.endBy) {
-        record.endBy = now + ENDING_LIMIT_MS;
-        // What has not begun on the device waits for something else.
-        if (record.inDriver || device.process?.owesAnswers === true)
-          device.end(`it did not end a launch within ${ENDING_LIMIT_MS / 1000} s`);
-      }
-      this.nextLimit = Math.min(this.nextLimit, record.timeoutAt, record.endBy, this.stopping?.at ?? this.nextLimit);
-    }
-  }
-
-  /** A thread of the program drives a device. */
-  watch(lender: number): void {
-    this.stopped.watch(lender);
-  }
-
-  /** Ends launches whose device is driven by a thread that is stopped: it waits for the launch, or perhaps for what waits for the launch. */
-  freeLenders(now: number): void {
-    for (const { device, records } of this.queues.values()) {
-      const lender = device.process?.lender ?? null;
-      const [record] = records;
-      if (lender === null || record === undefined || !record.inDriver || device.lost) continue;
-      const stop = this.stopped.stopOf(lender);
-      if (stop === null || (now - stop.since < STOPPED_LIMIT_MS && !uses(record, stop))) continue;
-      const { name } = device.info;
-      const why =
-        `the thread that lent device ${name}, and runs its launches in turns of its event loop, is stopped: it has touched ` +
-        `${this.places.placeOf(stop.page).text} while the launch ran; await the launch before`;
-      device.process?.abandon?.(record.id, why);
-    }
-  }
-
-  /** How long the manager may sleep at most. */
-  sleepMs(now: number, most: number): number {
-    return Math.max(0, Math.min(most, Math.ceil(this.nextLimit - now)));
   }
 
   /** Calls `action` when the device has no launch any more: at once if it has none. */
@@ -324,25 +246,6 @@ export class Launches {
     return queue;
   }
 
-  /** Has a launch whose turn has come end before its time. */
-  private stop(device: Device, record: LaunchRecord, ending: Ending): void {
-    if (record.ending !== null) return;
-    if (record.inDriver && !device.info.cancellation) {
-      // The part that runs comes to its end, however long it takes, and is the last one.
-      if (record.division !== null) record.ending = ending;
-      return;
-    }
-    record.ending = ending;
-    if (record.sharing?.isWaiting === true) {
-      this.finish(this.queueOf(device), record);
-      return;
-    }
-    record.endBy = this.now() + ENDING_LIMIT_MS;
-    this.nextLimit = Math.min(this.nextLimit, record.endBy);
-    // What is not with the driver ends when its turn comes to be handed over.
-    if (record.inDriver) device.driver.abort?.(record.id);
-  }
-
   /** Its parts, with memory for those that are paged. */
   private divide(record: LaunchRecord, division: LaunchDivision): void {
     record.division = division;
@@ -357,11 +260,7 @@ export class Launches {
 
   private begin(queue: Queue, record: LaunchRecord): void {
     const { device } = queue;
-    const { timeoutMs } = record.operation;
-    if (timeoutMs !== null) {
-      record.timeoutAt = this.now() + timeoutMs;
-      this.nextLimit = Math.min(this.nextLimit, record.timeoutAt);
-    }
+    this.endings.limit(record);
     if (device.alive && device.ending) {
       // A program that hears that a device is lost finds its pages lost, too: the news waits until the core has it.
       record.doomed = true;
@@ -646,16 +545,6 @@ function countLaunch(device: Device, { division }: LaunchRecord): void {
 /** A launch of which a part has run goes on where others would not begin: on a device that is being detached. */
 function isGone(device: Device, { part }: LaunchRecord): boolean {
   return part > 0 ? device.lost : !device.alive;
-}
-
-/** Whether the thread waits for the launch to end: it has what no other may have meanwhile. */
-function uses({ operation, division, part, supply }: LaunchRecord, { page, write }: Stop): boolean {
-  const { parameters } = division?.partAt(part, supply?.offset ?? 0) ?? operation;
-  return parameters.some((each) => {
-    if (each.kind !== 'array' || (each.use === 'in' && !write)) return false;
-    const [{ first, end }] = arrayPages([each]);
-    return page >= first && page < end;
-  });
 }
 
 function moduleKey(code: Extract<KernelCode, { kind: 'module' }>): string {

@@ -44,7 +44,7 @@ export class Closing {
    */
   begin(timeoutMs: number | null, before: readonly ClosedSpace[], done: (failure: WireError | null) => void): void {
     const { launches, streams, providers, shared, sharing, writeBack, devices, copies } = this.parts;
-    if (timeoutMs !== null) launches.stopAll(timeoutMs, 'the space is being closed');
+    if (timeoutMs !== null) launches.endings.stopAll(timeoutMs, 'the space is being closed');
     if (this.done !== null) return;
     this.done = () => done(null);
     streams.cancelAll(wireError('SPACE_CLOSED', 'cancelled: the space is being closed'));

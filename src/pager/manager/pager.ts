@@ -249,12 +249,12 @@ export class Pager implements ClientEvents {
     hostBudget.look();
     patience.look();
     shared.look();
-    launches.freeLenders(now);
+    launches.endings.freeLenders(now);
     this.settle();
     polls.look(now);
     polls.sendRest();
     poison.look(now);
-    launches.look(now);
+    launches.endings.look(now);
     streams.look(threadExists);
     notifiers.look(threadExists);
     notifiers.flush();
@@ -285,7 +285,7 @@ export class Pager implements ClientEvents {
 
   private longestSleep(now: number): number {
     const { launches, providers, poison, devices, pipes, engine, stores, hostBudget } = this.parts;
-    const longest = hostBudget.sleepMs(launches.sleepMs(now, providers.active ? SHORT_SLEEP_MS : SLEEP_MS));
+    const longest = hostBudget.sleepMs(launches.endings.sleepMs(now, providers.active ? SHORT_SLEEP_MS : SLEEP_MS));
     return stores.sleepMs(engine.sleepMs(pipes.sleepMs(devices.sleepMs(poison.sleepMs(longest)))));
   }
 

@@ -1,0 +1,138 @@
+/** Launches that end before their time: they have run for too long, nobody wants them any more, or what they need waits for them. */
+import type { Places } from '../arrays/places.js';
+import type { Stop, StoppedThreads } from '../host/stopped-threads.js';
+import type { Device } from './device.js';
+import { arrayPages } from './launch-arguments.js';
+import type { Ending, LaunchRecord } from './launch-record.js';
+
+/** How long a device may take to end a launch: a unit that computes or faults ends in milliseconds, one in a blocking system call does not. */
+const ENDING_LIMIT_MS = 5000;
+/** How long a thread that drives a device may be stopped by something else than the device's launch, which may wait for the same. */
+const STOPPED_LIMIT_MS = 5000;
+
+/** The launches of a device; only the first has begun, with those that go with it. */
+export interface Launching {
+  readonly device: Device;
+  readonly records: readonly LaunchRecord[];
+}
+
+export class LaunchEndings {
+  /** When the next launch has run for too long, or has taken too long to end. */
+  private nextLimit = Number.POSITIVE_INFINITY;
+  /** What is to be done once with whatever runs then. */
+  private stopping: { readonly at: number; readonly stop: () => void } | null = null;
+
+  constructor(
+    private readonly queues: ReadonlyMap<Device, Launching>,
+    private readonly places: Places,
+    private readonly stopped: StoppedThreads,
+    /** Time in which the manager, and with it its devices, could run. */
+    private readonly now: () => number,
+    /** The first launch of a device, which has not reached it, is over. */
+    private readonly finish: (device: Device, record: LaunchRecord) => void,
+  ) {}
+
+  /** A launch begins, and may have a limit. */
+  limit(record: LaunchRecord): void {
+    const { timeoutMs } = record.operation;
+    if (timeoutMs === null) return;
+    record.timeoutAt = this.now() + timeoutMs;
+    this.nextLimit = Math.min(this.nextLimit, record.timeoutAt);
+  }
+
+  /** Has a launch whose turn has come end before its time. */
+  stop(device: Device, record: LaunchRecord, ending: Ending): void {
+    if (record.ending !== null) return;
+    if (record.inDriver && !device.info.cancellation) {
+      // The part that runs comes to its end, however long it takes, and is the last one.
+      if (record.division !== null) record.ending = ending;
+      return;
+    }
+    record.ending = ending;
+    if (record.sharing?.isWaiting === true) {
+      this.finish(device, record);
+      return;
+    }
+    record.endBy = this.now() + ENDING_LIMIT_MS;
+    this.nextLimit = Math.min(this.nextLimit, record.endBy);
+    // What is not with the driver ends when its turn comes to be handed over.
+    if (record.inDriver) device.driver.abort?.(record.id);
+  }
+
+  /** Ends what runs if it has not ended by itself in so many milliseconds, with its device where that cannot be done otherwise. */
+  stopAll(afterMs: number, reason: string): void {
+    const at = this.now() + afterMs;
+    const stop = (): void => {
+      for (const { device, records } of this.queues.values()) {
+        const [record] = records;
+        if (record === undefined) continue;
+        if (device.info.cancellation) this.stop(device, record, { code: 'ABORTED', reason });
+        else device.end(reason);
+      }
+    };
+    this.stopping = { at, stop };
+    this.nextLimit = Math.min(this.nextLimit, at);
+  }
+
+  /** Ends launches that have run for too long, and devices that do not end theirs. To be called often. */
+  look(now: number): void {
+    if (now < this.nextLimit) return;
+    this.nextLimit = Number.POSITIVE_INFINITY;
+    if (this.stopping !== null && now >= this.stopping.at) {
+      this.stopping.stop();
+      this.stopping = null;
+    }
+    for (const { device, records } of this.queues.values()) {
+      const [record] = records;
+      if (record === undefined) continue;
+      if (record.ending === null && now >= record.timeoutAt) {
+        record.timeoutAt = Number.POSITIVE_INFINITY;
+        const reason = `it ran for more than ${record.operation.timeoutMs} ms`;
+        this.stop(device, record, { code: 'TIMEOUT', reason });
+      }
+      if (now >= record.endBy) {
+        record.endBy = now + ENDING_LIMIT_MS;
+        // What has not begun on the device waits for something else.
+        if (record.inDriver || device.process?.owesAnswers === true)
+          device.end(`it did not end a launch within ${ENDING_LIMIT_MS / 1000} s`);
+      }
+      this.nextLimit = Math.min(this.nextLimit, record.timeoutAt, record.endBy, this.stopping?.at ?? this.nextLimit);
+    }
+  }
+
+  /** A thread of the program drives a device. */
+  watch(lender: number): void {
+    this.stopped.watch(lender);
+  }
+
+  /** Ends launches whose device is driven by a thread that is stopped: it waits for the launch, or perhaps for what waits for the launch. */
+  freeLenders(now: number): void {
+    for (const { device, records } of this.queues.values()) {
+      const lender = device.process?.lender ?? null;
+      const [record] = records;
+      if (lender === null || record === undefined || !record.inDriver || device.lost) continue;
+      const stop = this.stopped.stopOf(lender);
+      if (stop === null || (now - stop.since < STOPPED_LIMIT_MS && !uses(record, stop))) continue;
+      const { name } = device.info;
+      const why =
+        `the thread that lent device ${name}, and runs its launches in turns of its event loop, is stopped: it has touched ` +
+        `${this.places.placeOf(stop.page).text} while the launch ran; await the launch before`;
+      device.process?.abandon?.(record.id, why);
+    }
+  }
+
+  /** How long the manager may sleep at most. */
+  sleepMs(now: number, most: number): number {
+    return Math.max(0, Math.min(most, Math.ceil(this.nextLimit - now)));
+  }
+}
+
+/** Whether the thread waits for the launch to end: it has what no other may have meanwhile. */
+function uses({ operation, division, part, supply }: LaunchRecord, { page, write }: Stop): boolean {
+  const { parameters } = division?.partAt(part, supply?.offset ?? 0) ?? operation;
+  return parameters.some((each) => {
+    if (each.kind !== 'array' || (each.use === 'in' && !write)) return false;
+    const [{ first, end }] = arrayPages([each]);
+    return page >= first && page < end;
+  });
+}
