@@ -322,8 +322,8 @@ export class Arrays {
     );
     this.world.trace(() => `  request ${request}: prefetch ${first}+${count} to ${processor} with ${access}`);
     const exclusive = access === Access.Write && this.world.whims.chance(0.3);
-    // As of what the next launch of a device uses.
-    const early = request % 4 === 0;
+    // As of what the next launch of a device without faults uses.
+    const early = request % 4 === 0 && this.world.devices[processor] instanceof WatchedDevice;
     this.world.manager.acquire(request, processor, first, count, access, { exclusive, early });
   }
 
