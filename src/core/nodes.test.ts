@@ -501,6 +501,32 @@ describe('a store behind the host', () => {
     manager.checkInvariants();
   });
 
+  it('that is full has nothing that came to be read beyond the budget of the host become the own of its block', () => {
+    write(allocate(6 * BLOCK), 6);
+    manager.nodeFull(behind, manager.node(behind)?.backedPages ?? 0);
+    const first = manager.allocate(64, { name: 'y', writable: true, provided: true })?.first ?? -1;
+    manager.acquire(7, HOST, first, 64, Access.Read);
+    expect(manager.figures(HOST).backedPages).toBe(3 * BLOCK + 64);
+    log = [];
+    manager.own(8, first, 64, false);
+    expect([...log, manager.pages.isInherited(first)]).toEqual(['done 8 0 OUT_OF_STORAGE', true]);
+    manager.nodeFull(behind, null);
+    manager.own(9, first, 64, false);
+    expect([log.at(-1), manager.pages.isInherited(first)]).toEqual(['done 9 64 null', false]);
+    expect(manager.figures(HOST).backedPages).toBeLessThanOrEqual(3 * BLOCK);
+    manager.checkInvariants();
+  });
+
+  it('that is full has what came to be read become the own of its block where that is the last chance', () => {
+    write(allocate(6 * BLOCK), 6);
+    manager.nodeFull(behind, manager.node(behind)?.backedPages ?? 0);
+    const first = manager.allocate(1, { name: 'y', writable: true, provided: true })?.first ?? -1;
+    manager.fault(HOST, first, false, 1);
+    manager.own(8, first, 1, true);
+    expect([manager.pages.isInherited(first), manager.pages.lossOf(first)]).toEqual([false, null]);
+    manager.checkInvariants();
+  });
+
   it('that is full has who writes what was cloned wait for it, and refuses him after a while', () => {
     const first = allocate(3 * BLOCK);
     write(first, 3);

@@ -76,12 +76,27 @@ function nextStep(state: State, block: Block, task: Task): Outcome {
  * then a single page is lost; of several it is not known which one failed, and they are tried again.
  */
 export function own(state: State, block: Block, { mask, lastChance }: Task, failure: DenyReason | null): void {
+  const { mark } = state.masks;
+  const come = state.masks.take();
+  clear(come);
   for (let page = next(mask, 0); page < PAGES_PER_BLOCK; page = next(mask, page + 1)) {
-    if (isInherited(block, page) && holderOf(state, block, page, NO_NODE) !== NO_NODE) add(block.dirty, page);
+    if (isInherited(block, page) && holderOf(state, block, page, NO_NODE) !== NO_NODE) add(come, page);
   }
+  if (failure !== null && !lastChance) excludeBeyondBudget(state, block, come);
+  for (let word = 0; word < WORDS; word++) block.dirty[word] |= come[word];
+  state.masks.backTo(mark);
   if (failure === null || !lastChance || size(mask) > 1) return;
   const page = next(mask, 0);
   if (isInherited(block, page)) lose(block, mask, failure);
+}
+
+/** Takes from the mask what the host has beyond its budget: that must be able to go, and its source gives it again. */
+function excludeBeyondBudget(state: State, block: Block, mask: Mask): void {
+  const { resident } = residenceOf(state, block, HOST_NODE);
+  const here = state.masks.take();
+  for (let word = 0; word < WORDS; word++) here[word] = mask[word] & resident[word];
+  if (mayBeWritten(state, block, nodeOf(state, HOST_NODE), here)) return;
+  for (let word = 0; word < WORDS; word++) mask[word] &= ~here[word];
 }
 
 /** What a clone's source has lost, the clone that would have it for its own has lost, too. */

@@ -343,6 +343,13 @@ export const mutants: readonly Mutant[] = [
     why: 'The room for what is only read is taken by what stays.',
   },
   {
+    name: 'make what came the own of a block beyond the budget of the host, though it may not be',
+    file: 'src/core/tasks.ts',
+    original: 'if (failure !== null && !lastChance) excludeBeyondBudget(state, block, come);',
+    instead: '',
+    why: 'Whoever asked is refused, and the room for what is only read is taken all the same.',
+  },
+  {
     name: 'bring pages for a clone that it has written meanwhile',
     file: 'src/core/tasks.ts',
     original: "task.kind === 'own'",
@@ -394,8 +401,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'fill a page of a clone again after its source has changed',
     file: 'src/core/tasks.ts',
-    original: 'add(block.dirty, page);',
-    instead: 'add(block.blank, page);',
+    original: 'block.dirty[word] |= come[word];',
+    instead: 'block.blank[word] |= come[word];',
     why: 'The copy that was made for a clone counts as one that can be made again, and is dropped (invariant 9).',
   },
   {
