@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { afterEach, describe, expect, it } from 'vitest';
-import { currentCpu, getAffinity, noteBound, setAffinity, startUnbound } from './affinity.js';
+import { currentCpu, getAffinity, noteBound, restoreAffinity, setAffinity, startUnbound } from './affinity.js';
+import { failCalls } from './failing-calls.js';
 
 const before = getAffinity();
 afterEach(() => {
@@ -23,6 +24,14 @@ describe('the CPUs of a thread', () => {
     setAffinity(before);
     expect(getAffinity()).toEqual(before);
     expect(() => setAffinity([])).toThrowError(/^sched_setaffinity\(.*EINVAL/);
+  });
+
+  it('stay as they are where they are for another user to say', () => {
+    setAffinity([before[0]]);
+    failCalls('schedSetaffinity:EPERM:1,schedSetaffinity:EIO:2', 'manager', new Int32Array(1), 0);
+    restoreAffinity(0, [before[0]], before);
+    expect(getAffinity()).toEqual([before[0]]);
+    expect(() => restoreAffinity(0, [before[0]], before)).toThrowError(/EIO/);
   });
 
   it('are not those of what a bound thread starts unbound', () => {

@@ -32,9 +32,9 @@ export function restoreAffinity(thread: number, now: readonly number[], before: 
     const found = getAffinity(thread);
     if (found.length === now.length && found.every((cpu, at) => cpu === now[at])) setAffinity(before, thread);
   } catch (error) {
-    // EINVAL: the control group of the process has none of these CPUs any more, or the thread is one of the kernel's own.
+    // EINVAL: the control group of the process has none of these CPUs any more, or the thread is one of the kernel's own. EPERM: of a process that is another user's by now.
     const { code } = error as { code?: string };
-    if (code !== 'ESRCH' && code !== 'EINVAL') throw error;
+    if (code !== 'ESRCH' && code !== 'EINVAL' && code !== 'EPERM') throw error;
   }
 }
 
