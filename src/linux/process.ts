@@ -1,5 +1,5 @@
 /** Processes, threads and their limits. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import {
   ENOSYS,
   EPERM,
@@ -102,6 +102,11 @@ export function kill(pid: number, signal: number): void {
 /** The kernel's id of this thread, as userfaultfd messages carry it. */
 export function threadId(): number {
   return libc.systemCall(SYSTEM_CALL.gettid, 0, 0, 0, 0, 0, 0);
+}
+
+/** The threads of a process, by the kernel's ids. Throws where it has ended, and where there is no descriptor left to look with. */
+export function threadsOf(pid: number | 'self'): Set<number> {
+  return new Set(readdirSync(`/proc/${pid}/task`).map(Number));
 }
 
 /** Whether a thread of this process, by the kernel's id, has not ended. */

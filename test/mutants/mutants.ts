@@ -347,7 +347,7 @@ export const mutants: readonly Mutant[] = [
     file: 'src/core/tasks.ts',
     original: 'if (failure !== null && !lastChance) excludeBeyondBudget(state, block, come);',
     instead: '',
-    why: 'Whoever asked is refused, and the room for what is only read is taken all the same.',
+    why: 'The request is refused, and the room for what is only read is taken all the same.',
   },
   {
     name: 'bring pages for a clone that it has written meanwhile',

@@ -1,6 +1,7 @@
 /** Threads of a device's process that were told where to run, and what they may run on again. */
-import { readdirSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { restoreAffinity } from '../../linux/affinity.js';
+import { threadsOf } from '../../linux/process.js';
 
 export interface Placed {
   /** What the thread may run on otherwise, and what it may run on now. */
@@ -21,8 +22,8 @@ export function letGo(pid: number, tasks: number, placed: ReadonlyMap<number, Pl
   for (const [thread, { now, cpus }] of placed) if (now !== cpus) restoreAffinity(thread, now, cpus);
   try {
     if (tasksOf(pid) === tasks) return;
-    for (const task of readdirSync(`/proc/${pid}/task`)) {
-      for (const { now, cpus } of placed.values()) if (now !== cpus) restoreAffinity(Number(task), now, cpus);
+    for (const task of threadsOf(pid)) {
+      for (const { now, cpus } of placed.values()) if (now !== cpus) restoreAffinity(task, now, cpus);
     }
   } catch {
     // The process has ended.

@@ -2,8 +2,9 @@
  * A thread of the program that is kept on the manager's CPU for a while, and does not know of it. Linux hands a thread's CPUs on to what it starts, so
  * that threads and processes which it has started meanwhile have theirs given back with it.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { getAffinity, restoreAffinity, setAffinity } from '../../linux/affinity.js';
+import { threadsOf } from '../../linux/process.js';
 
 interface Kept {
   readonly thread: number;
@@ -46,24 +47,23 @@ export class KeptThread {
     const { thread, cpu, cpus, threads, children } = kept;
     const free = (task: number): void => restoreAffinity(task, [cpu], cpus);
     free(thread);
-    for (const other of threadsOf('self')) if (!threads.has(other)) free(other);
+    try {
+      for (const other of threadsOf('self')) if (!threads.has(other)) free(other);
+    } catch {
+      // There is no descriptor left to look with: what the thread has started stays where it is.
+    }
     for (const child of childrenOf('self', thread)) if (!children.has(child)) freeProcess(child, free);
   }
 }
 
 function freeProcess(pid: number, free: (task: number) => void): void {
-  for (const thread of threadsOf(pid)) {
-    free(thread);
-    for (const child of childrenOf(pid, thread)) freeProcess(child, free);
-  }
-}
-
-function threadsOf(pid: number | 'self'): Set<number> {
   try {
-    return new Set(readdirSync(`/proc/${pid}/task`).map(Number));
+    for (const thread of threadsOf(pid)) {
+      free(thread);
+      for (const child of childrenOf(pid, thread)) freeProcess(child, free);
+    }
   } catch {
     // The process has ended.
-    return new Set();
   }
 }
 

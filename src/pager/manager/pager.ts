@@ -131,7 +131,7 @@ export class Pager implements ClientEvents {
       if (pins.step()) found++;
       if (providers.step()) found++;
       if (polls.progress()) found += DEVICE_STEP;
-      this.settle();
+      this.parts.settle();
       if (found > 0) {
         served += found;
         this.spin.found(look);
@@ -208,14 +208,14 @@ export class Pager implements ClientEvents {
       stores.poll();
       providers.poll();
       shared.poll();
-      this.settle();
+      this.parts.settle();
     } else if (stores.hasAnswers) {
       stores.poll();
-      this.settle();
+      this.parts.settle();
     }
     if (clients.more || woken || asked) clients.read(this.requestShare, this);
     streams.go();
-    this.settle();
+    this.parts.settle();
     return true;
   }
 
@@ -250,7 +250,7 @@ export class Pager implements ClientEvents {
     patience.look();
     shared.look();
     launches.endings.freeLenders(now);
-    this.settle();
+    this.parts.settle();
     polls.look(now);
     polls.sendRest();
     poison.look(now);
@@ -298,11 +298,6 @@ export class Pager implements ClientEvents {
     return devices.needsTurn(idle) || modules || files || copying;
   }
 
-  /** Handles what the core and the drivers said, until they say no more. */
-  private settle(): void {
-    this.parts.settle();
-  }
-
   request(message: ToManager, answer: Answer, client: Client): void {
     let reply = answer;
     this.parts.stores.look();
@@ -314,7 +309,7 @@ export class Pager implements ClientEvents {
       if (error instanceof NodeError) throw error;
       reply(null, toWire(error));
     }
-    this.settle();
+    this.parts.settle();
   }
 
   left(views: ReadonlyMap<number, number>, pins: ReadonlySet<number>): void {

@@ -2,8 +2,8 @@
  * Threads of the program that asked to be on the manager's CPU. A fault is two hand-overs between them and the manager, and to wake a thread on
  * another CPU that sleeps takes longer than all else. The kernel prefers an idle CPU for a thread that it wakes, so that both must be bound.
  */
-import { readdirSync } from 'node:fs';
 import { currentCpu, getAffinity, noteBound, restoreAffinity, setAffinity } from '../../linux/affinity.js';
+import { threadsOf } from '../../linux/process.js';
 import type { Requests } from '../protocol/requests.js';
 import { RequestError } from '../protocol/wire.js';
 
@@ -112,7 +112,7 @@ export class ThreadBindings {
 
   private begin(cpu: number): Bond {
     const cpus = getAffinity();
-    const known = threads();
+    const known = threadsOf('self');
     setAffinity([cpu]);
     noteBound(cpus);
     return { cpu, cpus, threads: new Map(), known, nextLook: this.now() + LOOK_MS };
@@ -145,14 +145,9 @@ function list(cpus: readonly number[]): string {
   return `CPU${cpus.length === 1 ? '' : 's'} ${cpus.join(', ')}`;
 }
 
-/** Of this process, by the kernel's ids. */
-function threads(): Set<number> {
-  return new Set(readdirSync('/proc/self/task').map(Number));
-}
-
 /** Gives the manager's CPUs to threads that bound ones have started: the kernel bound these, too, which nobody asked for. */
 function freeStarted(bond: Bond): void {
   const { cpu, cpus, known, threads: bound } = bond;
-  bond.known = threads();
+  bond.known = threadsOf('self');
   for (const thread of bond.known) if (!known.has(thread) && !bound.has(thread)) restoreAffinity(thread, [cpu], cpus);
 }
