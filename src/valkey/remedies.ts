@@ -86,6 +86,12 @@ export function problemOf(number: number, timeoutMs: number): Problem {
   return code === undefined ? OTHER_ERROR : OTHERS[code];
 }
 
+/** Whether such a number says that the server was not there, or did not answer. */
+export function isOfConnection(number: number): boolean {
+  const code = CODES[number - FIRST - WORDS.length];
+  return code === 'UNREACHABLE' || code === 'ENDED' || code === 'TIMEOUT';
+}
+
 /** What a server says, without what is of no use. */
 function said({ message }: ValkeyError): string {
   return message.replace(PLACE_IN_SCRIPT, '');

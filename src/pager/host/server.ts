@@ -1,10 +1,10 @@
 /** Memory of another machine: a Valkey or Redis server behind the host, or behind storage. */
 import { Status } from '../../core/types.js';
 import { valkeyAddress } from '../../valkey/address.js';
-import { problemOf } from '../../valkey/remedies.js';
+import { isOfConnection, problemOf } from '../../valkey/remedies.js';
 import type { ServerOptions } from '../protocol/space.js';
 import { ValkeyFile } from '../sources/valkey-file.js';
-import type { StorePlace } from './store.js';
+import type { Chance, StorePlace } from './store.js';
 
 export class ServerPlace implements StorePlace {
   readonly name = 'valkey';
@@ -27,8 +27,9 @@ export class ServerPlace implements StorePlace {
     this.file = new ValkeyFile(options, wakeFd, control, now);
   }
 
-  mayTry(): boolean {
-    return this.file.isReachable;
+  chance(errno: number): Chance {
+    if (!this.file.isReachable) return 'none';
+    return isOfConnection(errno) ? 'good' : 'unknown';
   }
 
   textOf(errno: number): string {

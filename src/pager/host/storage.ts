@@ -7,7 +7,7 @@ import { EFBIG, EIO, ENOENT, ENOSPC, EOPNOTSUPP } from '../../linux/constants.js
 import { tooLarge } from '../../linux/file-limit.js';
 import type { StorageOptions } from '../protocol/space.js';
 import { Spill } from '../sources/spill.js';
-import type { StorePlace } from './store.js';
+import type { Chance, StorePlace } from './store.js';
 
 /** A file system with so much space again is tried again. */
 const ROOM_BYTES = 2 ** 22;
@@ -42,13 +42,13 @@ export class StoragePlace implements StorePlace {
     this.file = new Spill(options.path, wholePages, wakeFd, control, now);
   }
 
-  mayTry(errno: number): boolean {
-    if (errno !== ENOSPC) return true;
+  chance(errno: number): Chance {
+    if (errno !== ENOSPC) return 'unknown';
     try {
       const { bavail, bsize } = statfsSync(this.options.path);
-      return bavail * bsize >= ROOM_BYTES;
+      return bavail * bsize >= ROOM_BYTES ? 'good' : 'none';
     } catch {
-      return false;
+      return 'none';
     }
   }
 

@@ -10,6 +10,9 @@ const PAUSE_MS = 50;
 /** The store is not asked more often whether there is room again. */
 const LOOK_MS = 5;
 
+/** Of another try: there is no reason for one, only a try can tell, or what was in the way is gone. */
+export type Chance = 'none' | 'unknown' | 'good';
+
 /** Where a store keeps its pages, with its words. */
 export interface StorePlace {
   readonly name: string;
@@ -19,8 +22,8 @@ export interface StorePlace {
   readonly unreadable: Status;
   /** What becomes of a page that comes back other than it was written. */
   readonly spoiled: 'CORRUPTED' | 'ALTERED';
-  /** Whether there is a reason to try again what failed with an error number. */
-  mayTry(errno: number): boolean;
+  /** How likely it is that what failed with an error number would not fail again. */
+  chance(errno: number): Chance;
   textOf(errno: number): string;
   /** Why pages cannot go there, with the remedy, as the rest of a sentence. */
   full(heldBytes: number, errno: number): string;
@@ -48,6 +51,10 @@ export class Store {
   private errno = 0;
   private failedAt = 0;
   private lookedAt = 0;
+  /** A write failed, and since then none has succeeded, and nothing says that one would. */
+  private isFull = false;
+  /** What had been written when it failed. */
+  private writtenBefore = 0;
   private told = false;
   private toldOfRead = false;
   private toldOfKept = false;
@@ -86,8 +93,11 @@ export class Store {
     const now = this.now();
     if (now - this.lookedAt < LOOK_MS) return;
     this.lookedAt = now;
-    if (now - this.failedAt < PAUSE_MS || !this.place.mayTry(this.errno)) return;
+    if (now - this.failedAt < PAUSE_MS) return;
+    const chance = this.place.chance(this.errno);
+    if (chance === 'none') return;
     this.errno = 0;
+    if (chance === 'good') this.isFull = false;
     this.driver.retry();
     this.core.manager.nodeFull(this.node, null);
   }
@@ -118,7 +128,7 @@ export class Store {
       heldBytes: this.heldBytes,
       bytesWritten: driver.pagesWritten * PAGE_BYTES,
       bytesRead: driver.pagesRead * PAGE_BYTES,
-      full: this.fails,
+      full: this.fails || (this.isFull && driver.pagesWritten === this.writtenBefore),
     };
   }
 
@@ -152,6 +162,8 @@ export class Store {
     }
     this.errno = errno;
     this.failedAt = this.now();
+    this.isFull = true;
+    this.writtenBefore = this.driver.pagesWritten;
     // Once a space: the errors of those that are refused tell of a store that stays full.
     if (!this.told)
       this.warn(
