@@ -87,19 +87,23 @@ export async function compare(settings: Settings, comparison: Comparison): Promi
   if (!settings.wants(name)) return null;
   const first: number[] = [];
   for (let run = 0; run < compiledAfter; run++) first.push(await ours());
-  const sides = { ours: [] as number[] };
+  const own: number[] = [];
   const others = new Map<string, number[]>();
-  const all: [string, Measured][] = [...Object.entries(references), ...Object.entries(beside)];
-  for (const [key] of all) others.set(key, []);
+  const sides: [Measured, number[]][] = [[ours, own]];
+  for (const [key, measured] of [...Object.entries(references), ...Object.entries(beside)]) {
+    const values: number[] = [];
+    others.set(key, values);
+    sides.push([measured, values]);
+  }
   for (let run = -warmUp; run < settings.runs; run++) {
-    const value = await ours();
-    if (run >= 0) sides.ours.push(value);
-    for (const [key, measured] of all) {
-      const other = await measured();
-      if (run >= 0) others.get(key)?.push(other);
+    // Another side begins each time, since what one leaves behind (a disk that still writes, a processor's clock) the next one finds.
+    for (let turn = 0; turn < sides.length; turn++) {
+      const [measured, values] = sides[(run + warmUp + turn) % sides.length];
+      const value = await measured();
+      if (run >= 0) values.push(value);
     }
   }
-  const figure = median(sides.ours);
+  const figure = median(own);
   let reference: number | null = null;
   let referenceName = '';
   for (const key of Object.keys(references)) {
@@ -118,7 +122,7 @@ export async function compare(settings: Settings, comparison: Comparison): Promi
     ratio: reference === null ? null : Number((figure / reference).toFixed(3)),
     unit,
     runs: settings.runs,
-    spread: Number(spread(sides.ours).toFixed(3)),
+    spread: Number(spread(own).toFixed(3)),
     ...(reference === null
       ? {}
       : {

@@ -72,6 +72,26 @@ describe('a page of a store that a thread waits for', () => {
     ]);
   });
 
+  it('is there before the core hears of it where that is put off', () => {
+    const { router, order, log } = open(Status.Done);
+    router.transfer(order);
+    router.putOff();
+    router.completed(3, Status.Done);
+    expect(log.at(-1)).toBe('memory between is free');
+    router.tellRest();
+    expect(log.at(-1)).toBe(`3 ended with ${Status.Done}`);
+    router.tellRest();
+    expect(log).toHaveLength(5);
+  });
+
+  it('has the core hear at once of what could not be read', () => {
+    const { router, order, log } = open(Status.Done);
+    router.transfer(order);
+    router.putOff();
+    router.completed(3, Status.Failed);
+    expect(log.at(-1)).toBe(`3 ended with ${Status.Failed}`);
+  });
+
   it('gets it afterwards where there was none just then', () => {
     const { router, order, log } = open(Status.NoMemory);
     router.transfer(order);

@@ -96,6 +96,9 @@ export class Router implements Commands {
   answers = 0;
   /** Transfers that wait for memory to go over. */
   private readonly unstaged: number[] = [];
+  /** Transfers that are through, of which the core has not heard, and whether it is to hear of none just now. */
+  private readonly untold: number[] = [];
+  private putsOff = false;
 
   constructor(
     private readonly notices: Notices,
@@ -256,8 +259,25 @@ export class Router implements Commands {
     const transfer = this.transfers[token];
     if (transfer === undefined || !transfer.active) return;
     const result = transfer.staged === 0 ? status : this.goOn(transfer, status);
-    if (result !== Status.Pending) this.transferred(token, this.publish(transfer, result));
+    if (result !== Status.Pending) this.tell(token, this.publish(transfer, result));
     this.startUnstaged();
+  }
+
+  /** From now on threads get what is there before the core hears of it, until `tellRest`. */
+  putOff(): void {
+    this.putsOff = true;
+  }
+
+  /** The core hears of what was put off. */
+  tellRest(): void {
+    this.putsOff = false;
+    for (let token = this.untold.pop(); token !== undefined; token = this.untold.pop())
+      this.transferred(token, Status.Done);
+  }
+
+  private tell(token: number, status: Status): void {
+    if (this.putsOff && status === Status.Done) this.untold.push(token);
+    else this.transferred(token, status);
   }
 
   /** Where the pages of a transfer that is under way come from, and the first of them. */

@@ -19,10 +19,6 @@ interface Kept {
 export class KeptThread {
   private kept: Kept | null = null;
 
-  get isKept(): boolean {
-    return this.kept !== null;
-  }
-
   /** Keeps a thread on a CPU until `letGo`. False: it may not run there, or nowhere else. */
   keep(thread: number, cpu: number): boolean {
     this.letGo();

@@ -6,20 +6,26 @@
 /** So much later than it was to come back. */
 export const LATE_MS = 0.4;
 const PAUSE = 200;
-const LONGEST_PAUSE = 64 * PAUSE;
+/** So many times as long as the first pause is the longest. */
+const LONGEST = 64;
 
 export class LatePause {
-  private next = PAUSE;
+  private next: number;
+
+  /** @param first how long the first pause is, in times that it would have been given away */
+  constructor(private readonly first = PAUSE) {
+    this.next = first;
+  }
 
   /** It was late. Returns how many times it is not to be given away. */
   late(): number {
     const pause = this.next;
-    this.next = Math.min(pause * 2, LONGEST_PAUSE);
+    this.next = Math.min(pause * 2, LONGEST * this.first);
     return pause;
   }
 
   /** It came back in time. */
   inTime(): void {
-    this.next = PAUSE;
+    this.next = this.first;
   }
 }

@@ -27,6 +27,15 @@ test('what takes long is looked for seldom', () => {
   expect(ms).toBeLessThan(2);
 });
 
+test('how often something is not looked for after that can be said', () => {
+  const lookout = new Lookout(0.1, 8);
+  for (let second = 0; second < 3; second++) look(lookout, second, 5);
+  let looks = 0;
+  for (let second = 3; second < 11; second++) looks += look(lookout, second, 0.05).seen ? 1 : 0;
+  expect(looks).toBe(0);
+  expect(look(lookout, 11, 0.05).seen).toBe(true);
+});
+
 test('what begins to come soon is seen again', () => {
   const lookout = new Lookout();
   for (let second = 0; second < 10; second++) look(lookout, second, 5);

@@ -19,9 +19,18 @@ export class Lookout {
   private left = TRIES;
   private pause = 0;
   /** Each look gives the CPU away: one that ends late is once too often. */
-  private readonly latePause = new LatePause();
+  private readonly latePause: LatePause;
 
-  constructor(private readonly limitMs = LIMIT_MS) {}
+  /**
+   * @param limitMs how long to look
+   * @param pauses how many times it is not tried after it was in vain
+   */
+  constructor(
+    private readonly limitMs = LIMIT_MS,
+    private readonly pauses = PAUSE,
+  ) {
+    this.latePause = new LatePause(pauses);
+  }
 
   /** Whether it was in vain or too dear, and is not tried for now. */
   get isPaused(): boolean {
@@ -41,7 +50,7 @@ export class Lookout {
     const isLate = nowMs >= this.until + LATE_MS;
     this.until = 0;
     if (isLate) this.giveUp(this.latePause.late());
-    else if (--this.left === 0) this.giveUp(PAUSE);
+    else if (--this.left === 0) this.giveUp(this.pauses);
     return false;
   }
 

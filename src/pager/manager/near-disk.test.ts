@@ -23,14 +23,10 @@ class Threads {
   kept: { thread: number; cpu: number } | null = null;
   asked = 0;
 
-  get isKept(): boolean {
-    return this.kept !== null;
-  }
-
   keep(thread: number, cpu: number): boolean {
     this.asked++;
     this.kept = cpu === 2 ? null : { thread, cpu };
-    return this.isKept;
+    return this.kept !== null;
   }
 
   letGo(): void {
@@ -124,17 +120,33 @@ describe('the manager', () => {
 });
 
 describe('a thread that alone waits for one page after the other', () => {
-  test('is kept where the manager is, and takes turns with it, until it rests', () => {
+  test('is kept where the manager is until it rests', () => {
     const { near, threads } = open(1);
-    const last = read(near, 100, 0.1);
+    read(near, 63, 0.1);
+    expect(threads.kept).toBeNull();
+    read(near, 10, 0.1);
     expect(threads.kept).toEqual({ thread: ME, cpu: 1 });
-    expect(near.takesTurns).toBe(true);
     near.threadRests();
     expect(threads.kept).toBeNull();
-    expect(near.takesTurns).toBe(false);
-    read(near, 63, 0.1, last + 0.1);
+  });
+
+  test('is kept again sooner than the first time', () => {
+    const { near, threads } = open(1);
+    const last = read(near, 100, 0.1);
+    near.threadRests();
+    read(near, 7, 0.1, last + 0.1);
     expect(threads.kept).toBeNull();
-    wait(near, last + 7, ME);
+    wait(near, last + 0.9, ME);
+    expect(threads.kept).not.toBeNull();
+  });
+
+  test('is kept again no sooner where another one has waited meanwhile', () => {
+    const { near, threads } = open(1);
+    const last = read(near, 100, 0.1);
+    wait(near, last + 0.1, ME + 1);
+    read(near, 63, 0.1, last + 0.2);
+    expect(threads.kept).toBeNull();
+    wait(near, last + 6.6, ME);
     expect(threads.kept).not.toBeNull();
   });
 
@@ -158,7 +170,7 @@ describe('a thread that alone waits for one page after the other', () => {
   test('is asked for once where it may not run there', () => {
     const { near, threads } = open(2);
     read(near, 1000, 0.1);
-    expect(near.takesTurns).toBe(false);
+    expect(threads.kept).toBeNull();
     expect(threads.asked).toBe(1);
   });
 });

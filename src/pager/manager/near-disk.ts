@@ -9,6 +9,8 @@ import type { KeptThread } from './kept-thread.js';
 
 /** So many pages in a row are worth a move to another CPU, which takes as long as a few. */
 const MANY = 64;
+/** The same for a thread that was kept there before it rested. */
+const FEW = 8;
 /** A thread that goes on reads its next page within this. */
 const REST_MS = 10;
 
@@ -21,6 +23,8 @@ export class NearDisk {
   private faulting = 0;
   /** The thread that waited for a page last. */
   private thread = 0;
+  /** How many of its pages in a row have it kept. */
+  private enough = MANY;
   private isHeld = false;
   /** Undefined: it has not been looked up yet; null: the disk interrupts no CPU in particular. */
   private cpu: number | null | undefined;
@@ -30,16 +34,11 @@ export class NearDisk {
   /** @param folder of the spill file; null: there is no storage */
   constructor(
     private readonly manager: ManagerCpu,
-    private readonly threads: Pick<KeptThread, 'isKept' | 'keep' | 'letGo'>,
+    private readonly threads: Pick<KeptThread, 'keep' | 'letGo'>,
     private readonly folder: string | null,
     private readonly find: (folder: string) => number | null = interruptedCpu,
   ) {
     this.isOff = folder === null;
-  }
-
-  /** Whether the thread that waits for a page is on the manager's CPU, and runs when the manager lets it. */
-  get takesTurns(): boolean {
-    return this.threads.isKept;
   }
 
   /** A thread has faulted. */
@@ -53,13 +52,17 @@ export class NearDisk {
     if (thread === 0 || this.isOff) return;
     this.faulting = 0;
     if (nowMs - this.lastRead >= REST_MS) this.reads = this.own = 0;
-    if (thread !== this.thread) this.threadRests();
+    if (thread !== this.thread) {
+      this.threadRests();
+      this.enough = MANY;
+    }
     this.thread = thread;
     this.lastRead = nowMs;
     this.reads++;
     this.own++;
     if (this.reads >= MANY && !this.isHeld && this.manager.cpu === null) this.hold();
-    if (this.own === MANY && this.isHeld) this.threads.keep(thread, this.manager.cpu as number);
+    if (this.own === this.enough && this.isHeld && this.threads.keep(thread, this.manager.cpu as number))
+      this.enough = FEW;
   }
 
   /** No page is awaited, and the thread has not waited for the next one at once: it may run where it likes. */
@@ -76,6 +79,7 @@ export class NearDisk {
   /** The manager looks for the disk no more: its CPU was wanted by another thread, or the disk takes long. */
   end(): void {
     this.reads = 0;
+    this.enough = MANY;
     this.threadRests();
     if (!this.isHeld) return;
     this.isHeld = false;

@@ -11,7 +11,9 @@ import type { Spin } from './spin.js';
 
 /** A disk that is worth looking for reads a page within this. */
 const DISK_MS = 0.3;
-/** The manager looks after everything else after so many pages of a thread with which it takes turns. */
+/** Reads that are not looked for after the disk was slow, or another thread had the CPU: each of them takes half as long again. */
+const DISK_PAUSE = 32;
+/** The manager looks after everything else after so many pages that it has given to threads in turn. */
 const MOST_TURNS = 32;
 /** A thread that awaits the end of a launch and then launches the next one has done so within this. */
 const ASKED_MS = 0.2;
@@ -25,7 +27,7 @@ export class Rest {
   /** The launch that was looked for last. */
   private awaited = 0;
   /** For a page of storage. */
-  private readonly diskLookout = new Lookout(DISK_MS);
+  private readonly diskLookout = new Lookout(DISK_MS, DISK_PAUSE);
   /** The page that was looked for last; 0: it has come. */
   private awaitedRead = 0;
   /** For the fault of a thread that got a page of storage: to be woken takes it longer than what `Spin` is for. */
@@ -96,7 +98,7 @@ export class Rest {
 
   /** How many descriptors are ready where something has come; null: nothing has. */
   private lookAround(began: number): number | null {
-    const { now, poller, polls, copyThreads, stores, nearDisk } = this.parts;
+    const { now, poller, polls, copyThreads, stores } = this.parts;
     let turns = 0;
     for (let time = began; this.isExpecting(time); time = now()) {
       // A unit that waits for this CPU has it now.
@@ -107,7 +109,7 @@ export class Rest {
       if (ready > 0) this.came(now());
       const read = stores.hasAnswers;
       if (read) this.diskLookout.came(now());
-      if (read && ready === 0 && nearDisk.takesTurns && !this.attention.isAsked && turns++ < MOST_TURNS) {
+      if (read && ready === 0 && !this.attention.isAsked && turns++ < MOST_TURNS) {
         if (this.takeTurn()) return 0;
         continue;
       }
@@ -120,15 +122,17 @@ export class Rest {
   }
 
   /**
-   * Gives the thread that is kept on the manager's CPU its page, then the CPU, and takes its next fault: to go round for each of them would take as long as the core
-   * does. Returns whether the core has more to do.
+   * Gives a thread its page, then the CPU where it is on the manager's, and takes its next fault: to go round for each of them would take as long as the core
+   * does. The core hears of the page when the disk is at the next one. Returns whether the core has more to do.
    */
   private takeTurn(): boolean {
     const { now, stores, router, manager, settle } = this.parts;
+    router.putOff();
     stores.poll();
-    settle();
     yieldProcessor();
-    if (this.faultReads.read() > 0) settle();
+    this.faultReads.read();
+    router.tellRest();
+    settle();
     this.expect(now());
     return router.busy || manager.waitsToGoAhead;
   }
