@@ -54,6 +54,8 @@ export interface Comparison {
    * (`beforeCompiled`): a program that does it only now and then has that.
    */
   readonly compiledAfter?: number;
+  /** Another side begins each time: what one has left behind, as a disk that still writes, the next one finds. */
+  readonly rotates?: boolean;
 }
 
 export function median(values: readonly number[]): number {
@@ -83,6 +85,7 @@ export async function compare(settings: Settings, comparison: Comparison): Promi
     extra = {},
     warmUp = 1,
     compiledAfter = 0,
+    rotates = false,
   } = comparison;
   if (!settings.wants(name)) return null;
   const first: number[] = [];
@@ -96,9 +99,9 @@ export async function compare(settings: Settings, comparison: Comparison): Promi
     sides.push([measured, values]);
   }
   for (let run = -warmUp; run < settings.runs; run++) {
-    // Another side begins each time, since what one leaves behind (a disk that still writes, a processor's clock) the next one finds.
+    const begins = rotates ? run + warmUp : 0;
     for (let turn = 0; turn < sides.length; turn++) {
-      const [measured, values] = sides[(run + warmUp + turn) % sides.length];
+      const [measured, values] = sides[(begins + turn) % sides.length];
       const value = await measured();
       if (run >= 0) values.push(value);
     }

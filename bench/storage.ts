@@ -187,6 +187,7 @@ async function runTouches(settings: Settings, { name, mode, list, advised, fits 
       unit: 'us',
       better: 'lower',
       references: reference(place, mode, LARGE, list.length, each, input),
+      rotates: true,
       extra: { touches: list.length, ...about(place, LARGE) },
       beside: {
         bound: () => {
