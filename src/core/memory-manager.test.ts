@@ -284,6 +284,16 @@ describe('MemoryManager', () => {
       expect(fault(1, 3, false)).toEqual(['dev wake 3+1']);
     });
 
+    it('leaves what the writer had to whoever needs room, once all of it has gone stale', () => {
+      const block = allocate(10) / BLOCK;
+      for (const page of [3, 4]) fault(HOST, page, true);
+      const unused = manager.state.nodes[HOST_NODE]?.unused;
+      fault(1, 3, true);
+      expect(unused?.has(block)).toBe(false);
+      fault(1, 4, true);
+      expect(unused?.has(block)).toBe(true);
+    });
+
     it('copies nothing until the writer has really lost its right', () => {
       allocate(10);
       fault(HOST, 3, true);

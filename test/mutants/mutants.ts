@@ -91,9 +91,44 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'bring a page by the short way though others have it',
     file: 'src/core/lone-page.ts',
-    original: 'residence.backedCount + residence.holds.length > 0',
-    instead: 'residence.holds.length > 0',
+    original: 'residence.backedCount + residence.holds.length === 0',
+    instead: 'residence.holds.length === 0',
     why: 'Another processor goes on writing the page, or what it has written is taken for zeros.',
+  },
+  {
+    name: 'bring a page by the short way that others have written, as zeros',
+    file: 'src/core/lone-page.ts',
+    original: 'if (there && (provided || has(block.dirty, page))) return other;',
+    instead: 'if (there && provided) return other;',
+    why: 'What was written is gone.',
+  },
+  {
+    name: 'bring a page by the short way though a device holds another copy',
+    file: 'src/core/lone-page.ts',
+    original: 'residenceOf(state, block, id).holds.length === 0',
+    instead: 'true',
+    why: 'A page that an operation holds is written, or leaves, under its hands.',
+  },
+  {
+    name: 'bring a page by the short way without a word to subscribers',
+    file: 'src/core/lone-page.ts',
+    original: 'block.range.watchers > 0',
+    instead: 'false',
+    why: 'A program that remembers where pages are is not told that one has gone.',
+  },
+  {
+    name: 'leave others their right to a page that is written by the short way',
+    file: 'src/core/lone-page.ts',
+    original: 'access === Access.Write ? Access.None : Access.Read',
+    instead: 'Access.Read',
+    why: 'Another processor goes on reading what the page had before.',
+  },
+  {
+    name: 'copy by the short way what a processor may still write',
+    file: 'src/core/lone-page.ts',
+    original: 'awaited > 0',
+    instead: 'awaited > 1',
+    why: 'What is written meanwhile is not in the copy.',
   },
   {
     name: 'bring a page by the short way without counting its memory',
@@ -119,8 +154,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'leave a block among the stale ones when a page comes by the short way',
     file: 'src/core/lone-page.ts',
-    original: 'if (residence.backedCount === 1 || node.unused.has(block.index)) classify(state, block);',
-    instead: '',
+    original: 'node.unused.has(block.index)',
+    instead: 'false',
     why: 'The block is given up as one that nobody needs, with what was written in it.',
   },
   {
