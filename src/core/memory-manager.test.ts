@@ -401,6 +401,20 @@ describe('MemoryManager', () => {
       expect(manager.pages.lossOf(clone + 3)).toBe('ACCESS_REFUSED');
     });
 
+    it('loses only what its source forgets where that is read from its file again', () => {
+      const file = allocate(10, { provided: true });
+      fault(HOST, file + 3, true);
+      fault(HOST, file + 4, false);
+      event(() => manager.copyOnWrite(2, file, 10));
+      expect(event(() => manager.drop(3, file, 10, false))).toEqual([
+        `break copy-on-write ${file + 4}+1, the last chance`,
+      ]);
+      expect(event(() => manager.copyOnWriteBroken(file + 4, 1, null)).at(-1)).toBe('request 3 done, 10');
+      expect(event(() => manager.drop(4, file, 10, true))).toEqual([
+        `break copy-on-write ${file + 3}+1, the last chance`,
+      ]);
+    });
+
     it('has it from there also when nobody may read it there any more', () => {
       expect(event(() => manager.protect(2, source, 10, Access.None))).toEqual([
         'host revoke 3+1 to none',

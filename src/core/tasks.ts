@@ -289,7 +289,6 @@ function beginCleaning(state: State, block: Block, task: Task): Outcome {
 
 function forget(state: State, block: Block, task: Task): Outcome {
   if (conflictsWithHold(state, block, NO_NODE, Access.Write, task.mask)) return 'blocked';
-  if (breaksFirst(state, block, task.mask)) return 'blocked';
   const mask = state.masks.take();
   for (let word = 0; word < WORDS; word++) {
     const changed = block.dirty[word] | block.blank[word] | block.lost[word];
@@ -300,6 +299,8 @@ function forget(state: State, block: Block, task: Task): Outcome {
     }
     mask[word] = there & task.mask[word] & block.inside[word] & ~block.freed[word];
   }
+  // Clones have all other pages from here as before: what is kept, and what no node has.
+  if (breaksFirst(state, block, mask)) return 'blocked';
   return isEmpty(mask) ? 'done' : immediate(state, block, 'drop', task, Access.None, mask);
 }
 

@@ -448,6 +448,13 @@ export const mutants: readonly Mutant[] = [
     why: 'A device that dies before it writes, or want of memory, takes pages from clones for good.',
   },
   {
+    name: 'have clones lose what their source keeps when its file is read again',
+    file: 'src/core/tasks.ts',
+    original: 'breaksFirst(state, block, mask)',
+    instead: 'breaksFirst(state, block, task.mask)',
+    why: 'For want of room a clone loses a page whose content nobody forgets.',
+  },
+  {
     name: 'keep from clones what their source is protected against',
     file: 'src/core/tasks.ts',
     original: 'ahead ? null : protection(block, mask, access)',

@@ -64,11 +64,22 @@ export class Reasons {
   ofLoss(reason: DenyReason, page: number): void {
     const { world } = this;
     this.weather(reason, `page ${page}`, undefined);
-    if (world.arrays.drops > 0) return;
     if (this.sources.isRefusal(reason) && !this.sources.hasSaid(reason, page))
       throw new Error(`page ${page} is lost with ${reason}, which nobody said`);
-    for (const at of world.lineage(page)) if (at !== page && world.fuzzy[at] + world.freed[at] > 0) return;
+    for (const at of world.lineage(page)) if (at !== page && this.mayBeForgotten(at)) return;
     throw new Error(`page ${page} of a clone is lost though nobody overwrites what it comes from`);
+  }
+
+  /** Clones are given pages for the last time, and lose what they cannot have. */
+  ofLastChance(first: number, count: number): void {
+    for (let page = first; page < first + count; page++)
+      if (!this.mayBeForgotten(page)) throw new Error(`clones are to have page ${page} now, and nobody forgets it`);
+  }
+
+  /** Whether the page is being overwritten, or read from its file again: what was changed stays then, unless that is to be forgotten, too. */
+  private mayBeForgotten(page: number): boolean {
+    const { fuzzy, freed, arrays, manager } = this.world;
+    return fuzzy[page] + freed[page] > 0 || (arrays.drops > 0 && manager.pages.isInherited(page));
   }
 
   private weather(reason: DenyReason, what: string, id: ProcessorId | undefined): void {

@@ -252,6 +252,7 @@ export class World implements Surroundings {
         emptied: (node) => this.behind.storeEmptied(node),
         breakCopyOnWrite: (page, count, lastChance) => {
           this.trace(() => `  break copy-on-write ${page}+${count}${lastChance ? ', the last chance' : ''}`);
+          if (lastChance) this.reasons.ofLastChance(page, count);
           this.clones.breakCopyOnWrite(page, count, lastChance);
         },
         want: (page, write) => {
