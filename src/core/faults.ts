@@ -3,7 +3,15 @@ import { isFinal, lossIn, reasonOf } from './absence.js';
 import { holderOf, onlyOn } from './contents.js';
 import { bringAlone } from './lone-page.js';
 import { add, addRun, clear, has, isEmpty, type Mask, next, nextAbsent, remove, WORDS } from './mask.js';
-import { absentPages, breakCopyOnWrite, givesUp, migrate, type Outcome, waitForMemory } from './moves.js';
+import {
+  absentPages,
+  breakCopyOnWrite,
+  givesUp,
+  keepUntilItGoesOn,
+  migrate,
+  type Outcome,
+  waitForMemory,
+} from './moves.js';
 import type { Node } from './nodes.js';
 import { ATTEMPTS, open, start } from './operation.js';
 import { beginsAsBefore, readAhead, streams, WALK, type WalkSign } from './read-ahead.js';
@@ -16,6 +24,7 @@ import {
   isHeldAgainst,
   isRemote,
   makeReady,
+  mappingOf,
   nodeOf,
   type Processor,
   processorOf,
@@ -53,6 +62,7 @@ export function serviceFaults(state: State, block: Block, failure: Status): void
     const mapping = block.mappings[id];
     while (mapping?.waiting === true) {
       const processor = processorOf(state, id);
+      if (mapping.patient && processor.state === 'alive') break;
       const { mark } = state.masks;
       let outcome = serviceFault(state, block, processor, mapping, failure, false, false);
       // There may be room for the page alone, to be read at least.
@@ -80,6 +90,7 @@ export function waitsForRoom(state: State, block: Block, processor: Processor): 
   if (processor.state !== 'alive' || shortageOf(state) !== 'OUT_OF_STORAGE') return false;
   if (processor.waited < PATIENCE) {
     state.patient.append(block.index);
+    mappingOf(state, block, processor.id).patient = true;
     processor.lacksRoom = true;
     return true;
   }
@@ -146,14 +157,30 @@ function serviceFault(
     const spent = stuck || fails || (block.attempts >= ATTEMPTS && !isFinal(mine));
     return deny(state, block, processor, node, mapping, page, wanted, reason, spent);
   }
-  let write = wanted;
-  if (write && has(block.copyOnWrite, page)) {
-    if (breakAround(state, block, page)) return 'blocked';
-    write = false;
-  }
+  const cloned = wanted && has(block.copyOnWrite, page);
+  if (cloned && breakAround(state, block, page)) return 'blocked';
+  const alone = late || narrow || single;
+  const outcome = bringFor(state, block, processor, mapping, node, page, wanted && !cloned, narrow, alone);
+  if (cloned && outcome === 'started') keepUntilItGoesOn(state, block, node.id);
+  return outcome;
+}
+
+/** Brings a page that a thread waits for, and what comes along: after a failure nothing does (`narrow`), nor where it is to come `alone`. */
+function bringFor(
+  state: State,
+  block: Block,
+  processor: Processor,
+  mapping: Mapping,
+  node: Node,
+  page: number,
+  write: boolean,
+  narrow: boolean,
+  alone: boolean,
+): Outcome {
   if (isRemote(block, processor)) return serviceRemote(state, block, processor, page, write, narrow);
   // Of what is mostly read others keep their copies until a processor really writes.
   const { readMostly, pattern } = block.advice;
+  const base = block.index * PAGES_PER_BLOCK;
   const intent = !readMostly && declaredWrite(processor, base + page) && mayWrite(block, node.id, page);
   const owned = !readMostly && ownsAlone(state, block, node.id, page);
   const access = write || intent || owned ? Access.Write : Access.Read;
@@ -161,9 +188,8 @@ function serviceFault(
   const sign = describeTouch(state, block, processor, mapping, node, page);
   request.write = access === Access.Write;
   request.occupied = request.write ? mapping.writable : mapping.mapped;
-  const alone = late || narrow || single || pattern === 'random';
   const unasked = request.write && !write && !intent;
-  request.allowed = companions(state, block, node.id, page, access, alone, unasked);
+  request.allowed = companions(state, block, node.id, page, access, alone || pattern === 'random', unasked);
   processor.prefetch(request);
   const enters = isEmpty(mapping.mapped);
   const { result } = request;

@@ -358,6 +358,21 @@ describe('MemoryManager', () => {
         `dev gets ${source + 4}+1 from zero as write`,
       ]);
     });
+
+    it('has its source keep what has come to be written until it has been copied, though others need room', () => {
+      startWith(none, { budgetPages: 2 * BLOCK });
+      event(() => manager.acquire(1, HOST, allocate(BLOCK), BLOCK, Access.Write));
+      const source = allocate(2 * BLOCK, { provided: true });
+      event(() => manager.copyOnWrite(2, source, 2 * BLOCK));
+      let copies = 0;
+      commands.transferStatus = () => {
+        if (++copies > BLOCK) throw new Error('two blocks push each other out for ever');
+        return Status.Done;
+      };
+      const log = event(() => manager.acquire(3, HOST, source, 2 * BLOCK, Access.Write));
+      expect(log.at(-1)).toBe(`break copy-on-write ${source}+${BLOCK}`);
+      expect(log.some((line) => line.startsWith('host release'))).toBe(false);
+    });
   });
 
   describe('a clone that could not be given a page of its source', () => {

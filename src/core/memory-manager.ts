@@ -54,7 +54,7 @@ import {
   type Status,
 } from './types.js';
 import { forgetUse } from './usage.js';
-import { NO_PAGES, noteWaiting, rareMask } from './va-block.js';
+import { endPatience, NO_PAGES, noteWaiting, rareMask } from './va-block.js';
 
 /** What is known of a processor. It is another object for each that was ever added, though numbers are given again. */
 export type KnownProcessor = Readonly<Pick<Processor, 'id' | 'description' | 'own' | 'state'>>;
@@ -149,6 +149,7 @@ export class MemoryManager {
     nodeOf(state, mapping.node).eviction.used(index);
     addRun(write ? mapping.waitingWrite : mapping.waitingRead, inBlock, 1);
     mapping.waiting = true;
+    mapping.patient = false;
     mapping.urgentPage = inBlock;
     mapping.urgentThread = thread;
     makeReady(state, block);
@@ -295,6 +296,7 @@ export class MemoryManager {
     removeRun(block.breaking, inBlock, count);
     if (failure === null) {
       removeRun(block.copyOnWrite, inBlock, count);
+      endPatience(block);
       range.copyOnWrite.set(first - range.first, first - range.first + count, false);
     } else {
       block.unbroken ??= new Map();

@@ -69,16 +69,22 @@ function detour(
 ): Outcome | null {
   const pages = state.masks.take();
   if (!pagesByHost(state, block, node, mask, pages)) return null;
-  // Room at the end of the way comes first, and the copy on the host stays until the block goes on: otherwise blocks that
-  // go this way together on little memory could drop each other's copies for ever.
+  // Room at the end of the way comes first.
   if (!hasRoom(state, block, node, access, mask)) return waitForMemory(state, block, node);
   pagesByHost(state, block, node, mask, pages);
   const outcome = transferTo(state, block, nodeOf(state, HOST_NODE), null, Access.Read, pages, urgentPage, task);
-  if (outcome === 'started') {
-    block.onDetour = true;
-    residenceOf(state, block, HOST_NODE).shields++;
-  }
+  if (outcome === 'started') keepUntilItGoesOn(state, block, HOST_NODE);
   return outcome;
+}
+
+/**
+ * What is on its way to the node stays there until the block has done the next step, for which it comes. Blocks that need room of each other would
+ * push it out between the two, and bring the same pages again for ever.
+ */
+export function keepUntilItGoesOn(state: State, block: Block, node: NodeId): void {
+  if (block.comeTo !== NO_NODE) return;
+  block.comeTo = node;
+  residenceOf(state, block, node).shields++;
 }
 
 /** Whether the node has memory for these pages, or could be made to have it at once. No word before `from` nor from `words` on has any. */
@@ -145,7 +151,7 @@ function pagesByHost(state: State, block: Block, node: Node, mask: Mask, result:
 }
 
 export function waitForMemory(state: State, block: Block, node: Node): Outcome {
-  if (!somethingMoves(state, node.id) && !node.pump && !node.unfilled) return 'stuck';
+  if (!somethingMoves(state, node.id) && !node.pump && !node.spare) return 'stuck';
   if (!node.waiters.has(block.index)) node.waiters.append(block.index);
   return 'blocked';
 }

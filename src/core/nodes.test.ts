@@ -494,7 +494,8 @@ describe('a store behind the host', () => {
     const { backedPages } = manager.figures(HOST);
     expect([backedPages > 3 * BLOCK, backedPages <= 3 * BLOCK + (3 * BLOCK) / 8]).toEqual([true, true]);
     manager.fault(HOST, first + BLOCK, true, 1);
-    for (let time = 0; time < PATIENCE; time++) manager.stillNoRoom();
+    // At the first time those that read get the room that this thread has given up.
+    for (let time = 0; time <= PATIENCE; time++) manager.stillNoRoom();
     expect(log.at(-1)).toBe(`denied ${first + BLOCK} OUT_OF_STORAGE`);
     manager.nodeFull(behind, null);
     expect(manager.figures(HOST).backedPages).toBeLessThanOrEqual(3 * BLOCK);
@@ -558,6 +559,81 @@ describe('a store behind the host', () => {
     expect(log).toEqual([`break ${first}+16`]);
     manager.copyOnWriteBroken(first, 16, null);
     expect(log.at(-1)).toBe(`map ${HOST} ${first}+1 2`);
+    manager.checkInvariants();
+  });
+
+  it('that is full has threads which write what was cloned not bring their pages for each other for ever', () => {
+    write(allocate(3 * BLOCK), 3);
+    manager.nodeFull(behind, 0);
+    const file = manager.allocate(3 * BLOCK, { name: 'y', writable: true, provided: true })?.first ?? -1;
+    const clone =
+      manager.allocate(3 * BLOCK, { name: 'z', writable: true, provided: true, derived: true })?.first ?? -1;
+    manager.copyOnWrite(1, file, 3 * BLOCK);
+    const steps: (() => void)[] = [];
+    let copies = 0;
+    commands.transfer = () => {
+      if (++copies > 20) throw new Error('pages are brought again and again');
+      return Status.Done;
+    };
+    // A copy for a clone finds no room, and says so before the next one begins.
+    commands.breakCopyOnWrite = (page, count) =>
+      steps.push(() => {
+        manager.own(page, clone + page - file, count, false);
+        manager.copyOnWriteBroken(page, count, 'OUT_OF_STORAGE');
+      });
+    const settle = (): void => {
+      for (let step = steps.shift(); step !== undefined; step = steps.shift()) step();
+    };
+    for (let block = 0; block < 3; block++) {
+      manager.fault(HOST, file + block * BLOCK, true, block);
+      settle();
+    }
+    expect(copies).toBe(3);
+    manager.stillNoRoom();
+    settle();
+    manager.checkInvariants();
+  });
+
+  it('that is full has who touches what is there not wait behind who waits for room in the same block', () => {
+    const first = allocate(4 * BLOCK);
+    write(first, 2);
+    manager.bring(7, HOST_NODE, first + 2 * BLOCK, BLOCK - 1, Access.Read);
+    manager.fault(HOST, first + 3 * BLOCK, true, 1);
+    manager.nodeFull(behind, 0);
+    manager.fault(HOST, first + 3 * BLOCK - 1, true, 2);
+    expect(manager.waitsForRoom).toBe(true);
+    log = [];
+    manager.fault(HOST, first + 2 * BLOCK, false, 3);
+    expect(log).toEqual([`map ${HOST} ${first + 2 * BLOCK}+1 1`]);
+    manager.checkInvariants();
+  });
+
+  it('that is full has who gets a right of other machines not wait behind who waits for room in the same block', () => {
+    write(allocate(3 * BLOCK), 3);
+    const shared = manager.allocate(BLOCK, { name: 'y', writable: true, provided: true, shared: true })?.first ?? -1;
+    manager.protect(1, shared, BLOCK, Access.None);
+    manager.nodeFull(behind, 0);
+    for (const page of [0, 1]) manager.fault(HOST, shared + page, page === 0, page);
+    manager.refuse(shared, 1, 'OUT_OF_STORAGE');
+    log = [];
+    manager.protect(2, shared + 1, 1, Access.Read);
+    expect(log).toContain(`-2>${HOST_NODE} ${shared + 1}+1`);
+    manager.checkInvariants();
+  });
+
+  it('that is full has who waits to write what was cloned go on as soon as others have had it copied', () => {
+    const gpu = manager.addDevice({ ...host, name: 'gpu' });
+    const first = allocate(3 * BLOCK);
+    write(first, 3);
+    manager.copyOnWrite(1, first, BLOCK);
+    manager.nodeFull(behind, 0);
+    manager.fault(HOST, first, true, 1);
+    manager.copyOnWriteBroken(first, 16, 'OUT_OF_STORAGE');
+    expect(manager.waitsForRoom).toBe(true);
+    manager.fault(gpu.processor, first + 1, true, 1);
+    log = [];
+    manager.copyOnWriteBroken(first, 16, null);
+    expect(log).toContain(`map ${HOST} ${first}+1 2`);
     manager.checkInvariants();
   });
 

@@ -74,10 +74,11 @@ export interface Node {
   /** Something was given back: the blocks that wait may try again. */
   pump: boolean;
   /**
-   * Memory was given back that an operation had taken and found nothing to put in. It is no room that was not there before: threads that wait for
-   * room of a full store are not tried again for it, since theirs may be the very operation, which would fail and give it back for ever.
+   * Memory was given back that whoever needs some could have had before: an operation had taken it and found nothing to put in, or what was in it has
+   * a copy elsewhere, or can be made again. Threads that wait for room of a full store are not tried again for it: they gave it back themselves, or
+   * others of them did, and would have each other do so for ever.
    */
-  unfilled: boolean;
+  spare: boolean;
   /** Blocks that were brought before a thread touched them, and have not been touched yet. */
   aheadBlocks: number;
   /** Blocks of the launch that gathers what it needs here, the last to go; null: none does. */
@@ -109,7 +110,7 @@ export function createNode(id: NodeId, description: NodeDescription, home: NodeI
     waiters: new IntrusiveList(),
     pressed: false,
     pump: false,
-    unfilled: false,
+    spare: false,
     aheadBlocks: 0,
     expected: null,
     scratchBlocks: new Set(),

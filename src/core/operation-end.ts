@@ -3,8 +3,8 @@ import { announceEnd } from './announcing.js';
 import { type Mask, next, size } from './mask.js';
 import type { Node } from './nodes.js';
 import { ruleOf } from './operation-rules.js';
-import { classify, makeReady, releaseBacking, type State } from './state.js';
-import { Status } from './types.js';
+import { classify, makeReady, releaseSpare, type State } from './state.js';
+import { NO_NODE, Status } from './types.js';
 import { type Block, NO_PAGES } from './va-block.js';
 import type { Operation } from './work.js';
 
@@ -21,7 +21,9 @@ export function hasAny({ firstWord, endWord }: Operation, mask: Mask): boolean {
 
 export function finish(state: State, block: Block, operation: Operation): void {
   const target = targetOf(state, operation);
-  if (target !== undefined && hasAny(operation, operation.reserved)) giveBackUnfilled(state, block, target, operation);
+  // Memory that was taken for pages which have not come.
+  if (target !== undefined && hasAny(operation, operation.reserved))
+    releaseSpare(state, block, target, operation.reserved);
   ruleOf(operation.kind).finish(state, block, operation);
   announceEnd(state, operation);
   block.operation = null;
@@ -37,18 +39,10 @@ export function finish(state: State, block: Block, operation: Operation): void {
   if (target !== undefined && target.waiters.size > 0) target.pump = true;
 }
 
-/** Gives back memory that was taken for pages which have not come. */
-function giveBackUnfilled(state: State, block: Block, target: Node, { reserved }: Operation): void {
-  const { pump } = target;
-  releaseBacking(state, block, target, reserved);
-  target.pump = pump;
-  target.unfilled = true;
-}
-
 /** Has the block looked at again, unless nothing in it waits for that: after most faults nothing does. */
 export function goOn(state: State, block: Block): void {
   const { ended } = block;
-  if (ended.failure !== Status.Done || block.tasks.length > 0 || block.onDetour || isWaiting(state, block)) {
+  if (ended.failure !== Status.Done || block.tasks.length > 0 || block.comeTo !== NO_NODE || isWaiting(state, block)) {
     makeReady(state, block);
     return;
   }

@@ -5,7 +5,16 @@
 import { onlyCopies } from './contents.js';
 import { add, clear, has, isEmpty, type Mask, next, size, WORDS } from './mask.js';
 import { noteGivenUp } from './scatter.js';
-import { countPending, mappingOf, newToken, nodeOf, releaseBacking, residenceOf, type State } from './state.js';
+import {
+  countPending,
+  mappingOf,
+  newToken,
+  nodeOf,
+  releaseBacking,
+  releaseSpare,
+  residenceOf,
+  type State,
+} from './state.js';
 import {
   Access,
   HOST_NODE,
@@ -194,7 +203,7 @@ function finishCover(state: State, block: Block, operation: Operation): void {
 function finishEviction(state: State, block: Block, operation: Operation): void {
   const node = nodeOf(state, operation.node);
   node.leavingPages -= operation.evictingPages;
-  node.pump = true;
+  node.spare = true;
   const residence = residenceOf(state, block, operation.node);
   // Only what is safe elsewhere, or can be made again, may go: a page whose copy failed stays.
   const { mark } = state.masks;
@@ -208,7 +217,9 @@ function finishEviction(state: State, block: Block, operation: Operation): void 
   residence.evictFailures = isEmpty(stuck) ? 0 : before + 1;
   residence.evictEffort = state.effort;
   if (!isEmpty(going)) {
-    releaseBacking(state, block, node, going);
+    // Where nothing had to move there was room for whoever wanted it.
+    if (operation.progress) releaseBacking(state, block, node, going);
+    else releaseSpare(state, block, node, going);
     node.counters.evictions++;
     noteGivenUp(residence, node);
   }

@@ -10,7 +10,7 @@ import { onlyCopies } from './contents.js';
 import { clear, isEmpty, type Mask, size, WORDS } from './mask.js';
 import type { Node } from './nodes.js';
 import { ATTEMPTS, open, start } from './operation.js';
-import { classify, isHeld, makeReady, releaseBacking, type State } from './state.js';
+import { classify, isHeld, makeReady, releaseSpare, type State } from './state.js';
 import { HOST_NODE, NO_NODE, NO_PROCESSOR, type NodeId, PAGES_PER_BLOCK, PROVIDER } from './types.js';
 import type { Block, Residence } from './va-block.js';
 import type { Task } from './work.js';
@@ -122,7 +122,7 @@ function dropScratch(state: State, node: Node): boolean {
     if (block.kept > 0 || block.operation !== null || residence === undefined || residence.shields > 0) continue;
     node.scratchBlocks.delete(block);
     if (isEmpty(residence.scratch)) continue;
-    releaseBacking(state, block, node, residence.scratch);
+    releaseSpare(state, block, node, residence.scratch);
     classify(state, block);
     makeReady(state, block);
     return true;
@@ -141,7 +141,7 @@ function dropCompletion(state: State, node: Node): boolean {
     clear(rest);
     addCompletion(block, residence, rest);
     const any = !isEmpty(rest);
-    releaseBacking(state, block, node, rest);
+    releaseSpare(state, block, node, rest);
     state.masks.backTo(mark);
     if (!any) continue;
     classify(state, block);
@@ -279,7 +279,7 @@ function releaseAll(state: State, block: Block, node: Node): void {
   const { mark } = state.masks;
   const stale = state.masks.take();
   for (let word = 0; word < WORDS; word++) stale[word] = residence.backed[word] & ~residence.scratch[word];
-  releaseBacking(state, block, node, stale);
+  releaseSpare(state, block, node, stale);
   state.masks.backTo(mark);
   classify(state, block);
   makeReady(state, block);

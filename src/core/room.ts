@@ -3,6 +3,7 @@ import type { IntrusiveList } from './intrusive-list.js';
 import { shrink } from './reclaim.js';
 import { nodeOf, type State, somethingMoves } from './state.js';
 import { HOST_NODE, type NodeId } from './types.js';
+import { endPatience } from './va-block.js';
 
 export class Room {
   constructor(
@@ -42,13 +43,13 @@ export class Room {
   }
 
   stillNone(): void {
-    const { patient, processors } = this.state;
+    const { processors } = this.state;
     for (const processor of processors) {
       if (processor?.lacksRoom !== true) continue;
       processor.lacksRoom = false;
       processor.waited++;
     }
-    this.tryAgain(patient);
+    this.tryPatient();
     this.run();
   }
 
@@ -70,7 +71,7 @@ export class Room {
     let waiting = patient.size + parked.size;
     for (const node of nodes) if (node !== undefined) waiting += node.waiters.size;
     if (waiting === 0) {
-      for (const node of nodes) if (node !== undefined) node.pump = node.unfilled = false;
+      for (const node of nodes) if (node !== undefined) node.pump = node.spare = false;
       return false;
     }
     // What waits for a node may wait for its home to have room, too.
@@ -79,7 +80,7 @@ export class Room {
         const home = node === undefined || node.waiters.size === 0 ? undefined : nodes[node.home];
         if (node === undefined || home === undefined) continue;
         node.pump ||= home.pump;
-        node.unfilled ||= home.unfilled;
+        node.spare ||= home.spare;
       }
     }
     let any = false;
@@ -87,13 +88,22 @@ export class Room {
       if (node === undefined) continue;
       const idle = !somethingMoves(this.state, node.id);
       const { pump } = node;
-      if (!pump && !node.unfilled && !(idle && node.waiters.size > 0)) continue;
-      if (pump) any = this.tryAgain(patient) || any;
-      if (node.id === HOST_NODE && (pump || node.unfilled)) any = this.tryAgain(parked) || any;
-      node.pump = node.unfilled = false;
+      if (!pump && !node.spare && !(idle && node.waiters.size > 0)) continue;
+      if (pump) any = this.tryPatient() || any;
+      if (node.id === HOST_NODE && (pump || node.spare)) any = this.tryAgain(parked) || any;
+      node.pump = node.spare = false;
       any = this.tryAgain(node.waiters) || any;
     }
     return any;
+  }
+
+  private tryPatient(): boolean {
+    const { patient, va } = this.state;
+    for (let index = patient.head; index !== -1; index = patient.after(index)) {
+      const block = va.blocks.get(index);
+      if (block !== undefined) endPatience(block);
+    }
+    return this.tryAgain(patient);
   }
 
   /** Has the blocks of a list looked at; false: there are none. */

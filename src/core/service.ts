@@ -9,9 +9,9 @@ import type { Node } from './nodes.js';
 import { ATTEMPTS } from './operation.js';
 import { relieve } from './reclaim.js';
 import { isAlive } from './requests.js';
-import { classify, releaseBacking, residenceOf, type State, shortageOf } from './state.js';
+import { classify, releaseBacking, type State, shortageOf } from './state.js';
 import { absence, doTask, loss, own, pagesDone, protection, refusal, remoteness } from './tasks.js';
-import { Access, type DenyReason, HOST_NODE, type NodeId, Status } from './types.js';
+import { Access, type DenyReason, NO_NODE, type NodeId, Status } from './types.js';
 import { type Block, NO_PAGES } from './va-block.js';
 import type { Ended, Task } from './work.js';
 
@@ -20,9 +20,10 @@ export type TaskDone = (task: Task, pages: number, failure: DenyReason | null) =
 
 export function service(state: State, block: Block, taskDone: TaskDone): void {
   if (block.operation !== null) return;
-  if (block.onDetour) {
-    block.onDetour = false;
-    residenceOf(state, block, HOST_NODE).shields--;
+  if (block.comeTo !== NO_NODE) {
+    const residence = block.residences[block.comeTo];
+    if (residence !== undefined) residence.shields--;
+    block.comeTo = NO_NODE;
   }
   for (let id = 0; id < block.residences.length; id++) {
     const node = state.nodes[id];

@@ -450,6 +450,14 @@ export function releaseBacking(state: State, block: Block, node: Node, mask: Mas
   state.masks.backTo(mark);
 }
 
+/** The same for memory that was as good as free (`Node.spare`). */
+export function releaseSpare(state: State, block: Block, node: Node, mask: Mask): void {
+  const { pump } = node;
+  releaseBacking(state, block, node, mask);
+  node.pump = pump;
+  node.spare = true;
+}
+
 function releaseRuns(state: State, block: Block, node: Node, { frames }: Residence, going: Mask): void {
   const base = block.index * PAGES_PER_BLOCK;
   for (let first = next(going, 0); first < PAGES_PER_BLOCK; ) {

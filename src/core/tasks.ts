@@ -9,6 +9,7 @@ import {
   FIRST_GROUP,
   immediate,
   isDone,
+  keepUntilItGoesOn,
   migrate,
   type Outcome,
   present,
@@ -173,7 +174,11 @@ function bringTo(state: State, block: Block, node: Node, mapped: Processor | nul
     excludeScratch(block, node.id, copyOnWrite);
     if (!isEmpty(copyOnWrite)) {
       absentPages(state, block, copyOnWrite, allowed);
-      if (!isEmpty(allowed)) return migrate(state, block, node, mapped, Access.Read, allowed, -1, task);
+      if (!isEmpty(allowed)) {
+        const outcome = migrate(state, block, node, mapped, Access.Read, allowed, -1, task);
+        if (outcome === 'started') keepUntilItGoesOn(state, block, node.id);
+        return outcome;
+      }
       breakCopyOnWrite(state, block, copyOnWrite, false);
       return 'blocked';
     }

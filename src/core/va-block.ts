@@ -62,6 +62,8 @@ export interface Mapping {
   readonly waitingRead: Mask;
   readonly waitingWrite: Mask;
   waiting: boolean;
+  /** They have found no room, and are not tried again before there may be some: the block may be looked at for no more than that others took its pages. */
+  patient: boolean;
   /** Pages that threads wait for until other machines let them have the right: nothing is done about them meanwhile. */
   wantedRead: Mask;
   wantedWrite: Mask;
@@ -122,8 +124,8 @@ export interface Block {
   readonly tasks: Task[];
   /** Above 0: room is being made for it, or for what it sends home, and nothing that any node has of it is given back meanwhile. */
   kept: number;
-  /** Pages have come to the host on their way to a device, and are kept there until the block goes on. */
-  onDetour: boolean;
+  /** The node that pages have come to for what the block does next with them, and on which they are kept until it goes on; NO_NODE: none. */
+  comeTo: NodeId;
   operation: Operation | null;
   /** The record of the next operation, so that a fault allocates nothing: `operation` is this or null. */
   readonly record: Operation;
@@ -217,7 +219,7 @@ function emptyBlock(index: number, range: Range, inside: Mask): Block {
     mappings: [],
     tasks: [],
     kept: 0,
-    onDetour: false,
+    comeTo: NO_NODE,
     operation: null,
     record: createOperation(),
     ended: {
@@ -288,6 +290,7 @@ export function stopWaiting(mapping: Mapping, page: number): void {
 export function wakeWanting(block: Block, pages: Mask): void {
   for (const mapping of block.mappings) {
     if (mapping === undefined || (mapping.wantedRead === NO_PAGES && mapping.wantedWrite === NO_PAGES)) continue;
+    mapping.patient = false;
     for (let word = 0; word < pages.length; word++) {
       mapping.waitingRead[word] |= mapping.wantedRead[word] & pages[word];
       mapping.waitingWrite[word] |= mapping.wantedWrite[word] & pages[word];
@@ -296,6 +299,11 @@ export function wakeWanting(block: Block, pages: Mask): void {
     }
     noteWaiting(mapping);
   }
+}
+
+/** Threads that found no room for pages of the block are tried again. */
+export function endPatience({ mappings }: Block): void {
+  for (const mapping of mappings) if (mapping !== undefined) mapping.patient = false;
 }
 
 /** Pages have been taken out of what threads wait for. */
@@ -316,6 +324,7 @@ export function createMapping(node: NodeId): Mapping {
     waitingRead: createMask(),
     waitingWrite: createMask(),
     waiting: false,
+    patient: false,
     wantedRead: NO_PAGES,
     wantedWrite: NO_PAGES,
     urgentPage: -1,

@@ -40,7 +40,7 @@ export const mutants: readonly Mutant[] = [
     original: 'operation.target = home;',
     instead: `
       operation.target = home;
-      releaseBacking(state, block, node, mask);`,
+      releaseSpare(state, block, node, mask);`,
     why: 'The only copy of a page is given back while it should be copied.',
   },
   {
@@ -183,15 +183,15 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'keep memory that was not filled',
     file: 'src/core/operation-end.ts',
-    original: 'releaseBacking(state, block, target, reserved);',
+    original: 'releaseSpare(state, block, target, operation.reserved);',
     instead: '',
     why: 'Every failed copy leaks a part of the budget.',
   },
   {
     name: 'look at no block again for threads that came meanwhile',
     file: 'src/core/operation-end.ts',
-    original: 'block.onDetour || isWaiting(state, block)',
-    instead: 'block.onDetour',
+    original: 'block.comeTo !== NO_NODE || isWaiting(state, block)',
+    instead: 'block.comeTo !== NO_NODE',
     why: 'A thread that faulted while another page of its block was under way waits for ever.',
   },
   {
@@ -357,9 +357,9 @@ export const mutants: readonly Mutant[] = [
     why: 'A disk that is full for a moment ends the program.',
   },
   {
-    name: 'take memory that a failed operation gives back for room that was found',
-    file: 'src/core/operation-end.ts',
-    original: 'target.pump = pump;',
+    name: 'take memory that was to be had before for room that was found',
+    file: 'src/core/state.ts',
+    original: 'node.pump = pump;',
     instead: '',
     why: 'A thread whose clone finds no room at its source is tried again for the memory that its own try gave back, without end.',
   },
