@@ -2,6 +2,7 @@
 
 import { Script } from 'node:vm';
 import { type AddressView, launchedMemory } from '../core/address-view.js';
+import { missingModule } from '../core/missing-module.js';
 import type { CallableKernel, KernelCode } from './driver.js';
 
 export type KernelFunction = CallableKernel;
@@ -51,6 +52,8 @@ async function importModule(url: string): Promise<Record<string, unknown>> {
   try {
     return await import(url);
   } catch (error) {
+    const missing = missingModule(url, error);
+    if (missing !== null) throw new TypeError(`its module ${url} cannot be loaded: ${missing}`, { cause: error });
     if ((error as { code?: unknown } | null)?.code !== 'ERR_UNKNOWN_FILE_EXTENSION') throw error;
     // Whatever runs the program may know more kinds of files than Node.js: before version 22, tsx serves no other thread.
     throw new TypeError(

@@ -1,4 +1,5 @@
 /** Policies as a program chooses them, by name or from a module of its own, and as a recording states them. */
+import { missingModule } from '../core/missing-module.js';
 import { refuseUnknown } from '../core/option-names.js';
 import type { Policies } from '../core/state.js';
 import type { EvictionPolicy, PlacementPolicy, PrefetchPolicy, ReadAheadPolicy } from '../core/types.js';
@@ -108,7 +109,8 @@ async function maker<T>(kind: PolicyKind, choice: unknown, guard: (made: unknown
   try {
     make = ((await import(String(url))) as Record<string, unknown>)[name];
   } catch (cause) {
-    throw new PolicyError(`${where} cannot be loaded: ${(cause as Error).message}`, { cause });
+    const reason = missingModule(String(url), cause) ?? (cause as Error).message;
+    throw new PolicyError(`${where} cannot be loaded: ${reason}`, { cause });
   }
   if (typeof make !== 'function') throw new PolicyError(`${where} is no function that makes a policy`);
   const one = (): T => guard((make as (options: unknown) => unknown)(options));

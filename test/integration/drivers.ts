@@ -61,7 +61,11 @@ test('a driver that cannot be had is an error of openSpace', async () => {
   const other = { kind: 'process', memory: '16MiB' } as const;
   // What goes wrong with the device, and the device that is on its way by then.
   const wrong: [CustomDeviceSpecification, RegExp, DeviceSpecification?][] = [
-    [custom({ module: new URL('./nowhere.js', import.meta.url) }), /device mine did not start: .*nowhere\.js/, other],
+    [
+      custom({ module: new URL('./nowhere.js', import.meta.url) }),
+      /device mine did not start: there is no file .*nowhere\.js; new URL/,
+      other,
+    ],
     [custom({ module, export: 'nothing' }), /it is no function; the module exports .*create.*'nothing' of file:/],
     [custom({ module }), /no function.*export 'default'/],
     [custom({ module: 'data:text/javascript,throw new Error("not today")' }), /not today/],

@@ -1,4 +1,5 @@
 /** Policies of a program's own: they decide, and a bad one makes nothing wrong. */
+import assert from 'node:assert/strict';
 import { type AddressSpace, f32, kernel, openSpace } from '../../src/index.js';
 import type { PolicyChoices } from '../../src/policy/index.js';
 import { failsWith, filled, runTests, sameData, test } from '../harness/suite.js';
@@ -48,6 +49,9 @@ test('a policy that throws in the middle of a fault costs its place, and no data
 test('a policy that cannot be loaded is an error of openSpace with its name', async () => {
   await failsWith('POLICY', () => open({ eviction: { module: MODULE, export: 'nothing' } }));
   await failsWith('POLICY', () => open({ eviction: { module: './policies.js' } }));
+  const none = new URL('./none.js', import.meta.url);
+  const { message } = await failsWith('POLICY', () => open({ eviction: { module: none } }));
+  assert.match(message, /policies\.eviction: .*none\.js cannot be loaded: there is no file .*none\.js; new URL/);
   await failsWith('OPTIONS', () => open({ eviction: 'belady' } as unknown as PolicyChoices));
 });
 

@@ -3,6 +3,7 @@
  * else meanwhile, so that a module which throws, returns a promise or takes too long is not called again.
  */
 import { types } from 'node:util';
+import { missingModule } from '../../core/missing-module.js';
 import { threadRunningNs, threadWaits } from '../../linux/thread-usage.js';
 import type {
   CreateNotifier,
@@ -53,7 +54,9 @@ export class NotifierModule {
     try {
       return new NotifierModule(await Promise.race([made(), late]), now);
     } catch (error) {
-      throw error instanceof Unfit ? error : new Unfit(`threw ${textOf(error)}`);
+      if (error instanceof Unfit) throw error;
+      const missing = missingModule(url, error);
+      throw new Unfit(missing === null ? `threw ${textOf(error)}` : `cannot be loaded: ${missing}`);
     } finally {
       clearTimeout(timer);
     }

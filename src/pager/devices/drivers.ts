@@ -1,4 +1,5 @@
 /** How the drivers of devices are made: those that come with the package, and those that modules of the user's make. */
+import { missingModule } from '../../core/missing-module.js';
 import { PAGE_BYTES } from '../../core/types.js';
 import type { CopyThread } from '../../drivers/copies/copy-thread.js';
 import type { ByteAccess, DriverContext, DriverEvents, KernelCode } from '../../drivers/driver.js';
@@ -76,7 +77,7 @@ export class DriverMaker {
     try {
       guard.adopt(await Promise.race([create(url, exportName, context), late]));
     } catch (error) {
-      throw new Error(`${reasonOf(error)} (export '${exportName}' of ${url})`);
+      throw new Error(`${missingModule(url, error) ?? reasonOf(error)} (export '${exportName}' of ${url})`);
     } finally {
       clearTimeout(timer);
     }

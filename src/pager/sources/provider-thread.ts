@@ -8,6 +8,7 @@ import { types } from 'node:util';
 import { workerData } from 'node:worker_threads';
 import { bytesOf, viewOf } from '../../core/elements.js';
 import { kernelError } from '../../core/kernel-error.js';
+import { missingModule } from '../../core/missing-module.js';
 import { printAtOnce } from '../../drivers/user-output.js';
 import type {
   FillFunction,
@@ -126,5 +127,7 @@ try {
   });
   tell({ thread: ownThread() });
 } catch (error) {
-  tell({ unusable: failureOf(error) });
+  const missing = missingModule(url, error);
+  const failure = missing === null ? failureOf(error) : { refused: false, message: `cannot be loaded: ${missing}` };
+  tell({ unusable: failure });
 }
