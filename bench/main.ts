@@ -1,16 +1,12 @@
 /**
- * Every figure that is published, a command each:
- *
- *   npm run -s bench -- [NAME...] [--json] [--runs N] [--gpu-memory MIB] [--list]
- *
- * A name is a bench or the beginning of a figure's name: `cpu-fault`, `cpu-fault/minor`, `oversubscribed/triad/1.5x`. Each bench runs in
- * a process of its own, so that none finds what another left behind: compiled code, threads on a CPU, a heap.
+ * Every figure that is published, a command each. Each bench runs in a process of its own, so that none finds what another left behind: compiled
+ * code, threads on a CPU, a heap.
  */
 import { spawn } from 'node:child_process';
 import { cpus, release, totalmem } from 'node:os';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { readOptions } from '../test/harness/options.js';
 import { bandwidth } from './bandwidth.js';
 import { coreFault } from './core-fault.js';
 import { cpuFault } from './cpu-fault.js';
@@ -56,7 +52,15 @@ const benches: readonly Bench[] = [
   ...storageBenches,
 ];
 
-const { values, positionals } = parseArgs({
+const USAGE = `npm run -s bench -- [NAME ...] [--runs N] [--gpu-memory MIB] [--json]
+npm run -s bench -- --list   what benches there are
+
+NAME              of a bench, or the beginning of a figure's: cpu-fault, cpu-fault/minor, oversubscribed/triad/1.5x; all unless some are named
+--runs N          of each figure; 5 unless said otherwise
+--gpu-memory MIB  that a GPU is given; 8 unless said otherwise
+--json            an object for each figure`;
+
+const { values, positionals } = readOptions(USAGE, {
   allowPositionals: true,
   options: {
     json: { type: 'boolean', default: false },

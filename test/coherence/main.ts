@@ -1,15 +1,17 @@
-/**
- * Goes through all states of the protocol by which machines share an array, in small settings, and shows that mistakes in it are found.
- *
- *   node .build/test/coherence/main.js [--large] [--only PART OF A NAME] [--most STATES]
- */
-import { parseArgs } from 'node:util';
+/** Goes through all states of the protocol by which machines share an array, in small settings, and shows that mistakes in it are found. */
 import { MutantCode } from '../harness/mutants.js';
+import { readOptions } from '../harness/options.js';
 import { explore } from './explore.js';
 import { mutants } from './mutants.js';
 import { LARGE, SMALL } from './settings.js';
 
-const { values } = parseArgs({
+const USAGE = `npm run -s coherence -- [--large] [--only PART OF A NAME] [--most STATES]
+
+--large        larger settings, too
+--only TEXT    those settings and mutants whose name has it
+--most STATES  of a setting; 3000000 unless said otherwise`;
+
+const { values } = readOptions(USAGE, {
   options: {
     large: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },

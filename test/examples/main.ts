@@ -1,19 +1,19 @@
 /**
  * Runs the examples of the cookbook, and the small programs, as their readers do, and looks at what they print. The programs that the pages
  * of docs/concepts show are run, too, and must print what the pages say.
- *
- *   node .build/test/examples/main.js                 all
- *   node .build/test/examples/main.js --mistakes      each with a mistake in its kernel or its data, which it must find by itself: an example
- *                                                     that checks nothing would teach nothing
- *   node .build/test/examples/main.js vector-add      those whose name holds the word
  */
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { type Example, findsMistake, run, runsRight } from '../harness/examples.js';
+import { readOptions } from '../harness/options.js';
 import { examples, expectedOutput } from '../package/readme.js';
+
+const USAGE = `npm run -s examples                   all
+npm run -s examples -- --mistakes     each with a mistake in its kernel or its data, which it must find by itself: an example that checks
+                                      nothing would teach nothing
+npm run -s examples -- vector-add     those whose name holds the word`;
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const SOURCES = `${ROOT}examples`;
@@ -134,7 +134,7 @@ function check(name: string, action: () => void): void {
   }
 }
 
-const { values, positionals } = parseArgs({
+const { values, positionals } = readOptions(USAGE, {
   options: { mistakes: { type: 'boolean', default: false } },
   allowPositionals: true,
 });

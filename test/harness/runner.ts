@@ -1,18 +1,14 @@
 /**
  * Runs test files of one folder: real processes, threads, page faults and signals.
  *
- *   node .build/test/integration/main.js                 all files of test/integration/
- *   node .build/test/integration/main.js exits paging    only these files
- *   node .build/test/integration/main.js --except exits  all but these files
- *   node .build/test/integration/main.js --jobs 2        so many files at once; what each says is shown when it has ended
- *
  * Each file runs in a process of its own. A test that takes longer than it said is ended with its process and counts as failed;
  * the tests after it run in a new process.
  */
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { readOptions } from './options.js';
 import type { Report } from './suite.js';
 
 /** A file's process must end by itself after its last test: what keeps it alive would keep a program alive, too. */
@@ -120,7 +116,13 @@ export async function runFolder(main: string): Promise<void> {
     .filter((name) => name.endsWith('.js') && name !== 'main.js')
     .map((name) => name.slice(0, -'.js'.length))
     .sort();
-  const { values, positionals: wanted } = parseArgs({
+  const folderName = basename(fileURLToPath(folder));
+  const usage = `node .build/test/${folderName}/main.js [--except NAME] [--jobs J] [NAME ...]
+
+NAME           of a file of tests; all unless some are named: ${files.join(', ')}
+--except NAME  all but this one; may be given several times
+--jobs J       so many files at once; what each says is shown when it has ended`;
+  const { values, positionals: wanted } = readOptions(usage, {
     options: { jobs: { type: 'string', default: '1' }, except: { type: 'string', multiple: true, default: [] } },
     allowPositionals: true,
   });

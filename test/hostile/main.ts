@@ -1,10 +1,6 @@
 /**
  * Sequences of calls with wrong arguments on objects in every state: each must end with a result or a named error, and change
  * nothing that it was not given.
- *
- *   npm run -s hostile -- --seed 1 --runs 10000     a random seed and 2,000 sequences unless said otherwise
- *   npm run -s hostile -- --minutes 10              as many as that allows
- *   npm run -s hostile -- --seed 1 --path 17:3      the sequence that failed, again
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,8 +8,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { readOptions } from '../harness/options.js';
 import { Watchdog } from '../watchdog.js';
+
+const USAGE = `npm run -s hostile -- --seed 1 --runs 10000     a random seed and 2000 sequences unless said otherwise
+npm run -s hostile -- --minutes 10              as many as that allows
+npm run -s hostile -- --seed 1 --path 17:3      the sequence that failed, again`;
 
 /** A sequence takes milliseconds; one that takes this long hangs, and has not said so itself. */
 const SILENCE_SECONDS = 45;
@@ -25,7 +25,7 @@ const LATE_READS =
 const MUCH_MEMORY =
   /^\(node:\d+\) \[ONEMEM_MEMORY\] OnememWarning: hostMemory is \d+ bytes, more than .*\n(?:\(Use `node --trace-warnings .*\n)?/gm;
 
-const { values } = parseArgs({
+const { values } = readOptions(USAGE, {
   options: {
     seed: { type: 'string' },
     runs: { type: 'string' },
@@ -44,7 +44,7 @@ if (
   !(Number.isSafeInteger(runs) && runs > 0) ||
   !/^(\d+(:\d+)*)?$/.test(path)
 ) {
-  console.error('usage: npm run -s hostile -- [--seed S] [--runs N | --minutes M] [--path P]');
+  console.error(USAGE);
   process.exit(2);
 }
 

@@ -2,12 +2,6 @@
  * Random programs over all that the library offers, compared with plain typed arrays, each in a process of its own. A program that
  * fails is made smaller, and printed.
  *
- *   npm run -s model -- --minutes 20                 programs of fresh seeds; a third of a minute unless said otherwise
- *   npm run -s model -- --seed 17 --minutes 1        those of seeds 17, 18, ...
- *   npm run -s model -- --seed 17 --programs 5       five of them, however long they take
- *   npm run -s model -- --seed 17 --steps 3,9,12     these steps of one program, again
- *   npm run -s model -- --logs FOLDER                keeps there all that programs did which failed
- *
  * Some arrays are shared with another space, by a Valkey or Redis server that this starts; where none is to be had it says so.
  */
 import { spawn } from 'node:child_process';
@@ -15,9 +9,18 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { readOptions } from '../harness/options.js';
 import { ValkeyServer, valkeyPrograms } from '../harness/valkey-server.js';
 import { Watchdog } from '../watchdog.js';
+
+const USAGE = `npm run -s model -- --minutes 20                 programs of fresh seeds; a third of a minute unless said otherwise
+npm run -s model -- --seed 17 --minutes 1        those of seeds 17, 18, ...
+npm run -s model -- --seed 17 --programs 5       five of them, however long they take
+npm run -s model -- --seed 17 --steps 3,9,12     these steps of one program, again
+
+--jobs J       so many at the same time; as many as there are CPUs unless said otherwise
+--no-shrink    makes no program smaller that fails
+--logs FOLDER  keeps there all that programs did which failed`;
 
 /** A step takes milliseconds; one that takes this long hangs. */
 const SILENCE_SECONDS = 60;
@@ -40,7 +43,7 @@ interface Outcome {
   readonly log: string;
 }
 
-const { values } = parseArgs({
+const { values } = readOptions(USAGE, {
   options: {
     seed: { type: 'string' },
     minutes: { type: 'string' },
@@ -64,9 +67,7 @@ if (
   !(jobs >= 1) ||
   chosen?.some((step) => !Number.isInteger(step))
 ) {
-  console.error(
-    'usage: npm run -s model -- [--seed S] [--minutes M | --programs P] [--jobs J] [--no-shrink] [--logs FOLDER] [--steps A,B,C]',
-  );
+  console.error(USAGE);
   process.exit(2);
 }
 

@@ -1,20 +1,24 @@
 /**
  * Proves that the simulation finds mistakes: with each mutant some schedule must fail that passes without it.
- *
- *   npm run -s mutants -- [--schedules N] [--only PART OF A NAME] [--jobs J] [--update]
- *
- * seeds.json has the schedule that found each mutant last, with which the search begins; `--update` writes down what has been found.
+ * seeds.json has the schedule that found each mutant last, with which the search begins.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { type Mutant, MutantCode } from '../harness/mutants.js';
+import { readOptions } from '../harness/options.js';
 import { createPlaying, watch } from '../simulation/schedule.js';
 import { mutants } from './mutants.js';
 import type { Answer, Order } from './player.js';
+
+const USAGE = `npm run -s mutants -- [--schedules N] [--only PART OF A NAME] [--jobs J] [--update]
+
+--schedules N  that a mutant is looked for in; 1000 unless said otherwise
+--only TEXT    those mutants whose name has it
+--jobs J       so many at the same time; as many as there are CPUs unless said otherwise
+--update       writes the schedules that have found mutants to test/mutants/seeds.json`;
 
 const seedsFile = join(fileURLToPath(new URL('../../..', import.meta.url)), 'test/mutants/seeds.json');
 const FIRST_SEED = 1;
@@ -56,7 +60,7 @@ class Player {
   }
 }
 
-const { values } = parseArgs({
+const { values } = readOptions(USAGE, {
   options: {
     schedules: { type: 'string', default: '1000' },
     only: { type: 'string', default: '' },

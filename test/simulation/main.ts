@@ -1,17 +1,19 @@
-/**
- * Runs seeded schedules of the memory manager, or one of them again.
- *
- *   npm run -s simulation -- --schedules 20000 --first-seed 1 [--jobs N]
- *   npm run -s simulation -- --minutes 10 --first-seed 1             as many as that allows
- *   npm run -s simulation -- --seed 17 [--verbose]                   or several: --seed 17,42
- */
+/** Runs seeded schedules of the memory manager, or one of them again. */
 import { availableParallelism } from 'node:os';
-import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { readOptions } from '../harness/options.js';
 import { createPlaying, type Failure, notePlaying, type Playing, runSchedule, watch } from './schedule.js';
 
 /** A schedule takes milliseconds of a processor, the longest some seconds. One that takes so long goes round in a circle. */
 const LIMIT_SECONDS = 90;
+
+const USAGE = `npm run -s simulation -- [--schedules N] [--first-seed S]   1000 from 1 on unless said otherwise
+npm run -s simulation -- --minutes M [--first-seed S]       as many as that allows
+npm run -s simulation -- --seed 17 [--verbose]              one of them again, or several: --seed 17,42
+
+--jobs J         so many at the same time; as many as there are CPUs unless said otherwise
+--stop-after N   a job begins none any more when so many of its own have failed; 10 unless said otherwise
+--limit SECONDS  of a processor that a schedule may take; ${LIMIT_SECONDS} unless said otherwise`;
 
 interface Share {
   readonly first: number;
@@ -38,7 +40,7 @@ function runShare(
 }
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({
+  const { values } = readOptions(USAGE, {
     options: {
       schedules: { type: 'string' },
       minutes: { type: 'string' },
@@ -47,7 +49,6 @@ async function main(): Promise<void> {
       seed: { type: 'string' },
       verbose: { type: 'boolean', default: false },
       'stop-after': { type: 'string', default: '10' },
-      /** Seconds of a processor that a schedule may take. */
       limit: { type: 'string', default: String(LIMIT_SECONDS) },
     },
   });

@@ -1,16 +1,16 @@
 /**
  * Random work in one process for a long time: what arrays hold is compared with plain copies, and what the process holds must not
  * grow.
- *
- *   npm run -s soak -- --minutes 20 --seed 1       a third of a minute and a random seed unless said otherwise
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { readOptions } from '../harness/options.js';
 import { Watchdog } from '../watchdog.js';
+
+const USAGE = `npm run -s soak -- [--minutes M] [--seed S]     a third of a minute and a random seed unless said otherwise`;
 
 /** A round takes seconds; one that takes this long hangs. */
 const SILENCE_SECONDS = 90;
@@ -31,11 +31,11 @@ const FLAGS = [
  */
 const ENVIRONMENT = { ...process.env, MALLOC_ARENA_MAX: '1' };
 
-const { values } = parseArgs({ options: { minutes: { type: 'string' }, seed: { type: 'string' } } });
+const { values } = readOptions(USAGE, { options: { minutes: { type: 'string' }, seed: { type: 'string' } } });
 const minutes = Number(values.minutes ?? 1 / 3);
 const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
 if (!(minutes > 0) || !Number.isSafeInteger(seed)) {
-  console.error('usage: npm run -s soak -- [--minutes N] [--seed S]');
+  console.error(USAGE);
   process.exit(2);
 }
 

@@ -1,10 +1,6 @@
-/**
- * Programs in WGSL, whole and in parts, on a GPU in software:
- * `node scripts/software-gpu.mjs node .build/test/wgsl/main.js [--seed S] [--programs N | --minutes M] [--random] [NAME ...]`.
- * With --random there are random programs alone, each of them paged, too.
- */
-import { parseArgs } from 'node:util';
+/** Programs in WGSL, whole and in parts, on a GPU in software. */
 import { loadParser } from '../../src/wgsl/parser.js';
+import { readOptions } from '../harness/options.js';
 import { SMALLER, tryKernel } from './corpus.js';
 import { Gpu } from './gpu.js';
 import type { KernelCase } from './kernel-case.js';
@@ -15,7 +11,15 @@ import { RESUMED } from './kernels/resumed.js';
 import { SHARED } from './kernels/shared.js';
 import { randomKernel } from './random-kernel.js';
 
-const { values, positionals: names } = parseArgs({
+const USAGE = `node scripts/software-gpu.mjs node .build/test/wgsl/main.js [--seed S] [--programs N | --minutes M] [--random] [NAME ...]
+
+--seed S      of the first random program; 1 unless said otherwise
+--programs N  random ones; 20 unless said otherwise
+--minutes M   as many as that allows
+--random      random programs alone, each of them paged, too
+NAME          of a kernel that is tried; all unless some are named`;
+
+const { values, positionals: names } = readOptions(USAGE, {
   options: {
     seed: { type: 'string', default: '1' },
     programs: { type: 'string', default: '20' },
