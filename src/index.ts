@@ -76,6 +76,7 @@ export type {
   ManagedElements,
   NpyArray,
   PointerAttributes,
+  ViewedRange,
   WatchOptions,
 } from './api/public.js';
 export type { Residency, ResidencyRun } from './api/residency.js';

@@ -17,13 +17,14 @@ import { type ArrayPart, checkRange, noWholePage, partOf } from './array-part.js
 import { bufferOf, readStreamOf, webStreamOf } from './byte-streams.js';
 import { type ArrayDescription, describe, INSPECT, inspectArray, UNSENDABLE } from './description.js';
 import { DISPOSE } from './disposal.js';
+import { ElementRange } from './element-range.js';
 import { argumentError, madeElsewhere, OnememError, typeError } from './errors.js';
 import { HOLD_OPTIONS, Hold, type HoldOptions } from './hold.js';
 import { NO_INDICES } from './no-indices.js';
 import { type Notifier, watchArray } from './notifier.js';
 import { PIN_OPTIONS, Pin, type PinOptions } from './pin.js';
 import type * as api from './public.js';
-import type { Advice, ArrayRange, FlushOptions, WatchOptions } from './public.js';
+import type { Advice, FlushOptions, ViewedRange, WatchOptions } from './public.js';
 import { type Residency, reportResidency } from './residency.js';
 import { checkBoundary, type Rights, rightsOf } from './rights.js';
 import { noteArray, type SpaceSeen } from './seen.js';
@@ -122,9 +123,9 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     return this.placement;
   }
 
-  range(begin = 0, end = this.length): ArrayRange<T> {
+  range(begin = 0, end = this.length): ViewedRange<T> {
     checkRange(this, begin, end);
-    return { array: this, begin, end };
+    return new ElementRange(this, begin, end);
   }
 
   residency(part: ArrayPart = {}): Residency {

@@ -38,6 +38,12 @@ export interface ArrayRange<T extends NumericArray = NumericArray> {
   readonly end: number;
 }
 
+/** What `range()` gives: a part of an array, with a view of it. */
+export interface ViewedRange<T extends NumericArray = NumericArray> extends ArrayRange<T> {
+  /** The elements of the part, as `array.data.subarray(begin, end)` gives them. */
+  readonly data: T;
+}
+
 /** Elements of managed arrays: all of one, a part of one, or what a view of one shows. */
 export type ManagedElements<T extends NumericArray = NumericArray> = ManagedArray<T> | ArrayRange<T> | T;
 
@@ -375,7 +381,7 @@ export interface ManagedArray<T extends NumericArray = NumericArray> {
   /** For postMessage to another thread, which makes an array of it by `attachArray`. */
   readonly handle: ArrayHandle<T>;
   /** Elements [begin, end). */
-  range(begin?: number, end?: number): ArrayRange<T>;
+  range(begin?: number, end?: number): ViewedRange<T>;
   /** Where the pages of a part are. Faults nothing in. */
   residency(part?: ArrayPart): Residency;
   /**

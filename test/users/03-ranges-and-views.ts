@@ -154,4 +154,19 @@ test('edges of an out range that cannot be written fail the launch, and nothing 
     sameData(x.data, () => 4);
   }));
 
+test('a range shows its elements, and is a part to hand in with or without them', () =>
+  withSpace('process', async (space) => {
+    const x = space.array(Float32Array, N, { name: 'x' });
+    const part = x.range(PAGE - 2, PAGE + 3);
+    part.data.fill(4);
+    x.data[PAGE] = 6;
+    assert.deepEqual([...part.data], [4, 4, 6, 4, 4]);
+    assert.equal(part.data.byteOffset, x.data.subarray(PAGE - 2).byteOffset);
+    await space.devices[0].run(twice, { x: { ...part }, y: x.range(0, 5) }, { size: 5 });
+    assert.deepEqual([...x.range(0, 5).data], [8, 8, 12, 8, 8]);
+    assert.deepEqual({ ...part }, { array: x, begin: PAGE - 2, end: PAGE + 3 });
+    x.free();
+    assert.throws(() => part.data, { code: 'USE_AFTER_FREE' });
+  }));
+
 await runTests();
