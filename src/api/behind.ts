@@ -65,7 +65,7 @@ export async function behindOf(said: BehindSpecification | undefined): Promise<S
     const { checkServer } = await import('../valkey/check.js');
     const { memory, urls } = await checkServer(given, { timeoutMs, tls: tls ?? {} });
     const then = 'what needs room waits for it, and fails with OUT_OF_STORAGE';
-    warnOfRoom(urls[0], memory, { what: `behind.bytes is ${bytes}`, bytes, mayBeThere: false, then });
+    warnOfRoom(memory, { what: `behind.bytes is ${bytes}`, bytes, mayBeThere: false, then });
     return { kind: 'valkey', urls, bytes, timeoutMs, leaseMs, tls: tls ?? {} };
   } catch (error) {
     if (!(error instanceof ValkeyError)) throw error;

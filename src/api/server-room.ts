@@ -1,5 +1,4 @@
 /** Warnings of what a server has no room for. It may get more memory later, or have other keys removed, so that it is no error; the program should know before it meets the end of it. */
-import { valkeyAddress } from '../valkey/address.js';
 import type { ServerMemory } from '../valkey/check.js';
 
 /** What a server counts for a byte of a page: its allocator rounds a power of two with the head of a value up to the next of four sizes between two powers. */
@@ -17,18 +16,16 @@ export interface RoomWanted {
 }
 
 /** @param memory null: the server does not tell */
-export function warnOfRoom(url: string, memory: ServerMemory | null, wanted: RoomWanted): void {
+export function warnOfRoom(memory: ServerMemory | null, wanted: RoomWanted): void {
   if (memory === null) return;
-  const { limitBytes, usedBytes, servers } = memory;
+  const { limitBytes, usedBytes, shown } = memory;
   const { what, bytes, mayBeThere, then } = wanted;
   const needed = bytes * COUNTED;
   const left = mayBeThere ? limitBytes : Math.max(0, limitBytes - usedBytes);
   if (needed <= left) return;
-  const { shown } = valkeyAddress(url);
-  const there = servers === 1 ? shown : `the ${servers} servers of the cluster of ${shown}`;
   const found = mayBeThere
-    ? `there are ${limitBytes} in all on ${there}`
-    : `${left} of ${limitBytes} are left on ${there}`;
+    ? `there are ${limitBytes} in all on ${shown}`
+    : `${left} of ${limitBytes} are left on ${shown}`;
   process.emitWarning(
     `${what}, which take about ${needed} bytes of a server, and ${found}; raise maxmemory, ${mayBeThere ? '' : 'remove other keys, '}or ask for less; when these are used up, ${then}`,
     { type: 'OnememWarning', code: 'ONEMEM_STORAGE' },

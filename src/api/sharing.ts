@@ -108,14 +108,15 @@ export async function agree(
   // Of interest to few, and not small.
   const { checkServer } = await import('../valkey/check.js');
   const { agreedArray, isSameShape } = await import('../sharing/description.js');
+  const { keysOf } = await import('../sharing/steps.js');
   let known: KnownArray | null;
   let urls: readonly string[];
   try {
-    const checked = await checkServer(place.urls, { timeoutMs, tls });
+    const checked = await checkServer(place.urls, { timeoutMs, tls, key: keysOf(name).shape });
     urls = checked.urls;
     const bytes = length * bytesOf(type);
     const then = 'what is written stays here, and fence() and close() reject';
-    warnOfRoom(urls[0], checked.memory, {
+    warnOfRoom(checked.memory, {
       what: `shared array ${name} has ${bytes} bytes`,
       bytes,
       mayBeThere: true,

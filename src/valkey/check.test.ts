@@ -87,3 +87,15 @@ test('a server in whose place none comes in time is named, with its slots and wh
     );
   }
 });
+
+test('of a cluster no more is needed than the server that has the key that all depends on', async () => {
+  const [alive, dead] = pair;
+  await dead.stop();
+  const check = (key: string, timeoutMs: number): Promise<unknown> => checkServer([alive.url], { timeoutMs, key });
+  // Of the lower half, and of the upper one.
+  await expect(check('bar', LONG_MS)).resolves.toMatchObject({ urls: [alive.url] });
+  await expect(check('foo', 100)).rejects.toThrow(`${alive.url} names ${dead.url}`);
+  alive.halves = [alive];
+  await expect(check('bar', LONG_MS)).resolves.toMatchObject({ urls: [alive.url] });
+  await expect(check('foo', 100)).rejects.toThrow(/8192 of 16384 slots of the cluster .* have no server/);
+});

@@ -6,12 +6,13 @@ import { openNamed, throughFailover } from './failover.js';
 import { firstOf, standsAlone } from './first-of.js';
 import { type SlotMap, slotMapOf, unserved } from './slots.js';
 
-/** Memory of a server, or of all primaries of a cluster together. */
+/** Memory of a server, or of several of a cluster together. */
 export interface ServerMemory {
+  /** Whose it is, in words. */
+  readonly shown: string;
   /** Its maxmemory, or what its machine has where there is none. */
   readonly limitBytes: number;
   readonly usedBytes: number;
-  readonly servers: number;
 }
 
 /** What was found out. */
@@ -24,10 +25,12 @@ export interface Checked {
 
 export interface CheckOptions extends ConnectionOptions {
   readonly timeoutMs: number;
+  /** All that is to be kept lies in this key's slot, so that of a cluster no more than the server that has it is needed. */
+  readonly key?: string;
 }
 
 /** The same, with how long servers that others name may take to answer. */
-interface AskOptions extends ConnectionOptions {
+interface AskOptions extends Omit<CheckOptions, 'timeoutMs'> {
   readonly namedMs: number;
 }
 
@@ -63,36 +66,48 @@ async function checkOne(
   }
 }
 
-/** All slots have a server, and all servers keep what they are given. */
-async function checkCluster(connection: ValkeyConnection, options: ConnectionOptions): Promise<ServerMemory | null> {
+/** The slots that are needed have a server, and all of these keep what they are given. */
+async function checkCluster(
+  connection: ValkeyConnection,
+  { key, ...options }: ConnectionOptions & Pick<CheckOptions, 'key'>,
+): Promise<ServerMemory | null> {
   const { address } = connection;
   const map = slotMapOf(await connection.call(['CLUSTER', 'SLOTS']), address);
-  if (map.missing > 0) throw down(connection, unserved(address.shown, map.missing).message);
+  const needed = key === undefined ? map.servers : await ownersOf(key, map);
+  if (key === undefined ? map.missing > 0 : needed.length === 0)
+    throw down(connection, unserved(address.shown, map.missing).message);
   const about = textOf(await connection.call(['CLUSTER', 'INFO']));
   const state = /^cluster_state:(\w+)/m.exec(about)?.[1] ?? 'unknown';
   const why = `CLUSTERDOWN its state is ${state}`;
-  const memories = await memoriesOf(connection, map, options).catch((error: ValkeyError) => {
+  const memories = await memoriesOf(connection, needed, map, options).catch((error: ValkeyError) => {
     // The cluster has found out by itself that the server is gone.
     throw state !== 'ok' && error instanceof PartDownError ? down(connection, why, error) : error;
   });
   if (state !== 'ok') throw down(connection, why);
-  if (memories.length < map.servers.length) return null;
+  if (memories.length < needed.length) return null;
+  if (memories.length === 1) return memories[0];
   const sum = (of: (memory: ServerMemory) => number): number => memories.reduce((all, each) => all + of(each), 0);
   return {
     limitBytes: sum(({ limitBytes }) => limitBytes),
     usedBytes: sum(({ usedBytes }) => usedBytes),
-    servers: memories.length,
+    shown: `the ${memories.length} servers of the cluster of ${address.shown}`,
   };
+}
+
+async function ownersOf(key: string, map: SlotMap): Promise<readonly string[]> {
+  const { default: slotOf } = await import('cluster-key-slot');
+  return [map.ownerOf(slotOf(key)) ?? []].flat();
 }
 
 /** Of all servers that tell. */
 async function memoriesOf(
   { address }: ValkeyConnection,
+  names: readonly string[],
   map: SlotMap,
   options: ConnectionOptions,
 ): Promise<ServerMemory[]> {
   const memories: ServerMemory[] = [];
-  for (const name of map.servers) {
+  for (const name of names) {
     const as = `one of its cluster, with ${map.shareOf(name)}`;
     const server = await openNamed(address, addressIn(address, name), as, options);
     try {
@@ -123,7 +138,7 @@ async function checkMemory(connection: ValkeyConnection): Promise<ServerMemory |
       `drops what it has when its memory is full (maxmemory-policy ${policy}), and pages of arrays with it; set maxmemory-policy noeviction`,
     );
   const limitBytes = most > 0 ? most : figure('total_system_memory');
-  return limitBytes > 0 ? { limitBytes, usedBytes: figure('used_memory'), servers: 1 } : null;
+  return limitBytes > 0 ? { shown: connection.address.shown, limitBytes, usedBytes: figure('used_memory') } : null;
 }
 
 /** @param cause which server it lacks, as far as that is known */

@@ -207,6 +207,20 @@ withCluster(test, 'a space and an array that are opened before a replica has tak
   same(x.data, 1);
 });
 
+withCluster(test, 'an array is opened while a part of its cluster is missing that it does not lie in', async () => {
+  await using cluster = await ValkeyCluster.start(false, { lines: { 'cluster-require-full-coverage': 'no' } });
+  const [dead, second, third] = cluster.primaries;
+  await dead.server.stop();
+  await using space = await openSpace({ hostMemory: '64MiB' });
+  const on = { url: second.url, leaseMs: LONG_MS, timeoutMs: LONG_MS };
+  const shared = await space.sharedArray(Int32Array, 40_000, { name: nameOn(cluster, third), on });
+  shared.data.fill(7);
+  await shared.fence();
+  const missing = { name: nameOn(cluster, dead), on: { ...on, timeoutMs: 500 } };
+  const { message } = await failsWith('SHARED_SERVER', () => space.sharedArray(Int32Array, 40_000, missing));
+  assert.match(message, /no replica has taken over within 500 ms/);
+});
+
 withCluster(longTest, 'a cluster of which a part has no server is named as such', async () => {
   await using cluster = await ValkeyCluster.start();
   const space = await open(cluster.primaries[1], {}, 1000);
