@@ -656,6 +656,31 @@ test('from files, and not to those that may only be read', () =>
     }
   }));
 
+test('a copy whose source cannot be read leaves its target, and what clones have from there, as it was', () =>
+  withSpace([{ kind: 'process', memory: '16MiB' }], async (space) => {
+    const folder = mkdtempSync(join(tmpdir(), 'onemem-copies-'));
+    try {
+      const n = MIB / 4;
+      const [from, to] = ['from', 'to'].map((name) => join(folder, name));
+      for (const path of [from, to])
+        writeFileSync(
+          path,
+          Int32Array.from({ length: n }, (_, i) => i + 1),
+        );
+      const source = space.fileArray(Int32Array, from, { name: 'source' });
+      const target = space.fileArray(Int32Array, to, { name: 'target', writable: true });
+      const clone = await target.clone();
+      truncateSync(from, 0);
+      const stream = space.devices[0].stream();
+      stream.copy(target, source);
+      await failsWith('FILE_CHANGED', () => stream.synchronize());
+      sameData(target.data, (i) => i + 1);
+      sameData(clone.data, (i) => i + 1);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  }));
+
 test('the space is closed while copies run and wait', async () => {
   const space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
   const x = space.bytes(128 * MIB);

@@ -270,7 +270,22 @@ export class Copies {
     const together = blockOf(part.to) === blockOf(part.from);
     const groups = together ? [wants] : wants.map((want) => [want]);
     copy.part = part;
-    this.clear(copy, this.unwantedRuns(part, copy.toNode), () => this.acquire(copy, groups));
+    const unwanted = this.unwantedRuns(part, copy.toNode);
+    if (unwanted.length === 0) this.acquire(copy, groups);
+    else this.fetch(copy, source, () => this.clear(copy, unwanted, () => this.acquire(copy, groups)));
+  }
+
+  /** Finds out whether the source can be read before anything of the target is given up for it. Nothing is held: that comes in its order. */
+  private fetch(copy: Copy, { first, count }: Want, next: () => void): void {
+    const node = copy.fromNode;
+    const owner = this.manager.node(node);
+    this.requests.start(
+      (request) => this.manager.bring(request, node, first, count, Access.Read),
+      (_pages, failure) => {
+        if (failure === null) next();
+        else this.refused(copy, { node, first, count, access: Access.Read }, owner, failure);
+      },
+    );
   }
 
   private wantOf(node: NodeId, offset: number, bytes: number, access: Access): Want {
