@@ -118,6 +118,20 @@ test('over the budget, buffers keep no room for pages that have gone', () => {
   expect(buffers.read([...table.parts(3, 1), ...table.parts(6, 2)])).toEqual([3, 6, 7]);
 });
 
+test('over the budget, an eighth of it may stay as room for pages that have gone, and nothing is copied for less', () => {
+  const { buffers, table } = made(80);
+  buffers.write(table.fill(0, 64), range(0, 64));
+  table.release(0, 10);
+  buffers.write(table.fill(100, 20), range(100, 20));
+  expect(buffers.copied).toBe(0);
+  expect(buffers.pagesOfAll).toBe(64 + 20);
+  table.release(10, 1);
+  buffers.write(table.fill(200, 8), range(200, 8));
+  expect(buffers.copied).toBe(53);
+  expect(buffers.pagesOfAll).toBe(53 + 20 + 8);
+  expect(buffers.read(table.parts(11, 53))).toEqual(range(11, 53));
+});
+
 test('over the budget, what is on its way keeps its room, and comes into one buffer without a copy', () => {
   const { buffers, table } = made(10);
   table.expect([

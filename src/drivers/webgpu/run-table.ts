@@ -6,6 +6,9 @@
 import { PAGE_BYTES } from '../../core/types.js';
 import type { Part } from './protocol.js';
 
+/** The part of the budget that buffers may have as room for pages that have gone. */
+const SPARED = 1 / 8;
+
 export interface Run {
   readonly first: number;
   readonly count: number;
@@ -217,12 +220,18 @@ export class RunTable {
     this.commands.create(run.buffer, run.count * PAGE_BYTES);
   }
 
-  /** Leaves no room in buffers for pages that have gone. */
+  /** Leaves no room in buffers for pages that have gone, but for a little: the first block that leaves a window is not to have all the others copied. */
   private compact(): void {
     if (this.compacting) return;
     this.compacting = true;
+    let spared = this.budgetPages * SPARED;
     for (const run of [...this.runs]) {
-      if (run.buffer === 0 || run.pages === run.count || this.busy.has(run) || this.expected.includes(run)) continue;
+      if (run.buffer === 0 || this.busy.has(run) || this.expected.includes(run)) continue;
+      const gone = run.count - run.pages;
+      if (gone <= spared) {
+        spared -= gone;
+        continue;
+      }
       this.replace([run], backedIntervals(run, run.first, endOf(run)), -1);
     }
     this.compacting = false;
