@@ -104,7 +104,7 @@ function sharer({ residences }: Block, node: Node): NodeId {
 
 /** Whether pages of this node, which has some of the block, are copied by the manager, nobody holds them, and nobody is to be told. */
 function isSimple(state: State, block: Block, id: NodeId): boolean {
-  if (id === SEVERAL || block.range.watchers > 0 || block.onDetour) return false;
+  if (id === SEVERAL || block.range.watchers > 0) return false;
   const { gone, description } = nodeOf(state, id);
   return !gone && description.addressable && residenceOf(state, block, id).holds.length === 0;
 }
