@@ -142,11 +142,6 @@ export interface PagedPart {
 
 /** A part whose pages are told by numbers that arrays hold: it runs once, when they have come, by a module that does not ask for them. */
 export interface PagePlan {
-  readonly code: WgslCode;
-  /** Of the uniform variable, and of the table of pages. */
-  readonly group: number;
-  readonly binding: number;
-  readonly pages: number;
   /** Where the numbers lie, by byte. */
   readonly numbers: readonly { readonly at: number; readonly bytes: number }[];
   /** @returns null: there is no room for the pages that a workgroup touches */
@@ -154,6 +149,11 @@ export interface PagePlan {
 }
 
 export interface PlannedDispatch {
+  readonly code: WgslCode;
+  /** Of the uniform variable, and of the table of pages. */
+  readonly group: number;
+  readonly binding: number;
+  readonly pages: number;
   readonly workgroups: readonly [number, number, number];
   /** Of the uniform variable, in base64. */
   readonly content: string;

@@ -3,7 +3,7 @@ import { describe } from './describe.js';
 import { pagedModule } from './paged.js';
 import { loadParser } from './parser.js';
 import { withoutComments } from './rewriting.js';
-import { windowed } from './windowed.js';
+import { isWholeLaunch, windowed } from './windowed.js';
 
 const parser = await loadParser();
 
@@ -46,4 +46,34 @@ test('an index becomes a number of its function by what takes whole numbers alon
   expect(paged).toContain(
     'let onemem_named_0 = u32(0 | (half(onemem_seen_u32(a[onemem_page_0_again(u32(0 | (1)))]))));',
   );
+});
+
+test('what is all of a launch stays as it is, but for indices and lengths of arrays that it has pages of', () => {
+  const source = `@group(0) @binding(0) var<storage, read> a: array<u32>;
+  @group(0) @binding(1) var<storage, read_write> b: array<u32>;
+  @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+    if (id.x < arrayLength(&b)) { b[id.x] = a[b[id.x] % arrayLength(&a)]; }
+  }`;
+  const description = describe(parser, source);
+  const paged = description.resources.filter(({ name }) => name === 'a');
+  const [, , head, body] = windowed(description, paged, true).source.split('\n');
+  expect(head).toContain('fn main(@builtin(global_invocation_id) id: vec3u) { _ = &onemem_pages;');
+  expect(body).toContain(
+    'if (id.x < arrayLength(&b)) { b[id.x] = a[onemem_at_0(u32(0 | (b[id.x] % onemem_length_0(arrayLength(&a)))))]; }',
+  );
+});
+
+test.each([
+  ['all of it', [0, 0, 0], [4, 1, 1], [0, 256], true],
+  ['not its first workgroup', [1, 0, 0], [3, 1, 1], [0, 256], false],
+  ['not its last one', [0, 0, 0], [3, 1, 1], [0, 256], false],
+  ['a window that begins later', [0, 0, 0], [4, 1, 1], [1, 256], false],
+  ['a window that ends before', [0, 0, 0], [4, 1, 1], [0, 255], false],
+] as const)('a part is the whole launch, or is not: %s', (_, first, count, [begin, end], expected) => {
+  const source = `@group(0) @binding(0) var<storage, read_write> b: array<u32>;
+  @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) { b[id.x] = 1; }`;
+  const [resource] = describe(parser, source).resources;
+  const windows = [{ resource, begin, end, offsetBytes: 4 * begin, bytes: 4 * (end - begin), written: true }];
+  const launch = { workgroups: [4, 1, 1], lengths: { b: 256 }, uniforms: {} } as const;
+  expect(isWholeLaunch({ first, count, windows }, launch, [])).toBe(expected);
 });

@@ -1,7 +1,8 @@
 /**
  * Rewrites a module so that it runs one part of a launch on windows of its arrays: ids are those of the whole launch, indices count from
  * the window's beginning, lengths are the true ones. Of some arrays it may have pages instead, all that it touches: their indices go through a
- * table. All edits insert text within lines, so that positions in errors keep their line.
+ * table. A part that is all of its launch, as where nothing but pages is left out, needs no more than that. All edits insert text within lines, so
+ * that positions in errors keep their line.
  */
 import type { LaunchFacts } from './access.js';
 import { accessesOf } from './accesses.js';
@@ -38,9 +39,14 @@ const AXES = ['x', 'y', 'z'] as const;
 
 /**
  * @param paged arrays that it has pages of
+ * @param isWhole for dispatches of which `isWholeLaunch` holds: GPUs in software take an eighth longer where ids are added to
  * @throws WgslError with line and column for what cannot be rewritten
  */
-export function windowed(description: Description, paged: readonly Resource[] = []): WindowedModule {
+export function windowed(
+  description: Description,
+  paged: readonly Resource[] = [],
+  isWhole: boolean = false,
+): WindowedModule {
   const { module, resources, functions, entryPoint } = description;
   const { source } = module;
   const arrays = resources.filter(({ space, type, runtimeArray }) => space === 'storage' && type === runtimeArray);
@@ -49,19 +55,22 @@ export function windowed(description: Description, paged: readonly Resource[] = 
   const numberOf = new Map(arrays.map((each, number) => [each, number]));
   const edits: Edit[] = [];
   const measured = new Set<number>();
+  const isPaged = arrays.map((each) => paged.includes(each));
+  const isEdited = (number: number | undefined): number is number =>
+    number !== undefined && (!isWhole || isPaged[number] === true);
   const { indices, lengths } = accessesOf(description, null);
   for (const [{ index }, of] of indices) {
     const number = numberOf.get(onlyOne(source, of, index.start));
-    if (number !== undefined) edits.push(...mapped(index, `${prefix}_at_${number}`));
+    if (isEdited(number)) edits.push(...mapped(index, `${prefix}_at_${number}`));
   }
   for (const [call, of] of lengths) {
     const number = numberOf.get(onlyOne(source, of, call.start));
-    if (number === undefined) continue;
+    if (!isEdited(number)) continue;
     measured.add(number);
     edits.push(...around(call, `${prefix}_length_${number}(`, ')'));
   }
   const entry = functions.get(entryPoint.name) as FunctionDeclaration;
-  editIds(description, entry, prefix, edits);
+  if (!isWhole) editIds(description, entry, prefix, edits);
   // It is bound also where nothing that is reached looks a page up.
   if (paged.length > 0) edits.push({ at: entry.bodyStart, text: ` _ = &${prefix}_pages;` });
 
@@ -69,8 +78,7 @@ export function windowed(description: Description, paged: readonly Resource[] = 
   const used = [...module.variables.values()].length;
   const binding = freeBinding(description, group, used);
   const pages = freeBinding(description, group, binding + 1);
-  const isPaged = arrays.map((each) => paged.includes(each));
-  const members = membersOf(isPaged, measured);
+  const members = isWhole ? pagedMembersOf(isPaged) : membersOf(isPaged, measured);
   return {
     source: applied(source, edits) + declarations(prefix, isPaged, measured, members, group, binding, pages),
     group,
@@ -91,6 +99,22 @@ export function windowed(description: Description, paged: readonly Resource[] = 
   };
 }
 
+/** Whether workgroups are all that a launch has, and its arrays lie there as they are, but for those that are paged. */
+export function isWholeLaunch(
+  { first, count, windows }: LaunchPart,
+  launch: LaunchFacts,
+  paged: readonly Resource[],
+): boolean {
+  return (
+    first.every((each) => each === 0) &&
+    count.every((each, axis) => each === launch.workgroups[axis]) &&
+    windows.every(({ resource, begin, end }) => {
+      const isAsItIs = paged.includes(resource) || resource.type !== resource.runtimeArray;
+      return isAsItIs || (begin === 0 && end === lengthOf(resource, launch));
+    })
+  );
+}
+
 /**
  * What a part is told, in the order in which it lies in the uniform variable. Those that most invocations read come first: GPUs in software read four
  * numbers together, each time that one of them is wanted, and four took 7 of the 25 ms of processor time that saxpy takes over a million elements.
@@ -101,14 +125,18 @@ function membersOf(isPaged: readonly boolean[], measured: ReadonlySet<number>): 
     'invocation_x',
     ...windows.map((number) => `begin_${number}`),
     ...windows.filter((number) => measured.has(number)).map((number) => `last_${number}`),
-    ...[...isPaged.keys()]
-      .filter((number) => isPaged[number])
-      .flatMap((number) => [`begin_${number}`, `last_${number}`, `shift_${number}`, `mask_${number}`]),
+    ...pagedMembersOf(isPaged),
     'invocation_y',
     'invocation_z',
     ...AXES.map((axis) => `workgroup_${axis}`),
     ...AXES.map((axis) => `workgroups_${axis}`),
   ];
+}
+
+function pagedMembersOf(isPaged: readonly boolean[]): string[] {
+  return [...isPaged.keys()]
+    .filter((number) => isPaged[number])
+    .flatMap((number) => [`begin_${number}`, `last_${number}`, `shift_${number}`, `mask_${number}`]);
 }
 
 function editIds({ module }: Description, entry: FunctionDeclaration, prefix: string, edits: Edit[]): void {
@@ -157,6 +185,7 @@ function declarations(
   const part = `${prefix}_part`;
   // A window that is touched beyond the end of its array ends there, and WebGPU has all that lies beyond a window be its last element.
   const functions = isPaged.map((is, number) => {
+    if (!members.includes(`begin_${number}`)) return '';
     const index = is
       ? `{ let at = min(index, ${part}.last_${number}); return ${prefix}_pages[${part}.begin_${number} + (at >> ${part}.shift_${number})] + (at & ${part}.mask_${number}); }`
       : `{ return index - ${part}.begin_${number}; }`;

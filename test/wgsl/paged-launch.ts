@@ -6,7 +6,7 @@ import { type PageCopy, PageRounds } from '../../src/wgsl/page-rounds.js';
 import { type PageTable, pageTables } from '../../src/wgsl/page-tables.js';
 import { Mode } from '../../src/wgsl/paged.js';
 import { planPaged } from '../../src/wgsl/paged-plan.js';
-import { windowed } from '../../src/wgsl/windowed.js';
+import { isWholeLaunch, type WindowedModule, windowed } from '../../src/wgsl/windowed.js';
 import type { LaunchPart } from '../../src/wgsl/windows.js';
 import type { Bound, Gpu } from './gpu.js';
 import type { Arrays } from './kernel-case.js';
@@ -112,8 +112,8 @@ export async function runPlanned(gpu: Gpu, given: Given, share: number): Promise
     ),
   );
   if (planned.includes(null)) return null;
-  const module = windowed(description, paged);
-  const pipeline = await gpu.pipeline(module.source, description.entryPoint.name, overrides);
+  const [cut, whole] = [false, true].map((isWhole) => windowed(description, paged, isWhole));
+  const pipelines = new Map<WindowedModule, GPUComputePipeline>();
   const rounds = new PageRounds(tables, plan.module.unit);
   // What is not there must not be touched: it is no zeros.
   const pools = tables.map(({ poolBytes }) => new Uint8Array(poolBytes).fill(0xa5));
@@ -122,11 +122,16 @@ export async function runPlanned(gpu: Gpu, given: Given, share: number): Promise
     const copies = copiesOf(part, arrays);
     for (const box of planned[at] ?? []) {
       for (const { array, pool } of pairsOf(rounds.admit(box.pages), arrays, tables, pools)) pool.set(array);
+      const own = { ...part, ...box };
+      const module = isWholeLaunch(own, facts, paged) ? whole : cut;
       const { group, binding, pages } = module;
-      const content = new Uint8Array(module.uniformOf({ ...part, ...box }, facts, tables));
+      const content = new Uint8Array(module.uniformOf(own, facts, tables));
       const bound: Bound[] = [...boundOf(description, tables, copies, pools), ...uniforms];
       bound.push({ group, binding, kind: 'uniform', bytes: content, back: false });
       bound.push({ group, binding: pages, kind: 'storage', bytes: asBytes(rounds.entries), back: false });
+      const { name } = description.entryPoint;
+      const pipeline = pipelines.get(module) ?? (await gpu.pipeline(module.source, name, overrides));
+      pipelines.set(module, pipeline);
       await gpu.dispatch(pipeline, bound, box.count);
       dispatches++;
     }

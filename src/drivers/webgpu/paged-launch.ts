@@ -179,8 +179,8 @@ export class PagedLaunch {
     }
   }
 
-  private runPlanned(planned: PlannedRun, { workgroups, content }: PlannedDispatch): void {
-    const { code, group, binding, pages: table } = planned.plan;
+  private runPlanned(planned: PlannedRun, next: PlannedDispatch): void {
+    const { code, group, binding, pages: table, workgroups, content } = next;
     const { pages } = pagingBuffers(this.paged);
     const own = [this.part.binding, this.paged.pages, this.paged.notes];
     const bound = this.order.bound.filter((each) => each.group !== this.part.group || !own.includes(each.binding));

@@ -4,7 +4,7 @@ import { accessesOf } from '../../wgsl/accesses.js';
 import type { Description, Resource } from '../../wgsl/describe.js';
 import { PagePlanner } from '../../wgsl/page-plan.js';
 import type { PageTable } from '../../wgsl/page-tables.js';
-import { type WindowedModule, windowed } from '../../wgsl/windowed.js';
+import { isWholeLaunch, type WindowedModule, windowed } from '../../wgsl/windowed.js';
 import type { LaunchPart } from '../../wgsl/windows.js';
 import { writtenBy } from '../../wgsl/writing.js';
 import type { PagePlan, WgslLaunch } from '../driver.js';
@@ -18,7 +18,10 @@ export class PartPlanner {
     private readonly facts: LaunchFacts,
     private readonly tables: readonly PageTable[],
     private readonly planner: PagePlanner,
+    private readonly paged: readonly Resource[],
     private readonly module: WindowedModule,
+    /** For a part that is the whole launch. */
+    private readonly whole: WindowedModule,
   ) {}
 
   /** Null where what is paged is written, too. */
@@ -30,20 +33,17 @@ export class PartPlanner {
   ): PartPlanner | null {
     const written = writtenBy(accessesOf(description, null));
     if (paged.some((each) => written.has(each))) return null;
-    return new PartPlanner(facts, tables, new PagePlanner(description, facts, paged), windowed(description, paged));
+    const [module, whole] = [windowed(description, paged), windowed(description, paged, true)];
+    return new PartPlanner(facts, tables, new PagePlanner(description, facts, paged), paged, module, whole);
   }
 
   /** Null where it cannot be told before what the part touches. */
   planOf(launch: Omit<WgslLaunch, 'id'>, part: LaunchPart): PagePlan | null {
-    const { facts, tables, planner, module } = this;
+    const { facts, tables, planner, paged } = this;
     const naming = planner.naming(part);
     // What the launch writes it has for itself, so that no other one may look at what lies in such a page.
     if (naming === null || !naming.every(({ resource: { name } }) => isApart(launch, name, false))) return null;
     return {
-      code: { ...launch.code, source: module.source },
-      group: module.group,
-      binding: module.binding,
-      pages: module.pages,
       numbers: naming.map(({ resource: { name }, begin, end }) => ({
         at: arrayOf(launch, name).offset + begin * NUMBER_BYTES,
         bytes: (end - begin) * NUMBER_BYTES,
@@ -54,11 +54,14 @@ export class PartPlanner {
           return contents[at].subarray(begin - naming[at].begin, end - naming[at].begin);
         });
         return (
-          boxes?.map(({ first, count, pages }) => ({
-            workgroups: count,
-            content: Buffer.from(module.uniformOf({ ...part, first, count }, facts, tables)).toString('base64'),
-            wanted: pages,
-          })) ?? null
+          boxes?.map(({ first, count, pages: wanted }) => {
+            const box = { ...part, first, count };
+            const { source, group, binding, pages, uniformOf } = isWholeLaunch(box, facts, paged)
+              ? this.whole
+              : this.module;
+            const content = Buffer.from(uniformOf(box, facts, tables)).toString('base64');
+            return { code: { ...launch.code, source }, group, binding, pages, workgroups: count, content, wanted };
+          }) ?? null
         );
       },
     };

@@ -15,14 +15,13 @@ function made(pages: readonly (readonly number[])[] | null) {
   const rounds = new PageRounds(tables);
   const said: unknown[] = [];
   const plan: PagePlan = {
-    code: {} as WgslCode,
-    group: 0,
-    binding: 0,
-    pages: 1,
     numbers: [{ at: 100 * PAGE_BYTES, bytes: 8 }],
     dispatches: (numbers) => {
       said.push(['numbers', ...numbers.map(([first]) => first)]);
-      return pages?.map((each) => ({ workgroups: [each.length, 1, 1], content: '', wanted: [each] })) ?? null;
+      const module = { code: {} as WgslCode, group: 0, binding: 0, pages: 1 };
+      return (
+        pages?.map((each) => ({ ...module, workgroups: [each.length, 1, 1], content: '', wanted: [each] })) ?? null
+      );
     },
   };
   let slot = 0;
