@@ -148,6 +148,20 @@ describe('room on a node that is full', () => {
     expect(ended()).toEqual([null]);
   });
 
+  it('is waited for on a node that is to shrink as long as something leaves it, though its budget would do', () => {
+    const first = allocate(2 * BLOCK);
+    bring(first, BLOCK);
+    status = (source) => (source === device.node ? Status.Pending : Status.Done);
+    manager.setBudget(device.node, BLOCK / 2);
+    bring(first + BLOCK, 1, Access.Read);
+    expect(take().some((line) => line.startsWith(`${SOURCE_ZERO}>`) && line.includes(` ${first + BLOCK}+`))).toBe(
+      false,
+    );
+    for (let token = pending.shift(); token !== undefined; token = pending.shift())
+      manager.transferred(token, Status.Done);
+    expect(take().at(-1)).toBe(`${SOURCE_ZERO}>${device.node} ${first + BLOCK}+1`);
+  });
+
   it('that is leaving already is waited for, and nothing else goes', () => {
     const first = allocate(4 * BLOCK);
     bring(first, 2 * BLOCK);
@@ -155,6 +169,52 @@ describe('room on a node that is full', () => {
     status = (source) => (source === device.node ? Status.Pending : Status.Done);
     for (const block of [2, 3]) bring(first + block * BLOCK, 1, Access.Read);
     expect(take().filter((line) => line.startsWith(`${device.node}>0 ${first + BLOCK}`))).toEqual([]);
+  });
+});
+
+describe('room where a driver takes less than the budget', () => {
+  it('is made by a device of copies, since it keeps none for others', () => {
+    start(2 * BLOCK);
+    const first = allocate(4 * BLOCK);
+    bring(first, BLOCK - 1);
+    bringHome(first + BLOCK, BLOCK, Access.Read, true);
+    bring(first + BLOCK, BLOCK, Access.Read);
+    bringHome(first + 3 * BLOCK, BLOCK, Access.Write, true);
+    manager.nodeFull(device.node, 2 * BLOCK - 1);
+    take();
+    bring(first + 2 * BLOCK, 1, Access.Read);
+    expect(take()[0]).toBe(`${device.node} gives ${first + BLOCK}+${BLOCK}`);
+    expect(ended().at(-1)).toBe(null);
+  });
+
+  it('is not made by a store of the copies by which the host can give up its own', () => {
+    start(2 * BLOCK);
+    const store = { name: 'store', budgetPages: 4 * BLOCK, frames: 'pooled', addressable: false, memorySurvives: true };
+    const behind = manager.addNode({ ...store, frames: 'pooled' });
+    manager.setHome(HOST_NODE, behind);
+    const first = allocate(4 * BLOCK);
+    for (const block of [0, 1, 2]) bringHome(first + block * BLOCK, BLOCK);
+    bringHome(first, BLOCK, Access.Read);
+    manager.nodeFull(behind, 2 * BLOCK);
+    take();
+    bringHome(first + 3 * BLOCK, BLOCK);
+    expect(take().filter((line) => line.includes('gives'))).toEqual([`${HOST_NODE} gives ${first}+${BLOCK}`]);
+    expect(ended().at(-1)).toBe(null);
+  });
+});
+
+describe('pages that go home', () => {
+  it('need no room there where it has memory with their old content', () => {
+    start(2 * BLOCK);
+    const first = allocate(4 * BLOCK);
+    bringHome(first, BLOCK);
+    bring(first, BLOCK);
+    bringHome(first + BLOCK, BLOCK, Access.Write, true);
+    bring(first + 2 * BLOCK, BLOCK);
+    take();
+    bring(first + 3 * BLOCK, 1, Access.Read);
+    expect(take()[0]).toBe(`${device.node}>${HOST_NODE} ${first}+64`);
+    expect(ended().at(-1)).toBe(null);
   });
 });
 
