@@ -12,6 +12,12 @@ describe('a kernel in WGSL', () => {
   });
 });
 
+describe('a function that would not run', () => {
+  it.each([function* () {}, async function* () {}])('as one that is a generator is no kernel', (body) => {
+    expect(() => kernel({ x: f32.inout }, body as () => void)).toThrow(/^kernel .* is a generator.*leave out the \*$/);
+  });
+});
+
 describe('an entry point', () => {
   it.each([Object.create(null), 7, {}])('that is no name is refused as what it is', (entryPoint) => {
     expect(() => kernel({ x: f32.inout }, { wgsl, entryPoint: entryPoint as string })).toThrow(

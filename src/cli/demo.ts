@@ -44,7 +44,7 @@ then tells whether every bit of the result is right; it ends with 1 if one is no
 
 Examples
   onemem demo
-  onemem demo --device-memory 8MiB
+  onemem demo --device-memory 16MiB
   onemem demo --device webgpu`;
 
 const INPUTS = (Object.keys(demoColumns) as DemoColumn[]).filter((column) => column !== 'delay');

@@ -2,6 +2,7 @@
 // its own name only when every byte has reached the disk.
 
 import {
+  accessSync,
   close,
   closeSync,
   constants,
@@ -73,6 +74,7 @@ export class AtomicFile {
     if (existing) {
       try {
         keepOwner(fd, existing, path, file);
+        keepProtected(path, file);
         // After the owner, whose change takes some of these bits away.
         fchmodSync(fd, existing.mode & 0o7777);
       } catch (error) {
@@ -145,6 +147,16 @@ function keepOwner(fd: number, { uid, gid }: Stats, path: string, file: string):
       path,
       `${file} belongs to user ${uid} and group ${gid}, which ${own} cannot give a new file`,
     );
+  }
+}
+
+/** What is protected against writing is not replaced, either, though the folder would allow it. */
+function keepProtected(path: string, file: string): void {
+  try {
+    accessSync(path, constants.W_OK);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error;
+    throw refusal('FILE_NOT_WRITABLE', path, `${file} is protected against writing (chmod u+w allows it)`);
   }
 }
 

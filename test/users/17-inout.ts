@@ -51,9 +51,27 @@ test('a user who cannot keep the owner is told so, and nothing is left behind', 
     note('not root: no file of another owner can be made');
     return;
   }
+  const told =
+    /^FILE_OWNER result belongs to user 0 and group 0, which user 65534 of group 65534 cannot give a new file; name/;
+  refusesAsNobody(told, (path) => chmodSync(path, 0o666));
+});
+
+test('a file that its owner has protected against writing is not replaced', () => {
+  if (!isRoot) {
+    note('not root, which this test becomes another user from');
+    return;
+  }
+  refusesAsNobody(/^FILE_NOT_WRITABLE result is protected against writing \(chmod u\+w allows it\); name/, (path) => {
+    chownSync(path, NOBODY, NOBODY);
+    chmodSync(path, 0o444);
+  });
+});
+
+/** Another user, who may write the folder, is told so when he wants to replace a file in it. */
+function refusesAsNobody(told: RegExp, prepare: (path: string) => void): void {
   using folder = new Folder();
   const path = folder.write('result', 'old');
-  chmodSync(path, 0o666);
+  prepare(path);
   chmodSync(folder.path, 0o777);
   // The module alone, where every user can read it.
   copyFileSync(
@@ -72,11 +90,9 @@ test('a user who cannot keep the owner is told so, and nothing is left behind', 
     gid: NOBODY,
     encoding: 'utf8',
   });
-  const told =
-    /^FILE_OWNER result belongs to user 0 and group 0, which user 65534 of group 65534 cannot give a new file; name/;
   assert.match(stdout, told, stderr);
   assert.deepEqual(readdirSync(folder.path), files);
   assert.equal(readFileSync(path, 'utf8'), 'old');
-});
+}
 
 await runTests();

@@ -28,7 +28,7 @@ export class LaunchChecks {
         return wireError(
           'ACCESS_DENIED',
           `kernel ${kernelName}: parameter ${name} is declared ${declared}, but array ${range.name} may only be read; ` +
-            'map its file with writable: true',
+            'open its file with writable: true, and without mapped',
           { parameter: name, array: range.name },
         );
       }

@@ -449,7 +449,7 @@ export class Copies {
   private problemOf({ to, at }: CopyOrder): WireError | null {
     const range = this.manager.range(to.range);
     if (range?.writable === false) {
-      const message = `${OPERATION} to array ${range.name}, which may only be read; map its file with writable: true`;
+      const message = `${OPERATION} to array ${range.name}, which may only be read; open its file with writable: true, and without mapped`;
       return wireError('ACCESS_DENIED', message, { array: range.name });
     }
     if (at === null || this.manager.processor(at)?.state === 'alive') return null;
