@@ -2,9 +2,9 @@
 import { EVENTS } from '../core/events.js';
 import type { Entry } from '../core/recording.js';
 import { replay as play, ReplayError } from '../core/replay.js';
-import { readRecording } from '../files/recording-file.js';
+import { type Recording, readRecording } from '../files/recording-file.js';
 import { loadPolicies } from '../policy/choices.js';
-import { CommandError, UsageError } from './failure.js';
+import { CommandError, codeOf, explain, UsageError } from './failure.js';
 import { parseOptions } from './options.js';
 import { print } from './output.js';
 
@@ -15,7 +15,7 @@ export const REPLAY_HELP = `onemem replay FILE [--events] [--json]: ${REPLAY_SUM
 A program that runs with ONEMEM_RECORD=FILE writes down all that its first space's manager was told (faults, requests, answers)
 and every command that it gave; a second space goes to FILE.2, and so on. No content of arrays is in it, only page numbers and
 names of arrays and devices. The replay tells a fresh manager the same, without a device and without page faults: it must
-command the same.
+command the same. A recording that is incomplete, since its program was killed or its disk was full, is played as far as it goes.
 
   --events     print each entry: ! an event, > a command and its answer, = an answer to an event
   --json       what was played as JSON, for programs
@@ -38,7 +38,7 @@ export async function replay(args: readonly string[]): Promise<number> {
       'onemem replay takes one file, which a program with ONEMEM_RECORD=FILE made; see: onemem replay --help',
     );
   }
-  const { header, entries } = readRecording(path);
+  const { header, entries, complete } = read(path);
   const show = values.events ? (entry: Entry) => print(JSON.stringify(entry)) : undefined;
   const policies = await loadPolicies(header.policies, (text) => process.stderr.write(text));
   const counts = new Map<string, number>();
@@ -49,11 +49,15 @@ export async function replay(args: readonly string[]): Promise<number> {
     });
     manager.checkInvariants();
     const kinds = EVENTS.flatMap((name) => (counts.has(name) ? [[name, counts.get(name) as number] as const] : []));
-    if (values.json) print(JSON.stringify({ events, commands, kinds: Object.fromEntries(kinds) }));
+    if (values.json) print(JSON.stringify({ events, commands, complete, kinds: Object.fromEntries(kinds) }));
     else {
       const most = kinds.sort((a, b) => b[1] - a[1]).slice(0, 5);
       const shown = most.map(([name, count]) => `${count} ${name}`).join(', ');
-      print(`${events} events (most of them: ${shown}) and ${commands} commands: the same as recorded`);
+      const names = events === 0 ? '' : ` (most of them: ${shown})`;
+      print(
+        `${events} events${names} and ${commands} commands: the same as recorded${complete ? '' : ', as far as that goes'}`,
+      );
+      if (!complete) print(`The recording is incomplete: ${missing(entries.length)}`);
     }
     return 0;
   } catch (error) {
@@ -64,4 +68,22 @@ export async function replay(args: readonly string[]): Promise<number> {
     }
     throw error;
   }
+}
+
+function read(path: string): Recording {
+  try {
+    return readRecording(path);
+  } catch (error) {
+    const { errno } = error as NodeJS.ErrnoException;
+    if (errno === undefined) throw error;
+    // The error of a folder has no path.
+    const what = explain(Object.assign(error as Error, { path }));
+    const expected = 'a recording is a file that a program with ONEMEM_RECORD=FILE made';
+    throw new CommandError(codeOf(error), `${what}; ${expected}`, [], { cause: error });
+  }
+}
+
+function missing(entries: number): string {
+  const why = 'its program was killed, did not close its space, or could not write more';
+  return `it was played up to line ${entries + 1}, and lacks what came after that; ${why}.`;
 }

@@ -1,6 +1,6 @@
 /** Runs of the memory manager that are written down, and played again. */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -70,22 +70,61 @@ test('a recording that was changed is told by its line', async () => {
 test('a recording that was cut off, as by a kill, is played as far as it goes', async () => {
   const text = readFileSync(path, 'utf8');
   const cut = join(folder, 'cut');
-  for (const end of [text.length / 3, text.length / 2]) {
-    const event = text.indexOf('\n["!"', end);
-    writeFileSync(cut, text.slice(0, event + 4));
+  const command = text.indexOf('\n[">"', text.length / 2);
+  for (const end of [
+    text.indexOf('\n["!"', text.length / 3) + 4,
+    command + 1,
+    command + 4,
+    text.lastIndexOf('["."]'),
+  ]) {
+    writeFileSync(cut, text.slice(0, end));
     const { code, stdout, stderr } = await replay(cut);
     assert.equal(code, 0, stderr);
-    assert.match(stdout, /^\d+ events .* the same as recorded$/m);
+    const [, line] =
+      /^\d+ events .* the same as recorded, as far as that goes\nThe recording is incomplete: .* up to line (\d+),/.exec(
+        stdout,
+      ) ?? [stdout];
+    const lines = text.slice(0, end).split('\n');
+    assert.match(lines[Number(line)], /^\["!"/);
+    assert.ok(
+      !lines.slice(Number(line) + 1, -1).some((each) => each.startsWith('["!"')),
+      `played to line ${line} only`,
+    );
   }
 });
 
-test('what is no recording is refused, and so is a folder that is not there', async () => {
+test('a recording that can be written no more ends with one warning, and the program goes on', async () => {
+  const pipe = join(folder, 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  // What reads it goes after the first line.
+  spawn('head', ['-n', '1', pipe], { stdio: 'ignore' });
+  const { code, stderr } = await run([program, folder], { ONEMEM_RECORD: pipe });
+  assert.equal(code, 0, stderr);
+  assert.match(stderr, /^onemem: warning: the recording in .*\/pipe \(ONEMEM_RECORD\) ends here, .*: EPIPE.*\n$/);
+});
+
+test('a space is refused where nothing can be recorded', async () => {
+  for (const [file, why] of [
+    [join(folder, 'none', 'x'), 'ENOENT'],
+    ['/dev/full', 'ENOSPC'],
+  ]) {
+    const { code, stderr } = await run([program, folder], { ONEMEM_RECORD: file });
+    assert.notEqual(code, 0);
+    assert.match(stderr, new RegExp(`cannot record in ${file} \\(ONEMEM_RECORD\\): ${why}.*; name a file in a folder`));
+    assert.match(stderr, /code: 'RECORDING'/);
+  }
+});
+
+test('what is no recording is refused, and so is a folder', async () => {
   const { code, stderr } = await replay(program);
   assert.equal(code, 1);
   assert.match(stderr, /recorded\.js is no recording; make one by ONEMEM_RECORD=/);
-  const open = await run([program, folder], { ONEMEM_RECORD: join(folder, 'none', 'x') });
-  assert.match(open.stderr, /ENOENT.*none\/x/);
-  assert.notEqual(open.code, 0);
+  const ofFolder = await replay(folder);
+  assert.equal(ofFolder.code, 1);
+  assert.equal(
+    ofFolder.stderr,
+    `onemem: ${folder}: it is a folder; name a file; a recording is a file that a program with ONEMEM_RECORD=FILE made\n`,
+  );
 });
 
 await runTests();

@@ -4,8 +4,9 @@ import { Recorder } from '../../core/recording.js';
 import type { Policies } from '../../core/state.js';
 import { PAGE_BYTES, PAGES_PER_BLOCK, type Status } from '../../core/types.js';
 import { type Notices, type ProviderPort, Router } from '../../drivers/router.js';
-import { RecordingFile } from '../../files/recording-file.js';
+import { RecordingFile, type RecordingHeader } from '../../files/recording-file.js';
 import type { ManagerOptions } from '../protocol/space.js';
+import { RequestError } from '../protocol/wire.js';
 import { StagingMemory } from './staging.js';
 
 export interface Core {
@@ -22,9 +23,10 @@ export function openCore(
   policies: Policies,
   notices: Notices,
   sources: ProviderPort,
+  warn: (message: string) => void,
 ): Core {
   const blocks = Math.floor(bytes / (PAGE_BYTES * PAGES_PER_BLOCK));
-  const recording = record === undefined ? null : new RecordingFile(record, { blocks, policies: choices });
+  const recording = record === undefined ? null : recordIn(record, { blocks, policies: choices }, warn);
   const recorder = recording === null ? null : new Recorder((entries) => recording.write(entries));
   const staging = new StagingMemory();
   const transferred = (token: number, status: Status): void => manager.transferred(token, status);
@@ -32,4 +34,22 @@ export function openCore(
   const manager = new MemoryManager(recorder?.commands(router) ?? router, policies, blocks);
   recorder?.events(manager);
   return { manager, router, recording, staging };
+}
+
+/** A run that cannot be written down at all is refused; one that could be for a while goes on without. */
+function recordIn(
+  path: string,
+  header: Omit<RecordingHeader, 'onememRecording'>,
+  warn: (message: string) => void,
+): RecordingFile {
+  try {
+    return new RecordingFile(path, header, ({ message }) =>
+      warn(`warning: the recording in ${path} (ONEMEM_RECORD) ends here, and the program goes on: ${message}`),
+    );
+  } catch (error) {
+    const message = `cannot record in ${path} (ONEMEM_RECORD): ${(error as Error).message}`;
+    const remedy =
+      'name a file in a folder that is there, where this program may write and the disk has room, or unset the variable';
+    throw new RequestError('RECORDING', `${message}; ${remedy}`, { path });
+  }
 }

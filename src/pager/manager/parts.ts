@@ -93,7 +93,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   const deferred = new Deferred(requests);
   const { later } = deferred;
   const sources = new Sources();
-  const core = openCore(options, policies, deferred, sources);
+  const core = openCore(options, policies, deferred, sources, warn);
   const { manager, router, recording } = core;
   const { pages } = manager;
   const completed = router.completed.bind(router);
