@@ -11,6 +11,22 @@ function moduleOf(source: string): string {
 const ignore = (): void => undefined;
 const walk = { advised: false, nodeBlocks: 64, aheadBlocks: 0, reached: 0, stored: false };
 
+function touchOf(page: number): PrefetchRequest {
+  return {
+    page,
+    write: false,
+    occupied: createMask(),
+    allowed: createMask(),
+    streaming: false,
+    pressed: false,
+    walked: 0,
+    distant: false,
+    scattered: 0,
+    close: false,
+    result: createMask(),
+  };
+}
+
 describe('choices of policies', () => {
   it('refuses what there is not, by name', () => {
     expect(() => checkChoices({ evict: 'lru' } as PolicyChoices)).toThrow(/no policy evict; did you mean eviction/);
@@ -20,6 +36,30 @@ describe('choices of policies', () => {
     expect(() => checkChoices({ prefetch: { name: 'tree', thresholdPercent: 60 } })).not.toThrow();
     const mistaken = { readAhead: { name: 'next', shares: 4 } } as unknown as PolicyChoices;
     expect(() => checkChoices(mistaken)).toThrow(/next\(\) has no option shares; did you mean share/);
+  });
+
+  it('refuses options that are out of their range, with the range', () => {
+    const refused = (choices: unknown): unknown => {
+      try {
+        checkChoices(choices as PolicyChoices);
+        return null;
+      } catch (error) {
+        return `${(error as { code: string }).code}: ${(error as Error).message}`;
+      }
+    };
+    for (const thresholdPercent of [500, Number.NaN, -3, '51', null])
+      expect(refused({ prefetch: { name: 'tree', thresholdPercent } })).toBe(
+        `POLICY: thresholdPercent of tree() is a number from 0 to 100, not ${thresholdPercent}`,
+      );
+    expect(refused({ readAhead: { name: 'next', share: 0 } })).toBe(
+      'POLICY: share of next() is a number of 1 or more, not 0',
+    );
+    expect(refused({ readAhead: { name: 'next', stored: 1.5 } })).toBe(
+      'POLICY: stored of next() is a whole number of 0 or more, not 1.5',
+    );
+    expect(refused({ prefetch: { name: 'tree', thresholdPercent: 0 }, readAhead: { name: 'next', stored: 0 } })).toBe(
+      null,
+    );
   });
 
   it('hands a policy its options', async () => {
@@ -42,6 +82,9 @@ describe('choices of policies', () => {
     const load = (source: string): Promise<unknown> => loadPolicies({ eviction: { module: moduleOf(source) } }, ignore);
     await expect(load('export const other = 1;')).rejects.toThrow(/export 'default'.*is no function/);
     await expect(load('export default () => ({ evict() {} });')).rejects.toThrow(/has no function activate/);
+    await expect(load('export default ({ blocks }) => blocks;')).rejects.toThrow(
+      /policies\.eviction: export 'default' of data:.* threw Cannot destructure .*; it was called without options/,
+    );
     await expect(load('syntax error')).rejects.toThrow(/policies.eviction.*cannot be loaded/);
   });
 });
@@ -63,22 +106,27 @@ describe('a policy of the user that fails', () => {
 
   it('brings nothing that may not be brought, and always the touched page', () => {
     const policy = guardPrefetch(({ result }: PrefetchRequest) => result.fill(-1), ignore);
-    const request = {
-      page: 3,
-      write: false,
-      occupied: createMask(),
-      allowed: createMask(),
-      streaming: false,
-      pressed: false,
-      walked: 0,
-      distant: false,
-      scattered: 0,
-      close: false,
-      result: createMask(),
-    };
+    const request = touchOf(3);
     request.allowed[1] = 1;
     policy(request);
     expect([has(request.result, 3), has(request.result, 32), size(request.result)]).toEqual([true, true, 2]);
+  });
+
+  it('is replaced when it answers a number in place of a mask, which has what was asked before', () => {
+    const warnings: string[] = [];
+    const policy = guardPrefetch(
+      () => Number.NaN,
+      (text) => warnings.push(text),
+    );
+    const request = touchOf(3);
+    request.allowed.fill(-1);
+    request.result.fill(0x55555555);
+    policy(request);
+    policy(request);
+    expect(warnings).toEqual([
+      "onemem: warning: the prefetch policy answered NaN, and put no page to bring into result; onemem's own takes its place\n",
+    ]);
+    expect([has(request.result, 15), size(request.result)]).toEqual([true, 16]);
   });
 
   it('cannot keep a node full by naming no victim, where there is one', () => {

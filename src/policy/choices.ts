@@ -1,4 +1,6 @@
 /** Policies as a program chooses them, by name or from a module of its own, and as a recording states them. */
+
+import { kernelError } from '../core/kernel-error.js';
 import { missingModule } from '../core/missing-module.js';
 import { refuseUnknown } from '../core/option-names.js';
 import type { Policies } from '../core/state.js';
@@ -113,7 +115,16 @@ async function maker<T>(kind: PolicyKind, choice: unknown, guard: (made: unknown
     throw new PolicyError(`${where} cannot be loaded: ${reason}`, { cause });
   }
   if (typeof make !== 'function') throw new PolicyError(`${where} is no function that makes a policy`);
-  const one = (): T => guard((make as (options: unknown) => unknown)(options));
+  const one = (): T => {
+    let made: unknown;
+    try {
+      made = (make as (options: unknown) => unknown)(options);
+    } catch (cause) {
+      const given = options === undefined ? '; it was called without options, since the choice has none' : '';
+      throw new PolicyError(`${where} threw ${kernelError(cause).message}${given}`, { cause });
+    }
+    return guard(made);
+  };
   // What is wrong with it shows before the space opens.
   one();
   return one;

@@ -3,8 +3,14 @@
  * be, is replaced by onemem's own from then on, after a word: a policy may make a program slow, and never wrong.
  */
 import { kernelError } from '../core/kernel-error.js';
-import { copy, createMask, WORDS } from '../core/mask.js';
-import type { EvictionPolicy, PlacementPolicy, PrefetchPolicy, ReadAheadPolicy } from '../core/types.js';
+import { clear, copy, createMask, WORDS } from '../core/mask.js';
+import type {
+  EvictionPolicy,
+  PlacementPolicy,
+  PrefetchPolicy,
+  PrefetchRequest,
+  ReadAheadPolicy,
+} from '../core/types.js';
 import { adaptive } from './eviction/adaptive.js';
 import { advised } from './placement/advised.js';
 import { tree } from './prefetch/tree.js';
@@ -28,7 +34,7 @@ function guard<Args extends readonly unknown[], T>(
   kind: string,
   theirs: (...args: Args) => unknown,
   own: (...args: Args) => T,
-  problemOf: (answer: unknown) => string | null,
+  problemOf: (answer: unknown, ...args: Args) => string | null,
   warn: Warn,
 ): (...args: Args) => T {
   let failed = false;
@@ -37,7 +43,7 @@ function guard<Args extends readonly unknown[], T>(
     let problem: string | null;
     try {
       const answer = theirs(...args);
-      problem = problemOf(answer);
+      problem = problemOf(answer, ...args);
       if (problem === null) return answer as T;
     } catch (error) {
       problem = `threw ${kernelError(error).message}`;
@@ -51,12 +57,18 @@ function guard<Args extends readonly unknown[], T>(
 /** What it brings besides the touched page is what may be brought. It is handed copies, since the masks may be the core's own. */
 export function guardPrefetch(made: unknown, warn: Warn): PrefetchPolicy {
   const theirs = needFunction(made, 'prefetch') as PrefetchPolicy;
-  const policy = guard('prefetch', theirs, tree(), () => null, warn);
+  // One that answers a number, say, and leaves the mask as it is, has been written for something else.
+  const hasAnswered = (answer: unknown, { result }: PrefetchRequest): string | null =>
+    answer === undefined || answer === result || result.some((word) => word !== 0)
+      ? null
+      : `answered ${String(answer)}, and put no page to bring into result`;
+  const policy = guard('prefetch', theirs, tree(), hasAnswered, warn);
   const occupied = createMask();
   const allowed = createMask();
   return (request) => {
     copy(occupied, request.occupied);
     copy(allowed, request.allowed);
+    clear(request.result);
     policy({ ...request, occupied, allowed });
     const { page, result } = request;
     for (let word = 0; word < WORDS; word++) result[word] &= request.allowed[word];

@@ -52,6 +52,14 @@ test('a policy that cannot be loaded is an error of openSpace with its name', as
   const none = new URL('./none.js', import.meta.url);
   const { message } = await failsWith('POLICY', () => open({ eviction: { module: none } }));
   assert.match(message, /policies\.eviction: .*none\.js cannot be loaded: there is no file .*none\.js; new URL/);
+  const { message: thrown } = await failsWith('POLICY', () =>
+    open({ readAhead: { module: MODULE, export: 'several' } }),
+  );
+  assert.match(
+    thrown,
+    /policies\.readAhead: export 'several' of .*policies\.js threw Cannot destructure property 'blocks'/,
+  );
+  await failsWith('POLICY', () => open({ prefetch: { name: 'tree', thresholdPercent: 500 } }));
   await failsWith('OPTIONS', () => open({ eviction: 'belady' } as unknown as PolicyChoices));
 });
 

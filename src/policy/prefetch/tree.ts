@@ -10,9 +10,10 @@
 import { addRun, clear, sizeOfRun } from '../../core/mask.js';
 import { type OptionNames, refuseUnknown } from '../../core/option-names.js';
 import { PAGES_PER_BLOCK, PAGES_PER_GROUP, type PrefetchPolicy } from '../../core/types.js';
+import { checkOption } from '../option-range.js';
 
 export interface TreeOptions {
-  /** Density above which a subtree is brought whole, in percent; 51 as in the driver. */
+  /** Density above which a subtree is brought whole, in percent, from 0 to 100; 51 as in the driver. */
   readonly thresholdPercent?: number;
 }
 
@@ -24,6 +25,7 @@ const TREE_OPTIONS: OptionNames<TreeOptions> = { thresholdPercent: true };
 export function tree(options: TreeOptions = {}): PrefetchPolicy {
   refuseUnknown('OPTIONS', 'tree() has no option', Object.keys(options), Object.keys(TREE_OPTIONS));
   const { thresholdPercent = 51 } = options;
+  checkOption('thresholdPercent of tree()', thresholdPercent, 0, 100, false);
   return (request) => {
     const { result, occupied, allowed } = request;
     clear(result);

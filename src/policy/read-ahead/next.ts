@@ -5,10 +5,11 @@
  */
 import { type OptionNames, refuseUnknown } from '../../core/option-names.js';
 import type { ReadAheadPolicy } from '../../core/types.js';
+import { checkOption } from '../option-range.js';
 
 export interface NextOptions {
   /**
-   * One block in so many of the node's may be a guess. Unless said otherwise 4 where they are only copied, since a processor that goes through several arrays
+   * One block in so many of the node's, 1 or more, may be a guess. Unless said otherwise 4 where they are only copied, since a processor that goes through several arrays
    * at a time wants the next block of each, and 8 where they come from a store or a GPU.
    */
   readonly share?: number;
@@ -24,6 +25,8 @@ const NEXT_OPTIONS: OptionNames<NextOptions> = { share: true, stored: true };
 export function next(options: NextOptions = {}): ReadAheadPolicy {
   refuseUnknown('OPTIONS', 'next() has no option', Object.keys(options), Object.keys(NEXT_OPTIONS));
   const { share, stored: depth = 6 } = options;
+  checkOption('share of next()', share, 1, Number.POSITIVE_INFINITY, false);
+  checkOption('stored of next()', depth, 0, Number.POSITIVE_INFINITY, true);
   return ({ nodeBlocks, aheadBlocks, reached, stored }) => {
     const part = share ?? (stored ? STORED_SHARE : COPIED_SHARE);
     const room = Math.max(0, Math.floor(nodeBlocks / part) - aheadBlocks);

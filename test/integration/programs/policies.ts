@@ -1,5 +1,5 @@
 /** Policies that a test hands in. */
-import type { EvictionPolicy, PrefetchPolicy } from '../../../src/policy/index.js';
+import type { EvictionPolicy, PrefetchPolicy, ReadAheadPolicy } from '../../../src/policy/index.js';
 
 /** The touched page alone. */
 export function single(): PrefetchPolicy {
@@ -19,4 +19,9 @@ export function throwing(): EvictionPolicy {
       throw new Error('there is no victim');
     },
   };
+}
+
+/** Needs its options. */
+export function several({ blocks }: { blocks: number }): ReadAheadPolicy {
+  return () => blocks;
 }
