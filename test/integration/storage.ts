@@ -303,6 +303,27 @@ test('a spill file that cannot be made for a moment keeps nobody from going on',
   assert.ok(failing.fired() >= 12);
 });
 
+test('a spill file that cannot be made for want of descriptors says how to have more, and not that a disk is full', async () => {
+  const failing = await openFailing('open:EMFILE:1-1000000', {
+    hostMemory: HOST,
+    storage: { path: folder, bytes: '128MiB' },
+  });
+  await using space = failing.space;
+  const path = join(folder, 'wanted');
+  writeFileSync(path, new Int32Array(N));
+  const fd = openSync(path, 'r');
+  const x = space.array(Int32Array, N, { name: 'x' });
+  failing.arm();
+  const { message } = await failsWith('OUT_OF_STORAGE', () => x.readFrom(fd, { position: 0 }));
+  failing.disarm();
+  closeSync(fd);
+  assert.match(
+    message,
+    /EMFILE.*; close files or sockets, or raise the limit of descriptors of this process \(ulimit -n\)/,
+  );
+  assert.doesNotMatch(message, /another disk/);
+});
+
 test('a folder that has gone before anything was spilled is named, and used when it is there again', async () => {
   const gone = mkdtempSync(join(folder, 'gone-'));
   await using space = await openSpace({ hostMemory: HOST, storage: { path: gone, bytes: '128MiB' } });

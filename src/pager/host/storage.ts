@@ -12,7 +12,7 @@ import type { Chance, StorePlace } from './store.js';
 /** A file system with so much space again is tried again. */
 const ROOM_BYTES = 2 ** 22;
 
-const { EACCES, EROFS, EDQUOT } = os.errno;
+const { EACCES, EROFS, EDQUOT, EMFILE, ENFILE } = os.errno;
 /** What helps at the folder itself, where something does. */
 const REMEDIES: ReadonlyMap<number, string> = new Map([
   [ENOSPC, 'make room there, '],
@@ -21,6 +21,11 @@ const REMEDIES: ReadonlyMap<number, string> = new Map([
   [EACCES, 'let this program write there, '],
   [EROFS, 'let this program write there, '],
   [EIO, 'have that disk looked at, '],
+]);
+/** What helps where the folder is right, and no file can be opened in any. */
+const DESCRIPTORS: ReadonlyMap<number, string> = new Map([
+  [EMFILE, 'close files or sockets, or raise the limit of descriptors of this process (ulimit -n)'],
+  [ENFILE, 'close files or sockets of programs on this machine, or raise its limit (sysctl fs.file-max)'],
 ]);
 
 export class StoragePlace implements StorePlace {
@@ -61,8 +66,10 @@ export class StoragePlace implements StorePlace {
   }
 
   full(heldBytes: number, errno: number): string {
-    const remedy = REMEDIES.get(errno) ?? '';
-    return `its spill file in ${this.options.path} has ${heldBytes} bytes, and more cannot be written (${this.textOf(errno)}); ${remedy}save arrays elsewhere (saveNpy, writeTo) and free them, or name a folder on another disk (storage: { path }, onemem run --storage FOLDER)`;
+    const remedy =
+      DESCRIPTORS.get(errno) ??
+      `${REMEDIES.get(errno) ?? ''}save arrays elsewhere (saveNpy, writeTo) and free them, or name a folder on another disk (storage: { path }, onemem run --storage FOLDER)`;
+    return `its spill file in ${this.options.path} has ${heldBytes} bytes, and more cannot be written (${this.textOf(errno)}); ${remedy}`;
   }
 
   unread(why: string): string {
