@@ -1,10 +1,14 @@
 /** NumPy's array files as arrays, and arrays as NumPy's files. */
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
+import { constants as os } from 'node:os';
 import { bytesOf, type ElementType, type NumericArray } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import { AtomicFile } from '../files/atomic-file.js';
 import { ArrayFileError, type Dtype, dtypes, type NumpyType, npyHeader, readNpyLayout } from '../files/npy.js';
+import { EFBIG, ENOSPC } from '../linux/constants.js';
+import { errnoName } from '../linux/errors.js';
 import { tryLockFile } from '../linux/file-io.js';
+import { tooLarge } from '../linux/file-limit.js';
 import { checkFlag, checkOptions, isObject, isWhole, show } from './arguments.js';
 import { checkRange } from './array-part.js';
 import { type ArrayType, elementOf, typeName } from './array-type.js';
@@ -28,6 +32,9 @@ export interface SaveNpyOptions {
   /** What NumPy is to call the elements: that of the array's type unless it is 'bool', for bytes that are 0 or 1. */
   readonly dtype?: NumpyType;
 }
+
+/** Of a disk that has no more room, or none for this user. */
+const FULL: ReadonlySet<number> = new Set([ENOSPC, os.errno.EDQUOT]);
 
 const OPEN_NPY_OPTIONS: OptionNames<OpenNpyOptions> = { ...FILE_USE, type: true, allowTrailingBytes: true };
 const SAVE_NPY_OPTIONS: OptionNames<SaveNpyOptions> = { shape: true, dtype: true };
@@ -85,6 +92,8 @@ export async function saveNpy(
     }
     await made.commit();
     return header.length + bytes;
+  } catch (error) {
+    throw saveError(path, error);
   } finally {
     made.abort();
   }
@@ -176,4 +185,18 @@ function create(path: string): AtomicFile {
     const why = code === 'ENOENT' ? 'there is no such folder' : `its folder does not allow it (${code})`;
     throw new OnememError('FILE_NOT_WRITABLE', `cannot write ${path}: ${why}`, { path, errno: code }, { cause: error });
   }
+}
+
+/** What the system refused, be it in this thread or in the manager's, which knows a descriptor only, by the file and with what helps. */
+function saveError(path: string, error: unknown): unknown {
+  const { errno: own, details } = error as { errno?: number; details?: { errno?: number } };
+  const errno = details?.errno ?? (own === undefined ? undefined : -own);
+  if (errno === undefined) return error;
+  const remedy = FULL.has(errno)
+    ? '; make room on its disk, or save elsewhere; what was there is unchanged'
+    : errno === EFBIG
+      ? `: ${tooLarge()}`
+      : '';
+  const message = `cannot save ${path}: ${errnoName(errno)}${remedy}`;
+  return new OnememError('FILE_IO', message, { ...details, errno, path }, { cause: error });
 }

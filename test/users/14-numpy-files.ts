@@ -1,11 +1,12 @@
 /** Files as arrays: NumPy's with their shape and type, names that are URLs, and sizes that are no whole number of elements. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Dtype, npyHeader } from '../../src/files/npy.js';
-import { type AddressSpace, f32, kernel } from '../../src/index.js';
+import { type AddressSpace, f32, kernel, type OnememError } from '../../src/index.js';
+import { openFailing } from '../harness/failing.js';
 import { bytesFromFiles, sharedSpace } from '../harness/spaces.js';
 import { failsWith, filled, runTests, sameData, test } from '../harness/suite.js';
 
@@ -202,6 +203,20 @@ test('a file that a shared array has is not replaced, since what that one writes
     await space.saveNpy(path, x);
     assert.ok(readFileSync(path).equals(Buffer.concat([npyHeader('f32', [2]), Buffer.alloc(8)])));
   }));
+
+test('a disk that gets full while a file is saved is told by the file, with what helps, and leaves what was there', async () => {
+  const failing = await openFailing('pwrite:ENOSPC:1-100', {});
+  await using space = failing.space;
+  const path = npy('full.npy', 'f32', new Float32Array(10), [10]);
+  const before = readFileSync(path);
+  failing.arm();
+  const error = (await failsWith('FILE_IO', () => space.saveNpy(path, space.array(Float32Array, MIB)))) as OnememError;
+  failing.disarm();
+  assert.match(error.message, /^cannot save .*full\.npy: ENOSPC; make room on its disk, or save elsewhere/);
+  assert.deepEqual(error.details, { errno: constants.errno.ENOSPC, bytes: 0, path });
+  assert.ok(readFileSync(path).equals(before));
+  assert.deepEqual(leftovers(), []);
+});
 
 test('a file is named by its path or its URL, and by nothing else', () =>
   withSpace(async (space) => {
