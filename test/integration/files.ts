@@ -10,10 +10,12 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { Worker } from 'node:worker_threads';
 import { type AddressSpace, f64, i32, kernel, type OnememError } from '../../src/index.js';
 import { runProgram } from '../harness/processes.js';
@@ -140,6 +142,36 @@ test('a file that shrank fails the launch', () =>
     assert.equal(result.data[0], (7 * ((n / 2) * (n / 2 - 1))) / 2 + n / 2);
     sameData(x.data.subarray(0, n / 2), (i) => 7 * i + 1);
     await failsWith('FILE_CHANGED', () => x.writeTo(openSync('/dev/null', 'w')));
+  }));
+
+test('whatever uses a file array that was cut off names the first elements that are missing, and none that were read', () =>
+  withSpace(async (space) => {
+    const n = 100_000;
+    const path = numbers('missing', n);
+    const x = space.fileArray(Int32Array, path, { name: 'missing' });
+    const y = space.array(Int32Array, n);
+    const { [11_000]: read } = x.data;
+    truncateSync(path, 40_960);
+    assert.equal(read, 77_001);
+    // What came along with that page is there.
+    const { begin } = x.residency().runs.find((run) => run.begin >= 10_240 && run.state === 'file') ?? { begin: -1 };
+    const fd = openSync('/dev/null', 'w');
+    const clone = await x.clone();
+    const uses = {
+      writeTo: () => x.writeTo(fd),
+      saveNpy: () => space.saveNpy(join(folder, 'missing.npy'), x),
+      pin: () => x.pin(),
+      hold: () => x.hold(),
+      prefetch: () => space.devices[0].stream().prefetch(x).synchronize(),
+      copy: () => space.devices[0].stream().copy(y, x).synchronize(),
+      createReadStream: () => buffer(x.createReadStream()),
+      clone: () => clone.writeTo(fd),
+    };
+    for (const [name, use] of Object.entries(uses)) {
+      const { details, message } = (await failsWith('FILE_CHANGED', use)) as OnememError;
+      assert.equal(details.element, begin, `${name}: ${message}`);
+    }
+    closeSync(fd);
   }));
 
 for (const thread of ['main', 'thread']) {

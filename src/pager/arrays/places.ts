@@ -114,7 +114,20 @@ export class Places {
       if (lost !== -1 && pages.lossOf(lost) === failure) return lost;
       if (lost !== -1) lost++;
     }
+    if (failure === 'SOURCE_CHANGED') return this.firstCut(first, first + count);
     return pages.firstDenied(failure, first, first + count);
+  }
+
+  /** The first of these pages that nothing has and the file behind them does not reach any more; or -1. */
+  private firstCut(first: number, end: number): number {
+    const { pages } = this;
+    const origin = pages.originOf(first);
+    const cut = this.files.firstCut(origin);
+    if (cut === -1) return -1;
+    for (let page = Math.max(first, cut + first - origin); page < end; page++) {
+      if (pages.isAbsent(pages.originOf(page))) return page;
+    }
+    return -1;
   }
 
   private providerFailure(reason: DenyReason, page: number): ReturnType<Providers['failureOf']> {

@@ -82,6 +82,15 @@ export class FileProvider {
     return size < end ? `${source.path} has ${size} bytes now, and the array ends at byte ${end} of it` : null;
   }
 
+  /** The first page of an array that its file does not reach any more; -1: there is none, or that cannot be seen. */
+  firstCut(page: number): number {
+    const range = this.rangeOf(page);
+    if (range === null) return -1;
+    const { fd, offset, bytes } = range.source;
+    const { size } = fstatSync(fd);
+    return size < offset + bytes ? range.firstPage + Math.floor(Math.max(0, size - offset) / PAGE_BYTES) : -1;
+  }
+
   get all(): readonly FileRange[] {
     return this.ranges;
   }
