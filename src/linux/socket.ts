@@ -55,6 +55,12 @@ export class MessageSocket {
     this.area = new NativeBuffer(PAYLOAD + maxBytes);
   }
 
+  /** Has the call that sends declared, which a thread that may be ended at any time does beforehand: to be ended in the middle of that aborts the process. */
+  prepareToSend(): void {
+    // No descriptor has this number: the kernel refuses it, and nothing is sent.
+    libc.sendmsg(-1, 0, 0);
+  }
+
   /**
    * Sends one message, waiting for room if told to. Returns false when there is none now: the socket is full, or the kernel found no
    * memory for the message. A closed other end is an error (EPIPE), not a signal.

@@ -31,6 +31,7 @@ async function sender(): Promise<(bytes: Uint8Array) => number> {
   if (fstatSync(STDERR).isSocket()) {
     const { MessageSocket } = await import('../../linux/socket.js');
     const socket = new MessageSocket(STDERR);
+    socket.prepareToSend();
     return (bytes) => (socket.send(bytes) ? bytes.length : 0);
   }
   const fd = open();
