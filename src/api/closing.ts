@@ -5,6 +5,7 @@ import type { Requests } from '../pager/protocol/requests.js';
 import type { SpaceHandle } from '../pager/protocol/space.js';
 import type { WireError } from '../pager/protocol/wire.js';
 import type { Client } from './client.js';
+import { keepLoopForCompiler } from './compiler-rest.js';
 import { fromWire } from './errors.js';
 import { Takeover } from './late-uses.js';
 import { type Leftover, leaveBehind, reclaim } from './leftovers.js';
@@ -48,6 +49,7 @@ export async function closeSpace(space: OpenedSpace, timeoutMs: number | null): 
   views.tryUnmap();
   leftover.answers = answers;
   leaveBehind(leftover);
+  keepLoopForCompiler();
   if (lost !== null) throw fromWire(lost);
 }
 

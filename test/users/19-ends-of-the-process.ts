@@ -1,5 +1,8 @@
 /** A program whose threads use a space ends as Node has it end: with its own code, in time, and not in silence. */
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Program } from '../harness/processes.js';
 import { longTest, runTests, test } from '../harness/suite.js';
 
@@ -44,5 +47,18 @@ for (const [way, { code, says, not }] of Object.entries(ways)) {
     });
   }
 }
+
+test('a program that has closed its space ends by itself, also while the engine compiles', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'onemem-ending-'));
+  try {
+    // Where nothing is done about it some two of five stand still.
+    for (let run = 0; run < 12; run++) {
+      const { code, stdout } = await new Program('ending-while-compiled', [folder]).outcome;
+      assert.deepEqual([code, stdout], [0, 'closed\n']);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
 
 await runTests();
