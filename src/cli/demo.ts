@@ -28,6 +28,8 @@ import { faultsOf, type ProcessorReport, processorReports, processorTable } from
 export const DEMO_SUMMARY = 'run a kernel over three million flights on a small device, and check the result';
 
 const DEFAULT_MEMORY = 32 * 2 ** 20;
+/** With less, a device without room for a block of each array that the kernel walks through moves each block many times. */
+const ENOUGH_MEMORY = 16 * 2 ** 20;
 
 export const DEMO_HELP = `onemem demo [options]: ${DEMO_SUMMARY}
 
@@ -38,7 +40,7 @@ then tells whether every bit of the result is right; it ends with 1 if one is no
 
   --device KIND          process (the default), or webgpu: a GPU, by examples/flights/kernel.wgsl, which computes in 32 bits:
                          results are compared within what WGSL asks of a GPU's sine
-  --device-memory SIZE   the device's memory (${formatBytes(DEFAULT_MEMORY)}); a process device with less than 16MiB thrashes
+  --device-memory SIZE   the device's memory (${formatBytes(DEFAULT_MEMORY)}); a process device with less than ${formatBytes(ENOUGH_MEMORY)} thrashes
   --json                 one JSON object on standard output, for programs
   -h, --help
 
@@ -51,8 +53,6 @@ const INPUTS = (Object.keys(demoColumns) as DemoColumn[]).filter((column) => col
 const RESULTS = ['difference', 'bearing', 'cell'] as const;
 
 const PARTS = 64;
-/** With less, a device without room for a block of each array that the kernel walks through moves each block many times. */
-const ENOUGH_MEMORY = 16 * 2 ** 20;
 /** Of a flight, with the room that each device needs for it. */
 const RESULT_BYTES = { process: 10, webgpu: 12 } as const;
 

@@ -1,6 +1,6 @@
 /**
  * The short way of the commonest migrations: one page, which a processor waits for, of a block that at most one other memory has anything of. At most some
- * rights to the page have to be taken then, and nobody is to be told, so that it needs no operation, which costs as much as all that was decided before. What the page
+ * rights to the page have to be taken then, and no subscriber is to be told, so that it needs no operation, which costs as much as all that was decided before. What the page
  * brings about is noted by the same functions; and where a driver does not have it done at once, it goes on as an operation that has come as far as this.
  */
 import { has, type Mask, remove, WORDS } from './mask.js';
@@ -102,7 +102,7 @@ function sharer({ residences }: Block, node: Node): NodeId {
   return found;
 }
 
-/** Whether pages of this node, which has some of the block, are copied by the manager, nobody holds them, and nobody is to be told. */
+/** Whether pages of this node, which has some of the block, are copied by the manager, no operation holds them, and no subscriber is to be told. */
 function isSimple(state: State, block: Block, id: NodeId): boolean {
   if (id === SEVERAL || block.range.watchers > 0) return false;
   const { gone, description } = nodeOf(state, id);

@@ -284,7 +284,7 @@ describe('MemoryManager', () => {
       expect(fault(1, 3, false)).toEqual(['dev wake 3+1']);
     });
 
-    it('leaves what the writer had to whoever needs room, once all of it has gone stale', () => {
+    it('leaves what the writer had to blocks that need room, once all of it has gone stale', () => {
       const block = allocate(10) / BLOCK;
       for (const page of [3, 4]) fault(HOST, page, true);
       const unused = manager.state.nodes[HOST_NODE]?.unused;

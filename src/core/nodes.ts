@@ -74,7 +74,7 @@ export interface Node {
   /** Something was given back: the blocks that wait may try again. */
   pump: boolean;
   /**
-   * Memory was given back that whoever needs some could have had before: an operation had taken it and found nothing to put in, or what was in it has
+   * Memory was given back that a block which needs some could have had before: an operation had taken it and found nothing to put in, or what was in it has
    * a copy elsewhere, or can be made again. Threads that wait for room of a full store are not tried again for it: they gave it back themselves, or
    * others of them did, and would have each other do so for ever.
    */

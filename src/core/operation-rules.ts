@@ -217,7 +217,7 @@ function finishEviction(state: State, block: Block, operation: Operation): void 
   residence.evictFailures = isEmpty(stuck) ? 0 : before + 1;
   residence.evictEffort = state.effort;
   if (!isEmpty(going)) {
-    // Where nothing had to move there was room for whoever wanted it.
+    // Where nothing had to move there was room for a block that wanted it.
     if (operation.progress) releaseBacking(state, block, node, going);
     else releaseSpare(state, block, node, going);
     node.counters.evictions++;

@@ -1,4 +1,4 @@
-/** Launches that end before their time: they have run for too long, nobody wants them any more, or what they need waits for them. */
+/** Launches that end before their time: they have run for too long, the program wants them no more, or what they need waits for them. */
 import type { Places } from '../arrays/places.js';
 import type { Stop, StoppedThreads } from '../host/stopped-threads.js';
 import type { Device } from './device.js';
