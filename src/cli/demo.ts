@@ -21,15 +21,13 @@ import { endOnSignals } from './interrupt.js';
 import { loadKernelFile } from './kernel-file.js';
 import { launchInParts, partsOf } from './launch.js';
 import { parseOptions, sizeInBytes } from './options.js';
-import { print, warn } from './output.js';
+import { print } from './output.js';
 import { createProgress } from './progress.js';
 import { faultsOf, type ProcessorReport, processorReports, processorTable } from './report.js';
 
 export const DEMO_SUMMARY = 'run a kernel over three million flights on a small device, and check the result';
 
 const DEFAULT_MEMORY = 32 * 2 ** 20;
-/** With less, a device without room for a block of each array that the kernel walks through moves each block many times. */
-const ENOUGH_MEMORY = 16 * 2 ** 20;
 
 export const DEMO_HELP = `onemem demo [options]: ${DEMO_SUMMARY}
 
@@ -40,13 +38,13 @@ then tells whether every bit of the result is right; it ends with 1 if one is no
 
   --device KIND          process (the default), or webgpu: a GPU, by examples/flights/kernel.wgsl, which computes in 32 bits:
                          results are compared within what WGSL asks of a GPU's sine
-  --device-memory SIZE   the device's memory (${formatBytes(DEFAULT_MEMORY)}); a process device with less than ${formatBytes(ENOUGH_MEMORY)} thrashes
+  --device-memory SIZE   the device's memory (${formatBytes(DEFAULT_MEMORY)})
   --json                 one JSON object on standard output, for programs
   -h, --help
 
 Examples
   onemem demo
-  onemem demo --device-memory 16MiB
+  onemem demo --device-memory 8MiB
   onemem demo --device webgpu`;
 
 const INPUTS = (Object.keys(demoColumns) as DemoColumn[]).filter((column) => column !== 'delay');
@@ -94,12 +92,6 @@ async function show(
   say: (line: string) => void,
 ): Promise<number> {
   const { rows } = data;
-  if (wanted.kind === 'process' && wanted.memory < ENOUGH_MEMORY) {
-    warn(
-      `the kernel walks through ${INPUTS.length + RESULTS.length} arrays at once, and ${formatBytes(wanted.memory)} have no room for a block of 2 MiB of each: ` +
-        `blocks push each other out (thrashing), which takes minutes; ${formatBytes(ENOUGH_MEMORY)} are enough`,
-    );
-  }
   await using space = await openSpace({ devices: [wanted] });
   const [device] = space.devices;
   const map = wanted.kind === 'webgpu' ? mapForGpu : mapColumn;

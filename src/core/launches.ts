@@ -18,6 +18,7 @@ import {
 import { Access, type DenyReason, NO_NODE, PAGES_PER_BLOCK, type ProcessorId } from './types.js';
 import { noteArguments, noteUse } from './usage.js';
 import type { Block } from './va-block.js';
+import { walkShare } from './walk-share.js';
 import type { TaskKind } from './work.js';
 
 /** How a launch uses one range of pages. */
@@ -167,6 +168,7 @@ export class Launches {
     const { intents } = processor;
     for (let index = intents.length - 1; index >= 0; index--)
       if (intents[index].launch === id) intents.splice(index, 1);
+    this.shareOut(processor);
     this.dropScratch(processor);
     unshieldAll(this.state, processor);
     this.run();
@@ -229,6 +231,7 @@ export class Launches {
       for (const { first, count, use } of launch.arguments) {
         owner.intents.push({ launch: launch.id, first, end: first + count, write: use !== 'in' });
       }
+      this.shareOut(owner);
       noteUse(this.state, launch.processor, launch.arguments);
       noteArguments(this.state, owner.own, launch.arguments, !owner.description.faults);
       if (!owner.description.faults) launch.blocks = blocksOf(launch.arguments);
@@ -249,6 +252,11 @@ export class Launches {
     if (launch.failure !== null) this.endHolds(launch);
     for (const request of launch.held) this.state.holds += request.held;
     this.state.commands.requestDone(launch.id, 0, launch.failure);
+  }
+
+  private shareOut(owner: Processor): void {
+    const node = this.state.nodes[owner.own];
+    if (node !== undefined) node.share = walkShare(owner.intents, owner.description.units, node.budgetPages);
   }
 
   /**

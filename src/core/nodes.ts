@@ -8,6 +8,7 @@ import {
   NO_PROCESSOR,
   type NodeDescription,
   type NodeId,
+  PAGES_PER_BLOCK,
   type ProcessorId,
 } from './types.js';
 import type { Block } from './va-block.js';
@@ -79,6 +80,10 @@ export interface Node {
    * others of them did, and would have each other do so for ever.
    */
   spare: boolean;
+  /** The most pages that come with a fault of its processor, so that all walks of the launches that run have room. */
+  share: number;
+  /** Of the host's node, while it is full: blocks that came back too soon, less those that did not, since the share was changed. */
+  tooSoon: number;
   /** Blocks that were brought before a thread touched them, and have not been touched yet. */
   aheadBlocks: number;
   /** Blocks of the launch that gathers what it needs here, the last to go; null: none does. */
@@ -111,12 +116,19 @@ export function createNode(id: NodeId, description: NodeDescription, home: NodeI
     pressed: false,
     pump: false,
     spare: false,
+    share: PAGES_PER_BLOCK,
+    tooSoon: 0,
     aheadBlocks: 0,
     expected: null,
     scratchBlocks: new Set(),
     completed: new Set(),
     counters: createNodeCounters(),
   };
+}
+
+/** Whether launches go through more arrays at once than there is room for blocks. */
+export function isCrowded({ share }: Node): boolean {
+  return share < PAGES_PER_BLOCK;
 }
 
 /** The most written pages that there can be: those that the host can hold, and what it can send on. */

@@ -3,7 +3,7 @@
  * says how many. Their first group stays unmapped, so that entering a block faults, cheaply, and brings the one after it in time.
  */
 import { copy, createMask, isEmpty, WORDS } from './mask.js';
-import type { Node } from './nodes.js';
+import { isCrowded, type Node } from './nodes.js';
 import { endAhead, isRemote, makeReady, nodeOf, type Processor, residenceOf, type State } from './state.js';
 import {
   type Access,
@@ -64,6 +64,8 @@ export function readAhead(
   if (sign === 'border' && !advised && !comes) return;
   const most = sign === 'content' ? asLastTime(block) : MOST;
   noteWalk(block);
+  // The walks have no room for a block each, let alone for the next ones.
+  if (isCrowded(node)) return;
   const nodeBlocks = Math.floor(node.budgetPages / PAGES_PER_BLOCK);
   let reached = 0;
   let stored = false;

@@ -3,7 +3,7 @@ import { addCompletion } from './completion.js';
 import type { FrameAllocator } from './frames.js';
 import { IntrusiveList } from './intrusive-list.js';
 import { add, bitCount, createMask, isEmpty, type Mask, MaskStack, next, nextAbsent, size, WORDS } from './mask.js';
-import type { Node } from './nodes.js';
+import { isCrowded, type Node } from './nodes.js';
 import {
   type Access,
   type Commands,
@@ -184,6 +184,7 @@ export function createState(commands: Commands, policies: Policies, blockCount: 
       streaming: false,
       pressed: false,
       walked: 0,
+      most: PAGES_PER_BLOCK,
       distant: false,
       scattered: 0,
       close: false,
@@ -546,7 +547,7 @@ export function classify(state: State, block: Block): void {
       endAhead(block, node);
     } else if (residence.backedCount > 0) {
       node.unused.remove(block.index);
-      node.eviction.activate(block.index);
+      node.eviction.activate(block.index, isCrowded(node));
     } else {
       node.unused.remove(block.index);
       node.eviction.deactivate(block.index);

@@ -252,8 +252,12 @@ export const NO_ADVICE: Advice = { readMostly: false, preferred: -1, accessedBy:
 
 /** What a policy for victims must do; block numbers are its whole world. */
 export interface EvictionPolicy {
-  /** The node got memory for the block. */
-  activate(block: number): void;
+  /**
+   * The node got memory for the block.
+   * @param crowded launches go through more arrays at once than the node has room for blocks, so that blocks come in parts, and again before they
+   * are through: the order in which they come back tells nothing
+   */
+  activate(block: number, crowded: boolean): void;
   /** A processor was seen using the block (a fault, a launch argument, a sample). */
   used(block: number): void;
   /** The block to evict next among those that `evictable` allows, or -1. Does not forget it. */
@@ -291,6 +295,8 @@ export interface PrefetchRequest {
   scattered: number;
   /** The page comes from host memory to another one, where a page alone costs little more than its share of several. */
   close: boolean;
+  /** The most pages that are to come, 16 to 512, a power of two: fewer than a block's where the launch goes through more arrays at once than the node has blocks. */
+  most: number;
   /** The answer: pages to bring, the touched one among them. */
   result: Int32Array;
 }

@@ -62,6 +62,7 @@ export class VaSpace {
       refuses: false,
       freedPages: 0,
       beganIn: -1,
+      hostBlock: -1,
       askedBlocks: 0,
       walkedBlocks: 0,
     };

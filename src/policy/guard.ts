@@ -99,11 +99,11 @@ export function guardEviction(made: unknown, warn: Warn): EvictionPolicy {
   }
   const own = adaptive();
   let failed = false;
-  const tell = (name: 'activate' | 'used' | 'deactivate', block: number): void => {
-    own[name](block);
+  const tell = (name: 'activate' | 'used' | 'deactivate', block: number, crowded = false): void => {
+    own[name](block, crowded);
     if (failed) return;
     try {
-      theirs[name](block);
+      theirs[name](block, crowded);
     } catch (error) {
       fail(`threw in ${name}: ${kernelError(error).message}`);
     }
@@ -113,7 +113,7 @@ export function guardEviction(made: unknown, warn: Warn): EvictionPolicy {
     warn(`onemem: warning: the eviction policy ${problem}; onemem's own takes its place\n`);
   };
   return {
-    activate: (block) => tell('activate', block),
+    activate: (block, crowded) => tell('activate', block, crowded),
     used: (block) => tell('used', block),
     deactivate: (block) => tell('deactivate', block),
     evict(evictable) {

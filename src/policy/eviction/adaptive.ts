@@ -29,12 +29,13 @@ export function adaptive(): EvictionPolicy {
   let order = 0;
   let loops = false;
 
-  function note(block: number): void {
+  function note(block: number, crowded: boolean): void {
     const at = block < went.length ? went[block] : 0;
     const near = Math.min(NEAR, Math.ceil((kept.size + passing.size) / PASSING_SHARE));
     const follows = at !== 0 && Math.abs(at - last) <= near;
     if (at !== 0) last = at;
-    order = follows ? Math.min(order + 1, MOST) : Math.max(order - DOUBT, 0);
+    if (crowded) order = 0;
+    else order = follows ? Math.min(order + 1, MOST) : Math.max(order - DOUBT, 0);
     if (order >= LOOP) loops = true;
     if (order > 0 || !loops) return;
     loops = false;
@@ -56,9 +57,9 @@ export function adaptive(): EvictionPolicy {
   }
 
   return {
-    activate(block) {
+    activate(block, crowded) {
       if (kept.has(block) || passing.has(block)) return;
-      note(block);
+      note(block, crowded);
       (loops ? passing : kept).append(block);
     },
     used: (block) => {

@@ -15,6 +15,7 @@ function ask(page: number, occupied: Run[], about: Partial<PrefetchRequest> = {}
     streaming: false,
     pressed: false,
     walked: 0,
+    most: PAGES_PER_BLOCK,
     distant: false,
     scattered: 0,
     close: false,
@@ -108,6 +109,12 @@ describe('the tree prefetcher', () => {
 
   it('brings the whole block to a processor that streams', () => {
     expect(ask(100, [group(0)], { streaming: true })).toEqual([group(1, 31)]);
+  });
+
+  it('brings no more than the walks of a launch have room for', () => {
+    expect(ask(100, [], { streaming: true, most: 64 })).toEqual([[64, 64]]);
+    expect(ask(100, [], { pressed: true, walked: 6, most: 64 })).toEqual([[64, 64]]);
+    expect(ask(100, [[96, 8]], { pressed: true, walked: 2, most: 16 })).toEqual([[104, 8]]);
   });
 
   it('always brings the page itself', () => {

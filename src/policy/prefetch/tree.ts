@@ -6,6 +6,7 @@
  * comes from host memory and no walk may begin with it, or where what comes by groups keeps leaving and coming back. Faults one after the other
  * are no guess: what they bring grows. What comes from far comes to the end of the block as soon as a processor walks: to wait for
  * another fault's pages there costs more than to bring a block in vain. A write takes the pages away from there, so that it must be a walk for longer.
+ * In all cases as much comes as the launch's walks have room for.
  */
 import { addRun, clear, sizeOfRun } from '../../core/mask.js';
 import { type OptionNames, refuseUnknown } from '../../core/option-names.js';
@@ -58,6 +59,10 @@ export function tree(options: TreeOptions = {}): PrefetchPolicy {
           count = width;
         }
       }
+    }
+    if (count > request.most) {
+      first = request.page & ~(request.most - 1);
+      count = request.most;
     }
     addRun(result, first, count);
     for (let word = first >>> 5; word * 32 < first + count; word++) result[word] &= allowed[word] & ~occupied[word];
