@@ -47,7 +47,7 @@ import {
   Status,
 } from './types.js';
 import { type Block, isUnrestricted, type Mapping, NO_PAGES, noteWaiting, rareMask, stopWaiting } from './va-block.js';
-import { noteEntry } from './walk-share.js';
+import { noteHostFault } from './walk-share.js';
 
 /** How often it must have been said that there is no room still, with no page brought for a processor meanwhile, until it is refused. */
 export const PATIENCE = 5;
@@ -185,11 +185,7 @@ function bringFor(
   const intent = !readMostly && declaredWrite(processor, base + page) && mayWrite(block, node.id, page);
   const owned = !readMostly && ownsAlone(state, block, node.id, page);
   const access = write || intent || owned ? Access.Write : Access.Read;
-  const enters = isEmpty(mapping.mapped);
-  if (processor.id === HOST) {
-    if (enters && node.pressed) noteEntry(node, block, mapping, page);
-    block.range.hostBlock = block.index;
-  }
+  if (node.pressed && processor.id === HOST) noteHostFault(node, block, mapping, page);
   const request = state.prefetchRequest;
   const sign = describeTouch(state, block, processor, mapping, node, page);
   request.write = access === Access.Write;
@@ -197,6 +193,7 @@ function bringFor(
   const unasked = request.write && !write && !intent;
   request.allowed = companions(state, block, node.id, page, access, alone || pattern === 'random', unasked);
   processor.prefetch(request);
+  const enters = isEmpty(mapping.mapped);
   const { result } = request;
   const outcome =
     bringAlone(state, block, node, processor, mapping, access, result, page) ??

@@ -49,9 +49,9 @@ export interface Range extends RangeOptions {
   freedPages: number;
   /** The block at whose beginning a processor last came to what is far away; -1: none has. */
   beganIn: number;
-  /** The block of the host's last fault; -1: it had none. */
-  hostBlock: number;
   /** How many of those after it were asked for then, and how many the processor has been seen to walk into. */
   askedBlocks: number;
   walkedBlocks: number;
+  /** The block of the host's last fault while its memory was full; -1: it had none. */
+  hostBlock: number;
 }

@@ -3,6 +3,7 @@
  * would push out a block in which a processor still is, and 2 MiB would move for every few elements. How many walks there are no processor says. A
  * launch says what it uses. For the host, which has no launches, it is told by what comes back too soon.
  */
+import { isEmpty } from './mask.js';
 import type { Node } from './nodes.js';
 import { PAGES_PER_BLOCK, PAGES_PER_GROUP } from './types.js';
 import type { Block, Mapping } from './va-block.js';
@@ -33,9 +34,12 @@ export function walkShare(
   return share;
 }
 
-/** The host faults on a page of a block of which it has nothing, while its node is full. */
-export function noteEntry(node: Node, block: Block, mapping: Mapping, page: number): void {
-  node.tooSoon += isTooSoon(block, mapping, page) ? 1 : -1;
+/** The host faults while its node is full. Only where it has nothing of the block does that tell anything. */
+export function noteHostFault(node: Node, block: Block, mapping: Mapping, page: number): void {
+  const tooSoon = isTooSoon(block, mapping, page);
+  block.range.hostBlock = block.index;
+  if (!isEmpty(mapping.mapped)) return;
+  node.tooSoon += tooSoon ? 1 : -1;
   if (node.tooSoon >= TOO_SOON) node.share = Math.max(PAGES_PER_GROUP, node.share >> 1);
   else if (node.tooSoon <= -IN_TIME) node.share = Math.min(PAGES_PER_BLOCK, node.share << 1);
   else return;
