@@ -3,7 +3,7 @@ import { addCompletion } from './completion.js';
 import type { FrameAllocator } from './frames.js';
 import { IntrusiveList } from './intrusive-list.js';
 import { add, bitCount, createMask, isEmpty, type Mask, MaskStack, next, nextAbsent, size, WORDS } from './mask.js';
-import { isCrowded, type Node } from './nodes.js';
+import type { Node } from './nodes.js';
 import {
   type Access,
   type Commands,
@@ -547,7 +547,7 @@ export function classify(state: State, block: Block): void {
       endAhead(block, node);
     } else if (residence.backedCount > 0) {
       node.unused.remove(block.index);
-      node.eviction.activate(block.index, isCrowded(node));
+      node.eviction.activate(block.index, residence.backedCount);
     } else {
       node.unused.remove(block.index);
       node.eviction.deactivate(block.index);

@@ -253,11 +253,9 @@ export const NO_ADVICE: Advice = { readMostly: false, preferred: -1, accessedBy:
 /** What a policy for victims must do; block numbers are its whole world. */
 export interface EvictionPolicy {
   /**
-   * The node got memory for the block.
-   * @param crowded launches go through more arrays at once than the node has room for blocks, so that blocks come in parts, and again before they
-   * are through: the order in which they come back tells nothing
+   * The node got memory for so many pages of the block. More come without a word.
    */
-  activate(block: number, crowded: boolean): void;
+  activate(block: number, pages: number): void;
   /** A processor was seen using the block (a fault, a launch argument, a sample). */
   used(block: number): void;
   /** The block to evict next among those that `evictable` allows, or -1. Does not forget it. */

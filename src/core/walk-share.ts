@@ -48,9 +48,8 @@ export function noteHostFault(node: Node, block: Block, mapping: Mapping, page: 
 
 /**
  * Whether the block went while the host was in it: its last fault in the range was on this block, and what came with that has the page. A pass that is
- * made again was in other blocks of the range in between; through a range of one block it comes in where it came in before.
+ * made again was in other blocks of the range in between, and an array of one block does not tell.
  */
 function isTooSoon({ index, range }: Block, { entryPage, walkPage }: Mapping, page: number): boolean {
-  if (range.hostBlock !== index || page < entryPage || page >= walkPage) return false;
-  return range.pages > PAGES_PER_BLOCK || page - (page % PAGES_PER_GROUP) > entryPage;
+  return range.hostBlock === index && range.pages > PAGES_PER_BLOCK && page >= entryPage && page < walkPage;
 }

@@ -133,7 +133,7 @@ describe('a policy of the user that fails', () => {
   it('cannot keep a node full by naming no victim, where there is one', () => {
     const lazy: EvictionPolicy = { activate: ignore, used: ignore, deactivate: ignore, evict: () => -1 };
     const policy = guardEviction(lazy, ignore);
-    for (const block of [4, 5]) policy.activate(block, false);
+    for (const block of [4, 5]) policy.activate(block, 512);
     expect(policy.evict((block) => block === 5)).toBe(5);
     expect(policy.evict(() => false)).toBe(-1);
   });

@@ -99,11 +99,11 @@ export function guardEviction(made: unknown, warn: Warn): EvictionPolicy {
   }
   const own = adaptive();
   let failed = false;
-  const tell = (name: 'activate' | 'used' | 'deactivate', block: number, crowded = false): void => {
-    own[name](block, crowded);
+  const tell = (name: 'activate' | 'used' | 'deactivate', block: number, pages = 0): void => {
+    own[name](block, pages);
     if (failed) return;
     try {
-      theirs[name](block, crowded);
+      theirs[name](block, pages);
     } catch (error) {
       fail(`threw in ${name}: ${kernelError(error).message}`);
     }
@@ -113,7 +113,7 @@ export function guardEviction(made: unknown, warn: Warn): EvictionPolicy {
     warn(`onemem: warning: the eviction policy ${problem}; onemem's own takes its place\n`);
   };
   return {
-    activate: (block, crowded) => tell('activate', block, crowded),
+    activate: (block, pages) => tell('activate', block, pages),
     used: (block) => tell('used', block),
     deactivate: (block) => tell('deactivate', block),
     evict(evictable) {

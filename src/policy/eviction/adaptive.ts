@@ -1,10 +1,11 @@
 /**
  * Least recently used blocks first, until blocks come back in the order in which they went. That is what a program looks like which goes
  * again and again over more than the node has: the least recently used block is the next one that it needs, and every touch misses.
- * Then what is there stays, and of what comes the oldest goes, so that each pass finds the same part of the loop there.
+ * Then what is there stays, and of what comes the oldest goes, so that each pass finds the same part of the loop there. Blocks of which less than half
+ * comes at once tell nothing of a loop: a processor is in several of them, and they go and come back while it is.
  */
 import { IntrusiveList } from '../../core/intrusive-list.js';
-import type { EvictionPolicy } from '../../core/types.js';
+import { type EvictionPolicy, PAGES_PER_BLOCK } from '../../core/types.js';
 import { aheadOf } from './ahead.js';
 
 /** A block comes back in order if it went at most so many blocks before or after the one that came back before it, fewer where there are few. */
@@ -29,12 +30,12 @@ export function adaptive(): EvictionPolicy {
   let order = 0;
   let loops = false;
 
-  function note(block: number, crowded: boolean): void {
+  function note(block: number, whole: boolean): void {
     const at = block < went.length ? went[block] : 0;
     const near = Math.min(NEAR, Math.ceil((kept.size + passing.size) / PASSING_SHARE));
     const follows = at !== 0 && Math.abs(at - last) <= near;
     if (at !== 0) last = at;
-    if (crowded) order = 0;
+    if (!whole && follows) order = Math.max(order - 1, 0);
     else order = follows ? Math.min(order + 1, MOST) : Math.max(order - DOUBT, 0);
     if (order >= LOOP) loops = true;
     if (order > 0 || !loops) return;
@@ -57,9 +58,9 @@ export function adaptive(): EvictionPolicy {
   }
 
   return {
-    activate(block, crowded) {
+    activate(block, pages) {
       if (kept.has(block) || passing.has(block)) return;
-      note(block, crowded);
+      note(block, pages > PAGES_PER_BLOCK / 2);
       (loops ? passing : kept).append(block);
     },
     used: (block) => {
