@@ -1,6 +1,7 @@
 /** Faults that wait: what comes along with a page, with which right, and what is denied. */
 import { isFinal, lossIn, reasonOf } from './absence.js';
 import { holderOf, onlyOn } from './contents.js';
+import { isSparse, tryOut } from './density.js';
 import { bringAlone } from './lone-page.js';
 import { add, addRun, clear, has, isEmpty, type Mask, next, nextAbsent, remove, WORDS } from './mask.js';
 import {
@@ -17,7 +18,7 @@ import { ATTEMPTS, open, start } from './operation.js';
 import { beginsAsBefore, readAhead, streams, WALK, type WalkSign } from './read-ahead.js';
 import { evictBlock, failsToLeave, reclaim } from './reclaim.js';
 import { serviceRemote } from './remote-mapping.js';
-import { follows, isScattered, noteFault } from './scatter.js';
+import { follows, isScattered, MOST, noteFault } from './scatter.js';
 import {
   endAhead,
   isHeld,
@@ -223,19 +224,28 @@ function describeTouch(
   // Where touches lie scattered a block that is whole says nothing of a walk.
   const guess = pattern === 'normal' && !isScattered(block.range, processor);
   const repeats = guess && beginsAsBefore(mapping, page) && isDeclared(processor, block.index * PAGES_PER_BLOCK + page);
-  request.streaming = repeats || pattern === 'sequential' || (guess && streams(state, block, processor, page));
+  const walks = repeats || (guess && streams(state, block, processor, page));
+  const residence = residenceOf(state, block, node.id);
+  const trial = guess ? tryOut(block, residence, node, processor, mapping, page, walks) : 'none';
+  request.streaming = pattern === 'sequential' || trial === 'dense' || (walks && trial !== 'alone');
   request.pressed = node.backedPages + PAGES_PER_BLOCK > node.budgetPages;
   const from = page - (page % PAGES_PER_GROUP);
   const source = sourceOf(state, block, page, node.id);
   request.most = node.share;
   request.distant = isDistant(state, source);
   request.close = source === HOST_NODE;
-  request.walked = mapping.walkPage === from || mapping.walkPage === page ? mapping.walked + 1 : 0;
+  // Down the columns of a matrix a touch in the next 64 KiB is none that follows.
+  const together = !isSparse(block.range, processor);
+  const next = mapping.walkPage === page || (together && mapping.walkPage === from);
+  request.walked = next ? mapping.walked + 1 : 0;
   // Where content begins a walk mostly does.
   const begins = request.distant && request.walked === 0 && beginsOn(state, block, from, source);
   if (begins) request.walked = 1;
-  const follower = request.streaming || request.walked > 0 || follows(mapping, page);
-  const residence = residenceOf(state, block, node.id);
+  if (trial === 'alone') {
+    request.scattered = MOST;
+    return null;
+  }
+  const follower = request.streaming || request.walked > 0 || (together && follows(mapping, page));
   request.scattered = pattern === 'normal' ? noteFault(block, residence, node, processor, follower) : 0;
   if (repeats) return 'repeated';
   if (request.streaming) return 'border';

@@ -1,4 +1,5 @@
 /** A range: the addresses of one array, and what was said about its pages, also about those that were never touched. */
+import type { Trial } from './density.js';
 import type { Intervals } from './intervals.js';
 import type { Access, Advice } from './types.js';
 
@@ -41,6 +42,8 @@ export interface Range extends RangeOptions {
   readonly users: Intervals<number>;
   /** By processor: faults that lay scattered over the range while its node was full, less those that followed others; none: 0. */
   readonly scattered: number[];
+  /** By processor: whether it touches most pages of the blocks that it goes through. */
+  readonly trials: Trial[];
   /** Subscribers that want to know of invalidations. */
   watchers: number;
   /** Its provider could not take pages, and is given none until it says that it can. */

@@ -2,6 +2,7 @@
  * Reading ahead: a processor that walks through a range will want the next blocks, which are brought while it works on this one. The policy
  * says how many. Their first group stays unmapped, so that entering a block faults, cheaply, and brings the one after it in time.
  */
+import { isDue } from './density.js';
 import { copy, createMask, isEmpty, WORDS } from './mask.js';
 import { isCrowded, type Node } from './nodes.js';
 import { endAhead, isRemote, makeReady, nodeOf, type Processor, residenceOf, type State } from './state.js';
@@ -119,6 +120,7 @@ function bringAhead(
   if (!mayCome(ahead, processor)) return;
   const residence = residenceOf(state, ahead, node.id);
   if (residence.ahead || !isEmpty(residence.resident)) return;
+  if (ahead.advice.pattern === 'normal' && isDue(ahead, residence, node, processor)) return;
   // Zeros are made as fast as they are asked for, and would take memory of the host on a guess.
   if (node.id === HOST_NODE && !hasContent(state, ahead)) return;
   residence.ahead = entry;

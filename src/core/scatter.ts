@@ -12,7 +12,7 @@ import type { Block, Mapping, Residence } from './va-block.js';
 /** A block is back soon if the node gave up at most so many blocks meanwhile for each one that it has room for. */
 const SOON = 4;
 /** The most faults that are counted, and what one that follows another takes off them: a walk is known for one after a few. */
-const MOST = 64;
+export const MOST = 64;
 const FOLLOWED = 4;
 
 /** The fault lies in the 64 KiB of the block of which the processor's last one there brought pages, or in the next 64 KiB. */
@@ -53,6 +53,7 @@ export function noteFault(
 
 /** The node has given up the block, or some of it, and has counted that. */
 export function noteGivenUp(residence: Residence, node: Node): void {
+  residence.left = true;
   residence.gaveUp = residence.scattered ? node.counters.evictions : 0;
   residence.scattered = false;
 }

@@ -88,6 +88,7 @@ export function forgetUser(state: State, processor: ProcessorId): void {
   for (const range of state.va.allRanges()) {
     change(range, 0, range.reserved, (users) => users & ~(1 << processor));
     if (range.scattered[processor] !== undefined) range.scattered[processor] = 0;
+    delete range.trials[processor];
   }
 }
 

@@ -31,6 +31,8 @@ export interface Residence {
   shields: number;
   /** Brought before it was touched, and not touched yet. */
   ahead: boolean;
+  /** The node has given it up before. */
+  left: boolean;
   /** A fault that followed no other one has brought pages of it, since the node last gave the block up. */
   scattered: boolean;
   /** What was so when the node last gave it up: how many blocks it had given up by then; 0: it was not. */
@@ -270,6 +272,7 @@ export function createResidence(pooled: boolean): Residence {
     backedCount: 0,
     frames: pooled ? new Int32Array(PAGES_PER_BLOCK).fill(-1) : null,
     shields: 0,
+    left: false,
     scattered: false,
     gaveUp: 0,
     evictFailures: 0,

@@ -58,6 +58,7 @@ export class VaSpace {
       advice: new Intervals<Advice>(NO_ADVICE),
       users: new Intervals<number>(0),
       scattered: [],
+      trials: [],
       watchers: 0,
       refuses: false,
       freedPages: 0,
