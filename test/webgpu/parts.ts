@@ -248,6 +248,38 @@ test('what is told to go a way that it cannot go may leave that out, and needs n
     );
   }));
 
+test('a kernel with so many uniform variables that parts have none left is refused by their number, and runs where it fits', () =>
+  withGpu(async (space) => {
+    const [gpu] = space.devices;
+    const withUniforms = (count: number) => {
+      const names = Array.from({ length: count }, (_, index) => `u${index}`);
+      const declared = names.map((name, index) => `@group(0) @binding(${index + 1}) var<uniform> ${name}: u32;`);
+      const wgsl = `@group(0) @binding(0) var<storage, read_write> data: array<u32>;\n${declared.join('\n')}
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+  if (id.x < arrayLength(&data)) { data[id.x] = ${names.join(' + ')}; }
+}`;
+      const numbers = Object.fromEntries(names.map((name) => [name, u32]));
+      const given = Object.fromEntries(names.map((name) => [name, 2]));
+      return { fill: kernel({ data: u32.inout, ...numbers }, { wgsl }), given };
+    };
+    const data = space.array(Uint32Array, 1001);
+    const run = (count: number, way?: 'windowed' | 'paged') => {
+      const { fill, given } = withUniforms(count);
+      return gpu.run(fill, { ...given, data }, { size: data.length, way });
+    };
+    // How many there may be is the GPU's to say.
+    const { message } = await failsWith('DEVICE_LIMIT', () => run(200));
+    const most = Number(/it has 200 uniform variables, .* at most (\d+) at once/.exec(message)?.[1]);
+    await run(most);
+    sameData(data.data, () => 2 * most);
+    for (const way of ['windowed', 'paged'] as const) {
+      const refused = await failsWith('DEVICE_MEMORY', () => run(most, way));
+      assert.match(refused.message, /beside the one that parts need \(maxUniform.*one structure; leave out way$/);
+    }
+    await run(most - 1, 'windowed');
+    sameData(data.data, () => 2 * (most - 1));
+  }));
+
 test('a mistake that the compiler finds is told by the lines and columns of the kernel’s own text, whichever way it runs', () =>
   withGpu(async (space) => {
     const wgsl = `

@@ -21,6 +21,7 @@ import type { EngineLink } from './engine-link.js';
 import { JoinedMoves } from './joined-moves.js';
 import {
   halvesProblem,
+  noUniformLeft,
   type Pages,
   pagesAround,
   pagesOf,
@@ -337,12 +338,14 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     const known = way === undefined ? this.divider.again(launch, room) : null;
     if (known !== null) return known;
     const reasons: string[] = [];
-    if (way === undefined || way === 'windowed') {
+    const uniform = way === 'direct' ? null : noUniformLeft(launch.code, limits);
+    if (uniform !== null) reasons.push(`nothing can tell its parts which they are: ${uniform}`);
+    if (uniform === null && (way === undefined || way === 'windowed')) {
       const division = this.divider.divide(launch, room);
       if (typeof division !== 'string') return division;
       reasons.push(`it cannot be cut into parts: ${division}`);
     }
-    if (way === undefined || way === 'paged') {
+    if (uniform === null && (way === undefined || way === 'paged')) {
       const division = this.divider.page(launch, room, way === 'paged');
       if (typeof division !== 'string') return division;
       reasons.push(`its arrays cannot be paged: ${division}`);

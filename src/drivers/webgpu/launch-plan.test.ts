@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { PAGE_BYTES } from '../../core/types.js';
 import type { LaunchParameter, WgslBinding, WgslLaunch } from '../driver.js';
-import { planOf, problemOf, tooLarge, tooManyGroups } from './launch-plan.js';
+import { noUniformLeft, planOf, problemOf, tooLarge, tooManyGroups } from './launch-plan.js';
 import type { Limits } from './protocol.js';
 
 const LIMITS: Limits = {
@@ -9,6 +9,9 @@ const LIMITS: Limits = {
   maxStorageBufferBindingSize: 2 ** 19,
   maxUniformBufferBindingSize: 2 ** 16,
   maxStorageBuffersPerShaderStage: 2,
+  maxUniformBuffersPerShaderStage: 3,
+  maxBindGroups: 4,
+  maxBindingsPerBindGroup: 1000,
   minStorageBufferOffsetAlignment: 256,
   maxComputeWorkgroupsPerDimension: 100,
   maxComputeInvocationsPerWorkgroup: 256,
@@ -117,4 +120,37 @@ test('what a GPU’s limits forbid is refused by name', () => {
     /@workgroup_size\(16, 32, 1\) has 512 invocations, and this GPU runs at most 256 in a workgroup \(maxComputeInvocationsPerWorkgroup\)/,
   );
   expect(tooManyGroups(launch([array('x', 0, 10)], [x], 1000), LIMITS)).toMatch(/125 workgroups in dimension x/);
+});
+
+test('a variable at a group or binding that a GPU does not have is refused by its parameters, before the GPU hears of it', () => {
+  const problem = (binding: WgslBinding) =>
+    problemOf(launch([array('x', 0, 10)], [binding]), LIMITS)?.message ?? 'none';
+  const x = bound('x', 999, true);
+  expect(problem({ ...x, group: 3 })).toBe('none');
+  expect(problem({ ...x, group: 4_294_967_295 })).toBe(
+    'kernel k: the variable of x is at @group(4294967295), and this GPU has @group(0) to @group(3) (maxBindGroups); give it a lower number',
+  );
+  expect(problem({ ...x, binding: 1000 })).toMatch(
+    /of x is at @binding\(1000\), .* @binding\(0\) to @binding\(999\) \(maxBindingsPerBindGroup\)/,
+  );
+  const members = ['n', 'scale'].map((name) => ({ name, from: 'parameter', type: 'f32', offset: 0 }) as const);
+  expect(problem({ group: 4, binding: 0, kind: 'uniform', bytes: 16, members })).toMatch(
+    /of n, scale is at @group\(4\)/,
+  );
+});
+
+test('more uniform variables than a GPU binds are refused, and as many where parts of a launch need one more', () => {
+  const uniforms = (count: number) =>
+    launch(
+      [],
+      Array.from({ length: count }, (_, binding) => ({ group: 0, binding, kind: 'uniform', bytes: 16, members: [] })),
+    );
+  expect(problemOf(uniforms(3), LIMITS)).toBe(null);
+  expect(problemOf(uniforms(4), LIMITS)?.message).toBe(
+    'kernel k: it has 4 uniform variables, and this GPU binds at most 3 at once (maxUniformBuffersPerShaderStage); make them members of one structure',
+  );
+  expect(noUniformLeft(uniforms(2).code, LIMITS)).toBe(null);
+  expect(noUniformLeft(uniforms(3).code, LIMITS)).toMatch(
+    /has 3 uniform variables, .* at most 2 beside the one that parts need \(maxUniform.*; make them members of one structure/,
+  );
 });

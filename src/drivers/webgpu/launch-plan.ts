@@ -71,6 +71,10 @@ export function problemOf(launch: Launch, limits: Limits): LaunchRefusal | null 
       `the launch has ${invocations[axis]} invocations in dimension ${'xyz'[axis]}, and WGSL counts them by u32, up to ${MOST_INVOCATIONS}; ` +
         'give the size more dimensions, or launch over parts of the arrays',
     );
+  const place = placeProblem(code, limits);
+  if (place !== null) return refuse(place);
+  const uniforms = tooManyUniforms(code, limits.maxUniformBuffersPerShaderStage);
+  if (uniforms !== null) return refuse(`${uniforms} at once (maxUniformBuffersPerShaderStage); ${ONE_STRUCTURE}`);
   const count = arraysOf(code).length;
   if (count > limits.maxStorageBuffersPerShaderStage) {
     return refuse(
@@ -78,6 +82,34 @@ export function problemOf(launch: Launch, limits: Limits): LaunchRefusal | null 
     );
   }
   return null;
+}
+
+const ONE_STRUCTURE = 'make them members of one structure';
+
+/** Why the GPU has no such place to bind a variable at; null: it has all of them. */
+function placeProblem({ bindings }: WgslCode, limits: Limits): string | null {
+  for (const each of bindings) {
+    const names = each.kind === 'array' ? [each.parameter] : each.members.map(({ name }) => name);
+    const beyond = (attribute: string, number: number, most: number, limit: string): string =>
+      `the variable of ${names.join(', ')} is at @${attribute}(${number}), and this GPU has @${attribute}(0) to ` +
+      `@${attribute}(${most - 1}) (${limit}); give it a lower number`;
+    if (each.group >= limits.maxBindGroups) return beyond('group', each.group, limits.maxBindGroups, 'maxBindGroups');
+    if (each.binding >= limits.maxBindingsPerBindGroup)
+      return beyond('binding', each.binding, limits.maxBindingsPerBindGroup, 'maxBindingsPerBindGroup');
+  }
+  return null;
+}
+
+/** That the module has more uniform variables than `most`, as the beginning of a message; null: it does not. */
+function tooManyUniforms({ bindings }: WgslCode, most: number): string | null {
+  const count = bindings.filter(({ kind }) => kind === 'uniform').length;
+  return count > most ? `it has ${count} uniform variables, and this GPU binds at most ${most}` : null;
+}
+
+/** Why nothing can tell a part of a launch which one it is: that takes a uniform variable of its own. Null: something can. */
+export function noUniformLeft(code: WgslCode, { maxUniformBuffersPerShaderStage: most }: Limits): string | null {
+  const problem = tooManyUniforms(code, most - 1);
+  return problem && `${problem} beside the one that parts need (maxUniformBuffersPerShaderStage); ${ONE_STRUCTURE}`;
 }
 
 const ENABLES_F16 = /^\s*enable\b[^;]*\bf16\b/m;

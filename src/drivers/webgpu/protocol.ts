@@ -68,6 +68,9 @@ export interface Limits {
   readonly maxStorageBufferBindingSize: number;
   readonly maxUniformBufferBindingSize: number;
   readonly maxStorageBuffersPerShaderStage: number;
+  readonly maxUniformBuffersPerShaderStage: number;
+  readonly maxBindGroups: number;
+  readonly maxBindingsPerBindGroup: number;
   readonly minStorageBufferOffsetAlignment: number;
   readonly maxComputeWorkgroupsPerDimension: number;
   readonly maxComputeInvocationsPerWorkgroup: number;
