@@ -1,11 +1,12 @@
 /** How a kernel's parameters reach the variables of its WGSL module: arrays by name, numbers by name or as members of uniform structures. */
 import { bytesOf, type ElementType } from '../core/elements.js';
+import { nearest } from '../core/option-names.js';
 import type { UniformMember, WgslBinding, WgslCode, WgslConstant } from '../drivers/driver.js';
 import type { Overrides } from '../wgsl/constants.js';
 import { type Description, type Resource, uniformMembers } from '../wgsl/describe.js';
 import type { Override } from '../wgsl/overrides.js';
 import { sizeOf, type Type } from '../wgsl/types.js';
-import type { Position } from '../wgsl/wgsl-error.js';
+import { type Position, positionAt } from '../wgsl/wgsl-error.js';
 import { isError, isObject, show } from './arguments.js';
 import { typeError } from './errors.js';
 import { constantsOf } from './wgsl-constants.js';
@@ -45,9 +46,9 @@ export function wgslCode(
     throw typeError('WGSL', `entryPoint of kernel ${name} is a name, not ${show(entryPoint)}`);
   const constants = constantsIn(name, source, given);
   const described = read(name, source, entryPoint, constants);
-  const binder = new Binder(name, parameters);
+  const binder = new Binder(name, parameters, described);
   const bindings = described.resources.map((each) => binder.bind(each));
-  binder.refuseUnused(described);
+  binder.refuseUnused();
   const { name: found, workgroupSize } = described.entryPoint;
   return { kind: 'wgsl', source, entryPoint: found, workgroupSize, bindings, constants };
 }
@@ -68,8 +69,7 @@ export function wgslParameters(
   const parameters: Record<string, Parameter> = {};
   for (const resource of resources) {
     if (resource.space !== 'uniform') {
-      const leaves = [...new Set(scalarsOf(resource.type))];
-      const type = (leaves.length === 1 ? ELEMENTS[leaves[0]] : null) ?? 'bytes';
+      const type = elementsOf(resource.type) ?? 'bytes';
       const use = resource.access === 'read' ? 'in' : out.has(resource.name) ? 'out' : 'inout';
       parameters[resource.name] = { kind: 'array', type, use };
       continue;
@@ -141,12 +141,15 @@ function located<T>(name: string, read: () => T): T {
   }
 }
 
+const SAME_NAMES = 'Variables have the names of their parameters';
+
 class Binder {
   private readonly used = new Set<string>();
 
   constructor(
     private readonly kernel: string,
     private readonly parameters: Parameters,
+    private readonly described: Description,
   ) {}
 
   bind(resource: Resource): WgslBinding {
@@ -160,10 +163,9 @@ class Binder {
     const parameter = this.parameter(name);
     if (parameter?.kind !== 'array') {
       const what = parameter === undefined ? 'no parameter' : `a number (${parameter.type})`;
-      throw this.refuse(
-        position,
-        `storage variable ${name} is ${what} of the kernel; give it a parameter ${name}, such as f32.in`,
-      );
+      const use = resource.access === 'read' ? 'in' : 'inout';
+      const remedy = this.remedyFor(name, 'array', `${name}: ${elementsOf(resource.type) ?? 'bytes'}.${use}`);
+      throw this.refuse(position, `storage variable ${name} is ${what} of the kernel; ${remedy}`);
     }
     this.checkAccess(resource, parameter.use);
     this.checkElements(resource, parameter.type);
@@ -177,14 +179,75 @@ class Binder {
     };
   }
 
-  refuseUnused({ entryPoint, resources }: Description): void {
+  refuseUnused(): void {
     const unused = Object.keys(this.parameters).filter((name) => !this.used.has(name));
     if (unused.length === 0) return;
+    for (const each of unused) this.refuseMisspelt(each);
+    const { entryPoint, resources } = this.described;
     const there = resources.map(({ name }) => name).join(', ') || 'none';
     throw this.refuse(
       entryPoint.position,
       `entry point ${entryPoint.name} uses no variable for ${unused.join(', ')}; it uses: ${there}`,
     );
+  }
+
+  /** Of a parameter that nothing is bound for. */
+  private refuseMisspelt(parameter: string): void {
+    const { module, entryPoint, undeclared } = this.described;
+    const declared = [...module.variables.values()].find(
+      ({ name, type }) =>
+        name === parameter || module.structs.get(type?.name ?? '')?.members.some((each) => each.name === parameter),
+    );
+    const slip = undeclared.find(({ name }) => nearest(name, [parameter, ...(declared ? [declared.name] : [])]));
+    if (slip !== undefined) {
+      const remedy =
+        declared === undefined
+          ? this.remedyWithout(parameter)
+          : `did you mean ${declared.name}? Entry point ${entryPoint.name} does not use it`;
+      throw this.refuse(slip.position, `${slip.name} is declared nowhere; ${remedy}`);
+    }
+    if (declared === undefined) return;
+    const { name, space, start } = declared;
+    const own = name === parameter ? '' : `, which has member ${parameter}`;
+    const problem = isBoundSpace(space)
+      ? `entry point ${entryPoint.name} does not use variable ${name}${own}; have it use it, or leave out parameter ${parameter}`
+      : `variable ${name} is var<${space}>, which no parameter reaches; declare it so: ${this.declarationOf(parameter)}`;
+    throw this.refuse(positionAt(module.source, start), problem);
+  }
+
+  /** Of a parameter that the module declares no variable for. */
+  private remedyWithout(parameter: string): string {
+    const { variables, source } = this.described.module;
+    const bound = [...variables.values()].filter(({ space }) => isBoundSpace(space));
+    const free = bound.map(({ name }) => name).filter((name) => !Object.hasOwn(this.parameters, name));
+    const near = variables.get(nearest(parameter, free) ?? '');
+    if (near === undefined)
+      return `declare the variable of parameter ${parameter}, such as ${this.declarationOf(parameter)}`;
+    const { line, column } = positionAt(source, near.start);
+    return `did you mean ${near.name} (${line}:${column})? ${SAME_NAMES}`;
+  }
+
+  /** How a module declares a variable for the parameter. */
+  private declarationOf(name: string): string {
+    const parameter = this.parameters[name];
+    const taken = this.described.resources.filter(({ group }) => group === 0).map(({ binding }) => binding);
+    const place = `@group(0) @binding(${Math.max(-1, ...taken) + 1})`;
+    if (parameter.kind === 'scalar') return `${place} var<uniform> ${name}: ${parameter.type};`;
+    const type = Object.entries(ELEMENTS).find(([, each]) => each === parameter.type)?.[0] ?? 'u32';
+    return `${place} var<storage, ${parameter.use === 'in' ? 'read' : 'read_write'}> ${name}: array<${type}>;`;
+  }
+
+  /**
+   * What to do about a variable, or a member of one, that no parameter is for.
+   * @param kind of the parameter that it wants
+   * @param declaration of that one
+   */
+  private remedyFor(name: string, kind: Parameter['kind'], declaration: string): string {
+    const free = Object.keys(this.parameters).filter(
+      (each) => this.parameters[each].kind === kind && !this.described.resources.some((other) => names(other, each)),
+    );
+    const near = nearest(name, free);
+    return near === null ? `give the kernel a parameter ${declaration}` : `did you mean ${near}? ${SAME_NAMES}`;
   }
 
   private parameter(name: string): Parameter | undefined {
@@ -210,13 +273,11 @@ class Binder {
 
   private checkElements({ name, type, runtimeArray, position }: Resource, declared: ElementType): void {
     if (bytesOf(declared) === 1 && declared !== 'i8') return;
-    const leaves = [...new Set(scalarsOf(type))];
-    const wanted = leaves.length === 1 ? ELEMENTS[leaves[0]] : null;
+    const wanted = elementsOf(type);
     if (wanted === declared) return;
-    const remedy = wanted === null ? 'bytes' : wanted;
     throw this.refuse(
       position,
-      `${name} is ${typeText(runtimeArray ?? type)}, but parameter ${name} is ${declared}; its elements are handed over as ${remedy}`,
+      `${name} is ${typeText(runtimeArray ?? type)}, but parameter ${name} is ${declared}; its elements are handed over as ${wanted ?? 'bytes'}`,
     );
   }
 
@@ -239,9 +300,11 @@ class Binder {
           parameter === undefined
             ? 'no parameter'
             : `${parameter.type}${parameter.kind === 'array' ? `.${parameter.use}` : ''}`;
+        const declaration = `${name}: ${type.name}`;
+        const remedy = parameter === undefined ? this.remedyFor(name, 'scalar', declaration) : `declare ${declaration}`;
         throw this.refuse(
           position,
-          `uniform ${shown} is ${type.name}, and ${name} is ${what} of the kernel; declare ${name}: ${type.name}`,
+          `uniform ${shown} is ${type.name}, and ${name} is ${what} of the kernel; ${remedy}`,
         );
       }
       return { name, from: 'parameter', type: type.name, offset };
@@ -251,6 +314,23 @@ class Binder {
   private refuse({ line, column }: Position, problem: string): TypeError {
     return typeError('WGSL_BINDING', `kernel ${this.kernel}, WGSL ${line}:${column}: ${problem}`);
   }
+}
+
+/** Whether variables of an address space are those that parameters are bound to. */
+function isBoundSpace(space: string): boolean {
+  return space === 'storage' || space === 'uniform' || space === 'handle';
+}
+
+/** Whether a variable stands for a parameter of that name, as a whole or by a member. */
+function names(resource: Resource, parameter: string): boolean {
+  if (resource.space !== 'uniform') return resource.name === parameter;
+  return uniformMembers(resource).some(({ name }) => (name || resource.name) === parameter);
+}
+
+/** The elements that an array of the type is handed over as; null: raw bytes. */
+function elementsOf(type: Type): ElementType | null {
+  const leaves = [...new Set(scalarsOf(type))];
+  return leaves.length === 1 ? ELEMENTS[leaves[0]] : null;
 }
 
 /** As WGSL writes it, but for structures, which are shown by their name. */

@@ -20,7 +20,7 @@ export function refuseUnknown(code: string, what: string, names: readonly string
 }
 
 /** The known name that a slip of the keyboard may have made this one of; null when none is like it. */
-function nearest(name: string, known: readonly string[]): string | null {
+export function nearest(name: string, known: readonly string[]): string | null {
   if (name.length > LONGEST_NAME) return null;
   let best: string | null = null;
   let least = Number.POSITIVE_INFINITY;

@@ -42,6 +42,25 @@ test('variables that the entry point and what it calls name, with their places, 
   ]);
 });
 
+test('variables of one place are refused only where an entry point uses both', () => {
+  const { resources } = read(`@group(0) @binding(0) var<storage> a: array<u32>;
+@group(0) @binding(0) var<storage> b: array<f32>;
+@compute @workgroup_size(1) fn main() { let n = arrayLength(&b); }`);
+  expect(resources.map(({ name }) => name)).toEqual(['b']);
+});
+
+test('names of values that nothing declares are told, each at its first place', () => {
+  const { undeclared } = read(`const known = 2u;
+@group(0) @binding(0) var<storage, read_write> a: array<u32>;
+fn used(n: u32) -> u32 { var t = n; loop { if (t > limit) { break; } t += known; } return t; }
+fn unused() -> u32 { return other; }
+@compute @workgroup_size(1) fn main() { for (var i = 0u; i < limit; i++) { a[i] = used(max(i, wdith)); } }`);
+  expect(undeclared).toEqual([
+    { name: 'limit', position: { line: 5, column: 62 } },
+    { name: 'wdith', position: { line: 5, column: 95 } },
+  ]);
+});
+
 test('a name that a function declares hides the variable', () => {
   const { resources } = read(`@group(0) @binding(0) var<storage, read_write> a: array<u32>;
 @group(0) @binding(1) var<storage, read_write> b: array<u32>;
@@ -142,12 +161,27 @@ test.each([
   [
     '@binding(0) var<storage> a: array<u32>; @compute @workgroup_size(1) fn f() { let n = arrayLength(&a); }',
     undefined,
+    /^1:1: variable a has no @group; give it both, such as @group\(0\) @binding\(0\)$/,
+  ],
+  [
+    'var<storage> a: array<u32>; @compute @workgroup_size(1) fn f() { let n = arrayLength(&a); }',
+    undefined,
     /^1:1: variable a has no @group/,
+  ],
+  [
+    '@group(0) @binding(0) var<storge> a: array<u32>; @compute @workgroup_size(1) fn f() { let n = arrayLength(&a); }',
+    undefined,
+    /^1:1: variable a has a binding in address space storge; declare it var<storage, read>, .* or var<uniform>$/,
+  ],
+  [
+    '@group(1) @binding(2) var<uniform> b: u32;\n@group(1) @binding(2) var<uniform> a: u32; @compute @workgroup_size(1) fn f() { let n = a + b; }',
+    undefined,
+    /^2:1: variables b and a are both at @group\(1\) @binding\(2\); give each a place of its own$/,
   ],
   [
     '@group(0) @binding(0) var<storage> a: array<nope>; @compute @workgroup_size(1) fn f() { let n = arrayLength(&a); }',
     undefined,
-    /^1:45: type nope is not supported/,
+    /^1:45: type nope is not supported: it is no structure or alias of the module, and no type of numbers/,
   ],
 ])('refused, with the position: %s', (source, entry, expected) => {
   expect(wrong(source, entry)).toMatch(expected);

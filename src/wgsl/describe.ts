@@ -4,7 +4,7 @@ import { type Override, requireValues, withoutValue } from './overrides.js';
 import { type Parser, parse } from './syntax.js';
 import type { Attribute, FunctionDeclaration, GlobalVariable, Module } from './tree.js';
 import { type ArrayType, type StructMember, sizeOf, type Type, Types } from './types.js';
-import { callsIn, namesIn } from './walk.js';
+import { callsIn, namesIn, visitNames } from './walk.js';
 import { type Position, positionAt, WgslError } from './wgsl-error.js';
 
 /** A variable with `@group` and `@binding`. */
@@ -41,6 +41,8 @@ export interface Description {
   readonly entryPoint: EntryPoint;
   /** Those that the entry point, or what it calls, names; in the order of groups and bindings. */
   readonly resources: readonly Resource[];
+  /** Names of values in these functions that nothing declares, each where it stands first: the compiler refuses them. */
+  readonly undeclared: readonly { readonly name: string; readonly position: Position }[];
   /** Names of all entry points of the module. */
   readonly entryPoints: readonly string[];
   /** For the analysis of accesses. */
@@ -78,9 +80,10 @@ export function describe(
   requireValues(module, entry, functions.values(), overrides);
   const used = new Set([...functions.values()].flatMap((each) => [...namesIn(each)]));
   const resources = [...module.variables.values()]
-    .filter(({ name, attributes }) => used.has(name) && attributes.some((each) => each.name === 'binding'))
+    .filter((each) => used.has(each.name) && isBound(each))
     .map((each) => resourceOf(module, types, each))
     .sort((one, other) => one.group - other.group || one.binding - other.binding);
+  refuseSharedPlaces(module, resources);
   return {
     entryPoint: {
       name: entry.name,
@@ -89,6 +92,7 @@ export function describe(
       position: positionAt(source, entry.start),
     },
     resources,
+    undeclared: undeclaredIn(module, functions.values()),
     entryPoints: [...module.functions.values()].filter(isEntry).map(({ name }) => name),
     module,
     types,
@@ -115,6 +119,40 @@ export function missingOverrides(
 /** Members of a uniform structure; a uniform variable of another type is one member without a name. */
 export function uniformMembers({ type }: Resource): readonly StructMember[] {
   return type.kind === 'struct' ? type.members : [{ name: '', type, offset: 0, size: sizeOf(type) }];
+}
+
+/** Whether a variable is to have a place at which something is bound: it may lack it by mistake. */
+function isBound({ space, attributes }: GlobalVariable): boolean {
+  return space === 'storage' || space === 'uniform' || attributes.some(({ name }) => name === 'binding');
+}
+
+/** @param resources in the order of their places */
+function refuseSharedPlaces({ source, variables }: Module, resources: readonly Resource[]): void {
+  const at = resources.findIndex(
+    ({ group, binding }, index) => group === resources[index - 1]?.group && binding === resources[index - 1]?.binding,
+  );
+  if (at === -1) return;
+  const [first, second] = resources
+    .slice(at - 1, at + 1)
+    .map(({ name }) => variables.get(name) as GlobalVariable)
+    .sort((one, other) => one.start - other.start) as [GlobalVariable, GlobalVariable];
+  const { group, binding } = resources[at] as Resource;
+  const place = `@group(${group}) @binding(${binding})`;
+  throw new WgslError(
+    source,
+    second.start,
+    `variables ${first.name} and ${second.name} are both at ${place}; give each a place of its own`,
+  );
+}
+
+function undeclaredIn(module: Module, functions: Iterable<FunctionDeclaration>): Description['undeclared'] {
+  const found = new Map<string, Position>();
+  for (const each of functions)
+    visitNames(each, ({ name, start }) => {
+      const isDeclared = module.variables.has(name) || module.constants.has(name) || module.functions.has(name);
+      if (!isDeclared && !found.has(name)) found.set(name, positionAt(module.source, start));
+    });
+  return [...found].map(([name, position]) => ({ name, position }));
 }
 
 function isEntry({ attributes }: FunctionDeclaration): boolean {
@@ -172,10 +210,18 @@ function resourceOf(module: Module, types: Types, variable: GlobalVariable): Res
   const find = (wanted: string) => {
     const found = attributes.find((each) => each.name === wanted);
     if (found) return numberOf(module, found);
-    throw new WgslError(module.source, start, `variable ${name} has no @${wanted}`);
+    throw new WgslError(
+      module.source,
+      start,
+      `variable ${name} has no @${wanted}; give it both, such as @group(0) @binding(0)`,
+    );
   };
   if (space !== 'storage' && space !== 'uniform' && space !== 'handle')
-    throw new WgslError(module.source, start, `variable ${name} has a binding in address space ${space}`);
+    throw new WgslError(
+      module.source,
+      start,
+      `variable ${name} has a binding in address space ${space}; declare it var<storage, read>, var<storage, read_write> or var<uniform>`,
+    );
   if (variable.type === null) throw new WgslError(module.source, start, `variable ${name} has no type`);
   const type = types.read(variable.type);
   const tail = type.kind === 'struct' ? type.members[type.members.length - 1]?.type : type;

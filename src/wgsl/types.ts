@@ -74,7 +74,11 @@ export class Types {
       if (space && to) return { kind: 'pointer', space: space.name, to: this.read(to) };
     }
     if (/^(texture_|sampler)/.test(name)) return { kind: 'handle', name };
-    throw new WgslError(this.#module.source, start, `type ${name} is not supported`);
+    throw new WgslError(
+      this.#module.source,
+      start,
+      `type ${name} is not supported: it is no structure or alias of the module, and no type of numbers, vectors, matrices, arrays or atomics`,
+    );
   }
 
   struct({ name, members, start }: Struct): StructType {

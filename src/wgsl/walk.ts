@@ -1,5 +1,5 @@
 /** All expressions and statements of a function. */
-import type { Call, Expression, FunctionDeclaration, Statement } from './tree.js';
+import type { Call, Expression, FunctionDeclaration, Name, Statement } from './tree.js';
 
 /** What an expression consists of, in the order in which that is evaluated. */
 export function childrenOf(expression: Expression): readonly Expression[] {
@@ -84,12 +84,16 @@ function visitFunction({ body }: FunctionDeclaration, visit: (each: Expression) 
   });
 }
 
-/** Names that the function itself does not declare. */
+/** Names that the function itself does not declare, as often as they stand in it. */
+export function visitNames(declaration: FunctionDeclaration, visit: (each: Name) => void): void {
+  visitFunction(declaration, (each) => {
+    if (each.kind === 'name' && each.local === null) visit(each);
+  });
+}
+
 export function namesIn(declaration: FunctionDeclaration): Set<string> {
   const names = new Set<string>();
-  visitFunction(declaration, (each) => {
-    if (each.kind === 'name' && each.local === null) names.add(each.name);
-  });
+  visitNames(declaration, ({ name }) => names.add(name));
   return names;
 }
 

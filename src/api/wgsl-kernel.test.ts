@@ -1,0 +1,95 @@
+import { expect, test } from 'vitest';
+import { wgslCode } from './wgsl-kernel.js';
+
+type Given = Parameters<typeof wgslCode>[1];
+
+const array = (use: 'in' | 'inout') => ({ kind: 'array', type: 'f32', use }) as const;
+const number = { kind: 'scalar', type: 'f32' } as const;
+const SAXPY = { input: array('in'), y: array('inout'), alpha: number };
+
+const MODULE = `@group(0) @binding(0) var<storage, read> input: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@group(0) @binding(2) var<uniform> alpha: f32;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+  y[id.x] += alpha * input[id.x];
+}`;
+
+function refusal(source: string, parameters: Given = SAXPY): string {
+  try {
+    wgslCode('k', parameters, source, undefined, undefined);
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return 'none';
+}
+
+const SAME = 'Variables have the names of their parameters';
+
+test.each([
+  ['as it is', MODULE, 'none'],
+  [
+    'a storage variable',
+    MODULE.replaceAll('input', 'inputt'),
+    `1:1: storage variable inputt is no parameter of the kernel; did you mean input? ${SAME}`,
+  ],
+  [
+    'a uniform variable',
+    MODULE.replaceAll('alpha', 'Alhpa'),
+    `3:1: uniform Alhpa is f32, and Alhpa is no parameter of the kernel; did you mean alpha? ${SAME}`,
+  ],
+  [
+    'where a variable is used',
+    MODULE.replace('input[', 'inptu['),
+    '5:22: inptu is declared nowhere; did you mean input? Entry point main does not use it',
+  ],
+  [
+    'where a variable is declared',
+    MODULE.replace('input:', 'inputs:'),
+    `5:22: input is declared nowhere; did you mean inputs (1:1)? ${SAME}`,
+  ],
+])('a name that is misspelt is told with the right one, and the place: %s', (_, source, expected) => {
+  expect(refusal(source)).toBe(expected === 'none' ? 'none' : `kernel k, WGSL ${expected}`);
+});
+
+test('a variable whose name is like that of no parameter is told with the parameter that it wants', () => {
+  expect(refusal(MODULE, { y: array('inout'), alpha: number })).toMatch(/give the kernel a parameter input: f32\.in$/);
+  expect(refusal(MODULE, { input: array('in'), alpha: number })).toMatch(/give the kernel a parameter y: f32\.inout$/);
+  expect(refusal(MODULE, { input: array('in'), y: array('inout') })).toMatch(/give the kernel a parameter alpha: f32$/);
+});
+
+test('a name that stands for another parameter already is not proposed', () => {
+  const twice = MODULE.replaceAll('alpha', 'inputs').replace(
+    'var<uniform> inputs: f32',
+    'var<storage, read> inputs: f32',
+  );
+  expect(refusal(twice, { input: array('in'), y: array('inout') })).toMatch(
+    /give the kernel a parameter inputs: f32\.in$/,
+  );
+});
+
+test('a parameter whose variable is not declared, not used or of another address space says so', () => {
+  expect(refusal(MODULE.slice(MODULE.indexOf('\n') + 1))).toMatch(
+    /4:22: input is declared nowhere; declare .* such as @group\(0\) @binding\(3\) var<storage, read> input: array<f32>;$/,
+  );
+  expect(refusal(MODULE.replace('alpha * ', ''))).toBe(
+    'kernel k, WGSL 3:1: entry point main does not use variable alpha; have it use it, or leave out parameter alpha',
+  );
+  expect(refusal(MODULE.replace(/@group\(0\) @binding\(2\) var<uniform>/, 'var<private>'))).toMatch(
+    /3:1: variable alpha is var<private>, .* so: @group\(0\) @binding\(2\) var<uniform> alpha: f32;$/,
+  );
+  expect(refusal(MODULE, { ...SAXPY, other: number })).toMatch(
+    /4:1: entry point main uses no variable for other; it uses: input, y, alpha$/,
+  );
+});
+
+test('members of a structure are found by the parameter of their name', () => {
+  const source = `struct P { count: u32, alpha: f32 }\n${MODULE.replace('alpha: f32', 'p: P').replace('alpha *', 'p.alpha *')}`;
+  const parameters = { ...SAXPY, count: { kind: 'scalar', type: 'u32' } as const };
+  expect(refusal(source, parameters)).toBe('none');
+  expect(refusal(source.replaceAll('alpha', 'alhpa'), parameters)).toMatch(
+    /4:1: uniform p\.alhpa is f32, and alhpa is no parameter of the kernel; did you mean alpha\?/,
+  );
+  expect(refusal(source.replace('p.alpha *', '2 *'), parameters)).toMatch(
+    /4:1: entry point main does not use variable p, which has member alpha; have it use it/,
+  );
+});
