@@ -13,8 +13,8 @@ export type PagedPlan =
   | { readonly kind: 'refused'; readonly reason: string };
 
 export interface PagedLimits extends Omit<WindowLimits, 'paged'> {
-  /** Arrays that may be paged, of those that can be: all unless they are given. */
-  mayPage?(resource: Resource, isWritten: boolean): boolean;
+  /** Why an array is not to be paged that could be; null: it may be, as all may where this is left out. */
+  obstacleOf?(resource: Resource, isWritten: boolean): string | null;
   /** Bytes of memory for pages of these arrays, of the budget; null: there is no room for a page of each. */
   poolBytes(paged: readonly Resource[]): number | null;
 }
@@ -24,8 +24,10 @@ export interface PagedLimits extends Omit<WindowLimits, 'paged'> {
  * @param all of those that can be paged are
  */
 export function planPaged(description: Description, launch: LaunchFacts, limits: PagedLimits, all = false): PagedPlan {
-  let reason = 'no array of the kernel can be looked up page by page';
-  for (const paged of choices(description, launch, limits, all)) {
+  const { able, written, obstacles } = candidates(description, launch, limits);
+  let reason = `no array of the kernel can be looked up page by page`;
+  if (obstacles.length > 0) reason += `: ${obstacles.join('; ')}`;
+  for (const paged of choices(able, written, all)) {
     const found = planWith(description, launch, limits, paged);
     if (typeof found !== 'string') return found;
     reason = found;
@@ -63,18 +65,31 @@ function planWith(
   };
 }
 
-/**
- * Arrays that may be paged together, what is to be tried first before the others: those first of which a single workgroup may need most, and
- * what is written only where it does not do to page the rest, since its pages must go home, too.
- */
-function choices(description: Description, launch: LaunchFacts, limits: PagedLimits, all: boolean): Resource[][] {
+/** Arrays that may be paged, those first of which a single workgroup may need most, and why others may not be. */
+function candidates(description: Description, launch: LaunchFacts, limits: PagedLimits) {
   const written = writtenBy(accessesOf(description, null));
   const one: WorkgroupBox = { first: [0, 0, 0], count: [1, 1, 1] };
+  const obstacles: string[] = [];
   const able = windowsOfBox(description, launch, limits, one)
-    .filter(({ resource: { type, runtimeArray } }) => type === runtimeArray)
-    .filter(({ resource }) => limits.mayPage?.(resource, written.has(resource)) !== false)
+    .filter(({ resource }) => {
+      const { name, type, runtimeArray } = resource;
+      const obstacle =
+        type === runtimeArray
+          ? (limits.obstacleOf?.(resource, written.has(resource)) ?? null)
+          : `'${name}' is ${runtimeArray === null ? 'of a size that the module says' : 'a structure that an array ends'}`;
+      if (obstacle !== null) obstacles.push(obstacle);
+      return obstacle === null;
+    })
     .sort((a, b) => b.bytes - a.bytes)
     .map(({ resource }) => resource);
+  return { able, written, obstacles };
+}
+
+/**
+ * Arrays that may be paged together, what is to be tried first before the others: those first that come first in `able`, and what is written
+ * only where it does not do to page the rest, since its pages must go home, too.
+ */
+function choices(able: readonly Resource[], written: ReadonlySet<Resource>, all: boolean): (readonly Resource[])[] {
   const read = able.filter((each) => !written.has(each));
   const beginnings = (list: readonly Resource[]) => list.map((_, at) => list.slice(0, at + 1));
   const lists = all ? [able, read] : [...beginnings(read), ...beginnings(able)];

@@ -99,8 +99,8 @@ export async function runPaged(gpu: Gpu, given: Given, share: number): Promise<P
 export async function runPlanned(gpu: Gpu, given: Given, share: number): Promise<number | null> {
   const { description, facts, arrays, overrides, uniforms } = given;
   const limits = { budgetBytes: 2 ** 30, bindingBytes: BINDING_BYTES, alignmentBytes: 64, poolBytes: () => 0 };
-  const mayPage = (_: Resource, isWritten: boolean): boolean => !isWritten;
-  const plan = planPaged(description, facts, { ...limits, mayPage }, true);
+  const obstacleOf = (_: Resource, isWritten: boolean): string | null => (isWritten ? 'it is written' : null);
+  const plan = planPaged(description, facts, { ...limits, obstacleOf }, true);
   if (plan.kind === 'refused') return null;
   const { paged } = plan.module;
   const tables = tablesOf(paged, arrays, share);

@@ -155,3 +155,19 @@ test('what cannot be cut says where', () => {
     /^WGSL 6:\d+: a single workgroup may touch elements 0 to 4194303 of 'x', .* \(memory is held in whole blocks/,
   );
 });
+
+test('what keeps each array from being paged is told by its name', () => {
+  const launch = launchOf();
+  const [x, y] = launch.parameters as Extract<LaunchParameter, { kind: 'array' }>[];
+  const reason = (given: WgslLaunch) => newDivider().page(given, room(4), true);
+  expect(reason({ ...launch, parameters: [x, { ...y, offset: 4 * LENGTH - 4 }, ...launch.parameters.slice(2)] })).toBe(
+    "no array of the kernel can be looked up page by page: 'x' shares a page with 'y'; 'y' shares a page with 'x'; have arguments begin at pages of their own",
+  );
+  const source = SAXPY.replace('x: array<f32>', 'x: array<f32, 8>')
+    .replace('y: array<f32>', 'y: S')
+    .replaceAll('y[', 'y.a[')
+    .replace('&y', '&y.a');
+  expect(reason(launchOf({ source: `struct S { a: array<f32> }${source}` }))).toBe(
+    "no array of the kernel can be looked up page by page: 'x' is of a size that the module says; 'y' is a structure that an array ends",
+  );
+});

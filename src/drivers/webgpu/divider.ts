@@ -16,7 +16,7 @@ import type { UniformValue } from '../../wgsl/values.js';
 import { type WindowedModule, windowed } from '../../wgsl/windowed.js';
 import { type LaunchPart, planWindows, type Window } from '../../wgsl/windows.js';
 import type { LaunchDivision, LaunchParameter, WgslCode, WgslLaunch } from '../driver.js';
-import { arrayBytes, arrayOf, bindingBytesOf, isApart, numberOf, workgroupsOf } from './launch-plan.js';
+import { arrayBytes, arrayOf, bindingBytesOf, numberOf, sharerOf, workgroupsOf } from './launch-plan.js';
 import { requireParser } from './parser.js';
 import { PartPlanner } from './part-planner.js';
 import type { Limits } from './protocol.js';
@@ -265,6 +265,7 @@ function foundPaged(
       return pageTables(wanted, Math.min(poolMost, wholePoolBytes(wanted, PAGE_SIZES)), PAGE_SIZES);
     };
     const bytesOfPools = (tables: readonly PageTable[]) => tables.reduce((sum, each) => sum + each.poolBytes, 0);
+    let remedy = '';
     const plan = planPaged(
       description,
       facts,
@@ -274,7 +275,12 @@ function foundPaged(
         bindingBytes: bindingBytesOf(limits),
         alignmentBytes: limits.minStorageBufferOffsetAlignment,
         maxParts: MOST_PARTS,
-        mayPage: ({ name }, isWritten) => isApart(launch, name, isWritten),
+        obstacleOf: ({ name }, isWritten) => {
+          const sharer = sharerOf(launch, name, isWritten);
+          if (sharer === null) return null;
+          remedy = '; have arguments begin at pages of their own';
+          return `'${name}' shares a page with '${sharer}'`;
+        },
         poolBytes: (paged) => {
           const tables = tablesOf(paged);
           return tables && bytesOfPools(tables);
@@ -283,7 +289,7 @@ function foundPaged(
       all,
     );
     if (plan.kind === 'refused') {
-      reason ||= /^\d/.test(plan.reason) ? `WGSL ${plan.reason}` : plan.reason;
+      reason ||= `${/^\d/.test(plan.reason) ? 'WGSL ' : ''}${plan.reason}${remedy}`;
       continue;
     }
     const { module } = plan;

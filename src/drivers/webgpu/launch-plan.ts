@@ -229,16 +229,17 @@ export function pagesAround({ offset, length, type }: Pick<ArrayParameter, 'offs
 }
 
 /**
- * Whether nothing that the launch writes lies in a page of the array: pages come while the launch holds what it writes. Pages of what is written
- * go home, so that nothing that it reads may lie there, either.
+ * A parameter of which something lies in a page of the array that the launch writes there: pages come while the launch holds what it writes. Pages
+ * of what is written go home, so that nothing that it reads may lie there, either. Null: there is none.
  */
-export function isApart(launch: Launch, name: string, isWritten: boolean): boolean {
+export function sharerOf(launch: Launch, name: string, isWritten: boolean): string | null {
   const own = pagesAround(arrayOf(launch, name));
-  return launch.parameters.every((each) => {
-    if (each.kind !== 'array' || each.name === name || (each.use === 'in' && !isWritten)) return true;
+  const sharer = launch.parameters.find((each) => {
+    if (each.kind !== 'array' || each.name === name || (each.use === 'in' && !isWritten)) return false;
     const { first, count } = pagesAround(each);
-    return first + count <= own.first || own.first + own.count <= first;
+    return first < own.first + own.count && own.first < first + count;
   });
+  return sharer?.name ?? null;
 }
 
 export function workgroupsOf(

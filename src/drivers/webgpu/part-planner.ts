@@ -8,7 +8,7 @@ import { isWholeLaunch, type WindowedModule, windowed } from '../../wgsl/windowe
 import type { LaunchPart } from '../../wgsl/windows.js';
 import { writtenBy } from '../../wgsl/writing.js';
 import type { PagePlan, WgslLaunch } from '../driver.js';
-import { arrayOf, isApart } from './launch-plan.js';
+import { arrayOf, sharerOf } from './launch-plan.js';
 
 /** What names elements are numbers of four bytes. */
 const NUMBER_BYTES = 4;
@@ -42,7 +42,8 @@ export class PartPlanner {
     const { facts, tables, planner, paged } = this;
     const naming = planner.naming(part);
     // What the launch writes it has for itself, so that no other one may look at what lies in such a page.
-    if (naming === null || !naming.every(({ resource: { name } }) => isApart(launch, name, false))) return null;
+    if (naming === null || !naming.every(({ resource: { name } }) => sharerOf(launch, name, false) === null))
+      return null;
     return {
       numbers: naming.map(({ resource: { name }, begin, end }) => ({
         at: arrayOf(launch, name).offset + begin * NUMBER_BYTES,
