@@ -163,6 +163,10 @@ test.each([
     undefined,
     /^1:1: variable a has no @group; give it both, such as @group\(0\) @binding\(0\)$/,
   ],
+  ['fn get() {}', undefined, /^1:4: Expected identifier after 'fn'; WGSL keeps 'get' for itself: choose another name$/],
+  ['struct S { get: u32 }', undefined, /^1:11: .*; WGSL keeps 'get' for itself/],
+  ['fn f(get: u32) {}', undefined, /^1:6: .*; WGSL keeps 'get' for itself/],
+  ['struct S { a: u32 b: u32 }', undefined, /^1:19: Expected ',' after struct member$/],
   [
     'var<storage> a: array<u32>; @compute @workgroup_size(1) fn f() { let n = arrayLength(&a); }',
     undefined,

@@ -23,19 +23,34 @@ export type Parser = Pick<typeof Wesl, 'parseSrcModule'>;
 
 /** @throws WgslError where the source is no WGSL, or has what only WESL has */
 export function parse(parser: Parser, source: string): Module {
-  const { moduleElem, diagnostics, imports } = parser.parseSrcModule(
-    { modulePath: 'package::module', debugFilePath: 'module.wgsl', src: source },
-    { keepComments: false },
-  );
+  const { moduleElem, diagnostics, imports } = parsed(parser, source);
   const wrong = diagnostics.find(({ severity }) => severity === 'error');
-  if (wrong) throw new WgslError(source, wrong.start, `${wrong.message}${hintFor(wrong.message)}`);
+  if (wrong) throw new WgslError(source, wrong.start, `${wrong.message}${hintFor(parser, source, wrong)}`);
   if (imports.length > 0) throw new WgslError(source, 0, 'imports are not WGSL; link the module first');
   return new Reader(source).module(moduleElem);
 }
 
-/** The parser looks beyond a closing parenthesis for the end of a template: it reads `f(a < b) > c` as one. */
-function hintFor(message: string): string {
-  return message.includes('template') ? '; if this is a comparison with <, write it with > instead' : '';
+function parsed(parser: Parser, source: string) {
+  return parser.parseSrcModule(
+    { modulePath: 'package::module', debugFilePath: 'module.wgsl', src: source },
+    { keepComments: false },
+  );
+}
+
+function hintFor(parser: Parser, source: string, { message, start }: { message: string; start: number }): string {
+  // The parser looks beyond a closing parenthesis for the end of a template: it reads `f(a < b) > c` as one.
+  if (message.includes('template')) return '; if this is a comparison with <, write it with > instead';
+  const [, word] = /^\s*([A-Za-z_]\w*)/.exec(source.slice(start)) ?? [];
+  return word !== undefined &&
+    /^Expected (identifier|function parameter|'}' after struct)/.test(message) &&
+    isReserved(parser, word)
+    ? `; WGSL keeps '${word}' for itself: choose another name`
+    : '';
+}
+
+/** The parser, which knows the words that WGSL reserves, does not say that one of them is why it refuses a name. */
+function isReserved(parser: Parser, word: string): boolean {
+  return parsed(parser, `alias ${word} = u32;`).diagnostics.some(({ severity }) => severity === 'error');
 }
 
 class Reader {
