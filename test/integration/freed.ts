@@ -1,6 +1,6 @@
 /** Arrays that are freed, wholly or in part, and programs that use them all the same. */
 import assert from 'node:assert/strict';
-import { type AddressSpace, i32, kernel, type ManagedArray } from '../../src/index.js';
+import { type AddressSpace, i32, kernel, type ManagedArray, type OnememError } from '../../src/index.js';
 import { runProgram } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, sameData, test } from '../harness/suite.js';
@@ -146,6 +146,32 @@ test('freeing an array while a launch uses it', () =>
     await stream.synchronize().catch(() => undefined);
     await device.run(add, { x: y, by: 2 }, { size: 4096 });
     sameData(y.data, () => 2);
+  }));
+
+test('a launch ends as soon as it touches an array that was freed while it ran', () =>
+  withSpace(async (space) => {
+    const [device] = space.devices;
+    const endless = kernel({ x: i32.inout, y: i32.out }, ({ x, y }) => {
+      y[0] = 1;
+      for (;;) for (let i = 0; i < x.length; i++) x[i]++;
+    });
+    const x = space.array(Int32Array, 4 * MIB, { name: 'hasty' });
+    const y = space.array(Int32Array, 4096);
+    const ended = failsWith('USE_AFTER_FREE', () => device.run(endless, { x, y }, { size: 1 }));
+    while (y.data[0] === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    x.free();
+    const error = (await ended) as OnememError;
+    assert.match(
+      error.message,
+      /array hasty, elements \d+ to \d+ .*has been freed; the launch was ended, and arrays that it was writing/,
+    );
+    assert.deepEqual(
+      error.ranges.map(({ parameter }) => parameter),
+      ['x', 'y'],
+    );
+    assert.equal(y.indeterminate, true);
+    await device.run(add, { x: y, by: 2 }, { size: 4096 });
+    assert.equal(y.data[1], 2);
   }));
 
 test('the addresses of a freed array stay free while an operation that was given it waits for its turn', async () => {

@@ -57,11 +57,10 @@ export interface Joined {
   readonly zeroed: ReadonlyMap<LaunchRecord, readonly string[]>;
 }
 
-/** Why a launch that runs is ended, as the program hears it. */
-export interface Ending {
-  readonly code: 'ABORTED' | 'TIMEOUT';
-  readonly reason: string;
-}
+/** Why a launch that runs is ended, as the program hears it: what it failed by, where it touched an array that has been freed. */
+export type Ending =
+  | { readonly code: 'ABORTED' | 'TIMEOUT'; readonly reason: string }
+  | { readonly code: 'USE_AFTER_FREE' };
 
 /** Drivers hand on what a kernel threw; that of the process device says already whose it is. */
 export function messageOf({ code, message }: LaunchRefusal, kernelName: string): string {
@@ -73,6 +72,7 @@ export function messageOf({ code, message }: LaunchRefusal, kernelName: string):
 export function failureOf(device: Device, record: LaunchRecord): WireError | null {
   const { ending, failure, operation, begun } = record;
   if (ending === null || record.completed) return failure;
+  if (ending.code === 'USE_AFTER_FREE') return endedBy(failure, record);
   if (!begun && ending.code === 'ABORTED') return abortError(ending.reason);
   const lost = failure?.code === 'DEVICE_LOST' ? `; device ${device.info.name} was lost with it: ${device.reason}` : '';
   return wireError(
@@ -80,6 +80,12 @@ export function failureOf(device: Device, record: LaunchRecord): WireError | nul
     `kernel ${operation.kernelName} was ended on device ${device.info.name}: ${ending.reason}; ${consequenceOf(record)}${lost}`,
     { device: device.info.name, ranges: writtenBy(record) },
   );
+}
+
+function endedBy(failure: WireError | null, record: LaunchRecord): WireError | null {
+  if (failure === null) return null;
+  const message = `${failure.message}; the launch was ended, and ${consequenceOf(record)}`;
+  return { ...failure, message, details: { ...failure.details, ranges: writtenBy(record) } };
 }
 
 export function lostError(device: Device, record: LaunchRecord, reason: string): WireError {

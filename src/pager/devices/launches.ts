@@ -1,6 +1,7 @@
 /** Launches of devices: in which order they run, and what is done before one runs and when it has. */
 import { kernelError } from '../../core/kernel-error.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
+import type { Range } from '../../core/range.js';
 import { Access, type DenyReason, PAGE_BYTES } from '../../core/types.js';
 import type {
   KernelCode,
@@ -200,6 +201,10 @@ export class Launches {
     const record = this.queueOf(device).records[0];
     if (record === undefined) return;
     record.failure ??= this.places.denialError(reason, page, `kernel ${record.operation.kernelName}`, write);
+    if (reason !== 'FREED') return;
+    const { freedPages, pages } = this.manager.pages.rangeOf(page) as Range;
+    // Each page of an array that is no more would be denied by itself, and what the kernel makes of zeros is of no use.
+    if (freedPages === pages) this.endings.stop(device, record, { code: 'USE_AFTER_FREE' });
   }
 
   /** The device died: a launch that had not reached its driver hears of it here. */
