@@ -492,7 +492,7 @@ export interface ManagedArray<T extends NumericArray = NumericArray> {
 }
 
 export interface BarrierOptions {
-  /** How many milliseconds to wait for the others; as long as it takes unless said otherwise. */
+  /** How many milliseconds to wait for the others, as long as it takes unless said otherwise; and at most for a server that does not answer. */
   readonly timeoutMs?: number;
 }
 

@@ -231,6 +231,24 @@ testWithValkey('a fence and a barrier of what the server refuses to take are tol
   await space.close();
 });
 
+testWithValkey('a call waits for a server that is down no longer than its limit, which the error names', async () => {
+  await using server = await ValkeyServer.start();
+  const { space, array } = await openArray(server.url);
+  array.data[0] = 1;
+  await array.fence();
+  await server.stop();
+  const during = async (call: Promise<void>): Promise<string> => (await failsWith('NODE_LOST', () => call)).message;
+  assert.match(
+    await during(array.barrier('all', 2)),
+    /no server listens there .*for 400 ms \(on\.timeoutMs of the array\)/,
+  );
+  const short = /no server listens there .*for 50 ms \(timeoutMs of the barrier\)/;
+  assert.match(await during(array.barrier('all', 2, { timeoutMs: 50 })), short);
+  array.data[0] = 2;
+  assert.match(await during(array.barrier('all', 2, { timeoutMs: 50 })), short, 'what is to be flushed first');
+  await failsWith('NODE_LOST', () => space.close());
+});
+
 testWithValkey('an array that this program has no room for takes no name on the server', async () => {
   await using server = await ValkeyServer.start();
   await using space = await openSpace({ hostMemory: '32MiB', storage: false });

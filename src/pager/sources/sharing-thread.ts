@@ -55,6 +55,8 @@ function tell(message: FromSharing): void {
 /** A call that waits for blocks to be on the server. */
 interface Fence {
   readonly since: number;
+  /** How long it waits for a server that does not answer. */
+  readonly limit: number;
   readonly left: Set<number>;
   readonly lost: number[];
   readonly done: (failure: WireError | null) => void;
@@ -172,8 +174,8 @@ class Blocks implements SharedMemory {
     tell({ kind: 'connection', problem: failure === null ? null : insteadOf(failure) });
   }
 
-  /** The server has everything that was written until now, or why not. */
-  fence(): Promise<WireError | null> {
+  /** The server has everything that was written until now, or why not. @param limit how long to wait for a server that does not answer */
+  fence(limit: number): Promise<WireError | null> {
     if (this.loss !== null) {
       this.changed.clear();
       return Promise.resolve(this.loss.error);
@@ -186,17 +188,17 @@ class Blocks implements SharedMemory {
     if (this.changed.size === 0) return Promise.resolve(null);
     return new Promise((done) => {
       const left = new Set(this.changed);
-      this.fences.add({ since: performance.now(), left, lost: [], done });
+      this.fences.add({ since: performance.now(), limit, left, lost: [], done });
       this.wind();
       for (const block of left) this.member.flush(block);
     });
   }
 
   /** Why a thread or a call that has waited since then, for these blocks, waits no longer; null: it waits on. */
-  overdue(since: number, blocks: Iterable<number> = []): ValkeyError | null {
+  overdue(since: number, limit: number, blocks: Iterable<number> = []): ValkeyError | null {
     const now = performance.now();
-    if (now - since < timeoutMs) return null;
-    if (this.problem !== null && now - this.member.heardAt >= timeoutMs) return this.problem;
+    if (now - since < limit) return null;
+    if (this.problem !== null && now - this.member.heardAt >= limit) return this.problem;
     for (const block of blocks) {
       const error = this.member.errorOf(block);
       if (error !== null) return error;
@@ -255,14 +257,14 @@ class Blocks implements SharedMemory {
 
   private look(): void {
     for (const [block, { since }] of this.touched) {
-      const problem = this.overdue(since, [block]);
+      const problem = this.overdue(since, timeoutMs, [block]);
       if (problem === null) continue;
       this.member.forget(block);
       this.refuse(block, 'NODE_LOST', problem);
     }
     for (const fence of this.fences) {
-      const problem = this.overdue(fence.since, fence.left);
-      if (problem !== null) this.end(fence, nodeLost(problem));
+      const problem = this.overdue(fence.since, fence.limit, fence.left);
+      if (problem !== null) this.end(fence, nodeLost(problem, fence.limit));
     }
     if (this.touched.size + this.fences.size > 0 || this.clock === null) return;
     clearInterval(this.clock);
@@ -270,10 +272,12 @@ class Blocks implements SharedMemory {
   }
 }
 
-function nodeLost(problem: ValkeyError): WireError {
+/** @param limit how long the server was waited for, which may come back at any time */
+function nodeLost(problem: ValkeyError, limit: number): WireError {
+  const option = limit === timeoutMs ? 'on.timeoutMs of the array' : 'timeoutMs of the barrier';
   const text =
-    `array ${name} is shared by the server ${shown}, which ${insteadOf(problem)}; what was written stays in memory ` +
-    'and goes there when it is back';
+    `array ${name} is shared by the server ${shown}, which ${insteadOf(problem)}; it was waited for for ${limit} ms (${option}); ` +
+    'what was written stays in memory and goes there when it is back';
   return wireError('NODE_LOST', text, { array: name, url: shown, said: problem.word });
 }
 
@@ -339,8 +343,15 @@ async function barrier(call: Barrier): Promise<WireError | null> {
   return failure;
 }
 
+/** How long a call waits for a server that does not answer: no longer than for other programs. */
+function serverLimit(call: SharingCall): number {
+  return Math.min(timeoutMs, (call.kind === 'barrier' ? call.timeoutMs : null) ?? timeoutMs);
+}
+
 /** Waits until so many programs are there, each by a call of its own. */
-async function waitAt({ name: barrierName, count, timeoutMs: limit }: Barrier, me: string): Promise<WireError | null> {
+async function waitAt(call: Barrier, me: string): Promise<WireError | null> {
+  const { name: barrierName, count, timeoutMs: limit } = call;
+  const silent = serverLimit(call);
   const began = performance.now();
   let asked = began;
   // One that was withdrawn has been answered.
@@ -359,9 +370,9 @@ async function waitAt({ name: barrierName, count, timeoutMs: limit }: Barrier, m
     } catch (error) {
       if (memory.loss !== null) return memory.loss.error;
       const { code } = error as ValkeyError;
-      const isRefused = code === 'REPLY' && performance.now() - asked >= timeoutMs;
-      const problem = isRefused ? (error as ValkeyError) : memory.overdue(asked);
-      if (problem !== null) return nodeLost(problem);
+      const isRefused = code === 'REPLY' && performance.now() - asked >= silent;
+      const problem = isRefused ? (error as ValkeyError) : memory.overdue(asked, silent);
+      if (problem !== null) return nodeLost(problem, silent);
     }
     if (limit !== null && performance.now() - began >= limit) {
       const text = `barrier ${barrierName} of array ${name} was not reached by ${count} programs within ${limit} ms`;
@@ -373,7 +384,7 @@ async function waitAt({ name: barrierName, count, timeoutMs: limit }: Barrier, m
 }
 
 async function carryOut(call: SharingCall): Promise<WireError | null> {
-  const failure = await memory.fence();
+  const failure = await memory.fence(serverLimit(call));
   return failure !== null || call.kind === 'fence' ? failure : barrier(call);
 }
 
