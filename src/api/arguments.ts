@@ -76,6 +76,17 @@ export function isWhole(value: unknown, least: number): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= least;
 }
 
+/** Beyond it timers of Node.js do not go. */
+const MOST_MS = 2 ** 31 - 1;
+
+export function checkMs(what: string, value: unknown, least: number): void {
+  if (isWhole(value, least) && value <= MOST_MS) return;
+  throw argumentError(
+    'TIMEOUT_MS',
+    `${what} is ${show(value)}; it must be a whole number of milliseconds from ${least} to ${MOST_MS}`,
+  );
+}
+
 export function checkSize(name: string, value: unknown, least: number): void {
   if (isWhole(value, least)) return;
   throw argumentError('SIZE', `${name} is ${show(value)}; it must be a whole number of ${least} or more`);

@@ -1,14 +1,13 @@
 /** Memory of other machines, where pages go that neither host memory nor storage has room for. */
 import type { OptionNames } from '../core/option-names.js';
-import { BLOCK_BYTES } from '../core/types.js';
 import type { ServerOptions } from '../pager/protocol/space.js';
 import type { TlsOptions } from '../valkey/connection.js';
 import { ValkeyError } from '../valkey/errors.js';
-import { checkOptions, show } from './arguments.js';
+import { checkMs, checkOptions, show } from './arguments.js';
 import { argumentError, OnememError } from './errors.js';
 import { warnOfRoom } from './server-room.js';
 import { checkServerUrls, serverUrls } from './server-url.js';
-import { toBytes } from './sizes.js';
+import { storeBudget } from './sizes.js';
 
 /** A Valkey server, or Redis 7 or newer, that has pages of a space; or any server of a cluster of these. */
 export interface BehindSpecification {
@@ -39,10 +38,6 @@ const BEHIND_OPTIONS: OptionNames<BehindSpecification> = {
 const TIMEOUT_MS = 5000;
 const LEASE_MS = 3_600_000;
 const LEAST_LEASE_MS = 1000;
-/** Beyond it timers of Node.js do not go. */
-const MOST_MS = 2 ** 31 - 1;
-/** The checksums of more would be more than Node.js 20 can look at. */
-const MOST_BYTES = 2 ** 41;
 
 /** What was said about memory behind; null: none. Connects once, so that what is wrong is said where it was written. */
 export async function behindOf(said: BehindSpecification | undefined): Promise<ServerOptions | null> {
@@ -56,9 +51,9 @@ export async function behindOf(said: BehindSpecification | undefined): Promise<S
   if (said.kind !== 'valkey') throw argumentError('BEHIND', `behind.kind is ${show(said.kind)}; it must be 'valkey'`);
   const { timeoutMs = TIMEOUT_MS, leaseMs = LEASE_MS, tls } = said;
   const given = serverUrls('behind.url', said.url, 'BEHIND');
-  checkMs('timeoutMs', timeoutMs, 1);
-  checkMs('leaseMs', leaseMs, LEAST_LEASE_MS);
-  const bytes = budgetOf(said.bytes);
+  checkMs('behind.timeoutMs', timeoutMs, 1);
+  checkMs('behind.leaseMs', leaseMs, LEAST_LEASE_MS);
+  const bytes = storeBudget('behind.bytes', said.bytes);
   try {
     checkServerUrls('behind', given, tls, 'BEHIND');
     // Of interest to few, and not small.
@@ -71,21 +66,4 @@ export async function behindOf(said: BehindSpecification | undefined): Promise<S
     if (!(error instanceof ValkeyError)) throw error;
     throw new OnememError('BEHIND', `behind: ${error.message}`, { reason: error.code }, { cause: error });
   }
-}
-
-function budgetOf(said: number | string): number {
-  const bytes = toBytes('behind.bytes', said, '2MiB');
-  if (bytes >= BLOCK_BYTES && bytes <= MOST_BYTES) return Math.floor(bytes / BLOCK_BYTES) * BLOCK_BYTES;
-  throw argumentError(
-    'BEHIND',
-    `behind.bytes is ${bytes}; it must be from ${BLOCK_BYTES} (2MiB) to ${MOST_BYTES} (2TiB)`,
-  );
-}
-
-function checkMs(name: string, value: unknown, least: number): void {
-  if (typeof value === 'number' && value >= least && value <= MOST_MS) return;
-  throw argumentError(
-    'BEHIND',
-    `behind.${name} is ${show(value)}; it must be from ${least} to ${MOST_MS} milliseconds`,
-  );
 }

@@ -150,7 +150,7 @@ export function deviceOptions(devices: readonly DeviceSpecification[], before = 
     const least = (units + 1) * BLOCK_BYTES;
     if (memoryBytes !== null && memoryBytes < least) {
       throw argumentError(
-        'DEVICE_MEMORY',
+        'SIZE',
         `device ${name} has ${memoryBytes} bytes of memory; ` +
           (kind === 'webgpu'
             ? `a GPU needs at least ${least}, two blocks of 2 MiB`

@@ -35,15 +35,12 @@ export function followedMemory(root = ''): number {
 /** What a program has said, as bytes: refused where it is too little. */
 export function hostBytes(said: number | string): number {
   if (typeof said === 'string' && /^auto$/i.test(said)) {
-    throw argumentError(
-      'HOST_MEMORY',
-      "hostMemory is followed by openSpace({ hostMemory: 'auto' }) alone, in these letters",
-    );
+    throw argumentError('SIZE', "hostMemory is followed by openSpace({ hostMemory: 'auto' }) alone, in these letters");
   }
   const bytes = toBytes('hostMemory', said, '32MiB');
   if (bytes < LEAST_HOST_BYTES) {
     throw argumentError(
-      'HOST_MEMORY',
+      'SIZE',
       `hostMemory is ${bytes} bytes; it must be at least ${LEAST_HOST_BYTES} (32MiB), of which each thread that waits in a fault needs 2 MiB`,
     );
   }

@@ -52,7 +52,7 @@ export function providerSource(
   const exportName = exportOf('PROVIDER_MODULE', options.export);
   if (!(Number.isFinite(timeoutMs) && timeoutMs > 0)) {
     throw argumentError(
-      'TIMEOUT',
+      'TIMEOUT_MS',
       `timeoutMs of array ${name} is ${show(timeoutMs)}; it must be a number of milliseconds above 0`,
     );
   }

@@ -2,12 +2,12 @@
 import type { NumericArray } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import type { SharingCall } from '../pager/protocol/sharing.js';
-import { checkOptions, isWhole, show } from './arguments.js';
+import { checkMs, checkOptions, isWhole, show } from './arguments.js';
 import { argumentError } from './errors.js';
 import { ManagedArray } from './managed-array.js';
 import type * as api from './public.js';
 import type { BarrierOptions } from './public.js';
-import { checkMs, checkName } from './sharing.js';
+import { checkName } from './sharing.js';
 
 const BARRIER_OPTIONS: OptionNames<BarrierOptions> = { timeoutMs: true };
 

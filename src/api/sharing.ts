@@ -7,7 +7,7 @@ import type { ArrayShape, KnownArray } from '../sharing/description.js';
 import { valkeyAddress } from '../valkey/address.js';
 import type { TlsOptions } from '../valkey/connection.js';
 import { ValkeyError } from '../valkey/errors.js';
-import { checkOptions, isWhole, show } from './arguments.js';
+import { checkMs, checkOptions, show } from './arguments.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 import { warnOfRoom } from './server-room.js';
 import { checkServerUrls, serverUrls } from './server-url.js';
@@ -54,7 +54,6 @@ const TIMEOUT_MS = 5000;
 const LEASE_MS = 5000;
 const HOLD_MS = 60_000;
 const LEAST_LEASE_MS = 1000;
-const MOST_MS = 2 ** 31 - 1;
 const LONGEST_NAME = 200;
 
 /** What is said about a shared array can be known without asking the server. */
@@ -151,14 +150,6 @@ function serverError(name: string, error: unknown): unknown {
   if (!(error instanceof ValkeyError)) return error;
   const message = `cannot open shared array ${name}: ${error.message}`;
   return new OnememError('SHARED_SERVER', message, { array: name, reason: error.code }, { cause: error });
-}
-
-export function checkMs(what: string, value: unknown, least: number): void {
-  if (isWhole(value, least) && value <= MOST_MS) return;
-  throw argumentError(
-    'TIMEOUT_MS',
-    `${what} is ${show(value)}; it must be a whole number of milliseconds from ${least} to ${MOST_MS}`,
-  );
 }
 
 /** Names are parts of keys on the server. */

@@ -1,4 +1,5 @@
 /** Sizes as people write them. */
+import { BLOCK_BYTES } from '../core/types.js';
 import { show } from './arguments.js';
 import { argumentError } from './errors.js';
 
@@ -12,13 +13,9 @@ const decimal: Record<string, number> = { k: 1e3, m: 1e6, g: 1e9, t: 1e12, p: 1e
  */
 export function parseSize(text: string, what?: string): number {
   const refuse = (why: string) =>
-    Object.assign(
-      new RangeError(
-        `${what === undefined ? '' : `${what}: `}${JSON.stringify(text)} is no size (${why}); write it as 64MiB, 1.5GiB, 64MB or 4096`,
-      ),
-      {
-        code: 'INVALID_SIZE',
-      },
+    argumentError(
+      'SIZE',
+      `${what === undefined ? '' : `${what}: `}${JSON.stringify(text)} is no size (${why}); write it as 64MiB, 1.5GiB, 64MB or 4096`,
     );
   const match = /^(\d+(?:\.\d*)?|\.\d+)\s*(?:([kmgtp])(i?b)?|b)?$/i.exec(text.trim());
   if (!match) throw refuse(/^\s*-/.test(text) ? 'it is negative' : 'not a number with a unit');
@@ -39,4 +36,17 @@ export function toBytes(what: string, value: number | string, least?: string): n
     );
   }
   return size;
+}
+
+/** Most bytes of storage, or of a server behind it: the checksums of more would be more than Node.js 20 can look at. */
+export const MOST_STORED_BYTES = 2 ** 41;
+
+/** The budget of storage, or of a server behind it: whole blocks, in bytes. */
+export function storeBudget(what: string, said: number | string): number {
+  const bytes = toBytes(what, said, '2MiB');
+  if (bytes >= BLOCK_BYTES && bytes <= MOST_STORED_BYTES) return Math.floor(bytes / BLOCK_BYTES) * BLOCK_BYTES;
+  throw argumentError(
+    'SIZE',
+    `${what} is ${bytes}; it must be from ${BLOCK_BYTES} (2MiB) to ${MOST_STORED_BYTES} (2TiB)`,
+  );
 }

@@ -8,7 +8,7 @@ import type { StorageOptions } from '../pager/protocol/space.js';
 import { checkOptions, show } from './arguments.js';
 import { argumentError, OnememError } from './errors.js';
 import { type FilePath, pathOf } from './file-path.js';
-import { toBytes } from './sizes.js';
+import { MOST_STORED_BYTES, storeBudget } from './sizes.js';
 
 /** A spill file behind host memory. */
 export interface StorageSpecification {
@@ -22,8 +22,6 @@ const STORAGE_OPTIONS: OptionNames<StorageSpecification> = { path: true, bytes: 
 
 /** Of the free space of a disk, what a space may use unless it is told. */
 const SHARE = 0.5;
-/** The checksums of more would be more than Node.js 20 can look at. */
-const MOST_BYTES = 2 ** 41;
 /** File systems whose files are memory: tmpfs and ramfs. */
 const IN_MEMORY: readonly number[] = [0x01021994, 0x858458f6];
 
@@ -62,7 +60,7 @@ export function storageOf(said: StorageSpecification | boolean | undefined): Sto
 
 /** A budget that the disk has no room for is allowed: there may be more later. The program should know before it meets the end of it. */
 function ofBytes(path: string, said: number | string): StorageOptions {
-  const bytes = budgetOf(said);
+  const bytes = storeBudget('storage.bytes', said);
   const { bavail, bsize } = statfsSync(path);
   if (bytes > bavail * bsize)
     process.emitWarning(
@@ -70,15 +68,6 @@ function ofBytes(path: string, said: number | string): StorageOptions {
       { type: 'OnememWarning', code: 'ONEMEM_STORAGE' },
     );
   return { path, bytes };
-}
-
-function budgetOf(said: number | string): number {
-  const bytes = toBytes('storage.bytes', said, '2MiB');
-  if (bytes >= BLOCK_BYTES && bytes <= MOST_BYTES) return Math.floor(bytes / BLOCK_BYTES) * BLOCK_BYTES;
-  throw argumentError(
-    'STORAGE',
-    `storage.bytes is ${bytes}; it must be from ${BLOCK_BYTES} (2MiB) to ${MOST_BYTES} (2TiB)`,
-  );
 }
 
 function checkFolder(path: string): void {
@@ -116,5 +105,5 @@ export function usualStorage(): StorageOptions | null {
 
 function freeShare(path: string): number {
   const { bavail, bsize } = statfsSync(path);
-  return Math.min(Math.floor((bavail * bsize * SHARE) / BLOCK_BYTES) * BLOCK_BYTES, MOST_BYTES);
+  return Math.min(Math.floor((bavail * bsize * SHARE) / BLOCK_BYTES) * BLOCK_BYTES, MOST_STORED_BYTES);
 }

@@ -23,7 +23,10 @@ export function wait(
   checkElement('wait for', array, index);
   checkValue(array, value);
   if (typeof timeoutMs !== 'number' || Number.isNaN(timeoutMs)) {
-    throw argumentError('TIMEOUT', `timeout is ${show(timeoutMs)}; it must be a number of milliseconds, or Infinity`);
+    throw argumentError(
+      'TIMEOUT_MS',
+      `timeout is ${show(timeoutMs)}; it must be a number of milliseconds, or Infinity`,
+    );
   }
   const { client } = array.space;
   const address = addressOf(array, index);

@@ -115,12 +115,12 @@ test('more than the address space', async () => {
 
 test('options of a space', async () => {
   const device = (options: object) => ({ devices: [{ kind: 'process', memory: '8MiB', ...options }] }) as never;
-  const small = await failsWith('DEVICE_MEMORY', () => openSpace(device({ memory: '4MiB', units: 2, name: 'tiny' })));
+  const small = await failsWith('SIZE', () => openSpace(device({ memory: '4MiB', units: 2, name: 'tiny' })));
   assert.match(small.message, /tiny has 4194304 bytes.*2 units.*at least 6291456/);
-  await failsWith('DEVICE_MEMORY', () => openSpace(device({ memory: 1 })));
+  await failsWith('SIZE', () => openSpace(device({ memory: 1 })));
   await failsWith('SIZE', () => openSpace(device({ memory: 0 })));
   await failsWith('SIZE', () => openSpace(device({ memory: Number.NaN })));
-  await failsWith('INVALID_SIZE', () => openSpace(device({ memory: 'much' })));
+  await failsWith('SIZE', () => openSpace(device({ memory: 'much' })));
   await failsWith('SIZE', () => openSpace(device({ units: 0 })));
   await failsWith('UNITS', () => openSpace(device({ memory: '1GiB', units: 65 })));
   await failsWith('DEVICE_KIND', () => openSpace(device({ kind: 'gpu' })));
@@ -134,7 +134,7 @@ test('options of a space', async () => {
     (await failsWith('DEVICE_NAME', () => openSpace({ devices: twice }))).message,
     /two devices are named a/,
   );
-  await failsWith('HOST_MEMORY', () => openSpace({ hostMemory: '1MiB' }));
+  await failsWith('SIZE', () => openSpace({ hostMemory: '1MiB' }));
   await failsWith('SIZE', () => openSpace({ hostMemory: -1 }));
   const none = await failsWith('SIZE', () => openSpace({ storage: { bytes: 0 } }));
   assert.match(none.message, /storage\.bytes is 0; it must be a number of bytes from 2MiB on/);
@@ -251,7 +251,7 @@ test('functions where an object with one of them is wanted', () =>
   }));
 
 test('devices with less memory than they need, by the number that was said', async () => {
-  const { message } = await failsWith('DEVICE_MEMORY', () => openSpace({ devices: [{ kind: 'process', memory: 64 }] }));
+  const { message } = await failsWith('SIZE', () => openSpace({ devices: [{ kind: 'process', memory: 64 }] }));
   assert.match(
     message,
     /device process0 has 64 bytes of memory; with one unit it needs at least 4194304.*memory: '64MiB'/,

@@ -143,8 +143,8 @@ test('host memory that arrays or pins need is not given up, and says what needs 
     error.message,
     new RegExp(`cannot set hostMemory to 33554432 bytes: arrays that can be written take ${4 * N} bytes`),
   );
-  await failsWith('HOST_MEMORY', () => space.setHostMemory('1MiB'));
-  await failsWith('HOST_MEMORY', () => space.setHostMemory('auto'));
+  await failsWith('SIZE', () => space.setHostMemory('1MiB'));
+  await failsWith('SIZE', () => space.setHostMemory('auto'));
   x.data[0] = 1;
   assert.equal(space.stats().processors[0].budgetBytes, 64 * MIB);
 });
@@ -178,7 +178,7 @@ test('what storage is not is refused by name', async () => {
   await failsWith('STORAGE', () => openSpace({ storage: { path: '/etc/hostname' } }));
   // No file system has less room.
   await failsWith('STORAGE', () => openSpace({ storage: { path: '/proc/self' } }));
-  await failsWith('STORAGE', () => openSpace({ storage: { path: folder, bytes: 5 } }));
+  await failsWith('SIZE', () => openSpace({ storage: { path: folder, bytes: 5 } }));
   await failsWith('STORAGE', () => openSpace({ storage: 7 as unknown as boolean }));
   await using space = await openSpace({ hostMemory: HOST, storage: false });
   assert.equal(space.stats().storage, null);

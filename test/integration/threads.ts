@@ -263,7 +263,7 @@ test('waiting ends by its time, by another value, and is refused where it cannot
     await failsWith('ARRAY_INDEX', () => space.notify(x, 0.5));
     await failsWith('VALUE', () => space.wait(x, 0, 2 ** 31));
     await failsWith('VALUE', () => space.wait(u, 0, -1));
-    await failsWith('TIMEOUT', () => space.wait(x, 0, 0, Number.NaN));
+    await failsWith('TIMEOUT_MS', () => space.wait(x, 0, 0, Number.NaN));
     await failsWith('COUNT', () => space.notify(x, 0, -1));
     x.free();
     await failsWith('USE_AFTER_FREE', () => space.wait(x, 0, 0));

@@ -432,8 +432,8 @@ testWithValkey('what a server is not is refused by name, before a space is opene
   await failsWith('BEHIND', () => open(server, { url: 'valkey://127.0.0.1:1' }));
   await failsWith('BEHIND', () => open(server, { url: 'http://x' }));
   await failsWith('BEHIND', () => open(server, { kind: 'memcached' as 'valkey' }));
-  await failsWith('BEHIND', () => open(server, { bytes: 5 }));
-  await failsWith('BEHIND', () => open(server, { timeoutMs: 0 }));
+  await failsWith('SIZE', () => open(server, { bytes: 5 }));
+  await failsWith('TIMEOUT_MS', () => open(server, { timeoutMs: 0 }));
   const plain = await failsWith('BEHIND', () => open(server, { url: 'redis://u:secret@far:1/3', tls: {} }));
   assert.match(
     plain.message,

@@ -81,7 +81,7 @@ test('hostMemory may be as small as 32 MiB, which more threads and data than fit
 });
 
 test('less than that is refused with the number', async () => {
-  const error = await failsWith('HOST_MEMORY', () => openSpace({ hostMemory: '31MiB' }));
+  const error = await failsWith('SIZE', () => openSpace({ hostMemory: '31MiB' }));
   assert.match(error.message, /hostMemory is 32505856 bytes; it must be at least 33554432 \(32MiB\)/);
 });
 
