@@ -11,7 +11,7 @@ import { parserModule } from './wgsl-parser.js';
 
 const MAX_DEVICES = 15;
 
-const MAX_UNITS = 64;
+export const MAX_UNITS = 64;
 
 /** Places that reports name beside devices: host memory, and what is behind it. */
 const PLACES: ReadonlySet<string> = new Set(['host', 'storage', 'valkey']);
@@ -147,14 +147,11 @@ export function deviceOptions(devices: readonly DeviceSpecification[], before = 
     if (units > MAX_UNITS)
       throw argumentError('UNITS', `device ${name} has ${units} units; at most ${MAX_UNITS} are possible`);
     const memoryBytes = memoryOf(name, device);
-    const least = (units + 1) * BLOCK_BYTES;
-    if (memoryBytes !== null && memoryBytes < least) {
+    const least = leastMemory(kind, units);
+    if (memoryBytes !== null && memoryBytes < least.bytes) {
       throw argumentError(
         'SIZE',
-        `device ${name} has ${memoryBytes} bytes of memory; ` +
-          (kind === 'webgpu'
-            ? `a GPU needs at least ${least}, two blocks of 2 MiB`
-            : `with ${units === 1 ? 'one unit' : `${units} units`} it needs at least ${least}: 2 MiB for each unit that waits in a fault, and 2 MiB; give it for example memory: '64MiB'`),
+        `device ${name} has ${memoryBytes} bytes of memory; it must be ${least.bytes} or more, ${least.why}; give it for example memory: '64MiB'`,
       );
     }
     return {
@@ -172,6 +169,13 @@ export function deviceOptions(devices: readonly DeviceSpecification[], before = 
       ...injection,
     };
   });
+}
+
+/** How much memory a device must have, and why. */
+export function leastMemory(kind: DeviceSpecification['kind'], units: number): { bytes: number; why: string } {
+  if (kind === 'webgpu') return { bytes: 2 * BLOCK_BYTES, why: 'two blocks of 2 MiB for a GPU' };
+  const waiting = units === 1 ? 'the unit' : `each of the ${units} units`;
+  return { bytes: (units + 1) * BLOCK_BYTES, why: `2 MiB for ${waiting} that waits in a fault, and 2 MiB` };
 }
 
 /** Null: the driver of its GPU is to tell. */

@@ -1,6 +1,7 @@
 /** `onemem demo`: three million flights on a device that has memory for a fifth of them, checked bit by bit. */
 
 import { fileURLToPath } from 'node:url';
+import { leastMemory } from '../api/device-specification.js';
 import { type AddressSpace, type Device, type ManagedArray, openSpace } from '../index.js';
 import { ARRAY_TYPES } from './array-types.js';
 import {
@@ -66,7 +67,7 @@ export async function demo(args: readonly string[]): Promise<number> {
   const kind = values.device ?? 'process';
   if (kind !== 'process' && kind !== 'webgpu')
     throw new UsageError(`--device is '${kind}'; there are process and webgpu; see: onemem demo --help`);
-  const memory = sizeInBytes('device-memory', values['device-memory']) ?? DEFAULT_MEMORY;
+  const memory = sizeInBytes('device-memory', values['device-memory'], leastMemory(kind, 1)) ?? DEFAULT_MEMORY;
   const json = values.json ?? false;
   const say = (line: string): void => {
     if (!json) print(line);

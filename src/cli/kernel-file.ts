@@ -80,7 +80,8 @@ function constantFrom(key: string, text: string, overrides: readonly Override[])
   if ((type === 'bool' || type === null) && (text === 'true' || text === 'false')) return text === 'true';
   const value = text.trim() === '' ? Number.NaN : Number(text);
   if (override === undefined || (type !== 'bool' && Number.isFinite(value))) return value;
-  const wanted = type === 'bool' ? 'true or false' : type === null ? 'a number, true or false' : 'a number';
+  const number = Number.isNaN(value) ? 'a number' : 'a finite number';
+  const wanted = type === 'bool' ? 'true or false' : type === null ? `${number}, true or false` : number;
   const shown = type === null ? key : `${key} is ${type}`;
   throw new CommandError('WGSL_CONSTANTS', `--constant ${key}=${text}: this is not ${wanted} (${shown})`);
 }

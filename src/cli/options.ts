@@ -2,7 +2,7 @@
 
 import { parseArgs } from 'node:util';
 import { UsageError } from './failure.js';
-import { parseSize } from './format.js';
+import { formatBytes, parseSize } from './format.js';
 
 interface Option {
   readonly type: 'string' | 'boolean';
@@ -31,13 +31,31 @@ export function parseOptions<T extends Options>(
 ): { values: Values<T>; positionals: string[] } {
   try {
     const all: Options = { ...COMMON, ...options };
-    const { values, positionals } = parseArgs({ args: [...args], options: all, allowPositionals: true });
+    const { values, positionals } = parseArgs({ args: withValues(args, all), options: all, allowPositionals: true });
     return { values: values as Values<T>, positionals };
   } catch (error) {
     // The first sentence says what is wrong; what follows is advice on positional arguments that look like options.
     const [what] = (error as Error).message.split(/\. (?=To )|\n/);
-    throw new UsageError(`${what.replace(/\.$/, '')}; see: onemem ${command} --help`);
+    const [, option] = /^Option '(--[\w-]+)' argument is ambiguous/.exec(what) ?? [];
+    const said =
+      option === undefined
+        ? what.replace(/\.$/, '')
+        : `${option} has no value; write ${option}=VALUE where that begins with -`;
+    throw new UsageError(`${said}; see: onemem ${command} --help`);
   }
+}
+
+/** A negative number is the value of the option before it, which is to say what it takes; node:util would ask which of the two is meant. */
+function withValues(args: readonly string[], options: Options): string[] {
+  const result: string[] = [];
+  for (const [index, arg] of args.entries()) {
+    if (arg === '--') return [...result, ...args.slice(index)];
+    const before = result[result.length - 1] ?? '';
+    const wantsValue = before.startsWith('--') && options[before.slice(2)]?.type === 'string';
+    if (wantsValue && /^-[.\d]/.test(arg)) result[result.length - 1] = `${before}=${arg}`;
+    else result.push(arg);
+  }
+  return result;
 }
 
 export function wholeNumber(
@@ -52,13 +70,24 @@ export function wholeNumber(
   throw new UsageError(`--${option} is '${text}'; it must be a whole number ${range}`);
 }
 
-export function sizeInBytes(option: string, text: string | undefined): number | undefined {
+/** @param least how many bytes it must be, and why, for the message */
+export function sizeInBytes(
+  option: string,
+  text: string | undefined,
+  least: { readonly bytes: number; readonly why?: string },
+): number | undefined {
   if (text === undefined) return undefined;
+  let bytes: number;
   try {
-    return parseSize(text);
+    bytes = parseSize(text);
   } catch (error) {
     throw new UsageError(`--${option}: ${(error as Error).message}`);
   }
+  if (bytes >= least.bytes) return bytes;
+  const why = least.why === undefined ? '' : `, ${least.why}`;
+  throw new UsageError(
+    `--${option} is '${text}'; it must be ${formatBytes(least.bytes).replace(' ', '')} or more${why}`,
+  );
 }
 
 /** 'NAME=VALUE' options as a map; the same name twice is refused. */

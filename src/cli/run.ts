@@ -1,7 +1,9 @@
 /** `onemem run`: a kernel over files that may be larger than the device. */
 
+import { leastMemory, MAX_UNITS } from '../api/device-specification.js';
 import { AUTO } from '../api/host-memory.js';
 import { takesParts } from '../api/wgsl-kernel.js';
+import { BLOCK_BYTES } from '../core/types.js';
 import type { Dtype } from '../files/npy.js';
 import {
   type AddressSpace,
@@ -15,6 +17,7 @@ import {
   openSpace,
   type StorageSpecification,
 } from '../index.js';
+import { LEAST_HOST_BYTES } from '../policy/host-budget.js';
 import { ARRAY_TYPES } from './array-types.js';
 import { CommandError, codeOf, explain, UsageError } from './failure.js';
 import { formatBytes, formatCount, formatDuration } from './format.js';
@@ -110,6 +113,9 @@ const OPTIONS = {
 /** Each is a launch of its own, which takes some hundred microseconds. */
 const MOST_CHUNKS = 65_536;
 
+/** Of storage, and of a server behind it. */
+const LEAST_STORED = { bytes: BLOCK_BYTES };
+
 /** Of a device, unless it is said, or a GPU's driver tells how much there is. */
 const USUAL_MEMORY = 256 * 2 ** 20;
 
@@ -171,8 +177,8 @@ function parsePlan(args: readonly string[]): Plan {
     throw new UsageError('--entry is for KERNEL.wgsl; a module in JavaScript has one kernel, its default export');
   if (values.constant !== undefined && !isWgslFile(positionals[0]))
     throw new UsageError('--constant is for the overrides of KERNEL.wgsl; a number of a kernel is given by --set');
-  const memory = sizeInBytes('device-memory', values['device-memory']);
-  const units = wholeNumber('units', values.units) ?? 1;
+  const units = wholeNumber('units', values.units, MAX_UNITS) ?? 1;
+  const memory = sizeInBytes('device-memory', values['device-memory'], leastMemory(kind, units));
   const files = (option: 'in' | 'inout' | 'out' | 'save') =>
     new Map([...assignments(option, values[option], 'FILE')].map(([name, text]) => [name, parseFileName(text)]));
   return {
@@ -188,9 +194,12 @@ function parsePlan(args: readonly string[]): Plan {
       kind === 'webgpu'
         ? { kind, ...(memory === undefined ? {} : { memory }) }
         : { kind, memory: memory ?? USUAL_MEMORY, units, lossy: values.lossy ?? false },
-    hostMemory: values['host-memory'] === AUTO ? AUTO : sizeInBytes('host-memory', values['host-memory']),
+    hostMemory:
+      values['host-memory'] === AUTO
+        ? AUTO
+        : sizeInBytes('host-memory', values['host-memory'], { bytes: LEAST_HOST_BYTES }),
     storage: storageFrom(values.storage),
-    behind: behindFrom(values.behind, sizeInBytes('behind-memory', values['behind-memory'])),
+    behind: behindFrom(values.behind, sizeInBytes('behind-memory', values['behind-memory'], LEAST_STORED)),
     json: values.json ?? false,
   };
 }
@@ -198,8 +207,8 @@ function parsePlan(args: readonly string[]): Plan {
 function storageFrom(said: string | undefined): StorageSpecification | false | undefined {
   if (said === undefined) return undefined;
   if (said === 'none') return false;
-  const [, path = said, size] = /^(.+):(\d[^/]*)$/.exec(said) ?? [];
-  return { path, ...(size === undefined ? {} : { bytes: sizeInBytes('storage', size) as number }) };
+  const [, path = said, size] = /^(.+):(-?\d[^/]*)$/.exec(said) ?? [];
+  return { path, ...(size === undefined ? {} : { bytes: sizeInBytes('storage', size, LEAST_STORED) as number }) };
 }
 
 function behindFrom(url: readonly string[] | undefined, bytes: number | undefined): BehindSpecification | undefined {
@@ -407,6 +416,9 @@ const WHOLE_NUMBERS: Readonly<Record<string, readonly [bigint, bigint]>> = {
 };
 
 /** A number of exactly the parameter's type: what does not fit is refused, not wrapped. */
+/** The largest number of a floating-point type. */
+const MOST: Readonly<Partial<Record<ElementType, string>>> = { f32: '3.4028235e38', f64: '1.7976931348623157e308' };
+
 function parseNumber(name: string, type: ElementType, text: string): number | bigint {
   const refuse = (why: string) => new CommandError('NUMBER', `--set ${name}=${text}: ${why} (${name} is ${type})`);
   const range = WHOLE_NUMBERS[type];
@@ -415,6 +427,10 @@ function parseNumber(name: string, type: ElementType, text: string): number | bi
     if (/^nan$/i.test(text)) return Number.NaN;
     const value = text.trim() === '' ? Number.NaN : Number(text);
     if (Number.isNaN(value)) throw refuse('this is no number');
+    if (!Number.isFinite(type === 'f32' ? Math.fround(value) : value))
+      throw refuse(
+        `this is more than ${type} can hold, which is ${MOST[type]} at most; write Infinity where that is meant`,
+      );
     return value;
   }
   if (!/^[+-]?\d+$|^0x[\da-f]+$/i.test(text)) throw refuse('this is no whole number');

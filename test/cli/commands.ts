@@ -60,9 +60,30 @@ test('what a run cannot understand of its command line', async () => {
   }
   await refuse(/--chunks is '65537'; it must be a whole number from 1 to 65536/, 'k.js', '--chunks', '65537');
   await refuse(/--device-memory: "64Mib2" is no size/, 'k.js', '--device-memory', '64Mib2');
+  await refuse(/--in has no value; write --in=VALUE where that begins with -/, 'k.js', '--in', '--inout', 'x=a');
   await refuse(/--device is 'gpu'; there are process, simulated and webgpu/, 'k.js', '--device', 'gpu');
   await refuse(/'f16' is no element type of a file/, 'k.js', '--in', 'x=a.bin:f16');
   await refuse(/add --size N/, 'k.js');
+});
+
+const LIMITS: readonly (readonly [string, string, RegExp])[] = [
+  ['--size', '-1', /--size is '-1'; it must be a whole number of 1 or more/],
+  ['--chunks', '-1', /--chunks is '-1'; it must be a whole number from 1 to 65536/],
+  ['--units', '65', /--units is '65'; it must be a whole number from 1 to 64/],
+  ['--set', '-1', /--set is '-1'; write --set NAME=NUMBER/],
+  ['--device-memory', '-1', /--device-memory: "-1" is no size \(it is negative\)/],
+  ['--device-memory', '0', /--device-memory is '0'; it must be 4MiB or more, 2 MiB for the unit that waits/],
+  ['--host-memory', '1MiB', /--host-memory is '1MiB'; it must be 32MiB or more/],
+  ['--storage', '/tmp:-5', /--storage: "-5" is no size \(it is negative\)/],
+  ['--storage', '/tmp:1KiB', /--storage is '1KiB'; it must be 2MiB or more/],
+  ['--behind-memory', '5', /--behind-memory is '5'; it must be 2MiB or more/],
+];
+
+test('numbers that an option does not take are told with the option and what it takes', async () => {
+  using folder = new Folder();
+  folder.write('k.js', 'export default { params: {}, kernel() {} };');
+  for (const [option, value, message] of LIMITS) await folder.refuse(2, message, 'run', 'k.js', option, value);
+  await folder.refuse(2, /--device-memory is '1KiB'; it must be 4MiB or more/, 'demo', '--device-memory', '1KiB');
 });
 
 test('doctor lists features with remedies, and as JSON', async () => {
