@@ -52,6 +52,22 @@ export function inspectDevice(
   return `Device ${inspect(name)} (${kind}, ${memory} bytes; more: device.stats() and device.capabilities)`;
 }
 
+/** What a program has of an object and may give up, in one line. @param end what it calls for that; null: that has been */
+export function inspectHolding(what: string, facts: string, end: string | null): string {
+  return end === null ? `${what} (ended)` : `${what} (${facts}; until ${end})`;
+}
+
+/** One line; its operations are the events that it returns. */
+export function inspectStream(device: string, pending: number, isClosed: boolean): string {
+  const state = isClosed ? 'closed' : `operations under way: ${pending}`;
+  return `Stream (device ${device}, ${state})`;
+}
+
+/** One line; of a failure that the program has not looked at it is what there is to see. */
+export function inspectEvent(device: string, result: string | undefined, error: Error | null): string {
+  return `StreamEvent (device ${device}, ${result ?? 'not ended yet'}${error === null ? '' : `: ${error.message}`})`;
+}
+
 /** One line: what is within is the package's own. */
 export function inspectSpace(
   space: { readonly isClosed: boolean; readonly devices: readonly { readonly name: string }[] },

@@ -1,6 +1,7 @@
 /** Elements that system calls find where they are. */
 import { bytesOf, type NumericArray } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
+import { INSPECT, inspectHolding } from './description.js';
 import { ASYNC_DISPOSE, DISPOSE } from './disposal.js';
 import type { Pin } from './pin.js';
 import type { ArraySeen } from './seen.js';
@@ -20,6 +21,8 @@ export class Hold {
   /** The elements as bytes: the array's own memory, not a copy. */
   readonly bytes: Buffer;
 
+  /** Of the array. */
+  private readonly name: string;
   /** What keeps the addresses of an array that nothing pins. */
   private view: NumericArray | null;
 
@@ -30,10 +33,11 @@ export class Hold {
   constructor(
     private readonly pin: Pin | null,
     array: ArraySeen,
-    begin: number,
-    end: number,
+    private readonly begin: number,
+    private readonly end: number,
   ) {
     const size = bytesOf(array.type);
+    this.name = array.name;
     this.view = array.data;
     const { buffer, byteOffset } = this.view;
     this.bytes = Buffer.from(buffer as ArrayBuffer, byteOffset + begin * size, (end - begin) * size);
@@ -43,6 +47,15 @@ export class Hold {
   release(): void {
     this.pin?.unpin();
     this.view = null;
+  }
+
+  /** @internal */
+  [INSPECT](_depth: number, options: object, inspect: (value: unknown, options: object) => string): string {
+    return inspectHolding(
+      `Hold of ${inspect(this.name, options)}`,
+      `elements ${this.begin} to ${this.end - 1}, as bytes: hold.bytes`,
+      this.view === null ? null : 'hold.release()',
+    );
   }
 
   [DISPOSE](): void {

@@ -246,7 +246,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     const pin = client.newPin();
     const pages = this.pagesOf(begin, end);
     const report = await client.request('pin', { ...pages, pin, lock, writable: false, hold: false });
-    return new Pin(client, pin, pages.count * PAGE_BYTES, report);
+    return new Pin(client, pin, this.name, pages.count * PAGE_BYTES, report);
   }
 
   async hold(options: HoldOptions = {}): Promise<Hold> {
@@ -259,7 +259,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     const pin = client.newPin();
     const pages = this.pagesOf(begin, end);
     const report = await client.request('pin', { ...pages, pin, lock: true, writable, hold: true });
-    const held = new Pin(client, pin, pages.count * PAGE_BYTES, report);
+    const held = new Pin(client, pin, this.name, pages.count * PAGE_BYTES, report);
     // A `resize` that was made before has been carried out first, and pages do not tell which of their elements it has left.
     if (end > this.length) {
       held.unpin();

@@ -4,6 +4,7 @@ import { bytesOf } from '../core/elements.js';
 import { HOST, PAGE_BYTES } from '../core/types.js';
 import { type InvalidationReason, type Notice, SEQUENCE_ENDED } from '../pager/protocol/notifiers.js';
 import { isObject, show, textOf } from './arguments.js';
+import { INSPECT, inspectHolding } from './description.js';
 import { DISPOSE } from './disposal.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 import { exportOf, moduleUrl } from './kernel.js';
@@ -124,6 +125,15 @@ export class Notifier extends SequenceReader {
     client.onNotice(this.id, null);
     if (!this.closed && !client.isClosed) client.call('unwatch', { subscription: this.id });
     this.closed = true;
+  }
+
+  /** @internal */
+  [INSPECT](_depth: number, options: object, inspect: (value: unknown, options: object) => string): string {
+    return inspectHolding(
+      `Notifier of ${inspect(this.array.name, options)}`,
+      'handle for other threads: notifier.handle',
+      this.isClosed ? null : 'notifier.close()',
+    );
   }
 
   [DISPOSE](): void {

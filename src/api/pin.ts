@@ -3,6 +3,7 @@
 import type { OptionNames } from '../core/option-names.js';
 import type { PinReport } from '../pager/protocol/pages.js';
 import type { Client } from './client.js';
+import { INSPECT, inspectHolding } from './description.js';
 import { DISPOSE } from './disposal.js';
 
 export interface PinOptions {
@@ -28,6 +29,8 @@ export class Pin {
   constructor(
     private readonly client: Client,
     private readonly id: number,
+    /** Of the array. */
+    private readonly name: string,
     /** Bytes of whole pages that this is about. */
     readonly bytes: number,
     { locked }: PinReport,
@@ -40,6 +43,15 @@ export class Pin {
     if (this.ended) return;
     this.ended = true;
     if (!this.client.isClosed) this.client.call('unpin', { pin: this.id });
+  }
+
+  /** @internal */
+  [INSPECT](_depth: number, options: object, inspect: (value: unknown, options: object) => string): string {
+    return inspectHolding(
+      `Pin of ${inspect(this.name, options)}`,
+      `${this.bytes} bytes in host memory${this.locked ? ', locked' : ''}`,
+      this.ended || this.client.isClosed ? null : 'pin.unpin()',
+    );
   }
 
   [DISPOSE](): void {

@@ -3,6 +3,7 @@
 import type { StreamEvent as WireEvent } from '../pager/protocol/operations.js';
 import type { WireError } from '../pager/protocol/wire.js';
 import { show } from './arguments.js';
+import { INSPECT, inspectEvent } from './description.js';
 import { fromWire, OnememError, typeError } from './errors.js';
 import type * as api from './public.js';
 import type { SpaceSeen } from './seen.js';
@@ -82,6 +83,11 @@ export class StreamEvent implements api.StreamEvent {
       throw typeError('FOREIGN_EVENT', 'the events belong to different spaces, whose clocks began at different times');
     }
     return this.times().endedMs - earlier.times().endedMs;
+  }
+
+  /** @internal */
+  [INSPECT](_depth: number, options: object, inspect: (value: unknown, options: object) => string): string {
+    return inspectEvent(inspect(this.stream.device.name, options), this.result, this.error);
   }
 
   async synchronize(): Promise<void> {

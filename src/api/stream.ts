@@ -13,6 +13,7 @@ import {
   type StreamState,
 } from './cancellation.js';
 import { checkCopy, copyEnd, stageEnds } from './copy.js';
+import { INSPECT, inspectStream } from './description.js';
 import { DISPOSE } from './disposal.js';
 import { OnememError, typeError } from './errors.js';
 import { checkKernel, type Kernel, type KernelParameters } from './kernel.js';
@@ -218,6 +219,11 @@ export class Stream implements api.Stream {
     this.firstError = null;
     this.space.client.tell('forgive', { stream: this.id });
     throw error;
+  }
+
+  /** @internal */
+  [INSPECT](_depth: number, options: object, inspect: (value: unknown, options: object) => string): string {
+    return inspectStream(inspect(this.device.name, options), this.pending, this.state.closed);
   }
 
   [DISPOSE](): void {

@@ -3,6 +3,7 @@ import type { OptionNames } from '../core/option-names.js';
 import { currentCpu, noteBound } from '../linux/affinity.js';
 import { checkOptions, isWhole, show } from './arguments.js';
 import type { Client } from './client.js';
+import { INSPECT, inspectHolding } from './description.js';
 import { DISPOSE } from './disposal.js';
 import { argumentError, OnememError } from './errors.js';
 
@@ -43,6 +44,11 @@ export class ThreadBinding {
     this.client.call('releaseThread', null);
     this.released = true;
     noteBound(null);
+  }
+
+  /** @internal */
+  [INSPECT](): string {
+    return inspectHolding('ThreadBinding', `CPU ${this.cpu}`, this.isOver ? null : 'binding.release()');
   }
 
   [DISPOSE](): void {

@@ -41,6 +41,46 @@ test('console.log of a space and a device is a line each, without what is within
   assert.equal(inspect(space), 'AddressSpace (closed)');
 });
 
+test('console.log of what a program holds of an array is a line each, without what is within', async () => {
+  await using space = await sharedSpace({ devices: [{ kind: 'simulated', memory: '8MiB', name: 'gpu' }] });
+  const x = space.array(Float32Array, 4096, { name: 'x' });
+  const pin = await x.pin({ lock: false });
+  const hold = await x.hold({ begin: 10, end: 20 });
+  const notifier = await x.watch();
+  assert.equal(inspect(pin), "Pin of 'x' (16384 bytes in host memory; until pin.unpin())");
+  assert.equal(inspect(hold), "Hold of 'x' (elements 10 to 19, as bytes: hold.bytes; until hold.release())");
+  assert.match(inspect(notifier), /^Notifier of 'x' \(.*notifier\.handle; until notifier\.close\(\)\)$/);
+  pin.unpin();
+  hold.release();
+  notifier.close();
+  assert.deepEqual(
+    [pin, hold, notifier].map((each) => inspect(each)),
+    ['Pin', 'Hold', 'Notifier'].map((what) => `${what} of 'x' (ended)`),
+  );
+});
+
+test('console.log of a stream, an event and a thread that is bound is a line each, without what is within', async () => {
+  await using space = await sharedSpace({ devices: [{ kind: 'simulated', memory: '8MiB', name: 'gpu' }] });
+  const x = space.array(Float32Array, 4096, { name: 'x' });
+  const stream = space.devices[0].stream();
+  const event = stream.prefetch(x);
+  assert.equal(inspect(event), "StreamEvent (device 'gpu', not ended yet)");
+  assert.equal(inspect(stream), "Stream (device 'gpu', operations under way: 1)");
+  await event.synchronize();
+  assert.equal(inspect(event), "StreamEvent (device 'gpu', done)");
+  const failed = stream.call(() => {
+    throw new Error('no more');
+  });
+  await stream.synchronize().catch(() => undefined);
+  assert.match(inspect(failed), /^StreamEvent \(device 'gpu', failed: .*no more.*\)$/);
+  stream[Symbol.dispose]();
+  assert.equal(inspect(stream), "Stream (device 'gpu', closed)");
+  const binding = space.bindThread();
+  assert.match(inspect(binding), /^ThreadBinding \(CPU \d+; until binding\.release\(\)\)$/);
+  binding.release();
+  assert.equal(inspect(binding), 'ThreadBinding (ended)');
+});
+
 test('postMessage of an array says that its handle is meant', async () => {
   await using space = await sharedSpace({ hostMemory: '160MiB' });
   const x = space.array(Float32Array, 1000, { name: 'x' });
