@@ -1,12 +1,11 @@
 /** NumPy's array files as arrays, and arrays as NumPy's files. */
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
-import { constants as os } from 'node:os';
 import { bytesOf, type ElementType, type NumericArray } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import { AtomicFile } from '../files/atomic-file.js';
 import { ArrayFileError, type Dtype, dtypes, type NumpyType, npyHeader, readNpyLayout } from '../files/npy.js';
-import { EFBIG, ENOSPC } from '../linux/constants.js';
-import { errnoName } from '../linux/errors.js';
+import { EFBIG } from '../linux/constants.js';
+import { errnoName, isOfFullDisk } from '../linux/errors.js';
 import { tryLockFile } from '../linux/file-io.js';
 import { tooLarge } from '../linux/file-limit.js';
 import { checkFlag, checkOptions, isObject, isWhole, show } from './arguments.js';
@@ -32,9 +31,6 @@ export interface SaveNpyOptions {
   /** What NumPy is to call the elements: that of the array's type unless it is 'bool', for bytes that are 0 or 1. */
   readonly dtype?: NumpyType;
 }
-
-/** Of a disk that has no more room, or none for this user. */
-const FULL: ReadonlySet<number> = new Set([ENOSPC, os.errno.EDQUOT]);
 
 const OPEN_NPY_OPTIONS: OptionNames<OpenNpyOptions> = { ...FILE_USE, type: true, allowTrailingBytes: true };
 const SAVE_NPY_OPTIONS: OptionNames<SaveNpyOptions> = { shape: true, dtype: true };
@@ -192,7 +188,7 @@ function saveError(path: string, error: unknown): unknown {
   const { errno: own, details } = error as { errno?: number; details?: { errno?: number } };
   const errno = details?.errno ?? (own === undefined ? undefined : -own);
   if (errno === undefined) return error;
-  const remedy = FULL.has(errno)
+  const remedy = isOfFullDisk(errno)
     ? '; make room on its disk, or save elsewhere; what was there is unchanged'
     : errno === EFBIG
       ? `: ${tooLarge()}`

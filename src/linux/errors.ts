@@ -1,4 +1,5 @@
 /** A failed system call, as an error that says which call failed, with which arguments, and why. */
+import { constants as os } from 'node:os';
 import { getSystemErrorMap } from 'node:util';
 import { errno as lastErrno } from './libc.js';
 
@@ -13,6 +14,11 @@ function describe(errno: number): readonly [code: string, text: string] {
 /** The symbolic name of an error number, such as 'ENOMEM'. */
 export function errnoName(errno: number): string {
   return describe(errno)[0];
+}
+
+/** Whether an error number says that there is no room on a disk, or none for this user. */
+export function isOfFullDisk(errno: number): boolean {
+  return errno === os.errno.ENOSPC || errno === os.errno.EDQUOT;
 }
 
 function formatArgument(name: string, value: CallArguments[string]): string {

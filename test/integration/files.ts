@@ -1,19 +1,22 @@
 /** Arrays that come from files, files that change below them, and moving bytes between arrays and files. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   closeSync,
+  constants,
   fstatSync,
   ftruncateSync,
   mkdtempSync,
   openSync,
   readFileSync,
+  readSync,
   rmSync,
   statSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { constants as os, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { Worker } from 'node:worker_threads';
@@ -22,6 +25,7 @@ import { runProgram } from '../harness/processes.js';
 import { bytesFromFiles, sharedSpace } from '../harness/spaces.js';
 import { failsWith, filled, runTests, sameData, test } from '../harness/suite.js';
 
+const { errno } = os;
 const MIB = 2 ** 20;
 const folder = mkdtempSync(join(tmpdir(), 'onemem-files-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
@@ -225,7 +229,8 @@ test(
       assert.equal(x.data[110], 7 * 110 + 2);
       assert.equal(x.data[99], 7 * 99 + 2);
       const failed = (await failsWith('FILE_IO', () => x.writeTo(source))) as OnememError;
-      assert.match(failed.message, /writing file descriptor \d+ failed/);
+      assert.match(failed.message, /writing file descriptor \d+ \(.*\) failed/);
+      assert.equal(failed.details.path, path);
       await failsWith('FILE_DESCRIPTOR', () => x.readFrom(-1));
       await failsWith('FILE_POSITION', () => x.readFrom(source, { position: -1 }));
       await failsWith('ARRAY_RANGE', () => x.readFrom(source, { begin: 5, end: 5 }));
@@ -236,6 +241,33 @@ test(
     }),
   30,
 );
+
+test('a transfer that fails says which file, how many bytes had been moved, and what helps', () =>
+  withSpace(async (space) => {
+    const x = space.array(Int32Array, 3 * MIB);
+    const full = openSync('/dev/full', 'w');
+    const none = (await failsWith('FILE_IO', () => x.writeTo(full))) as OnememError;
+    assert.match(
+      none.message,
+      /^writing file descriptor \d+ \(\/dev\/full\) failed after 0 of 12582912 bytes: ENOSPC; make room on its disk/,
+    );
+    assert.deepEqual(none.details, { errno: errno.ENOSPC, bytes: 0, path: '/dev/full' });
+    closeSync(full);
+    // A pipe that takes no more, instead of keeping its writer waiting, fails in the middle.
+    const path = join(folder, 'pipe');
+    execFileSync('mkfifo', [path]);
+    const pipe = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+    const some = (await failsWith('FILE_IO', () => x.writeTo(pipe))) as OnememError;
+    assert.equal(some.details.errno, errno.EAGAIN);
+    let held = 0;
+    try {
+      for (const piece = Buffer.alloc(4096); ; ) held += readSync(pipe, piece);
+    } catch {
+      assert.ok(held > 0);
+    }
+    assert.equal(some.details.bytes, held);
+    closeSync(pipe);
+  }));
 
 test(
   'several transfers at once, while a device works',

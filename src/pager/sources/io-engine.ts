@@ -40,14 +40,14 @@ function carryOut(at: number): number {
       return -punch(fd, offset, length);
     case Job.WriteSummed:
       noteSums(address, length, offset, sums);
-      return move(Job.Write, fd, address, length, offset);
+      return move(Job.Write, at);
     case Job.ReadSummed: {
-      const result = move(Job.Read, fd, address, length, offset);
+      const result = move(Job.Read, at);
       const wrong = result === length ? firstSpoiled(address, length, offset, sums) : -1;
       return wrong === -1 ? result : spoiled(wrong);
     }
     default:
-      return move(kind, fd, address, length, offset);
+      return move(kind, at);
   }
 }
 
@@ -58,8 +58,12 @@ function punch(fd: number, offset: number, length: number): number {
   }
 }
 
-/** Moves all bytes, in as many calls as it takes. Returns bytes done, or the negative error number. */
-function move(kind: number, fd: number, address: number, length: number, offset: number): number {
+/** Moves all bytes of a job, in as many calls as it takes. Returns bytes done, or the negative error number. */
+function move(kind: number, at: number): number {
+  const fd = words[at + Job.Fd];
+  const address = words[at + Job.Address];
+  const length = words[at + Job.Length];
+  const offset = words[at + Job.Offset];
   let done = 0;
   while (done < length) {
     let step: number;
@@ -76,7 +80,12 @@ function move(kind: number, fd: number, address: number, length: number, offset:
     }
     if (step === 0) break;
     if (step > 0) done += step;
-    else if (errno() !== EINTR) return -errno();
+    else {
+      const number = errno();
+      if (number === EINTR) continue;
+      words[at + Job.Moved] = done;
+      return -number;
+    }
   }
   return done;
 }

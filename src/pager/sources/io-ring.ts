@@ -17,6 +17,8 @@ export const Job = {
   Result: 5,
   /** Address of the checksums of the pages, a word each, that a spilled page has been written with. */
   Sums: 6,
+  /** How many bytes had been moved when the job failed. */
+  Moved: 7,
 
   Read: 1,
   Write: 2,
@@ -58,7 +60,7 @@ interface Waiting {
   readonly length: number;
   readonly offset: number;
   readonly sums?: number;
-  readonly done: (result: number) => void;
+  readonly done: (result: number, moved: number) => void;
 }
 
 export class IoEngine {
@@ -94,13 +96,25 @@ export class IoEngine {
     this.signal = new Int32Array(this.signals);
   }
 
-  /** Reads a file into memory. `done` gets the bytes read, fewer at the end of the file, or the negative error number. */
-  read(fd: number, address: number, length: number, offset: number, done: (result: number) => void): void {
+  /** Reads a file into memory. `done` gets the bytes read, fewer at the end of the file, or the negative error number and the bytes read before that. */
+  read(
+    fd: number,
+    address: number,
+    length: number,
+    offset: number,
+    done: (result: number, moved: number) => void,
+  ): void {
     this.add({ kind: Job.Read, fd, address, length, offset, done });
   }
 
-  /** Writes memory to a file. */
-  write(fd: number, address: number, length: number, offset: number, done: (result: number) => void): void {
+  /** Writes memory to a file. `done` gets the bytes written, or the negative error number and the bytes that were written before that. */
+  write(
+    fd: number,
+    address: number,
+    length: number,
+    offset: number,
+    done: (result: number, moved: number) => void,
+  ): void {
     this.add({ kind: Job.Write, fd, address, length, offset, done });
   }
 
@@ -264,10 +278,11 @@ export class IoEngine {
 
   private answer(result: number): void {
     const job = this.running.shift() as Waiting;
+    const moved = this.words[(this.finished % PLACES) * JOB_WORDS + Job.Moved];
     this.finished = (this.finished + 1) | 0;
     const next = this.waiting.shift();
     if (next !== undefined) this.handIn(next);
-    job.done(result);
+    job.done(result, moved);
     if (this.leaving.has(job.fd) && !this.isUsed(job.fd)) {
       this.leaving.delete(job.fd);
       closeDescriptor(job.fd);
@@ -282,6 +297,7 @@ export class IoEngine {
     this.words[at + Job.Length] = job.length;
     this.words[at + Job.Offset] = job.offset;
     this.words[at + Job.Sums] = job.sums ?? 0;
+    this.words[at + Job.Moved] = 0;
     this.running.push(job);
     this.handedIn = (this.handedIn + 1) | 0;
     Atomics.store(this.signal, Signal.HandedIn, this.handedIn);

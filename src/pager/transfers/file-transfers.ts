@@ -2,14 +2,15 @@
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { Access, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
 import { EBADF, EFBIG } from '../../linux/constants.js';
-import { errnoName } from '../../linux/errors.js';
+import { pathOfDescriptor } from '../../linux/descriptor-path.js';
+import { errnoName, isOfFullDisk } from '../../linux/errors.js';
 import { tooLarge } from '../../linux/file-limit.js';
 import type { ArrayTable } from '../arrays/array-table.js';
 import type { Places } from '../arrays/places.js';
 import type { CoreRequests } from '../core/core-requests.js';
 import type { Answer } from '../protocol/messages.js';
 import type { FileTransfer, Requests } from '../protocol/requests.js';
-import { wireError } from '../protocol/wire.js';
+import { type WireError, wireError } from '../protocol/wire.js';
 import type { IoEngine } from '../sources/io-ring.js';
 
 /** 8 MiB: large enough for a disk, small enough not to hold much. */
@@ -68,14 +69,10 @@ export class FileTransfers {
       return;
     }
     const release = (): void => this.manager.release(HOST_NODE, first, count, access);
-    const transferred = (result: number): void => {
+    const transferred = (result: number, movedBefore: number): void => {
       release();
-      if (result < 0) {
-        const what = `${reading ? 'reading' : 'writing'} file descriptor ${transfer.fd}`;
-        const details = { errno: -result, bytes: moved };
-        const message = `${what} failed after ${moved} bytes: ${errnoName(-result)}${remedyOf(-result, reading)}`;
-        answer(null, wireError('FILE_IO', message, details));
-      } else if (result < bytes) answer({ bytes: moved + result }, null);
+      if (result < 0) answer(null, failureOf(transfer, moved + movedBefore, -result));
+      else if (result < bytes) answer({ bytes: moved + result }, null);
       else this.later(() => this.next(transfer, moved + bytes, windowPages, answer));
     };
     this.requests.start(
@@ -115,7 +112,17 @@ export class FileTransfers {
   }
 }
 
+/** @param moved bytes that had been read or written by then */
+function failureOf({ direction, fd, bytes }: FileTransfer, moved: number, errno: number): WireError {
+  const reading = direction === 'read';
+  const path = pathOfDescriptor(fd);
+  const what = `${reading ? 'reading' : 'writing'} file descriptor ${fd}${path === null ? '' : ` (${path})`}`;
+  const message = `${what} failed after ${moved} of ${bytes} bytes: ${errnoName(errno)}${remedyOf(errno, reading)}`;
+  return wireError('FILE_IO', message, { errno, bytes: moved, ...(path === null ? {} : { path }) });
+}
+
 function remedyOf(errno: number, reading: boolean): string {
+  if (isOfFullDisk(errno)) return '; make room on its disk, or write elsewhere';
   if (errno === EFBIG) return `: ${tooLarge()}`;
   if (errno === EBADF) return `: no file is open there, or not for ${reading ? 'reading' : 'writing'}`;
   return '';
