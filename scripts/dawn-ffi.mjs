@@ -48,5 +48,5 @@ try {
 if (folder !== undefined) {
   const path = [folder, process.env.NODE_PATH].filter(Boolean).join(':');
   const env = { ...process.env, NODE_PATH: path, ONEMEM_WEBGPU_TRANSPORT: 'dawn-ffi' };
-  process.exitCode = spawnSync(command, args, { cwd: root, stdio: 'inherit', env }).status ?? 1;
+  process.exitCode = spawnSync(command, args, { stdio: 'inherit', env }).status ?? 1;
 }

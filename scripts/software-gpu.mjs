@@ -3,15 +3,13 @@
 // the project, and nothing of them is in its package.
 //
 //   node scripts/software-gpu.mjs                      prints the environment that has programs use it: NAME=value, a line each
-//   node scripts/software-gpu.mjs COMMAND ...          runs a command in this environment; says aloud that it does not, where there is no such GPU
+//   node scripts/software-gpu.mjs COMMAND ...          runs a command here, in this environment; says aloud that it does not, where there is no such GPU
 //   node scripts/software-gpu.mjs --gpu lavapipe ...   the same with that one
 
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { debianFiles, libraryFolder } from './debian-packages.mjs';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 /** libvulkan1 finds drivers by their descriptions. */
 const GPUS = {
   swiftshader: {
@@ -42,7 +40,8 @@ function run(name, [command, ...args]) {
     console.log('0 passed, 0 failed, 1 skipped');
     return;
   }
-  const { status } = spawnSync(command, args, { cwd: root, stdio: 'inherit', env: { ...process.env, ...environment } });
+  const { status, error } = spawnSync(command, args, { stdio: 'inherit', env: { ...process.env, ...environment } });
+  if (error !== undefined) console.error(`cannot run ${command}: ${error.message}`);
   process.exitCode = status ?? 1;
 }
 

@@ -1,6 +1,8 @@
 /** Programs that use a GPU: their engine ends with them, however they end, and commands run modules over files. */
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, realpathSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { Folder, ramp, saxpy } from '../harness/command.js';
 import { runProgram, until } from '../harness/processes.js';
 import { longTest, runTests, test } from '../harness/suite.js';
@@ -30,6 +32,14 @@ for (const [how, code] of [
     await until(`engine ${engine} has ended`, () => !existsSync(`/proc/${engine}`));
   });
 }
+
+test('a command that is run on a GPU in software runs where its caller is', () => {
+  const script = fileURLToPath(new URL('../../../scripts/software-gpu.mjs', import.meta.url));
+  using folder = new Folder();
+  const command = [script, process.execPath, '--print', 'process.cwd()'];
+  const { stdout } = spawnSync(process.execPath, command, { cwd: folder.file('.'), encoding: 'utf8' });
+  assert.equal(stdout.trim(), realpathSync(folder.file('.')));
+});
 
 test('onemem run takes a module and files, and replaces the file of what is read and written', async () => {
   using folder = new Folder();
