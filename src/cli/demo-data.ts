@@ -17,6 +17,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type ArrayLayout, type Dtype, dtypes, npyHeader, readNpyLayout } from '../files/npy.js';
+import { CommandError } from './failure.js';
 
 /** The columns, in the order of the report. The device reads all but `delay`, which the CPU looks at afterwards. */
 export const demoColumns = {
@@ -51,6 +52,9 @@ export interface DemoData {
 // Changes with what prepareDemoData writes, so that an older cache is not taken for it.
 const FORMAT = 1;
 const EPOCH_MICROSECONDS = BigInt(Date.UTC(2001, 0, 1)) * 1000n;
+
+/** What has the data of the demonstration, and reads them: large, and of no use to anybody else. */
+export const DEMO_PACKAGES = 'npm install vega-datasets hyparquet fzstd';
 
 /** A file of the demonstration in examples/, where its kernels stand, since they are written as a user's own would be. */
 export function demoFile(name: 'kernel.js' | 'kernel.wgsl'): URL {
@@ -128,9 +132,9 @@ function findSource(): DataSource {
 }
 
 function missingPackages(): Error {
-  return new Error(
-    'the demonstration needs its data and the programs that read them, which a plain installation leaves out: ' +
-      'npm install vega-datasets hyparquet fzstd',
+  return new CommandError(
+    'DEMO_PACKAGES',
+    `the demonstration needs its data and the programs that read them, which a plain installation leaves out: ${DEMO_PACKAGES}, where onemem is installed`,
   );
 }
 

@@ -5,6 +5,7 @@ import { leastMemory } from '../api/device-specification.js';
 import { type AddressSpace, type Device, type ManagedArray, openSpace } from '../index.js';
 import { ARRAY_TYPES } from './array-types.js';
 import {
+  DEMO_PACKAGES,
   type DemoColumn,
   type DemoData,
   demoColumns,
@@ -35,10 +36,11 @@ export const DEMO_HELP = `onemem demo [options]: ${DEMO_SUMMARY}
 Flights within the United States, January to June 2001 (Bureau of Transportation Statistics), as the npm package vega-datasets
 carries them, joined with the airports' places. The kernel, examples/flights/kernel.js, computes for each flight the great-circle
 distance, how far the reported distance is from it, the compass direction and the hour. The same computation on plain typed arrays
-then tells whether every bit of the result is right; it ends with 1 if one is not.
+then tells whether every bit of the result is right; it ends with 1 if one is not. A clone of the project has what it needs; a
+plain installation lacks it: ${DEMO_PACKAGES}
 
   --device KIND          process (the default), or webgpu: a GPU, by examples/flights/kernel.wgsl, which computes in 32 bits:
-                         results are compared within what WGSL asks of a GPU's sine
+                         it needs npm install webgpu wesl; results are compared within what WGSL asks of a GPU's sine
   --device-memory SIZE   the device's memory (${formatBytes(DEFAULT_MEMORY)})
   --json                 one JSON object on standard output, for programs
   -h, --help

@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import { DEMO_HELP, DEMO_SUMMARY, demo } from './demo.js';
+import { DEMO_PACKAGES } from './demo-data.js';
 import { DOCTOR_HELP, DOCTOR_SUMMARY, doctor } from './doctor.js';
 import { CommandError, codeOf, explain, UsageError } from './failure.js';
 import { keepStandardOutput, print } from './output.js';
@@ -28,6 +29,8 @@ const HELP = `onemem: one address space for the CPU and devices, with pages that
 ${Object.entries(COMMANDS)
   .map(([name, { summary }]) => `  onemem ${name.padEnd(8)} ${summary}`)
   .join('\n')}
+
+  The demo needs packages besides, where it does not run in a clone: ${DEMO_PACKAGES}
 
   onemem COMMAND --help tells more; onemem --version tells the version.
 

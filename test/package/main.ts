@@ -193,6 +193,15 @@ check('the command says what it does', () => {
   assert.equal(run('node_modules/.bin/onemem', ['--version']).trim().replace(/^\S+ /, ''), manifest.version);
 });
 
+check('the demonstration says by one line what a plain installation lacks for it, as its help does', () => {
+  const needed = /npm install vega-datasets hyparquet fzstd/;
+  assert.match(run('node_modules/.bin/onemem', ['--help']), needed);
+  assert.match(run('node_modules/.bin/onemem', ['demo', '--help']), needed);
+  const { status, stderr } = spawnSync('node_modules/.bin/onemem', ['demo'], { cwd: project, encoding: 'utf8' });
+  assert.equal(status, 1);
+  assert.match(stderr, needed);
+});
+
 check('the command examines this machine', () => {
   assert.match(run('node_modules/.bin/onemem', ['doctor']), /userfaultfd/);
   JSON.parse(run('node_modules/.bin/onemem', ['doctor', '--json']));
