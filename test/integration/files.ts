@@ -15,6 +15,7 @@ import {
   statSync,
   truncateSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { constants as os, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +24,7 @@ import { Worker } from 'node:worker_threads';
 import { type AddressSpace, f64, i32, kernel, type OnememError } from '../../src/index.js';
 import { runProgram } from '../harness/processes.js';
 import { bytesFromFiles, sharedSpace } from '../harness/spaces.js';
-import { failsWith, filled, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, filled, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const { errno } = os;
 const MIB = 2 ** 20;
@@ -34,6 +35,24 @@ async function withSpace(action: (space: AddressSpace) => Promise<void>): Promis
   await using space = await sharedSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
   await action(space);
   space.checkInvariants();
+}
+
+/** Both ends of a pipe, neither of which waits. */
+function pipeOf(name: string): [reader: number, writer: number] {
+  const path = join(folder, name);
+  execFileSync('mkfifo', [path]);
+  const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  return [reader, openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)];
+}
+
+/** What a pipe has just now; 0 bytes may be all. */
+function readSome(fd: number, target: Uint8Array): number {
+  try {
+    return readSync(fd, target);
+  } catch (error) {
+    assert.equal((error as { code?: string }).code, 'EAGAIN');
+    return 0;
+  }
 }
 
 /** A file of numbers: element i is 7 i + 1. */
@@ -253,20 +272,35 @@ test('a transfer that fails says which file, how many bytes had been moved, and 
     );
     assert.deepEqual(none.details, { errno: errno.ENOSPC, bytes: 0, path: '/dev/full' });
     closeSync(full);
-    // A pipe that takes no more, instead of keeping its writer waiting, fails in the middle.
-    const path = join(folder, 'pipe');
-    execFileSync('mkfifo', [path]);
-    const pipe = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
-    const some = (await failsWith('FILE_IO', () => x.writeTo(pipe))) as OnememError;
-    assert.equal(some.details.errno, errno.EAGAIN);
-    let held = 0;
-    try {
-      for (const piece = Buffer.alloc(4096); ; ) held += readSync(pipe, piece);
-    } catch {
-      assert.ok(held > 0);
-    }
-    assert.equal(some.details.bytes, held);
-    closeSync(pipe);
+    // A pipe whose reader goes has taken some of it.
+    const [reader, writer] = pipeOf('broken');
+    const broken = failsWith('FILE_IO', () => x.writeTo(writer));
+    while (readSome(reader, Buffer.alloc(1)) === 0) await sleep(1);
+    closeSync(reader);
+    const some = (await broken) as OnememError;
+    assert.equal(some.details.errno, errno.EPIPE);
+    assert.ok((some.details.bytes as number) > 0 && (some.details.bytes as number) < x.byteLength, some.message);
+    closeSync(writer);
+  }));
+
+test('a pipe that does not keep its callers waiting is waited for, as one that does', () =>
+  withSpace(async (space) => {
+    const x = space.array(Int32Array, MIB / 4);
+    for (let i = 0; i < x.length; i++) x.data[i] = 7 * i + 1;
+    const [reader, writer] = pipeOf('waiting');
+    const written = x.writeTo(writer);
+    const taken = new Int32Array(x.length);
+    const bytes = new Uint8Array(taken.buffer);
+    for (let at = 0; at < bytes.length; await sleep(0)) at += readSome(reader, bytes.subarray(at));
+    assert.equal(await written, x.byteLength);
+    sameData(taken, (i) => 7 * i + 1);
+    const read = x.readFrom(reader, { end: 2 });
+    await sleep(20);
+    writeSync(writer, Buffer.from(Int32Array.of(5, 6).buffer));
+    assert.equal(await read, 8);
+    assert.deepEqual([...x.data.subarray(0, 3)], [5, 6, 15]);
+    closeSync(reader);
+    closeSync(writer);
   }));
 
 test(

@@ -4,11 +4,12 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { spoiled } from '../../drivers/storage/disk.js';
-import { EINTR } from '../../linux/constants.js';
+import { EAGAIN, EINTR, POLLIN, POLLOUT } from '../../linux/constants.js';
 import { notifyEventfd } from '../../linux/eventfd.js';
 import { FAILING_CALLS, failCalls } from '../../linux/failing-calls.js';
 import { errno, libc } from '../../linux/libc.js';
 import { punchHole } from '../../linux/memory.js';
+import { Poller } from '../../linux/poll.js';
 import { firstSpoiled, noteSums, openSpillFile } from '../../linux/spill-file.js';
 import { Control } from '../protocol/control.js';
 import { endStart } from '../protocol/starting.js';
@@ -22,6 +23,10 @@ parentPort?.on('message', () => process.exit(0));
 const words = new Float64Array(numbers);
 const signal = new Int32Array(signals);
 const places = words.length / JOB_WORDS;
+/** How soon it is seen that the thread is to end, while it waits for a pipe. */
+const STOP_MS = 200;
+/** Made for the first pipe that wants it. */
+let poller: Poller | null = null;
 
 /** Returns what the job's `done` is to get. */
 function carryOut(at: number): number {
@@ -83,11 +88,29 @@ function move(kind: number, at: number): number {
     else {
       const number = errno();
       if (number === EINTR) continue;
+      if (number === EAGAIN) {
+        waitFor(fd, kind === Job.Read ? POLLIN : POLLOUT);
+        continue;
+      }
       words[at + Job.Moved] = done;
       return -number;
     }
   }
   return done;
+}
+
+/**
+ * Waits until a pipe or a socket has something, or takes something: it may have been made not to keep its callers waiting, as Node.js does with
+ * the pipe of standard output.
+ */
+function waitFor(fd: number, events: number): void {
+  poller ??= new Poller(1);
+  poller.set(0, fd, events);
+  while (poller.wait(STOP_MS) === 0) endIfStopped();
+}
+
+function endIfStopped(): void {
+  if (Atomics.load(signal, Signal.Stop) === 1) process.exit(0);
 }
 
 function tellManager(): void {
@@ -103,7 +126,7 @@ endStart(start);
 for (let next = first; ; next = (next + 1) | 0) {
   while (Atomics.load(signal, Signal.HandedIn) === next) {
     Atomics.wait(signal, Signal.HandedIn, next, 1000);
-    if (Atomics.load(signal, Signal.Stop) === 1) process.exit(0);
+    endIfStopped();
   }
   const at = (next % places) * JOB_WORDS;
   words[at + Job.Result] = carryOut(at);
