@@ -3,6 +3,7 @@ import { type ElementType, isElementType, type NumericArray } from '../core/elem
 import type { SpaceHandle } from '../pager/protocol/space.js';
 import { isObject, isWhole } from './arguments.js';
 import { typeError } from './errors.js';
+import { whatIs } from './space-handle.js';
 
 declare const ELEMENTS: unique symbol;
 
@@ -27,5 +28,5 @@ export function checkArrayHandle(handle: unknown): asserts handle is ArrayHandle
     const numbers = isWhole(range, 1) && isWhole(firstPage, 0) && isWhole(pages, 1) && isWhole(length, 1);
     if (numbers && isObject(space) && isElementType(type) && typeof name === 'string') return;
   }
-  throw typeError('ARRAY_HANDLE', 'this is no handle of an array; pass what array.handle gives, as it is');
+  throw typeError('ARRAY_HANDLE', `this is ${whatIs(handle, 'array')}; pass what array.handle gives, as it is`);
 }

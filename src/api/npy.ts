@@ -95,6 +95,12 @@ export async function saveNpy(
   }
 }
 
+/** What a program may do besides what the error of the file says. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  TRAILING_BYTES: ', or say `allowTrailingBytes: true`',
+  NOT_AN_ARRAY_FILE: ': space.fileArray(Float32Array, path)',
+};
+
 /** Files know fewer types than arrays. */
 function fileType(type: ElementType): Dtype {
   return type === 'u8c' || type === 'bytes' ? 'u8' : type;
@@ -105,7 +111,7 @@ function layoutOf(fd: number, path: string, allowTrailingBytes: boolean): Return
     return readNpyLayout(fd, path, allowTrailingBytes);
   } catch (error) {
     if (!(error instanceof ArrayFileError)) throw error;
-    const remedy = error.code === 'TRAILING_BYTES' ? ', or say `allowTrailingBytes: true`' : '';
+    const remedy = REMEDIES[error.code] ?? '';
     throw new OnememError(error.code, `${error.message}${remedy}`, { path }, { cause: error });
   }
 }

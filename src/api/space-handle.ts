@@ -16,13 +16,24 @@ export function handOut(handle: SpaceHandle): SpaceHandle {
   return handle;
 }
 
+/** What was handed in where a handle is wanted, as far as that can be told. */
+export function whatIs(given: unknown, wanted: 'space' | 'array'): string {
+  const { onemem, control, range, space } = (isObject(given) ? given : {}) as Record<string, unknown>;
+  const found = range !== undefined && isObject(space) ? 'array' : onemem === 1 ? 'space' : null;
+  // Memory that threads share is sent by postMessage and workerData alone.
+  if (found === 'space' && !types.isSharedArrayBuffer(control))
+    return 'a handle that was made text of (JSON), and has lost the memory that is in it: send it by postMessage or workerData';
+  if (found === null || found === wanted) return `no handle of ${wanted === 'array' ? 'an array' : 'a space'}`;
+  return found === 'array' ? 'the handle of an array, for attachArray()' : 'the handle of a space, for attachSpace()';
+}
+
 export function checkSpaceHandle(handle: unknown): asserts handle is SpaceHandle {
   if (isObject(handle)) {
     const { onemem, owner, control } = handle as Partial<SpaceHandle>;
     const shared = types.isSharedArrayBuffer(control) && control.byteLength === CONTROL_WORDS * 4;
     if (onemem === 1 && shared && isWhole(owner, 1)) return;
   }
-  throw typeError('SPACE_HANDLE', 'this is no handle of a space; pass what space.handle gives');
+  throw typeError('SPACE_HANDLE', `this is ${whatIs(handle, 'space')}; pass what space.handle gives`);
 }
 
 /** Before anything else of the handle is used: a wrong descriptor would be written to, a wrong name be waited for. */

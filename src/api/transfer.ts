@@ -2,7 +2,7 @@
 
 import { bytesOf } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
-import { isWhole, show } from './arguments.js';
+import { isObject, isWhole, show } from './arguments.js';
 import { partOf } from './array-part.js';
 import { argumentError, typeError } from './errors.js';
 import type { ArraySeen } from './seen.js';
@@ -19,6 +19,18 @@ const TRANSFER_OPTIONS: OptionNames<TransferOptions> = { position: true, begin: 
 /** Descriptors are ints. */
 const MAX_DESCRIPTOR = 2 ** 31 - 1;
 
+/** What to write in place of what stands for a file elsewhere: a path, a FileHandle, a stream. */
+function descriptorRemedy(given: unknown, { name }: ArraySeen, direction: 'read' | 'write'): string {
+  if (typeof given === 'string' || given instanceof URL) {
+    const flags = direction === 'read' ? 'r' : 'w';
+    return `open the file, and close it afterwards: const fd = openSync(${show(String(given))}, '${flags}')`;
+  }
+  if (isObject(given) && typeof (given as { fd?: unknown }).fd === 'number') return 'pass its number, which is in fd';
+  if (isObject(given) && typeof (given as { pipe?: unknown }).pipe === 'function' && direction === 'write')
+    return `a stream is written by pipeline(array.createReadStream(), stream) of node:stream/promises, with array ${name}`;
+  return 'pass the number that openSync gives';
+}
+
 /** Returns the bytes that were moved, and whether they are all of the array. */
 export async function transfer(
   array: ArraySeen,
@@ -30,7 +42,7 @@ export async function transfer(
   const { begin, end } = partOf(array, options, TRANSFER_OPTIONS);
   const { position } = options;
   if (!isWhole(fd, 0) || fd > MAX_DESCRIPTOR)
-    throw typeError('FILE_DESCRIPTOR', `${show(fd)} is no file descriptor; pass the number that openSync gives`);
+    throw typeError('FILE_DESCRIPTOR', `${show(fd)} is no file descriptor; ${descriptorRemedy(fd, array, direction)}`);
   if (position !== undefined && !isWhole(position, 0)) {
     throw argumentError(
       'FILE_POSITION',

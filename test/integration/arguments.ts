@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { closeSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import {
   AddressSpace,
@@ -18,6 +19,7 @@ import {
   ManagedArray,
   OnememError,
   openSpace,
+  type SpaceHandle,
   u8,
 } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
@@ -264,6 +266,33 @@ test('a device that was detached, with what brings it back', async () => {
   await device.restart();
   device.stream();
 });
+
+test('values in place of a length, and other things in place of file descriptors, are told what to write', () =>
+  withSpace(async (space) => {
+    const values = await failsWith('ARRAY_LENGTH', () => space.array(Float32Array, [1, 2] as never));
+    assert.match(values.message, /length is an array; .* fill the array by array\.data\.set\(values\)/);
+    const x = space.array(Float64Array, 8);
+    const told = async (file: unknown) => (await failsWith('FILE_DESCRIPTOR', () => x.writeTo(file as number))).message;
+    assert.match(await told('/tmp/x.bin'), /const fd = openSync\("\/tmp\/x\.bin", 'w'\)/);
+    assert.match(await told({ fd: 5 }), /pass its number, which is in fd/);
+    assert.match(await told(new PassThrough()), /pipeline\(array\.createReadStream\(\), stream\)/);
+  }));
+
+test('handles that are of something else, or were made text of, are told as that', () =>
+  withSpace(async (space) => {
+    const x = space.array(Float64Array, 8);
+    const text = JSON.parse(JSON.stringify(space.handle)) as SpaceHandle;
+    const notSpace = async (handle: unknown) =>
+      (await failsWith('SPACE_HANDLE', () => attachSpace(handle as SpaceHandle))).message;
+    assert.match(
+      await notSpace(x.handle),
+      /^this is the handle of an array, for attachArray\(\); pass what space\.handle gives/,
+    );
+    assert.match(await notSpace(text), /made text of \(JSON\).*postMessage or workerData/);
+    assert.match(await notSpace({}), /^this is no handle of a space; /);
+    const wrong = await failsWith('ARRAY_HANDLE', () => space.attachArray(space.handle as never));
+    assert.match(wrong.message, /^this is the handle of a space, for attachSpace\(\); pass what array\.handle gives/);
+  }));
 
 test('file descriptors that are not open for what is wanted', () =>
   withSpace(async (space) => {
