@@ -105,7 +105,7 @@ test('a device that cannot be added is refused, and leaves nothing behind', () =
   withSpace([{ kind: 'simulated', memory: '8MiB', name: 'one' }], async (space) => {
     await failsWith('DEVICE_NAME', () => space.addDevice({ kind: 'simulated', memory: '8MiB', name: 'one' }));
     await failsWith('DEVICE_NAME', () => space.addDevice({ kind: 'simulated', memory: '8MiB', name: 'host' }));
-    await failsWith('DEVICE_MEMORY', () => space.addDevice({ kind: 'simulated', memory: '1MiB' }));
+    await failsWith('SIZE', () => space.addDevice({ kind: 'simulated', memory: '1MiB' }));
     // A program that Node.js cannot be started with.
     process.env.NODE_OPTIONS = '--no-such-option';
     const other = await openSpace();
