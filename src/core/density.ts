@@ -7,7 +7,7 @@
  */
 import { has, isEmpty } from './mask.js';
 import type { Node } from './nodes.js';
-import type { Range } from './range.js';
+import type { Range, Trial } from './range.js';
 import { isScattered, MOST } from './scatter.js';
 import type { Processor } from './state.js';
 import { PAGES_PER_BLOCK } from './types.js';
@@ -22,20 +22,6 @@ const FEWEST = 4;
 const WORTH = 40;
 /** The part of a node that the pages of one range may take, in quarters. */
 const QUARTERS = 3;
-
-/** What is being found out of a processor's way through a range. */
-export interface Trial {
-  /** Blocks that come back from one that is tried to the next. */
-  every: number;
-  /** Of those, the ones that are left. */
-  left: number;
-  /** The block that is tried; -1: none is. */
-  block: number;
-  /** Pages of it that have come alone, none of them next to another. */
-  pages: number;
-  /** The last block that was tried was, so that pages come alone. */
-  sparse: boolean;
-}
 
 /**
  * What a fault tells, or is to tell: the page is to come `alone`, since its block is tried; the block that was tried is `dense`, and the rest of it had better

@@ -1,5 +1,4 @@
 /** A range: the addresses of one array, and what was said about its pages, also about those that were never touched. */
-import type { Trial } from './density.js';
 import type { Intervals } from './intervals.js';
 import type { Access, Advice } from './types.js';
 
@@ -20,6 +19,20 @@ export interface RangeOptions {
    * denied what they may not do, but wait for it (`want`).
    */
   readonly shared?: boolean;
+}
+
+/** What is being found out of a processor's way through a range. */
+export interface Trial {
+  /** Blocks that come back from one that is tried to the next. */
+  every: number;
+  /** Of those, the ones that are left. */
+  left: number;
+  /** The block that is tried; -1: none is. */
+  block: number;
+  /** Pages of it that have come alone, none of them next to another. */
+  pages: number;
+  /** The last block that was tried was, so that pages come alone. */
+  sparse: boolean;
 }
 
 export interface Range extends RangeOptions {
