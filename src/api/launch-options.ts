@@ -6,7 +6,9 @@ import type { LaunchSize } from './launch-size.js';
 export interface LaunchOptions {
   /**
    * How many work items there are: the kernel is called for parts of [0, size). In two or three dimensions for kernels in WGSL, such as
-   * [width, height]; a function sees their product.
+   * [width, height]; a function sees their product. Or elements of a managed `Uint32Array` that have one to three such numbers, as `counts.range(0, 1)`: they
+   * are read when the turn of the launch has come, so that a kernel before it may have written them. Where one of them is 0 then, nothing runs, and no
+   * array is emptied.
    */
   readonly size: LaunchSize;
   /**

@@ -1,8 +1,15 @@
 /** How large a launch is, and which part of it runs. */
+
+import { constructorName } from '../core/elements.js';
 import { isWhole, show } from './arguments.js';
 import { argumentError } from './errors.js';
+import { type Place, placeOf } from './place.js';
+import type { SpaceSeen } from './seen.js';
 
-export type LaunchSize = number | readonly [number, number] | readonly [number, number, number];
+/** Elements of a managed array: all of one, a part of one, `counts.range(0, 3)`, or a view, `counts.data.subarray(0, 3)`. */
+export type SizeElements = Uint32Array | { readonly data: Uint32Array };
+
+export type LaunchSize = number | readonly [number, number] | readonly [number, number, number] | SizeElements;
 
 export interface LaunchRange {
   readonly begin: number;
@@ -11,6 +18,26 @@ export interface LaunchRange {
   readonly size: number;
   /** Where the size has dimensions. */
   readonly dimensions?: readonly [number, number, number];
+}
+
+/** The elements that say how large a launch is when its turn has come; null: `given` says it now. */
+export function sizePlace(space: SpaceSeen, given: LaunchSize, begin: unknown, end: unknown): Place | null {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return null;
+  const place = placeOf(space, 'take the size of a launch from', given);
+  if (place === null) throw sizeError(given);
+  const { array, type, length } = place;
+  if (type !== 'u32' || length < 1 || length > 3)
+    throw argumentError(
+      'SIZE',
+      `the size of a launch stands in one to three elements of a Uint32Array, not in ${length} of array ${array.name} ` +
+        `(${type === 'bytes' ? 'bytes' : constructorName(type)}); hand in ${array.name}.range(0, 1) of such an array, say`,
+    );
+  if (begin !== undefined || end !== undefined)
+    throw argumentError(
+      'LAUNCH_RANGE',
+      'a launch whose size stands in an array runs as a whole; leave out begin and end',
+    );
+  return place;
 }
 
 export function launchRange(given: LaunchSize, begin: unknown, end: unknown): LaunchRange {
@@ -39,6 +66,6 @@ function rangeOf(size: number, begin: unknown, end: unknown): LaunchRange {
 function sizeError(given: unknown): RangeError {
   return argumentError(
     'SIZE',
-    `size is ${show(given)}; it must be a whole number of 1 or more, or two or three of them`,
+    `size is ${show(given)}; it must be a whole number of 1 or more, two or three of them, or elements of a managed Uint32Array that have them`,
   );
 }

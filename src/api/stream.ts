@@ -15,13 +15,13 @@ import {
 import { checkCopy, copyEnd, stageEnds } from './copy.js';
 import { INSPECT, inspectStream } from './description.js';
 import { DISPOSE } from './disposal.js';
-import { OnememError, typeError } from './errors.js';
+import { argumentError, OnememError, typeError } from './errors.js';
 import { checkKernel, type Kernel, type KernelParameters } from './kernel.js';
 import { explainStack, type Trace, traceTo } from './kernel-place.js';
 import { checkArgumentNames, checkArguments, handOver } from './launch-arguments.js';
 import { checkWay, codeFor } from './launch-code.js';
 import { LAUNCH_OPTIONS, type LaunchOptions } from './launch-options.js';
-import { launchRange } from './launch-size.js';
+import { launchRange, sizePlace } from './launch-size.js';
 import { pagesAround, placeOf } from './place.js';
 import type * as api from './public.js';
 import type { CopyOptions, CopyPlace, LaunchArguments, ManagedElements } from './public.js';
@@ -31,6 +31,8 @@ import { prepareCall, refuseDeadlock } from './stream-call.js';
 import { checkEvent, StreamEvent } from './stream-event.js';
 import { verifyLaunch } from './verify.js';
 
+/** What stands in for a size that is read when the launch's turn has come: it runs as a whole. */
+const UNKNOWN = { begin: 0, end: 1, size: 1 } as const;
 const COPY_OPTIONS: OptionNames<CopyOptions> = { at: true, signal: true };
 
 /** Streams that the program has dropped without a word: the manager must forget them, too. */
@@ -75,7 +77,8 @@ export class Stream implements api.Stream {
     checkKernel(kernel);
     checkArgumentNames(kernel as Kernel, args);
     checkOptions(`a launch of kernel ${kernel.name}`, options, LAUNCH_OPTIONS, '{ size: 1000 }');
-    const range = launchRange(options.size, options.begin, options.end);
+    const sized = sizePlace(this.space, options.size, options.begin, options.end);
+    const range = sized === null ? launchRange(options.size, options.begin, options.end) : UNKNOWN;
     const { begin, end, size } = range;
     const whole = begin === 0 && end === size;
     const code = codeFor(kernel as Kernel, this.device, whole);
@@ -84,17 +87,23 @@ export class Stream implements api.Stream {
     checkSignal(signal);
     checkTimeout(timeoutMs, this.device);
     checkFlag('verify of a launch', options.verify);
+    if (sized !== null && options.verify === true)
+      throw argumentError(
+        'OPTIONS',
+        'a launch whose size stands in an array cannot be verified; leave out verify, or give its size',
+      );
     const { way } = options;
     checkWay(way, this.device);
     const launched = traceTo(this.launch);
     // Nothing is staged for what will not run.
     if (signal?.aborted === true) return this.add({ kind: 'cancelled', reason: reasonOf(signal) }, signal);
     const verified =
-      (options.verify ?? this.space.verifies)
+      sized === null && (options.verify ?? this.space.verifies)
         ? this.call(() => verifyLaunch(this.device, kernel as Kernel, args, { begin, end, size }))
         : null;
     const staging = new Staging(this.space, `kernel ${kernel.name}`);
     const handed = staging.attempt(() => handOver(kernel, given, whole, staging));
+    if (sized !== null) handed.arrays.push(pagesAround(sized));
     const operation = {
       kind: 'launch',
       device: this.device.number,
@@ -105,13 +114,15 @@ export class Stream implements api.Stream {
       timeoutMs: timeoutMs ?? this.timeoutMs,
       last: this.single,
       ...(way === undefined ? {} : { way }),
+      ...(sized === null ? {} : { indirect: { offset: sized.offset, numbers: sized.length } }),
     } as const;
     const event = this.add(operation, signal);
     const arrays: { readonly array: ArraySeen; readonly emptied: boolean }[] = [];
     for (const each of given) {
       if (each.kind === 'scalar' || each.use === 'in' || each.place === null) continue;
       const { array, bytes } = each.place;
-      arrays.push({ array, emptied: whole && each.use === 'out' && bytes === array.byteLength });
+      // Where its size was 0 nothing has been emptied.
+      arrays.push({ array, emptied: whole && sized === null && each.use === 'out' && bytes === array.byteLength });
     }
     event.onEnd = (ended) => {
       for (const { array, emptied } of arrays) {

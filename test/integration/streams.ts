@@ -11,6 +11,7 @@ import {
   type OnememError,
   openSpace,
   StreamEvent,
+  u32,
 } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, sameData, sleep, test } from '../harness/suite.js';
@@ -51,6 +52,68 @@ test('operations of a stream run in the order in which they were given', () =>
     }
     await stream.synchronize();
     sameData(x.data, () => expected);
+  }));
+
+const count = kernel({ sizes: u32.out, to: u32 }, ({ sizes, to }) => void sizes.fill(to));
+const name = kernel({ x: i32.out }, ({ x }, { begin, end, size }) => {
+  for (let i = begin; i < end; i++) x[i] = size;
+});
+
+test('a launch whose size stands in an array goes by what the one before it has written', () =>
+  withSpace(1, async (space) => {
+    const x = space.array(Int32Array, 2 ** 20);
+    x.data.fill(-1);
+    const sizes = space.array(Uint32Array, 3);
+    using stream = space.devices[0].stream();
+    stream.launch(count, { sizes, to: 700 }, { size: 1 });
+    stream.launch(name, { x }, { size: sizes.data.subarray(1, 2) });
+    await stream.synchronize();
+    sameData(x.data, (i) => (i < 700 ? 700 : 0));
+    stream.launch(count, { sizes, to: 90 }, { size: 1 });
+    await stream.launch(name, { x }, { size: sizes }).synchronize();
+    sameData(x.data, (i) => (i < 90 ** 3 ? 90 ** 3 : 0));
+  }));
+
+test('a launch whose size is 0 by then runs nothing, and leaves its arrays as they are', () =>
+  withSpace(1, async (space) => {
+    const x = space.array(Int32Array, 1000);
+    x.data.fill(5);
+    const sizes = space.array(Uint32Array, 3);
+    sizes.data.set([9, 0, 9]);
+    await space.devices[0].run(name, { x }, { size: sizes.range(0, 3) });
+    sameData(x.data, () => 5);
+  }));
+
+test('a size that is no size by then fails its launch, and names what was read', () =>
+  withSpace(1, async (space) => {
+    const x = space.array(Int32Array, 1000);
+    const sizes = space.array(Uint32Array, 3);
+    sizes.data.fill(2 ** 32 - 1);
+    const [device] = space.devices;
+    const { message } = await failsWith('SIZE', () => device.run(name, { x }, { size: sizes }));
+    assert.match(message, /its size is 4294967295 x 4294967295 x 4294967295/);
+    using stream = device.stream();
+    stream.launch(slowMix, { x, add: 1, ms: 50 }, { size: 1 });
+    const event = stream.launch(name, { x }, { size: sizes.range(0, 1) });
+    sizes.free();
+    await failsWith('USE_AFTER_FREE', () => event.synchronize());
+  }));
+
+test('what cannot tell a size is refused at once', () =>
+  withSpace(1, async (space) => {
+    const x = space.array(Int32Array, 1000);
+    const sizes = space.array(Uint32Array, 8);
+    const [device] = space.devices;
+    const refuses = async (code: string, message: RegExp, options: object): Promise<void> =>
+      assert.match(
+        (await failsWith(code, () => device.run(name, { x }, options as { size: number }))).message,
+        message,
+      );
+    await refuses('SIZE', /one to three elements of a Uint32Array, not in 8 of array/, { size: sizes });
+    await refuses('SIZE', /not in 1 of array .* \(Int32Array\)/, { size: x.range(0, 1) });
+    await refuses('SIZE', /elements of a managed Uint32Array/, { size: new Uint32Array(1) });
+    await refuses('LAUNCH_RANGE', /leave out begin and end/, { size: sizes.range(0, 1), begin: 1, end: 2 });
+    await refuses('OPTIONS', /cannot be verified/, { size: sizes.range(0, 1), verify: true });
   }));
 
 test('a stream waits for an event of another one', () =>

@@ -42,6 +42,17 @@ test('saxpy over four times the device, whose arguments begin anywhere, leaves w
     assert.ok(space.devices[0].stats().peakBytes <= 8 * MIB);
   }));
 
+test('a launch whose size stands in an array is cut by what it is then', () =>
+  withGpu(async (space) => {
+    const length = (16 * MIB) / 4;
+    const data = space.array(Uint32Array, length);
+    filled(data.data, (i) => i);
+    const sizes = space.array(Uint32Array, 1);
+    sizes.data[0] = length;
+    assert.ok((await partsOf(space, () => space.devices[0].run(double, { data }, { size: sizes }))) >= 2);
+    sameData(data.data, (i) => 2 * i);
+  }));
+
 test('more workgroups than a dispatch may have are of several, though all fits', () =>
   withGpu(async (space) => {
     const length = 70_000;

@@ -56,6 +56,33 @@ test('launches that wait in a stream go together, and each sees what those befor
     assert.ok(joinedLaunches > 50, `${joinedLaunches} of them went with others`);
   }));
 
+test('a launch whose size one before it writes goes by that, and those around it see what it has written', () =>
+  withGpu(async (space) => {
+    await tried(space);
+    const tell = kernel(
+      { sizes: u32.inout, by: u32 },
+      {
+        wgsl: `@group(0) @binding(0) var<storage, read_write> sizes: array<u32>;
+@group(0) @binding(1) var<uniform> by: u32;
+@compute @workgroup_size(1) fn main(@builtin(global_invocation_id) id: vec3u) { sizes[id.x] += by; }`,
+      },
+    );
+    const [x, y, sizes] = [array(space, 1), array(space, 2), array(space, 0, 1)];
+    const stream = space.devices[0].stream();
+    const written = new Uint32Array(N).map((_, i) => 2 + i);
+    for (let n = 1; n <= 20; n++) {
+      stream.launch(tell, { sizes, by: 128 }, { size: 1 });
+      stream.launch(onto, { x, y, n }, { size: sizes });
+      stream.launch(onto, { x, y, n: 100 + n }, { size: N });
+      for (let i = 0; i < N; i++) {
+        if (i < 128 * n) written[i] = step(written[i], 1 + i, n);
+        written[i] = step(written[i], 1 + i, 100 + n);
+      }
+    }
+    await stream.synchronize();
+    sameData(y.data, (i) => written[i]);
+  }));
+
 test('what a launch writes from nothing is zeros before it, also where launches before it use it', () =>
   withGpu(async (space) => {
     await tried(space);

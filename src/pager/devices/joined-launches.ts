@@ -53,8 +53,15 @@ export class JoinedLaunches {
 
   /** Whether a launch may go with others: nothing is left that could have it fail before its kernel runs. */
   private mayJoin(device: Device, { operation, sharing, failure, ending }: LaunchRecord): boolean {
-    const { code, parameters, timeoutMs } = operation;
-    if (code.kind !== 'wgsl' || timeoutMs !== null || sharing !== null || failure !== null || ending !== null)
+    const { code, parameters, timeoutMs, indirect } = operation;
+    if (
+      indirect !== undefined ||
+      code.kind !== 'wgsl' ||
+      timeoutMs !== null ||
+      sharing !== null ||
+      failure !== null ||
+      ending !== null
+    )
       return false;
     const launch: Omit<WgslLaunch, 'id'> = { ...operation, code };
     if (device.process?.joins?.(launch) !== true) return false;

@@ -13,7 +13,8 @@ export type LaunchOperation = Extract<StreamOperation, { kind: 'launch' }>;
 
 export interface LaunchRecord {
   readonly id: number;
-  readonly operation: LaunchOperation;
+  /** With its size, once that is known. */
+  operation: LaunchOperation;
   readonly done: OperationDone;
   failure: WireError | null;
   /** The core has been told: from then on the device may have touched its arrays. */

@@ -16,7 +16,7 @@ import { compileKernel, type KernelFunction, loadKernel } from '../../drivers/ke
 import type { ArrayTable } from '../arrays/array-table.js';
 import type { Arrays } from '../arrays/arrays.js';
 import type { Places } from '../arrays/places.js';
-import type { SharedUses } from '../arrays/shared-uses.js';
+import { type SharedUses, usedBytes } from '../arrays/shared-uses.js';
 import type { CoreRequests } from '../core/core-requests.js';
 import type { StoppedThreads } from '../host/stopped-threads.js';
 import type { OperationDone } from '../protocol/operations.js';
@@ -28,6 +28,7 @@ import { argumentsOf, arrayPages, type EdgeClearing, type NamedArgument } from '
 import type { LaunchChecks } from './launch-checks.js';
 import { LaunchEndings, type Launching } from './launch-endings.js';
 import { failureOf, type LaunchOperation, type LaunchRecord, lostError, messageOf } from './launch-record.js';
+import type { LaunchSizes } from './launch-sizes.js';
 import type { MappedFiles } from './mapped-files.js';
 import type { NextLaunch } from './next-launch.js';
 import { bytesOf, type PageRun, type PageSupplies } from './page-supply.js';
@@ -58,6 +59,7 @@ export class Launches {
     private readonly edges: EdgeClearing,
     private readonly joining: JoinedLaunches,
     private readonly next: NextLaunch,
+    private readonly sizes: LaunchSizes,
     private readonly gathers: GatherPlans,
     private readonly supplies: PageSupplies,
     private readonly mapped: MappedFiles,
@@ -237,9 +239,11 @@ export class Launches {
   };
 
   /** As long as a launch has an array as an argument, its addresses do not become another array's. */
-  private countUse({ parameters }: LaunchOperation, by: 1 | -1): void {
-    for (const each of parameters)
-      if (each.kind === 'array') this.arrays.countLaunch(Math.floor(each.offset / PAGE_BYTES), by);
+  private countUse({ parameters, indirect }: LaunchOperation, by: 1 | -1): void {
+    const count = ({ offset }: { offset: number }): void =>
+      this.arrays.countLaunch(Math.floor(offset / PAGE_BYTES), by);
+    for (const each of parameters) if (each.kind === 'array') count(each);
+    if (indirect !== undefined) count(indirect);
   }
 
   private queueOf(device: Device): Queue {
@@ -273,7 +277,9 @@ export class Launches {
     }
     const args = argumentsOf(record.operation.parameters, this.table);
     if (device.alive) {
+      const { indirect } = record.operation;
       const used = args.map(({ first, count, use }) => ({ first, count, write: use !== 'in' }));
+      if (indirect !== undefined) used.push(usedBytes(indirect.offset, indirect.numbers * 4, false));
       record.sharing = this.sharing.begin(`kernel ${record.operation.kernelName}`, used, (failure) => {
         if (queue.records[0] !== record) return;
         record.failure ??= failure;
@@ -289,6 +295,10 @@ export class Launches {
     record.failure ??= device.alive
       ? this.checks.problemOf(device, record.operation, args)
       : lostError(device, record, device.reason);
+    if (record.failure === null && record.operation.indirect !== undefined) {
+      this.readSize(queue, record, args);
+      return;
+    }
     if (record.failure === null) {
       const cut = this.checks.divide(device, record.operation);
       if (cut !== null && 'division' in cut) this.divide(record, cut.division);
@@ -300,6 +310,26 @@ export class Launches {
     }
     if (record.division === null) record.joined = this.joining.behind(device, record, queue.records.slice(1));
     this.place(queue, record, record.joined?.args ?? args);
+  }
+
+  /** The launch goes on when its size is known; where that is 0 it has nothing to do. */
+  private readSize(queue: Queue, record: LaunchRecord, args: readonly NamedArgument[]): void {
+    const { operation } = record;
+    this.sizes.read(operation, (sized, failure) => {
+      if (queue.records[0] !== record) return;
+      record.failure ??= failure;
+      if (sized !== null) {
+        this.countUse(operation, -1);
+        record.operation = sized;
+        this.countUse(sized, 1);
+      }
+      if (sized?.size === 0 && record.failure === null) {
+        record.completed = true;
+        countLaunch(queue.device, record);
+      }
+      if (record.completed || record.failure !== null) this.finish(queue, record);
+      else this.prepare(queue, record, args);
+    });
   }
 
   /** Before anything of it runs, while the device stands still, memory is placed as it was advised. */

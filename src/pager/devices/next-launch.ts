@@ -31,8 +31,9 @@ export class NextLaunch {
     const args = argumentsOf(operation.parameters, this.table);
     const used = running.joined?.args ?? argumentsOf(running.operation.parameters, this.table);
     if (ending !== null || this.manager.launchPages([...used, ...args]) > description.budgetPages) return;
-    // What fails is for its own turn to tell; what is cut into parts, or needs other machines' leave, comes then.
-    if (this.checks.denialOf(device, args) !== null || this.sharing.isNeeded(args)) return;
+    // What fails is for its own turn to tell; what is cut into parts, needs other machines' leave, or has a size that is not known yet comes then.
+    if (operation.indirect !== undefined || this.checks.denialOf(device, args) !== null || this.sharing.isNeeded(args))
+      return;
     if (this.checks.problemOf(device, operation, args) !== null || this.checks.divide(device, operation) !== null)
       return;
     device.process?.expect?.(arrayPages(operation.parameters));

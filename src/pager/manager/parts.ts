@@ -38,6 +38,7 @@ import { GatherPlans } from '../devices/gather-plans.js';
 import { JoinedLaunches } from '../devices/joined-launches.js';
 import { EdgeClearing } from '../devices/launch-arguments.js';
 import { LaunchChecks } from '../devices/launch-checks.js';
+import { LaunchSizes } from '../devices/launch-sizes.js';
 import { Launches } from '../devices/launches.js';
 import { MappedFiles } from '../devices/mapped-files.js';
 import { NextLaunch } from '../devices/next-launch.js';
@@ -216,6 +217,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   // Devices.
   const edges = new EdgeClearing(manager, requests, table, places, memory);
   const checks = new LaunchChecks(manager, places, table);
+  const sizes = new LaunchSizes(manager, requests, places, memory);
   const gathers = new GatherPlans(manager, requests, memory);
   const supplies = new PageSupplies(manager, requests, arrays);
   const mappedFiles = new MappedFiles(files);
@@ -231,6 +233,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     edges,
     joining,
     next,
+    sizes,
     gathers,
     supplies,
     mappedFiles,

@@ -33,6 +33,8 @@ export type StreamOperation = {
         readonly arrays: readonly ArrayPages[];
         /** Arguments of which it uses what others name. */
         readonly gathers: readonly Gather[];
+        /** Where its size stands, as so many numbers of 32 bits from this byte of the space on: begin, end and size tell nothing until it is read. */
+        readonly indirect?: { readonly offset: number; readonly numbers: number };
         /** How long it may run; null: as long as it likes. */
         readonly timeoutMs: number | null;
       })

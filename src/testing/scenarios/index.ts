@@ -9,6 +9,7 @@ import { clones } from './clones.js';
 import { exclusive } from './exclusive.js';
 import { failures } from './failures.js';
 import { figures } from './figures.js';
+import { launches } from './launches.js';
 import { migration } from './migration.js';
 import { resize } from './resize.js';
 import { rights } from './rights.js';
@@ -16,6 +17,7 @@ import { rights } from './rights.js';
 export const scenarios: readonly Scenario[] = [
   ...access,
   ...migration,
+  ...launches,
   ...rights,
   ...clones,
   ...exclusive,

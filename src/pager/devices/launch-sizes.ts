@@ -1,0 +1,51 @@
+/** Launches whose size stands in an array: it is read when their turn has come, so that a kernel before them may have written it. */
+import type { MemoryManager } from '../../core/memory-manager.js';
+import { Access, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
+import { readMemory } from '../../linux/memory.js';
+import type { Places } from '../arrays/places.js';
+import type { CoreRequests } from '../core/core-requests.js';
+import { type WireError, wireError } from '../protocol/wire.js';
+import type { LaunchOperation } from './launch-record.js';
+
+const NUMBER_BYTES = 4;
+
+export class LaunchSizes {
+  constructor(
+    private readonly manager: MemoryManager,
+    private readonly requests: CoreRequests,
+    private readonly places: Places,
+    /** The manager's address of page 0 of the host's memory. */
+    private readonly memory: number,
+  ) {}
+
+  /** Answers with the launch as it is with its size, which may be 0; or with why that cannot be had. */
+  read(operation: LaunchOperation, done: (sized: LaunchOperation | null, failure: WireError | null) => void): void {
+    const { indirect, kernelName, ...others } = operation;
+    if (indirect === undefined) throw new Error('the size of the launch is known');
+    const { offset, numbers } = indirect;
+    const what = `kernel ${kernelName}`;
+    const first = Math.floor(offset / PAGE_BYTES);
+    const count = Math.ceil((offset + numbers * NUMBER_BYTES) / PAGE_BYTES) - first;
+    this.requests.start(
+      (request) => this.manager.bring(request, HOST_NODE, first, count, Access.Read, { hold: true }),
+      (_pages, failure) => {
+        if (failure !== null) {
+          done(null, this.places.denialError(failure, first, what, false));
+          return;
+        }
+        const found = new Uint32Array(numbers);
+        readMemory(new Uint8Array(found.buffer), this.memory + offset);
+        this.manager.release(HOST_NODE, first, count, Access.Read);
+        const [x, y = 1, z = 1] = found;
+        const size = x * y * z;
+        if (!Number.isSafeInteger(size)) {
+          const message = `${what}: its size is ${found.join(' x ')}, which is more than 2 ** 53 - 1 work items`;
+          done(null, wireError('SIZE', message, { kernel: kernelName }));
+          return;
+        }
+        const dimensions = numbers === 1 ? {} : { dimensions: [x, y, z] as const };
+        done({ ...others, kernelName, begin: 0, end: size, size, ...dimensions }, null);
+      },
+    );
+  }
+}
