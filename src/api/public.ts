@@ -434,7 +434,7 @@ export interface ManagedArray<T extends NumericArray = NumericArray> {
   /**
    * Forgets the content of the array, or of the whole pages within a part: they read as zero from now on, wherever they were. Nothing
    * is copied, now or when they leave a device. Their memory is kept for what is written next. Returns the elements that were
-   * forgotten.
+   * forgotten. Await it: what is written to them before it resolves may be forgotten as well.
    */
   discard(part?: ArrayPart): Promise<{ begin: number; end: number }>;
   /**

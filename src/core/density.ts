@@ -40,6 +40,7 @@ export function tryOut(
   const trial = block.range.trials[processor.id];
   if (trial !== undefined && trial.block !== -1) {
     if (trial.block !== block.index) conclude(trial, block.range, node, processor);
+    else if (has(mapping.mapped, page)) return 'alone';
     else if (hasNeighbour(mapping, page)) {
       settle(trial, false);
       return 'dense';

@@ -18,7 +18,7 @@ import { ATTEMPTS, open, start } from './operation.js';
 import { beginsAsBefore, readAhead, streams, WALK, type WalkSign } from './read-ahead.js';
 import { evictBlock, failsToLeave, reclaim } from './reclaim.js';
 import { serviceRemote } from './remote-mapping.js';
-import { follows, isScattered, MOST, noteFault } from './scatter.js';
+import { follows, isScattered, MOST, noteFault, scatteredFaults } from './scatter.js';
 import {
   endAhead,
   isHeld,
@@ -246,7 +246,11 @@ function describeTouch(
     return null;
   }
   const follower = request.streaming || request.walked > 0 || (together && follows(mapping, page));
-  request.scattered = pattern === 'normal' ? noteFault(block, residence, node, processor, follower) : 0;
+  // To read an element and then to write it is one touch.
+  const again = has(mapping.mapped, page);
+  if (pattern !== 'normal') request.scattered = 0;
+  else if (again) request.scattered = scatteredFaults(block.range, processor);
+  else request.scattered = noteFault(block, residence, node, processor, follower);
   if (repeats) return 'repeated';
   if (request.streaming) return 'border';
   return begins ? 'content' : null;

@@ -198,3 +198,43 @@ describe('touches of a file here and there', () => {
     expect(brought).toBe(16);
   });
 });
+
+describe('touches of a device that read a page and then write it', () => {
+  let manager: OpenManager;
+  let device: number;
+  let first: number;
+
+  beforeEach(() => {
+    manager = new OpenManager(commands, namedPolicies({ prefetch: 'tree', readAhead: 'none' }), 256);
+    manager.addDevice({ ...host, budgetPages: 128 * BLOCK }, NO_NODE);
+    device = manager.addDevice({ ...host, name: 'device' }).processor;
+    first = manager.allocate(64 * BLOCK, { name: 'data', writable: true, provided: false })?.first as number;
+    for (let page = 0; page < 64 * BLOCK; page += 16) manager.fault(HOST, first + page, true, 1);
+  });
+
+  function change(page: number): void {
+    const has = (mask: 'mapped' | 'writable'): boolean => {
+      const word = manager.state.va.blocks.get(Math.floor(page / BLOCK))?.mappings[device]?.[mask][
+        (page % BLOCK) >>> 5
+      ];
+      return ((word ?? 0) & (1 << (page & 31))) !== 0;
+    };
+    if (!has('mapped')) manager.fault(device, page, false, 1);
+    if (!has('writable')) manager.fault(device, page, true, 1);
+  }
+
+  it('are one touch each: pages come alone where they lie scattered', () => {
+    let seed = 1;
+    const some = (count: number): number => {
+      const before = manager.state.nodes[device]?.counters.pagesIn ?? 0;
+      for (let each = 0; each < count; each++) {
+        seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0;
+        change(first + (seed >>> 17));
+      }
+      return (manager.state.nodes[device]?.counters.pagesIn ?? 0) - before;
+    };
+    some(500);
+    expect(some(500)).toBeLessThan(600);
+    manager.checkInvariants();
+  });
+});

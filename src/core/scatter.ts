@@ -22,9 +22,14 @@ export function follows({ walkPage }: Mapping, page: number): boolean {
   return groups === 0 || groups === 1;
 }
 
+/** Faults of the processor that lay scattered over the range, less those that followed others. */
+export function scatteredFaults({ scattered }: Range, { id }: Processor): number {
+  return scattered[id] ?? 0;
+}
+
 /** Whether the processor was last seen to touch the range here and there. */
-export function isScattered({ scattered }: Range, { id }: Processor): boolean {
-  return (scattered[id] ?? 0) > 0;
+export function isScattered(range: Range, processor: Processor): boolean {
+  return scatteredFaults(range, processor) > 0;
 }
 
 /** Takes note of a fault where the program has given no advice, and says how many scattered ones there were. */
