@@ -18,6 +18,7 @@ import { fitsCold, fitsWarm } from './fits.js';
 import { gpuFits, gpuGather, gpuHome, gpuLaunches, gpuSearch, gpuStream } from './gpu.js';
 import type { Bench, Line } from './harness.js';
 import { oversubscribed } from './oversubscribed.js';
+import { patternsBench } from './patterns.js';
 import { remotePage } from './remote-page.js';
 import { remoteShare } from './remote-share.js';
 import { resident } from './resident.js';
@@ -31,6 +32,7 @@ const benches: readonly Bench[] = [
   cpuFaultBlock,
   deviceFault,
   faultWhileMoving,
+  patternsBench,
   resident,
   fitsCold,
   fitsWarm,
