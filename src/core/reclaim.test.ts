@@ -7,6 +7,7 @@ import {
   type Commands,
   type DeviceDescription,
   type EvictionPolicy,
+  HOST,
   HOST_NODE,
   NO_NODE,
   PROVIDER,
@@ -55,7 +56,7 @@ const commands: Partial<Commands> = {
 };
 
 /** A host, and a device of two blocks whose pages go home to it. What has been used least goes first, or `choose` says what. */
-function start(hostPages = 8 * BLOCK, choose?: EvictionPolicy['evict']): void {
+function start(hostPages = 8 * BLOCK, choose?: EvictionPolicy['evict'], threads = 1): void {
   log = [];
   failures = [];
   pending = [];
@@ -65,8 +66,16 @@ function start(hostPages = 8 * BLOCK, choose?: EvictionPolicy['evict']): void {
   const lru = policies.eviction;
   const eviction = () => ({ ...lru(), ahead: () => 0, ...(choose === undefined ? {} : { evict: choose }) });
   manager = new OpenManager(commands as Commands, { ...policies, eviction }, 64);
-  manager.addDevice({ ...host, budgetPages: hostPages }, NO_NODE);
+  manager.addDevice({ ...host, budgetPages: hostPages, units: threads }, NO_NODE);
   device = manager.addDevice({ ...host, name: 'device', budgetPages: 2 * BLOCK });
+}
+
+/** A host, for so many threads that fault, before a node that takes what it has no room for. */
+function startBefore(hostPages: number, threads = 1): number {
+  start(hostPages, undefined, threads);
+  const behind = manager.addNode({ ...host, name: 'behind', frames: 'pooled', addressable: false });
+  manager.setHome(HOST_NODE, behind);
+  return behind;
 }
 
 beforeEach(() => start());
@@ -392,16 +401,28 @@ describe('a block', () => {
     expect(take()[0]).toBe(`${device.node}>${HOST_NODE} ${first + BLOCK}+64`);
   });
 
-  it('of which a page is pinned stays on the host', () => {
-    start(2 * BLOCK);
-    const [behind] = [manager.addNode({ ...host, name: 'behind', frames: 'pooled', addressable: false })];
-    manager.setHome(HOST_NODE, behind);
+  it('goes but for the pages that are pinned', () => {
+    startBefore(2 * BLOCK);
     const first = allocate(3 * BLOCK);
     bringHome(first, 2 * BLOCK);
     manager.pin(first + 7, 1, true);
+    manager.pin(first + BLOCK, BLOCK, true);
+    take();
+    bringHome(first + 2 * BLOCK, BLOCK - 1);
+    const sent = take().flatMap((line) => /^0>\d+ (\d+)\+(\d+)$/.exec(line)?.slice(1).map(Number) ?? []);
+    expect(sent.slice(0, 4)).toEqual([first, 7, first + 8, 8]);
+    expect(ended().every((failure) => failure === null)).toBe(true);
+  });
+
+  it('all of which is pinned stays on the host', () => {
+    startBefore(2 * BLOCK);
+    const first = allocate(3 * BLOCK);
+    bringHome(first, 2 * BLOCK);
+    manager.pin(first, 2 * BLOCK, true);
     take();
     bringHome(first + 2 * BLOCK, 1);
-    expect(take()[0]).toBe(`${HOST_NODE}>${behind} ${first + BLOCK}+64`);
+    expect(take()).toEqual([]);
+    expect(ended().at(-1)).toBe('OUT_OF_MEMORY');
   });
 });
 

@@ -12,7 +12,7 @@ import type { Node } from './nodes.js';
 import { ATTEMPTS, open, start } from './operation.js';
 import { classify, isHeld, makeReady, releaseSpare, type State } from './state.js';
 import { HOST_NODE, NO_NODE, NO_PROCESSOR, type NodeId, PAGES_PER_BLOCK, PROVIDER } from './types.js';
-import type { Block, Residence } from './va-block.js';
+import { type Block, NO_PAGES, type Residence } from './va-block.js';
 import type { Task } from './work.js';
 
 /** Victims go by ranks, the lowest first; this is the rank of what a launch is about to use. */
@@ -72,8 +72,11 @@ function demoteAhead(state: State, node: Node, pages: number): void {
 function mustBeSent(state: State, block: Block, node: Node): boolean {
   const { mark } = state.masks;
   const only = state.masks.take();
-  onlyCopies(state, block, node.id, block.inside, only);
-  const any = !isEmpty(only);
+  const pages = state.masks.take();
+  const residence = block.residences[node.id];
+  if (residence !== undefined) leavingOf(block, node, residence, pages);
+  onlyCopies(state, block, node.id, pages, only);
+  const any = residence !== undefined && !isEmpty(only);
   state.masks.backTo(mark);
   return any;
 }
@@ -212,7 +215,7 @@ export function evictBlock(state: State, block: Block, node: Node, task: Task | 
   const mask = state.masks.take();
   const room = back || home === undefined || makeRoom(state, block, node, home, mask);
   if (room) {
-    for (let word = 0; word < WORDS; word++) mask[word] = residence.backed[word] & ~residence.scratch[word];
+    leavingOf(block, node, residence, mask);
     evict(state, block, node, back || home === undefined ? PROVIDER : home.id, task, mask);
   }
   state.masks.backTo(mark);
@@ -236,6 +239,24 @@ function evict(state: State, block: Block, node: Node, home: NodeId, task: Task 
   start(state, block, operation);
 }
 
+/**
+ * What the node has of the block that may go: not what stands in for denied pages, nor what is pinned. Neighbours of a pinned page go without it, or
+ * a few pins all over the host would keep all of it.
+ */
+function leavingOf({ pinned }: Block, { id }: Node, { backed, scratch }: Residence, result: Mask): void {
+  for (let word = 0; word < WORDS; word++) {
+    result[word] = backed[word] & ~scratch[word];
+    if (id === HOST_NODE) result[word] &= ~pinned[word];
+  }
+}
+
+/** Whether all that the host has of the block is pinned. */
+function isAllPinned({ pinned }: Block, { backed }: Residence): boolean {
+  if (pinned === NO_PAGES) return false;
+  for (let word = 0; word < WORDS; word++) if ((backed[word] & ~pinned[word]) !== 0) return false;
+  return true;
+}
+
 /** What the node has of the block that need not be sent anywhere when it goes. */
 function copiesOf(state: State, block: Block, node: Node, result: Mask): boolean {
   const residence = block.residences[node.id];
@@ -243,8 +264,8 @@ function copiesOf(state: State, block: Block, node: Node, result: Mask): boolean
   const { mark } = state.masks;
   const only = state.masks.take();
   onlyCopies(state, block, node.id, residence.backed, only);
-  for (let word = 0; word < WORDS; word++)
-    result[word] = residence.backed[word] & ~residence.scratch[word] & ~only[word];
+  leavingOf(block, node, residence, result);
+  for (let word = 0; word < WORDS; word++) result[word] &= ~only[word];
   state.masks.backTo(mark);
   return !isEmpty(result);
 }
@@ -253,7 +274,7 @@ function copiesOf(state: State, block: Block, node: Node, result: Mask): boolean
 function makeRoom(state: State, block: Block, node: Node, home: Node, mask: Mask): boolean {
   const residence = block.residences[node.id];
   if (residence === undefined) return true;
-  for (let word = 0; word < WORDS; word++) mask[word] = residence.backed[word] & ~residence.scratch[word];
+  leavingOf(block, node, residence, mask);
   onlyCopies(state, block, node.id, mask, mask);
   const there = block.residences[home.id]?.backed;
   if (there !== undefined) for (let word = 0; word < WORDS; word++) mask[word] &= ~there[word];
@@ -295,7 +316,7 @@ function isEvictable(state: State, node: Node, index: number, droppable: boolean
   const residence = block.residences[node.id];
   if (residence === undefined || residence.backedCount === 0) return false;
   if (residence.shields > 0 || isHeld(block, node.id)) return false;
-  if (node.id === HOST_NODE && !isEmpty(block.pinned)) return false;
+  if (node.id === HOST_NODE && isAllPinned(block, residence)) return false;
   if (!isEmpty(residence.scratch) || failsToLeave(state, residence)) return false;
   if (!droppable && (homeOf(state, node) !== undefined || goesBack(block, node))) return true;
   // A store that takes nothing more keeps what it has: its copies are what lets the host make room for what is only read.

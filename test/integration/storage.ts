@@ -135,6 +135,18 @@ test('host memory shrinks to what it is set to while a program runs, and grows a
   space.checkInvariants();
 });
 
+test('pages go to storage around single ones that are pinned all over host memory', async () => {
+  await using space = await openSpace({ hostMemory: HOST, storage: { path: folder, bytes: '256MiB' } });
+  const x = space.array(Int32Array, N);
+  for (let i = 0; i < x.length; i++) x.data[i] = filled(i, 8);
+  // One page of each block.
+  for (let begin = 0; begin < N; begin += MIB / 2) await x.pin({ begin, end: begin + 1 });
+  const y = space.array(Int32Array, N);
+  await y.readFrom(openSync('/dev/zero', 'r'));
+  sameData(x.data, (i) => filled(i, 8));
+  space.checkInvariants();
+});
+
 test('host memory that arrays or pins need is not given up, and says what needs it', async () => {
   await using space = await openSpace({ hostMemory: '64MiB', storage: false });
   const x = space.array(Int32Array, N);

@@ -308,6 +308,13 @@ export const mutants: readonly Mutant[] = [
     why: 'Memory that was promised to stay where it is goes (invariant 10).',
   },
   {
+    name: 'evict pinned pages with their block',
+    file: 'src/core/reclaim.ts',
+    original: 'if (id === HOST_NODE) result[word] &= ~pinned[word];',
+    instead: '',
+    why: 'Memory that was promised to stay where it is goes (invariant 10).',
+  },
+  {
     name: 'stand in for a denied page with what was in the memory before',
     file: 'src/core/faults.ts',
     original: 'releaseBacking(state, block, node, mask);',
