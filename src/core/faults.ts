@@ -16,7 +16,7 @@ import {
 import type { Node } from './nodes.js';
 import { ATTEMPTS, open, start } from './operation.js';
 import { beginsAsBefore, readAhead, streams, WALK, type WalkSign } from './read-ahead.js';
-import { evictBlock, failsToLeave, reclaim } from './reclaim.js';
+import { evictBlock, evictShielded, failsToLeave, reclaim } from './reclaim.js';
 import { serviceRemote } from './remote-mapping.js';
 import { follows, isScattered, MOST, noteFault, scatteredFaults } from './scatter.js';
 import {
@@ -70,7 +70,11 @@ export function serviceFaults(state: State, block: Block, failure: Status): void
       // There may be room for the page alone, to be read at least.
       if (outcome === 'stuck') outcome = serviceFault(state, block, processor, mapping, failure, false, true);
       if (outcome === 'stuck') {
-        if (waitsForRoom(state, block, processor)) outcome = 'blocked';
+        const short = nodeOf(state, mapping.node);
+        if (evictShielded(state, block, short)) {
+          short.waiters.append(block.index);
+          outcome = 'blocked';
+        } else if (waitsForRoom(state, block, processor)) outcome = 'blocked';
         else outcome = serviceFault(state, block, processor, mapping, failure, true, true);
       }
       state.masks.backTo(mark);
@@ -423,13 +427,13 @@ function deny(
   if (has(residence.resident, page) && (hidden || (alone && has(block.dirty, page)))) {
     // The whole block goes home, and with it what copies may hold of other pages.
     if (isHeld(block, node.id)) return 'blocked';
-    if (!evictBlock(state, block, node)) return waitForMemory(state, block, nodeOf(state, node.home));
+    if (!evictBlock(state, block, node)) return waitForMemory(state, block, nodeOf(state, node.home), null);
     if (block.operation === null) makeReady(state, block);
     return 'started';
   }
   // Memory that was kept has the content of an earlier time.
   if (!has(residence.resident, page) && !has(residence.scratch, page)) releaseBacking(state, block, node, mask);
-  if (!has(residence.backed, page) && !reclaim(state, block, node, 1)) return waitForMemory(state, block, node);
+  if (!has(residence.backed, page) && !reclaim(state, block, node, 1)) return waitForMemory(state, block, node, null);
   state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason, false);
   return standIn(state, block, processor, page, 'scratch');
 }

@@ -7,13 +7,14 @@ import type { Node } from './nodes.js';
 import { ATTEMPTS, open, start } from './operation.js';
 import { goOn } from './operation-end.js';
 import { mayBeWritten, mayComeToBeRead } from './reading-room.js';
-import { evictBlock, reclaim } from './reclaim.js';
+import { evictBlock, evictShielded, reclaim } from './reclaim.js';
 import {
   conflictsWithHold,
   isHeld,
   mappingOf,
   nodeOf,
   type Processor,
+  pagesMove,
   releaseBacking,
   residenceOf,
   type State,
@@ -70,7 +71,7 @@ function detour(
   const pages = state.masks.take();
   if (!pagesByHost(state, block, node, mask, pages)) return null;
   // Room at the end of the way comes first.
-  if (!hasRoom(state, block, node, access, mask)) return waitForMemory(state, block, node);
+  if (!hasRoom(state, block, node, access, mask)) return waitForMemory(state, block, node, task);
   pagesByHost(state, block, node, mask, pages);
   const outcome = transferTo(state, block, nodeOf(state, HOST_NODE), null, Access.Read, pages, urgentPage, task);
   if (outcome === 'started') keepUntilItGoesOn(state, block, HOST_NODE);
@@ -121,7 +122,7 @@ function transferTo(
 ): Outcome {
   const operation = open(block, 'migrate', node.id, mapped?.id ?? node.owner, mask);
   if (!hasRoom(state, block, node, access, mask, operation.firstWord, operation.endWord))
-    return waitForMemory(state, block, node);
+    return waitForMemory(state, block, node, task);
   operation.access = access;
   operation.map = mapped !== null;
   operation.entry = task?.entry ?? false;
@@ -150,8 +151,12 @@ function pagesByHost(state: State, block: Block, node: Node, mask: Mask, result:
   return any;
 }
 
-export function waitForMemory(state: State, block: Block, node: Node): Outcome {
-  if (!somethingMoves(state, node.id) && !node.pump && !node.spare) return 'stuck';
+/** @param task what the memory is for, unless a thread waits for the page */
+export function waitForMemory(state: State, block: Block, node: Node, task: Task | null): Outcome {
+  const stands = !pagesMove(state, node.id) && !node.pump && !node.spare;
+  // The end of a hold, which is waited for below, may wait for this very task.
+  const begun = stands && task !== null && !task.early && evictShielded(state, block, node);
+  if (!begun && stands && !somethingMoves(state, node.id)) return 'stuck';
   if (!node.waiters.has(block.index)) node.waiters.append(block.index);
   return 'blocked';
 }
@@ -252,7 +257,7 @@ export function sendHome(state: State, block: Block, task: Task, from: NodeId): 
   releaseBacking(state, block, node, residence.scratch);
   if (residence.backedCount === 0) return 'done';
   if (!evictBlock(state, block, node, task))
-    return waitForMemory(state, block, nodeOf(state, node.home === NO_NODE ? HOST_NODE : node.home));
+    return waitForMemory(state, block, nodeOf(state, node.home === NO_NODE ? HOST_NODE : node.home), task);
   return 'started';
 }
 

@@ -424,6 +424,29 @@ describe('a block', () => {
     expect(take()).toEqual([]);
     expect(ended().at(-1)).toBe('OUT_OF_MEMORY');
   });
+
+  it('on which a thread faulted last goes where nothing else can', () => {
+    const behind = startBefore(3 * BLOCK, 2);
+    const first = allocate(4 * BLOCK);
+    bringHome(first, 3 * BLOCK);
+    manager.pin(first, 2 * BLOCK, true);
+    manager.fault(HOST, first + 2 * BLOCK, true, 1);
+    take();
+    manager.fault(HOST, first + 3 * BLOCK, true, 2);
+    expect(take()[0]).toBe(`${HOST_NODE}>${behind} ${first + 2 * BLOCK}+64`);
+  });
+
+  it('on which a thread faulted last goes for a copy that holds what it copies', () => {
+    const behind = startBefore(2 * BLOCK, 1);
+    const first = allocate(3 * BLOCK);
+    bringHome(first, 1, Access.Read, true);
+    manager.fault(HOST, first + BLOCK, true, 1);
+    bringHome(first + BLOCK, BLOCK);
+    take();
+    bringHome(first + 2 * BLOCK, BLOCK, Access.Write, true);
+    expect(take()).toContain(`${HOST_NODE}>${behind} ${first + BLOCK}+64`);
+    expect(ended()).toEqual([null, null, null]);
+  });
 });
 
 describe('a node whose driver refuses memory that its budget allows', () => {

@@ -159,10 +159,10 @@ function rankLimit({ expected }: Node): number {
   return expected === null ? MOST_RANK - 1 : MOST_RANK;
 }
 
-function chooseVictim(state: State, node: Node, droppable: boolean, mostRank: number): Block | null {
+function chooseVictim(state: State, node: Node, droppable: boolean, mostRank: number, shielded = false): Block | null {
   for (let rank = state.preferences ? 0 : 2; rank <= mostRank; rank++) {
     const may = (index: number): boolean =>
-      isEvictable(state, node, index, droppable) && rankOf(state, node, index) <= rank;
+      isEvictable(state, node, index, droppable, shielded) && rankOf(state, node, index) <= rank;
     const index = node.eviction.evict(may);
     // A policy may come from outside: an answer that was not allowed must not make this an endless loop.
     if (index !== -1 && may(index)) return state.va.blocks.get(index) ?? null;
@@ -197,6 +197,22 @@ export function relieve(state: State, block: Block, node: Node): boolean {
   }
   block.kept--;
   return node.leavingPages > 0;
+}
+
+/**
+ * Nothing that is under way could give room. The host has more threads than blocks where much of it is pinned, or its budget has shrunk: then the
+ * block on which some thread faulted last goes after all, of the node or of one that its pages go to. That thread has mostly run, and faults again if not.
+ * False: there is none.
+ */
+export function evictShielded(state: State, block: Block, node: Node): boolean {
+  block.kept++;
+  let begun = false;
+  for (let at: Node | undefined = node; at !== undefined && !begun; at = homeOf(state, at)) {
+    const victim = chooseVictim(state, at, false, rankLimit(at), true);
+    begun = victim !== null && evictBlock(state, victim, at);
+  }
+  block.kept--;
+  return begun;
 }
 
 /**
@@ -310,12 +326,13 @@ function isFullStore({ id, owner, limitPages, budgetPages }: Node): boolean {
   return id !== HOST_NODE && owner === NO_PROCESSOR && limitPages < budgetPages;
 }
 
-function isEvictable(state: State, node: Node, index: number, droppable: boolean): boolean {
+function isEvictable(state: State, node: Node, index: number, droppable: boolean, shielded: boolean): boolean {
   const block = state.va.blocks.get(index);
   if (block === undefined || block.kept > 0 || block.operation !== null) return false;
   const residence = block.residences[node.id];
   if (residence === undefined || residence.backedCount === 0) return false;
-  if (residence.shields > 0 || isHeld(block, node.id)) return false;
+  if (residence.shields > 0 && (!shielded || block.comeTo === node.id)) return false;
+  if (isHeld(block, node.id)) return false;
   if (node.id === HOST_NODE && isAllPinned(block, residence)) return false;
   if (!isEmpty(residence.scratch) || failsToLeave(state, residence)) return false;
   if (!droppable && (homeOf(state, node) !== undefined || goesBack(block, node))) return true;

@@ -275,12 +275,17 @@ export function residenceOf(state: State, block: Block, node: NodeId): Residence
 }
 
 /**
- * Whether something is under way that ends by itself, and may give memory of the node back. What waits for pages of another range
- * waits for memory of the host: it ends only if there is some there.
+ * Whether pages are under way, so that memory of the node may be given back. What waits for pages of another range waits for memory of the host: it
+ * ends only if there is some there.
  */
-export function somethingMoves(state: State, node: NodeId): boolean {
+export function pagesMove(state: State, node: NodeId): boolean {
   const waiting = node === HOST_NODE ? state.dependentOperations : 0;
-  if (state.activeOperations > waiting || state.quarantines > 0) return true;
+  return state.activeOperations > waiting || state.quarantines > 0;
+}
+
+/** Whether something is under way that ends by itself, and may give memory of the node back. */
+export function somethingMoves(state: State, node: NodeId): boolean {
+  if (pagesMove(state, node)) return true;
   // With a store that takes nothing more, the end of a hold gives no memory, and the request that holds may itself wait for some.
   return state.holds > 0 && shortageOf(state) === 'OUT_OF_MEMORY';
 }

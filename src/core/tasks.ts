@@ -202,7 +202,7 @@ function bringTo(state: State, block: Block, node: Node, mapped: Processor | nul
   if (isDone(state, block, node.id, mapped, Access.Read, allowed, task.entry)) {
     // What is a block's own cannot go any more, no more than what is written.
     const mayBeOwn = task.kind !== 'own' || mayBeWritten(state, block, node, allowed);
-    return mayBeOwn ? 'done' : waitForMemory(state, block, node);
+    return mayBeOwn ? 'done' : waitForMemory(state, block, node, task);
   }
   return migrate(state, block, node, mapped, Access.Read, allowed, -1, task);
 }

@@ -1,5 +1,6 @@
 /** Arrays that are larger than host memory: what is written goes on to a spill file, and comes back as it was. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import {
   closeSync,
   mkdirSync,
@@ -16,6 +17,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import { type AddressSpace, i32, kernel, type OnememError, openSpace, type StorageStats } from '../../src/index.js';
 import { openFailing } from '../harness/failing.js';
 import { Program } from '../harness/processes.js';
@@ -144,6 +146,29 @@ test('pages go to storage around single ones that are pinned all over host memor
   const y = space.array(Int32Array, N);
   await y.readFrom(openSync('/dev/zero', 'r'));
   sameData(x.data, (i) => filled(i, 8));
+  space.checkInvariants();
+});
+
+test('threads that do nothing any more keep nothing from going to storage, however many', async () => {
+  await using space = await openSpace({ hostMemory: '128MiB', storage: { path: folder, bytes: '256MiB' } });
+  const x = space.array(Int32Array, 2 * N);
+  for (let i = 0; i < x.length; i++) x.data[i] = filled(i, 9);
+  await space.setHostMemory(HOST);
+  const idle: Worker[] = [];
+  const gone: number[] = [];
+  for (let begin = 0; begin < x.length; begin += MIB / 2)
+    if (x.residency({ begin, end: begin + 1 }).runs.every(({ nodes }) => !nodes.includes('host'))) gone.push(begin);
+  assert.ok(gone.length > 16);
+  for (const element of gone) {
+    const workerData = { handle: x.handle, element };
+    const worker = new Worker(new URL('./programs/idle-thread.js', import.meta.url), { workerData });
+    idle.push(worker);
+    assert.equal((await once(worker, 'message'))[0], filled(element, 9));
+  }
+  // All of these blocks comes. Where there is no room a pin is told, and a load would end the process.
+  for (const begin of gone) (await x.pin({ begin, end: begin + MIB / 2 })).unpin();
+  sameData(x.data, (i) => filled(i, 9));
+  await Promise.all(idle.map((worker) => worker.terminate()));
   space.checkInvariants();
 });
 
