@@ -1,5 +1,6 @@
 /** Why a space cannot be opened, in words that say what to do. */
 import { explainMissing, probeFeatures } from '../linux/features.js';
+import { occupantsOf } from '../linux/memory.js';
 import { descriptorLimit } from '../linux/process.js';
 import { OnememError } from './errors.js';
 
@@ -7,6 +8,9 @@ import { OnememError } from './errors.js';
 const SPACE_DESCRIPTORS = 60;
 
 const DEVICE_DESCRIPTORS = 10;
+
+/** All that programs have. */
+const ADDRESSES = 2 ** 47;
 
 /** Descriptors can be missed wherever something is opened, be it a file that says how much memory there is. */
 export function shortageError(error: Error): Error {
@@ -22,6 +26,11 @@ export function shortageError(error: Error): Error {
   return new OnememError('DESCRIPTORS', message, { limit }, { cause: error });
 }
 
+/** Whether threads of this process have spaces, be it that they have ended without closing them. */
+function spacesOfProcess(): boolean {
+  return occupantsOf(0, ADDRESSES).some(({ path }) => path.startsWith('/memfd:onemem-host'));
+}
+
 /**
  * A failure to open usually has a reason that `onemem doctor` names, with its remedy.
  * @param hasOpened whether this thread has opened a space before
@@ -30,12 +39,12 @@ export function openingError(error: Error, hasOpened: boolean): Error {
   // What doctor would try out would fail of the same.
   const shortage = shortageError(error);
   if (shortage !== error) return shortage;
-  if (hasOpened) {
+  if (hasOpened || spacesOfProcess()) {
     // The machine has what a space needs; only the addresses of other spaces can be in the way.
     if (!error.message.includes('EEXIST')) return error;
     const message =
-      'no addresses are left for another space: close spaces, and drop the views of those that are closed, or open spaces with a ' +
-      'smaller addressSpace where it is more than 1TiB';
+      'no addresses are left for another space: close spaces, those of worker threads before these end, and drop the views of those that are ' +
+      'closed, or open spaces with a smaller addressSpace';
     return new OnememError('ADDRESS_SPACE', message, {}, { cause: error });
   }
   const features = probeFeatures();

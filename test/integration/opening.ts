@@ -1,5 +1,7 @@
 /** Spaces that cannot be opened say why, and leave nothing behind. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
 import { runProgram } from '../harness/processes.js';
 import { runTests, test } from '../harness/suite.js';
 
@@ -17,6 +19,20 @@ test('a space that nobody watches is closed again, with its devices', async () =
 test('a process that ends while it opens a space waits until the thread of the manager may be stopped', async () => {
   const { code, stdout, stderr } = await runProgram('opening-exit', []);
   assert.deepEqual({ code, stdout, stderr }, { code: 3, stdout: 'exits\nloaded\n', stderr: '' });
+});
+
+test('a thread is told of addresses that the spaces of others have, who may have ended', async () => {
+  const said: unknown[] = [];
+  for (let thread = 0; thread < 2; thread++) {
+    const worker = new Worker(new URL('./programs/opening-thread.js', import.meta.url));
+    said.push((await once(worker, 'message'))[0]);
+    await once(worker, 'exit');
+  }
+  assert.equal(said[0], 'open');
+  assert.match(
+    String(said[1]),
+    /^no addresses are left for another space: close spaces, those of worker threads before/,
+  );
 });
 
 await runTests();
