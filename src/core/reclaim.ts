@@ -10,7 +10,7 @@ import { onlyCopies } from './contents.js';
 import { clear, isEmpty, type Mask, size, WORDS } from './mask.js';
 import type { Node } from './nodes.js';
 import { ATTEMPTS, open, start } from './operation.js';
-import { classify, isHeld, makeReady, releaseSpare, type State } from './state.js';
+import { classify, isHeld, makeReady, releaseSpare, type State, shortageOf } from './state.js';
 import { HOST_NODE, NO_NODE, NO_PROCESSOR, type NodeId, PAGES_PER_BLOCK, PROVIDER } from './types.js';
 import { type Block, NO_PAGES, type Residence } from './va-block.js';
 import type { Task } from './work.js';
@@ -202,9 +202,10 @@ export function relieve(state: State, block: Block, node: Node): boolean {
 /**
  * Nothing that is under way could give room. The host has more threads than blocks where much of it is pinned, or its budget has shrunk: then the
  * block on which some thread faulted last goes after all, of the node or of one that its pages go to. That thread has mostly run, and faults again if not.
- * False: there is none.
+ * False: there is none, or a store is full, of which there may be room again soon: those who need some wait for that (`waitsForRoom`).
  */
 export function evictShielded(state: State, block: Block, node: Node): boolean {
+  if (shortageOf(state) === 'OUT_OF_STORAGE') return false;
   block.kept++;
   let begun = false;
   for (let at: Node | undefined = node; at !== undefined && !begun; at = homeOf(state, at)) {
