@@ -32,7 +32,7 @@ const installed = join(project, 'node_modules/onemem');
 
 /** Above these something has got into the package that does not belong there. */
 const PACKED_LIMIT = 1920 * 1024;
-const UNPACKED_LIMIT = 7 * 1024 * 1024;
+const UNPACKED_LIMIT = 7424 * 1024;
 
 /** Packages whose install script is known, and why they do without it. */
 const INSTALL_SCRIPTS_NOT_NEEDED: Readonly<Record<string, string>> = {
