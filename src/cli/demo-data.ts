@@ -53,7 +53,7 @@ export interface DemoData {
 const FORMAT = 1;
 const EPOCH_MICROSECONDS = BigInt(Date.UTC(2001, 0, 1)) * 1000n;
 
-/** What has the data of the demonstration, and reads them: large, and of no use to anybody else. */
+/** What has the data of the demonstration, and reads them: large, and of no use for anything else. */
 export const DEMO_PACKAGES = 'npm install vega-datasets hyparquet fzstd';
 
 /** A file of the demonstration in examples/, where its kernels stand, since they are written as a user's own would be. */

@@ -415,10 +415,10 @@ const WHOLE_NUMBERS: Readonly<Record<string, readonly [bigint, bigint]>> = {
   u64: [0n, 2n ** 64n - 1n],
 };
 
-/** A number of exactly the parameter's type: what does not fit is refused, not wrapped. */
 /** The largest number of a floating-point type. */
 const MOST: Readonly<Partial<Record<ElementType, string>>> = { f32: '3.4028235e38', f64: '1.7976931348623157e308' };
 
+/** A number of exactly the parameter's type: what does not fit is refused, not wrapped. */
 function parseNumber(name: string, type: ElementType, text: string): number | bigint {
   const refuse = (why: string) => new CommandError('NUMBER', `--set ${name}=${text}: ${why} (${name} is ${type})`);
   const range = WHOLE_NUMBERS[type];

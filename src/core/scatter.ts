@@ -37,13 +37,13 @@ export function noteFault(
   block: Block,
   residence: Residence,
   node: Node,
-  { id }: Processor,
+  processor: Processor,
   follower: boolean,
 ): number {
   const { scattered } = block.range;
-  const before = scattered[id] ?? 0;
+  const before = scatteredFaults(block.range, processor);
   if (follower) {
-    if (before > 0) scattered[id] = Math.max(0, before - FOLLOWED);
+    if (before > 0) scattered[processor.id] = Math.max(0, before - FOLLOWED);
     return 0;
   }
   if (!node.pressed) return before;
@@ -52,7 +52,7 @@ export function noteFault(
   residence.scattered = true;
   if (!back) return before;
   const now = Math.min(before + 1, MOST);
-  scattered[id] = now;
+  scattered[processor.id] = now;
   return now;
 }
 

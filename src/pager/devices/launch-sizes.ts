@@ -7,7 +7,8 @@ import type { CoreRequests } from '../core/core-requests.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import type { LaunchOperation } from './launch-record.js';
 
-const NUMBER_BYTES = 4;
+/** Of one of its numbers. */
+export const SIZE_BYTES = 4;
 
 export class LaunchSizes {
   constructor(
@@ -25,7 +26,7 @@ export class LaunchSizes {
     const { offset, numbers } = indirect;
     const what = `kernel ${kernelName}`;
     const first = Math.floor(offset / PAGE_BYTES);
-    const count = Math.ceil((offset + numbers * NUMBER_BYTES) / PAGE_BYTES) - first;
+    const count = Math.ceil((offset + numbers * SIZE_BYTES) / PAGE_BYTES) - first;
     this.requests.start(
       (request) => this.manager.bring(request, HOST_NODE, first, count, Access.Read, { hold: true }),
       (_pages, failure) => {

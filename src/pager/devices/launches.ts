@@ -28,7 +28,7 @@ import { argumentsOf, arrayPages, type EdgeClearing, type NamedArgument } from '
 import type { LaunchChecks } from './launch-checks.js';
 import { LaunchEndings, type Launching } from './launch-endings.js';
 import { failureOf, type LaunchOperation, type LaunchRecord, lostError, messageOf } from './launch-record.js';
-import type { LaunchSizes } from './launch-sizes.js';
+import { type LaunchSizes, SIZE_BYTES } from './launch-sizes.js';
 import type { MappedFiles } from './mapped-files.js';
 import type { NextLaunch } from './next-launch.js';
 import { bytesOf, type PageRun, type PageSupplies } from './page-supply.js';
@@ -279,7 +279,7 @@ export class Launches {
     if (device.alive) {
       const { indirect } = record.operation;
       const used = args.map(({ first, count, use }) => ({ first, count, write: use !== 'in' }));
-      if (indirect !== undefined) used.push(usedBytes(indirect.offset, indirect.numbers * 4, false));
+      if (indirect !== undefined) used.push(usedBytes(indirect.offset, indirect.numbers * SIZE_BYTES, false));
       record.sharing = this.sharing.begin(`kernel ${record.operation.kernelName}`, used, (failure) => {
         if (queue.records[0] !== record) return;
         record.failure ??= failure;
