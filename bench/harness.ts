@@ -33,7 +33,7 @@ export interface Bench {
 }
 
 /** Of runs before what is measured has been compiled, those that are reported. */
-const FIRST = 5;
+const FIRST = 15;
 
 type Measured = () => number | Promise<number>;
 
@@ -54,6 +54,8 @@ export interface Comparison {
    * (`beforeCompiled`): a program that does it only now and then has that.
    */
   readonly compiledAfter?: number;
+  /** Whether the references are compiled as well: they run as often before. */
+  readonly compilesReferences?: boolean;
   /** Another side begins each time: what one has left behind, as a disk that still writes, the next one finds. */
   readonly rotates?: boolean;
 }
@@ -85,11 +87,17 @@ export async function compare(settings: Settings, comparison: Comparison): Promi
     extra = {},
     warmUp = 1,
     compiledAfter = 0,
+    compilesReferences = false,
     rotates = false,
   } = comparison;
   if (!settings.wants(name)) return null;
   const first: number[] = [];
-  for (let run = 0; run < compiledAfter; run++) first.push(await ours());
+  const firstOthers: number[] = [];
+  const [compiled] = compilesReferences ? Object.values(references) : [];
+  for (let run = 0; run < compiledAfter; run++) {
+    first.push(await ours());
+    if (compiled !== undefined) firstOthers.push(await compiled());
+  }
   const own: number[] = [];
   const others = new Map<string, number[]>();
   const sides: [Measured, number[]][] = [[ours, own]];
@@ -133,11 +141,20 @@ export async function compare(settings: Settings, comparison: Comparison): Promi
           referenceSpread: Number(spread(others.get(referenceName) as number[]).toFixed(3)),
         }),
     ...figures,
-    ...(compiledAfter > 0 ? { beforeCompiled: rounded(median(first.slice(0, FIRST))) } : {}),
+    ...beforeCompiled(first, firstOthers),
     ...(typeof extra === 'function' ? extra() : extra),
   };
   settings.report(line);
   return line;
+}
+
+/** What the first runs were, if there were some that do not count. */
+function beforeCompiled(ours: readonly number[], others: readonly number[]): Readonly<Record<string, unknown>> {
+  if (ours.length === 0) return {};
+  const first = median(ours.slice(0, FIRST));
+  const ratio =
+    others.length === 0 ? {} : { ratioBeforeCompiled: Number((first / median(others.slice(0, FIRST))).toFixed(3)) };
+  return { beforeCompiled: rounded(first), ...ratio };
 }
 
 /** A bench that computes something wrong has measured nothing. */
