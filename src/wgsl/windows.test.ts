@@ -53,6 +53,31 @@ test('a store beyond the array is one to its last element, which is then in the 
   expect(all.map(({ windows }) => windows[0]!.end)).toEqual([2084, 4068, 4096]);
 });
 
+const TRANSPOSE = `@group(0) @binding(0) var<storage> a: array<f32>;
+@group(0) @binding(1) var<storage, read_write> b: array<f32>;
+@compute @workgroup_size(8, 8) fn main(@builtin(global_invocation_id) id: vec3u) { b[id.x * 256u + id.y] = a[id.y * 256u + id.x]; }`;
+
+test('rows that become columns are cut into tiles, each of which begins with what the one before it had of one array', () => {
+  const launch = { workgroups: [32, 32, 1] as const, lengths: { a: 65_536, b: 65_536 }, uniforms: {} };
+  const limits = { budgetBytes: 2 ** 17, bindingBytes: 2 ** 27 };
+  const planned = planWindows(describe(parser, TRANSPOSE), launch, limits);
+  if (planned.kind === 'refused') throw new Error(planned.reason);
+  // Of each array 256 KiB; in rows of workgroups each part would want all of one of them.
+  const lines = planned.parts.map(({ first, count, windows: [read, written] }) => {
+    expect(count).toEqual([8, 8, 1]);
+    return `${first[0]},${first[1]}: ${read!.offsetBytes >> 10} to ${written!.offsetBytes >> 10}`;
+  });
+  expect(lines.slice(0, 6)).toEqual([
+    '0,0: 0 to 0',
+    '0,8: 64 to 0',
+    '0,16: 128 to 0',
+    '0,24: 192 to 0',
+    '8,24: 192 to 64',
+    '8,16: 128 to 64',
+  ]);
+  expect(new Set(lines).size).toBe(16);
+});
+
 test.each([
   ['b[i] = b[i + 7u];', /^3:103: one part of the launch may read elements of 'b' that another part has written/],
   ['b[i] = b[min(i + 1u, 4095u)];', /that another part has written/],

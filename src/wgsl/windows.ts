@@ -77,20 +77,39 @@ export function planWindows(description: Description, launch: LaunchFacts, limit
   let best: readonly LaunchPart[] | null = null;
   let least = Infinity;
   let refused: string | null = null;
-  for (const order of ORDERS) {
-    const cut = new Cutter(description, launch, limits);
-    const parts = cut.along(whole, order);
-    const reason = parts === null ? cut.reason : obstacleTo(description, all.accesses, parts, paged, resumes);
-    if (reason !== null) {
+  for (const parts of cuttings(description, launch, limits, whole)) {
+    const isCut = typeof parts !== 'string';
+    const reason = isCut ? obstacleTo(description, all.accesses, parts, paged, resumes) : parts;
+    if (reason !== null || !isCut) {
       refused ??= reason;
       continue;
     }
-    const moved = parts === null ? Infinity : movedBytes(parts);
+    const moved = movedBytes(parts);
     if (moved >= least) continue;
     best = parts;
     least = moved;
   }
   return best === null ? { kind: 'refused', reason: refused as string } : { kind: 'parts', parts: best };
+}
+
+/** What a launch may be cut into, or why not: a text. */
+function* cuttings(
+  description: Description,
+  launch: LaunchFacts,
+  limits: WindowLimits,
+  whole: WorkgroupBox,
+): Generator<readonly Attempt[] | string> {
+  const cutter = () => new Cutter(description, launch, limits);
+  for (const order of ORDERS) {
+    const cut = cutter();
+    yield cut.along(whole, order) ?? cut.reason;
+  }
+  if (launch.workgroups.filter((count) => count > 1).length < 2) return;
+  // One dimension after the other leaves thin parts, each of which wants nearly all of an array that lies across them: that is cut into tiles.
+  const cut = cutter();
+  const tiles = cut.tiles(whole);
+  if (tiles === null) yield cut.reason;
+  else for (const order of ORDERS) yield inRows(tiles, order);
 }
 
 /** Bytes that move when each part is left with nothing but what the one before it had; what is written moves twice. */
@@ -105,6 +124,25 @@ function movedBytes(parts: readonly LaunchPart[]): number {
     }
   }
   return moved;
+}
+
+/** Tiles in the order of their places, by the outermost dimension first; every other row goes back, so that a part begins with what the one before it had. */
+function inRows(tiles: readonly Attempt[], order: readonly number[]): Attempt[] {
+  const places = order.map((axis) =>
+    [...new Set(tiles.map(({ first }) => first[axis] as number))].sort((a, b) => a - b),
+  );
+  const ranks = new Map(tiles.map((each) => [each, rankOf(each, order, places)]));
+  return tiles.toSorted((one, other) => (ranks.get(one) as number) - (ranks.get(other) as number));
+}
+
+function rankOf({ first }: Attempt, order: readonly number[], places: readonly (readonly number[])[]): number {
+  let rank = 0;
+  for (const [at, axis] of order.entries()) {
+    const row = places[at] as readonly number[];
+    const place = row.indexOf(first[axis] as number);
+    rank = rank * row.length + (rank % 2 === 0 ? place : row.length - 1 - place);
+  }
+  return rank;
 }
 
 /** Cuts along one dimension after the other, and remembers why it could not. */
@@ -145,13 +183,44 @@ class Cutter {
       for (const each of made) parts.push(each);
       this.#left -= made.length;
       if (this.#left < 0) {
-        this.reason = `the launch would have to be cut into more than ${this.#limits.maxParts ?? 65_536} parts`;
+        this.reason = this.#tooMany();
         return null;
       }
       wide = Math.max(1, wide);
       at += wide;
     }
     return parts;
+  }
+
+  /** Along all dimensions: that one is halved which leaves the least, until what remains fits. */
+  tiles(box: WorkgroupBox): Attempt[] | null {
+    let wide = box.count;
+    for (let tried = this.#attempt(box); tried.excess !== null; ) {
+      const halves = [0, 1, 2]
+        .filter((axis) => (wide[axis] as number) > 1)
+        .map((axis) =>
+          this.#attempt({ first: box.first, count: replaced(wide, axis, Math.ceil((wide[axis] as number) / 2)) }),
+        );
+      const [least] = halves.toSorted((one, other) => sumOf(one.windows) - sumOf(other.windows));
+      if (least === undefined) {
+        this.reason = tried.excess;
+        return null;
+      }
+      tried = least;
+      wide = least.count;
+    }
+    const places = [...tilesOf(box, wide)];
+    if (places.length > this.#left) {
+      this.reason = this.#tooMany();
+      return null;
+    }
+    const tiles: Attempt[] = [];
+    for (const place of places) {
+      const made = this.along(place, ORDERS[0]);
+      if (made === null) return null;
+      tiles.push(...made);
+    }
+    return tiles;
   }
 
   /** So many workgroups in a row fit, nearly as many as can; 0: not one does. */
@@ -176,9 +245,25 @@ class Cutter {
     return fits;
   }
 
+  #tooMany(): string {
+    return `the launch would have to be cut into more than ${this.#limits.maxParts ?? 65_536} parts`;
+  }
+
   #attempt(box: WorkgroupBox): Attempt {
     return attempt(this.#description, this.#launch, this.#limits, box);
   }
+}
+
+function* tilesOf({ first, count }: WorkgroupBox, wide: WorkgroupBox['count']): Generator<WorkgroupBox> {
+  const [x, y, z] = first;
+  const [across, down, deep] = count;
+  for (let k = 0; k < deep; k += wide[2])
+    for (let j = 0; j < down; j += wide[1])
+      for (let i = 0; i < across; i += wide[0])
+        yield {
+          first: [x + i, y + j, z + k],
+          count: [Math.min(wide[0], across - i), Math.min(wide[1], down - j), Math.min(wide[2], deep - k)],
+        };
 }
 
 function replaced(list: readonly [number, number, number], axis: number, value: number): [number, number, number] {
