@@ -164,6 +164,8 @@ const OWN = [
   { text: 'arrayLength(&c) - 1u - i', most: 1 },
   { text: '2u * i + 1u', most: 2 },
   { text: 'i / 4u * 8u + i % 4u', most: 2 },
+  // Rows that become columns.
+  { text: '(id.x * ROWS + id.y)', most: 1 },
   { text: 'q[i]', most: 1 },
   { text: '(q[i] ^ 1u)', most: 1 },
   { text: '2u * q[arrayLength(&q) - 1u - i]', most: 2 },
@@ -238,7 +240,8 @@ function kernelOf(seed: number, clamps: boolean): KernelCase {
   const groups = 4 + chance.below(13);
   const across = groups * WIDE;
   const all = across * rows;
-  const own = chance.of(OWN);
+  const { text, most } = chance.of(OWN);
+  const own = { text: text.replace('ROWS', `${rows}u`), most };
   const body = program.statements(2);
   const isTogether = chance.below(5) === 0;
   const met = chance.of(['sum % arrayLength(&c)', 'a[i % arrayLength(&a)] % arrayLength(&c)', own.text]);
