@@ -1,68 +1,27 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../policy/choices.js';
-import { has } from './mask.js';
-import { OpenManager } from './open-manager.js';
+import type { OpenManager } from './open-manager.js';
 import type { Range } from './range.js';
-import { PAGES_PER_BLOCK as BLOCK, type Commands, HOST, NO_NODE, Status } from './types.js';
+import { allocateIn, commandsThat, hostOf, managerOf, touchIn } from './test-parts.js';
+import { PAGES_PER_BLOCK as BLOCK, HOST } from './types.js';
 
 const ROOM = 8;
 const BLOCKS = 16;
-
-const host = {
-  name: 'host',
-  budgetPages: ROOM * BLOCK,
-  frames: 'identity',
-  faults: true,
-  addressable: true,
-  units: 2,
-  memorySurvives: true,
-} as const;
-
-const ignore = (): void => undefined;
-const done = (): Status => Status.Done;
-const commands: Commands = {
-  map: ignore,
-  revoke: done,
-  transfer: done,
-  remap: done,
-  cover: done,
-  release: done,
-  wake: ignore,
-  deny: ignore,
-  breakCopyOnWrite: ignore,
-  want: ignore,
-  invalidate: ignore,
-  invalidated: ignore,
-  requestDone: ignore,
-  drained: ignore,
-  emptied: ignore,
-};
 
 let manager: OpenManager;
 let first: number;
 let faults: number;
 
-function allocate(blocks: number): number {
-  const range = manager.allocate(blocks * BLOCK, { name: 'file', writable: true, provided: true });
-  if (range === null) throw new Error('no addresses are left');
-  return range.first;
-}
-
 /** An array over a file, of which the host can have half. */
 beforeEach(() => {
-  manager = new OpenManager(commands, namedPolicies(), 256);
-  manager.addDevice(host, NO_NODE);
-  first = allocate(BLOCKS);
+  manager = managerOf(hostOf(ROOM, { units: 2 }), commandsThat(), namedPolicies(), 256);
+  first = allocateIn(manager, BLOCKS * BLOCK, { provided: true });
   faults = 0;
 });
 
 /** A read of the page, which faults where the host does not have it. */
 function touch(page: number): void {
-  const mapped = manager.state.va.blocks.get(Math.floor(page / BLOCK))?.mappings[HOST]?.mapped;
-  if (mapped !== undefined && has(mapped, page % BLOCK)) return;
-  faults++;
-  manager.fault(HOST, page, false, 1);
-  while (manager.waitsToGoAhead) manager.goAhead();
+  if (touchIn(manager, HOST, page)) faults++;
 }
 
 /** Goes through the array some times, and touches one page in so many. Returns the pages that came. */
@@ -82,7 +41,7 @@ describe('passes that touch a page here and there in each block', () => {
   });
 
   it('have pages come alone where they are few, though not all have room', () => {
-    first = allocate(128);
+    first = allocateIn(manager, 128 * BLOCK, { provided: true });
     pass(4, 16, 128);
     expect(pass(4, 16, 128)).toBeLessThanOrEqual((4 * 128 * BLOCK) / 16);
   });

@@ -1,36 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../policy/choices.js';
 import type { LaunchArgument } from './launches.js';
-import { OpenManager } from './open-manager.js';
-import {
-  Access,
-  PAGES_PER_BLOCK as BLOCK,
-  type Commands,
-  type DeviceDescription,
-  HOST,
-  HOST_NODE,
-  NO_NODE,
-  Status,
-} from './types.js';
+import type { OpenManager } from './open-manager.js';
+import { allocateIn, commandsThat, deviceOf, hostOf, managerOf } from './test-parts.js';
+import { Access, PAGES_PER_BLOCK as BLOCK, HOST, HOST_NODE, Status } from './types.js';
 
-const host: DeviceDescription = {
-  name: 'host',
-  budgetPages: 32 * BLOCK,
-  frames: 'identity',
-  faults: true,
-  addressable: true,
-  units: 1,
-  memorySurvives: true,
-};
 /** A GPU has no faults, and only its engine reaches its memory. */
-const gpu: DeviceDescription = {
-  ...host,
-  name: 'gpu',
-  budgetPages: 8 * BLOCK,
-  faults: false,
-  addressable: false,
-  longCopies: true,
-};
+const gpu = deviceOf(8, { name: 'gpu', faults: false, addressable: false, longCopies: true });
 
 let manager: OpenManager;
 let first: number;
@@ -42,34 +18,19 @@ let moving: { token: number; block: number; node: number }[];
 function start(eviction: 'adaptive' | 'fifo' = 'adaptive'): void {
   done = new Map();
   moving = [];
-  const ignored = (): void => undefined;
-  const commands: Commands = {
-    map: ignored,
-    revoke: () => Status.Done,
+  const commands = commandsThat({
     transfer: ({ token, source, node, page }) => {
       // Zeros are made at once.
       if (source < 0) return Status.Done;
       moving.push({ token, node, block: Math.floor(page / BLOCK) - first / BLOCK });
       return Status.Pending;
     },
-    remap: () => Status.Done,
-    cover: () => Status.Done,
-    release: () => Status.Done,
-    wake: ignored,
-    deny: ignored,
     requestDone: (request, _pages, failure) => done.set(request, failure),
-    drained: ignored,
-    emptied: ignored,
-    breakCopyOnWrite: ignored,
-    invalidate: ignored,
-    invalidated: ignored,
-    want: ignored,
-  };
-  manager = new OpenManager(commands, namedPolicies({ prefetch: 'none', readAhead: 'none', eviction }), 64);
-  manager.addDevice(host, NO_NODE);
+  });
+  manager = managerOf(hostOf(32), commands, namedPolicies({ prefetch: 'none', readAhead: 'none', eviction }));
   manager.addDevice(gpu);
   manager.addDevice(gpu);
-  first = manager.allocate(16 * BLOCK, { name: 'x', writable: true, provided: false })?.first ?? -1;
+  first = allocateIn(manager, 16 * BLOCK);
   // The host has written all of it.
   manager.acquire(1000, HOST, first, 16 * BLOCK, Access.Write);
 }

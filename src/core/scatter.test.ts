@@ -1,43 +1,21 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../policy/choices.js';
-import { OpenManager } from './open-manager.js';
+import type { OpenManager } from './open-manager.js';
 import type { Range } from './range.js';
-import { PAGES_PER_BLOCK as BLOCK, type Commands, HOST, NO_NODE, type PrefetchRequest, Status } from './types.js';
+import { allocateIn, commandsThat, deviceOf, hasPage, hostOf, managerOf, overheard } from './test-parts.js';
+import { PAGES_PER_BLOCK as BLOCK, HOST, Status } from './types.js';
 
-const host = {
-  name: 'host',
-  budgetPages: 4 * BLOCK,
-  frames: 'identity',
-  faults: true,
-  addressable: true,
-  units: 1,
-  memorySurvives: true,
-} as const;
+const host = hostOf(4);
+const file = { provided: true, writable: false };
 
-const ignore = (): void => undefined;
-const done = (): Status => Status.Done;
 /** Pages that were brought. */
 let brought = 0;
-const commands: Commands = {
-  map: ignore,
-  revoke: done,
+const commands = commandsThat({
   transfer({ count }) {
     brought += count;
     return Status.Done;
   },
-  remap: done,
-  cover: done,
-  release: done,
-  wake: ignore,
-  deny: ignore,
-  breakCopyOnWrite: ignore,
-  want: ignore,
-  invalidate: ignore,
-  invalidated: ignore,
-  requestDone: ignore,
-  drained: ignore,
-  emptied: ignore,
-};
+});
 
 describe('touches of a file here and there', () => {
   let manager: OpenManager;
@@ -48,17 +26,9 @@ describe('touches of a file here and there', () => {
   beforeEach(() => {
     asked = [];
     const policies = namedPolicies({ prefetch: 'tree', readAhead: 'none' });
-    const prefetch = () => {
-      const tree = policies.prefetch();
-      return (request: PrefetchRequest) => {
-        asked.push(request.scattered);
-        tree(request);
-      };
-    };
-    manager = new OpenManager(commands, { ...policies, prefetch }, 256);
-    manager.addDevice(host, NO_NODE);
-    const options = { name: 'file', writable: false, provided: true };
-    first = manager.allocate(64 * BLOCK, options)?.first as number;
+    const prefetch = overheard(policies.prefetch, ({ scattered }) => asked.push(scattered));
+    manager = managerOf(host, commands, { ...policies, prefetch }, 256);
+    first = allocateIn(manager, 64 * BLOCK, file);
   });
 
   function touch(page: number): number {
@@ -192,7 +162,7 @@ describe('touches of a file here and there', () => {
 
   it('are looked at by range and processor', () => {
     touchAround(64, 12);
-    const other = manager.allocate(BLOCK, { name: 'other', writable: false, provided: true })?.first as number;
+    const other = allocateIn(manager, BLOCK, file);
     brought = 0;
     manager.fault(HOST, other + 3, false, 1);
     expect(brought).toBe(16);
@@ -205,22 +175,15 @@ describe('touches of a device that read a page and then write it', () => {
   let first: number;
 
   beforeEach(() => {
-    manager = new OpenManager(commands, namedPolicies({ prefetch: 'tree', readAhead: 'none' }), 256);
-    manager.addDevice({ ...host, budgetPages: 128 * BLOCK }, NO_NODE);
-    device = manager.addDevice({ ...host, name: 'device' }).processor;
-    first = manager.allocate(64 * BLOCK, { name: 'data', writable: true, provided: false })?.first as number;
+    manager = managerOf(hostOf(128), commands, namedPolicies({ prefetch: 'tree', readAhead: 'none' }), 256);
+    device = manager.addDevice(deviceOf(4)).processor;
+    first = allocateIn(manager, 64 * BLOCK);
     for (let page = 0; page < 64 * BLOCK; page += 16) manager.fault(HOST, first + page, true, 1);
   });
 
   function change(page: number): void {
-    const has = (mask: 'mapped' | 'writable'): boolean => {
-      const word = manager.state.va.blocks.get(Math.floor(page / BLOCK))?.mappings[device]?.[mask][
-        (page % BLOCK) >>> 5
-      ];
-      return ((word ?? 0) & (1 << (page & 31))) !== 0;
-    };
-    if (!has('mapped')) manager.fault(device, page, false, 1);
-    if (!has('writable')) manager.fault(device, page, true, 1);
+    if (!hasPage(manager, device, page)) manager.fault(device, page, false, 1);
+    if (!hasPage(manager, device, page, 'writable')) manager.fault(device, page, true, 1);
   }
 
   it('are one touch each: pages come alone where they lie scattered', () => {

@@ -1,72 +1,33 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../policy/choices.js';
-import { has } from './mask.js';
-import { OpenManager } from './open-manager.js';
-import {
-  PAGES_PER_BLOCK as BLOCK,
-  type Commands,
-  type DeviceDescription,
-  HOST,
-  HOST_NODE,
-  NO_NODE,
-  Status,
-} from './types.js';
+import type { OpenManager } from './open-manager.js';
+import { allocateIn, commandsThat, deviceOf, hostOf, managerOf, touchIn } from './test-parts.js';
+import { PAGES_PER_BLOCK as BLOCK, HOST, HOST_NODE } from './types.js';
 import { walkShare } from './walk-share.js';
-
-const host: DeviceDescription = {
-  name: 'host',
-  budgetPages: 16 * BLOCK,
-  frames: 'identity',
-  faults: true,
-  addressable: true,
-  units: 1,
-  memorySurvives: true,
-};
 
 let manager: OpenManager;
 let faults: number;
 
-const commands: Commands = {
-  map: () => undefined,
-  revoke: () => Status.Done,
-  transfer: () => Status.Done,
-  remap: () => Status.Done,
-  cover: () => Status.Done,
-  release: () => Status.Done,
-  wake: () => undefined,
+const commands = commandsThat({
   deny: () => {
     throw new Error('an access was denied');
   },
-  breakCopyOnWrite: () => undefined,
-  want: () => undefined,
-  invalidate: () => undefined,
-  invalidated: () => undefined,
-  requestDone: () => undefined,
-  drained: () => undefined,
-  emptied: () => undefined,
-};
+});
 
 beforeEach(() => {
   faults = 0;
-  manager = new OpenManager(commands, namedPolicies(), 1024);
-  manager.addDevice(host, NO_NODE);
+  manager = managerOf(hostOf(16), commands, namedPolicies(), 1024);
 });
 
 function allocate(blocks: number): number {
-  const range = manager.allocate(blocks * BLOCK, { name: 'a', provided: true, writable: false });
-  if (range === null) throw new Error('no addresses are left');
-  return range.first;
+  return allocateIn(manager, blocks * BLOCK, { provided: true, writable: false });
 }
 
 const arrays = (count: number, blocks: number): number[] => Array.from({ length: count }, () => allocate(blocks));
 
 /** A read of the page, which faults where the processor does not have it. */
 function touch(processor: number, page: number): void {
-  const mapped = manager.state.va.blocks.get(Math.floor(page / BLOCK))?.mappings[processor]?.mapped;
-  if (mapped !== undefined && has(mapped, page % BLOCK)) return;
-  faults++;
-  manager.fault(processor, page, false, 1);
-  while (manager.waitsToGoAhead) manager.goAhead();
+  if (touchIn(manager, processor, page)) faults++;
 }
 
 /** Goes through all of them at once, a page of each after the other. */
@@ -101,7 +62,7 @@ describe('the share of a walk', () => {
 
 describe('a launch that goes through more arrays than there are blocks', () => {
   it('brings less with a fault, so that each page comes about once', () => {
-    const device = manager.addDevice({ ...host, name: 'device', budgetPages: 4 * BLOCK }).processor;
+    const device = manager.addDevice(deviceOf(4)).processor;
     const all = arrays(9, 3);
     manager.launchBegin(
       1,
