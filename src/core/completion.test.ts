@@ -1,25 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../policy/choices.js';
-import { OpenManager } from './open-manager.js';
-import {
-  Access,
-  PAGES_PER_BLOCK as BLOCK,
-  type Commands,
-  type DeviceDescription,
-  HOST,
-  NO_NODE,
-  Status,
-} from './types.js';
-
-const host: DeviceDescription = {
-  name: 'host',
-  budgetPages: 8 * BLOCK,
-  frames: 'identity',
-  faults: true,
-  addressable: true,
-  units: 1,
-  memorySurvives: true,
-};
+import type { OpenManager } from './open-manager.js';
+import { allocateIn, commandsThat, deviceOf, hostOf, managerOf } from './test-parts.js';
+import { Access, PAGES_PER_BLOCK as BLOCK, type DeviceDescription, HOST, Status } from './types.js';
 
 let manager: OpenManager;
 let whole: number[];
@@ -33,11 +16,7 @@ beforeEach(() => {
   unbacked = [];
   released = [];
   failures = [];
-  const commands: Partial<Commands> = {
-    map: () => undefined,
-    wake: () => undefined,
-    deny: () => undefined,
-    revoke: () => Status.Done,
+  const commands = commandsThat({
     transfer: (order) => {
       if (order.whole) whole.push(order.page);
       if (!order.backed) unbacked.push(`${order.page}+${order.count}`);
@@ -48,14 +27,13 @@ beforeEach(() => {
       return Status.Done;
     },
     requestDone: (_request, _pages, failure) => failures.push(failure),
-  };
-  manager = new OpenManager(commands as Commands, namedPolicies({ prefetch: 'none', readAhead: 'none' }), 64);
-  manager.addDevice(host, NO_NODE);
-  device = manager.addDevice({ ...host, name: 'device', budgetPages: 2 * BLOCK });
+  });
+  manager = managerOf(hostOf(8), commands, namedPolicies({ prefetch: 'none', readAhead: 'none' }));
+  device = manager.addDevice(deviceOf(2));
 });
 
 function allocate(pages: number): number {
-  return manager.allocate(pages, { name: 'x', writable: true, provided: false })?.first ?? -1;
+  return allocateIn(manager, pages);
 }
 
 function bring(first: number, pages: number, hold = false): void {
@@ -63,7 +41,7 @@ function bring(first: number, pages: number, hold = false): void {
 }
 
 function add(about: Partial<DeviceDescription>): number {
-  return manager.addDevice({ ...host, name: 'other', ...about }).processor;
+  return manager.addDevice(deviceOf(8, { name: 'other', ...about })).processor;
 }
 
 const backed = (): number | undefined => manager.node(device.node)?.backedPages;

@@ -1,30 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../policy/choices.js';
 import { PATIENCE } from './faults.js';
-import { OpenManager } from './open-manager.js';
-import type { Range } from './range.js';
-import {
-  Access,
-  PAGES_PER_BLOCK as BLOCK,
-  type Commands,
-  type DeviceDescription,
-  HOST,
-  HOST_NODE,
-  NO_NODE,
-  type NodeId,
-  type PrefetchRequest,
-  Status,
-} from './types.js';
+import type { OpenManager } from './open-manager.js';
+import type { Range, RangeOptions } from './range.js';
+import { allocateIn, commandsThat, deviceOf, hostOf, managerOf, overheard } from './test-parts.js';
+import { Access, PAGES_PER_BLOCK as BLOCK, type Commands, HOST, HOST_NODE, type NodeId, Status } from './types.js';
 
-const host: DeviceDescription = {
-  name: 'host',
-  budgetPages: 3 * BLOCK,
-  frames: 'identity',
-  faults: true,
-  addressable: true,
-  units: 1,
-  memorySurvives: true,
-};
+const host = hostOf(3);
 const store = {
   name: 'store',
   budgetPages: 4 * BLOCK,
@@ -46,36 +28,29 @@ function start(): void {
   releases = [];
   releaseStatus = Status.Done;
   storeStatus = Status.Done;
-  commands = {
+  commands = commandsThat({
     map: (processor, page, count, access) => log.push(`map ${processor} ${page}+${count} ${access}`),
-    revoke: () => Status.Done,
     transfer: ({ source, node, page, count }) => {
       log.push(`${source}>${node} ${page}+${count}`);
       return source > HOST_NODE ? storeStatus : Status.Done;
     },
-    remap: () => Status.Done,
-    cover: () => Status.Done,
     release: (token, node, page, count, frame) => {
       log.push(`release ${node} ${page}+${count}`);
       releases.push({ token, frame, count });
       return manager.node(node)?.description.frames === 'pooled' ? releaseStatus : Status.Done;
     },
-    wake: () => undefined,
     deny: (_id, page, _write, _thread, reason) => log.push(`denied ${page} ${reason}`),
     requestDone: (request, pages, failure) => log.push(`done ${request} ${pages} ${failure}`),
     drained: (processor) => log.push(`drained ${processor}`),
     emptied: (node) => log.push(`emptied ${node}`),
     breakCopyOnWrite: (page, count) => log.push(`break ${page}+${count}`),
-    invalidate: () => undefined,
-    invalidated: () => undefined,
     want: (page, write) => log.push(`want ${page} ${write ? 'write' : 'read'}`),
-  };
-  manager = new OpenManager(commands, namedPolicies({ prefetch: 'none', readAhead: 'none' }), 64);
-  manager.addDevice(host, NO_NODE);
+  });
+  manager = managerOf(host, commands, namedPolicies({ prefetch: 'none', readAhead: 'none' }));
 }
 
-function allocate(pages: number): number {
-  return manager.allocate(pages, { name: 'x', writable: true, provided: false })?.first ?? -1;
+function allocate(pages: number, about: Partial<RangeOptions> = {}): number {
+  return allocateIn(manager, pages, about);
 }
 
 /** Writes whole blocks from the host, in order. */
@@ -90,10 +65,9 @@ beforeEach(start);
 
 describe('pages that only an engine reaches', () => {
   it('are read ahead of a walk into memory that the host has kept, as those of a store', () => {
-    manager = new OpenManager(commands, namedPolicies({ readAhead: { name: 'next', share: 1, stored: 2 } }), 64);
-    manager.addDevice({ ...host, budgetPages: 8 * BLOCK }, NO_NODE);
-    const gpu = { ...host, name: 'gpu', budgetPages: 8 * BLOCK, faults: false, addressable: false };
-    const { processor, node } = manager.addDevice(gpu);
+    const policies = namedPolicies({ readAhead: { name: 'next', share: 1, stored: 2 } });
+    manager = managerOf(hostOf(8), commands, policies);
+    const { processor, node } = manager.addDevice(deviceOf(8, { name: 'gpu', faults: false, addressable: false }));
     const first = allocate(5 * BLOCK);
     write(first, 5);
     const rewrite = (): void => {
@@ -138,17 +112,9 @@ describe('a walk over what only an engine reaches', () => {
   const enter = (block: number): void => manager.fault(HOST, first + block * BLOCK, false, 1);
 
   beforeEach(() => {
-    manager = new OpenManager(commands, namedPolicies({ prefetch: 'tree', readAhead: { name: 'next', share: 1 } }), 64);
-    manager.addDevice({ ...host, budgetPages: 8 * BLOCK }, NO_NODE);
-    const engine = {
-      ...host,
-      name: 'gpu',
-      budgetPages: 8 * BLOCK,
-      faults: false,
-      addressable: false,
-      longCopies: true,
-    };
-    gpu = manager.addDevice(engine);
+    const policies = namedPolicies({ prefetch: 'tree', readAhead: { name: 'next', share: 1 } });
+    manager = managerOf(hostOf(8), commands, policies);
+    gpu = manager.addDevice(deviceOf(8, { name: 'gpu', faults: false, addressable: false, longCopies: true }));
     first = allocate(7 * BLOCK);
     write(first, 7);
   });
@@ -225,13 +191,9 @@ describe('what a policy is told of where a page comes from', () => {
   it('is that it is close where it comes from host memory to another one, and a page next to one that came alone is walked to', () => {
     const asked: [page: number, close: boolean, walked: number][] = [];
     const policies = namedPolicies({ prefetch: 'none', readAhead: 'none' });
-    const prefetch = () => (request: PrefetchRequest) => {
-      asked.push([request.page, request.close, request.walked]);
-      policies.prefetch()(request);
-    };
-    manager = new OpenManager(commands, { ...policies, prefetch }, 64);
-    manager.addDevice({ ...host, budgetPages: 8 * BLOCK }, NO_NODE);
-    const { processor } = manager.addDevice({ ...host, name: 'device', budgetPages: 8 * BLOCK });
+    const prefetch = overheard(policies.prefetch, ({ page, close, walked }) => asked.push([page, close, walked]));
+    manager = managerOf(hostOf(8), commands, { ...policies, prefetch });
+    const { processor } = manager.addDevice(deviceOf(8));
     const first = allocate(BLOCK);
     manager.fault(HOST, first + 5, true, 1);
     manager.fault(HOST, first + 6, true, 1);
@@ -252,15 +214,8 @@ describe('what a policy is told of where a page comes from', () => {
 it('a policy is told that a touch in the 64 KiB after those that came goes on from there, and where the node is nearly full', () => {
   const asked: [page: number, walked: number, pressed: boolean][] = [];
   const policies = namedPolicies({ prefetch: 'tree', readAhead: 'none' });
-  const prefetch = () => {
-    const tree = policies.prefetch();
-    return (request: PrefetchRequest) => {
-      asked.push([request.page, request.walked, request.pressed]);
-      tree(request);
-    };
-  };
-  manager = new OpenManager(commands, { ...policies, prefetch }, 64);
-  manager.addDevice(host, NO_NODE);
+  const prefetch = overheard(policies.prefetch, ({ page, walked, pressed }) => asked.push([page, walked, pressed]));
+  manager = managerOf(host, commands, { ...policies, prefetch });
   const first = allocate(3 * BLOCK);
   for (const page of [0, 20, 40]) manager.fault(HOST, first + page, true, 1);
   manager.acquire(1, HOST, first + BLOCK, 2 * BLOCK, Access.Write);
@@ -282,14 +237,9 @@ describe('pages that only an engine reaches, and what comes along with them', ()
   function startWith(addressable: boolean): void {
     asked = [];
     const policies = namedPolicies({ prefetch: 'none', readAhead: 'none' });
-    const prefetch = () => (request: PrefetchRequest) => {
-      asked.push([request.page, request.distant, request.walked]);
-      policies.prefetch()(request);
-    };
-    manager = new OpenManager(commands, { ...policies, prefetch }, 64);
-    manager.addDevice({ ...host, budgetPages: 8 * BLOCK }, NO_NODE);
-    const gpu = { ...host, name: 'gpu', budgetPages: 8 * BLOCK, faults: false, addressable };
-    processor = manager.addDevice(gpu).processor;
+    const prefetch = overheard(policies.prefetch, ({ page, distant, walked }) => asked.push([page, distant, walked]));
+    manager = managerOf(hostOf(8), commands, { ...policies, prefetch });
+    processor = manager.addDevice(deviceOf(8, { name: 'gpu', faults: false, addressable })).processor;
     first = allocate(2 * BLOCK);
     manager.launchBegin(1, processor, [{ first, count: 2 * BLOCK, use: 'out' }]);
     manager.launchEnd(1);
@@ -371,8 +321,7 @@ describe('a store behind the host', () => {
   function sendAhead(): void {
     const policies = namedPolicies({ prefetch: 'none', readAhead: 'none', eviction: 'lru' });
     const eviction = () => ({ ...policies.eviction(), ahead: () => 1 });
-    manager = new OpenManager(commands, { ...policies, eviction }, 64);
-    manager.addDevice({ ...host, budgetPages: 6 * BLOCK }, NO_NODE);
+    manager = managerOf(hostOf(6), commands, { ...policies, eviction });
     behind = manager.addNode({ ...store, budgetPages: 16 * BLOCK });
     manager.setHome(HOST_NODE, behind);
   }
@@ -397,8 +346,7 @@ describe('a store behind the host', () => {
 
   it('is asked for several blocks ahead of a walk, each as a whole', () => {
     const policies = namedPolicies({ readAhead: { name: 'next', share: 1, stored: 2 } });
-    manager = new OpenManager(commands, policies, 64);
-    manager.addDevice({ ...host, budgetPages: 6 * BLOCK }, NO_NODE);
+    manager = managerOf(hostOf(6), commands, policies);
     behind = manager.addNode({ ...store, budgetPages: 16 * BLOCK });
     manager.setHome(HOST_NODE, behind);
     const first = allocate(12 * BLOCK);
@@ -505,7 +453,7 @@ describe('a store behind the host', () => {
   it('that is full has nothing that came to be read beyond the budget of the host become the own of its block', () => {
     write(allocate(6 * BLOCK), 6);
     manager.nodeFull(behind, manager.node(behind)?.backedPages ?? 0);
-    const first = manager.allocate(64, { name: 'y', writable: true, provided: true })?.first ?? -1;
+    const first = allocate(64, { provided: true });
     manager.acquire(7, HOST, first, 64, Access.Read);
     expect(manager.figures(HOST).backedPages).toBe(3 * BLOCK + 64);
     log = [];
@@ -521,7 +469,7 @@ describe('a store behind the host', () => {
   it('that is full has what came to be read become the own of its block where that is the last chance', () => {
     write(allocate(6 * BLOCK), 6);
     manager.nodeFull(behind, manager.node(behind)?.backedPages ?? 0);
-    const first = manager.allocate(1, { name: 'y', writable: true, provided: true })?.first ?? -1;
+    const first = allocate(1, { provided: true });
     manager.fault(HOST, first, false, 1);
     manager.own(8, first, 1, true);
     expect([manager.pages.isInherited(first), manager.pages.lossOf(first)]).toEqual([false, null]);
@@ -565,9 +513,8 @@ describe('a store behind the host', () => {
   it('that is full has threads which write what was cloned not bring their pages for each other for ever', () => {
     write(allocate(3 * BLOCK), 3);
     manager.nodeFull(behind, 0);
-    const file = manager.allocate(3 * BLOCK, { name: 'y', writable: true, provided: true })?.first ?? -1;
-    const clone =
-      manager.allocate(3 * BLOCK, { name: 'z', writable: true, provided: true, derived: true })?.first ?? -1;
+    const file = allocate(3 * BLOCK, { provided: true });
+    const clone = allocate(3 * BLOCK, { provided: true, derived: true });
     manager.copyOnWrite(1, file, 3 * BLOCK);
     const steps: (() => void)[] = [];
     let copies = 0;
@@ -610,7 +557,7 @@ describe('a store behind the host', () => {
 
   it('that is full has who gets a right of other machines not wait behind who waits for room in the same block', () => {
     write(allocate(3 * BLOCK), 3);
-    const shared = manager.allocate(BLOCK, { name: 'y', writable: true, provided: true, shared: true })?.first ?? -1;
+    const shared = allocate(BLOCK, { provided: true, shared: true });
     manager.protect(1, shared, BLOCK, Access.None);
     manager.nodeFull(behind, 0);
     for (const page of [0, 1]) manager.fault(HOST, shared + page, page === 0, page);
@@ -622,7 +569,7 @@ describe('a store behind the host', () => {
   });
 
   it('that is full has who waits to write what was cloned go on as soon as others have had it copied', () => {
-    const gpu = manager.addDevice({ ...host, name: 'gpu' });
+    const gpu = manager.addDevice(deviceOf(3, { name: 'gpu' }));
     const first = allocate(3 * BLOCK);
     write(first, 3);
     manager.copyOnWrite(1, first, BLOCK);
@@ -639,7 +586,7 @@ describe('a store behind the host', () => {
 
   it('that is full has who reads a clone wait for room of its source, and not try again for what he gave back himself', () => {
     write(allocate(2 * BLOCK), 2);
-    const clone = manager.allocate(1, { name: 'y', writable: true, provided: true, derived: true })?.first ?? -1;
+    const clone = allocate(1, { provided: true, derived: true });
     manager.nodeFull(behind, 0);
     const fills: number[] = [];
     commands.transfer = ({ token }) => {
@@ -673,7 +620,7 @@ describe('a store behind the host', () => {
   it('that is full has who wants a right of other machines wait for it, and refuses him after a while', () => {
     const first = allocate(6 * BLOCK);
     write(first, 3);
-    const shared = manager.allocate(BLOCK, { name: 'y', writable: true, provided: true, shared: true })?.first ?? -1;
+    const shared = allocate(BLOCK, { provided: true, shared: true });
     manager.nodeFull(behind, 0);
     log = [];
     manager.fault(HOST, shared, true, 1);
@@ -690,7 +637,7 @@ describe('a store behind the host', () => {
   });
 
   it('that has room by now has the right asked for again at once', () => {
-    const shared = manager.allocate(BLOCK, { name: 'y', writable: true, provided: true, shared: true })?.first ?? -1;
+    const shared = allocate(BLOCK, { provided: true, shared: true });
     manager.fault(HOST, shared, false, 1);
     log = [];
     manager.refuse(shared, BLOCK, 'OUT_OF_STORAGE');
@@ -777,9 +724,7 @@ describe('a store behind the host', () => {
   });
 
   it('gets what is preferred there first, and last what is preferred on the host', () => {
-    const eviction = 'lru';
-    manager = new OpenManager(commands, namedPolicies({ prefetch: 'none', readAhead: 'none', eviction }), 64);
-    manager.addDevice(host, NO_NODE);
+    manager = managerOf(host, commands, namedPolicies({ prefetch: 'none', readAhead: 'none', eviction: 'lru' }));
     behind = manager.addNode({ ...store, budgetPages: 16 * BLOCK });
     manager.setHome(HOST_NODE, behind);
     const first = allocate(6 * BLOCK);
@@ -802,12 +747,8 @@ describe('a store behind the host', () => {
 
   it('gets nothing that a policy names and that may not go', () => {
     const policies = namedPolicies({ prefetch: 'none', readAhead: 'none' });
-    manager = new OpenManager(
-      commands,
-      { ...policies, eviction: () => ({ ...policies.eviction(), evict: () => 0 }) },
-      64,
-    );
-    manager.addDevice(host, NO_NODE);
+    const eviction = () => ({ ...policies.eviction(), evict: () => 0 });
+    manager = managerOf(host, commands, { ...policies, eviction });
     behind = manager.addNode(store);
     manager.setHome(HOST_NODE, behind);
     const first = allocate(4 * BLOCK);
@@ -843,8 +784,8 @@ describe('a store behind the host', () => {
 
 describe('frames that were released and are still read', () => {
   it('count until the driver says that nothing reads them, and nobody gets them before', () => {
-    const pooled = { ...host, name: 'pooled', frames: 'pooled', faults: false, addressable: false, units: 0 } as const;
-    const { processor, node } = manager.addDevice({ ...pooled, budgetPages: BLOCK });
+    const pooled = deviceOf(1, { name: 'pooled', frames: 'pooled', faults: false, addressable: false, units: 0 });
+    const { processor, node } = manager.addDevice(pooled);
     const first = allocate(2 * BLOCK);
     manager.acquire(1, processor, first, BLOCK, Access.Write);
     releaseStatus = Status.Pending;
@@ -881,7 +822,7 @@ it('refuses more than 32 memories by a clear error', () => {
 });
 
 it('takes back what stands in for denied pages where there is room for no more of that', () => {
-  const { processor } = manager.addDevice({ ...host, name: 'device', budgetPages: 2 * BLOCK });
+  const { processor } = manager.addDevice(deviceOf(2));
   const first = allocate(3 * BLOCK);
   manager.protect(1, first, 3 * BLOCK, Access.None);
   log = [];

@@ -1,29 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../policy/choices.js';
 import type { NextOptions } from '../policy/read-ahead/next.js';
-import { OpenManager } from './open-manager.js';
+import type { OpenManager } from './open-manager.js';
 import type { Range } from './range.js';
-import {
-  Access,
-  PAGES_PER_BLOCK as BLOCK,
-  type Commands,
-  type DeviceDescription,
-  HOST,
-  HOST_NODE,
-  NO_NODE,
-  type ReadAheadRequest,
-  Status,
-} from './types.js';
-
-const host: DeviceDescription = {
-  name: 'host',
-  budgetPages: 32 * BLOCK,
-  frames: 'identity',
-  faults: true,
-  addressable: true,
-  units: 1,
-  memorySurvives: true,
-};
+import { allocateIn, commandsThat, deviceOf, hasPage, hostOf, managerOf, overheard } from './test-parts.js';
+import { Access, PAGES_PER_BLOCK as BLOCK, HOST, HOST_NODE, type ReadAheadRequest, Status } from './types.js';
 
 let log: string[];
 /** What the policy was asked. */
@@ -35,50 +16,31 @@ let hostStatus: Status;
 let manager: OpenManager;
 let device: number;
 
-const commands: Commands = {
+const commands = commandsThat({
   map: (processor, page, count) => log.push(`map ${processor} ${page}+${count}`),
   revoke: () => revokeStatus,
   transfer: ({ node, page, count }) => {
     log.push(`to ${node} ${page}+${count}`);
     return node === HOST_NODE ? hostStatus : Status.Done;
   },
-  remap: () => Status.Done,
-  cover: () => Status.Done,
-  release: () => Status.Done,
-  wake: () => undefined,
   deny: () => log.push('denied'),
-  breakCopyOnWrite: () => undefined,
-  want: () => undefined,
-  invalidate: () => undefined,
-  invalidated: () => undefined,
-  requestDone: () => undefined,
-  drained: () => undefined,
-  emptied: () => undefined,
-};
+});
 
 function start(blocks: number, options: NextOptions = {}): void {
   log = [];
   asked = [];
   revokeStatus = Status.Done;
   hostStatus = Status.Done;
-  const policies = namedPolicies();
-  const readAhead = () => {
-    const next = namedPolicies({ readAhead: { name: 'next', ...options } }).readAhead();
-    return (request: ReadAheadRequest) => {
-      asked.push({ ...request });
-      return next(request);
-    };
-  };
-  manager = new OpenManager(commands, { ...policies, readAhead }, 64);
-  manager.addDevice(host, NO_NODE);
-  device = manager.addDevice({ ...host, name: 'device', budgetPages: blocks * BLOCK }).processor;
+  const policies = namedPolicies({ readAhead: { name: 'next', ...options } });
+  const readAhead = overheard(policies.readAhead, (request) => asked.push({ ...request }));
+  manager = managerOf(hostOf(32), commands, { ...policies, readAhead });
+  device = manager.addDevice(deviceOf(blocks)).processor;
 }
 
 function allocate(blocks: number): number {
-  const range = manager.allocate(blocks * BLOCK, { name: 'a', provided: false, writable: true });
-  if (range === null) throw new Error('no addresses are left');
-  for (let page = range.first; page < range.first + blocks * BLOCK; page += 16) manager.fault(HOST, page, true, 1);
-  return range.first;
+  const first = allocateIn(manager, blocks * BLOCK);
+  for (let page = first; page < first + blocks * BLOCK; page += 16) manager.fault(HOST, page, true, 1);
+  return first;
 }
 
 /** The device's memory of its own. */
@@ -86,8 +48,7 @@ const aheadBlocks = (): number | undefined => manager.state.nodes[device]?.ahead
 
 /** Another device, which writes all of these blocks: what only an engine reaches, unless it is addressable. */
 function written(first: number, blocks: number, addressable = false): void {
-  const other = { ...host, name: 'other', budgetPages: 16 * BLOCK, faults: false, units: 0, addressable };
-  const { processor } = manager.addDevice(other);
+  const { processor } = manager.addDevice(deviceOf(16, { name: 'other', faults: false, units: 0, addressable }));
   manager.launchBegin(9, processor, [{ first, count: blocks * BLOCK, use: 'out' }]);
   manager.launchEnd(9);
 }
@@ -115,8 +76,7 @@ function launch(first: number, blocks: number, walk: () => void): void {
 /** As a kernel goes through blocks that the device lacks. */
 function walk(first: number, blocks: number): void {
   for (let page = first; page < first + blocks * BLOCK; page += 16) {
-    const mapped = manager.state.va.blocks.get(Math.floor(page / BLOCK))?.mappings[device]?.mapped;
-    if (mapped === undefined || (mapped[(page % BLOCK) >>> 5] & (1 << (page & 31))) === 0) fault(page);
+    if (!hasPage(manager, device, page)) fault(page);
     while (manager.waitsToGoAhead) goAhead();
   }
 }
@@ -147,7 +107,7 @@ describe('reading ahead of a device that walks', () => {
   });
 
   it('begins at once with what lies in a store', () => {
-    manager.setHome(HOST_NODE, manager.addNode({ ...host, name: 'store' }));
+    manager.setHome(HOST_NODE, manager.addNode(deviceOf(32, { name: 'store' })));
     const first = allocate(6);
     manager.setBudget(HOST_NODE, 2 * BLOCK);
     walk(first, 1);
@@ -304,7 +264,7 @@ describe('reading ahead of a device that walks', () => {
       },
     ],
   ])('brings none ahead in which %s', (_what, begin) => {
-    const first = manager.allocate(4 * BLOCK, { name: 'a', provided: false, writable: true })?.first as number;
+    const first = allocateIn(manager, 4 * BLOCK);
     walk(first, 1);
     begin(first + 2 * BLOCK);
     fault(first + BLOCK);
@@ -312,7 +272,7 @@ describe('reading ahead of a device that walks', () => {
   });
 
   it('brings none ahead that it reaches in place', () => {
-    device = manager.addDevice({ ...host, name: 'near', budgetPages: 16 * BLOCK, remoteAccess: true }).processor;
+    device = manager.addDevice(deviceOf(16, { name: 'near', remoteAccess: true })).processor;
     const first = allocate(4);
     const range = manager.state.va.rangeOfPage(first) as Range;
     manager.advise(range, 2 * BLOCK, 3 * BLOCK, { accessedBy: 1 << device });
@@ -348,7 +308,7 @@ describe('reading ahead of a device that walks', () => {
   });
 
   it('gets zeros ahead, too', () => {
-    const first = manager.allocate(4 * BLOCK, { name: 'a', provided: false, writable: true })?.first as number;
+    const first = allocateIn(manager, 4 * BLOCK);
     walk(first, 1);
     fault(first + BLOCK);
     expect(goAhead()).toContain(`to 1 ${first + 2 * BLOCK}+16`);
@@ -528,14 +488,14 @@ describe('what a policy is told of the blocks after the one that a device has wa
 
 describe('reading ahead of a thread on the host', () => {
   it('begins at once with what a provider has', () => {
-    const first = manager.allocate(4 * BLOCK, { name: 'file', provided: true, writable: false })?.first as number;
+    const first = allocateIn(manager, 4 * BLOCK, { provided: true, writable: false });
     log = [];
     for (let page = first; page <= first + BLOCK; page += 16) manager.fault(HOST, page, false, 1);
     expect(log).toContain(`to 0 ${first + 2 * BLOCK}+16`);
   });
 
   it('brings no zeros', () => {
-    const first = manager.allocate(4 * BLOCK, { name: 'a', provided: false, writable: true })?.first as number;
+    const first = allocateIn(manager, 4 * BLOCK);
     log = [];
     for (let page = first; page <= first + BLOCK; page += 16) manager.fault(HOST, page, false, 1);
     expect(log).not.toContain(`to 0 ${first + 2 * BLOCK}+16`);

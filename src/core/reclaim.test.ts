@@ -1,29 +1,20 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../policy/choices.js';
-import { OpenManager } from './open-manager.js';
+import type { OpenManager } from './open-manager.js';
+import { allocateIn, commandsThat, deviceOf, hostOf, managerOf } from './test-parts.js';
 import {
   Access,
   PAGES_PER_BLOCK as BLOCK,
-  type Commands,
-  type DeviceDescription,
   type EvictionPolicy,
   HOST,
   HOST_NODE,
-  NO_NODE,
   PROVIDER,
   SOURCE_ZERO,
   Status,
 } from './types.js';
 
-const host: DeviceDescription = {
-  name: 'host',
-  budgetPages: 8 * BLOCK,
-  frames: 'identity',
-  faults: true,
-  addressable: true,
-  units: 1,
-  memorySurvives: true,
-};
+/** A memory that takes what another one has no room for. */
+const store = hostOf(8, { name: 'behind', frames: 'pooled', addressable: false });
 
 let manager: OpenManager;
 /** Copies and what is given back, by nodes: `1>0 512+512`, `1 gives 512+512`. */
@@ -35,11 +26,8 @@ let status: (source: number) => Status;
 let pending: number[];
 let requests: number;
 
-const commands: Partial<Commands> = {
-  map: () => undefined,
-  wake: () => undefined,
+const commands = commandsThat({
   deny: (_processor, page, _write, _thread, reason) => log.push(`denied ${page} ${reason}`),
-  revoke: () => Status.Done,
   transfer: ({ token, source, node, page, count }) => {
     log.push(`${source}>${node} ${page}+${count}`);
     const answer = status(source);
@@ -51,12 +39,10 @@ const commands: Partial<Commands> = {
     return Status.Done;
   },
   requestDone: (_request, _pages, failure) => failures.push(failure),
-  drained: () => undefined,
-  emptied: () => undefined,
-};
+});
 
 /** A host, and a device of two blocks whose pages go home to it. What has been used least goes first, or `choose` says what. */
-function start(hostPages = 8 * BLOCK, choose?: EvictionPolicy['evict'], threads = 1): void {
+function start(hostBlocks = 8, choose?: EvictionPolicy['evict'], threads = 1): void {
   log = [];
   failures = [];
   pending = [];
@@ -65,15 +51,14 @@ function start(hostPages = 8 * BLOCK, choose?: EvictionPolicy['evict'], threads 
   const policies = namedPolicies({ prefetch: 'none', readAhead: 'none', eviction: 'lru' });
   const lru = policies.eviction;
   const eviction = () => ({ ...lru(), ahead: () => 0, ...(choose === undefined ? {} : { evict: choose }) });
-  manager = new OpenManager(commands as Commands, { ...policies, eviction }, 64);
-  manager.addDevice({ ...host, budgetPages: hostPages, units: threads }, NO_NODE);
-  device = manager.addDevice({ ...host, name: 'device', budgetPages: 2 * BLOCK });
+  manager = managerOf(hostOf(hostBlocks, { units: threads }), commands, { ...policies, eviction });
+  device = manager.addDevice(deviceOf(2));
 }
 
 /** A host, for so many threads that fault, before a node that takes what it has no room for. */
-function startBefore(hostPages: number, threads = 1): number {
-  start(hostPages, undefined, threads);
-  const behind = manager.addNode({ ...host, name: 'behind', frames: 'pooled', addressable: false });
+function startBefore(hostBlocks: number, threads = 1): number {
+  start(hostBlocks, undefined, threads);
+  const behind = manager.addNode(store);
   manager.setHome(HOST_NODE, behind);
   return behind;
 }
@@ -81,7 +66,7 @@ function startBefore(hostPages: number, threads = 1): number {
 beforeEach(() => start());
 
 function allocate(pages: number, about: { provided?: boolean; takesBack?: boolean } = {}): number {
-  return manager.allocate(pages, { name: 'x', writable: true, provided: false, ...about })?.first ?? -1;
+  return allocateIn(manager, pages, about);
 }
 
 /** The device gets pages. */
@@ -109,7 +94,7 @@ const backed = (): number | undefined => manager.node(device.node)?.backedPages;
 
 describe('room on a node that is full', () => {
   it('is made of what has a copy elsewhere where what should go next has no room at home', () => {
-    start(2 * BLOCK);
+    start(2);
     const first = allocate(4 * BLOCK);
     bring(first, BLOCK);
     bringHome(first + BLOCK, BLOCK, Access.Read, true);
@@ -125,7 +110,7 @@ describe('room on a node that is full', () => {
   });
 
   it('is waited for where neither what should go next nor a copy can go', () => {
-    start(2 * BLOCK);
+    start(2);
     const first = allocate(5 * BLOCK);
     bring(first, 2 * BLOCK);
     bringHome(first + 3 * BLOCK, 2 * BLOCK, Access.Write, true);
@@ -136,7 +121,7 @@ describe('room on a node that is full', () => {
   });
 
   it('is not made of the block that it is for', () => {
-    start(8 * BLOCK, (may) => [0, 1, 2].find(may) ?? -1);
+    start(8, (may) => [0, 1, 2].find(may) ?? -1);
     const first = allocate(2 * BLOCK);
     bringHome(first, BLOCK);
     bring(first, BLOCK - 1, Access.Read);
@@ -148,7 +133,7 @@ describe('room on a node that is full', () => {
   });
 
   it('is had by a node that is to shrink, and cannot just now, as far as its budget goes', () => {
-    start(4 * BLOCK);
+    start(4);
     const first = allocate(4 * BLOCK);
     bringHome(first, 3 * BLOCK, Access.Write, true);
     expect(manager.setBudget(HOST_NODE, 2 * BLOCK)).toBe(BLOCK);
@@ -183,7 +168,7 @@ describe('room on a node that is full', () => {
 
 describe('room where a driver takes less than the budget', () => {
   it('is made by a device of copies, since it keeps none for others', () => {
-    start(2 * BLOCK);
+    start(2);
     const first = allocate(4 * BLOCK);
     bring(first, BLOCK - 1);
     bringHome(first + BLOCK, BLOCK, Access.Read, true);
@@ -197,9 +182,8 @@ describe('room where a driver takes less than the budget', () => {
   });
 
   it('is not made by a store of the copies by which the host can give up its own', () => {
-    start(2 * BLOCK);
-    const store = { name: 'store', budgetPages: 4 * BLOCK, frames: 'pooled', addressable: false, memorySurvives: true };
-    const behind = manager.addNode({ ...store, frames: 'pooled' });
+    start(2);
+    const behind = manager.addNode({ ...store, budgetPages: 4 * BLOCK });
     manager.setHome(HOST_NODE, behind);
     const first = allocate(4 * BLOCK);
     for (const block of [0, 1, 2]) bringHome(first + block * BLOCK, BLOCK);
@@ -214,7 +198,7 @@ describe('room where a driver takes less than the budget', () => {
 
 describe('pages that go home', () => {
   it('need no room there where it has memory with their old content', () => {
-    start(2 * BLOCK);
+    start(2);
     const first = allocate(4 * BLOCK);
     bringHome(first, BLOCK);
     bring(first, BLOCK);
@@ -319,7 +303,7 @@ describe('changed pages whose provider takes them back', () => {
   let first: number;
 
   beforeEach(() => {
-    start(2 * BLOCK);
+    start(2);
     first = allocate(3 * BLOCK, { provided: true, takesBack: true });
     bringHome(first, 2 * BLOCK);
     take();
@@ -335,7 +319,7 @@ describe('changed pages whose provider takes them back', () => {
   });
 
   it('go there from a host whose home has no room', () => {
-    const behind = manager.addNode({ ...host, name: 'behind', frames: 'pooled', addressable: false });
+    const behind = manager.addNode(store);
     manager.setHome(HOST_NODE, behind);
     manager.nodeFull(behind, 0);
     bringHome(first + 2 * BLOCK, 1);
@@ -369,7 +353,7 @@ describe('memory with old content', () => {
   });
 
   it('stays on the host where a page of its block is pinned', () => {
-    start(2 * BLOCK);
+    start(2);
     const first = allocate(4 * BLOCK);
     bringHome(first, 2 * BLOCK);
     bring(first + 1, BLOCK - 1);
@@ -402,7 +386,7 @@ describe('a block', () => {
   });
 
   it('goes but for the pages that are pinned', () => {
-    startBefore(2 * BLOCK);
+    startBefore(2);
     const first = allocate(3 * BLOCK);
     bringHome(first, 2 * BLOCK);
     manager.pin(first + 7, 1, true);
@@ -415,7 +399,7 @@ describe('a block', () => {
   });
 
   it('all of which is pinned stays on the host', () => {
-    startBefore(2 * BLOCK);
+    startBefore(2);
     const first = allocate(3 * BLOCK);
     bringHome(first, 2 * BLOCK);
     manager.pin(first, 2 * BLOCK, true);
@@ -426,7 +410,7 @@ describe('a block', () => {
   });
 
   it('on which a thread faulted last goes where nothing else can', () => {
-    const behind = startBefore(3 * BLOCK, 2);
+    const behind = startBefore(3, 2);
     const first = allocate(4 * BLOCK);
     bringHome(first, 3 * BLOCK);
     manager.pin(first, 2 * BLOCK, true);
@@ -437,7 +421,7 @@ describe('a block', () => {
   });
 
   it('on which a thread faulted last goes for a copy that holds what it copies', () => {
-    const behind = startBefore(2 * BLOCK, 1);
+    const behind = startBefore(2, 1);
     const first = allocate(3 * BLOCK);
     bringHome(first, 1, Access.Read, true);
     manager.fault(HOST, first + BLOCK, true, 1);
@@ -498,7 +482,7 @@ describe('a node whose driver refuses memory that its budget allows', () => {
 });
 
 it('what a device that leaves has goes to the host where its home has gone', () => {
-  const behind = manager.addNode({ ...host, name: 'behind', frames: 'pooled', addressable: false });
+  const behind = manager.addNode(store);
   manager.setHome(device.node, behind);
   const first = allocate(10);
   bring(first, 10);
