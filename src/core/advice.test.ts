@@ -1,26 +1,13 @@
 import { expect, it } from 'vitest';
 import { namedPolicies } from '../policy/choices.js';
-import { OpenManager } from './open-manager.js';
-import { COMMANDS } from './recording.js';
-import { PAGES_PER_BLOCK as BLOCK, type Commands, type DeviceDescription, NO_NODE, Status } from './types.js';
+import { commandsThat, deviceOf, hostOf, managerOf } from './test-parts.js';
+import { PAGES_PER_BLOCK as BLOCK } from './types.js';
 
-const device: DeviceDescription = {
-  name: 'device',
-  budgetPages: 8 * BLOCK,
-  frames: 'identity',
-  faults: true,
-  addressable: true,
-  units: 1,
-  memorySurvives: true,
-  remoteAccess: true,
-};
 const about = { name: 'x', writable: true, provided: false };
 
 it('advice of an array stays as it is when a device goes that was advised for the array which had the addresses before', () => {
-  const commands = Object.fromEntries(COMMANDS.map((name) => [name, () => Status.Done])) as unknown as Commands;
-  const manager = new OpenManager(commands, namedPolicies(), 2);
-  manager.addDevice(device, NO_NODE);
-  const { processor } = manager.addDevice(device);
+  const manager = managerOf(hostOf(8, { remoteAccess: true }), commandsThat(), namedPolicies(), 2);
+  const { processor } = manager.addDevice(deviceOf(8, { remoteAccess: true }));
   const before = manager.allocate(2 * BLOCK, about);
   if (before === null) throw new Error('there are no addresses');
   // Reached in place, its blocks stay known when it has gone.

@@ -5,6 +5,7 @@ import { checkInvariants } from './invariants.js';
 import { has } from './mask.js';
 import { OpenManager } from './open-manager.js';
 import type { Range } from './range.js';
+import { allocateIn, deviceOf } from './test-parts.js';
 import {
   Access,
   type Commands,
@@ -99,15 +100,7 @@ function name(processor: number): string {
   return ['host', 'dev', 'dev2'][processor];
 }
 
-const faulting: DeviceDescription = {
-  name: 'faulting',
-  budgetPages: 16 * BLOCK,
-  frames: 'identity',
-  faults: true,
-  addressable: true,
-  units: 1,
-  memorySurvives: true,
-};
+const faulting = deviceOf(16, { name: 'faulting' });
 const pooled: DeviceDescription = {
   ...faulting,
   name: 'pooled',
@@ -138,11 +131,8 @@ describe('MemoryManager', () => {
     addDevice(manager, { ...faulting, name: 'host', ...host });
     for (const device of devices) addDevice(manager, { ...faulting, ...device });
   };
-  const allocate = (pages: number, about: { provided?: boolean; writable?: boolean } = {}): number => {
-    const range = manager.allocate(pages, { name: 'a', provided: false, writable: true, ...about });
-    if (range === null) throw new Error('no addresses are left');
-    return range.first;
-  };
+  const allocate = (pages: number, about: { provided?: boolean; writable?: boolean } = {}): number =>
+    allocateIn(manager, pages, about);
   const event = (act: () => void): string[] => {
     act();
     checkInvariants(manager.state);

@@ -2,35 +2,22 @@ import { describe, expect, it } from 'vitest';
 import { namedPolicies } from '../policy/choices.js';
 import { EVENTS } from './events.js';
 import { MemoryManager } from './memory-manager.js';
-import { COMMANDS, type Entry, Recorder } from './recording.js';
+import { type Entry, Recorder } from './recording.js';
 import { replay } from './replay.js';
-import { Access, type Commands, type DeviceDescription, HOST, NO_NODE, Status, type Transfer } from './types.js';
+import { commandsThat, deviceOf, hostOf } from './test-parts.js';
+import { Access, HOST, NO_NODE, Status } from './types.js';
 
 const BLOCKS = 8;
-const node: Omit<DeviceDescription, 'name'> = {
-  budgetPages: 1024,
-  frames: 'identity',
-  faults: true,
-  addressable: true,
-  units: 1,
-  memorySurvives: true,
-};
 
 /** Carries everything out at once, but copies, of which it keeps the tokens. */
 class Machine {
   readonly copies: number[] = [];
-  readonly commands = Object.fromEntries(
-    COMMANDS.map((name) => [
-      name,
-      (...args: unknown[]) => {
-        if (name === 'transfer') {
-          this.copies.push((args[0] as Transfer).token);
-          return Status.Pending;
-        }
-        return ['revoke', 'remap', 'cover', 'release'].includes(name) ? Status.Done : undefined;
-      },
-    ]),
-  ) as unknown as Commands;
+  readonly commands = commandsThat({
+    transfer: ({ token }) => {
+      this.copies.push(token);
+      return Status.Pending;
+    },
+  });
 }
 
 /** A device takes a page that the host wrote, and the host takes it back; then the array goes. */
@@ -48,8 +35,8 @@ function recordRun(): Entry[] {
     for (let token = machine.copies.shift(); token !== undefined; token = machine.copies.shift())
       manager.transferred(token, Status.Done);
   };
-  manager.addDevice({ ...node, name: 'host' }, NO_NODE);
-  const { processor: device, node: own } = manager.addDevice({ ...node, name: 'device' });
+  manager.addDevice(hostOf(2), NO_NODE);
+  const { processor: device, node: own } = manager.addDevice(deviceOf(2));
   const range = manager.allocate(700, { name: 'x', writable: true, provided: false });
   if (range === null) throw new Error('there are no addresses');
   manager.watch(range, 1);
