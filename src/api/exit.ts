@@ -1,6 +1,7 @@
 /**
- * How a process with open spaces ends. Its devices die with it in any case (the kernel sees to that); what needs care is a thread
- * that sits in a fault: the fault is not served once the manager is told to stop, and Node would wait for the thread for ever. So a process
+ * How a process with open spaces ends. Its devices die with it in any case (the kernel sees to that); what needs care are its threads. Node stops
+ * them where they are, which aborts the process in the middle of some native calls, so that these are let end first. And one may sit in a
+ * fault, which is not served once the manager is told to stop, so that Node would wait for the thread for ever. So a process
  * with other threads ends at once, after its exit listeners, and says itself what Node would have said of an error by then.
  */
 import { writeSync } from 'node:fs';
@@ -8,9 +9,9 @@ import { inspect } from 'node:util';
 import { isMainThread } from 'node:worker_threads';
 import { notifyEventfd } from '../linux/eventfd.js';
 import { exitImmediately } from '../linux/process.js';
+import { goOn, runDown } from '../linux/rundown.js';
 import { Control } from '../pager/protocol/control.js';
 import { awaitMessages } from '../pager/protocol/output.js';
-import { awaitStarting } from '../pager/protocol/starting.js';
 
 interface Open {
   readonly control: Int32Array;
@@ -32,9 +33,13 @@ const HANDLER_FAILED = 7;
 
 /** How long the end of the process waits for messages of the manager to be written. */
 const MESSAGES_MS = 2000;
+/** How long it waits for native calls: they take microseconds, or milliseconds where a thread loads what makes them. */
+const CALLS_MS = 2000;
 
 /** From now on the end of the process tells the manager to stop. */
 export function watchExit(space: Open): () => void {
+  // Where somebody said that the process exits, it has not.
+  goOn();
   open.add(space);
   if (!installed && isMainThread) {
     installed = true;
@@ -56,8 +61,7 @@ function install(target: Ending): void {
     return event === 'uncaughtException' ? uncaught(tell, args[0]) : tell();
   };
   target.reallyExit = (code) => {
-    stopManagers();
-    if (threads() > 0) endNow(Number(code ?? process.exitCode ?? 0), fatal);
+    if (!stopThreads()) endNow(Number(code ?? process.exitCode ?? 0), fatal);
     Reflect.apply(reallyExit, target, [code]);
   };
 }
@@ -71,8 +75,7 @@ function exiting(tell: () => boolean, code: number): boolean {
   } catch (error) {
     failure = { error };
   }
-  stopManagers();
-  if (threads() > 0) endNow(Number(process.exitCode ?? (failure === null ? code : 1)), fatal ?? failure);
+  if (!stopThreads()) endNow(Number(process.exitCode ?? (failure === null ? code : 1)), fatal ?? failure);
   if (failure !== null) throw failure.error;
   return heard;
 }
@@ -83,7 +86,7 @@ function uncaught(tell: () => boolean, error: unknown): boolean {
     handled = tell();
   } catch (failure) {
     // Node ends the process without asking exit listeners.
-    if (threads() > 0) endNow(HANDLER_FAILED, { error: failure });
+    if (!stopThreads()) endNow(HANDLER_FAILED, { error: failure });
     throw failure;
   }
   if (!handled) fatal = { error };
@@ -110,12 +113,13 @@ function endNow(code: number, failure: { readonly error: unknown } | null): neve
   exitImmediately(code);
 }
 
-function stopManagers(): void {
+/** Has the managers stop. False: Node must not be left to end the threads of the process. */
+function stopThreads(): boolean {
   for (const { control, wakeFd } of open) {
     // What the manager has said is written by a thread, which ends with the process.
     awaitMessages(control, MESSAGES_MS);
-    awaitStarting(control);
     Atomics.store(control, Control.Stop, 1);
     notifyEventfd(wakeFd);
   }
+  return threads() === 0 && runDown(CALLS_MS);
 }

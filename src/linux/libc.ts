@@ -7,9 +7,13 @@ import type Koffi from 'koffi';
 import { bundledMessage, managerFiles } from './bundle.js';
 import { systemCallNumbers } from './constants.js';
 import { knownBinary, noteBinary } from './koffi-binary.js';
+import { beginUncut, endUncut } from './rundown.js';
 
 /** Checked first: on another system a missing symbol would otherwise give a message that does not say why. */
 export const SYSTEM_CALL = systemCallNumbers();
+
+// All that is declared as this module loads is in one piece with the loading.
+beginUncut();
 
 export const koffi = loadKoffi();
 
@@ -26,8 +30,19 @@ function loadKoffi(): typeof Koffi {
     noteBinary(Object.keys(require.cache).find((each) => each.endsWith('koffi.node')));
     return found;
   } catch (cause) {
+    endUncut();
     if (managerFiles() === null) throw Object.assign(new Error(bundledMessage(), { cause }), { code: 'BUNDLED' });
     throw cause;
+  }
+}
+
+/** For calls of the interface that make JavaScript values, other than numbers and texts. */
+export function uncut<T>(call: () => T): T {
+  beginUncut();
+  try {
+    return call();
+  } finally {
+    endUncut();
   }
 }
 
@@ -41,7 +56,7 @@ function onUse<F extends (...args: never[]) => unknown>(prototype: string): F {
   let call: Any | null = null;
   // Arguments that the function does not have are left alone.
   const declared: Any = (a, b, c, d, e, f, g) => {
-    call ??= declare(prototype) as Any;
+    call ??= uncut(() => declare(prototype)) as Any;
     return call(a, b, c, d, e, f, g);
   };
   return declared as unknown as F;
@@ -125,6 +140,8 @@ export const libc = {
 const errnoLocation = declare<() => number>('uint64_t __errno_location()')();
 const errnoVariable = new DataView(koffi.view(errnoLocation, 4));
 
+endUncut();
+
 /** The error number of the last failed call of this thread. Valid only directly after a call that reported failure. */
 export function errno(): number {
   return errnoVariable.getInt32(0, true);
@@ -137,7 +154,7 @@ export function setErrno(number: number): void {
 
 /** An ArrayBuffer over native memory. It does not own the memory; see `view` in memory.ts for the checked form. */
 export function rawView(address: number, bytes: number): ArrayBuffer {
-  return koffi.view(address, bytes);
+  return uncut(() => koffi.view(address, bytes));
 }
 
 /** Where the elements of a typed array lie. They stay there as long as the array's buffer is used and not transferred. */

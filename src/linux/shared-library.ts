@@ -2,19 +2,19 @@
  * Shared libraries other than the C library, their functions, and functions of ours that they call. Handles and addresses are plain numbers, as in libc.ts.
  * Callbacks come within calls that this thread makes, and in no other way: nothing is ever called asynchronously.
  */
-import { koffi, rawView } from './libc.js';
+import { koffi, rawView, uncut } from './libc.js';
 
 export class SharedLibrary {
   private readonly library: ReturnType<typeof koffi.load>;
 
   /** Throws what the dynamic loader says. */
   constructor(path: string) {
-    this.library = koffi.load(path);
+    this.library = uncut(() => koffi.load(path));
   }
 
   has(name: string): boolean {
     try {
-      this.library.symbol(name);
+      uncut(() => this.library.symbol(name));
       return true;
     } catch {
       return false;
@@ -23,18 +23,18 @@ export class SharedLibrary {
 
   /** @param prototype in C; it may name structures that have been declared */
   declare<F extends (...args: never[]) => unknown>(prototype: string): F {
-    return this.library.func(prototype) as unknown as F;
+    return uncut(() => this.library.func(prototype)) as unknown as F;
   }
 }
 
 /** Makes a structure known that functions take or give as a value, once in a thread. Its members' types are C's, in their order. */
 export function declareStructure(name: string, members: Readonly<Record<string, string>>): void {
-  koffi.struct(name, { ...members });
+  uncut(() => koffi.struct(name, { ...members }));
 }
 
 /** The address of a function in C that takes arguments of such types and calls `listener`; it stays for the life of the thread. */
 export function callbackAddress(types: readonly string[], listener: (...args: never[]) => void): number {
-  return Number(koffi.register(listener, koffi.pointer(koffi.proto('void', [...types]))));
+  return uncut(() => Number(koffi.register(listener, koffi.pointer(koffi.proto('void', [...types])))));
 }
 
 /** Text of so many bytes in UTF-8. */
