@@ -10,7 +10,7 @@ import { type ArrayHandle, checkArrayHandle } from './array-handle.js';
 import { checkLength } from './array-length.js';
 import { type ArrayType, elementOf } from './array-type.js';
 import { Client } from './client.js';
-import { closeSpace, type OpenedSpace } from './closing.js';
+import { closeSpace, closeWithThread, type OpenedSpace } from './closing.js';
 import { INSPECT, inspectSpace, UNSENDABLE_SPACE } from './description.js';
 import { Device } from './device.js';
 import { withMemory } from './device-memory.js';
@@ -290,6 +290,11 @@ export class AddressSpace implements api.AddressSpace {
       this.closing = this.client.isClosed ? Promise.resolve() : null;
       throw error;
     }
+  }
+
+  /** The thread that opened the space ends. */
+  threadEnds(limitMs: number): void {
+    closeWithThread(this.opened, limitMs);
   }
 
   /** For console.log. */

@@ -1,6 +1,7 @@
 /** How a thread closes its space: for all, if it is the thread that opened the space, and otherwise for itself. */
 import type { Lender } from '../drivers/webgpu/lender.js';
 import { closeDescriptor } from '../linux/libc.js';
+import { Control } from '../pager/protocol/control.js';
 import type { Requests } from '../pager/protocol/requests.js';
 import type { SpaceHandle } from '../pager/protocol/space.js';
 import type { WireError } from '../pager/protocol/wire.js';
@@ -51,6 +52,23 @@ export async function closeSpace(space: OpenedSpace, timeoutMs: number | null): 
   leaveBehind(leftover);
   keepLoopForCompiler();
   if (lost !== null) throw fromWire(lost);
+}
+
+/**
+ * The same for a worker thread that ends with a space open: the process goes on, and would keep the memory of the space, its descriptors and its devices.
+ * Nothing of the program runs in this thread any more, so that it may wait; it does for so many milliseconds.
+ */
+export function closeWithThread({ client, views, handle }: OpenedSpace, limitMs: number): void {
+  const { wakeFd, bytes } = handle;
+  const control = new Int32Array(handle.control);
+  views.threadEnds();
+  // What has been taken may be in use by another thread, and its addresses are answered for by nobody then.
+  if (Atomics.load(control, Control.TakenViews) > 0) return;
+  client.tell('close', { timeoutMs: 0, closed: [] });
+  views.allGone();
+  if (Atomics.wait(control, Control.Ended, 0, limitMs) === 'timed-out') return;
+  views.tryUnmap();
+  leaveBehind({ views, control, wakeFd, bytes, answers: false });
 }
 
 /** How a space has ended. */

@@ -16,6 +16,8 @@ import { awaitMessages } from '../pager/protocol/output.js';
 interface Open {
   readonly control: Int32Array;
   readonly wakeFd: number;
+  /** Closes it at once, and waits for that, for so many milliseconds at most. */
+  readonly closeWithThread: (limitMs: number) => void;
 }
 
 /** The parts of `process` that its types leave out, or describe by a list of overloads. */
@@ -35,15 +37,18 @@ const HANDLER_FAILED = 7;
 const MESSAGES_MS = 2000;
 /** How long it waits for native calls: they take microseconds, or milliseconds where a thread loads what makes them. */
 const CALLS_MS = 2000;
+/** How long the end of a worker thread waits for each of its spaces to be closed. */
+const CLOSE_MS = 2000;
 
-/** From now on the end of the process tells the manager to stop. */
+/** From now on the end of the process tells the manager to stop, and that of a worker thread closes the space. */
 export function watchExit(space: Open): () => void {
   // Where somebody said that the process exits, it has not.
   goOn();
   open.add(space);
-  if (!installed && isMainThread) {
+  if (!installed) {
     installed = true;
-    install(process as unknown as Ending);
+    if (isMainThread) install(process as unknown as Ending);
+    else installInWorker(process as unknown as Ending);
   }
   return () => open.delete(space);
 }
@@ -64,6 +69,27 @@ function install(target: Ending): void {
     if (!stopThreads()) endNow(Number(code ?? process.exitCode ?? 0), fatal);
     Reflect.apply(reallyExit, target, [code]);
   };
+}
+
+/**
+ * A worker thread ends, and the process goes on. Where it is terminated nobody is asked; where it ends by itself, or by an error, exit listeners are.
+ */
+function installInWorker(target: Ending): void {
+  const { emit } = target;
+  target.emit = (event, ...args) => {
+    const heard: boolean = Reflect.apply(emit, target, [event, ...args]);
+    if (event === 'exit') closeAll();
+    return heard;
+  };
+}
+
+/** Threads that are attached to a space cannot be served any more: a witness ends the process. */
+function closeAll(): void {
+  for (const space of open) {
+    if (Atomics.load(space.control, Control.AttachedThreads) > 0) continue;
+    space.closeWithThread(CLOSE_MS);
+  }
+  runDown(CALLS_MS);
 }
 
 /** Listeners may touch managed memory: the manager has to live until the last one is through. */

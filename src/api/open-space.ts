@@ -150,7 +150,8 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   };
   const words = new Int32Array(control);
   // From now on: a process that ends while the threads start waits until it may stop them.
-  const forget = watchExit({ control: words, wakeFd });
+  let opened: SpaceClass | null = null;
+  const forget = watchExit({ control: words, wakeFd, closeWithThread: (limitMs) => opened?.threadEnds(limitMs) });
   const threads = new ManagerThreads(files, manager);
   const ready = await threads.ready;
   if (ready instanceof Error || 'error' in ready) {
@@ -176,6 +177,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   });
   const unwatched = await threads.unwatched;
   const space = new SpaceClass(handle, threads, forget, lent.lenders);
+  opened = space;
   if (unwatched !== null) {
     await space.close();
     throw openingError(unwatched, hasOpened);

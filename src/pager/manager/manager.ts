@@ -90,6 +90,8 @@ async function main(): Promise<void> {
       throw error;
     }
   }
+  Atomics.store(control, Control.Ended, 1);
+  Atomics.notify(control, Control.Ended);
 }
 
 void main();

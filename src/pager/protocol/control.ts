@@ -41,6 +41,8 @@ export const Control = {
   Asked: 21,
   /** Threads of the manager that are starting: Node.js ends the process with a message where a thread is stopped while it loads the FFI. */
   StartingThreads: 22,
+  /** Set when the manager's thread has nothing left to do. */
+  Ended: 23,
   /** From here on, the kernel's ids of threads that attached; an id may be of a thread that has ended. */
   Threads: 24,
 } as const;
