@@ -50,16 +50,30 @@ function declare<F extends (...args: never[]) => unknown>(prototype: string): F 
   return library.func(prototype) as unknown as F;
 }
 
-/** Declared with its first call: most threads use few of them, and all together take longer to declare than a thread to start. */
+/** Those that have not been declared yet. */
+const undeclared = new Set<() => void>();
+
+/** Declared with its first call: most threads use few of them, and all together take half a millisecond. */
 function onUse<F extends (...args: never[]) => unknown>(prototype: string): F {
   type Any = (...args: unknown[]) => unknown;
   let call: Any | null = null;
-  // Arguments that the function does not have are left alone.
-  const declared: Any = (a, b, c, d, e, f, g) => {
-    call ??= uncut(() => declare(prototype)) as Any;
-    return call(a, b, c, d, e, f, g);
+  const use = (): Any => {
+    call = uncut(() => declare(prototype)) as Any;
+    undeclared.delete(use);
+    return call;
   };
+  undeclared.add(use);
+  // Arguments that the function does not have are left alone.
+  const declared: Any = (a, b, c, d, e, f, g) => (call ?? use())(a, b, c, d, e, f, g);
   return declared as unknown as F;
+}
+
+/**
+ * Declares the rest, for a thread that another one may stop at any moment later without asking: Node.js does so with those of a worker thread
+ * that the program terminates, of which nobody hears.
+ */
+export function declareAll(): void {
+  for (const use of undeclared) use();
 }
 
 type Numbers<N extends number, A extends number[] = []> = A['length'] extends N ? A : Numbers<N, [...A, number]>;

@@ -1,6 +1,7 @@
 /** Entry of the manager's thread. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { FAILING_CALLS, failCalls } from '../../linux/failing-calls.js';
+import { declareAll } from '../../linux/libc.js';
 import { munmap } from '../../linux/memory.js';
 import { SERVING_SLICE_NS, setTimeSlice, threadId } from '../../linux/process.js';
 import { loadPolicies } from '../../policy/choices.js';
@@ -64,6 +65,8 @@ async function main(): Promise<void> {
         isUp = true;
         toSentinel({ isUp });
         tell({ base: running.base, devices: running.deviceInfos, faultsBy: running.faultsBy });
+        // While the opener hears of it.
+        declareAll();
       } else {
         // Nothing may be left of a space that did not come up: its devices, its descriptors, its addresses.
         running.close(() => {
