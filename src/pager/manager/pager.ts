@@ -196,7 +196,11 @@ export class Pager implements ClientEvents {
     Atomics.add(control, Control.Heartbeat, 1);
     this.requestShare.renew();
     streamShare.renew();
-    if (Atomics.load(control, Control.Stop) === 1) this.closing.stop();
+    if (Atomics.load(control, Control.Stop) === 1) {
+      // To sleep once more would keep the process from ending for as long.
+      this.closing.stop();
+      return true;
+    }
     if (!this.sleep(this.parts.now())) return false;
     devices.poll();
     const woken = poller.readyAt(WAKE_SLOT) !== 0;
