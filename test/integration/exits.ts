@@ -1,6 +1,6 @@
 /** Every way in which a process with an open space can end: in time, with its own exit code, and leaving nothing behind. */
 import assert from 'node:assert/strict';
-import { goneWithin, type Outcome, Program, type Traces } from '../harness/processes.js';
+import { goneWithin, type Outcome, Program, runProgram, type Traces } from '../harness/processes.js';
 import { longTest, runTests, sleep, test } from '../harness/suite.js';
 
 /** From the moment that the program begins to end until its process is gone. */
@@ -87,5 +87,32 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGKILL'] as const) {
 }
 test('SIGTERM with a thread in a fault', () =>
   check('signal with a thread in a fault', { signal: 'SIGTERM', send: 'SIGTERM' }));
+
+for (const [call, way, expected] of [
+  ['madvise', 'exit', 3],
+  ['socketpair', 'exit', 3],
+  ['view', 'exit', 3],
+  ['socketpair', 'throw', 1],
+  ['munmap', 'exit', 3],
+  ['munmap', 'terminate', 3],
+] as const) {
+  test(`${way} while the manager makes what koffi calls ${call} by`, async () => {
+    const { code, signal, stderr } = await runProgram('slow-call', [call, way]);
+    assert.deepEqual({ code, signal }, { code: expected, signal: null }, stderr);
+    assert.match(stderr, way === 'throw' ? /^Error: thrown by the program$/m : /^$/);
+  });
+}
+
+for (const [way, code] of [
+  ['return', 0],
+  ['exit', 5],
+  ['throw', 1],
+] as const) {
+  test(`a worker thread that ends by ${way} without a close leaves nothing of its space`, async () => {
+    const { stdout, stderr } = await runProgram('ended-opener', [way]);
+    const each = `element 2\ncode ${code}, device gone\n`;
+    assert.equal(stdout, `${each}${each}more: 0 descriptors, 0 memory files\n`, stderr);
+  });
+}
 
 await runTests();

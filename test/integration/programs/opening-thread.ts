@@ -1,4 +1,4 @@
-/** A thread that opens a space, says how that went, and ends without closing it. */
+/** A thread that opens a space, says how that went, and goes on until it is terminated. */
 import { parentPort } from 'node:worker_threads';
 import { openSpace } from '../../../src/index.js';
 
@@ -6,4 +6,4 @@ await openSpace({ hostMemory: '32MiB', addressSpace: '9TiB' }).then(
   () => parentPort?.postMessage('open'),
   (error: Error) => parentPort?.postMessage(error.message),
 );
-process.exit();
+setInterval(() => undefined, 1000);
