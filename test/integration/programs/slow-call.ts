@@ -12,35 +12,47 @@ import threads, {
 } from 'node:worker_threads';
 import { openSpace } from '../../../src/index.js';
 
-const SLOW_MS = 100;
+/** Node.js stops threads one after the other, and the manager may come last. */
+const SLOW_MS = 300;
+/** In a declaration; they take about as long. */
+const SLOW_SPACES = 1e8;
 const { Worker } = threads;
 /** One word: 1 when the call has begun. */
 const begun = new Int32Array(new SharedArrayBuffer(4));
 const [call, way] = isMainThread ? process.argv.slice(2) : (workerData as string[]);
 setEnvironmentData('slow call', { call, begun });
 
-/** Runs before the manager's module. The sleep is a native call, too: it is not left when the thread is stopped, and the slow call comes right behind. */
+/**
+ * Runs before the manager's module. Declarations take long since they are, and those of views since the thread sleeps right before, in a native call, too: in a
+ * function of JavaScript's it could be stopped without harm.
+ */
 const slowCalls = `
   const Module = require('node:module');
   const { getEnvironmentData } = require('node:worker_threads');
   const { call, begun } = getEnvironmentData('slow call');
+  const isMeant = (name) => name.includes(call) && Atomics.exchange(begun, 0, 1) === 0;
   const load = Module._load;
   Module._load = (...args) => {
     const loaded = load(...args);
     if (!/koffi/.test(args[0]) || loaded.isSlow) return loaded;
     const usleep = loaded.load(null).func('int usleep(uint32_t microseconds)');
-    // No function of JavaScript's in between: as it began, the thread would be stopped there.
-    const slow = (name, native, self, ...given) => {
-      if (name.includes(call) && Atomics.exchange(begun, 0, 1) === 0) usleep(${SLOW_MS * 1000});
-      return native.call(self, ...given);
-    };
     return {
       ...loaded,
       isSlow: true,
-      view: (address, bytes) => slow('view', loaded.view, loaded, address, bytes),
+      view: (...given) => {
+        if (isMeant('view')) usleep(${SLOW_MS * 1000});
+        return loaded.view(...given);
+      },
       load: (path) => {
         const library = loaded.load(path);
-        return { func: (prototype) => slow(prototype, library.func, library, prototype) };
+        const declare = library.func.bind(library);
+        return {
+          func: (prototype) => {
+            const long = prototype.includes(call) ? prototype.replace('(', '('.padEnd(${SLOW_SPACES})) : prototype;
+            isMeant(prototype);
+            return declare(long);
+          },
+        };
       },
     };
   };`;
