@@ -12,6 +12,7 @@ import { exitImmediately } from '../linux/process.js';
 import { goOn, runDown } from '../linux/rundown.js';
 import { Control } from '../pager/protocol/control.js';
 import { awaitMessages } from '../pager/protocol/output.js';
+import { listedThreads } from './views.js';
 
 interface Open {
   readonly control: Int32Array;
@@ -86,8 +87,7 @@ function installInWorker(target: Ending): void {
 /** Threads that are attached to a space cannot be served any more: a witness ends the process. */
 function closeAll(): void {
   for (const space of open) {
-    if (Atomics.load(space.control, Control.AttachedThreads) > 0) continue;
-    space.closeWithThread(CLOSE_MS);
+    if (listedThreads(space.control) === 0) space.closeWithThread(CLOSE_MS);
   }
   runDown(CALLS_MS);
 }

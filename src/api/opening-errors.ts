@@ -26,7 +26,7 @@ export function shortageError(error: Error): Error {
   return new OnememError('DESCRIPTORS', message, { limit }, { cause: error });
 }
 
-/** Whether threads of this process have spaces, be it that they have ended without closing them. */
+/** Whether threads of this process have spaces, be it that they were terminated without closing them. */
 function spacesOfProcess(): boolean {
   return occupantsOf(0, ADDRESSES).some(({ path }) => path.startsWith('/memfd:onemem-host'));
 }
@@ -43,7 +43,7 @@ export function openingError(error: Error, hasOpened: boolean): Error {
     // The machine has what a space needs; only the addresses of other spaces can be in the way.
     if (!error.message.includes('EEXIST')) return error;
     const message =
-      'no addresses are left for another space: close spaces, those of worker threads before these end, and drop the views of those that are ' +
+      'no addresses are left for another space: close spaces, those of worker threads before these are terminated, and drop the views of those that are ' +
       'closed, or open spaces with a smaller addressSpace';
     return new OnememError('ADDRESS_SPACE', message, {}, { cause: error });
   }

@@ -1,10 +1,10 @@
 /**
- * Threads of the manager that are starting must be up before they are stopped, as the end of the manager or of the process does: in the middle of
- * loading the foreign function interface that would abort the process.
+ * Threads of the manager that are starting must be up before they are stopped, as the end of the manager does: in the middle of
+ * loading the foreign function interface that would abort the process. The end of the process waits for such calls themselves.
  */
 import { Control } from './control.js';
 
-/** How long the end of a space or of the process waits for them. */
+/** How long the end of a space waits for them. */
 const LIMIT_MS = 2000;
 
 /** A thread that is counted while it starts: what it needs to say that it is up. */
@@ -30,14 +30,6 @@ export function endStart({ control, ended }: Start): void {
 }
 
 /** Waits until none is starting any more, or one takes too long. */
-export function awaitStarting(control: Int32Array): void {
-  const end = performance.now() + LIMIT_MS;
-  for (let count = starting(control); count > 0 && performance.now() < end; count = starting(control)) {
-    Atomics.wait(control, Control.StartingThreads, count, end - performance.now());
-  }
-}
-
-/** The same, for a thread whose event loop tells of those that end instead. */
 export async function startsEnded(control: Int32Array): Promise<void> {
   const end = performance.now() + LIMIT_MS;
   while (starting(control) > 0 && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 1));
