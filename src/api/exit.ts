@@ -43,7 +43,7 @@ const CLOSE_MS = 2000;
 
 /** From now on the end of the process tells the manager to stop, and that of a worker thread closes the space. */
 export function watchExit(space: Open): () => void {
-  // Where somebody said that the process exits, it has not.
+  // The program may have told its exit listeners of an end that did not come.
   goOn();
   open.add(space);
   if (!installed) {
@@ -73,7 +73,7 @@ function install(target: Ending): void {
 }
 
 /**
- * A worker thread ends, and the process goes on. Where it is terminated nobody is asked; where it ends by itself, or by an error, exit listeners are.
+ * A worker thread ends, and the process goes on. Exit listeners hear of one that ends by itself, or by an error, and not of one that is terminated.
  */
 function installInWorker(target: Ending): void {
   const { emit } = target;

@@ -4,7 +4,7 @@
  * with its end waits until there is none, and lets no more begin.
  *
  * Each thread takes along those that it has started, and these theirs. So each has a gate, which it closes when it ends, and goes through those of
- * the threads above it. The first thread of the process is stopped by nobody and goes through none.
+ * the threads above it. No thread stops the first one of the process, which goes through none.
  */
 import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads';
 
