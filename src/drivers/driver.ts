@@ -128,7 +128,9 @@ export interface PagedPart {
   /** Bindings of the table of pages and of what is noted, in the group of the part's uniform variable. */
   readonly pages: number;
   readonly notes: number;
-  /** Words that have a bit for each invocation. */
+  /** How many invocations, or workgroups, are run by themselves. */
+  readonly units: number;
+  /** Words that have a bit for each of them. */
   readonly maskWords: number;
   /** Words behind those for pages: whether a log was full, and the logs; 0: there are none. */
   readonly logWords: number;

@@ -4,6 +4,7 @@
  * go home before their frames get others, and when no invocation lacks a page any more.
  */
 import type { PageTable } from './page-tables.js';
+import { type Lacking, RoundLimit } from './round-limit.js';
 
 /** Bytes of an array and the frames that have them, one after the other. */
 export interface PageCopy {
@@ -40,6 +41,7 @@ export class PageRounds {
   /** Whether invocations are to note no more than the first page that they lack. */
   strict = false;
   rounds = 0;
+  readonly #limit = new RoundLimit();
   /** Whose pages were too many in the round before: with what it has found by then it may need fewer. */
   #blamed: string | null = null;
   readonly #frames: FrameList[];
@@ -53,11 +55,17 @@ export class PageRounds {
     this.#frames = tables.map((each) => new FrameList(each));
   }
 
+  /** What is run by itself and has this number, or a greater one, does not run in the next round. */
+  get limit(): number {
+    return this.#limit.end;
+  }
+
   /**
+   * @param units how many there are of what is run by itself
    * @param noted by page: of the first invocation that touched it, the complement of its number, 0 if none has, and `WRITTEN`; behind
    * that, where invocations have logs, the words of one that was too small
    */
-  advance(noted: Uint32Array): Advance {
+  advance(noted: Uint32Array, units: number): Advance {
     this.rounds++;
     for (const [number, { firstEntry, pages }] of this.tables.entries())
       (this.#frames[number] as FrameList).written(noted.subarray(firstEntry, firstEntry + pages), this.entries);
@@ -68,6 +76,11 @@ export class PageRounds {
     if (!this.entries.some(isAbsent)) {
       this.strict = false;
       this.#blamed = null;
+      if (this.#limit.end < units) {
+        this.#limit.goOn();
+        return { homes: [], copies: [], end: null };
+      }
+      this.#limit.lift();
       return { homes: this.#allHome(), copies: [], end: 'done' };
     }
     const wanted = this.tables.map(({ firstEntry, pages }) => {
@@ -86,6 +99,7 @@ export class PageRounds {
       this.strict = true;
       return { homes: [], copies: [], end: null };
     }
+    this.#limit.set(this.#lacking(wanted, notes), units);
     const taken = this.tables.map((table, number) => {
       const frames = this.#frames[number] as FrameList;
       return frames.take((wanted[number] as number[]).slice(0, table.frames), this.entries);
@@ -103,6 +117,21 @@ export class PageRounds {
 
   #allHome(): PageCopy[] {
     return this.#frames.flatMap((each) => each.allHome());
+  }
+
+  /** What is wanted, of each table in the order in which it was touched first, and how much of it comes. */
+  #lacking(wanted: readonly (readonly number[])[], notes: Uint32Array): Lacking {
+    let [first, unmet, coming, pages] = [Infinity, Infinity, 0, 0];
+    for (const [number, { frames, firstEntry }] of this.tables.entries()) {
+      const own = wanted[number] as readonly number[];
+      const unitOf = (at: number): number => FIRST_INVOCATION - (notes[firstEntry + (own[at] as number)] as number);
+      pages += own.length;
+      coming += Math.min(frames, own.length);
+      if (own.length === 0) continue;
+      first = Math.min(first, unitOf(0));
+      if (own.length > frames) unmet = Math.min(unmet, unitOf(frames));
+    }
+    return { first, unmet, coming, pages };
   }
 
   /** An invocation that touches more than there is room for. */

@@ -80,18 +80,24 @@ export interface PagedModule {
    */
   readonly pages: number;
   readonly notes: number;
-  /** @param maskWords words that have a bit for each unit */
+  /**
+   * @param maskWords words that have a bit for each unit
+   * @param limit units from this number on do not run
+   */
   uniformOf(
     part: LaunchPart,
     launch: LaunchFacts,
     tables: readonly TableFacts[],
     maskWords: number,
     mode: number,
+    limit: number,
   ): ArrayBuffer;
 }
 
-/** Two vectors of three numbers, each with a number behind it, and three numbers of the logs: arrays begin at a multiple of four. */
+/** Two vectors of three numbers, each with a number behind it, three numbers of the logs, and one behind these. */
 const HEADER_WORDS = 12;
+/** More than there are. */
+const ALL_UNITS = 2 ** 32 - 1;
 /** Bits on the GPU for an invocation of a part are two: a part has at most so many. */
 const MOST_INVOCATIONS = 2 ** 22;
 /** Words of the logs of a part, */
@@ -174,11 +180,11 @@ export function pagedModule(description: Description, paged: readonly Resource[]
     mostInvocations: events === null ? MOST_INVOCATIONS : Math.floor(LOG_WORDS / (words + 1)),
     logWords: (part) => (events === null ? 0 : 1 + invocations(part) * (words + 1)),
     ...bindings,
-    uniformOf: (part, launch, tables, maskWords, mode) => {
+    uniformOf: (part, launch, tables, maskWords, mode, limit) => {
       const content = new Uint32Array(HEADER_WORDS + 4 * (Math.max(1, windows.length) + paged.length));
       content.set([...part.first, mode, ...launch.workgroups, maskWords]);
       const { firstEntry = 0, pages = 0 } = tables.at(-1) ?? {};
-      content.set([2 * maskWords + firstEntry + pages, invocations(part), words], 8);
+      content.set([2 * maskWords + firstEntry + pages, invocations(part), words, Math.min(limit, ALL_UNITS)], 8);
       for (const [number, resource] of windows.entries()) {
         const window = part.windows.find((each) => each.resource === resource);
         content.set([window?.begin ?? 0, lengthOf(resource, launch) - 1], HEADER_WORDS + 4 * number);
@@ -296,7 +302,7 @@ fn ${p}_page_${number}_write_again(index: u32) -> u32 { if (${p}_event < ${p}_kn
 fn ${p}_page_${number}_length(bound: u32) -> u32 { return ${part}.tables[${number}].z + 1u; }`;
   return `
 struct ${p}_Part {
-  first: vec3u, mode: u32, groups: vec3u, mask: u32, log_begin: u32, log_stride: u32, log_words: u32,
+  first: vec3u, mode: u32, groups: vec3u, mask: u32, log_begin: u32, log_stride: u32, log_words: u32, limit: u32,
   arrays: array<vec4u, ${Math.max(1, windows)}>, tables: array<vec4u, ${paged}>,
 }
 @group(${group}) @binding(${uniform}) var<uniform> ${part}: ${p}_Part;
@@ -434,7 +440,7 @@ ${bodyText(`${entry.name}(${given.join(', ')});`)}
 }
 
 function runAlone(p: string, call: string): string {
-  return `  if ((atomicLoad(&${p}_notes[word]) & bit) != 0u) { return; }
+  return `  if (${p}_slot >= ${p}_part.limit || (atomicLoad(&${p}_notes[word]) & bit) != 0u) { return; }
   let ready = &${p}_notes[${p}_part.mask + word];
   if (isCommit && (atomicLoad(ready) & bit) == 0u) { return; }
   ${call}
@@ -446,7 +452,7 @@ function runAlone(p: string, call: string): string {
 function runTogether(p: string, call: string): string {
   return `  if (${p}_at == 0u) {
     let stays = atomicLoad(&${p}_notes[word]) | select(0u, atomicLoad(&${p}_notes[${p}_part.mask + word]), isCommit);
-    ${p}_goes = select(0u, 1u, (stays & bit) == 0u);
+    ${p}_goes = select(0u, 1u, ${p}_slot < ${p}_part.limit && (stays & bit) == 0u);
   }
   if (workgroupUniformLoad(&${p}_goes) == 0u) { return; }
   ${call}
@@ -455,7 +461,7 @@ function runTogether(p: string, call: string): string {
 }
 
 function resumeAlone(p: string, call: string): string {
-  return `  if ((atomicLoad(&${p}_notes[word]) & bit) != 0u) { return; }
+  return `  if (${p}_slot >= ${p}_part.limit || (atomicLoad(&${p}_notes[word]) & bit) != 0u) { return; }
   ${p}_resume(${p}_slot);
   ${call}
   if (${p}_absent) { ${p}_pause(); } else { atomicOr(&${p}_notes[word], bit); }`;
@@ -463,7 +469,7 @@ function resumeAlone(p: string, call: string): string {
 
 /** What of a workgroup has come so far as to end waits for the others. */
 function resumeTogether(p: string, call: string, size: string): string {
-  return `  if (${p}_at == 0u) { ${p}_goes = select(0u, 1u, (atomicLoad(&${p}_notes[word]) & bit) == 0u); }
+  return `  if (${p}_at == 0u) { ${p}_goes = select(0u, 1u, ${p}_slot < ${p}_part.limit && (atomicLoad(&${p}_notes[word]) & bit) == 0u); }
   if (workgroupUniformLoad(&${p}_goes) == 0u) { return; }
   ${p}_resume(${p}_slot * ${size} + ${p}_at);
   ${call}

@@ -66,14 +66,14 @@ export async function runPaged(gpu: Gpu, given: Given, share: number): Promise<P
       notes.fill(0, mask, noted);
       for (const [at, each] of module.modes.entries()) {
         const mode = at === 0 && rounds.strict ? each | Mode.Strict : each;
-        const bytes = new Uint8Array(module.uniformOf(part, facts, tables, mask, mode));
+        const bytes = new Uint8Array(module.uniformOf(part, facts, tables, mask, mode, rounds.limit));
         await gpu.dispatch(
           pipeline,
           [...bound, { group, binding: module.uniform, kind: 'uniform', bytes, back: false }],
           part.count,
         );
       }
-      const next = rounds.advance(notes.subarray(2 * mask, noted));
+      const next = rounds.advance(notes.subarray(2 * mask, noted), module.units(part));
       const pairs = (copies: readonly PageCopy[]) => pairsOf(copies, arrays, tables, pools);
       for (const { array, pool } of pairs(next.homes)) {
         homeBytes += array.length;

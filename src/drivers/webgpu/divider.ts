@@ -317,9 +317,10 @@ function pagedDivision(
     poolBytes,
     partAt: (index, pool) => {
       const part = parts[index];
-      const maskWords = Math.ceil(module.units(part) / 32);
+      const units = module.units(part);
+      const maskWords = Math.ceil(units / 32);
       const content = (mode: number) =>
-        Buffer.from(module.uniformOf(part, facts, tables, maskWords, mode)).toString('base64');
+        Buffer.from(module.uniformOf(part, facts, tables, maskWords, mode, rounds.limit)).toString('base64');
       const logWords = module.logWords(part);
       const contents = () => modes.map((each, at) => content(at === 0 && rounds.strict ? each | Mode.Strict : each));
       const parameters = windowsOf(launch, part.windows).map((each): LaunchParameter => {
@@ -330,7 +331,7 @@ function pagedDivision(
       const planOf = (each: LaunchPart | undefined) => (each && planner?.planOf(launch, each)) ?? null;
       const plan = () => planOf(part);
       const next = () => planOf(parts[index + 1]);
-      const paged = { rounds, offsets, pages, notes, maskWords, logWords, contents, plan, next };
+      const paged = { rounds, offsets, pages, notes, units, maskWords, logWords, contents, plan, next };
       return {
         code,
         parameters,

@@ -100,10 +100,10 @@ export class PagedLaunch {
       this.nextPlanned(this.planned);
       return;
     }
-    const { rounds } = this.paged;
+    const { rounds, units } = this.paged;
     const notes = new Uint32Array(this.notedWords);
     readMemory(new Uint8Array(notes.buffer), this.staging.addressOf(this.slot));
-    const { homes, copies, end } = rounds.advance(notes);
+    const { homes, copies, end } = rounds.advance(notes, units);
     this.homes = cut(homes, BATCH_BYTES);
     this.feed = new PageFeed(copies, 'device', (copy) => this.placeOf(copy).at, this.outlet);
     this.isLast = end !== null;
