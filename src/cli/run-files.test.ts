@@ -1,5 +1,8 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { parseFileName } from './run-files.js';
+import { parseFileName, type Result, ResultFiles } from './run-files.js';
 
 test('a type or a shape at the end of a name is none of it', () => {
   const name = (path: string, raw: string | null = null, shape: number[] | null = null) => ({ path, raw, shape });
@@ -11,4 +14,25 @@ test('a type or a shape at the end of a name is none of it', () => {
   expect(parseFileName('./x:f32:f32')).toEqual(name('./x:f32', 'f32'));
   expect(parseFileName(':f32')).toEqual(name(':f32'));
   expect(() => parseFileName('x.bin:f16')).toThrow(/'f16' is no element type.*f32, f64/);
+});
+
+test('who interrupts a run is told which files have their results', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'onemem-run-files-'));
+  try {
+    using files = new ResultFiles();
+    expect(files.giveUp()).toBe('nothing was written');
+    const paths = ['y', 'z'].map((name) => join(folder, name));
+    const array = { byteLength: 0, writeTo: async () => 0 } as unknown as Result['array'];
+    for (const path of paths) {
+      writeFileSync(path, 'old');
+      files.create({ parameter: path, path, array, header: Buffer.from('new') });
+    }
+    await files.write(() => undefined);
+    expect(files.giveUp()).toBe(`${paths.join(', ')} have their results`);
+    expect(paths.map((path) => readFileSync(path, 'utf8'))).toEqual(['new', 'new']);
+    files.create({ parameter: 'v', path: join(folder, 'v'), array, header: Buffer.from('new') });
+    expect(files.giveUp()).toBe(`${paths.join(', ')} have their results; ${join(folder, 'v')} is as before`);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

@@ -100,8 +100,6 @@ function createFile({ parameter, path }: Result): AtomicFile {
 /** Result files, all of them or none as far as a file system can promise it: they take their names together at the end. */
 export class ResultFiles {
   private readonly open: { result: Result; file: AtomicFile }[] = [];
-  /** Paths that have their new content. */
-  readonly committed: string[] = [];
 
   /** Before the work: a folder that cannot be written, or a full disk, is better known now. */
   create(result: Result): void {
@@ -150,10 +148,7 @@ export class ResultFiles {
         throw new CommandError('FILE_IO', explainTransfer(path, error), [], { cause: error });
       }
     }
-    for (const { result, file } of this.open) {
-      await file.commit();
-      this.committed.push(result.path);
-    }
+    for (const { file } of this.open) await file.commit();
   }
 
   /** Removes what is unfinished; nothing after a complete write(). */
@@ -170,8 +165,18 @@ export class ResultFiles {
     }));
   }
 
-  /** Files that have not been replaced. */
-  get untouched(): string[] {
-    return this.open.map(({ result }) => result.path).filter((path) => !this.committed.includes(path));
+  /** Before the process ends, at any time: what is unfinished is removed, and the words say what has become of the files. */
+  giveUp(): string {
+    const paths = (asBefore: boolean): string[] =>
+      states.filter((each) => each.asBefore === asBefore).map(({ path }) => path);
+    const states = this.open.map(({ result: { path }, file }) => ({ path, asBefore: file.giveUp() }));
+    const [replaced, kept] = [paths(false), paths(true)];
+    const parts = [
+      ...(replaced.length === 0
+        ? []
+        : [`${replaced.join(', ')} ${replaced.length === 1 ? 'has its result' : 'have their results'}`]),
+      ...(kept.length === 0 ? [] : [`${kept.join(', ')} ${kept.length === 1 ? 'is' : 'are'} as before`]),
+    ];
+    return parts.join('; ') || 'nothing was written';
   }
 }

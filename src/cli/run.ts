@@ -250,11 +250,7 @@ async function carryOut(plan: Plan): Promise<RunReport> {
   );
 
   using results = new ResultFiles();
-  using _signals = endOnSignals(() => {
-    const files = results.untouched;
-    if (files.length === 0) return 'nothing was written';
-    return `${files.join(', ')} ${files.length === 1 ? 'is' : 'are'} as before`;
-  });
+  using _signals = endOnSignals(() => results.giveUp());
   await using space = await openFor(plan).catch((error: unknown) => {
     throw new CommandError('OPEN', explain(error), [], { cause: error });
   });

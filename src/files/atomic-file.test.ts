@@ -142,3 +142,20 @@ test('kill -9 at any moment leaves one whole generation', async () => {
   // A temporary file that was left shows that a kill did fall into the middle of a write.
   expect(leftovers().length).toBeGreaterThan(0);
 }, 60_000);
+
+test('a commit that is given up midway has happened, or never does', async () => {
+  const path = join(folder, 'result');
+  for (const ticks of [0, 1, 2, 3, 4, 5, 6, 8, 12, 20]) {
+    writeFileSync(path, 'old');
+    const file = AtomicFile.create(path);
+    writeSync(file.fd, 'new');
+    const commit = file.commit().catch(() => undefined);
+    for (let tick = 0; tick < ticks; tick++) await new Promise(setImmediate);
+    const stays = file.giveUp();
+    expect(leftovers()).toEqual([]);
+    expect(readFileSync(path, 'utf8')).toBe(stays ? 'old' : 'new');
+    await commit;
+    expect(readFileSync(path, 'utf8')).toBe(stays ? 'old' : 'new');
+    expect(file.giveUp()).toBe(stays);
+  }
+});

@@ -37,7 +37,7 @@ export class AtomicFile {
   readonly temporaryPath: string;
   /** Open for reading and writing until commit() or abort(). */
   readonly fd: number;
-  #state: 'open' | 'committing' | 'done' = 'open';
+  #state: 'open' | 'committing' | 'committed' | 'given up' = 'open';
 
   private constructor(path: string, temporaryPath: string, fd: number) {
     this.path = path;
@@ -100,7 +100,7 @@ export class AtomicFile {
       this.abort();
       throw error;
     }
-    this.#state = 'done';
+    this.#state = 'committed';
     unfinished.delete(this);
     await closeFile(this.fd);
     await syncFolder(dirname(this.path));
@@ -109,21 +109,34 @@ export class AtomicFile {
   /** Gives the content up; the old file stays. After commit() it does nothing. */
   abort(): void {
     if (this.#state !== 'open') return;
-    this.#state = 'done';
+    this.#state = 'given up';
     unfinished.delete(this);
     this.#remove();
     closeSync(this.fd);
+  }
+
+  /**
+   * Before the process ends, perhaps in the middle of a commit(): returns whether the old file stays as it is. A rename that a thread is yet
+   * to do then finds nothing to rename.
+   */
+  giveUp(): boolean {
+    if (this.#state === 'open') this.abort();
+    else if (this.#state === 'committing') return this.#remove();
+    return this.#state === 'given up';
   }
 
   [Symbol.dispose](): void {
     this.abort();
   }
 
-  #remove(): void {
+  /** Returns whether the temporary file was there. */
+  #remove(): boolean {
     try {
       unlinkSync(this.temporaryPath);
+      return true;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      return false;
     }
   }
 }
