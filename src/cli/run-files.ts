@@ -1,6 +1,6 @@
 /** The files of a run: which elements they hold, and where results go. */
 
-import { closeSync, fsync, openSync, readSync, statfsSync, statSync, writeSync } from 'node:fs';
+import { closeSync, constants, fstatSync, fsync, openSync, readSync, statfsSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { AtomicFile } from '../files/atomic-file.js';
@@ -48,7 +48,8 @@ export function openInput({ path, raw, shape }: FileName): InputFile {
       `${path}: a shape can be stated for --out only; a file that is read has its own`,
     );
   }
-  const fd = openSync(path, 'r');
+  // To open a pipe that no program writes must not stop the command: it is refused once it is open.
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     if (raw !== null) {
       refuseHeader(fd, path, raw);
@@ -65,6 +66,8 @@ export function openInput({ path, raw, shape }: FileName): InputFile {
 
 /** The header of a `.npy` file would be taken for elements without a word. */
 function refuseHeader(fd: number, path: string, type: Dtype): void {
+  // What is said of others than regular files is said by their layout.
+  if (!fstatSync(fd).isFile()) return;
   const start = Buffer.alloc(6);
   if (readSync(fd, start, 0, 6, 0) === 6 && start.toString('latin1') === '\x93NUMPY') {
     throw new CommandError('FILE_TYPE', `${path} is a .npy file and states its type itself; leave out ':${type}'`);

@@ -47,7 +47,8 @@ export class AtomicFile {
 
   static create(file: string): AtomicFile {
     const path = followLinks(file);
-    const existing = statSync(path, { throwIfNoEntry: false });
+    // By the name that was given: a link of /proc to a pipe, as /dev/stdout is one, has no path.
+    const existing = statSync(file, { throwIfNoEntry: false });
     if (existing && !existing.isFile()) {
       const what = existing.isDirectory() ? 'a folder' : 'no regular file';
       throw refusal('NOT_A_REGULAR_FILE', path, `${file} is ${what} and cannot be replaced by a result`);

@@ -1,5 +1,6 @@
 /** What a run refuses: each time one line that says what to do, no result, and no file touched. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { COMMANDS_SECONDS, Folder, ramp, SAXPY } from '../harness/command.js';
 import { runTests, test } from '../harness/suite.js';
@@ -40,6 +41,19 @@ test('files that are none, or not what the kernel declares', async () => {
   mkdirSync(folder.file('folder'));
   await refuse(/folder: not a regular file/, 'folder');
   assert.ok(folder.read('y.npy').equals(before));
+});
+
+test('pipes, which can be read once and not in parts', async () => {
+  using folder = new Folder();
+  const run = filesFor(folder);
+  // The harness gives a command pipes for its output, and nobody writes this one.
+  spawnSync('mkfifo', [folder.file('pipe')]);
+  const refuse = (message: RegExp, x: string, y: string) =>
+    folder.refuse(1, message, 'run', ...run.slice(1), '--in', `x=${x}`, '--inout', 'y=y.npy', '--save', `y=${y}`);
+  await refuse(/pipe: not a regular file.*write it to a file first/, 'pipe', 'z.npy');
+  await refuse(/pipe: not a regular file.*write it to a file first/, 'pipe:f32', 'z.npy');
+  await refuse(/pipe is no regular file and cannot be replaced by a result/, 'x.npy', 'pipe');
+  await refuse(/\/dev\/stdout is no regular file and cannot be replaced by a result/, 'x.npy', '/dev/stdout');
 });
 
 const SCALED = `override wide: u32;
