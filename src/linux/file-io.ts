@@ -46,6 +46,23 @@ export function preadWithoutWaiting(fd: number, address: number, length: number,
   return result < 0 ? -errno() : result;
 }
 
+/** Where the descriptor stands. */
+const STANDING = -1;
+
+/**
+ * Reads or writes what a pipe or socket has, or takes, right now, whether or not it was made to keep its callers waiting. Returns the bytes, or the negative error
+ * number: -EAGAIN when it would have to wait, -EOPNOTSUPP when the kernel cannot tell (of pipes and sockets before Linux 6.4, of terminals).
+ */
+export function moveWithoutWaiting(way: 'read' | 'write', fd: number, address: number, length: number): number {
+  scratch.setU64(0, address);
+  scratch.setU64(8, Math.min(CHUNK, length));
+  const result =
+    way === 'read'
+      ? libc.preadv2(fd, scratch.address, 1, STANDING, RWF_NOWAIT)
+      : libc.pwritev2(fd, scratch.address, 1, STANDING, RWF_NOWAIT);
+  return result < 0 ? -errno() : result;
+}
+
 /**
  * Takes the lock of an open file, which goes with its last descriptor. False: another descriptor has it, of this process or another one.
  * The lock is advisory: it keeps out only programs that ask for it.

@@ -106,6 +106,7 @@ export const libc = {
   pread: onUse<Call<4>>('int64_t pread(int fd, uint64_t address, uint64_t length, int64_t offset)'),
   pwrite: onUse<Call<4>>('int64_t pwrite(int fd, uint64_t address, uint64_t length, int64_t offset)'),
   preadv2: onUse<Call<5>>('int64_t preadv2(int fd, uint64_t vectors, int count, int64_t offset, int flags)'),
+  pwritev2: onUse<Call<5>>('int64_t pwritev2(int fd, uint64_t vectors, int count, int64_t offset, int flags)'),
   // As syscall below: declared without the ellipsis.
   open: onUse<(path: string, flags: number, mode: number) => number>(
     'int open(const char *path, int flags, uint32_t mode)',

@@ -1,6 +1,6 @@
 /** Arrays that come from files, files that change below them, and moving bytes between arrays and files. */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   closeSync,
@@ -302,6 +302,32 @@ test('a pipe that does not keep its callers waiting is waited for, as one that d
     closeSync(reader);
     closeSync(writer);
   }));
+
+test('a program writes to a filter and reads from it at once', () =>
+  withSpace(async (space) => {
+    const [x, y] = [space.array(Int32Array, 4 * MIB), space.array(Int32Array, 4 * MIB)];
+    for (let i = 0; i < x.length; i++) x.data[i] = 7 * i + 1;
+    // These keep their callers waiting, unlike what Node.js makes for children.
+    const paths = ['to-filter', 'from-filter'].map((name) => join(folder, name));
+    execFileSync('mkfifo', paths);
+    const filter = spawn('sh', ['-c', 'exec cat <"$1" >"$2"', 'filter', ...paths]);
+    const fds = paths.map((path) => openSync(path, 'r+'));
+    const read = y.readFrom(fds[1]);
+    assert.equal(await x.writeTo(fds[0]), x.byteLength);
+    assert.equal(await read, y.byteLength);
+    sameData(y.data, (i) => 7 * i + 1);
+    for (const fd of fds) closeSync(fd);
+    filter.kill();
+  }));
+
+for (const end of ['exit', 'close']) {
+  for (const way of ['read', 'write']) {
+    test(`a program ends that waits for a pipe: ${way}, ${end}`, async () => {
+      const { code, stdout, stderr } = await runProgram('pipe-ending', [way, end]);
+      assert.deepEqual({ code, stdout, stderr }, { code: 3, stdout: `${end}\n`, stderr: '' });
+    });
+  }
+}
 
 test(
   'several transfers at once, while a device works',

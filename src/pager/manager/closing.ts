@@ -81,8 +81,13 @@ export class Closing {
    * is asked for in a round, by other threads too, finds the memory still there.
    */
   step(): boolean {
+    const { stores, copyThreads, engine, pipes } = this.parts;
     // A disk, a server or a thread that copies may be reading or writing memory that is about to be unmapped.
-    if (this.due === null || this.parts.stores.isBusy || this.parts.copyThreads.isBusy) return this.finished;
+    if (this.due === null || stores.isBusy || copyThreads.isBusy) return this.finished;
+    // Transfers of files and pipes go on to the end of what is at hand.
+    engine.close();
+    pipes.close();
+    if (engine.isBusy || pipes.isBusy) return this.finished;
     this.shutDown(this.due);
     this.due = null;
     return this.finished;
@@ -111,8 +116,7 @@ export class Closing {
   }
 
   private shutDown(before: readonly ClosedSpace[]): void {
-    const { clients, notifiers, devices, files, engine, pipes, stores, host, follower, control, arrays, options } =
-      this.parts;
+    const { clients, notifiers, devices, files, engine, stores, host, follower, control, arrays, options } = this.parts;
     const { copyThreads, bindings, nearDisk } = this.parts;
     nearDisk.end();
     bindings.releaseAll();
@@ -121,8 +125,6 @@ export class Closing {
     devices.close();
     copyThreads.close();
     for (const { source } of files.all) engine.closeFile(source.fd);
-    engine.close();
-    pipes.close();
     stores.close();
     follower.close();
     const { base } = host.node;

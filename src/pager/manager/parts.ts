@@ -53,6 +53,7 @@ import type { ManagerOptions } from '../protocol/space.js';
 import { ThreadTransport } from '../protocol/threads.js';
 import { FileProvider } from '../sources/files.js';
 import { IoEngine } from '../sources/io-ring.js';
+import { Pipes } from '../sources/pipes.js';
 import { Providers } from '../sources/providers.js';
 import { Sources } from '../sources/sources.js';
 import { Operations } from '../streams/operations.js';
@@ -114,7 +115,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
 
   // Sources of content.
   const engine = new IoEngine(options.wakeFd, options.control, now);
-  const pipes = new IoEngine(options.wakeFd, options.control, now);
+  const pipes = new Pipes(() => new IoEngine(options.wakeFd, options.control, now));
   const files = new FileProvider(engine, manager, completed, sources, now, later, warn);
   const providers = new Providers(options.wakeFd, control, completed, sources, pages, now);
 

@@ -2,12 +2,14 @@
  * The thread that waits for files, so that the manager need not. Jobs come through a ring in shared memory; an answer is written
  * into the job's place and the manager's eventfd raised.
  */
+import { fstatSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { spoiled } from '../../drivers/storage/disk.js';
-import { EAGAIN, EINTR, POLLIN, POLLOUT } from '../../linux/constants.js';
+import { EAGAIN, EINTR, EOPNOTSUPP, POLLIN, POLLOUT } from '../../linux/constants.js';
 import { notifyEventfd } from '../../linux/eventfd.js';
 import { FAILING_CALLS, failCalls } from '../../linux/failing-calls.js';
-import { errno, libc } from '../../linux/libc.js';
+import { moveWithoutWaiting } from '../../linux/file-io.js';
+import { errno, libc, setErrno } from '../../linux/libc.js';
 import { punchHole } from '../../linux/memory.js';
 import { Poller } from '../../linux/poll.js';
 import { firstSpoiled, noteSums, openSpillFile } from '../../linux/spill-file.js';
@@ -23,6 +25,8 @@ parentPort?.on('message', () => process.exit(0));
 const words = new Float64Array(numbers);
 const signal = new Int32Array(signals);
 const places = words.length / JOB_WORDS;
+/** The kernel's: a pipe that is ready to be written takes so many bytes at once. */
+const PIPE_BUF = 4096;
 /** How soon it is seen that the thread is to end, while it waits for a pipe. */
 const STOP_MS = 200;
 /** Made for the first pipe that wants it. */
@@ -69,20 +73,12 @@ function move(kind: number, at: number): number {
   const address = words[at + Job.Address];
   const length = words[at + Job.Length];
   const offset = words[at + Job.Offset];
+  const waits = offset < 0 && mayWait(fd);
   let done = 0;
   while (done < length) {
-    let step: number;
-    if (kind === Job.Read) {
-      step =
-        offset < 0
-          ? libc.read(fd, address + done, length - done)
-          : libc.pread(fd, address + done, length - done, offset + done);
-    } else {
-      step =
-        offset < 0
-          ? libc.write(fd, address + done, length - done)
-          : libc.pwrite(fd, address + done, length - done, offset + done);
-    }
+    const step = waits
+      ? moveSome(kind, fd, address + done, length - done)
+      : moveRest(kind, fd, address + done, length - done, offset < 0 ? offset : offset + done);
     if (step === 0) break;
     if (step > 0) done += step;
     else {
@@ -99,10 +95,39 @@ function move(kind: number, at: number): number {
   return done;
 }
 
+/** One call, by which files are read and written. */
+function moveRest(kind: number, fd: number, address: number, length: number, offset: number): number {
+  if (kind === Job.Read) return offset < 0 ? libc.read(fd, address, length) : libc.pread(fd, address, length, offset);
+  return offset < 0 ? libc.write(fd, address, length) : libc.pwrite(fd, address, length, offset);
+}
+
+/** Whether what is read or written where it stands may have to wait for somebody: pipes, sockets, terminals. */
+function mayWait(fd: number): boolean {
+  try {
+    const kind = fstatSync(fd);
+    return !kind.isFile() && !kind.isBlockDevice();
+  } catch {
+    // The call says what is wrong.
+    return false;
+  }
+}
+
 /**
- * Waits until a pipe or a socket has something, or takes something: it may have been made not to keep its callers waiting, as Node.js does with
- * the pipe of standard output.
+ * What can be moved now, by a call in which this thread does not wait: in one that waits it could not be ended, with the space or the process. What comes back is as
+ * of read and write.
  */
+function moveSome(kind: number, fd: number, address: number, length: number): number {
+  const moved = moveWithoutWaiting(kind === Job.Read ? 'read' : 'write', fd, address, length);
+  if (moved !== -EOPNOTSUPP) {
+    if (moved < 0) setErrno(-moved);
+    return Math.max(moved, -1);
+  }
+  waitFor(fd, kind === Job.Read ? POLLIN : POLLOUT);
+  // A pipe that takes something takes so much.
+  return kind === Job.Read ? libc.read(fd, address, length) : libc.write(fd, address, Math.min(length, PIPE_BUF));
+}
+
+/** Waits until a pipe or a socket has something, or takes something. */
 function waitFor(fd: number, events: number): void {
   poller ??= new Poller(1);
   poller.set(0, fd, events);
@@ -110,7 +135,10 @@ function waitFor(fd: number, events: number): void {
 }
 
 function endIfStopped(): void {
-  if (Atomics.load(signal, Signal.Stop) === 1) process.exit(0);
+  if (Atomics.load(signal, Signal.Stop) === 0) return;
+  Atomics.store(signal, Signal.Busy, 0);
+  tellManager();
+  process.exit(0);
 }
 
 function tellManager(): void {
@@ -129,7 +157,11 @@ for (let next = first; ; next = (next + 1) | 0) {
     endIfStopped();
   }
   const at = (next % places) * JOB_WORDS;
+  // Who closes the engine says so before it looks whether this thread is at a job: one of the two sees the other.
+  Atomics.store(signal, Signal.Busy, 1);
+  endIfStopped();
   words[at + Job.Result] = carryOut(at);
   Atomics.store(signal, Signal.Done, (next + 1) | 0);
+  Atomics.store(signal, Signal.Busy, 0);
   tellManager();
 }

@@ -30,8 +30,9 @@ export const Job = {
 } as const;
 export const JOB_WORDS = 8;
 const PLACES = 256;
-/** Words of the signals: jobs handed in, jobs done, whether to stop, whether the thread works. */
-export const Signal = { HandedIn: 0, Done: 1, Stop: 2, Up: 3 } as const;
+/** Words of the signals: jobs handed in, jobs done, whether to stop, whether the thread is up, whether it is at a job. */
+export const Signal = { HandedIn: 0, Done: 1, Stop: 2, Up: 3, Busy: 4 } as const;
+const SIGNAL_WORDS = 5;
 
 /** Between two tries to start the thread, from the first to the longest. */
 const FIRST_PAUSE_MS = 20;
@@ -68,7 +69,7 @@ export class IoEngine {
   private readonly words: Float64Array;
   private readonly signal: Int32Array;
   private readonly numbers = new SharedArrayBuffer(PLACES * JOB_WORDS * 8);
-  private readonly signals = new SharedArrayBuffer(16);
+  private readonly signals = new SharedArrayBuffer(SIGNAL_WORDS * 4);
   private handedIn = 0;
   private finished = 0;
   private readonly running: Waiting[] = [];
@@ -164,7 +165,7 @@ export class IoEngine {
 
   /** Closes a file when its jobs have ended: by then its number could be another file's. */
   closeFile(fd: number): void {
-    if (this.isUsed(fd)) this.leaving.add(fd);
+    if (!this.closed && this.isUsed(fd)) this.leaving.add(fd);
     else closeDescriptor(fd);
   }
 
@@ -198,6 +199,11 @@ export class IoEngine {
     return starting || this.retryAt !== 0 ? Math.min(most, FIRST_PAUSE_MS / 4) : most;
   }
 
+  /** Whether the thread reads or writes memory; none is begun once the engine is closed, and a job that waits for the other end of a pipe is given up. */
+  get isBusy(): boolean {
+    return Atomics.load(this.signal, Signal.Busy) === 1;
+  }
+
   close(): void {
     this.closed = true;
     if (this.worker === null) return;
@@ -207,6 +213,7 @@ export class IoEngine {
   }
 
   private add(job: Waiting): void {
+    if (this.closed) return;
     if (this.running.length === 0) this.lastEnd = this.now();
     if (this.running.length < PLACES) this.handIn(job);
     else this.waiting.push(job);
@@ -233,6 +240,7 @@ export class IoEngine {
     });
     worker.on('exit', () => {
       endStart(start);
+      Atomics.store(this.signal, Signal.Busy, 0);
       if (this.worker !== worker) return;
       this.worker = null;
       this.lost(problem);

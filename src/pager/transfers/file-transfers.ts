@@ -12,6 +12,7 @@ import type { Answer } from '../protocol/messages.js';
 import type { FileTransfer, Requests } from '../protocol/requests.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import type { IoEngine } from '../sources/io-ring.js';
+import type { Pipes } from '../sources/pipes.js';
 
 /** 8 MiB: large enough for a disk, small enough not to hold much. */
 const WINDOW_PAGES = 2048;
@@ -25,8 +26,8 @@ export class FileTransfers {
     private readonly table: ArrayTable,
     private readonly places: Places,
     private readonly engine: IoEngine,
-    /** For what is read or written where it stands: a pipe may keep its thread waiting for its other end. */
-    private readonly pipes: IoEngine,
+    /** For what is read or written where it stands. */
+    private readonly pipes: Pipes,
     /** The manager's address of page 0 of the host's memory. */
     private readonly memory: number,
     private readonly later: (action: () => void) => void,
@@ -88,11 +89,13 @@ export class FileTransfers {
           answer(null, this.places.denialError(failure, page, 'a file transfer'));
           return;
         }
-        const position = transfer.position === null ? -1 : transfer.position + moved;
+        const { fd, position } = transfer;
         const address = this.memory + at;
-        const engine = position < 0 ? this.pipes : this.engine;
-        if (reading) engine.read(transfer.fd, address, bytes, position, transferred);
-        else engine.write(transfer.fd, address, bytes, position, transferred);
+        if (position === null) {
+          if (reading) this.pipes.read(fd, address, bytes, transferred);
+          else this.pipes.write(fd, address, bytes, transferred);
+        } else if (reading) this.engine.read(fd, address, bytes, position + moved, transferred);
+        else this.engine.write(fd, address, bytes, position + moved, transferred);
       },
     );
   }
