@@ -25,7 +25,17 @@ test('what has no text, or fails when it is asked for it, is told all the same',
 
 test('an error whose parts are no texts is told in texts', () => {
   const error = Object.assign(new Error('hidden'), { message: { no: 'text' }, stack: 5 });
-  expect(kernelError(error)).toEqual({ name: 'Error', message: '[object Object]', stack: '' });
+  expect(kernelError(error)).toEqual({ name: 'Error', message: '{"no":"text"}', stack: '' });
+});
+
+test('an object that is no error is told by what it holds', () => {
+  const text = (thrown: unknown) => kernelError(thrown).message;
+  expect(text({ code: 'E_NO', reason: 'not there' })).toBe('{"code":"E_NO","reason":"not there"}');
+  expect(text({ toString: () => 'its own' })).toBe('its own');
+  expect(text([1, 2])).toBe('1,2');
+  expect(text({})).toBe('[object Object]');
+  expect(text({ many: 1n })).toBe('[object Object]');
+  expect(text({ long: 'x'.repeat(1000) })).toMatch(/^.{300}…$/);
 });
 
 test("a kernel that has not ended is refused, and its end is nobody else's rejection", () => {

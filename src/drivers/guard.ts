@@ -3,6 +3,7 @@
  * what cannot be, answers what was not asked, or never answers. The device then counts as dead, its memory as lost, and everything
  * that waits for it is answered; the manager, and threads that wait in a fault, go on.
  */
+import { kernelError } from '../core/kernel-error.js';
 import { type Access, Status } from '../core/types.js';
 import { describeDriver, type GuardedDescription } from './description.js';
 import type { Driver, DriverContext, DriverEvents, DriverLaunch, LaunchFailure } from './driver.js';
@@ -360,7 +361,7 @@ function failureOf({ code, message, stack }: LaunchFailure): LaunchFailure {
 
 /** The message, and where it was thrown, on one line. */
 function describeError(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
+  if (!(error instanceof Error)) return kernelError(error).message;
   const place = (error.stack ?? '').split('\n').find((line) => /^\s+at /.test(line)) ?? '';
   return `${error.name}: ${error.message}`.replace(/\s*\n\s*/g, ' ') + place.replace(/^\s+at /, ' at ');
 }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { closeSync, openSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { type AddressSpace, kernel, type ManagedArray, openSpace, u32 } from '../../src/index.js';
+import { runProgram } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, sameData, test } from '../harness/suite.js';
 
@@ -134,6 +135,15 @@ for (const source of sources) {
       for (const x of Object.values(arrays)) assert.ok(x.residency().runs.every(({ state }) => state !== 'lost'));
     }));
 }
+
+test('standard error names what a clone has lost, and the code that its users are told', async () => {
+  const { code, stderr } = await runProgram('clone-of-cut-file', []);
+  assert.equal(code, 0);
+  assert.match(
+    stderr,
+    /^onemem: warning: pages of a clone could not be copied \(FILE_CHANGED\) and are lost, the first in array c, /,
+  );
+});
 
 test('what a clone could not be given before its source was overwritten says why, for good', () =>
   withClones(sources[0], async (space, arrays) => {

@@ -3,6 +3,7 @@
  * else meanwhile, so that a module which throws, returns a promise or takes too long is not called again.
  */
 import { types } from 'node:util';
+import { kernelError } from '../../core/kernel-error.js';
 import { missingModule } from '../../core/missing-module.js';
 import { threadRunningNs, threadWaits } from '../../linux/thread-usage.js';
 import type {
@@ -119,10 +120,6 @@ async function functionsOf(
 }
 
 function textOf(error: unknown): string {
-  if (types.isNativeError(error)) return `${error.name}: ${error.message}`;
-  try {
-    return String(error);
-  } catch {
-    return 'something that has no text';
-  }
+  const { name, message } = kernelError(error);
+  return types.isNativeError(error) ? `${name}: ${message}` : message;
 }

@@ -1,4 +1,5 @@
 /** How the drivers of devices are made: those that come with the package, and those that modules of the user's make. */
+import { kernelError } from '../../core/kernel-error.js';
 import { missingModule } from '../../core/missing-module.js';
 import { PAGE_BYTES } from '../../core/types.js';
 import type { CopyThread } from '../../drivers/copies/copy-thread.js';
@@ -121,5 +122,5 @@ async function create(url: string, exportName: string, context: DriverContext): 
 }
 
 export function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return kernelError(error).message;
 }

@@ -51,6 +51,7 @@ import { Stores } from '../host/stores.js';
 import { Control } from '../protocol/control.js';
 import type { ManagerOptions } from '../protocol/space.js';
 import { ThreadTransport } from '../protocol/threads.js';
+import { codeOfDenial } from '../protocol/wire.js';
 import { FileProvider } from '../sources/files.js';
 import { IoEngine } from '../sources/io-ring.js';
 import { Pipes } from '../sources/pipes.js';
@@ -187,7 +188,9 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
       // Of thousands of pages one line says enough.
       if (!first) return;
       const place = places.placeOf(page).text;
-      warn(`warning: pages of a clone could not be copied (${reason}) and are lost, the first in ${place}`);
+      warn(
+        `warning: pages of a clone could not be copied (${codeOfDenial(reason)}) and are lost, the first in ${place}`,
+      );
     },
   );
   const cloning = new Cloning(arrays, places, clones, sources);
