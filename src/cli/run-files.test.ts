@@ -30,8 +30,28 @@ test('who interrupts a run is told which files have their results', async () => 
     await files.write(() => undefined);
     expect(files.giveUp()).toBe(`${paths.join(', ')} have their results`);
     expect(paths.map((path) => readFileSync(path, 'utf8'))).toEqual(['new', 'new']);
-    files.create({ parameter: 'v', path: join(folder, 'v'), array, header: Buffer.from('new') });
-    expect(files.giveUp()).toBe(`${paths.join(', ')} have their results; ${join(folder, 'v')} is as before`);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('results are put in place together, also by a run that is interrupted meanwhile', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'onemem-run-files-'));
+  const array = { byteLength: 0, writeTo: async () => 0 } as unknown as Result['array'];
+  try {
+    using files = new ResultFiles();
+    const paths = ['x', 'y', 'z'].map((name) => join(folder, name));
+    const contents = (): string[] => paths.map((path) => readFileSync(path, 'utf8'));
+    for (const path of paths) {
+      writeFileSync(path, 'old');
+      files.create({ parameter: path, path, array, header: Buffer.from('new') });
+    }
+    const writing = files.write(() => undefined).catch(() => undefined);
+    while (contents()[0] === 'old') await new Promise(setImmediate);
+    expect(files.giveUp()).toBe(`${paths.join(', ')} have their results`);
+    expect(contents()).toEqual(['new', 'new', 'new']);
+    await writing;
+    expect(contents()).toEqual(['new', 'new', 'new']);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -168,17 +168,21 @@ export class ResultFiles {
     }));
   }
 
-  /** Before the process ends, at any time: what is unfinished is removed, and the words say what has become of the files. */
+  /**
+   * Before the process ends, at any time: what is unfinished is removed, unless one of the results has been put in place, by when all have reached the
+   * disk. The words say what has become of the files.
+   */
   giveUp(): string {
-    const paths = (asBefore: boolean): string[] =>
-      states.filter((each) => each.asBefore === asBefore).map(({ path }) => path);
-    const states = this.open.map(({ result: { path }, file }) => ({ path, asBefore: file.giveUp() }));
-    const [replaced, kept] = [paths(false), paths(true)];
+    const [replaced, kept]: string[][] = [[], []];
+    for (const { result, file } of this.open) {
+      const inPlace = replaced.length > 0 ? file.finish() : !file.giveUp();
+      (inPlace ? replaced : kept).push(result.path);
+    }
+    const say = (paths: readonly string[], one: string, several: string): string[] =>
+      paths.length === 0 ? [] : [`${paths.join(', ')} ${paths.length === 1 ? one : several}`];
     const parts = [
-      ...(replaced.length === 0
-        ? []
-        : [`${replaced.join(', ')} ${replaced.length === 1 ? 'has its result' : 'have their results'}`]),
-      ...(kept.length === 0 ? [] : [`${kept.join(', ')} ${kept.length === 1 ? 'is' : 'are'} as before`]),
+      ...say(replaced, 'has its result', 'have their results'),
+      ...say(kept, 'is as before', 'are as before'),
     ];
     return parts.join('; ') || 'nothing was written';
   }

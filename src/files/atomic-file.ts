@@ -15,6 +15,7 @@ import {
   readlinkSync,
   realpathSync,
   rename,
+  renameSync,
   type Stats,
   statSync,
   unlinkSync,
@@ -124,6 +125,23 @@ export class AtomicFile {
     if (this.#state === 'open') this.abort();
     else if (this.#state === 'committing') return this.#remove();
     return this.#state === 'given up';
+  }
+
+  /**
+   * The same where another result that belongs to this one has been put in place: this one is, too, if its content has reached the disk, as the
+   * caller says. Returns whether it has been.
+   */
+  finish(): boolean {
+    if (this.#state === 'given up') return false;
+    if (this.#state === 'committed') return true;
+    try {
+      renameSync(this.temporaryPath, this.path);
+    } catch (error) {
+      // A thread has renamed it meanwhile, or it cannot be renamed.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return !this.giveUp();
+    }
+    unfinished.delete(this);
+    return true;
   }
 
   [Symbol.dispose](): void {
