@@ -22,6 +22,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { Worker } from 'node:worker_threads';
 import { type AddressSpace, f64, i32, kernel, type OnememError } from '../../src/index.js';
+import { openFailing } from '../harness/failing.js';
 import { runProgram } from '../harness/processes.js';
 import { bytesFromFiles, sharedSpace } from '../harness/spaces.js';
 import { failsWith, filled, runTests, sameData, sleep, test } from '../harness/suite.js';
@@ -303,22 +304,33 @@ test('a pipe that does not keep its callers waiting is waited for, as one that d
     closeSync(writer);
   }));
 
-test('a program writes to a filter and reads from it at once', () =>
-  withSpace(async (space) => {
-    const [x, y] = [space.array(Int32Array, 4 * MIB), space.array(Int32Array, 4 * MIB)];
-    for (let i = 0; i < x.length; i++) x.data[i] = 7 * i + 1;
-    // These keep their callers waiting, unlike what Node.js makes for children.
-    const paths = ['to-filter', 'from-filter'].map((name) => join(folder, name));
-    execFileSync('mkfifo', paths);
-    const filter = spawn('sh', ['-c', 'exec cat <"$1" >"$2"', 'filter', ...paths]);
-    const fds = paths.map((path) => openSync(path, 'r+'));
-    const read = y.readFrom(fds[1]);
-    assert.equal(await x.writeTo(fds[0]), x.byteLength);
-    assert.equal(await read, y.byteLength);
-    sameData(y.data, (i) => 7 * i + 1);
-    for (const fd of fds) closeSync(fd);
-    filter.kill();
-  }));
+async function throughFilter(space: AddressSpace): Promise<void> {
+  const [x, y] = [space.array(Int32Array, 4 * MIB), space.array(Int32Array, 4 * MIB)];
+  for (let i = 0; i < x.length; i++) x.data[i] = 7 * i + 1;
+  // These keep their callers waiting, unlike what Node.js makes for children.
+  const pipes = mkdtempSync(join(folder, 'filter-'));
+  const paths = ['in', 'out'].map((name) => join(pipes, name));
+  execFileSync('mkfifo', paths);
+  const filter = spawn('sh', ['-c', 'exec cat <"$1" >"$2"', 'filter', ...paths]);
+  const fds = paths.map((path) => openSync(path, 'r+'));
+  const read = y.readFrom(fds[1]);
+  assert.equal(await x.writeTo(fds[0]), x.byteLength);
+  assert.equal(await read, y.byteLength);
+  sameData(y.data, (i) => 7 * i + 1);
+  for (const fd of fds) closeSync(fd);
+  filter.kill();
+}
+
+test('a program writes to a filter and reads from it at once', () => withSpace(throughFilter));
+
+test('a kernel that cannot say what a pipe has or takes, as before Linux 6.4', async () => {
+  const calls = ['preadv2', 'pwritev2'].map((call) => `io/${call}:EOPNOTSUPP:1-1000000`);
+  const failing = await openFailing(calls.join(','), { hostMemory: '64MiB' });
+  await using space = failing.space;
+  failing.arm();
+  await throughFilter(space);
+  assert.ok(failing.fired() > 1);
+});
 
 for (const end of ['exit', 'close']) {
   for (const way of ['read', 'write']) {
