@@ -204,6 +204,7 @@ async function failsEverywhere(
 const failures: readonly [name: string, why: RegExp][] = [
   ['throwError', /throwError of file:.*provider-functions\.js threw RangeError: no such part: \d/],
   ['throwText', /threw only words/],
+  ['throwObject', /threw \{"code":"E_NO","part":3\}/],
   ['reject', /threw Error: the network is down/],
   ['giveTooLittle', /it returned (4095 bytes where 4096|8191 bytes where 8192|16383 bytes where 16384) were asked for/],
   ['giveTooMuch', /it returned \d+ bytes where \d+ were asked for/],
@@ -223,6 +224,18 @@ test('an error of a function has its own stack', () =>
     const { array } = await provided(space, 'throwError', { length: 4096 });
     const error = await failsWith('PROVIDER_FAILED', () => array.writeTo(1));
     assert.match(error.stack ?? '', /at throwError .*provider-functions/);
+  }));
+
+test('reasons that are no texts', () =>
+  withSpace(async (space) => {
+    for (const [given, said] of [
+      ['object', /provider refused: \{"part":3\}$/],
+      ['error', /provider refused: not today$/],
+      ['nothing', /provider refused: no reason was given$/],
+    ] as const) {
+      const { array } = await provided(space, 'refuseOddly', { length: 1024, data: { given } });
+      assert.match((await failsWith('ACCESS_REFUSED', () => array.pin())).message, said);
+    }
   }));
 
 test('a function that refuses a part', () =>

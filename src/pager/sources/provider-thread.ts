@@ -39,8 +39,9 @@ printAtOnce();
 
 class Refusal extends Error {}
 
-function refuse(reason: string): never {
-  throw new Refusal(reason);
+/** A text is what it takes, and anything may be what it is given. */
+function refuse(reason?: unknown): never {
+  throw new Refusal(reason === undefined ? 'no reason was given' : kernelError(reason).message);
 }
 
 /** By the file system, not by system calls of ours: the foreign function interface leaves memory behind in each thread that used it. */

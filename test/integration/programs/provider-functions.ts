@@ -6,6 +6,8 @@ import { type ArrayHandle, attachArray, type FillRequest } from '../../../src/in
 export const Word = { Calls: 0, Elements: 1, Fails: 2, Thread: 3, Largest: 4 } as const;
 
 interface Shared {
+  /** Which of its reasons `refuseOddly` is to give. */
+  readonly given?: string;
   /** Five words; see Word. */
   readonly words: Int32Array;
   /** Name of the channel on which handles come that were not there when the array was made. */
@@ -85,6 +87,16 @@ export function throwAtTimes(request: Request): void {
 }
 
 /** Refuses the second MiB. */
+export function throwObject(): void {
+  throw { code: 'E_NO', part: 3 };
+}
+
+/** What a program in JavaScript may do. */
+export function refuseOddly({ refuse, data }: Request): void {
+  const given: Record<string, unknown> = { object: { part: 3 }, error: new Error('not today'), nothing: undefined };
+  (refuse as (reason: unknown) => never)(given[data.given ?? '']);
+}
+
 export function refuseSome(request: Request): void {
   if (request.byteOffset + request.byteLength > 2 ** 20 && request.byteOffset < 2 ** 21) {
     request.refuse('the second MiB is not for you');
