@@ -70,4 +70,7 @@ it('has some wait for others where too many wait at once', () => {
   for (let fd = 0; fd < 40; fd++) read(fd);
   expect(engines.length).toBe(32);
   expect(Math.max(...engines.map(({ load }) => load))).toBe(2);
+  // A thread stays with the descriptor that it was made for.
+  read(3);
+  expect(engines[3].jobs).toEqual(['read 3', 'read 35', 'read 3']);
 });

@@ -68,9 +68,8 @@ export class Pipes {
     let user =
       users.find((each) => each.fd === fd && each.way === way && each.engine.load > 0) ??
       users.find(({ engine }) => engine.load === 0);
-    if (user === undefined && users.length === MOST) {
-      user = users.reduce((least, each) => (each.engine.load < least.engine.load ? each : least));
-    }
+    // Behind what another descriptor has there, whose thread it stays.
+    if (user === undefined && users.length === MOST) return users[fd % MOST].engine;
     if (user === undefined) {
       user = { engine: this.newEngine(), fd, way };
       users.push(user);
