@@ -23,13 +23,17 @@ function look(quiet: number, left: number): void {
   if (now < QUIET_LOOKS && left > 0) setTimeout(look, LOOK_MS, now, left - 1);
 }
 
-/** Whether another thread of the process runs, or waits for a CPU or for memory. */
+/** Whether another thread of the process runs, or waits for a CPU or for memory; or that cannot be told, as no descriptor is left to look with. */
 function isAnotherBusy(): boolean {
   const own = threadId();
-  for (const thread of threadsOf('self')) {
-    if (thread === own) continue;
-    const doing = threadState(thread)?.doing;
-    if (doing === 'running' || doing === 'waiting') return true;
+  try {
+    for (const thread of threadsOf('self')) {
+      if (thread === own) continue;
+      const doing = threadState(thread)?.doing;
+      if (doing === 'running' || doing === 'waiting') return true;
+    }
+    return false;
+  } catch {
+    return true;
   }
-  return false;
 }

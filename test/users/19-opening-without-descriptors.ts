@@ -47,4 +47,12 @@ test(
 );
 test('a space with a device', () => check(1, LONG ? [0, 7, 9, 10, 11, 12, 13, 14, 15, 16] : [0, 9, 12, 15]), 120);
 
+test('a space that is used and closed with no descriptor left does both, and the program ends well', () => {
+  const program = `${dirname(process.argv[1])}/programs/without-descriptors.js`;
+  const command = `ulimit -n ${LIMIT}; exec ${process.execPath} ${program}`;
+  const { status, stdout, stderr } = spawnSync('sh', ['-c', command], { encoding: 'utf8', timeout: 60_000 });
+  assert.equal(status, 0, `${stdout}${stderr}`);
+  assert.match(stdout, /^launches true$/m);
+});
+
 await runTests();

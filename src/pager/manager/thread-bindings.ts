@@ -148,6 +148,11 @@ function list(cpus: readonly number[]): string {
 /** Gives the manager's CPUs to threads that bound ones have started: the kernel bound these, too, which nobody asked for. */
 function freeStarted(bond: Bond): void {
   const { cpu, cpus, known, threads: bound } = bond;
-  bond.known = threadsOf('self');
+  try {
+    bond.known = threadsOf('self');
+  } catch {
+    // There is no descriptor left to look with: the next look finds them.
+    return;
+  }
   for (const thread of bond.known) if (!known.has(thread) && !bound.has(thread)) restoreAffinity(thread, [cpu], cpus);
 }
