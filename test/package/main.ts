@@ -31,7 +31,7 @@ const project = join(folder, 'project');
 const installed = join(project, 'node_modules/onemem');
 
 /** Above these something has got into the package that does not belong there. */
-const PACKED_LIMIT = 1920 * 1024;
+const PACKED_LIMIT = 1952 * 1024;
 const UNPACKED_LIMIT = 7424 * 1024;
 
 /** Packages whose install script is known, and why they do without it. */
