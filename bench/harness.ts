@@ -32,9 +32,6 @@ export interface Bench {
   run(settings: Settings): Promise<void>;
 }
 
-/** Of runs before what is measured has been compiled, those that are reported. */
-const FIRST = 15;
-
 type Measured = () => number | Promise<number>;
 
 export interface Comparison {
@@ -141,19 +138,18 @@ export async function compare(settings: Settings, comparison: Comparison): Promi
           referenceSpread: Number(spread(others.get(referenceName) as number[]).toFixed(3)),
         }),
     ...figures,
-    ...beforeCompiled(first, firstOthers),
+    ...beforeCompiled(first.slice(0, settings.runs), firstOthers.slice(0, settings.runs)),
     ...(typeof extra === 'function' ? extra() : extra),
   };
   settings.report(line);
   return line;
 }
 
-/** What the first runs were, if there were some that do not count. */
+/** What the first runs were, as many as count, if there were some that do not. */
 function beforeCompiled(ours: readonly number[], others: readonly number[]): Readonly<Record<string, unknown>> {
   if (ours.length === 0) return {};
-  const first = median(ours.slice(0, FIRST));
-  const ratio =
-    others.length === 0 ? {} : { ratioBeforeCompiled: Number((first / median(others.slice(0, FIRST))).toFixed(3)) };
+  const first = median(ours);
+  const ratio = others.length === 0 ? {} : { ratioBeforeCompiled: Number((first / median(others)).toFixed(3)) };
   return { beforeCompiled: rounded(first), ...ratio };
 }
 

@@ -62,7 +62,7 @@ export function closeWithThread({ client, views, handle }: OpenedSpace, limitMs:
   const { wakeFd, bytes } = handle;
   const control = new Int32Array(handle.control);
   views.threadEnds();
-  // What has been taken may be in use by another thread, and its addresses are answered for by nobody then.
+  // What has been taken may be in use by another thread, and no thread would answer for its addresses then.
   if (Atomics.load(control, Control.TakenViews) > 0) return;
   client.tell('close', { timeoutMs: 0, closed: [] });
   views.allGone();

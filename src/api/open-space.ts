@@ -149,8 +149,8 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
     ...internal,
   };
   const words = new Int32Array(control);
-  // From now on: a process that ends while the threads start waits until it may stop them.
   let opened: SpaceClass | null = null;
+  // From now on: the process may end while the threads start.
   const forget = watchExit({ control: words, wakeFd, closeWithThread: (limitMs) => opened?.threadEnds(limitMs) });
   const threads = new ManagerThreads(files, manager);
   const ready = await threads.ready;

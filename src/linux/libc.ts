@@ -70,7 +70,7 @@ function onUse<F extends (...args: never[]) => unknown>(prototype: string): F {
 
 /**
  * Declares the rest, for a thread that another one may stop at any moment later without asking: Node.js does so with those of a worker thread
- * that the program terminates, of which nobody hears.
+ * that the program terminates, and tells no other thread of it.
  */
 export function declareAll(): void {
   for (const use of undeclared) use();

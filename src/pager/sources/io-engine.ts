@@ -101,7 +101,7 @@ function moveRest(kind: number, fd: number, address: number, length: number, off
   return offset < 0 ? libc.write(fd, address, length) : libc.pwrite(fd, address, length, offset);
 }
 
-/** Whether what is read or written where it stands may have to wait for somebody: pipes, sockets, terminals. */
+/** Whether what is read or written where it stands may have to wait for its other end: pipes, sockets, terminals. */
 function mayWait(fd: number): boolean {
   try {
     const kind = fstatSync(fd);
@@ -157,7 +157,7 @@ for (let next = first; ; next = (next + 1) | 0) {
     endIfStopped();
   }
   const at = (next % places) * JOB_WORDS;
-  // Who closes the engine says so before it looks whether this thread is at a job: one of the two sees the other.
+  // The manager says that it closes the engine before it looks whether this thread is at a job: one of the two sees the other.
   Atomics.store(signal, Signal.Busy, 1);
   endIfStopped();
   words[at + Job.Result] = carryOut(at);
