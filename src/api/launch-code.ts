@@ -31,6 +31,17 @@ export function codeFor({ name, code, wgsl }: Kernel, device: DeviceSeen, whole:
   );
 }
 
+/** Work items of a workgroup of what the device runs, for a launch that counts workgroups. */
+export function workgroupOf(kernel: Kernel, device: DeviceSeen): readonly [number, number, number] {
+  const code = codeFor(kernel, device, true);
+  if (code.kind === 'wgsl') return code.workgroupSize;
+  throw argumentError(
+    'SIZE',
+    `kernel ${kernel.name} has no workgroups on device ${device.name} (${device.kind}), which runs functions; ` +
+      'say by size how many work items there are',
+  );
+}
+
 const WAYS: readonly unknown[] = ['direct', 'windowed', 'paged'] satisfies LaunchWay[];
 
 /** Refuses what is no way to run a launch, and a way for devices that know one only. */

@@ -3,7 +3,10 @@ import type { OptionNames } from '../core/option-names.js';
 import type { LaunchWay } from '../drivers/driver.js';
 import type { LaunchSize } from './launch-size.js';
 
-export interface LaunchOptions {
+/** A launch covers a number of work items, or of workgroups: one of the two is given. */
+export type LaunchOptions = LaunchSettings & (LaunchOfItems | LaunchOfWorkgroups);
+
+interface LaunchOfItems {
   /**
    * How many work items there are: the kernel is called for parts of [0, size). In two or three dimensions for kernels in WGSL, such as
    * [width, height]; a function sees their product. Or elements of a managed `Uint32Array` that have one to three such numbers, as `counts.range(0, 1)`: they
@@ -11,6 +14,23 @@ export interface LaunchOptions {
    * array is emptied.
    */
   readonly size: LaunchSize;
+  readonly workgroups?: undefined;
+}
+
+interface LaunchOfWorkgroups {
+  /**
+   * How many workgroups there are, on a GPU: a number, two or three of them, or elements of a managed `Uint32Array`
+   * that have one to three, which are read when the turn of the launch has come. What a module writes for
+   * `dispatchWorkgroupsIndirect` is such counts. A launch of workgroups runs as a whole.
+   * @example
+   * stream.launch(plan, { counts, length }, { size: 1 });
+   * stream.launch(fill, { y }, { workgroups: counts.range(0, 3) });
+   */
+  readonly workgroups: LaunchSize;
+  readonly size?: undefined;
+}
+
+interface LaunchSettings {
   /**
    * Only [begin, end) of them. A launch over a part does not empty its `out` arrays first, so that several launches can write one
    * array together: what none of them wrote reads as it did before.
@@ -51,6 +71,7 @@ export interface StreamOptions {
 
 export const LAUNCH_OPTIONS: OptionNames<LaunchOptions> = {
   size: true,
+  workgroups: true,
   begin: true,
   end: true,
   signal: true,

@@ -19,9 +19,9 @@ import { argumentError, OnememError, typeError } from './errors.js';
 import { checkKernel, type Kernel, type KernelParameters } from './kernel.js';
 import { explainStack, type Trace, traceTo } from './kernel-place.js';
 import { checkArgumentNames, checkArguments, handOver } from './launch-arguments.js';
-import { checkWay, codeFor } from './launch-code.js';
+import { checkWay, codeFor, workgroupOf } from './launch-code.js';
 import { LAUNCH_OPTIONS, type LaunchOptions } from './launch-options.js';
-import { launchRange, sizePlace } from './launch-size.js';
+import { countedOf, type LaunchRange, type LaunchSize, launchRange, sizePlace, workgroupRange } from './launch-size.js';
 import { pagesAround, placeOf } from './place.js';
 import type * as api from './public.js';
 import type { CopyOptions, CopyPlace, LaunchArguments, ManagedElements } from './public.js';
@@ -77,8 +77,12 @@ export class Stream implements api.Stream {
     checkKernel(kernel);
     checkArgumentNames(kernel as Kernel, args);
     checkOptions(`a launch of kernel ${kernel.name}`, options, LAUNCH_OPTIONS, '{ size: 1000 }');
-    const sized = sizePlace(this.space, options.size, options.begin, options.end);
-    const range = sized === null ? launchRange(options.size, options.begin, options.end) : UNKNOWN;
+    const { begin: from, end: to } = options;
+    const counted = countedOf(options);
+    const workgroup = counted === 'workgroups' ? workgroupOf(kernel as Kernel, this.device) : null;
+    const extent = (counted === 'workgroups' ? options.workgroups : options.size) as LaunchSize;
+    const sized = sizePlace(this.space, extent, counted, from, to);
+    const range = sized === null ? rangeOf(extent, workgroup, from, to) : UNKNOWN;
     const { begin, end, size } = range;
     const whole = begin === 0 && end === size;
     const code = codeFor(kernel as Kernel, this.device, whole);
@@ -114,7 +118,9 @@ export class Stream implements api.Stream {
       timeoutMs: timeoutMs ?? this.timeoutMs,
       last: this.single,
       ...(way === undefined ? {} : { way }),
-      ...(sized === null ? {} : { indirect: { offset: sized.offset, numbers: sized.length } }),
+      ...(sized === null
+        ? {}
+        : { indirect: { offset: sized.offset, numbers: sized.length, ...(workgroup && { workgroup }) } }),
     } as const;
     const event = this.add(operation, signal);
     const arrays: { readonly array: ArraySeen; readonly emptied: boolean }[] = [];
@@ -290,6 +296,16 @@ export class Stream implements api.Stream {
     client.tell('enqueue', { ...operation, stream: this.id, sequence } as StreamOperation);
     return event;
   }
+}
+
+/** @param workgroup set where `extent` counts workgroups */
+function rangeOf(
+  extent: LaunchSize,
+  workgroup: readonly [number, number, number] | null,
+  begin: unknown,
+  end: unknown,
+): LaunchRange {
+  return workgroup === null ? launchRange(extent, begin, end) : workgroupRange(extent, workgroup, begin, end);
 }
 
 type OperationBody = StreamOperation extends infer O

@@ -4,6 +4,7 @@ import { nearest } from '../core/option-names.js';
 import type { UniformMember, WgslBinding, WgslCode, WgslConstant } from '../drivers/driver.js';
 import type { Overrides } from '../wgsl/constants.js';
 import { type Description, type Resource, uniformMembers } from '../wgsl/describe.js';
+import { type Dimensions, dimensionsOf } from '../wgsl/dimensions.js';
 import type { Override } from '../wgsl/overrides.js';
 import { sizeOf, type Type } from '../wgsl/types.js';
 import { type Position, positionAt } from '../wgsl/wgsl-error.js';
@@ -56,6 +57,7 @@ export function wgslCode(
 /**
  * The parameters that a module's entry point asks for: arrays by their variables, numbers by uniform variables and their members.
  * @param out names of arrays that are written from zeros; others that may be written are read, too
+ * @param numbers names of those that are given: a member `begin`, `end` or `size` is the launch's unless it is among them
  * @param given values of overrides, as in `wgslCode`
  */
 export function wgslParameters(
@@ -63,6 +65,7 @@ export function wgslParameters(
   source: string,
   entryPoint: string | undefined,
   out: ReadonlySet<string>,
+  numbers: ReadonlySet<string> = new Set(),
   given: unknown = undefined,
 ): Parameters {
   const { resources } = read(name, source, entryPoint, constantsIn(name, source, given));
@@ -77,7 +80,7 @@ export function wgslParameters(
     for (const { name: member, type } of uniformMembers(resource)) {
       const own = member === '' ? resource.name : member;
       // What is no number is refused where the module is bound, with its place.
-      if (type.kind === 'scalar' && !LAUNCH_MEMBERS.includes(own))
+      if (type.kind === 'scalar' && (!LAUNCH_MEMBERS.includes(own) || numbers.has(own)))
         parameters[own] = { kind: 'scalar', type: ELEMENTS[type.name] ?? 'u32' };
     }
   }
@@ -101,6 +104,11 @@ export function wgslWithoutValue(
 ): Override[] {
   const values = valuesOf(constantsIn(name, source, given));
   return located(name, () => overridesWithoutValue(source, entryPoint, values));
+}
+
+/** In how many dimensions launches of the module are laid out. */
+export function wgslDimensions(name: string, { source, entryPoint, constants }: WgslCode): Dimensions {
+  return dimensionsOf(read(name, source, entryPoint, constants));
 }
 
 /** Whether a launch over a part of the size can be told to the module. */

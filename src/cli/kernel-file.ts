@@ -50,6 +50,8 @@ export interface WgslChoices {
   readonly entryPoint?: string | undefined;
   /** Arrays that are written from zeros. */
   readonly out?: Iterable<string>;
+  /** Numbers that are given. */
+  readonly numbers?: Iterable<string>;
   /** Values of overrides, as they were written. */
   readonly constants?: ReadonlyMap<string, string>;
 }
@@ -58,14 +60,24 @@ export function isWgslFile(path: string): boolean {
   return path.endsWith('.wgsl');
 }
 
-function wgslKernel(path: string, { entryPoint, out = [], constants: texts = new Map() }: WgslChoices): Kernel {
+function wgslKernel(
+  path: string,
+  { entryPoint, out = [], numbers = [], constants: texts = new Map() }: WgslChoices,
+): Kernel {
   const name = basename(path);
   const wgsl = readFileSync(path, 'utf8');
   try {
     const overrides = texts.size === 0 ? [] : wgslOverrides(name, wgsl);
     const constants = Object.fromEntries([...texts].map(([key, text]) => [key, constantFrom(key, text, overrides)]));
     refuseMissing(name, wgslWithoutValue(name, wgsl, entryPoint, constants));
-    const parameters = wgslParameters(name, wgsl, entryPoint, new Set(out), constants) as KernelParameters;
+    const parameters = wgslParameters(
+      name,
+      wgsl,
+      entryPoint,
+      new Set(out),
+      new Set(numbers),
+      constants,
+    ) as KernelParameters;
     return kernel(parameters, { wgsl, constants, ...(entryPoint === undefined ? {} : { entryPoint }) }, { name });
   } catch (error) {
     if (error instanceof CommandError) throw error;

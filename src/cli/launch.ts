@@ -1,6 +1,7 @@
 /** Runs a kernel part by part, so that the command can show how far it is. */
 
 import type { Device, Kernel, KernelParameters, LaunchArguments } from '../index.js';
+import type { Extent } from './launch-size.js';
 
 /** Launches that are under way: the device has the next one when one ends, and little is to be cancelled after a failure. */
 const AHEAD = 4;
@@ -24,7 +25,7 @@ export async function launchInParts(
   device: Device,
   kernel: Kernel,
   args: Readonly<Record<string, unknown>>,
-  options: { size: number; parts: readonly { begin: number; end: number }[]; onProgress: (done: number) => void },
+  options: { size: Extent; parts: readonly { begin: number; end: number }[]; onProgress: (done: number) => void },
 ): Promise<void> {
   const { size, parts, onProgress } = options;
   const parameters: KernelParameters = Object.fromEntries(

@@ -2,7 +2,7 @@
 
 import { leastMemory, MAX_UNITS } from '../api/device-specification.js';
 import { AUTO } from '../api/host-memory.js';
-import { takesParts } from '../api/wgsl-kernel.js';
+import { takesParts, wgslDimensions } from '../api/wgsl-kernel.js';
 import { BLOCK_BYTES } from '../core/types.js';
 import type { Dtype } from '../files/npy.js';
 import {
@@ -24,6 +24,7 @@ import { formatBytes, formatCount, formatDuration } from './format.js';
 import { endOnSignals } from './interrupt.js';
 import { isWgslFile, linesOfStack, loadKernelFile } from './kernel-file.js';
 import { launchInParts, partsOf } from './launch.js';
+import { type Extent, extentFrom, extentOf, listOf, product } from './launch-size.js';
 import { assignments, parseOptions, sizeInBytes, wholeNumber } from './options.js';
 import { print, warn } from './output.js';
 import { createProgress } from './progress.js';
@@ -38,8 +39,10 @@ export const RUN_HELP = `onemem run KERNEL.js|KERNEL.wgsl [options]: ${RUN_SUMMA
   --inout NAME=FILE         an array that it reads and writes; when all is done, the file is replaced
   --save NAME=FILE          writes the result of an --inout to another file instead
   --out NAME=FILE[:SHAPE]   an array that it writes, from zeros; as many elements as the launch unless SHAPE (100x20) says so
-  --set NAME=NUMBER         a number
+  --set NAME=NUMBER         a number; a module's begin, end and size are the launch's, unless they are set
   --size N                  how many work items; the length of the arrays unless they differ
+  --size WIDTHxHEIGHT       so many in x and in y (and xDEPTH in z), for KERNEL.wgsl of several dimensions; unless the arrays
+                            differ, their shape: the last axis of a .npy file is x
   --chunks K                consecutive launches that the work is cut into (64)
 
   --device KIND             process: a process with memory and page faults of its own (the default); simulated: for tests;
@@ -127,7 +130,7 @@ interface Plan {
   readonly files: Readonly<Record<Use, Map<string, FileName>>>;
   readonly saves: Map<string, FileName>;
   readonly numbers: Map<string, string>;
-  readonly size: number | undefined;
+  readonly size: Extent | undefined;
   readonly chunks: number;
   readonly entryPoint: string | undefined;
   readonly constants: ReadonlyMap<string, string>;
@@ -186,7 +189,7 @@ function parsePlan(args: readonly string[]): Plan {
     files: { in: files('in'), inout: files('inout'), out: files('out') },
     saves: files('save'),
     numbers: assignments('set', values.set, 'NUMBER'),
-    size: wholeNumber('size', values.size),
+    size: extentFrom(values.size),
     chunks: wholeNumber('chunks', values.chunks, MOST_CHUNKS) ?? 64,
     entryPoint: values.entry,
     constants: assignments('constant', values.constant, 'VALUE'),
@@ -235,14 +238,23 @@ function openFor({ device, hostMemory, storage, behind }: Plan): Promise<Address
 async function carryOut(plan: Plan): Promise<RunReport> {
   const started = performance.now();
   const { entryPoint, constants } = plan;
-  const kernel = await loadKernelFile(plan.kernelPath, { entryPoint, constants, out: plan.files.out.keys() });
+  const kernel = await loadKernelFile(plan.kernelPath, {
+    entryPoint,
+    constants,
+    out: plan.files.out.keys(),
+    numbers: plan.numbers.keys(),
+  });
   const uses = checkNames(kernel, plan);
   const inputs = new Map<string, InputFile>();
   for (const use of ['in', 'inout'] as const) {
     for (const [name, file] of plan.files[use]) inputs.set(name, openTyped(name, uses.get(name), file));
   }
-  const lengths = lengthsOf(inputs, plan.files.out);
-  const size = plan.size ?? commonLength(lengths);
+  const shapes = shapesOf(inputs, plan.files.out);
+  const lengths = new Map([...shapes].map(([name, shape]) => [name, product(shape)]));
+  const dimensions =
+    plan.device.kind === 'webgpu' && kernel.wgsl !== null ? wgslDimensions(kernel.name, kernel.wgsl) : null;
+  const extent = extentOf(kernel.name, plan.size, shapes, dimensions);
+  const size = typeof extent === 'number' ? extent : product(extent);
   const beyond = beyondArrays(size, lengths);
   if (beyond !== null) warn(beyond);
   const numbers = Object.fromEntries(
@@ -254,13 +266,13 @@ async function carryOut(plan: Plan): Promise<RunReport> {
   await using space = await openFor(plan).catch((error: unknown) => {
     throw new CommandError('OPEN', explain(error), [], { cause: error });
   });
-  const arrays = makeArrays(space, plan, uses, inputs, size, results);
+  const arrays = makeArrays(space, plan, uses, inputs, extent, results);
   results.checkRoom();
 
   const [device] = space.devices;
   // A module that is not told which part it is to do does all of it.
   const inParts = device.capabilities.kernels === 'functions' || (kernel.wgsl !== null && takesParts(kernel.wgsl));
-  const parts = partsOf(size, inParts ? plan.chunks : 1);
+  const parts = partsOf(size, inParts && typeof extent === 'number' ? plan.chunks : 1);
   const launchStarted = performance.now();
   let launchMs = 0;
   {
@@ -272,7 +284,7 @@ async function carryOut(plan: Plan): Promise<RunReport> {
         kernel,
         { ...numbers, ...arrays },
         {
-          size,
+          size: extent,
           parts,
           onProgress: (done) => progress.update(done, detail()),
         },
@@ -357,29 +369,14 @@ function fileType(type: ElementType): Dtype {
   return type === 'u8c' || type === 'bytes' ? 'u8' : type;
 }
 
-/** Of the arrays whose length does not follow from the size of the launch. */
-function lengthsOf(
+/** Of the arrays whose shape does not follow from the size of the launch. */
+function shapesOf(
   inputs: ReadonlyMap<string, InputFile>,
   outputs: ReadonlyMap<string, FileName>,
-): ReadonlyMap<string, number> {
-  const lengths = new Map([...inputs].map(([name, { length }]) => [name, length]));
-  for (const [name, { shape }] of outputs) if (shape !== null) lengths.set(name, product(shape));
-  return lengths;
-}
-
-function commonLength(lengths: ReadonlyMap<string, number>): number {
-  const [size] = lengths.values();
-  if (size === undefined) throw new UsageError('no array says how many work items there are; add --size N');
-  if ([...lengths.values()].some((length) => length !== size)) {
-    throw new UsageError(
-      `the arrays differ in length (${listOf(lengths)}); say by --size N how many work items there are`,
-    );
-  }
-  return size;
-}
-
-function listOf(lengths: ReadonlyMap<string, number>): string {
-  return [...lengths].map(([name, length]) => `${name} has ${formatCount(length)} elements`).join(', ');
+): ReadonlyMap<string, readonly number[]> {
+  const shapes = new Map([...inputs].map(([name, { shape }]) => [name, shape]));
+  for (const [name, { shape }] of outputs) if (shape !== null) shapes.set(name, shape);
+  return shapes;
 }
 
 /**
@@ -392,10 +389,6 @@ function beyondArrays(size: number, lengths: ReadonlyMap<string, number>): strin
     `--size is ${formatCount(size)}, and ${listOf(lengths)}: a kernel that takes work items for elements reads none behind the end of an ` +
     'array (in JavaScript undefined, which makes NaN), and writes none there; where this one does, give it a smaller --size'
   );
-}
-
-function product(shape: readonly number[]): number {
-  return shape.reduce((all, extent) => all * extent, 1);
 }
 
 const WHOLE_NUMBERS: Readonly<Record<string, readonly [bigint, bigint]>> = {
@@ -441,7 +434,7 @@ function makeArrays(
   plan: Plan,
   uses: ReadonlyMap<string, ArrayParameter<ElementType, Use>>,
   inputs: ReadonlyMap<string, InputFile>,
-  size: number,
+  extent: Extent,
   results: ResultFiles,
 ): Record<string, ManagedArray> {
   const arrays: Record<string, ManagedArray> = {};
@@ -462,7 +455,7 @@ function makeArrays(
         }
       } else {
         const file = plan.files.out.get(name) as FileName;
-        const shape = file.shape ?? shapeFor(size, inputs);
+        const shape = file.shape ?? shapeFor(extent, inputs);
         if (file.raw !== null && file.raw !== fileType(type)) {
           throw new CommandError(
             'FILE_TYPE',
@@ -496,9 +489,11 @@ function savePath(save: FileName | undefined, input: InputFile): string {
 }
 
 /** Results have the shape of the arrays that they were computed from, when these have an element for each work item. */
-function shapeFor(size: number, inputs: ReadonlyMap<string, InputFile>): readonly number[] {
+function shapeFor(extent: Extent, inputs: ReadonlyMap<string, InputFile>): readonly number[] {
+  const own = typeof extent === 'number' ? [extent] : extent.toReversed();
+  const size = product(own);
   for (const { length, shape } of inputs.values()) if (length === size && shape.length > 0) return shape;
-  return [size];
+  return own;
 }
 
 /** The library speaks of its own options; here they have other names. */

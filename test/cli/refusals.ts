@@ -82,6 +82,40 @@ test('constants that a module in WGSL lacks, or has otherwise', async () => {
   await refuse(/scaled\.wgsl has no override widht.*wide/, 'widht=64', '7=1');
 });
 
+test('a size that does not say how large a module of several dimensions is', async () => {
+  using folder = new Folder();
+  const module = (size: string) => `@group(0) @binding(0) var<storage, read_write> y: array<f32>;
+@group(0) @binding(1) var<uniform> width: u32;
+@compute @workgroup_size(${size}) fn main(@builtin(global_invocation_id) id: vec3u) { y[id.y * width + id.x] += 1.0; }`;
+  folder.write('tile.wgsl', module('8, 8'));
+  folder.write('line.wgsl', module('64'));
+  folder.npy('flat.npy', 'f32', ramp(1024), [1024]);
+  folder.npy('y.npy', 'f32', ramp(1024), [32, 32]);
+  const refuse = (code: number, message: RegExp, file: string, ...more: string[]) =>
+    folder.refuse(code, message, 'run', file, '--set', 'width=32', ...more);
+  const flat = ['--inout', 'y=flat.npy'];
+  await refuse(
+    1,
+    /tile\.wgsl has 2 dimensions \(WGSL 3:1\), and the arrays do not .*\(y has shape 1024\); write --size WIDTHxHEIGHT$/,
+    'tile.wgsl',
+    ...flat,
+  );
+  await refuse(1, /line\.wgsl has 2 dimensions \(WGSL 3:84\).*or --size N for a single row$/, 'line.wgsl', ...flat);
+  const y = ['--inout', 'y=y.npy'];
+  await refuse(
+    1,
+    /and --size 1024 says one; write --size WIDTHxHEIGHT, or --size 1024x1/,
+    'tile.wgsl',
+    ...y,
+    '--size',
+    '1024',
+  );
+  await refuse(2, /'2x2x2x2'; it has three dimensions at most/, 'tile.wgsl', ...y, '--size', '2x2x2x2');
+  folder.write('saxpy.js', SAXPY);
+  const saxpy = ['saxpy.js', '--in', 'x=flat.npy', '--inout', 'y=flat.npy', '--set', 'alpha=3', '--size', '32x32'];
+  await folder.refuse(2, /--size is 32x32, and a function is called for parts/, 'run', ...saxpy);
+});
+
 test('a module in WGSL is for GPUs, which have at least two blocks of memory', async () => {
   using folder = new Folder();
   folder.write('scaled.wgsl', SCALED);

@@ -156,6 +156,59 @@ struct Shape { width: u32, height: u32 }
     sameData(result.data, (i) => (i % height) * width + Math.floor(i / height));
   }));
 
+const fill = kernel(
+  { y: u32.inout },
+  {
+    wgsl: `
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(8, 4) fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
+  let i = id.y * groups.x * 8u + id.x;
+  if (i < arrayLength(&y)) { y[i] = 7u; }
+}`,
+  },
+  { name: 'fill' },
+);
+
+test('workgroups are counted where a launch says so, by numbers or by what a kernel before it has written', () =>
+  withGpu(async (space) => {
+    const plan = kernel(
+      { length: u32, counts: u32.inout },
+      {
+        wgsl: `
+@group(0) @binding(0) var<uniform> length: u32;
+@group(0) @binding(1) var<storage, read_write> counts: array<u32>;
+@compute @workgroup_size(1) fn main() { counts[1] = (length + 31u) / 32u; counts[2] = 1u; counts[3] = 1u; }`,
+      },
+    );
+    const [y, counts] = [space.array(Uint32Array, 4096), space.array(Uint32Array, 4)];
+    const [device] = space.devices;
+    using stream = device.stream();
+    stream.launch(plan, { length: 2000, counts }, { size: 1 });
+    stream.launch(fill, { y }, { workgroups: counts.range(1, 4) });
+    await stream.synchronize();
+    sameData(y.data, (i) => (i < 2016 ? 7 : 0));
+    await device.run(fill, { y }, { workgroups: [32, 3] });
+    sameData(y.data, (i) => (i < 32 * 3 * 32 ? 7 : 0));
+    counts.data.set([0, 0, 5]);
+    await device.run(fill, { y }, { workgroups: counts.range(0, 3) });
+    await device.run(fill, { y }, { workgroups: 128 });
+    sameData(y.data, () => 7);
+  }));
+
+test('workgroups that are no counts, or have a size beside them, are refused', () =>
+  withGpu(async (space) => {
+    const y = space.array(Uint32Array, 64);
+    const refuses = async (message: RegExp, options: object, code = 'SIZE'): Promise<void> =>
+      assert.match(
+        (await failsWith(code, () => space.devices[0].run(fill, { y }, options as { size: number }))).message,
+        message,
+      );
+    await refuses(/workgroups are 0; they must be a whole number of 1 or more/, { workgroups: [1, 0] });
+    await refuses(/either a size, in work items, or workgroups/, { workgroups: 1, size: 1 });
+    await refuses(/launch of workgroups runs as a whole/, { workgroups: 1, end: 1 }, 'LAUNCH_RANGE');
+    await refuses(/size is undefined; it must be/, {});
+  }));
+
 test('structures come as bytes, atomics count, workgroups meet at barriers', () =>
   withGpu(async (space) => {
     const wgsl = `

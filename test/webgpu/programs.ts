@@ -79,6 +79,52 @@ test("onemem run gives a module's overrides their values, by name or number, on 
   assert.ok(folder.read('data.npy').equals(expected));
 });
 
+const INCREMENT = `
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@group(0) @binding(2) var<uniform> width: u32;
+@compute @workgroup_size(8, 8) fn main(@builtin(global_invocation_id) id: vec3u) {
+  let i = id.y * width + id.x;
+  if (id.x < width && i < arrayLength(&y)) { y[i] = x[i] + 1.0; }
+}`;
+
+test('onemem run gives a module of two dimensions the shape of its arrays, or that of --size', async () => {
+  using folder = new Folder();
+  folder.write('increment.wgsl', INCREMENT);
+  folder.npy('x.npy', 'f32', ramp(1200), [40, 30]);
+  folder.npy('flat.npy', 'f32', ramp(1200), [1200]);
+  const sums = ramp(1200).map((each) => each + 1);
+  const run = ['run', 'increment.wgsl', '--set', 'width=30', '--out', 'y=y.npy', '--device-memory', '8MiB', '--json'];
+  const { stdout } = await folder.succeed(...run, '--in', 'x=x.npy');
+  assert.ok(folder.read('y.npy').equals(folder.npy('expected.npy', 'f32', sums, [40, 30])));
+  const { size, launches } = JSON.parse(stdout) as { size: number; launches: number };
+  assert.deepEqual([size, launches], [1200, 1]);
+  await folder.succeed(...run, '--in', 'x=flat.npy', '--size', '30x40');
+  assert.ok(folder.read('y.npy').equals(folder.npy('expected.npy', 'f32', sums, [1200])));
+});
+
+const COUNTED = `
+struct Numbers { size: u32, begin: u32, scale: f32 }
+@group(0) @binding(0) var<storage, read_write> y: array<f32>;
+@group(0) @binding(1) var<uniform> numbers: Numbers;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+  if (id.x >= numbers.begin && id.x < numbers.size) { y[id.x] = numbers.scale; }
+}`;
+
+test("onemem run sets a module's own size and begin, which are those of the launch where nothing is said", async () => {
+  using folder = new Folder();
+  folder.write('counted.wgsl', COUNTED);
+  const run = ['run', 'counted.wgsl', '--out', 'y=y.npy', '--size', '100', '--set', 'scale=2'];
+  const expect = (begin: number, end: number) => {
+    const own = Float32Array.from({ length: 100 }, (_, i) => (i >= begin && i < end ? 2 : 0));
+    assert.ok(folder.read('y.npy').equals(folder.npy('expected.npy', 'f32', own, [100])));
+  };
+  await folder.succeed(...run);
+  expect(0, 100);
+  await folder.succeed(...run, '--set', 'size=80', '--set', 'begin=7');
+  expect(7, 80);
+});
+
 longTest('demo runs the flights on a GPU, in parts, and finds them where they should be', async () => {
   using folder = new Folder();
   const { stdout } = await folder.succeed('demo', '--device', 'webgpu');

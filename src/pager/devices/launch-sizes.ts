@@ -10,6 +10,9 @@ import type { LaunchOperation } from './launch-record.js';
 /** Of one of its numbers. */
 export const SIZE_BYTES = 4;
 
+/** What each number counts, unless that is workgroups. */
+const ONE = [1, 1, 1] as const;
+
 export class LaunchSizes {
   constructor(
     private readonly manager: MemoryManager,
@@ -23,7 +26,7 @@ export class LaunchSizes {
   read(operation: LaunchOperation, done: (sized: LaunchOperation | null, failure: WireError | null) => void): void {
     const { indirect, kernelName, ...others } = operation;
     if (indirect === undefined) throw new Error('the size of the launch is known');
-    const { offset, numbers } = indirect;
+    const { offset, numbers, workgroup } = indirect;
     const what = `kernel ${kernelName}`;
     const first = Math.floor(offset / PAGE_BYTES);
     const count = Math.ceil((offset + numbers * SIZE_BYTES) / PAGE_BYTES) - first;
@@ -38,13 +41,17 @@ export class LaunchSizes {
         readMemory(new Uint8Array(found.buffer), this.memory + offset);
         this.manager.release(HOST_NODE, first, count, Access.Read);
         const [x, y = 1, z = 1] = found;
-        const size = x * y * z;
+        const [wide, high, deep] = workgroup ?? ONE;
+        const items = [x * wide, y * high, z * deep] as const;
+        const size = items[0] * items[1] * items[2];
         if (!Number.isSafeInteger(size)) {
-          const message = `${what}: its size is ${found.join(' x ')}, which is more than 2 ** 53 - 1 work items`;
+          const said = `${found.join(' x ')}${workgroup === undefined ? '' : ` workgroups of ${workgroup.join(' x ')}`}`;
+          const message = `${what}: its size is ${said}, which is more than 2 ** 53 - 1 work items`;
           done(null, wireError('SIZE', message, { kernel: kernelName }));
           return;
         }
-        const dimensions = numbers === 1 ? {} : { dimensions: [x, y, z] as const };
+        const isLine = numbers === 1 && workgroup === undefined;
+        const dimensions = isLine ? {} : { dimensions: items };
         done({ ...others, kernelName, begin: 0, end: size, size, ...dimensions }, null);
       },
     );

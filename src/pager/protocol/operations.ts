@@ -19,6 +19,14 @@ export interface Gather {
   readonly row: number;
 }
 
+/** The size of a launch, as so many numbers of 32 bits from this byte of the space on. */
+export interface SizeElements {
+  readonly offset: number;
+  readonly numbers: number;
+  /** Set where the numbers count workgroups: work items of one of these, in each dimension. */
+  readonly workgroup?: readonly [number, number, number];
+}
+
 /** Something that runs on a stream, in order. Events are numbered within their stream, from 1. */
 export type StreamOperation = {
   readonly stream: number;
@@ -33,8 +41,8 @@ export type StreamOperation = {
         readonly arrays: readonly ArrayPages[];
         /** Arguments of which it uses what others name. */
         readonly gathers: readonly Gather[];
-        /** Where its size stands, as so many numbers of 32 bits from this byte of the space on: begin, end and size tell nothing until it is read. */
-        readonly indirect?: { readonly offset: number; readonly numbers: number };
+        /** Where its size stands: begin, end and size tell nothing until it is read. */
+        readonly indirect?: SizeElements;
         /** How long it may run; null: as long as it likes. */
         readonly timeoutMs: number | null;
       })
