@@ -19,6 +19,7 @@ import { gpuFits, gpuGather, gpuHome, gpuLaunches, gpuSearch, gpuStream } from '
 import type { Bench, Line } from './harness.js';
 import { oversubscribed } from './oversubscribed.js';
 import { patternsBench } from './patterns.js';
+import { policyTraces } from './policy-traces.js';
 import { remotePage } from './remote-page.js';
 import { remoteShare } from './remote-share.js';
 import { resident } from './resident.js';
@@ -33,6 +34,7 @@ const benches: readonly Bench[] = [
   deviceFault,
   faultWhileMoving,
   patternsBench,
+  policyTraces,
   resident,
   fitsCold,
   fitsWarm,

@@ -4,33 +4,56 @@ import type { Entry } from '../core/recording.js';
 import { replay as play, ReplayError } from '../core/replay.js';
 import { type Recording, readRecording } from '../files/recording-file.js';
 import { loadPolicies } from '../policy/choices.js';
+import { EVICTION_POLICIES } from '../policy/eviction/named.js';
+import { compareOn } from './compare-policies.js';
 import { CommandError, codeOf, explain, UsageError } from './failure.js';
 import { parseOptions } from './options.js';
 import { print } from './output.js';
 
-export const REPLAY_SUMMARY = 'play a recorded run of the memory manager again, for a bug report';
+export const REPLAY_SUMMARY = 'play a recorded run again, or compare eviction policies on a trace';
 
-export const REPLAY_HELP = `onemem replay FILE [--events] [--json]: ${REPLAY_SUMMARY}
+export const REPLAY_HELP = `onemem replay FILE [--events] [--json]
+onemem replay TRACE --policy NAME,... [--device-memory SIZE,...] [--json]
 
-A program that runs with ONEMEM_RECORD=FILE writes down all that its first space's manager was told (faults, requests, answers)
-and every command that it gave; a second space goes to FILE.2, and so on. No content of arrays is in it, only page numbers and
-names of arrays and devices. The replay tells a fresh manager the same, without a device and without page faults: it must
-command the same. A recording that is incomplete, since its program was killed or its disk was full, is played as far as it goes.
+${REPLAY_SUMMARY[0].toUpperCase()}${REPLAY_SUMMARY.slice(1)}.
+
+A program that runs with ONEMEM_RECORD=FILE records its space: what the manager was told (faults, requests, answers) and each
+command that it gave. A second space goes to FILE.2, and so on. A recording holds page numbers and names, no content of arrays.
+
+Without --policy the replay tells a fresh manager the same, without devices and page faults: it must command the same.
+An incomplete recording (the program was killed, the disk was full) is played as far as it goes.
 
   --events     print each entry: ! an event, > a command and its answer, = an answer to an event
-  --json       what was played as JSON, for programs
+
+With --policy, TRACE is a recording, a block number a line, JSON lines with hash_ids (Mooncake), or CSV (libCacheSim), or - for
+standard input. The command prints how many blocks each policy would bring, beside the optimum (Belady's MIN).
+
+  --policy NAME,...            ${Object.keys(EVICTION_POLICIES).join(', ')}, or all
+  --device-memory SIZE,...     sizes of memory to try; of a recording half, all and twice its memory unless given
+  --oversubscription N,...     the same by how often the blocks fit: 1.25,2,4 for traces unless given
+  --block SIZE                 size of a trace's block; 2MiB unless given
+  --csv                        a line for each memory, size and policy
+
+  --json       results as JSON, for programs
   -h, --help
 
-Ends with 1 where the run goes another way than it was recorded: a mistake of onemem's, please report it with the file.
+Ends with 1 where a run goes another way than it was recorded. That is a mistake of onemem: please report it with the file.
 
 Examples
-  onemem replay flights.rec          after: ONEMEM_RECORD=flights.rec onemem demo
-  onemem replay flights.rec --events | grep '"fault"' | head`;
+  onemem replay flights.rec                          after: ONEMEM_RECORD=flights.rec onemem demo
+  onemem replay flights.rec --events | grep '"fault"' | head
+  onemem replay flights.rec --policy lru,lirs,tournament --device-memory 16MiB,32MiB,64MiB
+  xz -dc trace.txt.xz | onemem replay - --policy all --oversubscription 1.25,2,4`;
 
 export async function replay(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseOptions('replay', args, {
     events: { type: 'boolean' },
     json: { type: 'boolean' },
+    csv: { type: 'boolean' },
+    policy: { type: 'string' },
+    'device-memory': { type: 'string' },
+    oversubscription: { type: 'string' },
+    block: { type: 'string' },
   });
   const [path, ...more] = positionals;
   if (path === undefined || more.length > 0) {
@@ -38,24 +61,36 @@ export async function replay(args: readonly string[]): Promise<number> {
       'onemem replay takes one file, which a program with ONEMEM_RECORD=FILE made; see: onemem replay --help',
     );
   }
+  const { policy, events, json } = values;
+  if (policy !== undefined) {
+    if (events) throw new UsageError('--events prints a recording; --policy compares policies on it');
+    return compareOn(path, { ...values, policy });
+  }
+  for (const option of ['csv', 'device-memory', 'oversubscription', 'block'] as const) {
+    if (values[option] !== undefined) throw new UsageError(`--${option} goes with --policy; see: onemem replay --help`);
+  }
   const { header, entries, complete } = read(path);
-  const show = values.events ? (entry: Entry) => print(JSON.stringify(entry)) : undefined;
+  const show = events ? (entry: Entry) => print(JSON.stringify(entry)) : undefined;
   const policies = await loadPolicies(header.policies, (text) => process.stderr.write(text));
   const counts = new Map<string, number>();
   try {
-    const { events, commands, manager } = play(entries, policies, header.blocks, (entry) => {
+    const {
+      events: played,
+      commands,
+      manager,
+    } = play(entries, policies, header.blocks, (entry) => {
       if (entry[0] === '!') counts.set(entry[1], (counts.get(entry[1]) ?? 0) + 1);
       show?.(entry);
     });
     manager.checkInvariants();
     const kinds = EVENTS.flatMap((name) => (counts.has(name) ? [[name, counts.get(name) as number] as const] : []));
-    if (values.json) print(JSON.stringify({ events, commands, complete, kinds: Object.fromEntries(kinds) }));
+    if (json) print(JSON.stringify({ events: played, commands, complete, kinds: Object.fromEntries(kinds) }));
     else {
       const most = kinds.sort((a, b) => b[1] - a[1]).slice(0, 5);
       const shown = most.map(([name, count]) => `${count} ${name}`).join(', ');
-      const names = events === 0 ? '' : ` (most of them: ${shown})`;
+      const names = played === 0 ? '' : ` (most of them: ${shown})`;
       print(
-        `${events} events${names} and ${commands} commands: the same as recorded${complete ? '' : ', as far as that goes'}`,
+        `${played} events${names} and ${commands} commands: the same as recorded${complete ? '' : ', as far as that goes'}`,
       );
       if (!complete) print(`The recording is incomplete: ${missing(entries.length)}`);
     }

@@ -53,7 +53,7 @@ export function processorTable(reports: readonly ProcessorReport[]): string[] {
 }
 
 /** Columns of text: the first stands to the left, the others to the right. */
-function alignColumns(rows: readonly (readonly string[])[]): string[] {
+export function alignColumns(rows: readonly (readonly string[])[]): string[] {
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
   return rows.map((row) =>
     row

@@ -32,7 +32,7 @@ describe('choices of policies', () => {
   it('refuses what there is not, by name', () => {
     expect(() => checkChoices({ evict: 'lru' } as PolicyChoices)).toThrow(/no policy evict; did you mean eviction/);
     expect(() => checkChoices({ eviction: 'belady' } as unknown as PolicyChoices)).toThrow(
-      /there are 'adaptive', 'lru', 'fifo'/,
+      /there are 'adaptive', 'lru', 'fifo', 'clock'/,
     );
     expect(() => checkChoices({ prefetch: { name: 'tree', thresholdPercent: 60 } })).not.toThrow();
     const mistaken = { readAhead: { name: 'next', shares: 4 } } as unknown as PolicyChoices;

@@ -5,9 +5,7 @@ import { missingModule } from '../core/missing-module.js';
 import { refuseUnknown } from '../core/option-names.js';
 import type { Policies } from '../core/state.js';
 import type { EvictionPolicy, PlacementPolicy, PrefetchPolicy, ReadAheadPolicy } from '../core/types.js';
-import { adaptive } from './eviction/adaptive.js';
-import { fifo } from './eviction/fifo.js';
-import { lru } from './eviction/lru.js';
+import { EVICTION_POLICIES, type EvictionName } from './eviction/named.js';
 import { guardEviction, guardPlacement, guardPrefetch, guardReadAhead, PolicyError, type Warn } from './guard.js';
 import { advised, migrate } from './placement/advised.js';
 import { none, type TreeOptions, tree } from './prefetch/tree.js';
@@ -24,10 +22,11 @@ export interface PolicyModule {
 /** What a program chooses; what is left out stays as it is. Each node, or processor, gets a policy of its own. */
 export interface PolicyChoices {
   /**
-   * Which block goes when a node makes room: the least recently used one, but where a program goes again and again over more than there is
-   * room for ('adaptive'); always that one ('lru'); or the one that came first ('fifo').
+   * Which block goes when a node makes room. 'adaptive' takes the least recently used block, and keeps a
+   * part of a loop over more than there is room for. 'lru', 'fifo', 'clock', 'sieve', 's3-fifo', 'arc',
+   * 'lirs' and 'w-tinylfu' are the published algorithms. 'tournament' follows the best of three of them.
    */
-  readonly eviction?: 'adaptive' | 'lru' | 'fifo' | PolicyModule;
+  readonly eviction?: EvictionName | PolicyModule;
   /** What a fault brings along: as much as is dense enough ('tree'), or nothing ('none'). */
   readonly prefetch?: 'tree' | 'none' | ({ readonly name: 'tree' } & TreeOptions) | PolicyModule;
   /** What is brought before a thread touches it when a processor walks: the next block ('next'), or nothing ('none'). */
@@ -41,7 +40,7 @@ export type PolicyKind = keyof PolicyChoices;
 type Maker<T> = (options: never) => T;
 
 const NAMED = {
-  eviction: { adaptive, lru, fifo },
+  eviction: EVICTION_POLICIES,
   prefetch: { tree, none: () => none },
   readAhead: { next, none: () => noReadAhead },
   placement: { advised: () => advised, migrate: () => migrate },

@@ -10,8 +10,17 @@ export type {
 } from '../core/types.js';
 export type { PolicyChoices, PolicyModule } from './choices.js';
 export { adaptive } from './eviction/adaptive.js';
+export { arc } from './eviction/arc.js';
+export { clock } from './eviction/clock.js';
 export { fifo } from './eviction/fifo.js';
+export { lirs } from './eviction/lirs.js';
 export { lru } from './eviction/lru.js';
+export type { EvictionName } from './eviction/named.js';
+export { evictionBy, type Replacement } from './eviction/replacement.js';
+export { s3Fifo } from './eviction/s3-fifo.js';
+export { sieve } from './eviction/sieve.js';
+export { tournament } from './eviction/tournament.js';
+export { wTinyLfu } from './eviction/w-tiny-lfu.js';
 export { advised, migrate } from './placement/advised.js';
 export { none, type TreeOptions, tree } from './prefetch/tree.js';
 export { type NextOptions, next, noReadAhead } from './read-ahead/next.js';

@@ -45,6 +45,32 @@ test('options and arguments that a command does not have', async () => {
   await folder.refuse(1, /none\.rec: there is no such file/, 'replay', 'none.rec');
 });
 
+test('eviction policies are compared on a trace of block numbers', async () => {
+  using folder = new Folder();
+  const loop = Array.from({ length: 1000 }, (_, at) => `${at % 100}`);
+  folder.write('loop.txt', `${loop.join('\n')}\n`);
+  const args = ['replay', 'loop.txt', '--policy', 'lru,lirs', '--oversubscription', '1.25'];
+  const { stdout } = await folder.succeed(...args, '--json');
+  const [row] = JSON.parse(stdout) as { optimum: number; policies: { policy: string; misses: number }[] }[];
+  assert.equal(row.policies[0].misses, 1000);
+  assert.ok(row.policies[1].misses < 400);
+  assert.ok(row.optimum <= row.policies[1].misses);
+  const csv = (await folder.succeed(...args, '--csv')).stdout.split('\n');
+  assert.equal(csv[1], 'loop.txt,167772160,80,1000,100,lru,1000,' + (1000 / row.optimum).toFixed(4));
+  assert.match((await folder.succeed(...args)).stdout, /loop\.txt: 1,000 uses of 100 blocks of 2 MiB/);
+});
+
+test('a comparison of policies that cannot be understood', async () => {
+  using folder = new Folder();
+  folder.write('loop.txt', '1\n2\nx\n');
+  const refuse = (code: number, message: RegExp, ...args: string[]) =>
+    folder.refuse(code, message, 'replay', 'loop.txt', ...args);
+  await refuse(2, /--policy: there is no policy 'best'; there are adaptive, lru/, '--policy', 'best');
+  await refuse(2, /--csv goes with --policy/, '--csv');
+  await refuse(1, /loop\.txt, line 3 is no block number: x/, '--policy', 'lru');
+  await refuse(2, /--oversubscription is '0'/, '--policy', 'lru', '--oversubscription', '0');
+});
+
 test('what a run cannot understand of its command line', async () => {
   using folder = new Folder();
   folder.write('k.js', 'export default { params: {}, kernel() {} };');

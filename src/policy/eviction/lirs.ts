@@ -1,0 +1,116 @@
+/**
+ * LIRS: blocks whose last two uses were close together stay, whatever passes by; the rest share a small
+ * queue (Jiang and Zhang, "LIRS: An Efficient Low Inter-reference Recency Set Replacement Policy",
+ * SIGMETRICS 2002). The names are the paper's: LIR blocks stay, HIR blocks pass.
+ */
+import { IntrusiveList } from '../../core/intrusive-list.js';
+import type { EvictionPolicy } from '../../core/types.js';
+import { BlockTable } from './block-table.js';
+import { GhostList } from './ghost-list.js';
+import { evictionBy, type Replacement } from './replacement.js';
+
+/** The queue of HIR blocks has a hundredth of the room, and at least two blocks. */
+const HIR_SHARE = 100;
+const FEWEST_HIR = 2;
+/** Blocks that have left are remembered for so many times the room. */
+const GHOSTS = 3;
+
+const enum Kind {
+  none,
+  lir,
+  hir,
+  /** In the stack only. */
+  gone,
+}
+
+export function lirs(): EvictionPolicy {
+  return evictionBy(lirsReplacement());
+}
+
+export function lirsReplacement(): Replacement {
+  /** By recency, the oldest at the head; its oldest is always a LIR block. */
+  const stack = new IntrusiveList();
+  const queue = new IntrusiveList();
+  const ghosts = new GhostList();
+  const kinds = new BlockTable();
+  let lirCount = 0;
+  let lirRoom = 1;
+
+  function forget(block: number): void {
+    stack.remove(block);
+    if (kinds.get(block) !== Kind.gone) return;
+    ghosts.remove(block);
+    kinds.set(block, Kind.none);
+  }
+
+  function prune(): void {
+    while (stack.head !== -1 && kinds.get(stack.head) !== Kind.lir) forget(stack.head);
+  }
+
+  /** The LIR block whose last use is longest ago passes from now on. */
+  function demote(): void {
+    prune();
+    const block = stack.head;
+    if (block === -1) return;
+    stack.remove(block);
+    kinds.set(block, Kind.hir);
+    queue.append(block);
+    lirCount--;
+    prune();
+  }
+
+  function promote(block: number): void {
+    kinds.set(block, Kind.lir);
+    lirCount++;
+    stack.append(block);
+    while (lirCount > lirRoom) demote();
+  }
+
+  return {
+    resize(blocks) {
+      const hirRoom = Math.min(Math.max(FEWEST_HIR, Math.floor(blocks / HIR_SHARE)), blocks - 1);
+      lirRoom = Math.max(1, blocks - hirRoom);
+      ghosts.limit = blocks * GHOSTS;
+      while (lirCount > lirRoom) demote();
+    },
+    has: (block) => kinds.get(block) === Kind.lir || kinds.get(block) === Kind.hir,
+    arrive(block) {
+      const remembered = kinds.get(block) === Kind.gone;
+      if (remembered) ghosts.remove(block);
+      if (remembered || lirCount < lirRoom) promote(block);
+      else {
+        kinds.set(block, Kind.hir);
+        stack.append(block);
+        queue.append(block);
+      }
+      prune();
+    },
+    touch(block) {
+      if (kinds.get(block) === Kind.lir) {
+        stack.append(block);
+        prune();
+      } else if (stack.has(block)) {
+        queue.remove(block);
+        promote(block);
+      } else {
+        stack.append(block);
+        queue.append(block);
+      }
+    },
+    victim(may) {
+      const block = queue.find(may);
+      if (block !== -1) return block;
+      return stack.find((each) => kinds.get(each) === Kind.lir && may(each));
+    },
+    leave(block) {
+      if (kinds.get(block) === Kind.lir) lirCount--;
+      queue.remove(block);
+      if (stack.has(block)) {
+        kinds.set(block, Kind.gone);
+        while (ghosts.size >= ghosts.limit && ghosts.size > 0) forget(ghosts.oldest);
+        ghosts.add(block);
+      } else kinds.set(block, Kind.none);
+      prune();
+    },
+  };
+}

@@ -1,0 +1,27 @@
+/** Eviction policies by the names that programs and commands know them by. */
+import type { EvictionPolicy } from '../../core/types.js';
+import { adaptive } from './adaptive.js';
+import { arc } from './arc.js';
+import { clock } from './clock.js';
+import { fifo } from './fifo.js';
+import { lirs } from './lirs.js';
+import { lru } from './lru.js';
+import { s3Fifo } from './s3-fifo.js';
+import { sieve } from './sieve.js';
+import { tournament } from './tournament.js';
+import { wTinyLfu } from './w-tiny-lfu.js';
+
+export const EVICTION_POLICIES = {
+  adaptive,
+  lru,
+  fifo,
+  clock,
+  sieve,
+  's3-fifo': s3Fifo,
+  arc,
+  lirs,
+  'w-tinylfu': wTinyLfu,
+  tournament,
+} as const satisfies Record<string, () => EvictionPolicy>;
+
+export type EvictionName = keyof typeof EVICTION_POLICIES;
