@@ -82,6 +82,22 @@ test('a parameter whose variable is not declared, not used or of another address
   );
 });
 
+test('what has no place in memory is refused with what to do instead', () => {
+  const of = (declaration: string, use: string) =>
+    refusal(`@group(0) @binding(3) ${declaration}\n${MODULE.replace('alpha *', `alpha * ${use} *`)}`);
+  expect(of('var t: texture_2d<f32>;', 'textureLoad(t, vec2u(0, id.x), 0).x')).toMatch(
+    /1:1: variable t is a texture, .* var<storage, read> t: array<vec4f>, .* read the texel at x, y as t\[y \* width \+ x\]$/,
+  );
+  expect(of('var t: texture_storage_2d<r32float, write>;', 'f32(textureDimensions(t).x)')).toMatch(
+    /1:1: variable t is a texture, .* var<storage, read_write> t: array<vec4f>, and store the texel/,
+  );
+  expect(of('var s: sampler;', 'f(s)')).toMatch(/1:1: variable s is a sampler, .*; read elements of an array/);
+  expect(of('var<storage> b: binding_array<B, 4>; struct B { v: array<f32> }', 'b[1].v[0]')).toMatch(
+    /1:1: variable b is an array of bindings, .* a variable of its own$/,
+  );
+  expect(of('var<immediate> q: f32;', 'q')).toMatch(/1:1: variable q is var<immediate>, which nothing can be bound to/);
+});
+
 test('members of a structure are found by the parameter of their name', () => {
   const source = `struct P { count: u32, alpha: f32 }\n${MODULE.replace('alpha: f32', 'p: P').replace('alpha *', 'p.alpha *')}`;
   const parameters = { ...SAXPY, count: { kind: 'scalar', type: 'u32' } as const };

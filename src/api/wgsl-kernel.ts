@@ -162,12 +162,11 @@ class Binder {
 
   bind(resource: Resource): WgslBinding {
     const { name, group, binding, space, position } = resource;
+    if (resource.type.kind === 'handle') throw this.refuse(position, handleProblem(name, resource.type.name));
     if (space === 'uniform') {
       const bytes = Math.ceil(sizeOf(resource.type) / UNIFORM_BYTES) * UNIFORM_BYTES;
       return { group, binding, kind: 'uniform', bytes, members: this.members(resource) };
     }
-    if (space === 'handle')
-      throw this.refuse(position, `variable ${name} is a texture or a sampler; kernels have arrays and numbers only`);
     const parameter = this.parameter(name);
     if (parameter?.kind !== 'array') {
       const what = parameter === undefined ? 'no parameter' : `a number (${parameter.type})`;
@@ -322,6 +321,24 @@ class Binder {
   private refuse({ line, column }: Position, problem: string): TypeError {
     return typeError('WGSL_BINDING', `kernel ${this.kernel}, WGSL ${line}:${column}: ${problem}`);
   }
+}
+
+/** What to do about a variable that has no place in memory. */
+function handleProblem(name: string, type: string): string {
+  const place = `${name}[y * width + x]`;
+  if (type.startsWith('sampler'))
+    return `variable ${name} is a sampler, and kernels have no textures; read elements of an array, and filter by mix()`;
+  if (type === 'binding_array')
+    return `variable ${name} is an array of bindings, which kernels have not; give each a variable of its own`;
+  if (type.startsWith('texture_storage'))
+    return (
+      `variable ${name} is a texture, and kernels have arrays and numbers only; declare an array in its place, ` +
+      `var<storage, read_write> ${name}: array<vec4f>, and store the texel at x, y to ${place}`
+    );
+  return (
+    `variable ${name} is a texture, and kernels have arrays and numbers only; declare an array in its place, ` +
+    `var<storage, read> ${name}: array<vec4f>, and read the texel at x, y as ${place}`
+  );
 }
 
 /** Whether variables of an address space are those that parameters are bound to. */

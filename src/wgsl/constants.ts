@@ -1,5 +1,6 @@
 /** Values of constant expressions, as far as sizes of arrays and workgroups need them: whole numbers. */
 import type { Expression, GlobalConstant, Module } from './tree.js';
+import { builtinOf } from './walk.js';
 
 /** Values that a pipeline gives to `override`s, by name. */
 export type Overrides = Readonly<Record<string, number | boolean>>;
@@ -27,7 +28,7 @@ export function constantValue(module: Module, expression: Expression, overrides:
       case 'call': {
         const [first, ...others] = each.parameters.map(value);
         if (first === null || first === undefined || others.includes(null)) return null;
-        const { name } = each.callee;
+        const name = builtinOf(each, module);
         if (name === 'u32' || name === 'i32') return Math.trunc(first);
         if (name === 'min') return Math.min(first, ...(others as number[]));
         return name === 'max' ? Math.max(first, ...(others as number[])) : null;

@@ -49,6 +49,30 @@ test('variables of one place are refused only where an entry point uses both', (
   expect(resources.map(({ name }) => name)).toEqual(['b']);
 });
 
+test('what other shaders of the module have is left alone', () => {
+  const { entryPoint, functions } = read(`
+@group(0) @binding(0) var<storage, read_write> y: array<f32>;
+@group(1) @binding(0) var image: texture_2d<f32>; @group(1) @binding(1) var images: binding_array<texture_2d<f32>, 4>;
+struct Seen { @builtin(position) at: vec4f, @location(0) @interpolate(flat, either) id: u32 }
+@vertex fn see(@builtin(vertex_index) i: u32) -> Seen { return Seen(vec4f(), i); }
+fn hide(a: f32) { if (a > 1.0) { discard; } }
+@fragment fn draw(seen: Seen) -> @location(0) vec4f { hide(seen.at.x); return textureLoad(image, vec2u(), 0); }
+@compute @workgroup_size(64) fn step(@builtin(global_invocation_id) id: vec3u) { y[id.x] += 1.0; }`);
+  expect([entryPoint.name, [...functions.keys()]]).toEqual(['step', ['step']]);
+});
+
+test('comparisons that the parser takes for lists of parameters are read as what they are', () => {
+  const { functions } = read(`@compute @workgroup_size(1) fn main() {
+  let a = u32(1 < N) >> 2u; let b = select(1.0, select(2.0, 3.0, a < 5u), a > 0u); /* < */ }
+const N = 3;`);
+  const [, second] = functions.get('main')!.body.body;
+  expect(second).toMatchObject({
+    value: {
+      parameters: [{}, { parameters: [{}, {}, { kind: 'binary', operator: '<' }] }, { kind: 'binary', operator: '>' }],
+    },
+  });
+});
+
 test('names of values that nothing declares are told, each at its first place', () => {
   const { undeclared } = read(`const known = 2u;
 @group(0) @binding(0) var<storage, read_write> a: array<u32>;
@@ -134,7 +158,14 @@ test.each([
   ['fn f() {\n  let a = b + ;\n}', undefined, /^2:1\d: /],
   [SAXPY, 'other', /other is not a compute entry point of the module; there are: main$/],
   [SAXPY, 'add', /^7:1: add is not a compute entry point/],
-  ['fn f() { let a = g(b, (c < 7u)) >> 2u; }', undefined, /if this is a comparison with <, write it with > instead/],
+  ['fn f() { let a = g(b, c < 7u) >> 2u ; let b = ; }', undefined, /^1:47: Expected expression/],
+  [`fn f() { let a = ${'('.repeat(900)}b${')'.repeat(900)}; }`, undefined, /^1:\d+: Syntax nested too deeply, .*names/],
+  [
+    `fn f() { let a = ${'b +\n'.repeat(5000)} b; }\n@compute @workgroup_size(1) fn main() { f(); }`,
+    'main',
+    /^1:18: this expression has more than 4000 operators/,
+  ],
+  ['@compute @workgroup_size(1) fn main() { f(); }\nfn f() { discard; }', 'main', /^2:10: discard is not supported/],
   [
     'fn f() {}',
     undefined,
@@ -175,7 +206,7 @@ test.each([
   [
     '@group(0) @binding(0) var<storge> a: array<u32>; @compute @workgroup_size(1) fn f() { let n = arrayLength(&a); }',
     undefined,
-    /^1:1: variable a has a binding in address space storge; declare it var<storage, read>, .* or var<uniform>$/,
+    /^1:1: variable a is var<storge>, which nothing can be bound to; declare it var<storage, read>, .* or var<uniform>$/,
   ],
   [
     '@group(1) @binding(2) var<uniform> b: u32;\n@group(1) @binding(2) var<uniform> a: u32; @compute @workgroup_size(1) fn f() { let n = a + b; }',

@@ -123,7 +123,7 @@ export function uniformMembers({ type }: Resource): readonly StructMember[] {
 
 /** Whether a variable is to have a place at which something is bound: it may lack it by mistake. */
 function isBound({ space, attributes }: GlobalVariable): boolean {
-  return space === 'storage' || space === 'uniform' || attributes.some(({ name }) => name === 'binding');
+  return (space !== 'private' && space !== 'workgroup') || attributes.some(({ name }) => name === 'binding');
 }
 
 /** @param resources in the order of their places */
@@ -188,6 +188,7 @@ function reachedFrom(module: Module, entry: FunctionDeclaration): Map<string, Fu
   const reached = new Map<string, FunctionDeclaration>();
   const visit = (each: FunctionDeclaration) => {
     if (reached.has(each.name)) return;
+    if (each.unsupported !== null) throw each.unsupported;
     reached.set(each.name, each);
     for (const { callee } of callsIn(each)) {
       const called = module.functions.get(callee.name);
@@ -220,7 +221,7 @@ function resourceOf(module: Module, types: Types, variable: GlobalVariable): Res
     throw new WgslError(
       module.source,
       start,
-      `variable ${name} has a binding in address space ${space}; declare it var<storage, read>, var<storage, read_write> or var<uniform>`,
+      `variable ${name} is var<${space}>, which nothing can be bound to; declare it var<storage, read>, var<storage, read_write> or var<uniform>`,
     );
   if (variable.type === null) throw new WgslError(module.source, start, `variable ${name} has no type`);
   const type = types.read(variable.type);

@@ -39,7 +39,7 @@ export function eventStoreEdits(
     const own = edits.filter((edit) => isWithin(edit, each) && !outer.includes(edit));
     const text = lineOf(source, each, own);
     const name = `${prefix}_named_${number}`;
-    names.push(`let ${name} = ${indices.includes(each) ? indexText(text) : text};`);
+    names.push(`let ${name} = ${indices.includes(each) ? indexText(prefix, text) : text};`);
     for (const edit of own) edits.splice(edits.indexOf(edit), 1);
     const place = { at: each.start, text: name, blank: each.end - each.start };
     places.push(place);

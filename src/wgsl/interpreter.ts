@@ -30,6 +30,7 @@ import {
   type UniformValue,
   type Value,
 } from './values.js';
+import { builtinOf } from './walk.js';
 import { WgslError } from './wgsl-error.js';
 
 type ResourcePlace = Extract<Place, { kind: 'resource' }>;
@@ -493,9 +494,9 @@ export class Interpreter implements Accesses {
 
   #callValue(call: Call, state: State, used: boolean): Value {
     const { callee, parameters } = call;
-    const { name } = callee;
-    const declaration = this.#description.functions.get(name);
+    const declaration = this.#description.functions.get(callee.name);
     if (declaration) return this.#inlined(declaration, call, state);
+    const name = builtinOf(call, this.#description.module);
     if (name === 'arrayLength') return this.#arrayLength(call, state);
     if (name.startsWith('atomic') && name !== 'atomic') return this.#atomic(call, state, used);
     if (name === 'workgroupUniformLoad') {

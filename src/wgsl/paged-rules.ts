@@ -8,7 +8,7 @@ import type { Accesses } from './access.js';
 import type { Description, Resource } from './describe.js';
 import { type Events, eventsOf } from './events.js';
 import type { Call, Expression, Index, Local, Statement } from './tree.js';
-import { bodiesOf, callsIn, namesIn, some, visitExpressions, visitStatements } from './walk.js';
+import { bodiesOf, builtinOf, callsIn, namesIn, some, visitExpressions, visitStatements } from './walk.js';
 import { WgslError } from './wgsl-error.js';
 import { writtenBy } from './writing.js';
 
@@ -43,7 +43,7 @@ export function replayOf(description: Description, accesses: Accesses, paged: Re
     new WgslError(module.source, start, problem);
   for (const declaration of functions.values()) {
     for (const call of callsIn(declaration)) {
-      if (TOGETHER.test(call.callee.name))
+      if (TOGETHER.test(builtinOf(call, module)))
         throw refuse(
           call,
           `${call.callee.name} has invocations wait for each other, and those that wait for a page cannot`,
@@ -83,7 +83,7 @@ function togetherOf({ module, functions }: Description): Together | null {
       for (const expression of expressions)
         found ||= some(
           expression,
-          (each) => each.kind === 'call' && (BARRIER.test(each.callee.name) || waiting.has(each.callee.name)),
+          (each) => each.kind === 'call' && (BARRIER.test(builtinOf(each, module)) || waiting.has(each.callee.name)),
         );
     });
     return found;
@@ -95,7 +95,7 @@ function togetherOf({ module, functions }: Description): Together | null {
   const barriers: Statement[] = [];
   for (const { body } of functions.values()) {
     visitStatements(body.body, (each) => {
-      if (each.kind !== 'call' || !BARRIER.test(each.call.callee.name)) return;
+      if (each.kind !== 'call' || !BARRIER.test(builtinOf(each.call, module))) return;
       if (module.source[each.end - 1] !== ';')
         throw new WgslError(module.source, each.start, 'a barrier in the head of a loop; write it in the body');
       barriers.push(each);
@@ -217,10 +217,12 @@ class Taint {
         return this.#has(expression.operand);
       case 'binary':
         return this.#has(expression.left) || this.#has(expression.right);
-      case 'call':
-        if (expression.callee.name === 'arrayLength') return false;
-        if (ORDERED.test(expression.callee.name)) return true;
+      case 'call': {
+        const builtin = builtinOf(expression, this.description.module);
+        if (builtin === 'arrayLength') return false;
+        if (ORDERED.test(builtin)) return true;
         return this.#names.has(expression.callee.name) || expression.parameters.some((each) => this.#has(each));
+      }
       default:
         return false;
     }
@@ -245,7 +247,7 @@ class Taint {
             if (each.kind !== 'call') return;
             this.#pass(each);
             const [target] = each.parameters;
-            if (/^atomic[A-Z]/.test(each.callee.name) && target !== undefined)
+            if (/^atomic[A-Z]/.test(builtinOf(each, this.description.module)) && target !== undefined)
               if (each.parameters.some((one) => this.#has(one))) this.#mark(target);
           });
         }

@@ -5,9 +5,11 @@
  */
 import type { LaunchFacts } from './access.js';
 import { accessesOf } from './accesses.js';
+import { withoutComments } from './comments.js';
 import type { Description, Resource } from './describe.js';
 import { eventStoreEdits, eventText, readEdits } from './event-module.js';
 import { type Events, partsOf } from './events.js';
+import { unhidden } from './hidden-names.js';
 import { FIRST_INVOCATION, type Unit, WRITTEN } from './page-rounds.js';
 import { replayOf, type Together } from './paged-rules.js';
 import {
@@ -20,8 +22,7 @@ import {
   lineOf,
   mapped,
   onlyOne,
-  refuseOwnWords,
-  withoutComments,
+  typeNames,
 } from './rewriting.js';
 import type { Attribute, Expression, FunctionDeclaration, Index, Statement } from './tree.js';
 import { bodiesOf, some, visitStatements } from './walk.js';
@@ -112,8 +113,8 @@ const FUEL = 2048;
 export function pagedModule(description: Description, paged: readonly Resource[]): PagedModule {
   const { module, resources, functions, entryPoint } = description;
   const { source } = module;
-  refuseOwnWords(module);
-  const bare = withoutComments(source);
+  const { source: text, nameOf } = unhidden(module);
+  const bare = withoutComments(text);
   const prefix = freePrefix(source);
   const accesses = accessesOf(description, null);
   const { stores, probes, events, together } = replayOf(description, accesses, new Set(paged));
@@ -134,7 +135,7 @@ export function pagedModule(description: Description, paged: readonly Resource[]
     const isWrite = paged.includes(resource) && written.has(resource) && writing.has(site);
     if (name === undefined) continue;
     const isAgain = paged.includes(resource) && events?.again.has(index);
-    const wrapper = mapped(index, `${prefix}_${name}${isWrite ? '_write' : ''}${isAgain ? '_again' : ''}`);
+    const wrapper = mapped(index, prefix, `${name}${isWrite ? '_write' : ''}${isAgain ? '_again' : ''}`);
     wrappers.set(index, wrapper);
     edits.push(...wrapper);
   }
@@ -166,11 +167,11 @@ export function pagedModule(description: Description, paged: readonly Resource[]
   const rules = together === null ? ALONE : TOGETHER + (events === null ? ALL_LEAVE : ALL_WAIT);
   return {
     source:
-      applied(source, edits) +
+      applied(text, edits) +
       declarations(prefix, windows.length, paged.length, bindings) +
       rules.replaceAll('$', prefix) +
       (events === null ? '' : eventText(events, prefix)) +
-      entryText(description, entry, together !== null, events !== null, prefix),
+      entryText(description, entry, nameOf, together !== null, events !== null, prefix),
     entryPoint: `${prefix}_main`,
     paged,
     modes: modesOf(probes, events),
@@ -343,7 +344,7 @@ fn ${p}_mark(index: u32, table: vec4u) {
   if ((${part}.mode & ${Mode.Commit | Mode.Resume}u) == 0u || ${p}_pages[page] == 0u) { return; }
   let note = &${p}_notes[2u * ${part}.mask + page];
   if (atomicLoad(note) < ${WRITTEN}u) { atomicOr(note, ${WRITTEN}u); }
-}${Array.from({ length: windows }, (_, number) => window(number)).join('')}${Array.from({ length: paged }, (_, number) => page(number)).join('')}
+}${Array.from({ length: windows }, (_, number) => window(number)).join('')}${Array.from({ length: paged }, (_, number) => page(number)).join('')}${typeNames(p)}
 `;
 }
 
@@ -389,6 +390,7 @@ fn $_all_leave() -> bool {
 function entryText(
   { module, entryPoint }: Description,
   entry: FunctionDeclaration,
+  nameOf: (name: string) => string,
   isTogether: boolean,
   resumes: boolean,
   p: string,
@@ -417,7 +419,7 @@ function entryText(
   const given = entry.parameters.map(({ local, attributes }) => {
     const struct = local.type && module.structs.get(local.type.name);
     if (!struct) return builtinValue(attributes, local.start);
-    return `${struct.name}(${struct.members.map((each) => builtinValue(each.attributes, each.start)).join(', ')})`;
+    return `${nameOf(struct.name)}(${struct.members.map((each) => builtinValue(each.attributes, each.start)).join(', ')})`;
   });
   const size = `${x * y * z}u`;
   const bodyText = (call: string): string => {
@@ -431,49 +433,49 @@ fn ${p}_main(
 ) {
   ${p}_slot = ((${p}_group.z * ${p}_count.y + ${p}_group.y) * ${p}_count.x + ${p}_group.x)${isTogether ? '' : ` * ${x * y * z}u + ${p}_at`};
   _ = &${p}_pages;
-  let word = ${p}_slot >> 5u;
-  let bit = 1u << (${p}_slot & 31u);
-  let isCommit = (${part}.mode & ${Mode.Commit}u) != 0u;
-${bodyText(`${entry.name}(${given.join(', ')});`)}
+  let ${p}_word = ${p}_slot >> 5u;
+  let ${p}_bit = 1u << (${p}_slot & 31u);
+  let ${p}_isCommit = (${part}.mode & ${Mode.Commit}u) != 0u;
+${bodyText(`${nameOf(entry.name)}(${given.join(', ')});`)}
 }
 `;
 }
 
 function runAlone(p: string, call: string): string {
-  return `  if (${p}_slot >= ${p}_part.limit || (atomicLoad(&${p}_notes[word]) & bit) != 0u) { return; }
-  let ready = &${p}_notes[${p}_part.mask + word];
-  if (isCommit && (atomicLoad(ready) & bit) == 0u) { return; }
+  return `  if (${p}_slot >= ${p}_part.limit || (atomicLoad(&${p}_notes[${p}_word]) & ${p}_bit) != 0u) { return; }
+  let ${p}_ready = &${p}_notes[${p}_part.mask + ${p}_word];
+  if (${p}_isCommit && (atomicLoad(${p}_ready) & ${p}_bit) == 0u) { return; }
   ${call}
   if (${p}_absent) { return; }
-  if ((${p}_part.mode & ${Mode.Probe}u) != 0u) { atomicOr(ready, bit); } else { atomicOr(&${p}_notes[word], bit); }`;
+  if ((${p}_part.mode & ${Mode.Probe}u) != 0u) { atomicOr(${p}_ready, ${p}_bit); } else { atomicOr(&${p}_notes[${p}_word], ${p}_bit); }`;
 }
 
 /** All of a workgroup run, or none. */
 function runTogether(p: string, call: string): string {
   return `  if (${p}_at == 0u) {
-    let stays = atomicLoad(&${p}_notes[word]) | select(0u, atomicLoad(&${p}_notes[${p}_part.mask + word]), isCommit);
-    ${p}_goes = select(0u, 1u, ${p}_slot < ${p}_part.limit && (stays & bit) == 0u);
+    let ${p}_stays = atomicLoad(&${p}_notes[${p}_word]) | select(0u, atomicLoad(&${p}_notes[${p}_part.mask + ${p}_word]), ${p}_isCommit);
+    ${p}_goes = select(0u, 1u, ${p}_slot < ${p}_part.limit && (${p}_stays & ${p}_bit) == 0u);
   }
   if (workgroupUniformLoad(&${p}_goes) == 0u) { return; }
   ${call}
-  if (${p}_absent) { atomicOr(&${p}_notes[${p}_part.mask + word], bit); }
-  if (isCommit && ${p}_at == 0u) { atomicOr(&${p}_notes[word], bit); }`;
+  if (${p}_absent) { atomicOr(&${p}_notes[${p}_part.mask + ${p}_word], ${p}_bit); }
+  if (${p}_isCommit && ${p}_at == 0u) { atomicOr(&${p}_notes[${p}_word], ${p}_bit); }`;
 }
 
 function resumeAlone(p: string, call: string): string {
-  return `  if (${p}_slot >= ${p}_part.limit || (atomicLoad(&${p}_notes[word]) & bit) != 0u) { return; }
+  return `  if (${p}_slot >= ${p}_part.limit || (atomicLoad(&${p}_notes[${p}_word]) & ${p}_bit) != 0u) { return; }
   ${p}_resume(${p}_slot);
   ${call}
-  if (${p}_absent) { ${p}_pause(); } else { atomicOr(&${p}_notes[word], bit); }`;
+  if (${p}_absent) { ${p}_pause(); } else { atomicOr(&${p}_notes[${p}_word], ${p}_bit); }`;
 }
 
 /** What of a workgroup has come so far as to end waits for the others. */
 function resumeTogether(p: string, call: string, size: string): string {
-  return `  if (${p}_at == 0u) { ${p}_goes = select(0u, 1u, ${p}_slot < ${p}_part.limit && (atomicLoad(&${p}_notes[word]) & bit) == 0u); }
+  return `  if (${p}_at == 0u) { ${p}_goes = select(0u, 1u, ${p}_slot < ${p}_part.limit && (atomicLoad(&${p}_notes[${p}_word]) & ${p}_bit) == 0u); }
   if (workgroupUniformLoad(&${p}_goes) == 0u) { return; }
   ${p}_resume(${p}_slot * ${size} + ${p}_at);
   ${call}
   workgroupBarrier();
   ${p}_pause();
-  if (${p}_at == 0u && atomicLoad(&${p}_lacking) == 0u) { atomicOr(&${p}_notes[word], bit); }`;
+  if (${p}_at == 0u && atomicLoad(&${p}_lacking) == 0u) { atomicOr(&${p}_notes[${p}_word], ${p}_bit); }`;
 }

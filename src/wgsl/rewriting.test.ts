@@ -1,34 +1,24 @@
 import { expect, test } from 'vitest';
 import { describe } from './describe.js';
+import { unhidden } from './hidden-names.js';
 import { pagedModule } from './paged.js';
 import { loadParser } from './parser.js';
-import { withoutComments } from './rewriting.js';
+import { parse } from './syntax.js';
 import { isWholeLaunch, windowed } from './windowed.js';
 
 const parser = await loadParser();
 
-test.each([
-  ['a // b /* c\nd', 'a          \nd'],
-  ['a /* // b */ c', 'a            c'],
-  ['a /* b /* c */ d */ e', 'a                   e'],
-  ['a /*/ b */ c', 'a          c'],
-  ['a */* b */ c', 'a *        c'],
-  ['a /* b\nc */ d', 'a     \n     d'],
-  ['a / b * c', 'a / b * c'],
-  ['a // b', 'a     '],
-  ['a /* b', 'a     '],
-])('%j without its comments has all else where it was', (source, expected) => {
-  expect(withoutComments(source)).toBe(expected);
-});
-
-test('a module that hides a word of WGSL that launches in parts need is refused where it does so', () => {
-  const source = `@group(0) @binding(0) var<storage, read_write> a: array<u32>;
-  fn min(x: f32) -> f32 { return x; }
-  @compute @workgroup_size(1) fn main() { a[0] = 1; }`;
-  const description = describe(parser, source);
-  const refused = /^2:3: min hides what WGSL calls so, .*; give it another name$/;
-  expect(() => windowed(description)).toThrow(refused);
-  expect(() => pagedModule(description, description.resources)).toThrow(refused);
+test('names that hide those of WGSL get others of the same length, in all places, and what stands elsewhere stays', () => {
+  const source = `// min
+fn min(read: f32) -> f32 { return read; }
+@compute @workgroup_size(1) fn main() { let read = min(0x1.8p1f) + z00; }
+const z00 = 1.0; struct ptr { min: f32, @size(16) b: u32 }`;
+  const { source: text, nameOf } = unhidden(parse(parser, source));
+  expect(text).toBe(`// min
+fn z01(read: f32) -> f32 { return read; }
+@compute @workgroup_size(1) fn main() { let read = z01(0x1.8p1f) + z00; }
+const z00 = 1.0; struct z02 { z01: f32, @size(16) b: u32 }`);
+  expect(['min', 'ptr', 'main'].map(nameOf)).toEqual(['z01', 'z02', 'main']);
 });
 
 test('an index becomes a number of its function by what takes whole numbers alone, whatever ends where it does', () => {
@@ -38,13 +28,13 @@ test('an index becomes a number of its function by what takes whole numbers alon
   const description = describe(parser, source);
   const [, , cut] = windowed(description).source.split('\n');
   expect(cut).toContain(
-    'a[onemem_at_0(u32(0 | (a[onemem_at_0(u32(0 | (0)))] % onemem_length_0(arrayLength(&a)))))] = ',
+    'a[onemem_at_0(onemem_u32(0 | (a[onemem_at_0(onemem_u32(0 | (0)))] % onemem_length_0(arrayLength(&a)))))] = ',
   );
-  expect(cut).toContain('= a[onemem_at_0(u32(0 | (half(3))))]');
+  expect(cut).toContain('= a[onemem_at_0(onemem_u32(0 | (half(3))))]');
   // What a function makes of what is written is found before the store.
   const [, , paged] = pagedModule(description, description.resources).source.split('\n');
   expect(paged).toContain(
-    'let onemem_named_0 = u32(0 | (half(onemem_seen_u32(a[onemem_page_0_again(u32(0 | (1)))]))));',
+    'let onemem_named_0 = onemem_u32(0 | (half(onemem_seen_u32(a[onemem_page_0_again(onemem_u32(0 | (1)))]))));',
   );
 });
 
@@ -59,7 +49,7 @@ test('what is all of a launch stays as it is, but for indices and lengths of arr
   const [, , head, body] = windowed(description, paged, true).source.split('\n');
   expect(head).toContain('fn main(@builtin(global_invocation_id) id: vec3u) { _ = &onemem_pages;');
   expect(body).toContain(
-    'if (id.x < arrayLength(&b)) { b[id.x] = a[onemem_at_0(u32(0 | (b[id.x] % onemem_length_0(arrayLength(&a)))))]; }',
+    'if (id.x < arrayLength(&b)) { b[id.x] = a[onemem_at_0(onemem_u32(0 | (b[id.x] % onemem_length_0(arrayLength(&a)))))]; }',
   );
 });
 

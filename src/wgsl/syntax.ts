@@ -1,7 +1,9 @@
 /** From the tree of the parser (the package `wesl`) to ours. Nothing else knows the parser's. */
 import type * as Wesl from 'wesl/core';
+import { withoutComments } from './comments.js';
 import { associate } from './precedence.js';
 import { Scope } from './scope.js';
+import { withPlainComparisons } from './template-lists.js';
 import type {
   Attribute,
   Block,
@@ -23,11 +25,22 @@ export type Parser = Pick<typeof Wesl, 'parseSrcModule'>;
 
 /** @throws WgslError where the source is no WGSL, or has what only WESL has */
 export function parse(parser: Parser, source: string): Module {
-  const { moduleElem, diagnostics, imports } = parsed(parser, source);
-  const wrong = diagnostics.find(({ severity }) => severity === 'error');
+  const { moduleElem, diagnostics, imports } = understood(parser, source);
+  const wrong = diagnostics.find(isError);
   if (wrong) throw new WgslError(source, wrong.start, `${wrong.message}${hintFor(parser, source, wrong)}`);
   if (imports.length > 0) throw new WgslError(source, 0, 'imports are not WGSL; link the module first');
   return new Reader(source).module(moduleElem);
+}
+
+/** A second time without what the parser misunderstands, where that is why it refuses the text. */
+function understood(parser: Parser, source: string) {
+  const first = parsed(parser, source);
+  if (!first.diagnostics.some(isError)) return first;
+  return parsed(parser, withPlainComparisons(withoutComments(source)));
+}
+
+function isError({ severity }: { readonly severity: string }): boolean {
+  return severity === 'error';
 }
 
 function parsed(parser: Parser, source: string) {
@@ -38,8 +51,8 @@ function parsed(parser: Parser, source: string) {
 }
 
 function hintFor(parser: Parser, source: string, { message, start }: { message: string; start: number }): string {
-  // The parser looks beyond a closing parenthesis for the end of a template: it reads `f(a < b) > c` as one.
-  if (message.includes('template')) return '; if this is a comparison with <, write it with > instead';
+  if (message === 'Syntax nested too deeply')
+    return ', deeper than the parser of WGSL goes; give parts of an expression names, or have a switch instead of many else if';
   const [, word] = /^\s*([A-Za-z_]\w*)/.exec(source.slice(start)) ?? [];
   return word !== undefined &&
     /^Expected (identifier|function parameter|'}' after struct)/.test(message) &&
@@ -50,8 +63,11 @@ function hintFor(parser: Parser, source: string, { message, start }: { message: 
 
 /** The parser, which knows the words that WGSL reserves, does not say that one of them is why it refuses a name. */
 function isReserved(parser: Parser, word: string): boolean {
-  return parsed(parser, `alias ${word} = u32;`).diagnostics.some(({ severity }) => severity === 'error');
+  return parsed(parser, `alias ${word} = u32;`).diagnostics.some(isError);
 }
+
+/** Of one expression: what walks through a tree goes as deep as it is. */
+const MOST_OPERATORS = 4000;
 
 class Reader {
   readonly #source: string;
@@ -91,6 +107,14 @@ class Reader {
       return { local, attributes: this.#attributes(each) };
     });
     const { start, end, name, returnType, body } = element;
+    let statements: Statement[] = [];
+    let unsupported: WgslError | null = null;
+    try {
+      statements = this.#statements(body.body, scope);
+    } catch (error) {
+      if (!(error instanceof WgslError)) throw error;
+      unsupported = error;
+    }
     return {
       start,
       end,
@@ -99,8 +123,9 @@ class Reader {
       result: returnType ? this.#type(returnType) : null,
       attributes: this.#attributes(element),
       // The parameters and the body are one scope.
-      body: { kind: 'block', start: body.start, end: body.end, body: this.#statements(body.body, scope) },
+      body: { kind: 'block', start: body.start, end: body.end, body: statements },
       bodyStart: this.#source.indexOf('{', body.start) + 1,
+      unsupported,
     };
   }
 
@@ -221,14 +246,26 @@ class Reader {
   }
 
   /** The chain of operands and operators in the order of the source, whatever shape the parser gave it. */
-  #flatten(element: Wesl.ExpressionElem, scope: Scope, operands: Expression[], operators: string[]): void {
-    if (element.kind !== 'binary-expression') {
-      operands.push(this.#expression(element, scope));
-      return;
+  #flatten(element: Wesl.BinaryExpression, scope: Scope, operands: Expression[], operators: string[]): void {
+    const chain: Wesl.BinaryExpression[] = [];
+    let first: Wesl.ExpressionElem = element;
+    for (; first.kind === 'binary-expression'; first = first.left) chain.push(first);
+    this.#flattenPart(first, scope, operands, operators);
+    for (const { operator, right } of chain.toReversed()) {
+      if (operators.length === MOST_OPERATORS)
+        throw this.#refuse(
+          element,
+          `this expression has more than ${MOST_OPERATORS} operators in a row; give parts of it names`,
+        );
+      const [start, end] = operator.span;
+      operators.push(this.#source.slice(start, end));
+      this.#flattenPart(right, scope, operands, operators);
     }
-    this.#flatten(element.left, scope, operands, operators);
-    operators.push(element.operator.value);
-    this.#flatten(element.right, scope, operands, operators);
+  }
+
+  #flattenPart(element: Wesl.ExpressionElem, scope: Scope, operands: Expression[], operators: string[]): void {
+    if (element.kind === 'binary-expression') this.#flatten(element, scope, operands, operators);
+    else operands.push(this.#expression(element, scope));
   }
 
   #call(element: Wesl.FunctionCallExpression, scope: Scope): Expression & { kind: 'call' } {

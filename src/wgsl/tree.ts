@@ -3,6 +3,8 @@
  * loops are one kind. `start` and `end` are offsets into the source; those of an expression include its parentheses.
  */
 
+import type { WgslError } from './wgsl-error.js';
+
 export interface Span {
   readonly start: number;
   readonly end: number;
@@ -97,6 +99,8 @@ export interface FunctionDeclaration extends Span {
   readonly body: Block;
   /** Where a statement may be put in before all others. */
   readonly bodyStart: number;
+  /** Set where the body has what compute shaders have not, and is not read: others, such as fragment shaders, may have it. */
+  readonly unsupported: WgslError | null;
 }
 
 export interface GlobalVariable extends Span {

@@ -25,7 +25,7 @@ export type Type =
   | ArrayType
   | StructType
   | { readonly kind: 'pointer'; readonly space: string; readonly to: Type }
-  /** Textures and samplers: nothing that has a place in memory. */
+  /** Textures, samplers, and arrays of bindings: nothing that has a place in memory. */
   | { readonly kind: 'handle'; readonly name: string };
 
 export interface StructMember {
@@ -73,7 +73,7 @@ export class Types {
       const [space, to] = parameters as readonly TypeName[];
       if (space && to) return { kind: 'pointer', space: space.name, to: this.read(to) };
     }
-    if (/^(texture_|sampler)/.test(name)) return { kind: 'handle', name };
+    if (/^(texture_|sampler|binding_array$)/.test(name)) return { kind: 'handle', name };
     throw new WgslError(
       this.#module.source,
       start,

@@ -1,5 +1,5 @@
 /** All expressions and statements of a function. */
-import type { Call, Expression, FunctionDeclaration, Name, Statement } from './tree.js';
+import type { Call, Expression, FunctionDeclaration, Module, Name, Statement } from './tree.js';
 
 /** What an expression consists of, in the order in which that is evaluated. */
 export function childrenOf(expression: Expression): readonly Expression[] {
@@ -103,4 +103,9 @@ export function callsIn(declaration: FunctionDeclaration): Call[] {
     if (each.kind === 'call') calls.push(each);
   });
   return calls;
+}
+
+/** The function of WGSL's own that is called; '': one of the module's, or a type of its. */
+export function builtinOf({ callee: { name } }: Call, { functions, structs, aliases }: Module): string {
+  return functions.has(name) || structs.has(name) || aliases.has(name) ? '' : name;
 }

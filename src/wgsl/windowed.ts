@@ -7,7 +7,8 @@
 import type { LaunchFacts } from './access.js';
 import { accessesOf } from './accesses.js';
 import type { Description, Resource } from './describe.js';
-import { applied, around, type Edit, freeBinding, freePrefix, mapped, onlyOne, refuseOwnWords } from './rewriting.js';
+import { unhidden } from './hidden-names.js';
+import { applied, around, type Edit, freeBinding, freePrefix, mapped, onlyOne, typeNames } from './rewriting.js';
 import type { FunctionDeclaration, Parameter } from './tree.js';
 import { WgslError } from './wgsl-error.js';
 import { type LaunchPart, lengthOf } from './windows.js';
@@ -50,7 +51,7 @@ export function windowed(
   const { module, resources, functions, entryPoint } = description;
   const { source } = module;
   const arrays = resources.filter(({ space, type, runtimeArray }) => space === 'storage' && type === runtimeArray);
-  refuseOwnWords(module);
+  const { source: text, nameOf } = unhidden(module);
   const prefix = freePrefix(source);
   const numberOf = new Map(arrays.map((each, number) => [each, number]));
   const edits: Edit[] = [];
@@ -61,7 +62,7 @@ export function windowed(
   const { indices, lengths } = accessesOf(description, null);
   for (const [{ index }, of] of indices) {
     const number = numberOf.get(onlyOne(source, of, index.start));
-    if (isEdited(number)) edits.push(...mapped(index, `${prefix}_at_${number}`));
+    if (isEdited(number)) edits.push(...mapped(index, prefix, `at_${number}`));
   }
   for (const [call, of] of lengths) {
     const number = numberOf.get(onlyOne(source, of, call.start));
@@ -70,7 +71,7 @@ export function windowed(
     edits.push(...around(call, `${prefix}_length_${number}(`, ')'));
   }
   const entry = functions.get(entryPoint.name) as FunctionDeclaration;
-  if (!isWhole) editIds(description, entry, prefix, edits);
+  if (!isWhole) editIds(description, entry, nameOf, prefix, edits);
   // It is bound also where nothing that is reached looks a page up.
   if (paged.length > 0) edits.push({ at: entry.bodyStart, text: ` _ = &${prefix}_pages;` });
 
@@ -80,7 +81,7 @@ export function windowed(
   const pages = freeBinding(description, group, binding + 1);
   const members = isWhole ? pagedMembersOf(isPaged) : membersOf(isPaged, measured);
   return {
-    source: applied(source, edits) + declarations(prefix, isPaged, measured, members, group, binding, pages),
+    source: applied(text, edits) + declarations(prefix, isPaged, measured, members, group, binding, pages),
     group,
     binding,
     pages,
@@ -139,8 +140,15 @@ function pagedMembersOf(isPaged: readonly boolean[]): string[] {
     .flatMap((number) => [`begin_${number}`, `last_${number}`, `shift_${number}`, `mask_${number}`]);
 }
 
-function editIds({ module }: Description, entry: FunctionDeclaration, prefix: string, edits: Edit[]): void {
-  const vector = (name: string) => `vec3u(${AXES.map((axis) => `${prefix}_part.${name}_${axis}`).join(', ')})`;
+function editIds(
+  { module }: Description,
+  entry: FunctionDeclaration,
+  nameOf: (name: string) => string,
+  prefix: string,
+  edits: Edit[],
+): void {
+  const vector = (name: string) =>
+    `${prefix}_vec3u(${AXES.map((axis) => `${prefix}_part.${name}_${axis}`).join(', ')})`;
   /** What a builtin of the part becomes in the launch; null: it is the same. */
   const whole = (builtin: string, value: string): string | null => {
     if (builtin === 'workgroup_id') return `${value} + ${vector('workgroup')}`;
@@ -157,13 +165,15 @@ function editIds({ module }: Description, entry: FunctionDeclaration, prefix: st
   };
   const lines: string[] = [];
   for (const parameter of entry.parameters) {
-    const { name, type, start } = parameter.local;
+    const { type, start } = parameter.local;
+    const name = nameOf(parameter.local.name);
     const own = `${prefix}_${name}`;
     const builtin = builtinOf(parameter);
     const struct = type && module.structs.get(type.name);
     const members = (struct?.members ?? []).flatMap((each) => {
-      const value = whole(builtinOf(each) ?? '', `${own}.${each.name}`);
-      return value === null ? [] : [`${name}.${each.name} = ${value};`];
+      const member = nameOf(each.name);
+      const value = whole(builtinOf(each) ?? '', `${own}.${member}`);
+      return value === null ? [] : [`${name}.${member} = ${value};`];
     });
     const value = builtin === null ? null : whole(builtin, own);
     if (value === null && members.length === 0) continue;
@@ -199,7 +209,7 @@ function declarations(
     : '';
   return `
 struct ${prefix}_Part { ${members.map((member) => `${member}: u32`).join(', ')} }
-@group(${group}) @binding(${binding}) var<uniform> ${part}: ${prefix}_Part;${table}${functions.join('')}
+@group(${group}) @binding(${binding}) var<uniform> ${part}: ${prefix}_Part;${table}${functions.join('')}${typeNames(prefix)}
 `;
 }
 

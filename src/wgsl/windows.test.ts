@@ -139,10 +139,10 @@ test('the rewritten module keeps its lines, and has indices, lengths and ids of 
   const module = windowed(describe(parser, source));
   const lines = module.source.split('\n');
   expect(lines[2]).toContain(
-    'onemem_id: vec3u) { let id = onemem_id + vec3u(onemem_part.invocation_x, onemem_part.invocation_y, onemem_part.invocation_z);',
+    'onemem_id: vec3u) { let id = onemem_id + onemem_vec3u(onemem_part.invocation_x, onemem_part.invocation_y, onemem_part.invocation_z);',
   );
   expect(lines[2]).toContain('onemem_length_0(arrayLength(&a))');
-  expect(lines[3]).toBe('  b[onemem_at_1(u32(0 | (i)))] = a[onemem_at_0(u32(0 | (i + 1u)))]; }');
+  expect(lines[3]).toBe('  b[onemem_at_1(onemem_u32(0 | (i)))] = a[onemem_at_0(onemem_u32(0 | (i + 1u)))]; }');
   expect([module.group, module.binding]).toEqual([0, 3]);
 });
 

@@ -5,6 +5,7 @@ import { SMALLER, tryKernel } from './corpus.js';
 import { Gpu } from './gpu.js';
 import type { KernelCase } from './kernel-case.js';
 import { ELEMENTWISE } from './kernels/elementwise.js';
+import { HIDING } from './kernels/hiding.js';
 import { NAMED } from './kernels/named.js';
 import { NEIGHBOURS } from './kernels/neighbours.js';
 import { RESUMED } from './kernels/resumed.js';
@@ -39,7 +40,7 @@ console.log(clamps ? gpu.name : `${gpu.name}, where reads beyond an array's end 
 const isLong = values.minutes !== undefined || values.random;
 const sharesOf = (kernel: KernelCase): readonly number[] => {
   if (isLong || names.length > 0) return SMALLER;
-  return SHARED.includes(kernel) || RESUMED.includes(kernel) ? [1 / 4] : [];
+  return [SHARED, RESUMED, HIDING].some((each) => each.includes(kernel)) ? [1 / 4] : [];
 };
 let passed = 0;
 let failed = 0;
@@ -53,7 +54,7 @@ const tried = async (name: string, what: () => Promise<void>) => {
     console.log(`FAIL ${name}: ${error instanceof Error ? error.stack : String(error)}`);
   }
 };
-for (const kernel of [...ELEMENTWISE, ...NEIGHBOURS, ...SHARED, ...NAMED, ...RESUMED]) {
+for (const kernel of [...ELEMENTWISE, ...NEIGHBOURS, ...SHARED, ...NAMED, ...RESUMED, ...HIDING]) {
   const isAsked = names.includes(kernel.name) || (names.length === 0 && !values.random);
   if (isAsked && kernel.clamped && !clamps) {
     skipped++;

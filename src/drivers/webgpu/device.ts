@@ -20,7 +20,7 @@ import { EngineCpu } from './engine-cpu.js';
 import type { EngineLink } from './engine-link.js';
 import { JoinedMoves } from './joined-moves.js';
 import {
-  halvesProblem,
+  featureProblem,
   noUniformLeft,
   type Pages,
   pagesAround,
@@ -318,7 +318,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   }
 
   refuse(launch: Omit<WgslLaunch, 'id'>): LaunchRefusal | null {
-    return this.facts === null ? null : (halvesProblem(launch, this.facts) ?? problemOf(launch, this.facts.limits));
+    return this.facts === null ? null : (featureProblem(launch, this.facts) ?? problemOf(launch, this.facts.limits));
   }
 
   divide(

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { PAGE_BYTES } from '../../core/types.js';
 import type { LaunchParameter, WgslBinding, WgslLaunch } from '../driver.js';
-import { noUniformLeft, planOf, problemOf, tooLarge, tooManyGroups } from './launch-plan.js';
+import { featureProblem, noUniformLeft, planOf, problemOf, tooLarge, tooManyGroups } from './launch-plan.js';
 import type { Limits } from './protocol.js';
 
 const LIMITS: Limits = {
@@ -49,6 +49,18 @@ const plan = (given: WgslLaunch) =>
     256,
     ({ first, count }) => [5, first * PAGE_BYTES, count * PAGE_BYTES],
   );
+
+test('what a module enables and the GPU has not is refused by name, with what to do', () => {
+  const problem = (source: string, features: string[]) => {
+    const given = launch([], []);
+    return featureProblem({ ...given, code: { ...given.code, source } }, { features })?.message ?? null;
+  };
+  const both = '// enable f64;\nenable f16, subgroups;\nfn f() {}';
+  expect(problem(both, ['shader-f16', 'subgroups'])).toBe(null);
+  expect(problem(both, ['shader-f16'])).toMatch(/enables subgroups, .* \(subgroups\); have its workgroups share/);
+  expect(problem(both, [])).toMatch(/enables f16, which this GPU does not have \(shader-f16\); write it with f32/);
+  expect(problem('enable clip_distances;', [])).toMatch(/\(clip-distances\); give the kernel a module of its own/);
+});
 
 test('an argument is bound from its first byte to its last', () => {
   const { bound: all, asides } = plan(launch([array('x', PAGE_BYTES + 512, 10)], [bound('x', 3, true)]));

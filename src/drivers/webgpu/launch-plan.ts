@@ -112,16 +112,30 @@ export function noUniformLeft(code: WgslCode, { maxUniformBuffersPerShaderStage:
   return problem && `${problem} beside the one that parts need (maxUniformBuffersPerShaderStage); ${ONE_STRUCTURE}`;
 }
 
-const ENABLES_F16 = /^\s*enable\b[^;]*\bf16\b/m;
+const ENABLES = /^\s*enable\b([^;]*);/gm;
 
-/** Why the GPU does not compile the module, where it wants numbers of 16 bits; null: it does, as far as that goes. */
-export function halvesProblem(
+/** What a module may do instead of what it enables. */
+const INSTEAD: Readonly<Record<string, string>> = {
+  f16: 'write it with f32',
+  subgroups: 'have its workgroups share memory and wait at barriers instead',
+};
+
+/** Why the GPU does not compile the module, where it enables what the GPU has not; null: it does, as far as that goes. */
+export function featureProblem(
   { code, kernelName }: Launch,
   { features }: Pick<AdapterFacts, 'features'>,
 ): LaunchRefusal | null {
-  if (!ENABLES_F16.test(code.source) || features.includes('shader-f16')) return null;
-  const message = `kernel ${kernelName}: the module enables f16, which this GPU does not have (shader-f16); write it with f32`;
-  return { code: 'DEVICE_LIMIT', message };
+  for (const [, list] of code.source.matchAll(ENABLES)) {
+    for (const each of list.split(',')) {
+      const name = each.trim();
+      const feature = name === 'f16' ? 'shader-f16' : name.replaceAll('_', '-');
+      if (name === '' || features.includes(feature)) continue;
+      const remedy = INSTEAD[name] ?? 'give the kernel a module of its own without it';
+      const message = `kernel ${kernelName}: the module enables ${name}, which this GPU does not have (${feature}); ${remedy}`;
+      return { code: 'DEVICE_LIMIT', message };
+    }
+  }
+  return null;
 }
 
 /** Why the GPU runs no such workgroup; null: it does. */

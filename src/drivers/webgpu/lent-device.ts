@@ -20,11 +20,13 @@ const FIRST_DRAIN = -1000;
 
 /** The program that opened the GPU can ask it for more than WebGPU gives by itself. */
 function withRemedy<T extends { readonly message: string }>(failure: T | null): T | null {
-  const [, limit] = /\((max\w+|shader-f16)\)/.exec(failure?.message ?? '') ?? [];
-  if (failure === null || limit === undefined) return failure;
+  if (failure === null) return null;
+  const [, limit] = /\((max\w+)\)/.exec(failure.message) ?? [];
+  const [, feature] = /the module enables .* \(([\w-]+)\);/.exec(failure.message) ?? [];
+  if (limit === undefined && feature === undefined) return failure;
   const remedy =
-    limit === 'shader-f16'
-      ? "features that it was opened with: requestDevice({ requiredFeatures: ['shader-f16'] })"
+    limit === undefined
+      ? `features that it was opened with: requestDevice({ requiredFeatures: ['${feature}'] })`
       : `limits that it was opened with: requestDevice({ requiredLimits: { ${limit}: adapter.limits.${limit} } })`;
   return { ...failure, message: `${failure.message}; the GPUDevice has the ${remedy}` };
 }
