@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { DEMO_HELP, DEMO_SUMMARY, demo } from './demo.js';
 import { DEMO_PACKAGES } from './demo-data.js';
 import { DOCTOR_HELP, DOCTOR_SUMMARY, doctor } from './doctor.js';
+import { EXPLAIN_HELP, EXPLAIN_SUMMARY, explainRun } from './explain.js';
 import { CommandError, codeOf, explain, UsageError } from './failure.js';
 import { keepStandardOutput, print } from './output.js';
 import { REPLAY_HELP, REPLAY_SUMMARY, replay } from './replay.js';
@@ -20,6 +21,7 @@ interface Command {
 const COMMANDS: Readonly<Record<string, Command>> = {
   run: { summary: RUN_SUMMARY, help: RUN_HELP, main: run },
   demo: { summary: DEMO_SUMMARY, help: DEMO_HELP, main: demo },
+  explain: { summary: EXPLAIN_SUMMARY, help: EXPLAIN_HELP, main: explainRun },
   replay: { summary: REPLAY_SUMMARY, help: REPLAY_HELP, main: replay },
   doctor: { summary: DOCTOR_SUMMARY, help: DOCTOR_HELP, main: doctor },
 };

@@ -69,7 +69,7 @@ export async function replay(args: readonly string[]): Promise<number> {
   for (const option of ['csv', 'device-memory', 'oversubscription', 'block'] as const) {
     if (values[option] !== undefined) throw new UsageError(`--${option} goes with --policy; see: onemem replay --help`);
   }
-  const { header, entries, complete } = read(path);
+  const { header, entries, lines, complete } = read(path);
   const show = events ? (entry: Entry) => print(JSON.stringify(entry)) : undefined;
   const policies = await loadPolicies(header.policies, (text) => process.stderr.write(text));
   const counts = new Map<string, number>();
@@ -92,14 +92,19 @@ export async function replay(args: readonly string[]): Promise<number> {
       print(
         `${played} events${names} and ${commands} commands: the same as recorded${complete ? '' : ', as far as that goes'}`,
       );
-      if (!complete) print(`The recording is incomplete: ${missing(entries.length)}`);
+      if (!complete) print(`The recording is incomplete: ${missing(lines.at(-1) ?? 1)}`);
     }
     return 0;
   } catch (error) {
     if (error instanceof ReplayError) {
-      throw new CommandError('REPLAY_DIFFERS', `${path}, line ${error.entry + 2}: ${error.message}`, [], {
-        cause: error,
-      });
+      throw new CommandError(
+        'REPLAY_DIFFERS',
+        `${path}, line ${lines[error.entry] ?? lines.length + 2}: ${error.message}`,
+        [],
+        {
+          cause: error,
+        },
+      );
     }
     throw error;
   }
@@ -118,7 +123,7 @@ function read(path: string): Recording {
   }
 }
 
-function missing(entries: number): string {
+function missing(line: number): string {
   const why = 'its program was killed, did not close its space, or could not write more';
-  return `it was played up to line ${entries + 1}, and lacks what came after that; ${why}.`;
+  return `it was played up to line ${line}, and lacks what came after that; ${why}.`;
 }

@@ -569,8 +569,9 @@ export class MemoryManager {
    * Prepares a launch: `out` ranges are emptied; a device without faults gets all pages at once and keeps them. When
    * `requestDone` has come for `id`, the launch may run; `launchEnd` must follow, whatever became of it. One launch of a
    * device at a time may be between the two.
+   * @param _kernel its name, for those who read a recording of the core
    */
-  launchBegin(id: number, processor: ProcessorId, args: readonly LaunchArgument[]): void {
+  launchBegin(id: number, processor: ProcessorId, args: readonly LaunchArgument[], _kernel = ''): void {
     this.launches.begin(id, processor, args);
   }
 

@@ -19,6 +19,8 @@ export interface RangeOptions {
    * denied what they may not do, but wait for it (`want`).
    */
   readonly shared?: boolean;
+  /** Bytes of an element, for those who read a recording of the core. */
+  readonly elementBytes?: number;
 }
 
 /** What is being found out of a processor's way through a range. */

@@ -33,13 +33,13 @@ function isNamedRange(value: unknown): value is NamedRange {
  * @param entries of one manager, from its beginning
  * @param policies those that the recorded manager had
  * @param blockCount the size of its space
- * @param seen told each entry before it is played
+ * @param seen told each entry before it is played, with the core as it is then
  */
 export function replay(
   entries: readonly Entry[],
   policies: Policies,
   blockCount: number,
-  seen: (entry: Entry) => void = () => undefined,
+  seen: (entry: Entry, manager: MemoryManager) => void = () => undefined,
 ): Replayed {
   let at = 0;
   let current = 'nothing';
@@ -49,7 +49,7 @@ export function replay(
   };
   const next = (): Entry | undefined => {
     const entry = entries[at];
-    if (entry !== undefined) seen(entry);
+    if (entry !== undefined) seen(entry, manager);
     at++;
     return entry;
   };

@@ -1,15 +1,18 @@
 /**
- * Recordings of the core in files: a line of JSON for what the core was made with, one for each entry, and one that says that this is all. A
- * process that is killed, and a disk that gets full, leave a file without the last one, whose last line may be cut off; what is before it
- * can be played all the same.
+ * Recordings of the core in files. The first line says what the core was made with; each further line is an
+ * entry, or a time (`["@", milliseconds since the recording began]`) for the entries behind it; the last line
+ * says that this is all. A process that is killed, and a disk that gets full, leave a file without the last
+ * line. What is before it can be played all the same.
  */
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 import type { Entry } from '../core/recording.js';
 import type { PolicyChoices } from '../policy/choices.js';
 
 /** Changes with what entries mean. */
-const FORMAT = 4;
+const FORMAT = 5;
 const BUFFER_CHARACTERS = 256 * 1024;
+/** Entries closer together than this share a time, in milliseconds. */
+const TIME_STEP_MS = 0.02;
 /** The last line. */
 const END = '["."]';
 
@@ -23,6 +26,9 @@ export interface RecordingHeader {
 export class RecordingFile {
   private readonly fd: number;
   private text: string;
+  private readonly began = performance.now();
+  /** The last time that was written. */
+  private time = 0;
   /** Nothing is written any more: it was closed, or the file takes no more. */
   private ended = false;
 
@@ -47,6 +53,11 @@ export class RecordingFile {
 
   write(entries: readonly Entry[]): void {
     if (this.ended) return;
+    const time = performance.now() - this.began;
+    if (time - this.time >= TIME_STEP_MS) {
+      this.time = time;
+      this.text += `["@",${time.toFixed(3)}]\n`;
+    }
     for (const entry of entries) this.text += `${JSON.stringify(entry)}\n`;
     if (this.text.length > BUFFER_CHARACTERS) this.flush();
   }
@@ -91,13 +102,17 @@ export interface Recording {
   readonly header: RecordingHeader;
   /** Those of whole events. */
   readonly entries: readonly Entry[];
+  /** When each entry was written, in milliseconds since the recording began. */
+  readonly timesMs: readonly number[];
+  /** Lines of the file that hold each of them, from 1. */
+  readonly lines: readonly number[];
   /** Whether it goes to the end of what it recorded. */
   readonly complete: boolean;
 }
 
 /** Throws an Error that says what is wrong with the file, or the system's. */
 export function readRecording(path: string): Recording {
-  const [first, ...lines] = readFileSync(path, 'utf8').split('\n');
+  const [first, ...rest] = readFileSync(path, 'utf8').split('\n');
   let header: Partial<RecordingHeader> | null = null;
   try {
     header = JSON.parse(first) as Partial<RecordingHeader>;
@@ -112,23 +127,38 @@ export function readRecording(path: string): Recording {
     throw new Error(`${message}; play it with the version that made it`);
   }
   // After the last line break there is nothing, or a line that was cut off.
-  const whole = lines.slice(0, -1);
+  const whole = rest.slice(0, -1);
   const complete = whole.at(-1) === END;
   if (complete) whole.pop();
-  const entries = whole.map((line, index) => {
-    try {
-      return JSON.parse(line) as Entry;
-    } catch (cause) {
-      throw new Error(`${path}, line ${index + 2}, is no JSON`, { cause });
+  const entries: Entry[] = [];
+  const timesMs: number[] = [];
+  const lines: number[] = [];
+  let time = 0;
+  for (const [index, line] of whole.entries()) {
+    const entry = parsed(path, index + 2, line);
+    if (entry[0] === '@') time = entry[1];
+    else {
+      entries.push(entry);
+      timesMs.push(time);
+      lines.push(index + 2);
     }
-  });
+  }
   // What was commanded for the last event may have been cut off.
-  if (!complete)
-    entries.splice(
-      Math.max(
+  const end = complete
+    ? entries.length
+    : Math.max(
         0,
         entries.findLastIndex(([kind]) => kind === '!'),
-      ),
-    );
-  return { header: header as RecordingHeader, entries, complete };
+      );
+  const parts = [entries, timesMs, lines] as const;
+  for (const part of parts) part.splice(end);
+  return { header: header as RecordingHeader, entries, timesMs, lines, complete };
+}
+
+function parsed(path: string, number: number, line: string): Entry | readonly ['@', number] {
+  try {
+    return JSON.parse(line) as Entry | readonly ['@', number];
+  } catch (cause) {
+    throw new Error(`${path}, line ${number}, is no JSON`, { cause });
+  }
 }

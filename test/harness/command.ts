@@ -7,13 +7,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { demo } from '../../src/cli/demo.js';
 import { doctor } from '../../src/cli/doctor.js';
+import { explainRun } from '../../src/cli/explain.js';
 import { CommandError, explain, UsageError } from '../../src/cli/failure.js';
 import { replay } from '../../src/cli/replay.js';
 import { run } from '../../src/cli/run.js';
 import { type Dtype, npyHeader } from '../../src/files/npy.js';
 import { filled } from './suite.js';
 
-const COMMANDS = { run, demo, doctor, replay };
+const COMMANDS = { run, demo, doctor, replay, explain: explainRun };
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 /** A command that is still there after so long hangs. */

@@ -152,7 +152,8 @@ export class Arrays {
     // What is written to a shared file needs no other place.
     const committed = writable && !takesBack ? pages : 0;
     this.commitment.reserve(what, bytes, committed);
-    const range = this.manager.allocate(pages, options, Math.max(pages, Math.ceil(reserveBytes / PAGE_BYTES)));
+    const reservedPages = Math.max(pages, Math.ceil(reserveBytes / PAGE_BYTES));
+    const range = this.manager.allocate(pages, { ...options, elementBytes }, reservedPages);
     if (range === null) {
       this.commitment.unreserve(committed);
       throw new RequestError(

@@ -428,7 +428,7 @@ export class Launches {
       else this.finish(queue, record);
     });
     device.process?.expect?.(arrayPages(parameters));
-    this.manager.launchBegin(record.id, device.info.id, args);
+    this.manager.launchBegin(record.id, device.info.id, args, record.operation.kernelName);
   }
 
   /** Has a launch go by itself; those that were to go with it come after it. */

@@ -1,0 +1,128 @@
+/** `onemem explain`: why pages moved in a recorded run, and what to do about it. */
+import { PAGE_BYTES } from '../core/types.js';
+import type { History, RecordedArray } from '../trace/history.js';
+import { pageOfElement, storyOf } from '../trace/page-story.js';
+import { mebibytes, type Report, reportOf } from '../trace/report.js';
+import { count, milliseconds } from '../trace/words.js';
+import { UsageError } from './failure.js';
+import { parseOptions } from './options.js';
+import { print } from './output.js';
+import { readHistory } from './recorded-history.js';
+import { alignColumns } from './report.js';
+
+export const EXPLAIN_SUMMARY = 'say why pages moved in a recorded run, and what to do about it';
+
+export const EXPLAIN_HELP = `onemem explain TRACE [--array NAME --element N] [--json]: ${EXPLAIN_SUMMARY}
+
+TRACE is a recording: run the program with ONEMEM_RECORD=TRACE. The report names the arrays that cost most, the evictions that
+were regretted most (their pages were needed again), and what to change. Touches of pages that were present are in no recording.
+
+  --array NAME    the story of one page of this array: where it is, why, its moves and their causes
+  --element N     the element whose page is meant; 0 unless given
+  --limit N       moves of the story that are shown; the last 20 unless given
+  --json          the same as JSON, for programs
+  -h, --help
+
+Examples
+  onemem explain run.rec                after: ONEMEM_RECORD=run.rec node program.js
+  onemem explain run.rec --array table --element 5`;
+
+const MOST_ARRAYS = 8;
+const USUAL_LINES = 20;
+
+export async function explainRun(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parseOptions('explain', args, {
+    array: { type: 'string' },
+    element: { type: 'string' },
+    limit: { type: 'string' },
+    json: { type: 'boolean' },
+  });
+  const [path, ...more] = positionals;
+  if (path === undefined || more.length > 0)
+    throw new UsageError('onemem explain takes one recording; see: onemem explain --help');
+  if (values.element !== undefined && values.array === undefined)
+    throw new UsageError('--element goes with --array NAME');
+  const element = numberOf('element', values.element, 0);
+  const limit = numberOf('limit', values.limit, USUAL_LINES);
+  const history = await readHistory(path);
+  if (values.array === undefined) {
+    const report = reportOf(history);
+    if (values.json) print(JSON.stringify(report));
+    else printReport(report);
+  } else printStory(history, arrayNamed(history, values.array), element, limit, values.json === true);
+  return 0;
+}
+
+function numberOf(option: string, text: string | undefined, usual: number): number {
+  if (text === undefined) return usual;
+  const value = Number(text);
+  if (/^\d+$/.test(text) && Number.isSafeInteger(value)) return value;
+  throw new UsageError(`--${option} is '${text}'; it must be a whole number of 0 or more`);
+}
+
+/** The last array of that name: one that was freed may have had it before. */
+function arrayNamed(history: History, name: string): RecordedArray {
+  const array = history.arrays.findLast((each) => each.name === name);
+  if (array !== undefined) return array;
+  const names = [...new Set(history.arrays.map((each) => each.name))];
+  throw new UsageError(`--array: there is no array '${name}'; the recording has ${names.join(', ') || 'none'}`);
+}
+
+function printStory(history: History, array: RecordedArray, element: number, limit: number, json: boolean): void {
+  const page = pageOfElement(array, element, PAGE_BYTES);
+  if (page === null) {
+    const elements = Math.floor((array.pages * PAGE_BYTES) / array.elementBytes);
+    throw new UsageError(`--element is ${element}; ${array.name} has elements 0 to ${elements - 1}`);
+  }
+  const story = storyOf(history, page);
+  if (json) {
+    print(JSON.stringify({ ...story, element }));
+    return;
+  }
+  print(`${array.name}[${element}], page ${page - array.first} of the array`);
+  print(story.now);
+  if (story.remedy !== null) print(story.remedy);
+  if (story.lines.length > limit) print(`The last ${limit} of ${story.lines.length} moves:`);
+  for (const { atMs, text } of story.lines.slice(-limit)) print(`  ${milliseconds(atMs).padStart(8)}  it ${text}`);
+}
+
+function printReport(report: Report): void {
+  const { durationMs, launches, faults, memories, arrays, decisions, advice } = report;
+  const used = memories.filter(({ bytesIn }) => bytesIn > 0);
+  print(
+    `${milliseconds(durationMs)}, ${count(launches, 'launch').replace(/launchs$/, 'launches')}, ${count(faults, 'fault')}`,
+  );
+  print('');
+  const rows = used.map((each) => [
+    each.name,
+    mebibytes(each.peakBytes),
+    mebibytes(each.bytesIn),
+    mebibytes(each.bytesReturned),
+    `${each.evictions}`,
+    `${each.regretted}`,
+  ]);
+  const header = ['memory', 'peak', 'moved in', 'of it again', 'evictions', 'regretted'];
+  for (const line of alignColumns([header, ...rows])) print(line);
+  print('');
+  const costs = arrays
+    .slice(0, MOST_ARRAYS)
+    .map((each) => [
+      each.name,
+      mebibytes(each.bytes),
+      `${each.faults}`,
+      mebibytes(each.bytesMoved),
+      mebibytes(each.bytesReturned),
+      mebibytes(each.bytesEvicted),
+    ]);
+  const columns = ['array', 'size', 'faults', 'moved', 'of it again', 'evicted'];
+  for (const line of alignColumns([columns, ...costs])) print(line);
+  if (arrays.length > MOST_ARRAYS) print(`and ${arrays.length - MOST_ARRAYS} more`);
+  print('');
+  if (decisions.length === 0)
+    print('No eviction was regretted: no page was needed again in a memory that it had left.');
+  for (const { memory, evicted, sake, regretted, bytesReturned, medianMs } of decisions) {
+    const times = `${count(regretted, 'time')}, needed again after ${milliseconds(medianMs)} (median)`;
+    print(`${memory} evicted ${evicted} for ${sake}: ${times}, ${mebibytes(bytesReturned)}.`);
+  }
+  for (const { text } of advice) print(`- ${text}`);
+}

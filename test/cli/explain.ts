@@ -1,0 +1,91 @@
+/** Recorded runs explained: why pages moved, and what to do about it. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { Folder } from '../harness/command.js';
+import { runTests, test } from '../harness/suite.js';
+
+const LIBRARY = new URL('../../src/index.js', import.meta.url).href;
+
+/** A table that all launches use, beside data that pass by: together more than the device has. */
+const THRASHING = `
+import { f32, kernel, openSpace } from '${LIBRARY}';
+const look = kernel({ table: f32.in, data: f32.inout }, ({ table, data }, { begin, end }) => {
+  for (let i = begin; i < end; i++) data[i] += table[i % table.length];
+});
+const space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
+const table = space.array(Float32Array, 1_048_576, { name: 'table' }); // 4 MiB
+const data = space.array(Float32Array, 2_097_152, { name: 'data' }); // 8 MiB
+table.data.fill(1);
+for (let round = 0; round < 4; round++)
+  await space.devices[0].run(look, { table, data }, { size: data.length });
+for (const value of data.data.subarray(0, 10)) if (value !== 4) throw new Error('wrong');
+await space.close();
+`;
+
+interface Costs {
+  memories: { name: string; regretted: number; bytesReturned: number; usedBytes: number }[];
+  arrays: { name: string; faults: number; bytesReturned: number }[];
+  decisions: { evicted: string; memory: string; regretted: number }[];
+  advice: { what: string; text: string }[];
+  launches: number;
+}
+
+const folder = new Folder();
+process.on('exit', () => folder[Symbol.dispose]());
+folder.write('thrash.mjs', THRASHING);
+const recorded = spawnSync(process.execPath, ['thrash.mjs'], {
+  cwd: folder.path,
+  env: { ...process.env, ONEMEM_RECORD: 'run.rec' },
+  encoding: 'utf8',
+});
+assert.equal(recorded.status, 0, recorded.stderr);
+
+test('a report names the memory, the arrays and the evictions that were regretted, with a remedy', async () => {
+  const { stdout } = await folder.succeed('explain', 'run.rec', '--json');
+  const { memories, arrays, decisions, advice, launches } = JSON.parse(stdout) as Costs;
+  const device = memories.find(({ name }) => name === 'process0');
+  assert.ok(device !== undefined && device.regretted > 0 && device.bytesReturned > 0, stdout);
+  assert.equal(device.usedBytes, 12 * 2 ** 20);
+  assert.deepEqual(new Set(arrays.map(({ name }) => name)), new Set(['table', 'data']));
+  assert.ok(decisions.every(({ memory, regretted }) => memory === 'process0' && regretted > 0));
+  assert.equal(launches, 4);
+  assert.equal(advice[0]?.what, 'memory');
+  const text = (await folder.succeed('explain', 'run.rec')).stdout;
+  assert.match(text, /process0 evicted (table|data) for (table|data): \d+ times?, needed again after/);
+  assert.match(text, /Give process0 12 MiB instead of 8 MiB/);
+});
+
+test('the story of an element names each move with its cause', async () => {
+  const { stdout } = await folder.succeed('explain', 'run.rec', '--array', 'data', '--element', '0', '--json');
+  const { lines, now, remedy } = JSON.parse(stdout) as {
+    lines: { text: string }[];
+    now: string;
+    remedy: string | null;
+  };
+  assert.match(
+    lines[0].text,
+    /^began as zeros in process0, for a (read|write) of data\[\d+\] by process0 in launch \d+/,
+  );
+  assert.ok(lines.some(({ text }) => /was evicted from process0 to make room for/.test(text)));
+  assert.match(now, /^It is in .* since .*\. It moved \d+ times\.$/);
+  assert.match(remedy ?? '', /^It was evicted and needed again/);
+});
+
+test('what cannot be explained is refused with what there is', async () => {
+  await folder.refuse(2, /there is no array 'x'; the recording has table, data/, 'explain', 'run.rec', '--array', 'x');
+  await folder.refuse(
+    2,
+    /table has elements 0 to 1048575/,
+    'explain',
+    'run.rec',
+    '--array',
+    'table',
+    '--element',
+    '1048576',
+  );
+  await folder.refuse(2, /--element is '-1'/, 'explain', 'run.rec', '--array', 'table', '--element', '-1');
+  await folder.refuse(2, /takes one recording/, 'explain');
+  await folder.refuse(1, /thrash\.mjs is no recording/, 'explain', 'thrash.mjs');
+});
+
+await runTests();
