@@ -1,4 +1,4 @@
-// The directions in which the parts of src/ may depend on each other (docs/ARCHITECTURE.md has the picture):
+// The directions in which the parts of src/ may depend on each other (docs/internals/architecture.md has the picture):
 //
 //   core <- policy <- pager <- api <- cli        drivers and linux are seen by the pager, files by the api
 //

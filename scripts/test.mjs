@@ -48,6 +48,7 @@ await runStages(
       { name: 'unit', run: npm('unit'), seconds: 300 },
       { name: 'boundaries', run: npm('boundaries'), seconds: 120 },
       { name: 'api', run: npm('api:check'), seconds: 60 },
+      { name: 'documentation', run: built('documentation'), fetches: true, seconds: 240 },
       { name: 'package', run: built('package'), fetches: true, seconds: 240 },
       { name: 'knip', run: npm('knip'), seconds: 120 },
       { name: 'users', run: built('users'), seconds: 900 },

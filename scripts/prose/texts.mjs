@@ -56,7 +56,7 @@ function pageGroup(root, name, paths, columns) {
     name,
     texts: paths.flatMap((path) => pageTexts(root, path)),
     columns: pages.reduce((sum, page) => sum + linesOver(page, columns), 0),
-    allWords: pages.reduce((sum, page) => sum + page.split(/\s+/).filter((word) => word !== '').length, 0),
+    allWords: pages.reduce((sum, page) => sum + page.split(/\s+/).filter((word) => /[A-Za-z0-9]/.test(word)).length, 0),
   };
 }
 

@@ -22,9 +22,6 @@ interface LaunchOfWorkgroups {
    * How many workgroups there are, on a GPU: a number, two or three of them, or elements of a managed `Uint32Array`
    * that have one to three, which are read when the turn of the launch has come. What a module writes for
    * `dispatchWorkgroupsIndirect` is such counts. A launch of workgroups runs as a whole.
-   * @example
-   * stream.launch(plan, { counts, length }, { size: 1 });
-   * stream.launch(fill, { y }, { workgroups: counts.range(0, 3) });
    */
   readonly workgroups: LaunchSize;
   readonly size?: undefined;

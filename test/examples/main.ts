@@ -1,14 +1,9 @@
-/**
- * Runs the examples of the cookbook, and the small programs, as their readers do, and looks at what they print. The programs that the pages
- * of docs/concepts show are run, too, and must print what the pages say.
- */
+/** Runs the examples of the cookbook, and the small programs, as their readers do, and looks at what they print. */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type Example, findsMistake, run, runsRight } from '../harness/examples.js';
+import { type Example, findsMistake, runsRight } from '../harness/examples.js';
 import { readOptions } from '../harness/options.js';
-import { examples, expectedOutput } from '../package/readme.js';
 
 const USAGE = `npm run -s examples                   all
 npm run -s examples -- --mistakes     each with a mistake in its kernel or its data, which it must find by itself: an example that checks
@@ -19,9 +14,6 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const SOURCES = `${ROOT}examples`;
 /** Folders of programs that take no arguments, or none that they need. */
 const FOLDERS = ['cookbook', 'apps'];
-const CONCEPTS = `${ROOT}docs/concepts`;
-/** The compiled tree, which bears the package's name. */
-const TREE = fileURLToPath(new URL('../..', import.meta.url));
 
 const EXAMPLES: Readonly<Record<string, Example>> = {
   'cookbook/vector-add': {
@@ -100,25 +92,6 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
   },
 };
 
-function runsPage(page: string): void {
-  for (const program of examples(readFileSync(`${CONCEPTS}/${page}`, 'utf8'))) runsExample(program);
-}
-
-function runsExample(program: string): void {
-  const folder = mkdtempSync(`${tmpdir()}/onemem-concepts-`);
-  try {
-    mkdirSync(`${folder}/node_modules`);
-    symlinkSync(TREE, `${folder}/node_modules/onemem`);
-    writeFileSync(`${folder}/example.mjs`, program);
-    const { status, stdout, stderr } = run(`${folder}/example.mjs`);
-    assert.equal(status, 0, stderr);
-    assert.equal(stderr, '');
-    assert.equal(stdout.trim(), expectedOutput(program));
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}
-
 let passed = 0;
 let failed = 0;
 
@@ -154,9 +127,6 @@ for (const [name, example] of Object.entries(EXAMPLES)) {
   if (!name.includes(wanted)) continue;
   if (values.mistakes) check(`${name} finds a mistake`, () => findsMistake(name, example));
   else check(`${name} prints what it should`, () => runsRight(name, example));
-}
-for (const page of values.mistakes ? [] : readdirSync(CONCEPTS)) {
-  if (page.includes(wanted)) check(`the program of docs/concepts/${page} prints what it says`, () => runsPage(page));
 }
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed > 0 || passed === 0 ? 1 : 0;

@@ -25,7 +25,7 @@ interface Outcome {
   readonly stderr: string;
 }
 
-export function run(file: string, args: readonly string[] = []): Outcome {
+function run(file: string, args: readonly string[] = []): Outcome {
   const { status, signal, stdout, stderr } = spawnSync(process.execPath, [file, ...args], {
     cwd: FOLDER,
     encoding: 'utf8',

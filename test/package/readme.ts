@@ -8,13 +8,6 @@ export function firstExample(readme: string): string {
   return match[1];
 }
 
-/** The blocks of which a comment says that a test runs them, at least one. */
-export function examples(page: string): string[] {
-  const found = [...page.matchAll(/^<!-- This program is run by .*-->\n```js\n([\s\S]*?)^```$/gm)];
-  if (found.length === 0) throw new Error('the page has no program that is marked as one to run');
-  return found.map(([, program]) => program);
-}
-
 /** What the example says that it prints: the comments behind its calls of console.log. */
 export function expectedOutput(example: string): string {
   const lines = [...example.matchAll(/^.*console\.log\(.*\);(.*)$/gm)].map(([line, rest]) => {

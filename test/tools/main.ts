@@ -1,6 +1,6 @@
 /**
  * The package, packed and installed, under the tools that people use around it; and under the limits that systems set. Prints a table:
- * `npm run -s tools-test`. docs/tools.md says what each needs. Of what differs little, and under Node.js 22, it tries one; `--all` tries everything.
+ * `npm run -s tools-test`. docs/guides/tools.md says what each needs. Of what differs little, and under Node.js 22, it tries one; `--all` tries everything.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** The programs that docs/webgpu.md shows: as they are written there, with what they leave out before and behind them. */
+/** The programs that the guides of GPUs show: as they are written there, with what they leave out before and behind them. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
@@ -9,14 +9,15 @@ import { runTests, test } from '../harness/suite.js';
 /** The compiled tree, which bears the package's name. */
 const TREE = fileURLToPath(new URL('../..', import.meta.url));
 const ROOT = new URL('../../../', import.meta.url);
-const PROGRAMS = [...readFileSync(new URL('docs/webgpu.md', ROOT), 'utf8').matchAll(/^```js\n(.*?)^```$/gms)].map(
-  ([, program]) => program,
-);
+const PROGRAMS = ['gpus', 'gpus-larger'].flatMap((page) => {
+  const text = readFileSync(new URL(`docs/guides/${page}.md`, ROOT), 'utf8');
+  return [...text.matchAll(/^```js\n(.*?)^```$/gms)].map(([, program]) => program);
+});
 
 /** The one that has this in it. */
 function shown(words: string): string {
   const found = PROGRAMS.filter((each) => each.includes(words));
-  assert.equal(found.length, 1, `${found.length} programs of docs/webgpu.md have '${words}'`);
+  assert.equal(found.length, 1, `${found.length} programs of the guides of GPUs have '${words}'`);
   return found[0];
 }
 

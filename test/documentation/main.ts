@@ -1,0 +1,99 @@
+/**
+ * What the pages say is there: links, anchors, commands, source files; and their programs, and those of doc comments, print
+ * what they say.
+ *
+ *   npm run -s docs-test              all
+ *   npm run -s docs-test -- files     checks whose name holds the word
+ */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { openSpace } from '../../src/index.js';
+import { ValkeyServer, valkeyPrograms } from '../harness/valkey-server.js';
+import { wrongCommands } from './commands.js';
+import { commentExamples, programOf } from './comments.js';
+import { anchorsOf, blocksOf, linksOf, type Page, pages, proseOf, ROOT } from './pages.js';
+import { ProgramFolder } from './programs.js';
+
+const [wanted = ''] = process.argv.slice(2);
+let passed = 0;
+let failed = 0;
+
+async function check(name: string, run: () => unknown): Promise<void> {
+  if (!name.includes(wanted)) return;
+  const started = performance.now();
+  try {
+    await run();
+    passed++;
+    console.log(`ok   ${name} (${Math.round(performance.now() - started)} ms)`);
+  } catch (error) {
+    failed++;
+    const text = error instanceof Error ? error.message : String(error);
+    console.log(`FAIL ${name}\n${text.replace(/^/gm, '     ')}`);
+  }
+}
+
+function brokenLinks(page: Page): string[] {
+  return linksOf(page)
+    .filter(({ target, anchor }) => {
+      const file = target === '' ? page.path : join(dirname(page.path), target);
+      if (!existsSync(join(ROOT, file))) return true;
+      return anchor !== undefined && !anchorsOf(readFileSync(join(ROOT, file), 'utf8')).includes(anchor);
+    })
+    .map(({ target, anchor }) => (anchor === undefined ? target : `${target}#${anchor}`));
+}
+
+const sources = readdirSync(`${ROOT}src`, { recursive: true, encoding: 'utf8' });
+
+/** Source files and folders that a page names and that are not there. */
+function missingSources(page: Page): string[] {
+  const named = [...proseOf(page).matchAll(/`([\w./-]+(?:\.ts|\/))`/g)].map(([, name]) => name);
+  return named.filter((name) => {
+    if (/^(dist|\.build)\//.test(name) || existsSync(join(ROOT, name))) return false;
+    const file = name.replace(/\/$/, '');
+    return !sources.some((source) => source === file || source.endsWith(`/${file}`));
+  });
+}
+
+/** A page's programs import the package. GPUs have theirs run by test/webgpu/. */
+async function runPrograms(page: Page): Promise<void> {
+  using folder = new ProgramFolder();
+  for (const { language, code, comment } of blocksOf(page)) {
+    if (language !== 'js' || /'webgpu'|typegpu/.test(code)) continue;
+    const [, file] = /^\/\/ ([\w-]+\.js)\n/.exec(code) ?? [];
+    if (file !== undefined) folder.write(file, code);
+    else if (!/^import .* from 'onemem'/m.test(code)) continue;
+    else if (comment !== 'needs a Valkey server') await folder.run(code);
+    else if (typeof valkeyPrograms() === 'string') console.log(`     SKIPPED: ${valkeyPrograms()}`);
+    else {
+      await using server = await ValkeyServer.start();
+      await folder.run(code.replace('valkey://127.0.0.1:6379', server.url));
+    }
+  }
+}
+
+const all = pages();
+for (const page of all) {
+  await check(`links of ${page.path}`, () => assert.deepEqual(brokenLinks(page), []));
+  await check(`commands of ${page.path}`, () => assert.deepEqual(wrongCommands(page), []));
+  await check(`sources that ${page.path} names`, () => assert.deepEqual(missingSources(page), []));
+}
+await check('the reference of the API is what the doc comments say', () => {
+  execFileSync(process.execPath, [join(ROOT, 'scripts/api-reference.mjs'), 'check'], { encoding: 'utf8' });
+});
+for (const page of all) {
+  if (/^import .* from 'onemem'/m.test(page.text)) await check(`programs of ${page.path}`, () => runPrograms(page));
+}
+{
+  await using space = await openSpace({ devices: [{ kind: 'process', memory: '16MiB' }] });
+  (globalThis as { onememExamples?: object }).onememExamples = { space };
+  for (const example of commentExamples()) {
+    await check(`example of ${example.place}`, async () => {
+      using folder = new ProgramFolder();
+      await folder.run(programOf(example));
+    });
+  }
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed > 0 || passed === 0 ? 1 : 0;

@@ -1,0 +1,59 @@
+/** Programs of pages and of doc comments, run one after the other in this process. */
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { format } from 'node:util';
+
+/** The compiled tree, which bears the package's name. */
+const TREE = fileURLToPath(new URL('../..', import.meta.url));
+
+/** A folder in which programs find the package, and the files of their page. */
+export class ProgramFolder {
+  readonly path = mkdtempSync(join(tmpdir(), 'onemem-documentation-'));
+  private readonly before = process.cwd();
+  private programs = 0;
+
+  constructor() {
+    mkdirSync(join(this.path, 'node_modules'));
+    symlinkSync(TREE, join(this.path, 'node_modules/onemem'));
+    this.write('package.json', '{ "type": "module" }\n');
+    process.chdir(this.path);
+  }
+
+  write(name: string, content: string): void {
+    writeFileSync(join(this.path, name), content);
+  }
+
+  /** Runs a program, which must print what its comments say. */
+  async run(program: string): Promise<void> {
+    const file = join(this.path, `program-${this.programs++}.mjs`);
+    writeFileSync(file, program);
+    const printed: string[] = [];
+    const { log } = console;
+    console.log = (...values: unknown[]) => void printed.push(format(...values));
+    try {
+      await import(pathToFileURL(file).href);
+    } finally {
+      console.log = log;
+    }
+    assert.equal(printed.join('\n'), expectedOutput(program).join('\n'));
+  }
+
+  [Symbol.dispose](): void {
+    process.chdir(this.before);
+    rmSync(this.path, { recursive: true });
+  }
+}
+
+/** The comments behind calls of console.log. */
+function expectedOutput(program: string): string[] {
+  const lines = [...program.matchAll(/^.*console\.log\(.*\);(.*)$/gm)].map(([line, rest]) => {
+    const [, comment] = /^\s*\/\/ (.+)$/.exec(rest) ?? [];
+    assert.ok(comment !== undefined, `the program does not say what this line prints: ${line}`);
+    return comment.trim();
+  });
+  assert.ok(lines.length > 0, 'the program prints nothing, so that nobody can tell whether it works');
+  return lines;
+}
