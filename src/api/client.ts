@@ -24,6 +24,9 @@ export class Client {
   private readonly control: Int32Array;
   private readonly pending = new Map<number, Pending>();
   private readonly events = new Map<string, (event: StreamEvent) => void>();
+  /** Events that came while a listener was being told of one: each hears of its event when those before it are through. */
+  private readonly untold: StreamEvent[] = [];
+  private isTelling = false;
   /** Functions of the program's that streams have not called yet. */
   private readonly calls = new Map<string, () => void>();
   /** Those that streams have called, while they run. */
@@ -220,13 +223,8 @@ export class Client {
       setImmediate(() => this.notices.get(notice.subscription)?.(notice));
     } else if ('device' in message) this.onDevice(message.device, message.instead);
     else if ('event' in message) {
-      const key = `${message.event.stream} ${message.event.sequence}`;
-      this.calls.delete(key);
-      const listener = this.events.get(key);
-      if (listener === undefined) return;
-      this.events.delete(key);
-      this.unref();
-      listener(message.event);
+      this.untold.push(message.event);
+      if (!this.isTelling) this.tellEvents();
     } else if ('freed' in message) {
       this.onFreed(message.freed);
     } else if ('id' in message) {
@@ -234,6 +232,24 @@ export class Client {
       this.pending.delete(message.id);
       if (message.error === null) waiting?.resolve(message.value);
       else waiting?.reject(message.id === asked ? fromWire(message.error) : fromElsewhere(message.error));
+    }
+  }
+
+  /** A listener may ask the manager something, and events come with the answer. */
+  private tellEvents(): void {
+    this.isTelling = true;
+    try {
+      for (let event = this.untold.shift(); event !== undefined; event = this.untold.shift()) {
+        const key = `${event.stream} ${event.sequence}`;
+        this.calls.delete(key);
+        const listener = this.events.get(key);
+        if (listener === undefined) continue;
+        this.events.delete(key);
+        this.unref();
+        listener(event);
+      }
+    } finally {
+      this.isTelling = false;
     }
   }
 

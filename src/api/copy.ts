@@ -5,8 +5,8 @@ import type { BytePlace } from '../pager/protocol/pages.js';
 import { arrayTypeName, show } from './arguments.js';
 import { argumentError, typeError } from './errors.js';
 import { type Place, placeOf } from './place.js';
-import type { ArraySeen, SpaceSeen } from './seen.js';
-import type { Staging } from './staging.js';
+import type { SpaceSeen } from './seen.js';
+import type { StagedPlace, Staging } from './staging.js';
 
 /** A place of a copy that has been looked at. */
 export interface CopyEnd {
@@ -51,16 +51,16 @@ export function checkCopy(to: CopyEnd, from: CopyEnd): void {
 
 /** The bytes of both ends in the space; plain arrays are staged there. */
 export function stageEnds(to: CopyEnd, from: CopyEnd, staging: Staging): { to: BytePlace; from: BytePlace } {
-  const source = bytePlaceOf(from, (bytes) => staging.stage(bytes, 'bytes', 'a copy', { in: true, back: false }));
-  const target = bytePlaceOf(to, (bytes) => staging.stage(bytes, 'bytes', 'a copy', { in: false, back: true }));
+  const source = bytePlaceOf(from, (plain) => staging.stage(plain, 'bytes', 'the source', { in: true, back: false }));
+  const target = bytePlaceOf(to, (plain) =>
+    staging.stage(plain, 'bytes', 'the destination', { in: false, back: true }),
+  );
   return { to: target, from: source };
 }
 
-function bytePlaceOf({ place, plain }: CopyEnd, stage: (bytes: Uint8Array) => ArraySeen): BytePlace {
-  if (place !== null) return { range: place.array.rangeId, name: place.array.name, offset: place.offset };
-  const { buffer, byteOffset, byteLength } = plain as NumericArray;
-  const staged = stage(new Uint8Array(buffer, byteOffset, byteLength));
-  return { range: staged.rangeId, name: staged.name, offset: staged.offset };
+function bytePlaceOf({ place, plain }: CopyEnd, stage: (plain: NumericArray) => StagedPlace): BytePlace {
+  const { array, offset } = place ?? stage(plain as NumericArray);
+  return { range: array.rangeId, name: array.name, offset };
 }
 
 function plainEnd(which: string, plain: NumericArray): CopyEnd {

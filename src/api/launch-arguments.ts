@@ -103,13 +103,10 @@ function managedPlace(
   whole: boolean,
   staging: Staging,
 ): { offset: number; length: number; address: number; pages: ArrayPages } {
-  if (place !== null) {
-    const { array, offset, length } = place;
-    return { offset, length, address: Number(array.address) + offset - array.offset, pages: pagesAround(place) };
-  }
-  const staged = staging.stage(plain as NumericArray, type, name, { in: use !== 'out' || !whole, back: use !== 'in' });
-  const { offset, length } = staged;
-  return { offset, length, address: Number(staged.address), pages: staged.pagesOf(0, length) };
+  const way = { in: use !== 'out' || !whole, back: use !== 'in' };
+  const used = place ?? staging.stage(plain as NumericArray, type, name, way);
+  const { array, offset, length } = used;
+  return { offset, length, address: Number(array.address) + offset - array.offset, pages: pagesAround(used) };
 }
 
 function argumentOf(

@@ -61,6 +61,10 @@ export interface CopyOptions {
  * What a launch takes for each parameter of a kernel: managed arrays, `x.range(a, b)` of them and views of them, which are used where
  * they are; other typed arrays, which are copied there and back; numbers. The kernel sees element `a` of the array as the first one of the
  * range. No two arguments may overlap if one of them is written.
+ *
+ * The elements of a typed array of the program's own are taken when the launch is given, or when its turn comes if something before it in
+ * the order of its stream writes the array or calls a function. Results are put back when the launch has ended well; one that
+ * fails changes nothing. An operation in another stream that does not wait for it is refused meanwhile (ARRAY_IN_USE).
  */
 export type LaunchArguments<P extends KernelParameters> = {
   readonly [K in keyof P]: P[K] extends ArrayParameter<infer T, infer _U>
@@ -544,7 +548,7 @@ export interface Stream {
   call(callback: () => unknown): StreamEvent;
   /**
    * Copies elements between any two places, in the stream's order: managed arrays, parts and views of them, and other typed arrays, whose
-   * elements are taken now and put back at the end. Both ends must have as many bytes, and the same element type unless one is raw
+   * elements are taken and put back as those of a launch (`LaunchArguments`). Both ends must have as many bytes, and the same element type unless one is raw
    * bytes. Parts of one array may overlap. Pages are read where they are and written where the destination is, or where `at` says;
    * `event.bytes` tells how many were copied. Until the copy has ended, and if it fails, a reader of its destination finds old
    * elements, new ones or zeros there.

@@ -8,11 +8,13 @@ import { fromWire, OnememError, typeError } from './errors.js';
 import type * as api from './public.js';
 import type { SpaceSeen } from './seen.js';
 import { refuseDeadlock } from './stream-call.js';
+import type { StreamOrder } from './stream-order.js';
 
 /** The stream that an event is a place in. */
 interface StreamSeen extends api.Stream {
   readonly id: number;
   readonly space: api.AddressSpace & SpaceSeen;
+  readonly order: StreamOrder;
   /** Aborted, it cancels what has not begun. */
   readonly signal: AbortSignal | null;
 }
@@ -27,11 +29,15 @@ export class StreamEvent implements api.StreamEvent {
   private covered: { begin: number; end: number } | null = null;
   /** Returns the event that the program is to see instead, if it is another one. */
   onEnd: ((event: WireEvent) => WireEvent | undefined) | null = null;
+  /** What its stream came after when it was given. */
+  readonly after: StreamOrder['now'];
 
   constructor(
     readonly stream: StreamSeen,
     readonly sequence: number,
-  ) {}
+  ) {
+    this.after = stream.order.now;
+  }
 
   get done(): boolean {
     return this.ended !== null;

@@ -23,12 +23,14 @@ import { checkWay, codeFor, workgroupOf } from './launch-code.js';
 import { LAUNCH_OPTIONS, type LaunchOptions } from './launch-options.js';
 import { countedOf, type LaunchRange, type LaunchSize, launchRange, sizePlace, workgroupRange } from './launch-size.js';
 import { pagesAround, placeOf } from './place.js';
+import { noteCall } from './plain-copies.js';
 import type * as api from './public.js';
 import type { CopyOptions, CopyPlace, LaunchArguments, ManagedElements } from './public.js';
 import type { ArraySeen, DeviceSeen, SpaceSeen } from './seen.js';
 import { Staging } from './staging.js';
 import { prepareCall, refuseDeadlock } from './stream-call.js';
 import { checkEvent, StreamEvent } from './stream-event.js';
+import { StreamOrder } from './stream-order.js';
 import { verifyLaunch } from './verify.js';
 
 /** What stands in for a size that is read when the launch's turn has come: it runs as a whole. */
@@ -47,6 +49,7 @@ export class Stream implements api.Stream {
   /** The manager knows that no more will come. */
   private hasLast = false;
   private readonly state: StreamState;
+  readonly order = new StreamOrder();
   private readonly ignoreSignal: () => void;
 
   constructor(
@@ -103,9 +106,9 @@ export class Stream implements api.Stream {
     if (signal?.aborted === true) return this.add({ kind: 'cancelled', reason: reasonOf(signal) }, signal);
     const verified =
       sized === null && (options.verify ?? this.space.verifies)
-        ? this.call(() => verifyLaunch(this.device, kernel as Kernel, args, { begin, end, size }))
+        ? this.callback(() => verifyLaunch(this.device, kernel as Kernel, args, { begin, end, size }))
         : null;
-    const staging = new Staging(this.space, `kernel ${kernel.name}`);
+    const staging = new Staging(this.space, `kernel ${kernel.name}`, this.order);
     const handed = staging.attempt(() => handOver(kernel, given, whole, staging));
     if (sized !== null) handed.arrays.push(pagesAround(sized));
     const operation = {
@@ -122,7 +125,7 @@ export class Stream implements api.Stream {
         ? {}
         : { indirect: { offset: sized.offset, numbers: sized.length, ...(workgroup && { workgroup }) } }),
     } as const;
-    const event = this.add(operation, signal);
+    const event = this.addStaged(operation, staging, signal);
     const arrays: { readonly array: ArraySeen; readonly emptied: boolean }[] = [];
     for (const each of given) {
       if (each.kind === 'scalar' || each.use === 'in' || each.place === null) continue;
@@ -176,13 +179,14 @@ export class Stream implements api.Stream {
     if (typeof callback !== 'function') {
       throw typeError('CALLBACK', `a stream calls functions, not ${show(callback)}`);
     }
-    const { client } = this.space;
-    const event = this.add({ kind: 'call', thread: threadId() });
-    const run = prepareCall(event, callback);
-    const { id } = this;
-    client.onCall(id, event.sequence, () => {
-      void run().then((error) => client.called(id, event.sequence, error));
-    });
+    const event = this.callback(callback);
+    const { order } = this;
+    order.calling(event.sequence);
+    noteCall();
+    event.onEnd = () => {
+      order.called();
+      return undefined;
+    };
     return event;
   }
 
@@ -196,9 +200,9 @@ export class Stream implements api.Stream {
     const { signal } = options;
     checkSignal(signal);
     if (signal?.aborted === true) return this.add({ kind: 'cancelled', reason: reasonOf(signal) }, signal);
-    const staging = new Staging(this.space, 'a copy');
+    const staging = new Staging(this.space, 'a copy', this.order);
     const places = staging.attempt(() => stageEnds(target, source, staging));
-    const event = this.add({ kind: 'copy', ...places, bytes: target.bytes, at }, signal);
+    const event = this.addStaged({ kind: 'copy', ...places, bytes: target.bytes, at }, staging, signal);
     event.onEnd = (ended) => {
       const array = target.place?.array;
       if (ended.result === 'done' && array !== undefined) {
@@ -219,6 +223,7 @@ export class Stream implements api.Stream {
         'the event belongs to another space; only events of the same space can be waited for',
       );
     }
+    if (!event.done) this.order.waitFor({ order: event.stream.order, sequence: event.sequence }, event.after);
     return this.add({ kind: 'wait', other: event.stream.id, otherSequence: event.sequence, failure: event.failure });
   }
 
@@ -277,6 +282,31 @@ export class Stream implements api.Stream {
 
   private isDevice(place: api.Device): place is api.Device & DeviceSeen {
     return place instanceof this.device.constructor;
+  }
+
+  /** A function in the stream's order, ours or the program's. */
+  private callback(callback: () => unknown): StreamEvent {
+    const { client } = this.space;
+    const event = this.add({ kind: 'call', thread: threadId() });
+    const run = prepareCall(event, callback);
+    const { id } = this;
+    client.onCall(id, event.sequence, () => {
+      void run().then((error) => client.called(id, event.sequence, error));
+    });
+    return event;
+  }
+
+  /** An operation with arrays of the program's own, and before it what this thread has to do about them. */
+  private addStaged(operation: OperationBody, staging: Staging, signal?: AbortSignal): StreamEvent {
+    if (staging.hasStep) {
+      const { client } = this.space;
+      const { id } = this;
+      const { sequence } = this.add({ kind: 'call', thread: threadId() });
+      client.onCall(id, sequence, () => client.called(id, sequence, staging.step()));
+    }
+    const event = this.add(operation, signal);
+    staging.begin(event.sequence);
+    return event;
   }
 
   private add(operation: OperationBody, signal?: AbortSignal): StreamEvent {

@@ -462,7 +462,21 @@ export const advice = mostly(
   8,
 );
 
+/** Memory of the program's own that many calls use, each perhaps before the last one has ended. */
+const kept = new Float32Array(900);
+
+/** Memory that is taken away while operations have it. */
+function taken(): Float32Array {
+  const made = new Float32Array(900);
+  setImmediate(() => structuredClone(made.buffer, { transfer: [made.buffer] }));
+  return made;
+}
+
 const plain: Values = fc.constantFrom(
+  literal("the program's numbers", () => kept),
+  literal("a part of the program's numbers", () => kept.subarray(90, 700)),
+  literal("bytes of the program's numbers", () => new Uint8Array(kept.buffer, 90, 900)),
+  literal('numbers that are taken in a moment', taken),
   literal('new Float32Array(900)', () => new Float32Array(900)),
   literal('new Float32Array(1)', () => new Float32Array(1)),
   literal('new Uint8Array(900)', () => new Uint8Array(900)),

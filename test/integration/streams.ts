@@ -414,7 +414,7 @@ test('a function may use the space, and is refused where it would wait for itsel
 
 /** Programs make no events: that of another thread's stream is none that a user gets hold of. */
 const EventOf = StreamEvent as unknown as new (
-  stream: { id: number; space: AddressSpace },
+  stream: { id: number; space: AddressSpace; order: object },
   sequence: number,
 ) => StreamEvent;
 
@@ -430,7 +430,7 @@ test('a function whose thread has ended fails its stream, and nobody waits for i
       using stream = device.stream();
       // The last operation of the worker's stream waits for its function, which never ends.
       const { id, sequence } = message as { id: number; sequence: number };
-      stream.wait(new EventOf({ id, space }, sequence));
+      stream.wait(new EventOf({ id, space, order: { now: new Map() } }, sequence));
       const event = stream.launch(mix, { x, add: 1 }, { size: 16 });
       if (how === 'terminate') await worker.terminate();
       else worker.postMessage('leave');

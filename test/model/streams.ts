@@ -5,12 +5,13 @@
 import assert from 'node:assert/strict';
 import type { CopyOptions, NumericArray, OnememError, Stream, StreamEvent } from '../../src/index.js';
 import { KERNELS, runHere } from './kernels.js';
+import { giveLoose, Loose } from './loose.js';
 import type { Player, TrackedDevice } from './player.js';
 import { bytesOf, CURABLE, type Part, plainArray, type Tracked } from './tracked.js';
 
 const MOST_OPERATIONS = 6;
 
-interface Lane {
+export interface Lane {
   readonly device: TrackedDevice;
   readonly stream: Stream;
   failed: boolean;
@@ -30,7 +31,7 @@ interface Given {
   readonly failed: (error: OnememError) => Promise<void> | void;
 }
 
-type Operation = Omit<Given, 'lane'>;
+export type Operation = Omit<Given, 'lane'>;
 
 export async function playStreams(player: Player): Promise<void> {
   const { random } = player;
@@ -41,8 +42,10 @@ export async function playStreams(player: Player): Promise<void> {
   }
   if (lanes.length === 0) return;
   const given: Given[] = [];
-  const last = new Map<Tracked, Given>();
-  const give = (lane: Lane, used: readonly Tracked[], start: () => Operation): void => {
+  const last = new Map<Tracked | Loose, Given>();
+  const tracked = (): Tracked[] => [...last.keys()].filter((each): each is Tracked => !(each instanceof Loose));
+  const loose = new Loose(player);
+  const give: Give = (lane, used, start) => {
     for (const array of used) {
       const other = last.get(array);
       if (other === undefined || other.lane === lane) continue;
@@ -58,25 +61,35 @@ export async function playStreams(player: Player): Promise<void> {
   const count = random.between(1, MOST_OPERATIONS);
   for (let index = 0; index < count; index++) {
     const lane = random.pick(lanes);
-    const kind = random.below(20);
+    const kind = random.below(25);
     if (kind < 11) giveLaunch(player, lane, give);
     else if (kind < 15) giveCopy(player, lane, give);
     else if (kind < 17) givePrefetch(player, lane, give);
     else if (kind < 18) giveExclusive(player, lane, give);
-    else if (kind < 19) giveCall(player, lane, [...last.keys()], give);
+    else if (kind < 19) giveCall(player, lane, tracked(), give);
+    else if (kind < 24)
+      giveLoose(
+        player,
+        lane,
+        loose,
+        pick(player, () => true),
+        give,
+      );
     else give(lane, [], () => nothing('record()', lane.stream.record()));
   }
   const early = random.chance(0.7);
   if (early) for (const { stream } of lanes) stream[Symbol.dispose]();
   if (given.length === 0) return;
-  const work = settle(player, given, new Set(last.values())).finally(() => {
-    if (!early) for (const { stream } of lanes) if (!player.space.isClosed) stream[Symbol.dispose]();
-  });
-  player.occupy([...last.keys()], work);
+  const work = settle(player, given, new Set(last.values()))
+    .then(() => loose.check())
+    .finally(() => {
+      if (!early) for (const { stream } of lanes) if (!player.space.isClosed) stream[Symbol.dispose]();
+    });
+  player.occupy(tracked(), work);
   if (random.chance(0.4)) await work;
 }
 
-type Give = (lane: Lane, used: readonly Tracked[], start: () => Operation) => void;
+export type Give = (lane: Lane, used: readonly (Tracked | Loose)[], start: () => Operation) => void;
 
 function nothing(text: string, event: StreamEvent): Operation {
   return { text, event, must: () => [], may: () => [], done: () => undefined, failed: () => undefined };
