@@ -9,7 +9,17 @@
 // that the manager consists of takes longer than to start its thread.
 
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
@@ -143,6 +153,13 @@ const { output } = await bundle.write({
   },
 });
 for (const { fileName } of output) bundled.add(join(compiled, fileName));
+
+// What a browser gets is neither compiled nor bundled.
+mkdirSync(join(compiled, 'view'), { recursive: true });
+for (const file of readdirSync(join(root, 'src/view'))) {
+  copyFileSync(join(root, 'src/view', file), join(compiled, 'view', file));
+  bundled.add(join(compiled, 'view', file));
+}
 for (const file of bundled) emitted.add(file);
 
 mkdirSync(out, { recursive: true });

@@ -10,6 +10,7 @@ import { CommandError, codeOf, explain, UsageError } from './failure.js';
 import { keepStandardOutput, print } from './output.js';
 import { REPLAY_HELP, REPLAY_SUMMARY, replay } from './replay.js';
 import { RUN_HELP, RUN_SUMMARY, run } from './run.js';
+import { VIEW_HELP, VIEW_SUMMARY, view } from './view.js';
 
 interface Command {
   readonly summary: string;
@@ -22,6 +23,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   run: { summary: RUN_SUMMARY, help: RUN_HELP, main: run },
   demo: { summary: DEMO_SUMMARY, help: DEMO_HELP, main: demo },
   explain: { summary: EXPLAIN_SUMMARY, help: EXPLAIN_HELP, main: explainRun },
+  view: { summary: VIEW_SUMMARY, help: VIEW_HELP, main: view },
   replay: { summary: REPLAY_SUMMARY, help: REPLAY_HELP, main: replay },
   doctor: { summary: DOCTOR_SUMMARY, help: DOCTOR_HELP, main: doctor },
 };

@@ -1,6 +1,7 @@
 /** Recorded runs explained: why pages moved, and what to do about it. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { Folder } from '../harness/command.js';
 import { runTests, test } from '../harness/suite.js';
 
@@ -69,6 +70,44 @@ test('the story of an element names each move with its cause', async () => {
   assert.ok(lines.some(({ text }) => /was evicted from process0 to make room for/.test(text)));
   assert.match(now, /^It is in .* since .*\. It moved \d+ times\.$/);
   assert.match(remedy ?? '', /^It was evicted and needed again/);
+});
+
+interface Shown {
+  readonly arrays: { name: string; firstRow: number; rows: number }[];
+  readonly columns: number;
+  readonly rows: number;
+  readonly places: string;
+  readonly returned: string;
+  readonly details: { text: string }[];
+  readonly memories: { name: string }[];
+}
+
+test('a page shows the run, says what it may load, and loads nothing', async () => {
+  const { stdout } = await folder.succeed('view', 'run.rec', '--html', 'run.html');
+  assert.match(stdout, /^run\.html: \d+ KiB; open it in a browser\n$/);
+  const page = folder.read('run.html').toString();
+  assert.doesNotMatch(page, /https?:|src=|url\(/);
+  const [, policy] = /Content-Security-Policy" content="([^"]+)"/.exec(page) ?? [];
+  for (const [tag, directive] of [
+    ['style', 'style-src'],
+    ['script', 'script-src'],
+  ]) {
+    const [, text] = new RegExp(`<${tag}>([\\s\\S]*?)</${tag}>`).exec(page) ?? [];
+    const hash = createHash('sha256').update(text).digest('base64');
+    assert.ok(policy.includes(`${directive} 'sha256-${hash}'`), policy);
+  }
+  const [, json] = /id="data">([\s\S]*?)<\/script>/.exec(page) ?? [];
+  const { arrays, columns, rows, places, returned, details, memories } = JSON.parse(json) as Shown;
+  assert.deepEqual(arrays, [
+    { name: 'table', bytes: 4 * 2 ** 20, firstRow: 0, rows: 2 },
+    { name: 'data', bytes: 8 * 2 ** 20, firstRow: 2, rows: 4 },
+  ]);
+  const map = Buffer.from(places, 'base64');
+  assert.equal(map.length, columns * rows);
+  const device = memories.findIndex(({ name }) => name === 'process0');
+  assert.ok(map.includes(device) && map.includes(0) && map.includes(255));
+  assert.ok(Buffer.from(returned, 'base64').some((byte) => byte > 0));
+  assert.ok(details.some(({ text }) => text.includes('was evicted from process0')));
 });
 
 test('what cannot be explained is refused with what there is', async () => {

@@ -11,10 +11,11 @@ import { explainRun } from '../../src/cli/explain.js';
 import { CommandError, explain, UsageError } from '../../src/cli/failure.js';
 import { replay } from '../../src/cli/replay.js';
 import { run } from '../../src/cli/run.js';
+import { view } from '../../src/cli/view.js';
 import { type Dtype, npyHeader } from '../../src/files/npy.js';
 import { filled } from './suite.js';
 
-const COMMANDS = { run, demo, doctor, replay, explain: explainRun };
+const COMMANDS = { run, demo, doctor, replay, view, explain: explainRun };
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 /** A command that is still there after so long hangs. */
