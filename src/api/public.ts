@@ -1,6 +1,7 @@
 /**
- * What users hold: spaces, devices, arrays, streams and events, as interfaces, which name each other since an array tells its space and a space makes
- * arrays; and what their calls take and give. The classes behind them know this file, and of each other only those that they make.
+ * What users hold: spaces, devices, arrays, streams and events, as interfaces, which name each
+ * other since an array tells its space and a space makes arrays; and what their calls take and
+ * give. The classes behind them know this file, and of each other only those that they make.
  */
 import type { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
@@ -31,40 +32,40 @@ import type { TransferOptions } from './transfer.js';
 import type { YoungRun } from './use-reports.js';
 import type { WaitResult } from './wait.js';
 
-/** A part of an array with the array, in elements. */
+/** A part of an array: elements [begin, end). */
 export interface ArrayRange<T extends NumericArray = NumericArray> {
   readonly array: ManagedArray<T>;
   readonly begin: number;
   readonly end: number;
 }
 
-/** What `range()` gives: a part of an array, with a view of it. */
+/** A part of an array, with a view of it. */
 export interface ViewedRange<T extends NumericArray = NumericArray> extends ArrayRange<T> {
-  /** The elements of the part, as `array.data.subarray(begin, end)` gives them. */
+  /** The elements, as `array.data.subarray(begin, end)`. */
   readonly data: T;
 }
 
-/** Elements of managed arrays: all of one, a part of one, or what a view of one shows. */
+/** Elements of managed arrays: a whole array, a part, or a view. */
 export type ManagedElements<T extends NumericArray = NumericArray> = ManagedArray<T> | ArrayRange<T> | T;
 
-/** Where a copy goes to or comes from: elements of a managed array, or a typed array of the program's own. */
+/** Source or destination of a copy: managed elements, or a typed array of the program's own. */
 export type CopyPlace = ManagedElements | NumericArray;
 
 export interface CopyOptions {
-  /** Whose memory the copied elements are to be in afterwards; where the destination is unless said otherwise. */
+  /** Whose memory has the result; by default that of the destination. */
   readonly at?: Device | 'host';
-  /** Aborted before the copy has begun, it cancels the copy, as that of a launch does. */
+  /** Cancels a copy that has not begun. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * What a launch takes for each parameter of a kernel: managed arrays, `x.range(a, b)` of them and views of them, which are used where
- * they are; other typed arrays, which are copied there and back; numbers. The kernel sees element `a` of the array as the first one of the
- * range. No two arguments may overlap if one of them is written.
+ * One argument for each parameter of a kernel. Managed arrays, ranges and views are used in place.
+ * Other typed arrays are copied there and back. Parameters of a number type take numbers (`bigint`
+ * for i64 and u64). A written argument must not overlap another one (OVERLAPPING_ARGUMENTS).
  *
- * The elements of a typed array of the program's own are taken when the launch is given, or when its turn comes if something before it in
- * the order of its stream writes the array or calls a function. Results are put back when the launch has ended well; one that
- * fails changes nothing. An operation in another stream that does not wait for it is refused meanwhile (ARRAY_IN_USE).
+ * The program's own typed array is copied when the launch is given, or in its turn if an earlier
+ * operation of its order writes it or calls a function. Results are put back when the launch has
+ * ended well. Operations that nothing puts in order are refused if one writes it (ARRAY_IN_USE).
  */
 export type LaunchArguments<P extends KernelParameters> = {
   readonly [K in keyof P]: P[K] extends ArrayParameter<infer T, infer _U>
@@ -76,117 +77,152 @@ export type LaunchArguments<P extends KernelParameters> = {
       : never;
 };
 
+/** Advice on when pages move. It never changes what programs read. */
 export interface Advice {
-  /**
-   * Mostly read: processors that read get copies of their own (read duplication), also where a kernel's parameter says that it might
-   * write. Any write leaves one copy. False unsets it.
-   */
+  /** Readers get copies of their own, even if a kernel declares `inout`. False unsets it. */
   readonly readMostly?: boolean;
-  /** The memory that keeps the pages longest when room is needed there, while their copies elsewhere go first. Null unsets it. */
+  /** The memory that keeps the pages longest. Null unsets it. */
   readonly preferredLocation?: Device | 'host' | null;
   /**
-   * Devices that reach host memory in place instead of having pages migrate; all that were named before and are not now are unset, null
-   * or [] unsets all. Takes effect at each device's next launch that uses the array. At most 8,192 blocks of 2 MiB a device, and only
-   * for devices that can (`device.capabilities.remoteAccess`): elsewhere pages migrate, and `attributes` says so.
+   * Devices that use host memory in place, from their next launch on; null or [] unsets it. At most
+   * 8,192 blocks of 2 MiB a device. Devices without `capabilities.remoteAccess` migrate pages as
+   * usual.
    */
   readonly accessedBy?: Device | readonly Device[] | null;
-  /** How the elements are walked through: neighbours are brought along early ('sequential'), or not at all ('random'). */
+  /** The order of accesses: neighbours come early ('sequential') or not at all ('random'). */
   readonly pattern?: 'normal' | 'sequential' | 'random';
 }
 
+/** Options of `array.watch`. */
 export interface WatchOptions<D = unknown> {
-  /** Elements [begin, end), in whole pages; the whole array, with what it grows by, unless said otherwise. */
+  /** Elements [begin, end), in whole pages; by default the whole array, as it grows. */
   readonly begin?: number;
   readonly end?: number;
-  /** What happens on behalf of this processor is no news: a device that watches for itself knows what it does. */
+  /** Leaves out changes that happen on behalf of this processor. */
   readonly owner?: Device | 'host';
-  /** A module whose functions are called in the manager's thread before pages change: its export is a `CreateNotifier`. */
+  /** A module whose export is a `CreateNotifier`. It runs in the manager's thread. */
   readonly module?: URL | string;
-  /** 'default' unless said otherwise. */
+  /** The export of the module; 'default' by default. */
   readonly export?: string;
-  /** For the module; copied by structured clone, so that shared memory is shared with it. */
+  /** Passed to the module by structured clone. Shared memory stays shared. */
   readonly data?: D;
-  /**
-   * Called in this thread when pages have changed, with all that has happened since it was last called. It is not called again before
-   * it has returned, or its promise has settled. It keeps no program alive.
-   */
+  /** Called in this thread after pages have changed, with all changes since its last call. */
   readonly onInvalidate?: (event: InvalidationEvent) => unknown;
-  /** How many entries may wait for `onInvalidate`; 64 unless said otherwise. */
+  /** The most entries that wait for `onInvalidate`; 64 by default. */
   readonly queue?: number;
-  /** Called when the module is not called any more, with the reason, which is also printed. */
+  /** Called with the reason when the module is not called any more. */
   readonly onDetached?: (reason: string) => unknown;
 }
 
+/** What lies at an address. */
 export interface PointerAttributes {
   /** Name of the array. */
   readonly array: string;
-  /** Index of the element that the address lies in, and bytes from the beginning of the array. */
+  /** Index of the element, and bytes from the beginning of the array. */
   readonly element: number;
   readonly byteOffset: number;
-  /** Of the page: as `residency()` says it. */
+  /** Of the page, as in `residency()`. */
   readonly state: ResidencyRun['state'];
   readonly nodes: readonly string[];
   readonly access: Readonly<Record<string, 'read' | 'write'>>;
-  /** It stays in the host's memory until it is unpinned. */
+  /** Whether the page stays in host memory until it is unpinned. */
   readonly pinned: boolean;
-  /** The memory that has the content: the only one that does, or the host's where it is one of several. Null when none has. */
+  /** The memory with the content; the host's if it is one of several. Null if none has it. */
   readonly owner: Device | 'host' | null;
-  /** Where the page is for each device, by its name: at the same address, or null on a device whose memory has an order of its own. */
+  /** The page's address on each device, by name. Null if the device has an order of its own. */
   readonly deviceAddresses: Readonly<Record<string, bigint | null>>;
 }
 
-/** An array over a `.npy` file, and what the file says about it. */
+/** An array over a `.npy` file. */
 export interface NpyArray<T extends NumericArray = NumericArray> {
   readonly array: ManagedArray<T>;
-  /** The extents, as NumPy's `a.shape`: [] for a single number. */
+  /** The extents, as `a.shape` of NumPy; [] for a single number. */
   readonly shape: readonly number[];
-  /** As NumPy's `a.dtype.name`; an array of 'bool' is one of bytes that are 0 or 1. */
+  /** As `a.dtype.name` of NumPy. 'bool' has bytes that are 0 or 1. */
   readonly dtype: NumpyType;
 }
 
+/** Options of `space.close`. */
 export interface CloseOptions {
-  /** How many milliseconds launches that run may take to end; as long as they like unless said otherwise. */
+  /** After so many milliseconds running launches are ended; by default they may finish. */
   readonly timeoutMs?: number;
 }
 
+/** Options of `space.array`. */
 export interface ArrayOptions {
   readonly name?: string;
-  /** Addresses are kept for so many elements, at no cost: up to there `resize` leaves the array at its address. */
+  /** Elements up to which `resize` leaves the array at its address. It costs addresses only. */
   readonly maxLength?: number;
 }
 
+/**
+ * A range of addresses for all processors, with its arrays and devices. `openSpace` opens it.
+ * @example
+ * import { openSpace } from 'onemem';
+ *
+ * const space = await openSpace({ hostMemory: '64MiB' });
+ * const x = space.array(Float64Array, 1_000_000);
+ * x.data[999_999] = 7;
+ * console.log(x.data[999_999]); // 7
+ * await space.close();
+ */
 export interface AddressSpace {
-  /** In the order in which they came; also those that have died or were detached, which `restart()` starts again. */
+  /** All devices in the order in which they came, with dead and detached ones. */
   readonly devices: readonly Device[];
-  /** For postMessage to another thread, which attaches by `attachSpace`. */
+  /** For `postMessage`: another thread passes it to `attachSpace`. */
   readonly handle: SpaceHandle;
   readonly isClosed: boolean;
   /**
-   * Changes how much host memory arrays may take, `'256MiB'` or bytes, at least '32MiB', while the program runs. It grows at once; it
-   * shrinks as pages go to storage or to their files, and the promise is fulfilled when it has. Rejects with HOST_BUDGET where arrays or
-   * pins need more, or what is in use can go nowhere: then it is as large as before.
+   * Changes the budget of host memory, at least '32MiB', while the program runs. Resolves when
+   * enough pages have left. Rejects with HOST_BUDGET if arrays or pins need more, or if nothing can
+   * leave; then the old budget stays.
+   * @example
+   * await space.setHostMemory('256MiB');
+   * console.log(space.stats().processors[0].budgetBytes); // 268435456
    */
   setHostMemory(bytes: number | string): Promise<void>;
   /**
-   * Binds this thread and the manager to one CPU until `release()` or the close of the space. To wake a thread on another CPU is what takes longest of a fault, on virtual
-   * machines above all: a thread that faults much gains, one whose computation and whose moves go on at the same time on two CPUs loses. Each thread asks for
-   * itself, and all have the manager's CPU. Devices and threads of onemem's own keep all CPUs; threads that this one starts have them after a fifth
-   * of a second, and processes that it starts keep its CPU, as under `taskset`. Throws CPU for one that it may not run on, and THREAD_BOUND where the manager
-   * is bound elsewhere or the thread is bound already.
+   * Binds this thread and the manager to one CPU until `release()` or the close of the space. It
+   * speeds up threads that wait for one fault after the other. Throws CPU for a CPU that cannot be
+   * had, and THREAD_BOUND if the thread is bound already or the manager is bound elsewhere.
+   * @example
+   * const binding = space.bindThread();
+   * console.log(binding.cpu >= 0); // true
+   * binding.release();
    */
   bindThread(options?: BindThreadOptions): ThreadBinding;
   /**
-   * Allocates an array of `length` elements, all zero. Memory is taken when elements are written, addresses at once. Throws a
-   * RangeError for a length that is not to be had, with what is left.
+   * Allocates `length` elements, all zero. Memory is taken by pages of 4 KiB when they are written.
+   * Throws a RangeError if the budget (HOST_BUDGET) or the addresses have no room.
+   * @example
+   * const x = space.array(Float32Array, 1000, { name: 'x' });
+   * x.data.fill(2);
+   * console.log(x.length, x.byteLength, x.data[999]); // 1000 4000 2
    */
   array<T extends NumericArray>(type: ArrayType<T>, length: number, options?: ArrayOptions): ManagedArray<T>;
-  /** Allocates raw memory: a Uint8Array of `length` bytes for kernels that make views of their own. */
+  /**
+   * Allocates `length` bytes, all zero, for kernels that make views of their own. Throws as `array`
+   * does.
+   * @example
+   * const raw = space.bytes(4096);
+   * console.log(raw.data.length); // 4096
+   */
   bytes(length: number, options?: ArrayOptions): ManagedArray<Uint8Array>;
   /**
-   * An array whose elements are in a file: nothing is read until it is touched, and then by pages. It is private: what is written
-   * to it never reaches the file, unless it is `shared`: then `flush()` writes the pages that were written, and so do `free()` and the
-   * close of the space. The file must not become shorter while the array lives; a touch of what was cut off ends in an error, never
-   * in wrong data. Where the CPU only reads it, and much of it, `mapped: true` shows the kernel's own memory of the file, as mmap does.
+   * An array over a file, read page by page on touch. It is private: with `writable: true` changes
+   * stay in memory, with `shared: true` `flush` writes them to the file. `mapped: true` shows the
+   * kernel's own memory of the file. Throws TRAILING_BYTES, EMPTY_FILE, FILE_LOCKED (shared twice),
+   * MAPPED_WRITABLE, FILE_ALIGNMENT, or the error of Node.js. A file that becomes shorter ends
+   * later touches with FILE_CHANGED.
+   * @example
+   * import { writeFileSync } from 'node:fs';
+   * import { openSpace } from 'onemem';
+   *
+   * writeFileSync('numbers.bin', Float64Array.of(1, 2, 3));
+   * const space = await openSpace();
+   * const numbers = space.fileArray(Float64Array, 'numbers.bin');
+   * console.log(numbers.length, numbers.data[2]); // 3 3
+   * await space.close();
    */
   fileArray<T extends NumericArray>(
     type: ArrayType<T>,
@@ -199,11 +235,16 @@ export interface AddressSpace {
     options?: FileArrayOptions,
   ): ManagedArray<ReadonlyView<T>>;
   /**
-   * An array over a NumPy `.npy` file, with its shape and the name of its type. As `fileArray`: nothing but the header is read before
-   * elements are touched, and the array is private unless it is `shared`. Elements follow each other by rows, the last index fastest:
-   * element (i, j) of shape [rows, columns] is `array.data[i * columns + j]`. What cannot be used as it is in the file is refused by an
-   * OnememError that says what NumPy converts it by: UNSUPPORTED_ARRAY_FILE (big endian, Fortran order, records, strings, ...),
-   * NOT_AN_ARRAY_FILE, TRUNCATED_ARRAY_FILE, TRAILING_BYTES, and EMPTY_FILE for an array of no elements.
+   * An array over a NumPy `.npy` file. Only the header is read. Element (i, j) of shape [rows,
+   * columns] is `array.data[i * columns + j]`. Throws UNSUPPORTED_ARRAY_FILE (with the NumPy
+   * expression that converts the file), NOT_AN_ARRAY_FILE, TRUNCATED_ARRAY_FILE, TRAILING_BYTES, or
+   * EMPTY_FILE.
+   * @example
+   * const saved = space.array(Float32Array, 6);
+   * saved.data.set([1, 2, 3, 4, 5, 6]);
+   * await space.saveNpy('rows.npy', saved, { shape: [2, 3] });
+   * const { array, shape } = space.openNpy('rows.npy', { type: Float32Array });
+   * console.log(shape, array.data[1 * shape[1] + 2]); // [ 2, 3 ] 6
    */
   openNpy<T extends NumericArray = NumericArray>(
     file: FilePath,
@@ -214,17 +255,22 @@ export interface AddressSpace {
     options?: OpenNpyOptions<T>,
   ): NpyArray<ReadonlyView<T>>;
   /**
-   * Writes an array, or a range of one, to a `.npy` file. A file of that name is replaced when all has been written, or stays as it was:
-   * whatever happens meanwhile, no program sees a part. The file's owner and mode are kept, or the call
-   * is refused (FILE_OWNER, and HARD_LINKS for a file of several names). Safe without privilege. Resolves with the bytes of
-   * the file when they are on the disk.
+   * Writes an array, or a range, to a `.npy` file, which replaces an old one only when it is
+   * complete and on the disk. Resolves with the bytes written. Rejects with FILE_OWNER, HARD_LINKS,
+   * FILE_NOT_WRITABLE or FILE_LOCKED if the old file cannot be replaced as it is.
+   * @example
+   * const x = space.array(Int32Array, 100);
+   * console.log(await space.saveNpy('x.npy', x)); // 528
    */
   saveNpy(file: FilePath, source: ManagedArray | ArrayRange, options?: SaveNpyOptions): Promise<number>;
   /**
-   * An array whose pages a function of yours makes when they are touched: it decompresses, generates, fetches, or refuses. The
-   * function is an export of a module and runs in a thread of its own; it is asked again for pages that were dropped, in any order,
-   * and must then give the same. Rejects when the module cannot be loaded. What the function throws later comes out of whatever
-   * touched the pages: a launch fails, readFrom, writeTo and prefetch reject, and a CPU that touches them is denied the access.
+   * An array whose pages an export of a module fills on touch, in a thread of its own. The function
+   * must be pure, because dropped pages are asked for again. Rejects with PROVIDER_FAILED if the
+   * module cannot be loaded. Errors of the function come out of the call that touched the pages.
+   * @example
+   * const module = 'data:text/javascript,export default ({ values, begin }) => values.forEach((_, i) => { values[i] = begin + i; })';
+   * const counting = await space.providedArray(Float64Array, 1_000_000, { module });
+   * console.log(counting.data[123_456]); // 123456
    */
   providedArray<T extends NumericArray, D = unknown>(
     type: ArrayType<T>,
@@ -237,29 +283,33 @@ export interface AddressSpace {
     options: ProvidedArrayOptions<D>,
   ): Promise<ManagedArray<ReadonlyView<T>>>;
   /**
-   * An array that programs on any number of machines have: all programs that open its name on the server have the same elements. What is touched
-   * comes here by blocks, and stays as long as no other machine wants to write it. Elements are zero until they are written; all
-   * programs see the writes of each block, and of different blocks, in one order. Blocks of a machine that dies go on with what it had
-   * flushed (`fence`). Rejects with SHARED_SERVER when the server cannot be used, and with SHARED_MISMATCH where the array is there with
-   * another type, length or size of blocks. Launches, copies, transfers of files and prefetches keep others from its blocks while they run, for
-   * `on.holdMs` at most (SHARED_TAKEN); clones, pins and protection are refused (SHARED_ARRAY).
+   * Opens an array by name, whose elements programs on several machines share through a Valkey or
+   * Redis server. Elements are 0 until written. Rejects with SHARED_SERVER if the server cannot be
+   * used, and with SHARED_MISMATCH if the name has another type, length or block size. Calls that
+   * need pages to stand still are refused (SHARED_ARRAY).
    */
   sharedArray<T extends NumericArray>(
     type: ArrayType<T>,
     length: number,
     options: SharedArrayOptions,
   ): Promise<SharedArray<T>>;
-  /** An array that another thread made, from its handle. */
+  /**
+   * An array of another thread, from its handle.
+   * @example
+   * const x = space.array(Int32Array, 10);
+   * const same = space.attachArray(x.handle);
+   * same.data[3] = 4;
+   * console.log(x.data[3]); // 4
+   */
   // biome-ignore lint/suspicious/noExplicitAny: what came as a message has no type, and then neither has the array.
   attachArray<T extends NumericArray = any>(handle: ArrayHandle<T>): ManagedArray<T>;
   /**
-   * Stops this thread while an element has a value, until another thread of this process calls `notify`, or `timeoutMs` is over.
-   * It may return 'ok' without a reason, as every futex may: look at the element again. What is notified must be a change: a
-   * notification alone is missed by a thread that is not asleep at that moment, as with every futex. For Int32Array and Uint32Array, since the
-   * kernel waits for words of 32 bits. Works without privilege, too. Throws ACCESS_DENIED where the element may not be read, and the code of
-   * what went wrong where its content cannot be had. Code on a device cannot notify: what it changes is noticed
-   * within a fifth of a second, or at once if a thread notifies when the launch has ended. The event loop of the thread stands
-   * still meanwhile.
+   * Stops this thread while an element has `value`, until `notify` or `timeoutMs`. It may return
+   * 'ok' without a reason: look at the element again. Changes by devices are noticed within 0.2 s.
+   * Throws ACCESS_DENIED, or the code of a page that cannot be had.
+   * @example
+   * const flag = space.array(Int32Array, 1);
+   * console.log(space.wait(flag, 0, 1), space.wait(flag, 0, 0, 10)); // not-equal timed-out
    */
   wait(
     array: ManagedArray<Int32Array> | ManagedArray<Uint32Array>,
@@ -267,336 +317,643 @@ export interface AddressSpace {
     value: number,
     timeoutMs?: number,
   ): WaitResult;
-  /** Wakes up to `count` threads that wait for an element; returns how many were asleep. Change the element before. */
+  /**
+   * Wakes up to `count` threads that wait for an element, all by default, and returns how many
+   * slept. Change the element first.
+   * @example
+   * const flag = space.array(Int32Array, 1);
+   * Atomics.store(flag.data, 0, 1);
+   * console.log(space.notify(flag, 0)); // 0
+   */
   notify(array: ManagedArray<Int32Array> | ManagedArray<Uint32Array>, index: number, count?: number): number;
   /**
-   * What an address is: the array and the element that it lies in, where its page is, which processors may use it, and the address that each
-   * device has it at. Faults nothing in. Null for an address in no array: outside of the space, behind an array's last element,
-   * or in an array that has been freed.
+   * The array, element and page at an address; null if no array has it. Faults nothing in.
+   * @example
+   * const x = space.array(Float32Array, 10, { name: 'measured' });
+   * console.log(space.pointerAttributes(x.addressOf(3))?.element); // 3
    */
   pointerAttributes(address: bigint): PointerAttributes | null;
   /**
-   * Adds a device, at any time, with the options that `openSpace` takes; every thread of the space has it in `space.devices` then. Rejects
-   * with DEVICE_START when it does not come up, and with a RangeError (DEVICES, DEVICE_NAME) when there are 15 already, or one of its name, or the name is that of a place: host, storage or valkey.
+   * Adds a device. Every thread then has it in `space.devices`. Rejects with DEVICE_START if it
+   * does not come up, with DEVICES beyond 15 devices, and with DEVICE_NAME for a name that is
+   * taken.
+   * @example
+   * const added = await space.addDevice({ kind: 'simulated', memory: '8MiB', name: 'small' });
+   * console.log(added.name, added.memory); // small 8388608
+   * await added.detach();
    */
   addDevice(specification: DeviceSpecification): Promise<Device>;
-  /** Faults, bytes moved and memory of every processor. */
+  /**
+   * Faults, bytes moved and memory of every processor since the space was opened.
+   * @example
+   * console.log(space.stats().processors[0].name); // host
+   */
   stats(): SpaceStats;
-  /** Throws if the manager's books do not agree with themselves; for tests and bug reports. */
+  /**
+   * Throws if the manager's books do not agree with themselves. For tests and bug reports.
+   * @example
+   * space.checkInvariants();
+   * console.log('the books agree'); // the books agree
+   */
   checkInvariants(): void;
   /**
-   * Waits for launches that run, cancels the others, writes shared arrays to their files, and ends the space with its devices. Views
-   * that are left read zeros, and a store through one ends the process with a message. With `timeoutMs`, launches that still run after so many milliseconds are ended (ABORTED), with their device
-   * where it cannot end a kernel; it may be called again with one. Rejects with FLUSH_FAILED when a file cannot be written, and leaves the space open then: nothing is lost,
-   * and it can be closed again when there is room. Rejects with FILE_CHANGED, once, when the file of a shared array has become shorter: closed again, it gives up what was not flushed.
-   * Rejects with NODE_LOST or DATA_LOST when what was written to arrays that machines share could not be flushed: it is lost with the space, which is closed.
+   * Waits for running launches, cancels others (SPACE_CLOSED), flushes shared files, and ends the
+   * devices. Views that are left read zeros. Rejects with FLUSH_FAILED or FILE_CHANGED if a file
+   * cannot be written: the space stays open, and a second call gives up what a shorter file cannot
+   * take. Rejects with NODE_LOST or DATA_LOST if a shared array could not be flushed.
+   * @example
+   * import { openSpace } from 'onemem';
+   *
+   * const space = await openSpace();
+   * await space.close();
+   * console.log(space.isClosed); // true
    */
   close(options?: CloseOptions): Promise<void>;
   [ASYNC_DISPOSE](): Promise<void>;
 }
 
+/** What a device can do. */
 export interface DeviceCapabilities {
-  /** Whether its page faults are served: a launch may then use more than its memory. */
+  /** Whether it has page faults: a launch may then use more than its memory. */
   readonly pageFaults: boolean;
-  /** Whether `Atomics` in a kernel count right beside those of the CPU and of other devices. */
+  /** Whether `Atomics` in a kernel work together with those of the CPU. */
   readonly atomics: boolean;
-  /** Whether its kernels can use memory of the host in place, without moving the page. */
+  /** Whether kernels can use host memory in place (`accessedBy`). */
   readonly remoteAccess: boolean;
-  /** Whether a launch that runs can be ended, by a signal or `timeoutMs`. */
+  /** Whether a running launch can be ended. */
   readonly cancellation: boolean;
   /** What it runs: functions, or modules in WGSL. */
   readonly kernels: 'functions' | 'wgsl';
-  /** The unit in which content moves to and from its memory. */
+  /** The unit in which content moves, in bytes. */
   readonly pageBytes: number;
-  /** Whether what is in its memory can still be had after it has died. */
+  /** Whether its memory can be read after its death. */
   readonly memorySurvives: boolean;
   /** Threads that run kernels. */
   readonly units: number;
 }
 
+/** Memory of a device now, in bytes. */
 export interface DeviceMemory {
   readonly totalBytes: number;
   readonly freeBytes: number;
 }
 
+/**
+ * A processor with memory of its own that runs kernels.
+ * @example
+ * import { f32, kernel, openSpace } from 'onemem';
+ *
+ * const double = kernel({ x: f32.inout }, ({ x }, { begin, end }) => {
+ *   for (let i = begin; i < end; i++) x[i] *= 2;
+ * });
+ * const space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
+ * const x = space.array(Float32Array, 1000);
+ * x.data.fill(4);
+ * await space.devices[0].run(double, { x }, { size: x.length });
+ * console.log(x.data[0]); // 8
+ * await space.close();
+ */
 export interface Device {
   readonly space: AddressSpace;
   readonly name: string;
-  /** 'process': a child process with memory of its own. 'simulated': in memory, without page faults. 'webgpu': a GPU. Others are what their drivers call themselves. */
+  /** 'process', 'simulated', 'webgpu', or the name that a custom driver gives. */
   readonly kind: string;
   /** Its memory, in bytes. */
   readonly memory: number;
   readonly units: number;
-  /** Whether a launch may use more than the device's memory. */
+  /** Whether a launch may use more than its memory. */
   readonly pageFaults: boolean;
-  /** The device's process, for programs that want to watch or end it; null when it has none. */
+  /** The process of the device; null if it has none. */
   readonly pid: number | null;
   /** What the device can do, by its driver's description. */
   readonly capabilities: DeviceCapabilities;
-  /** Its memory now. What is not free comes back by eviction when something else needs it. */
+  /**
+   * Its memory now. Memory that is not free comes back by eviction when it is needed.
+   * @example
+   * const { totalBytes, freeBytes } = device.memoryInfo();
+   * console.log(totalBytes, freeBytes <= totalBytes); // 16777216 true
+   */
   memoryInfo(): DeviceMemory;
+  /**
+   * A new stream of operations on this device.
+   * @example
+   * const x = space.array(Float32Array, 1024);
+   * const own = device.stream({ timeoutMs: 1000 });
+   * own.prefetch(x);
+   * await own.synchronize();
+   * console.log(x.residency().runs.length); // 1
+   */
   stream(options?: StreamOptions): Stream;
-  /** Runs a kernel and waits for it: the simple form. A signal or `timeoutMs` ends it. */
+  /**
+   * Runs a kernel and waits for it. Rejects with the launch's own error: KERNEL_ERROR,
+   * DEVICE_MEMORY, ACCESS_DENIED, ABORTED, TIMEOUT, DEVICE_LOST and others.
+   * @example
+   * const add = kernel({ x: f32.inout, by: f32 }, ({ x, by }, { begin, end }) => {
+   *   for (let i = begin; i < end; i++) x[i] += by;
+   * });
+   * const x = space.array(Float32Array, 100);
+   * await device.run(add, { x, by: 5 }, { size: x.length });
+   * console.log(x.data[99]); // 5
+   */
   run<P extends KernelParameters>(kernel: Kernel<P>, args: LaunchArguments<P>, options: LaunchOptions): Promise<void>;
-  /** Brings every page of the device home, then ends the device. Launches that wait are lost, the one that runs may end. */
+  /**
+   * Brings every page of the device home, then ends it. Waiting launches fail with DEVICE_LOST.
+   * @example
+   * const other = await space.addDevice({ kind: 'process', memory: '8MiB', name: 'other' });
+   * await other.detach();
+   * console.log(space.devices.includes(other)); // true
+   */
   detach(): Promise<void>;
   /**
-   * Starts the device again, after its death or after `detach()`, with the options that it had; the same object goes on as the new one, in
-   * every thread. One that lives is ended first, as by `kill()`. What its memory held comes home if that survives; advice that named the
-   * device is gone. Rejects with DEVICE_START when it does not come up.
+   * Starts the device again with its options, after its death or `detach()`; one that lives is
+   * ended first. The object and its streams go on. Rejects with DEVICE_START if it does not come
+   * up.
+   * @example
+   * const mortal = await space.addDevice({ kind: 'process', memory: '8MiB', name: 'mortal' });
+   * mortal.kill();
+   * await mortal.restart();
+   * console.log(mortal.memoryInfo().totalBytes); // 8388608
+   * await mortal.detach();
    */
   restart(): Promise<void>;
-  /** Ends the device's process at once, as kill -9 does: for tests of what happens then. */
+  /** Ends the device at once, as `kill -9` does. For tests. */
   kill(): void;
+  /**
+   * Faults, bytes moved, launches and memory of this device.
+   * @example
+   * console.log(device.stats().kind); // process
+   */
   stats(): ProcessorStats;
 }
 
+/** Options of `array.flush`. */
 export interface FlushOptions {
-  /** Elements; all unless said otherwise. Pages that they share with others are written as a whole. */
+  /** Elements; all by default. Pages are written as a whole. */
   readonly begin?: number;
   readonly end?: number;
-  /** Whether to wait until the file would survive a crash of the machine (fdatasync). */
+  /** Waits until the file would survive a crash of the machine (fdatasync). */
   readonly durable?: boolean;
 }
 
+/**
+ * An array whose pages move to the processor that touches them. `space.array` and its relatives
+ * make it.
+ * @example
+ * import { openSpace } from 'onemem';
+ *
+ * const space = await openSpace();
+ * const x = space.array(Int32Array, 1_000_000, { name: 'x' });
+ * x.data.fill(1);
+ * console.log(x.data.reduce((a, b) => a + b)); // 1000000
+ * await space.close();
+ */
 export interface ManagedArray<T extends NumericArray = NumericArray> {
   readonly space: AddressSpace;
   readonly type: ElementType;
   readonly name: string;
-  /** A device that was writing the array died: its content is undefined until it is overwritten. */
+  /** True after a launch that wrote it ended early: some elements are new, some old. */
   indeterminate: boolean;
   /** Elements. */
   readonly length: number;
   readonly byteLength: number;
-  /** The address of the first element; the same for every processor. */
+  /** The address of the first element, the same for every processor. */
   readonly address: bigint;
-  /** The address of an element, to be stored as a link to it. */
+  /**
+   * The address of an element.
+   * @example
+   * const x = space.array(Float64Array, 10);
+   * console.log(x.addressOf(3) - x.address); // 24n
+   */
   addressOf(index: number): bigint;
-  /** The element that an address lies in, or -1 when it lies outside of the array. */
+  /**
+   * The index of the element at an address, or -1 outside of the array.
+   * @example
+   * const x = space.array(Float64Array, 10);
+   * console.log(x.indexAt(x.address + 24n), x.indexAt(0n)); // 3 -1
+   */
   indexAt(address: bigint): number;
   readonly isFreed: boolean;
   /**
-   * The array itself, the same object at every use. A view keeps the array's addresses taken; once the array is freed, or the space is
-   * closed, reading a view that is left gives zeros, and writing it ends the process with a message. Code that takes a view's buffer, by
-   * `transfer()` or as a stream does that reads into it, leaves the view empty: `data` is another view of the same elements from then
-   * on, and the addresses stay taken when the array is freed.
+   * The elements, as a typed array: the same object at every use. After `free` or the close of the
+   * space a view reads zeros, and a store through it ends the process with a message. If the view's
+   * buffer is transferred, `data` is another view of the same elements.
    */
   readonly data: T;
-  /** For postMessage to another thread, which makes an array of it by `attachArray`. */
+  /** For `postMessage`: another thread passes it to `attachArray`. */
   readonly handle: ArrayHandle<T>;
-  /** Elements [begin, end). */
+  /**
+   * Elements [begin, end), as an argument of launches and copies.
+   * @example
+   * const x = space.array(Float32Array, 100);
+   * const part = x.range(10, 20);
+   * part.data.fill(1);
+   * console.log(x.data[9], x.data[10], part.data.length); // 0 1 10
+   */
   range(begin?: number, end?: number): ViewedRange<T>;
-  /** Where the pages of a part are. Faults nothing in. */
+  /**
+   * Where the pages of a part are, and who may use them. Faults nothing in.
+   * @example
+   * const x = space.array(Float32Array, 1024);
+   * x.data[0] = 1;
+   * console.log(x.residency().runs[0].state, x.residency().runs[0].nodes); // resident [ 'host' ]
+   */
   residency(part?: ArrayPart): Residency;
   /**
-   * What the CPU or a device may have written since the array was made, emptied, flushed or read from its file, in whole pages: a
-   * processor that was given the right to write a page counts as having done so. Faults nothing in.
+   * Elements that may have been written since the array was made, emptied, flushed or read, in
+   * whole pages. Faults nothing in.
+   * @example
+   * const x = space.array(Float32Array, 4096);
+   * x.data[0] = 1;
+   * console.log(x.dirty()[0].begin); // 0
    */
   dirty(part?: ArrayPart): { begin: number; end: number }[];
   /**
-   * Which processors have used the part since that was last asked, in whole blocks of 2 MiB: those that faulted there, and devices
-   * whose launches had it as an argument. Plain use of pages that are there already is not to be seen. With `clear: false` it stays
-   * as it is for the next caller.
+   * Which processors used which blocks of 2 MiB since the last call, by faults and launches.
+   * `clear: false` leaves the marks for the next caller.
+   * @example
+   * const x = space.array(Float32Array, 1024);
+   * x.data[0] = 1;
+   * console.log(x.young()[0].processors); // [ 'host' ]
    */
   young(options?: ArrayPart & { readonly clear?: boolean }): YoungRun[];
   /**
-   * Subscribes to invalidations: a subscriber that keeps tables of its own about the array's pages is told before a processor loses what it had of
-   * them, by a module in the manager's thread or by a sequence number, and afterwards by an event. Resolves when the subscription
-   * is in force; rejects with NOTIFIER_MODULE when its module cannot be loaded.
+   * Subscribes to the loss of rights and content of pages, by module, number or event. Resolves
+   * when the subscription is in force. Rejects with NOTIFIER_MODULE if its module cannot be loaded.
+   * @example
+   * const x = space.array(Float32Array, 1024);
+   * x.data.fill(1);
+   * const notifier = await x.watch();
+   * const begun = notifier.readBegin();
+   * await x.discard();
+   * console.log(notifier.readRetry(begun)); // true
+   * notifier.close();
    */
   watch<D = unknown>(options?: WatchOptions<D>): Promise<Notifier>;
   /**
-   * Gives the array's memory back, or that of a part: the whole pages inside it, since the others hold elements of what is kept.
-   * Returns the elements that were freed, and refuses a part without a whole page (NO_WHOLE_PAGE), as well as one that has been
-   * freed. What is freed must not be used any more: calls that would are refused (USE_AFTER_FREE), those of an array of which nothing is left as
-   * those of one that was freed as a whole.
+   * Gives back the array's memory, or the whole pages within a part. Returns the freed elements.
+   * Throws NO_WHOLE_PAGE for a part without one, and USE_AFTER_FREE for a freed part.
+   * @example
+   * const x = space.array(Float32Array, 4096);
+   * console.log(x.free({ begin: 100, end: 3000 })); // { begin: 1024, end: 2048 }
+   * x.free();
+   * console.log(x.isFreed); // true
    */
   free(part?: ArrayPart): { begin: number; end: number };
-  /** Fills the array, or a part, from an open file; safe without privilege, and nothing is faulted in. Returns the bytes read. */
+  /**
+   * Fills the array, or a part, from an open file, pipe or socket, and resolves with the bytes
+   * read. Safe without privilege. Rejects with ACCESS_DENIED, EBADF and other errors of the file.
+   * @example
+   * import { closeSync, openSync, writeFileSync } from 'node:fs';
+   * import { openSpace } from 'onemem';
+   *
+   * writeFileSync('input.bin', Float32Array.of(1, 2, 3));
+   * const space = await openSpace();
+   * const x = space.array(Float32Array, 3);
+   * const fd = openSync('input.bin', 'r');
+   * console.log(await x.readFrom(fd), x.data[2]); // 12 3
+   * closeSync(fd);
+   * await space.close();
+   */
   readFrom(fd: number, options?: TransferOptions): Promise<number>;
-  /** Writes the array, or a part, to an open file; safe without privilege. Returns the bytes written. */
+  /**
+   * Writes the array, or a part, to an open file, pipe or socket, and resolves with the bytes
+   * written. Safe without privilege. Rejects with DATA_LOST, ACCESS_DENIED and errors of the file.
+   * @example
+   * import { closeSync, openSync } from 'node:fs';
+   * import { openSpace } from 'onemem';
+   *
+   * const space = await openSpace();
+   * const x = space.array(Float32Array, 3);
+   * const fd = openSync('output.bin', 'w');
+   * console.log(await x.writeTo(fd)); // 12
+   * closeSync(fd);
+   * await space.close();
+   */
   writeTo(fd: number, options?: TransferOptions): Promise<number>;
   /**
-   * Writes what the CPU and devices have written, whole pages of it, to the file that the array shares; after that every program reads
-   * it there. What is written while it goes on may be among it, and is written by the next one. Returns the bytes written. When it
-   * rejects with FLUSH_FAILED, everything is still in memory.
+   * Writes the changed pages of a shared file array to its file, and resolves with the bytes
+   * written. Data written meanwhile is in this flush or the next. Rejects with FLUSH_FAILED or
+   * FILE_CHANGED; everything is then still in memory.
+   * @example
+   * import { readFileSync, writeFileSync } from 'node:fs';
+   * import { openSpace } from 'onemem';
+   *
+   * writeFileSync('shared.bin', new Uint8Array(16));
+   * const space = await openSpace();
+   * const bytes = space.fileArray(Uint8Array, 'shared.bin', { shared: true });
+   * bytes.data[15] = 9;
+   * await bytes.flush();
+   * console.log(readFileSync('shared.bin')[15]); // 9
+   * await space.close();
    */
   flush(options?: FlushOptions): Promise<number>;
   /**
-   * Has the array show what its file holds now: pages are read again when they are touched. Rejects with UNFLUSHED_CHANGES when the
-   * array has been written and not flushed, and with DATA_LOST when changes were lost with a device, unless `discard` says that this may be
-   * forgotten. Rejects with FILE_CHANGED when the file has become shorter, unless `discard` says so: then the array shows what is left. Nothing should use it meanwhile.
+   * Shows what the file holds now; pages are read again on touch. Rejects with UNFLUSHED_CHANGES,
+   * DATA_LOST or FILE_CHANGED, unless `discard` gives up this program's changes.
+   * @example
+   * import { writeFileSync } from 'node:fs';
+   * import { openSpace } from 'onemem';
+   *
+   * writeFileSync('other.bin', Uint8Array.of(1));
+   * const space = await openSpace();
+   * const bytes = space.fileArray(Uint8Array, 'other.bin');
+   * console.log(bytes.data[0]); // 1
+   * writeFileSync('other.bin', Uint8Array.of(2));
+   * await bytes.reload();
+   * console.log(bytes.data[0]); // 2
+   * await space.close();
    */
   reload(options?: { readonly discard?: boolean }): Promise<void>;
   /**
-   * Changes what the CPU, devices, transfers and copies may do to the elements from now on; 'readwrite' undoes it. A part
-   * begins and ends where pages do, or at the end of the array. A launch that does more fails and names array and page. A CPU that
-   * does more is told so on stderr; then a load or store ends the process, and a system call fails with EFAULT, as does every use of
-   * that page until rights are changed again. Returns the elements that this is about.
+   * Limits what the CPU, devices and transfers may do, until 'readwrite' undoes it. A part begins
+   * and ends at pages, or at the array's end; otherwise a RangeError names the nearest places.
+   * Resolves with the elements when no processor has more. A launch that does more fails
+   * (ACCESS_DENIED); a load or store ends the process.
+   * @example
+   * const x = space.array(Float32Array, 1024);
+   * console.log(await x.protect('read')); // { begin: 0, end: 1024 }
    */
   protect(rights: Rights, part?: ArrayPart): Promise<{ begin: number; end: number }>;
   /**
-   * Forgets the content of the array, or of the whole pages within a part: they read as zero from now on, wherever they were. Nothing
-   * is copied, now or when they leave a device. Their memory is kept for what is written next. Returns the elements that were
-   * forgotten. Await it: what is written to them before it resolves may be forgotten as well.
+   * Forgets the content of the array, or of the whole pages within a part: they read 0. Nothing is
+   * copied. Resolves with the elements. Throws NO_WHOLE_PAGE for a part without a whole page.
+   * @example
+   * const x = space.array(Float32Array, 1024);
+   * x.data.fill(1);
+   * await x.discard();
+   * console.log(x.data[0]); // 0
    */
   discard(part?: ArrayPart): Promise<{ begin: number; end: number }>;
   /**
-   * Makes the array longer or shorter. New elements are zero, also where there were some before; pages behind the end are given back.
-   * Up to the `maxLength` that it was made with the array stays at its address; beyond that it moves, with rights and advice, and for
-   * that the host's budget must have room for both. Take `data` anew: an older view shows what it covered while the array stays, and
-   * counts as that of a freed array when it moves. A move makes handles stale, and so does any change for threads that attach later
-   * (STALE_HANDLE). Refused for pinned arrays, for those of files and providers, and while a launch, a copy or another call that was
-   * made before has not ended. If it fails, the array is as it was. Nothing else should use the array meanwhile.
+   * Makes the array longer or shorter; new elements are 0. Up to `maxLength` it stays at its
+   * address, beyond that it moves. Take `data` anew. Rejects with PINNED, NOT_RESIZABLE (files,
+   * providers), ARRAY_IN_USE or HOST_BUDGET; the array is then as it was. Handles from before a
+   * move are stale (STALE_HANDLE).
+   * @example
+   * const x = space.array(Float32Array, 100, { maxLength: 1000 });
+   * await x.resize(1000);
+   * console.log(x.data.length); // 1000
    */
   resize(length: number): Promise<void>;
   /**
-   * Brings the array, or a part, home to host memory, and keeps it there until every pin of it has ended: devices can read it, and a
-   * launch that writes it fails with PINNED. Until then it cannot be freed, resized, discarded or reloaded. Pinned pages count in full
-   * against the host's budget.
+   * Brings pages home and keeps them in host memory until every pin has ended. Devices may read
+   * them; a launch that writes them fails (PINNED). Rejects with HOST_BUDGET, MEMORY_LOCK, or the
+   * code of a page that cannot be had.
+   * @example
+   * const x = space.array(Float32Array, 1024);
+   * const pin = await x.pin();
+   * console.log(pin.bytes); // 4096
+   * pin.unpin();
    */
   pin(options?: PinOptions): Promise<Pin>;
   /**
-   * Brings the array, or a part, home and keeps it there, mapped, so that system calls find it, also where they must not fault: hand
-   * `hold.bytes` to a socket, to fs.write, to a native addon, and end the hold when they are through. It is a pin, with what that
-   * forbids meanwhile. Reading always works. Held `writable` the elements may be written as well, until their pages are shared
-   * again: by a device that reads them, a clone, `flush` or `protect`. Rejects with ACCESS_DENIED where the elements may not be written.
+   * Pins a part and gives its bytes, for sockets, `fs` and native addons. Rejects as `pin` does,
+   * and with ACCESS_DENIED if `writable` elements may not be written.
+   * @example
+   * import { writeFileSync } from 'node:fs';
+   * import { openSpace } from 'onemem';
+   *
+   * const space = await openSpace();
+   * const x = space.array(Uint8Array, 4096);
+   * x.data.fill(65);
+   * const held = await x.hold({ begin: 0, end: 3 });
+   * writeFileSync('held.txt', held.bytes);
+   * console.log(held.bytes.toString()); // AAA
+   * held.release();
+   * await space.close();
    */
   hold(options?: HoldOptions): Promise<Hold>;
   /**
-   * The elements as bytes, in order, for `pipe` and `pipeline`: read as the other end takes them, into ordinary memory, without a
-   * fault of this thread. The stream fails where elements cannot be had (DATA_LOST, ACCESS_DENIED, FILE_CHANGED, ...), or when the
-   * array is freed. What is written meanwhile may be in it.
+   * The elements as bytes, in order, for `pipe` and `pipeline`. The stream fails with the code of a
+   * page that cannot be had, or when the array is freed.
+   * @example
+   * const x = space.array(Uint8Array, 5);
+   * x.data.set([1, 2, 3, 4, 5]);
+   * const chunks = await x.createReadStream({ begin: 1, end: 4 }).toArray();
+   * console.log(Buffer.concat(chunks)); // <Buffer 02 03 04>
    */
   createReadStream(part?: ArrayPart): Readable;
-  /** The same as a stream of the web, such as the body of a Response: `new Response(array.toReadableStream())`. */
+  /**
+   * The same as a stream of the web, such as the body of a `Response`.
+   * @example
+   * const x = space.array(Uint8Array, 3);
+   * x.data.set([79, 75, 33]);
+   * console.log(await new Response(x.toReadableStream()).text()); // OK!
+   */
   toReadableStream(part?: ArrayPart): ReadableStream<Uint8Array>;
   /**
-   * A copy of the elements' bytes in ordinary memory, which every system call takes. Brings pages as a loop over the elements does, and
-   * ends the process as that does where one cannot be had: `hold`, `writeTo` and `createReadStream` reject instead.
+   * A copy of the bytes in ordinary memory. A page that cannot be had ends the process; `hold` and
+   * `writeTo` reject instead.
+   * @example
+   * const x = space.array(Uint8Array, 3);
+   * x.data.fill(7);
+   * console.log(x.toBuffer({ begin: 1 })); // <Buffer 07 07>
    */
   toBuffer(part?: ArrayPart): Buffer;
   /**
-   * Another array with the same elements, which may be written whatever this one allows. Nothing is copied before one is written
-   * of the two, or touches the clone: then pages are, one by one. What each of them is written is its own, from the CPU and devices.
-   * It takes its share of the host's budget at once. Elements that are written while `clone` runs may be in it or not; what a file or a
-   * provider gives is asked for when it is needed.
+   * A copy-on-write snapshot, always writable. Pages are copied when one of the two is written, or
+   * the clone is touched. Rejects with HOST_BUDGET, and DATA_LOST if the source has lost pages.
+   * @example
+   * const x = space.array(Float32Array, 1000);
+   * const before = await x.clone();
+   * x.data[0] = 1;
+   * console.log(before.data[0]); // 0
    */
   clone(options?: { readonly name?: string }): Promise<ManagedArray<WritableView<T>>>;
   /**
-   * Says how the array, or a part of it, will be used: whole blocks of 2 MiB around the part. Nothing moves at once and nothing is taken
-   * from anybody; what is not named stays as it was said before. Returns the elements that it covers.
+   * Advises how whole blocks of 2 MiB around a part will be used. Advice that is not named stays.
+   * Returns the elements that it covers.
+   * @example
+   * const x = space.array(Float32Array, 1000);
+   * console.log(x.advise({ pattern: 'random', readMostly: true })); // { begin: 0, end: 1000 }
    */
   advise(advice: Advice, part?: ArrayPart): { begin: number; end: number };
-  /** What was advised for the array, or a part of it, and where its pages really are. Faults nothing in. */
+  /**
+   * What was advised for a part, and where its pages are. Faults nothing in.
+   * @example
+   * const x = space.array(Float32Array, 1000);
+   * x.advise({ preferredLocation: device });
+   * console.log(x.attributes().runs[0].preferredLocation === device.name); // true
+   */
   attributes(part?: ArrayPart): Attributes;
   [DISPOSE](): void;
-  /** What the array is, without its elements, which may be more than a text can hold: those are in `data`. */
+  /**
+   * A description without the elements.
+   * @example
+   * console.log(space.array(Int8Array, 5, { name: 'five' }).toJSON().length); // 5
+   */
   toJSON(): ArrayDescription;
 }
 
+/** Options of `barrier`. */
 export interface BarrierOptions {
-  /** How many milliseconds to wait for the others, as long as it takes unless said otherwise; and at most for a server that does not answer. */
+  /**
+   * Milliseconds to wait for the others and for a silent server; without it, as long as it takes.
+   */
   readonly timeoutMs?: number;
 }
 
-/** An array that programs on any number of machines have, whose elements are read and written as those of any other. */
+/** An array that programs on several machines share. */
 export interface SharedArray<T extends NumericArray = NumericArray> extends ManagedArray<T> {
   /**
-   * Has the server have everything that was written here until now: from then on it is safe from the end of this program. Others need no
-   * fence to see what was written. Rejects with DATA_LOST where this machine's lease had ended and others have had what it wrote, and with
-   * NODE_LOST when the server does not answer: then what was written stays here, and goes there when it is back.
+   * Resolves when the server has everything written here, so that it survives this program. Others
+   * see writes without it. Rejects with DATA_LOST if a lease ended and others went on, and
+   * NODE_LOST if the server is silent; then the data stays here.
    */
   fence(): Promise<void>;
   /**
-   * A fence, then waits until `count` programs, this one among them, are at the barrier of this name: each by a call of its own. It can be
-   * used again when it has opened. Rejects as `fence` does, with BARRIER where others wait for another number of programs, and with
-   * BARRIER_TIMEOUT.
+   * A fence; then waits until `count` programs are at the barrier of this name. Rejects as `fence`
+   * does, with BARRIER if others wait for another count, and with BARRIER_TIMEOUT.
    */
   barrier(name: string, count: number, options?: BarrierOptions): Promise<void>;
 }
 
+/**
+ * Operations of a device, in order. Wrong arguments throw at once; other errors come out of
+ * `synchronize`.
+ * @example
+ * import { f32, kernel, openSpace } from 'onemem';
+ *
+ * const add = kernel({ x: f32.inout }, ({ x }, { begin, end }) => { for (let i = begin; i < end; i++) x[i]++; });
+ * const space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
+ * const x = space.array(Float32Array, 1000);
+ * const stream = space.devices[0].stream();
+ * for (let k = 0; k < 10; k++) stream.launch(add, { x }, { size: x.length });
+ * await stream.synchronize();
+ * console.log(x.data[0]); // 10
+ * await space.close();
+ */
 export interface Stream {
   readonly space: AddressSpace;
   readonly device: Device;
   /**
-   * Runs a kernel after everything that the stream has before it. Wrong arguments throw here; what goes wrong later comes out of
-   * `synchronize`, so that a launch that the program does not look at is no unhandled rejection.
+   * Runs a kernel after all earlier operations of the stream. A launch that nobody awaits is no
+   * unhandled rejection.
+   * @example
+   * const set = kernel({ x: f32.out }, ({ x }, { begin, end }) => { x.fill(3, begin, end); });
+   * const x = space.array(Float32Array, 10);
+   * const event = stream.launch(set, { x }, { size: x.length });
+   * await event.synchronize();
+   * console.log(event.result, x.data[9]); // done 3
    */
   launch<P extends KernelParameters>(kernel: Kernel<P>, args: LaunchArguments<P>, options: LaunchOptions): StreamEvent;
   /**
-   * Brings an array or a part of it to the device (or to 'host') before it is touched there: whole pages, rounded outwards. When the prefetch has
-   * ended, `event.elements` tells which elements it was about, and `event.bytes` how much of them is there.
+   * Brings whole pages around a part to the device, or to 'host', before they are touched.
+   * `event.elements` and `event.bytes` tell what came. Fails with DATA_LOST, ACCESS_DENIED and
+   * other codes of pages.
+   * @example
+   * const x = space.array(Float32Array, 2048);
+   * x.data.fill(1);
+   * const event = stream.prefetch(x.range(0, 1024));
+   * await event.synchronize();
+   * console.log(event.elements, event.bytes); // { begin: 0, end: 1024 } 4096
    */
   prefetch(part: ManagedElements, to?: Device | 'host'): StreamEvent;
   /**
-   * Makes an array or a part of it exclusive to the device, for atomic operations there: its pages come to the device, and no other processor has
-   * them or may write them until the CPU or another device touches them, which ends it. Updates by Atomics are never lost either way: a page that is
-   * written is in one place. It only saves the device's first faults, and tells subscribers why ('exclusive').
+   * Makes whole pages the device's alone, until another processor touches them. It saves the faults
+   * of atomics there.
+   * @example
+   * const counters = space.array(Int32Array, 1024);
+   * await stream.exclusive(counters).synchronize();
+   * console.log(counters.residency().runs[0].nodes.length); // 1
    */
   exclusive(part: ManagedElements): StreamEvent;
   /**
-   * Calls a function of this thread when everything before it in the stream has ended well; what comes after it waits until the
-   * function has returned and the promise that it may have given has settled. A function that throws or rejects fails the stream as
-   * any operation does: CALLBACK_ERROR, with what was thrown as `cause`. It is called in a turn of the event loop of its own, in the
-   * asynchronous context of the caller of `call`, and not at all once the stream has failed.
-   *
-   * The function may use the space as any code may. It must not wait for its own stream, which waits for it: `synchronize` of the
-   * stream, or of an event that comes after the call, rejects with DEADLOCK there, even if its promise is not awaited. Waiting by a detour
-   * (for another stream that waits for this one) is not noticed, and never ends.
+   * Calls a function of this thread in the stream's order; later operations wait for it and its
+   * promise. If it throws, the stream fails with CALLBACK_ERROR. It must not wait for its own
+   * stream (DEADLOCK).
+   * @example
+   * const order = [];
+   * stream.call(() => order.push('first'));
+   * stream.call(async () => order.push('second'));
+   * await stream.synchronize();
+   * console.log(order); // [ 'first', 'second' ]
    */
   call(callback: () => unknown): StreamEvent;
   /**
-   * Copies elements between any two places, in the stream's order: managed arrays, parts and views of them, and other typed arrays, whose
-   * elements are taken and put back as those of a launch (`LaunchArguments`). Both ends must have as many bytes, and the same element type unless one is raw
-   * bytes. Parts of one array may overlap. Pages are read where they are and written where the destination is, or where `at` says;
-   * `event.bytes` tells how many were copied. Until the copy has ended, and if it fails, a reader of its destination finds old
-   * elements, new ones or zeros there.
+   * Copies elements between any two places, managed or not. Both have as many bytes, and one
+   * element type unless one is raw bytes. Parts of one array may overlap. `at` places the result.
+   * Until it ends, readers of the destination find old elements, new ones or zeros.
+   * @example
+   * const x = space.array(Float32Array, 4);
+   * const event = stream.copy(x, Float32Array.of(1, 2, 3, 4));
+   * await event.synchronize();
+   * console.log(x.data[3], event.bytes); // 4 16
    */
   copy(to: CopyPlace, from: CopyPlace, options?: CopyOptions): StreamEvent;
-  /** Holds back what comes next until an event of another stream has happened. */
+  /**
+   * Waits for an event of another stream.
+   * @example
+   * const other = device.stream();
+   * stream.wait(other.record());
+   * await stream.synchronize();
+   * console.log('after the other stream'); // after the other stream
+   */
   wait(event: StreamEvent): StreamEvent;
-  /** An event here and now. */
+  /**
+   * An event that happens when all earlier operations have ended.
+   * @example
+   * const event = stream.record();
+   * await event.synchronize();
+   * console.log(event.done); // true
+   */
   record(): StreamEvent;
   /**
-   * Waits for everything given so far. Rejects with the first error since the last time; what came after it in the stream was
-   * cancelled, and what is given from now on runs again, unless the stream's own signal has been aborted.
+   * Waits for all operations given so far. Rejects with the first error since the last time, whose
+   * later operations were cancelled; then the stream can be used again.
+   * @example
+   * const fails = kernel({ x: f32.inout }, () => { throw new Error('no'); });
+   * stream.launch(fails, { x: space.array(Float32Array, 1) }, { size: 1 });
+   * console.log(await stream.synchronize().catch(({ code }) => code)); // KERNEL_ERROR
    */
   synchronize(): Promise<void>;
-  /** Ends the stream; what it was given still runs. */
+  /** Ends the stream. Operations given before still run. */
   [DISPOSE](): void;
 }
 
-/** A place in a stream: done when everything up to it is. */
+/**
+ * A place in a stream: done when every operation up to it has ended.
+ * @example
+ * import { openSpace } from 'onemem';
+ *
+ * const space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
+ * const event = space.devices[0].stream().record();
+ * await event.synchronize();
+ * console.log(event.result, event.error); // done null
+ * await space.close();
+ */
 export interface StreamEvent {
   readonly stream: Stream;
   readonly done: boolean;
-  /** Undefined while it runs or waits. */
+  /** Undefined while it waits or runs. */
   readonly result: 'done' | 'failed' | 'cancelled' | undefined;
-  /** Why it failed or was cancelled; its `cause` is what a function threw, or the reason of the signal that was aborted. */
+  /** Why it failed or was cancelled; `cause` is what was thrown, or the signal's reason. */
   readonly error: Error | null;
-  /** How long the operation took once its turn had come, in milliseconds. */
+  /** Milliseconds that the operation took once its turn had come. */
   readonly elapsedMs: number;
-  /**
-   * Of a launch on a GPU: how long its kernel ran there, in milliseconds by the GPU's own clock, all parts and rounds together.
-   * Undefined before it has ended, and where the GPU has no such clock (timestamp queries).
-   */
+  /** Milliseconds of a launch's kernel by the GPU's own clock; undefined without one. */
   readonly gpuMs: number | undefined;
-  /** Bytes that a prefetch made present, or that a copy has copied. */
+  /** Bytes that a prefetch made present, or a copy copied. */
   readonly bytes: number;
-  /**
-   * Of a prefetch that has ended: the elements that it was about, rounded outwards to whole pages, and no more than the processor's
-   * memory has room for. Null for everything else.
-   */
+  /** Elements that a finished prefetch was about; else null. */
   readonly elements: { readonly begin: number; readonly end: number } | null;
   /**
-   * Milliseconds from the end of an earlier event of the same space to the end of this one, on the manager's clock; negative when
-   * this one ended first.
+   * Milliseconds from the end of an earlier event to the end of this one; negative if this one
+   * ended first.
+   * @example
+   * const first = stream.record();
+   * const second = stream.record();
+   * await second.synchronize();
+   * console.log(second.since(first) >= 0); // true
    */
   since(earlier: StreamEvent): number;
   /**
-   * Waits for this operation; rejects with its own error. Rejects with DEADLOCK at once where a function that the same stream calls
-   * (`stream.call`) asks for what comes after itself.
+   * Waits for this operation, and rejects with its own error. Rejects with DEADLOCK in a function
+   * that the same stream calls before it.
+   * @example
+   * const event = stream.record();
+   * await event.synchronize();
+   * console.log(event.result); // done
    */
   synchronize(): Promise<void>;
 }

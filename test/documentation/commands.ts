@@ -12,7 +12,7 @@ function printed(file: string, ...args: string[]): string {
 
 const scripts: Readonly<Record<string, string>> = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')).scripts;
 const benches = printed('bench/main.js', '--list');
-const SUBCOMMANDS = ['run', 'demo', 'replay', 'doctor'];
+const SUBCOMMANDS = [...printed('src/cli/main.js', '--help').matchAll(/^ {2}onemem (\w+)/gm)].map(([, name]) => name);
 const help = new Map(SUBCOMMANDS.map((name) => [name, printed('src/cli/main.js', name, '--help')]));
 
 /** Code of a page: blocks for a shell, and code within sentences. */
@@ -34,7 +34,7 @@ export function wrongCommands(page: Page): string[] {
       const [first] = name.split('/');
       if (!new RegExp(`^${first}(/|\\s|$)`, 'm').test(benches)) wrong.push(`bench -- ${name}`);
     }
-    const [, subcommand, rest] = /\bonemem (run|demo|replay|doctor)\b(.*)$/.exec(command) ?? [];
+    const [, subcommand, rest] = new RegExp(`\\bonemem (${SUBCOMMANDS.join('|')})\\b(.*)$`).exec(command) ?? [];
     for (const [option] of rest?.matchAll(/(?<=\s)--[a-z-]+/g) ?? [])
       if (!help.get(subcommand)?.includes(option)) wrong.push(`onemem ${subcommand} ${option}`);
     for (const [, name] of command.matchAll(/\bnpx onemem ([a-z]+)/g))
