@@ -31,6 +31,7 @@ export {
   type Kernel,
   type KernelFunction,
   type KernelModule,
+  type KernelParameter,
   type KernelParameters,
   type KernelRange,
   type KernelValues,
@@ -85,6 +86,35 @@ export type { SharedArrayOptions, SharingServer } from './api/sharing.js';
 export type { StorageSpecification } from './api/storage.js';
 export { type BindThreadOptions, ThreadBinding } from './api/thread-binding.js';
 export type { TransferOptions } from './api/transfer.js';
+export {
+  arrayOf,
+  mat2x2f,
+  mat2x3f,
+  mat2x4f,
+  mat3x2f,
+  mat3x3f,
+  mat3x4f,
+  mat4x2f,
+  mat4x3f,
+  mat4x4f,
+  type Numbers,
+  struct,
+  type TypegpuSchema,
+  type UniformInput,
+  type UniformParameter,
+  type UniformType,
+  type UniformValueOf,
+  uniform,
+  vec2f,
+  vec2i,
+  vec2u,
+  vec3f,
+  vec3i,
+  vec3u,
+  vec4f,
+  vec4i,
+  vec4u,
+} from './api/uniform-parameters.js';
 export type { YoungRun } from './api/use-reports.js';
 export type { WaitResult } from './api/wait.js';
 export type { AddressView, WordOf, WordType } from './core/address-view.js';

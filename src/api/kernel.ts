@@ -8,7 +8,16 @@ import { typeError } from './errors.js';
 import { assignedName, noteDefinition, UNNAMED } from './kernel-place.js';
 import { ambiguities, kernelSource } from './kernel-source.js';
 import { typegpuFunction, typegpuModule } from './typegpu-kernel.js';
+import {
+  BYTES,
+  type TypegpuSchema,
+  type UniformParameter,
+  type UniformValueOf,
+  uniform,
+  valueTypeOf,
+} from './uniform-parameters.js';
 import { isWgslCode, wgslCode } from './wgsl-kernel.js';
+import type { Parameters } from './wgsl-parameters.js';
 
 /** The typed array of each element type. */
 export interface TypedArrays {
@@ -67,9 +76,21 @@ export interface ScalarParameter<T extends ElementType> {
   readonly inout: GatherableParameter<T, 'inout'>;
 }
 
-export type KernelParameters = Readonly<
-  Record<string, ArrayParameter<ElementType, 'in' | 'out' | 'inout'> | ScalarParameter<ElementType>>
->;
+export type KernelParameter =
+  | ArrayParameter<ElementType, 'in' | 'out' | 'inout'>
+  | ScalarParameter<ElementType>
+  | UniformParameter<unknown>
+  | TypegpuSchema;
+
+/**
+ * Parameters by their names. Where a module in WGSL has a uniform structure, a parameter may be all of it, by the
+ * variable's name, or a member of it: by the member's name where no other variable has such a member, or by both.
+ * @example
+ * kernel({ x: f32.inout, params: struct({ size: vec2u, scale: f32 }) }, { wgsl });
+ * kernel({ x: f32.inout, size: vec2u, scale: f32 }, { wgsl });
+ * kernel({ x: f32.in, y: f32.out, 'source.stride': u32, 'target.stride': u32 }, { wgsl });
+ */
+export type KernelParameters = Readonly<Record<string, KernelParameter>>;
 
 type ScalarOf<T extends ElementType> = T extends 'i64' | 'u64' ? bigint : number;
 
@@ -81,7 +102,7 @@ export type KernelValues<P extends KernelParameters> = {
       : TypedArrays[T]
     : P[K] extends ScalarParameter<infer T>
       ? ScalarOf<T>
-      : never;
+      : UniformValueOf<P[K]>;
 };
 
 /** The part of [0, size) that one call covers. Calls together cover all of it, once; in which parts is not the kernel's to say. */
@@ -198,7 +219,8 @@ export const i64 = scalar('i64');
 export const u64 = scalar('u64');
 export const f32 = scalar('f32');
 export const f64 = scalar('f64');
-export const bytes = scalar('bytes');
+/** `bytes.uniform` is a uniform variable whose content is handed in as bytes. */
+export const bytes = { ...scalar('bytes'), uniform: BYTES };
 
 const ELEMENTS: Record<ElementType, ScalarParameter<ElementType>> = {
   i8,
@@ -217,12 +239,14 @@ const ELEMENTS: Record<ElementType, ScalarParameter<ElementType>> = {
 
 /** A parameter by its short name: 'f32', 'f32.in', 'u8.out', 'i32.inout'. */
 export function parseParameter(text: string): KernelParameters[string] {
+  if (text === 'uniform') return uniform;
+  if (text === 'bytes.uniform') return bytes.uniform;
   const [type, use, ...rest] = typeof text === 'string' ? text.split('.') : [''];
   const element = Object.hasOwn(ELEMENTS, type) ? ELEMENTS[type as ElementType] : undefined;
   if (element === undefined || rest.length > 0 || (use !== undefined && !['in', 'out', 'inout'].includes(use))) {
     throw typeError(
       'KERNEL_PARAMETER',
-      `${show(text)} is no parameter type; write one of ${Object.keys(ELEMENTS).join(', ')}, alone for a number or with .in, .out or .inout for an array`,
+      `${show(text)} is no parameter type; write one of ${Object.keys(ELEMENTS).join(', ')}, alone for a number or with .in, .out or .inout for an array; or uniform, or bytes.uniform`,
     );
   }
   return use === undefined ? element : element[use as 'in' | 'out' | 'inout'];
@@ -240,6 +264,7 @@ export function kernel<const P extends KernelParameters>(
   options: KernelOptions = {},
 ): Kernel<P> {
   checkParameters(parameters);
+  parameters = withKinds(parameters);
   checkKernelOptions(options);
   if (typeof body === 'function') {
     noteDefinition(body, kernel);
@@ -293,7 +318,7 @@ function ofWgsl<P extends KernelParameters>(
   // An entry point that is no name is refused by what reads the module.
   const chosen = typeof entryPoint === 'string' && entryPoint !== '' ? entryPoint : undefined;
   const name = options.name ?? chosen ?? assignedName(body) ?? UNNAMED;
-  const wgsl = wgslCode(name, parameters, source, entryPoint, constants);
+  const wgsl = wgslCode(name, parameters as Parameters, source, entryPoint, constants);
   if (other === undefined) return { name, parameters, code: wgsl, wgsl, kernel: null };
   if (typeof other === 'function') noteDefinition(other, hidden);
   const named = { ...options, name };
@@ -319,10 +344,10 @@ function ofTypegpu<P extends KernelParameters>(
     );
   noteDefinition(body, hidden);
   const name = options.name ?? (exportName === 'default' ? (assignedName(body) ?? UNNAMED) : exportName);
-  const module = typegpuModule(name, parameters, body.typegpu, url);
-  const wgsl = wgslCode(name, parameters, module.source, undefined, undefined);
+  const module = typegpuModule(name, parameters as Parameters, body.typegpu, url);
+  const wgsl = wgslCode(name, parameters as Parameters, module.source, undefined, undefined);
   if (url === undefined) return { name, parameters, code: wgsl, wgsl, kernel: null };
-  const call = typegpuFunction(name, parameters, module, wgsl.bindings);
+  const call = typegpuFunction(name, parameters as Parameters, module, wgsl.bindings);
   return { name, parameters, code: { kind: 'module', url, exportName }, wgsl, kernel: call };
 }
 
@@ -415,8 +440,22 @@ function checkNamed(name: string, named: unknown, parameters: KernelParameters):
 /** Element types of arrays that hold indices. */
 const INDEX_TYPES: ReadonlySet<ElementType> = new Set(['i8', 'u8', 'i16', 'u16', 'i32', 'u32', 'i64', 'u64']);
 
+/** Schemas of TypeGPU as parameters of ours. */
+function withKinds<P extends KernelParameters>(parameters: P): P {
+  if (Object.values(parameters).every(({ kind }) => kind !== undefined)) return parameters;
+  const entries = Object.entries(parameters).map(([name, given]): [string, KernelParameter] => {
+    if (given.kind !== undefined) return [name, given];
+    const { type, inner, propTypes, elementType, elementCount } = given as unknown as UniformParameter<unknown> & {
+      readonly inner?: TypegpuSchema;
+    };
+    return [name, { kind: 'uniform', type, inner, propTypes, elementType, elementCount } as UniformParameter<unknown>];
+  });
+  return Object.fromEntries(entries) as P;
+}
+
 function isParameter(parameter: unknown): boolean {
   const { kind, type, use } = (parameter ?? {}) as { kind?: unknown; type?: unknown; use?: unknown };
+  if (kind === undefined || kind === 'uniform') return valueTypeOf(parameter) !== null;
   if (typeof type !== 'string' || !Object.hasOwn(ELEMENTS, type)) return false;
   return kind === 'scalar' || (kind === 'array' && (use === 'in' || use === 'out' || use === 'inout'));
 }

@@ -3,7 +3,7 @@ import { types } from 'node:util';
 import { addressName } from '../core/address-view.js';
 import { bytesOf, constructorName, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
 import { refuseUnknown } from '../core/option-names.js';
-import type { LaunchParameter } from '../drivers/driver.js';
+import type { AnyKernelCode, LaunchParameter } from '../drivers/driver.js';
 import type { Gather } from '../pager/protocol/operations.js';
 import type { ArrayPages } from '../pager/protocol/pages.js';
 import { arrayTypeName, isObject, show } from './arguments.js';
@@ -13,6 +13,10 @@ import { type Place, pagesAround, placeOf } from './place.js';
 import { checkScalar } from './scalars.js';
 import { isManaged, type SpaceSeen } from './seen.js';
 import type { Staging } from './staging.js';
+import { type ValueType, valueTypeOf } from './uniform-parameters.js';
+import { bytesOfBytes, bytesOfValue, plainValue } from './uniform-values.js';
+import { type ModuleArguments, moduleArguments } from './wgsl-kernel.js';
+import type { UniformLayout } from './wgsl-uniforms.js';
 
 type ArrayUse = 'in' | 'out' | 'inout';
 
@@ -32,7 +36,10 @@ interface ArrayArgument {
   readonly plain: NumericArray | null;
 }
 
-export type LaunchArgument = ScalarArgument | ArrayArgument;
+/** What functions get for a value of several numbers, or modules in WGSL. */
+type ValueArgument = Extract<LaunchParameter, { kind: 'value' | 'bytes' }>;
+
+export type LaunchArgument = ScalarArgument | ArrayArgument | ValueArgument;
 
 /** Refuses what does not name the kernel's parameters. */
 export function checkArgumentNames({ name, parameters }: Kernel, args: unknown): void {
@@ -44,14 +51,19 @@ export function checkArgumentNames({ name, parameters }: Kernel, args: unknown):
   refuseUnknown('KERNEL_ARGUMENT', `kernel ${name} has no parameter`, Object.keys(args), known);
 }
 
-/** Refuses arguments that the kernel cannot be called with, by name. */
+/**
+ * Refuses arguments that the kernel cannot be called with, by name. Those that the module does not use are left out.
+ * @param code what the device runs of the kernel
+ */
 export function checkArguments(
   space: SpaceSeen,
   kernel: Kernel,
+  code: AnyKernelCode,
   args: Readonly<Record<string, unknown>>,
 ): LaunchArgument[] {
-  const given = Object.entries(kernel.parameters).map(([name, parameter]) =>
-    argumentOf(space, kernel, name, parameter, args[name]),
+  const module = code.kind === 'wgsl' ? moduleArguments(code) : null;
+  const given = Object.entries(kernel.parameters).flatMap(([name, parameter]) =>
+    module?.unused.has(name) ? [] : argumentOf(space, kernel, name, parameter, module, args[name]),
   );
   refuseOverlaps(kernel, given);
   return given;
@@ -69,7 +81,7 @@ export function handOver(
   const addressed = kernel.code.kind === 'module' || (kernel.kernel !== null && kernel.kernel.length > 2);
   const parameters: LaunchParameter[] = [];
   for (const each of given) {
-    if (each.kind === 'scalar') {
+    if (each.kind !== 'array') {
       parameters.push(each);
       continue;
     }
@@ -114,16 +126,20 @@ function argumentOf(
   kernel: Kernel,
   name: string,
   parameter: KernelParameters[string],
+  module: ModuleArguments | null,
   value: unknown,
 ): LaunchArgument {
   const where = `kernel ${kernel.name}, parameter ${name}`;
   if (value === undefined) throw typeError('KERNEL_ARGUMENT', `${where}: no argument was given`);
+  if (parameter.kind !== 'array' && parameter.kind !== 'scalar')
+    return valueArgument(where, name, parameter, module, value);
   const { type } = parameter;
   if (parameter.kind === 'scalar') {
     checkScalar(where, type, value);
     return { name, kind: 'scalar', value };
   }
-  const { use } = parameter;
+  // What a module only reads stays where it is: it has no need to come home.
+  const use = parameter.use === 'inout' && module?.readOnly.has(name) ? 'in' : parameter.use;
   const place = placeOf(space, `pass to ${where}`, value);
   if (place !== null) {
     if (!sameElements(place.type, type)) {
@@ -145,6 +161,20 @@ function argumentOf(
   if (value.byteLength === 0)
     throw argumentError('ARRAY_LENGTH', `${where}: the typed array is empty; a launch needs at least one element`);
   return { name, kind: 'array', type, use, place: null, plain: value as NumericArray };
+}
+
+function valueArgument(
+  where: string,
+  name: string,
+  parameter: KernelParameters[string],
+  module: ModuleArguments | null,
+  value: unknown,
+): ValueArgument {
+  if (module === null)
+    return { name, kind: 'value', value: plainValue(where, valueTypeOf(parameter) as ValueType, value) };
+  const { type, left, isBytes } = module.layouts.get(name) as UniformLayout;
+  const content = isBytes ? bytesOfBytes(where, type, value) : bytesOfValue(where, type, value, left);
+  return { name, kind: 'bytes', content };
 }
 
 /** An `out` argument is emptied first, and parts run in any order: what overlaps it would not be what a plain loop finds there. */

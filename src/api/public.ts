@@ -29,6 +29,7 @@ import type { Rights } from './rights.js';
 import type { SharedArrayOptions } from './sharing.js';
 import type { BindThreadOptions, ThreadBinding } from './thread-binding.js';
 import type { TransferOptions } from './transfer.js';
+import type { UniformValueOf } from './uniform-parameters.js';
 import type { YoungRun } from './use-reports.js';
 import type { WaitResult } from './wait.js';
 
@@ -74,7 +75,7 @@ export type LaunchArguments<P extends KernelParameters> = {
       ? T extends 'i64' | 'u64'
         ? bigint
         : number
-      : never;
+      : UniformValueOf<P[K]>;
 };
 
 /** Advice on when pages move. It never changes what programs read. */

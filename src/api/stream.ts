@@ -89,7 +89,7 @@ export class Stream implements api.Stream {
     const { begin, end, size } = range;
     const whole = begin === 0 && end === size;
     const code = codeFor(kernel as Kernel, this.device, whole);
-    const given = checkArguments(this.space, kernel, args);
+    const given = checkArguments(this.space, kernel as Kernel, code, args);
     const { signal, timeoutMs } = options;
     checkSignal(signal);
     checkTimeout(timeoutMs, this.device);
@@ -128,7 +128,7 @@ export class Stream implements api.Stream {
     const event = this.addStaged(operation, staging, signal);
     const arrays: { readonly array: ArraySeen; readonly emptied: boolean }[] = [];
     for (const each of given) {
-      if (each.kind === 'scalar' || each.use === 'in' || each.place === null) continue;
+      if (each.kind !== 'array' || each.use === 'in' || each.place === null) continue;
       const { array, bytes } = each.place;
       // Where its size was 0 nothing has been emptied.
       arrays.push({ array, emptied: whole && sized === null && each.use === 'out' && bytes === array.byteLength });

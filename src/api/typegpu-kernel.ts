@@ -3,9 +3,8 @@ import { createRequire } from 'node:module';
 import type { WgslBinding } from '../drivers/driver.js';
 import { isObject, show, textOf } from './arguments.js';
 import { OnememError, typeError } from './errors.js';
+import type { Parameters } from './wgsl-parameters.js';
 
-/** A kernel's parameters, as far as they matter here. */
-type Parameters = Readonly<Record<string, { readonly kind: 'array' | 'scalar'; readonly type: string }>>;
 type Values = Readonly<Record<string, unknown>>;
 type Range = { readonly begin: number; readonly end: number; readonly size: number };
 type Body = (index: number) => unknown;
@@ -13,6 +12,10 @@ type Body = (index: number) => unknown;
 interface Schema {
   readonly type: string;
   readonly elementType?: Schema;
+  readonly elementCount?: number;
+  readonly propTypes?: Readonly<Record<string, Schema>>;
+  /** Of one with attributes. */
+  readonly inner?: Schema;
 }
 
 interface Entry {
@@ -154,21 +157,59 @@ function placeOf(name: string, parameters: Parameters, layout: Layout | undefine
         'they are; leave out module, and it runs on GPUs',
     );
   }
-  const { members } = bound;
-  const numberOf = (values: Values, { size }: Range, member: (typeof members)[number]) =>
-    member.from === 'launch' ? size : values[member.name];
-  const part = members.find((each) => each.from === 'launch' && each.name !== 'size');
+  const part = bound.members.find((each) => each.from === 'launch' && each.name !== 'size');
   if (part !== undefined) {
     throw typeError(
       'TYPEGPU',
       `kernel ${name}: the function takes ${part.name} of the launch; it is called for each index of a part anyway, and ${part.name} is not told: use size`,
     );
   }
-  if (entry.uniform?.type !== 'struct')
-    return [{ layout, key, value: (values, range) => numberOf(values, range, members[0]) }];
-  const value = (values: Values, range: Range) =>
-    Object.fromEntries(members.map((each) => [each.name, numberOf(values, range, each)]));
-  return [{ layout, key, value }];
+  const { uniform: schema } = entry;
+  if (schema === undefined) return [];
+  return [{ layout, key, value: (values, { size }) => uniformValue(schema, key, null, values, size) }];
+}
+
+/**
+ * The value of a uniform variable, or of a member of one, by the parameters of these names.
+ * @param flat the member's name alone; null: it is only found by its path
+ * @param size of the launch, which a member of that name has where no parameter says it
+ */
+function uniformValue(schema: Schema, path: string, flat: string | null, values: Values, size: number): unknown {
+  const name = [path, flat].find((each) => each !== null && Object.hasOwn(values, each));
+  if (name != null) return instanceOf(schema, values[name], size);
+  const members = membersOf(schema);
+  if (members === null) return path.split('.').at(-1) === 'size' ? size : instanceOf(schema, undefined, size);
+  const isOuter = !path.includes('.');
+  return Object.fromEntries(
+    members.map(([member, of]) => [
+      member,
+      uniformValue(of, `${path}.${member}`, isOuter ? member : null, values, size),
+    ]),
+  );
+}
+
+/** A plain value as functions of TypeGPU have it: vectors and matrices are its own. What is not given is zero. */
+function instanceOf(schema: Schema, value: unknown, size: number): unknown {
+  const { type, inner, elementType, elementCount = 0 } = schema;
+  if (type === 'decorated' && inner !== undefined) return instanceOf(inner, value, size);
+  const members = membersOf(schema);
+  if (members !== null) {
+    const given = (value ?? {}) as Values;
+    return Object.fromEntries(
+      members.map(([name, of]) => [name, instanceOf(of, given[name] ?? (name === 'size' ? size : undefined), size)]),
+    );
+  }
+  if (elementType !== undefined) {
+    const given = (value ?? []) as readonly unknown[];
+    return Array.from({ length: elementCount }, (_, index) => instanceOf(elementType, given[index], size));
+  }
+  if (/^(vec|mat)/.test(type))
+    return (schema as unknown as (...numbers: unknown[]) => unknown)(...((value ?? []) as unknown[]));
+  return value ?? 0;
+}
+
+function membersOf({ type, propTypes }: Schema): [string, Schema][] | null {
+  return type === 'struct' && propTypes !== undefined ? Object.entries(propTypes) : null;
 }
 
 /** The entry point around a function of one index: it is called for those of the launch, and for none beyond. */

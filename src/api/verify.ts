@@ -127,7 +127,7 @@ function checkBytes(kernel: Kernel, args: Readonly<Record<string, unknown>>): vo
 function copiesOf(kernel: Kernel, args: Readonly<Record<string, unknown>>, whole: boolean): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(kernel.parameters).map(([name, parameter]) => {
-      if (parameter.kind === 'scalar') return [name, args[name]];
+      if (parameter.kind !== 'array') return [name, args[name]];
       const elements = elementsOf(args[name]);
       const copy = viewOf(parameter.type as ElementType, new ArrayBuffer(elements.length * bytesOf(parameter.type)));
       if (!whole || parameter.use !== 'out') (copy as Float32Array).set(elements as Float32Array);

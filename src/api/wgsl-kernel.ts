@@ -1,37 +1,37 @@
-/** How a kernel's parameters reach the variables of its WGSL module: arrays by name, numbers by name or as members of uniform structures. */
-import { bytesOf, type ElementType } from '../core/elements.js';
-import { nearest } from '../core/option-names.js';
-import type { UniformMember, WgslBinding, WgslCode, WgslConstant } from '../drivers/driver.js';
+/** How a kernel's parameters reach the variables of its WGSL module: arrays by name, numbers by uniform variables and their members. */
+import type { WgslCode, WgslConstant } from '../drivers/driver.js';
 import type { Overrides } from '../wgsl/constants.js';
 import { type Description, type Resource, uniformMembers } from '../wgsl/describe.js';
 import { type Dimensions, dimensionsOf } from '../wgsl/dimensions.js';
 import type { Override } from '../wgsl/overrides.js';
-import { sizeOf, type Type } from '../wgsl/types.js';
-import { type Position, positionAt } from '../wgsl/wgsl-error.js';
 import { isError, isObject, show } from './arguments.js';
 import { typeError } from './errors.js';
+import { isPadding } from './uniform-values.js';
+import { Binder } from './wgsl-binder.js';
 import { constantsOf } from './wgsl-constants.js';
+import type { Parameter, Parameters } from './wgsl-parameters.js';
 import { describeWgsl, overridesOf, overridesWithoutValue } from './wgsl-parser.js';
+import { ELEMENTS, elementsOf } from './wgsl-text.js';
+import { isLaunchMember, membersByName, type UniformLayout } from './wgsl-uniforms.js';
 
-/** A kernel's parameter, as far as a module is concerned. */
-type Parameter =
-  | { readonly kind: 'array'; readonly type: ElementType; readonly use: 'in' | 'out' | 'inout' }
-  | { readonly kind: 'scalar'; readonly type: ElementType };
-type Parameters = Readonly<Record<string, Parameter>>;
-type ScalarName = 'i32' | 'u32' | 'f32' | 'f16' | 'bool';
+/** What a launch must know of a module to hand its arguments over. */
+export interface ModuleArguments {
+  /** Of parameters that are values of several numbers. */
+  readonly layouts: ReadonlyMap<string, UniformLayout>;
+  /** Parameters that the entry point does not use. */
+  readonly unused: ReadonlySet<string>;
+  /** Arrays that are not written, whatever the parameters say. */
+  readonly readOnly: ReadonlySet<string>;
+}
 
-/** Bytes that a uniform variable's size is a multiple of. */
-const UNIFORM_BYTES = 16;
-/** What a module may ask for of the launch itself, as u32; a parameter by the same name comes first. */
-const LAUNCH_MEMBERS: readonly string[] = ['begin', 'end', 'size'];
-/** Elements of arrays that WGSL has a type for. Whatever else an array has is handed over as bytes. */
-const ELEMENTS: Readonly<Record<ScalarName, ElementType | null>> = {
-  i32: 'i32',
-  u32: 'u32',
-  f32: 'f32',
-  f16: 'u16',
-  bool: null,
-};
+const ARGUMENTS = new WeakMap<WgslCode, ModuleArguments>();
+
+export function moduleArguments(code: WgslCode): ModuleArguments {
+  const found = ARGUMENTS.get(code);
+  if (found === undefined)
+    throw typeError('KERNEL', 'a launch takes a kernel as kernel() has made it, and no copy of its code');
+  return found;
+}
 
 /** The module of a kernel, bound to its parameters. Throws a TypeError that says where in the module it does not fit. */
 export function wgslCode(
@@ -49,42 +49,75 @@ export function wgslCode(
   const described = read(name, source, entryPoint, constants);
   const binder = new Binder(name, parameters, described);
   const bindings = described.resources.map((each) => binder.bind(each));
-  binder.refuseUnused();
+  const unused = binder.leftOver();
   const { name: found, workgroupSize } = described.entryPoint;
-  return { kind: 'wgsl', source, entryPoint: found, workgroupSize, bindings, constants };
+  const code: WgslCode = { kind: 'wgsl', source, entryPoint: found, workgroupSize, bindings, constants };
+  const readOnly = described.resources.filter((each) => each.space === 'storage' && !each.isStored);
+  ARGUMENTS.set(code, {
+    layouts: binder.layouts,
+    unused,
+    readOnly: new Set(readOnly.map((each) => each.name)),
+  });
+  return code;
+}
+
+/** What a command line says of a module's parameters, which the module does not say itself. */
+export interface ParameterChoices {
+  /** Arrays that are written from zeros, and those that are read and written whatever the module does. */
+  readonly out: ReadonlySet<string>;
+  readonly inout: ReadonlySet<string>;
+  /** Names of uniform variables, or of members of them, that have values. */
+  readonly values: ReadonlySet<string>;
 }
 
 /**
- * The parameters that a module's entry point asks for: arrays by their variables, numbers by uniform variables and their members.
- * @param out names of arrays that are written from zeros; others that may be written are read, too
- * @param numbers names of those that are given: a member `begin`, `end` or `size` is the launch's unless it is among them
+ * The parameters that a module's entry point asks for: arrays by their variables, values by uniform variables and their members.
  * @param given values of overrides, as in `wgslCode`
  */
 export function wgslParameters(
   name: string,
   source: string,
   entryPoint: string | undefined,
-  out: ReadonlySet<string>,
-  numbers: ReadonlySet<string> = new Set(),
+  choices: ParameterChoices,
   given: unknown = undefined,
 ): Parameters {
   const { resources } = read(name, source, entryPoint, constantsIn(name, source, given));
   const parameters: Record<string, Parameter> = {};
+  const byName = membersByName(resources);
   for (const resource of resources) {
-    if (resource.space !== 'uniform') {
-      const type = elementsOf(resource.type) ?? 'bytes';
-      const use = resource.access === 'read' ? 'in' : out.has(resource.name) ? 'out' : 'inout';
-      parameters[resource.name] = { kind: 'array', type, use };
-      continue;
-    }
-    for (const { name: member, type } of uniformMembers(resource)) {
-      const own = member === '' ? resource.name : member;
-      // What is no number is refused where the module is bound, with its place.
-      if (type.kind === 'scalar' && (!LAUNCH_MEMBERS.includes(own) || numbers.has(own)))
-        parameters[own] = { kind: 'scalar', type: ELEMENTS[type.name] ?? 'u32' };
-    }
+    if (resource.space === 'uniform') valueParameters(resource, byName, choices.values, parameters);
+    else parameters[resource.name] = arrayParameter(resource, choices);
   }
   return parameters;
+}
+
+function arrayParameter({ name, type, isStored }: Resource, { out, inout }: ParameterChoices): Parameter {
+  const use = out.has(name) ? 'out' : isStored || inout.has(name) ? 'inout' : 'in';
+  return { kind: 'array', type: elementsOf(type) ?? 'bytes', use };
+}
+
+/** By members, unless the variable as a whole has a value. */
+function valueParameters(
+  resource: Resource,
+  byName: ReadonlyMap<string, readonly string[]>,
+  values: ReadonlySet<string>,
+  parameters: Record<string, Parameter>,
+): void {
+  const add = (name: string, type: Resource['type']): void => {
+    const number = type.kind === 'scalar' && type.name !== 'f16' ? ELEMENTS[type.name] : null;
+    parameters[name] = number === null ? { kind: 'uniform', type: 'any' } : { kind: 'scalar', type: number };
+  };
+  if (values.has(resource.name)) {
+    add(resource.name, resource.type);
+    return;
+  }
+  for (const { name: member, type } of uniformMembers(resource)) {
+    const path = member === '' ? resource.name : `${resource.name}.${member}`;
+    const isAlone = member === '' || byName.get(member)?.length === 1;
+    const name = !isAlone || values.has(path) ? path : member || path;
+    const isOptional = isPadding(member) || isLaunchMember(member || resource.name, type);
+    if (!isOptional || values.has(name)) add(name, type);
+  }
 }
 
 /** The `override` declarations of a module. */
@@ -146,250 +179,5 @@ function located<T>(name: string, read: () => T): T {
   } catch (error) {
     if (isError(error) && error.name === 'WgslError') throw typeError('WGSL', `kernel ${name}, WGSL ${error.message}`);
     throw error;
-  }
-}
-
-const SAME_NAMES = 'Variables have the names of their parameters';
-
-class Binder {
-  private readonly used = new Set<string>();
-
-  constructor(
-    private readonly kernel: string,
-    private readonly parameters: Parameters,
-    private readonly described: Description,
-  ) {}
-
-  bind(resource: Resource): WgslBinding {
-    const { name, group, binding, space, position } = resource;
-    if (resource.type.kind === 'handle') throw this.refuse(position, handleProblem(name, resource.type.name));
-    if (space === 'uniform') {
-      const bytes = Math.ceil(sizeOf(resource.type) / UNIFORM_BYTES) * UNIFORM_BYTES;
-      return { group, binding, kind: 'uniform', bytes, members: this.members(resource) };
-    }
-    const parameter = this.parameter(name);
-    if (parameter?.kind !== 'array') {
-      const what = parameter === undefined ? 'no parameter' : `a number (${parameter.type})`;
-      const use = resource.access === 'read' ? 'in' : 'inout';
-      const remedy = this.remedyFor(name, 'array', `${name}: ${elementsOf(resource.type) ?? 'bytes'}.${use}`);
-      throw this.refuse(position, `storage variable ${name} is ${what} of the kernel; ${remedy}`);
-    }
-    this.checkAccess(resource, parameter.use);
-    this.checkElements(resource, parameter.type);
-    return {
-      group,
-      binding,
-      kind: 'array',
-      parameter: name,
-      writable: resource.access !== 'read',
-      leastBytes: resource.minBytes,
-    };
-  }
-
-  refuseUnused(): void {
-    const unused = Object.keys(this.parameters).filter((name) => !this.used.has(name));
-    if (unused.length === 0) return;
-    for (const each of unused) this.refuseMisspelt(each);
-    const { entryPoint, resources } = this.described;
-    const there = resources.map(({ name }) => name).join(', ') || 'none';
-    throw this.refuse(
-      entryPoint.position,
-      `entry point ${entryPoint.name} uses no variable for ${unused.join(', ')}; it uses: ${there}`,
-    );
-  }
-
-  /** Of a parameter that nothing is bound for. */
-  private refuseMisspelt(parameter: string): void {
-    const { module, entryPoint, undeclared } = this.described;
-    const declared = [...module.variables.values()].find(
-      ({ name, type }) =>
-        name === parameter || module.structs.get(type?.name ?? '')?.members.some((each) => each.name === parameter),
-    );
-    const slip = undeclared.find(({ name }) => nearest(name, [parameter, ...(declared ? [declared.name] : [])]));
-    if (slip !== undefined) {
-      const remedy =
-        declared === undefined
-          ? this.remedyWithout(parameter)
-          : `did you mean ${declared.name}? Entry point ${entryPoint.name} does not use it`;
-      throw this.refuse(slip.position, `${slip.name} is declared nowhere; ${remedy}`);
-    }
-    if (declared === undefined) return;
-    const { name, space, start } = declared;
-    const own = name === parameter ? '' : `, which has member ${parameter}`;
-    const problem = isBoundSpace(space)
-      ? `entry point ${entryPoint.name} does not use variable ${name}${own}; have it use it, or leave out parameter ${parameter}`
-      : `variable ${name} is var<${space}>, which no parameter reaches; declare it so: ${this.declarationOf(parameter)}`;
-    throw this.refuse(positionAt(module.source, start), problem);
-  }
-
-  /** Of a parameter that the module declares no variable for. */
-  private remedyWithout(parameter: string): string {
-    const { variables, source } = this.described.module;
-    const bound = [...variables.values()].filter(({ space }) => isBoundSpace(space));
-    const free = bound.map(({ name }) => name).filter((name) => !Object.hasOwn(this.parameters, name));
-    const near = variables.get(nearest(parameter, free) ?? '');
-    if (near === undefined)
-      return `declare the variable of parameter ${parameter}, such as ${this.declarationOf(parameter)}`;
-    const { line, column } = positionAt(source, near.start);
-    return `did you mean ${near.name} (${line}:${column})? ${SAME_NAMES}`;
-  }
-
-  /** How a module declares a variable for the parameter. */
-  private declarationOf(name: string): string {
-    const parameter = this.parameters[name];
-    const taken = this.described.resources.filter(({ group }) => group === 0).map(({ binding }) => binding);
-    const place = `@group(0) @binding(${Math.max(-1, ...taken) + 1})`;
-    if (parameter.kind === 'scalar') return `${place} var<uniform> ${name}: ${parameter.type};`;
-    const type = Object.entries(ELEMENTS).find(([, each]) => each === parameter.type)?.[0] ?? 'u32';
-    return `${place} var<storage, ${parameter.use === 'in' ? 'read' : 'read_write'}> ${name}: array<${type}>;`;
-  }
-
-  /**
-   * What to do about a variable, or a member of one, that no parameter is for.
-   * @param kind of the parameter that it wants
-   * @param declaration of that one
-   */
-  private remedyFor(name: string, kind: Parameter['kind'], declaration: string): string {
-    const free = Object.keys(this.parameters).filter(
-      (each) => this.parameters[each].kind === kind && !this.described.resources.some((other) => names(other, each)),
-    );
-    const near = nearest(name, free);
-    return near === null ? `give the kernel a parameter ${declaration}` : `did you mean ${near}? ${SAME_NAMES}`;
-  }
-
-  private parameter(name: string): Parameter | undefined {
-    if (!Object.hasOwn(this.parameters, name)) return undefined;
-    this.used.add(name);
-    return this.parameters[name];
-  }
-
-  private checkAccess({ name, access, position }: Resource, use: 'in' | 'out' | 'inout'): void {
-    if (use === 'in' && access !== 'read') {
-      throw this.refuse(
-        position,
-        `${name} is var<storage, ${access}>, but parameter ${name} is only read (in); declare the parameter inout, or the variable var<storage, read>`,
-      );
-    }
-    if (use !== 'in' && access === 'read') {
-      throw this.refuse(
-        position,
-        `${name} is var<storage, read>, but parameter ${name} is written (${use}); declare the variable var<storage, read_write>`,
-      );
-    }
-  }
-
-  private checkElements({ name, type, runtimeArray, position }: Resource, declared: ElementType): void {
-    if (bytesOf(declared) === 1 && declared !== 'i8') return;
-    const wanted = elementsOf(type);
-    if (wanted === declared) return;
-    throw this.refuse(
-      position,
-      `${name} is ${typeText(runtimeArray ?? type)}, but parameter ${name} is ${declared}; its elements are handed over as ${wanted ?? 'bytes'}`,
-    );
-  }
-
-  private members(resource: Resource): UniformMember[] {
-    const { name: variable, position } = resource;
-    return uniformMembers(resource).map(({ name: member, type, offset }) => {
-      const name = member === '' ? variable : member;
-      const shown = member === '' ? variable : `${variable}.${member}`;
-      if (type.kind !== 'scalar' || (type.name !== 'i32' && type.name !== 'u32' && type.name !== 'f32')) {
-        throw this.refuse(
-          position,
-          `uniform ${shown} is ${typeText(type)}; a kernel's numbers are i32, u32 and f32: hand in anything else as an array (var<storage, read>)`,
-        );
-      }
-      const parameter = this.parameter(name);
-      if (parameter === undefined && LAUNCH_MEMBERS.includes(name) && type.name === 'u32')
-        return { name, from: 'launch', type: 'u32', offset };
-      if (parameter?.kind !== 'scalar' || parameter.type !== type.name) {
-        const what =
-          parameter === undefined
-            ? 'no parameter'
-            : `${parameter.type}${parameter.kind === 'array' ? `.${parameter.use}` : ''}`;
-        const declaration = `${name}: ${type.name}`;
-        const remedy = parameter === undefined ? this.remedyFor(name, 'scalar', declaration) : `declare ${declaration}`;
-        throw this.refuse(
-          position,
-          `uniform ${shown} is ${type.name}, and ${name} is ${what} of the kernel; ${remedy}`,
-        );
-      }
-      return { name, from: 'parameter', type: type.name, offset };
-    });
-  }
-
-  private refuse({ line, column }: Position, problem: string): TypeError {
-    return typeError('WGSL_BINDING', `kernel ${this.kernel}, WGSL ${line}:${column}: ${problem}`);
-  }
-}
-
-/** What to do about a variable that has no place in memory. */
-function handleProblem(name: string, type: string): string {
-  const place = `${name}[y * width + x]`;
-  if (type.startsWith('sampler'))
-    return `variable ${name} is a sampler, and kernels have no textures; read elements of an array, and filter by mix()`;
-  if (type === 'binding_array')
-    return `variable ${name} is an array of bindings, which kernels have not; give each a variable of its own`;
-  if (type.startsWith('texture_storage'))
-    return (
-      `variable ${name} is a texture, and kernels have arrays and numbers only; declare an array in its place, ` +
-      `var<storage, read_write> ${name}: array<vec4f>, and store the texel at x, y to ${place}`
-    );
-  return (
-    `variable ${name} is a texture, and kernels have arrays and numbers only; declare an array in its place, ` +
-    `var<storage, read> ${name}: array<vec4f>, and read the texel at x, y as ${place}`
-  );
-}
-
-/** Whether variables of an address space are those that parameters are bound to. */
-function isBoundSpace(space: string): boolean {
-  return space === 'storage' || space === 'uniform' || space === 'handle';
-}
-
-/** Whether a variable stands for a parameter of that name, as a whole or by a member. */
-function names(resource: Resource, parameter: string): boolean {
-  if (resource.space !== 'uniform') return resource.name === parameter;
-  return uniformMembers(resource).some(({ name }) => (name || resource.name) === parameter);
-}
-
-/** The elements that an array of the type is handed over as; null: raw bytes. */
-function elementsOf(type: Type): ElementType | null {
-  const leaves = [...new Set(scalarsOf(type))];
-  return leaves.length === 1 ? ELEMENTS[leaves[0]] : null;
-}
-
-/** As WGSL writes it, but for structures, which are shown by their name. */
-function typeText(type: Type): string {
-  switch (type.kind) {
-    case 'vector':
-      return `vec${type.width}<${type.component}>`;
-    case 'matrix':
-      return `mat${type.columns}x${type.rows}<${type.component}>`;
-    case 'atomic':
-      return `atomic<${type.name}>`;
-    case 'array':
-      return `array<${typeText(type.element)}${type.length === null ? '' : `, ${type.length}`}>`;
-    case 'pointer':
-      return `ptr<${type.space}, ${typeText(type.to)}>`;
-    default:
-      return type.name;
-  }
-}
-
-/** The numbers that a value consists of. */
-function scalarsOf(type: Type): ScalarName[] {
-  switch (type.kind) {
-    case 'scalar':
-    case 'atomic':
-      return [type.name];
-    case 'vector':
-    case 'matrix':
-      return [type.component];
-    case 'array':
-      return scalarsOf(type.element);
-    case 'struct':
-      return type.members.flatMap((each) => scalarsOf(each.type));
-    default:
-      return [];
   }
 }

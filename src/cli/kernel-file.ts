@@ -50,8 +50,10 @@ export interface WgslChoices {
   readonly entryPoint?: string | undefined;
   /** Arrays that are written from zeros. */
   readonly out?: Iterable<string>;
-  /** Numbers that are given. */
-  readonly numbers?: Iterable<string>;
+  /** Arrays that are read and written. */
+  readonly inout?: Iterable<string>;
+  /** Numbers and other values that are given. */
+  readonly values?: Iterable<string>;
   /** Values of overrides, as they were written. */
   readonly constants?: ReadonlyMap<string, string>;
 }
@@ -62,7 +64,7 @@ export function isWgslFile(path: string): boolean {
 
 function wgslKernel(
   path: string,
-  { entryPoint, out = [], numbers = [], constants: texts = new Map() }: WgslChoices,
+  { entryPoint, out = [], inout = [], values = [], constants: texts = new Map() }: WgslChoices,
 ): Kernel {
   const name = basename(path);
   const wgsl = readFileSync(path, 'utf8');
@@ -70,14 +72,8 @@ function wgslKernel(
     const overrides = texts.size === 0 ? [] : wgslOverrides(name, wgsl);
     const constants = Object.fromEntries([...texts].map(([key, text]) => [key, constantFrom(key, text, overrides)]));
     refuseMissing(name, wgslWithoutValue(name, wgsl, entryPoint, constants));
-    const parameters = wgslParameters(
-      name,
-      wgsl,
-      entryPoint,
-      new Set(out),
-      new Set(numbers),
-      constants,
-    ) as KernelParameters;
+    const choices = { out: new Set(out), inout: new Set(inout), values: new Set(values) };
+    const parameters = wgslParameters(name, wgsl, entryPoint, choices, constants) as KernelParameters;
     return kernel(parameters, { wgsl, constants, ...(entryPoint === undefined ? {} : { entryPoint }) }, { name });
   } catch (error) {
     if (error instanceof CommandError) throw error;

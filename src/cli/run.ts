@@ -12,6 +12,7 @@ import {
   type DeviceSpecification,
   type ElementType,
   type Kernel,
+  type KernelParameter,
   type ManagedArray,
   OnememError,
   openSpace,
@@ -39,7 +40,8 @@ export const RUN_HELP = `onemem run KERNEL.js|KERNEL.wgsl [options]: ${RUN_SUMMA
   --inout NAME=FILE         an array that it reads and writes; when all is done, the file is replaced
   --save NAME=FILE          writes the result of an --inout to another file instead
   --out NAME=FILE[:SHAPE]   an array that it writes, from zeros; as many elements as the launch unless SHAPE (100x20) says so
-  --set NAME=NUMBER         a number; a module's begin, end and size are the launch's, unless they are set
+  --set NAME=NUMBER         a number; of a module in WGSL also several with commas between them, or JSON, for vectors and
+                            structures, and NAME may be VARIABLE.MEMBER; its begin, end and size are the launch's, unless they are set
   --size N                  how many work items; the length of the arrays unless they differ
   --size WIDTHxHEIGHT       so many in x and in y (and xDEPTH in z), for KERNEL.wgsl of several dimensions; unless the arrays
                             differ, their shape: the last axis of a .npy file is x
@@ -242,7 +244,8 @@ async function carryOut(plan: Plan): Promise<RunReport> {
     entryPoint,
     constants,
     out: plan.files.out.keys(),
-    numbers: plan.numbers.keys(),
+    inout: plan.files.inout.keys(),
+    values: plan.numbers.keys(),
   });
   const uses = checkNames(kernel, plan);
   const inputs = new Map<string, InputFile>();
@@ -258,7 +261,7 @@ async function carryOut(plan: Plan): Promise<RunReport> {
   const beyond = beyondArrays(size, lengths);
   if (beyond !== null) warn(beyond);
   const numbers = Object.fromEntries(
-    [...plan.numbers].map(([name, text]) => [name, parseNumber(name, kernel.parameters[name].type, text)]),
+    [...plan.numbers].map(([name, text]) => [name, parseValue(name, kernel.parameters[name], text)]),
   );
 
   using results = new ResultFiles();
@@ -310,7 +313,7 @@ async function carryOut(plan: Plan): Promise<RunReport> {
 function checkNames(kernel: Kernel, plan: Plan): Map<string, ArrayParameter<ElementType, Use>> {
   const optionOf = (name: string): string => {
     const parameter = kernel.parameters[name];
-    return parameter.kind === 'scalar' ? 'set' : parameter.use;
+    return parameter.kind === 'array' ? parameter.use : 'set';
   };
   const given = { ...plan.files, set: plan.numbers };
   for (const [option, names] of Object.entries(given)) {
@@ -322,7 +325,8 @@ function checkNames(kernel: Kernel, plan: Plan): Map<string, ArrayParameter<Elem
       }
       if (option !== optionOf(name)) {
         const { kind, type } = kernel.parameters[name];
-        const declared = kind === 'scalar' ? `a number (${type})` : `${type}.${optionOf(name)}`;
+        const declared =
+          kind !== 'array' ? `a ${kind === 'scalar' ? 'number' : 'value'} (${type})` : `${type}.${optionOf(name)}`;
         throw new CommandError(
           'PARAMETER_USE',
           `kernel ${kernel.name} declares ${name} as ${declared}; give it by --${optionOf(name)}, not --${option}`,
@@ -406,6 +410,19 @@ const WHOLE_NUMBERS: Readonly<Record<string, readonly [bigint, bigint]>> = {
 
 /** The largest number of a floating-point type. */
 const MOST: Readonly<Partial<Record<ElementType, string>>> = { f32: '3.4028235e38', f64: '1.7976931348623157e308' };
+
+/** A number, or numbers with commas between them, or JSON, where the parameter is a value of several numbers. */
+function parseValue(name: string, parameter: KernelParameter, text: string): unknown {
+  if (parameter.kind === 'scalar') return parseNumber(name, parameter.type, text);
+  try {
+    return JSON.parse(/^\s*[[{]/.test(text) || !text.includes(',') ? text : `[${text}]`) as unknown;
+  } catch {
+    throw new CommandError(
+      'NUMBER',
+      `--set ${name}=${text}: write numbers with commas between them, such as 640,480, or JSON, such as {"x":1}`,
+    );
+  }
+}
 
 /** A number of exactly the parameter's type: what does not fit is refused, not wrapped. */
 function parseNumber(name: string, type: ElementType, text: string): number | bigint {

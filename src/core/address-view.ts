@@ -182,10 +182,11 @@ export function addressName(name: string, use: 'in' | 'out' | 'inout'): string {
 }
 
 /** The memory that a kernel sees, from the values that it was given. */
-export function launchedMemory(values: Readonly<Record<string, NumericArray | number | bigint>>): AddressView {
+export function launchedMemory(values: Readonly<Record<string, unknown>>): AddressView {
   const arrays: AddressedArray[] = [];
-  for (const [name, data] of Object.entries(values)) {
-    if (typeof data !== 'object') continue;
+  for (const [name, value] of Object.entries(values)) {
+    if (!ArrayBuffer.isView(value)) continue;
+    const data = value as NumericArray;
     const readOnly = values[addressName(name, 'in')];
     const address = (readOnly ?? values[addressName(name, 'inout')]) as number;
     arrays.push({ name, address, data, readOnly: readOnly !== undefined });

@@ -21,19 +21,29 @@ export type LaunchParameter =
       /** Elements. */
       readonly length: number;
     }
-  | { readonly name: string; readonly kind: 'scalar'; readonly value: number | bigint };
+  | { readonly name: string; readonly kind: 'scalar'; readonly value: number | bigint }
+  /** What a function gets for a value of several numbers. */
+  | { readonly name: string; readonly kind: 'value'; readonly value: PlainValue }
+  /** What a module in WGSL gets for it, by the layout of its uniform variable. */
+  | { readonly name: string; readonly kind: 'bytes'; readonly content: Uint8Array };
+
+/** Numbers, and lists and objects of them. */
+export type PlainValue = number | boolean | readonly PlainValue[] | { readonly [member: string]: PlainValue };
 
 /** Where the code of a kernel is: a function's own text, or an export of a module. */
 export type KernelCode =
   | { readonly kind: 'inline'; readonly source: string }
   | { readonly kind: 'module'; readonly url: string; readonly exportName: string };
 
-/** A number's place in a uniform variable: a parameter of the kernel, or what the launch covers. */
+/**
+ * A place in a uniform variable: of a number, which is a parameter of the kernel or what the launch covers; or of a
+ * parameter that comes as bytes. What comes later in a list stands above what comes before.
+ */
 export interface UniformMember {
   /** A parameter's name; for `launch`: begin, end or size. */
   readonly name: string;
   readonly from: 'parameter' | 'launch';
-  readonly type: 'i32' | 'u32' | 'f32';
+  readonly type: 'i32' | 'u32' | 'f32' | 'bytes';
   readonly offset: number;
 }
 
@@ -74,11 +84,11 @@ export interface KernelCallRange {
   readonly units: number;
 }
 
-/** A kernel as a driver calls it: whole arrays and scalars by their names, then the part to do. */
-export type CallableKernel = (
-  values: Record<string, NumericArray | number | bigint>,
-  range: KernelCallRange,
-) => unknown;
+/** Whole arrays, numbers and plain values by the names of parameters. */
+export type KernelCallValues = Record<string, NumericArray | number | bigint | PlainValue>;
+
+/** A kernel as a driver calls it: its values, then the part to do. */
+export type CallableKernel = (values: KernelCallValues, range: KernelCallRange) => unknown;
 
 /** One launch: the kernel is called for sub-ranges that together cover [begin, end). */
 export interface DriverLaunch {

@@ -12,9 +12,11 @@ export type {
   DriverLaunch,
   Injection,
   KernelCallRange,
+  KernelCallValues,
   KernelCode,
   LaunchFailure,
   LaunchParameter,
+  PlainValue,
 } from './driver.js';
 export { CopyEngine } from './toolkit/copy-engine.js';
 export { BufferFrames, type FrameStore } from './toolkit/frame-store.js';

@@ -1,6 +1,7 @@
 /** What a module's entry point uses, and how: all that a launch needs in order to bind arrays and numbers by name. */
 import { constantValue, type Overrides } from './constants.js';
 import { type Override, requireValues, withoutValue } from './overrides.js';
+import { storedVariables } from './stores.js';
 import { type Parser, parse } from './syntax.js';
 import type { Attribute, FunctionDeclaration, GlobalVariable, Module } from './tree.js';
 import { type ArrayType, type StructMember, sizeOf, type Type, Types } from './types.js';
@@ -15,6 +16,8 @@ export interface Resource {
   readonly space: 'storage' | 'uniform' | 'handle';
   /** Null where the variable is neither storage nor uniform. */
   readonly access: 'read' | 'write' | 'read_write' | null;
+  /** Whether the entry point, or what it calls, may store to it. */
+  readonly isStored: boolean;
   readonly type: Type;
   /** The runtime-sized array that the variable is, or that its structure ends with. */
   readonly runtimeArray: ArrayType | null;
@@ -79,9 +82,10 @@ export function describe(
   const functions = reachedFrom(module, entry);
   requireValues(module, entry, functions.values(), overrides);
   const used = new Set([...functions.values()].flatMap((each) => [...namesIn(each)]));
+  const stored = storedVariables(module, functions);
   const resources = [...module.variables.values()]
     .filter((each) => used.has(each.name) && isBound(each))
-    .map((each) => resourceOf(module, types, each))
+    .map((each) => resourceOf(module, types, each, stored.has(each.name)))
     .sort((one, other) => one.group - other.group || one.binding - other.binding);
   refuseSharedPlaces(module, resources);
   return {
@@ -206,7 +210,7 @@ function numberOf(module: Module, attribute: Attribute): number {
   throw new WgslError(module.source, attribute.start, `@${attribute.name} needs a whole number that is a constant`);
 }
 
-function resourceOf(module: Module, types: Types, variable: GlobalVariable): Resource {
+function resourceOf(module: Module, types: Types, variable: GlobalVariable, isStored: boolean): Resource {
   const { name, space, access, attributes, start } = variable;
   const find = (wanted: string) => {
     const found = attributes.find((each) => each.name === wanted);
@@ -233,6 +237,7 @@ function resourceOf(module: Module, types: Types, variable: GlobalVariable): Res
     binding: find('binding'),
     space,
     access: space === 'handle' ? null : space === 'uniform' ? 'read' : ((access ?? 'read') as Resource['access']),
+    isStored,
     type,
     runtimeArray,
     minBytes: space === 'handle' ? 0 : sizeOf(type),

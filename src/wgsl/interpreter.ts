@@ -353,6 +353,14 @@ export class Interpreter implements Accesses {
       const element: Type = { kind: 'scalar', name: type.component };
       return { kind: 'vector', elements: value.map((each: UniformValue) => this.#known(each, element)) };
     }
+    if (type.kind === 'struct' && typeof value === 'object' && !Array.isArray(value)) {
+      const given = value as Readonly<Record<string, UniformValue | undefined>>;
+      const members = type.members.map(({ name, type: of }): [string, Value] => {
+        const own = given[name];
+        return [name, own === undefined ? anyOf(this.#arithmetic, of) : this.#known(own, of)];
+      });
+      return { kind: 'structure', members: new Map(members) };
+    }
     return anyOf(this.#arithmetic, type);
   }
 
@@ -366,7 +374,11 @@ export class Interpreter implements Accesses {
 
   #replaced(old: Value, [at, ...rest]: PlacePath, value: Value): Value {
     if (at === undefined) return isInteger(value) && isInteger(old) ? { ...value, type: old.type } : value;
-    if (old.kind === 'structure') return UNKNOWN;
+    if (old.kind === 'structure') {
+      if (typeof at !== 'string' || !old.members.has(at)) return UNKNOWN;
+      const member = this.#replaced(old.members.get(at) as Value, rest, value);
+      return { kind: 'structure', members: new Map([...old.members, [at, member]]) };
+    }
     if (old.kind !== 'vector') return old;
     if (at === null) return forgotten(this.#arithmetic, old);
     const wanted = typeof at === 'string' ? COMPONENTS[at] : at;

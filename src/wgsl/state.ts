@@ -34,6 +34,10 @@ export function forgotten(arithmetic: Arithmetic, value: Value): Value {
   if (value.kind === 'truth') return truth(OPEN);
   if (value.kind === 'vector')
     return { kind: 'vector', elements: value.elements.map((each) => forgotten(arithmetic, each)) };
+  if (value.kind === 'structure') {
+    const members = [...value.members].map(([name, each]): [string, Value] => [name, forgotten(arithmetic, each)]);
+    return { kind: 'structure', members: new Map(members) };
+  }
   return value;
 }
 
@@ -68,5 +72,13 @@ export function joinedValue(
     );
     return { kind: 'vector', elements };
   }
-  return { kind: 'unknown', type: one.kind === 'unknown' ? one.type : null };
+  if (one.kind === 'structure' && other.kind === 'structure') {
+    const members = [...one.members].map(([name, each]): [string, Value] => {
+      const second = other.members.get(name) ?? UNKNOWN;
+      return [name, joinedValue(arithmetic, each, oneFacts, second, otherFacts)];
+    });
+    return { kind: 'structure', members: new Map(members) };
+  }
+  const types = [one, other].map((each) => (each.kind === 'unknown' ? each.type : null));
+  return { kind: 'unknown', type: types[0] ?? types[1] ?? null };
 }

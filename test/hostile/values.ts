@@ -492,6 +492,7 @@ const launched: fc.Arbitrary<[Value, Value]> = fc.nat(KERNELS.length - 1).chain(
       fields[key] = mostly(choice(parameter.type === 'i64' ? { '3n': 3n } : { '3': 3, NaN: Number.NaN }), 8);
       continue;
     }
+    if (parameter.kind !== 'array') continue;
     const { type, use } = parameter;
     const pool = use === 'in' ? 'readable' : 'prey';
     const part = record({ array: from(pool), begin: whole(0, 300), end: whole(301, 700) }, ALL());

@@ -269,8 +269,8 @@ test('a module that does not fit its parameters is refused at the place in its t
     ],
     [
       { x: f32.in },
-      declared('@group(0) @binding(0) var<storage, read_write> x: array<f32>;'),
-      /2:3: .*only read \(in\)/,
+      declared('@group(0) @binding(0) var<storage, read_write> x: array<f32>;', 'x[i] += 1.0;'),
+      /2:3: the module writes x, but parameter x is only read \(in\)/,
     ],
     [
       {},

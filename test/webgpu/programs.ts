@@ -103,6 +103,34 @@ test('onemem run gives a module of two dimensions the shape of its arrays, or th
   assert.ok(folder.read('y.npy').equals(folder.npy('expected.npy', 'f32', sums, [1200])));
 });
 
+const SHIFTED = `
+struct Params { size: vec2u, by: f32 }
+@group(0) @binding(0) var<storage, read_write> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@group(0) @binding(2) var<uniform> params: Params;
+@compute @workgroup_size(8, 8) fn main(@builtin(global_invocation_id) id: vec3u) {
+  let i = id.y * params.size.x + id.x;
+  if (all(id.xy < params.size)) { y[i] = x[i] + params.by; }
+}`;
+
+test('onemem run sets vectors and structures, and takes what a module does not write for an --in', async () => {
+  using folder = new Folder();
+  folder.write('shifted.wgsl', SHIFTED);
+  folder.npy('x.npy', 'f32', ramp(1200), [40, 30]);
+  const expected = folder.npy(
+    'expected.npy',
+    'f32',
+    ramp(1200).map((each) => each + 2),
+    [40, 30],
+  );
+  const run = ['run', 'shifted.wgsl', '--in', 'x=x.npy', '--out', 'y=y.npy', '--device-memory', '8MiB'];
+  for (const set of [['size=30,40', 'params.by=2'], ['params={"size":[30,40],"by":2}']]) {
+    await folder.succeed(...run, ...set.flatMap((each) => ['--set', each]));
+    assert.ok(folder.read('y.npy').equals(expected), set.join(' '));
+  }
+  await folder.fail(1, /--set size=30;40: write numbers with commas/, ...run, '--set', 'size=30;40', '--set', 'by=2');
+});
+
 const COUNTED = `
 struct Numbers { size: u32, begin: u32, scale: f32 }
 @group(0) @binding(0) var<storage, read_write> y: array<f32>;

@@ -8,7 +8,7 @@ import { view } from '../../linux/memory.js';
 import { Poller } from '../../linux/poll.js';
 import { threadId } from '../../linux/process.js';
 import { MessageSocket } from '../../linux/socket.js';
-import type { LaunchFailure, LaunchParameter } from '../driver.js';
+import type { KernelCallValues, LaunchFailure, LaunchParameter } from '../driver.js';
 import { type KernelFunction, loadKernel } from '../kernel-loader.js';
 import { printAtOnce, STANDARD_ERROR } from '../user-output.js';
 import { LaunchBoard } from './board.js';
@@ -33,8 +33,9 @@ printAtOnce(() => errors.wait(0) > 0 && errors.readyAt(0) === POLLOUT);
 const views = new Map<string, NumericArray>();
 const VIEWS = 64;
 
-function parameterValue(parameter: LaunchParameter): NumericArray | number | bigint {
-  if (parameter.kind === 'scalar') return parameter.value;
+function parameterValue(parameter: LaunchParameter): KernelCallValues[string] {
+  if (parameter.kind === 'scalar' || parameter.kind === 'value') return parameter.value;
+  if (parameter.kind === 'bytes') throw new Error(`parameter ${parameter.name} is for modules in WGSL`);
   const key = `${parameter.type} ${parameter.offset} ${parameter.length}`;
   let known = views.get(key);
   if (known === undefined) {
@@ -54,7 +55,7 @@ async function run(launch: number): Promise<void> {
   let running = false;
   try {
     const kernel: KernelFunction = await loadKernel(description.code);
-    const values: Record<string, NumericArray | number | bigint> = {};
+    const values: KernelCallValues = {};
     for (const parameter of description.parameters) values[parameter.name] = parameterValue(parameter);
     const { begin, end } = partition(range.begin, range.end, units)[unit];
     running = assignment.begin(launch);

@@ -1,8 +1,8 @@
 /** Launches on a device without page faults: kernels are called with copies of what their pages hold. */
-import { bytesOf, type NumericArray, viewOf } from '../../core/elements.js';
+import { bytesOf, viewOf } from '../../core/elements.js';
 import { kernelError, refuseAsynchronous } from '../../core/kernel-error.js';
 import { Access, PAGE_BYTES } from '../../core/types.js';
-import type { DriverLaunch, LaunchFailure, LaunchParameter } from '../driver.js';
+import type { DriverLaunch, KernelCallValues, LaunchFailure, LaunchParameter } from '../driver.js';
 import { type DriverParts, pagesAtOnceOf } from './parts.js';
 
 type ArrayParameter = Extract<LaunchParameter, { kind: 'array' }>;
@@ -93,13 +93,14 @@ export class LaunchQueue {
 
   private *run(launch: DriverLaunch): Work {
     const { frames } = this.parts;
-    const values: Record<string, NumericArray | number | bigint> = {};
+    const values: KernelCallValues = {};
     const written: [ArrayParameter, Uint8Array][] = [];
     for (const parameter of launch.parameters) {
-      if (parameter.kind === 'scalar') {
+      if (parameter.kind === 'scalar' || parameter.kind === 'value') {
         values[parameter.name] = parameter.value;
         continue;
       }
+      if (parameter.kind === 'bytes') throw new Error(`parameter ${parameter.name} is for modules in WGSL`);
       const bytes = allocate(parameter);
       for (const { part, frame, start } of this.piecesOf(parameter, bytes)) {
         part.set(frames.read(frame).subarray(start, start + part.length));
@@ -119,7 +120,7 @@ export class LaunchQueue {
     }
   }
 
-  private call({ code, begin, end, size }: DriverLaunch, values: Record<string, NumericArray | number | bigint>): void {
+  private call({ code, begin, end, size }: DriverLaunch, values: KernelCallValues): void {
     try {
       // What an asynchronous kernel does later would not be waited for.
       refuseAsynchronous(this.parts.loadKernel(code)(values, { begin, end, size, unit: 0, units: 1 }));

@@ -12,11 +12,12 @@ import { type PagedArray, type PageTable, pageTables, wholePoolBytes } from '../
 import { Mode, type PagedModule } from '../../wgsl/paged.js';
 import { planPaged } from '../../wgsl/paged-plan.js';
 import type { Parser } from '../../wgsl/syntax.js';
+import { valueIn } from '../../wgsl/uniform-layout.js';
 import type { UniformValue } from '../../wgsl/values.js';
 import { type WindowedModule, windowed } from '../../wgsl/windowed.js';
 import { type LaunchPart, planWindows, type Window } from '../../wgsl/windows.js';
 import type { LaunchDivision, LaunchParameter, WgslCode, WgslLaunch } from '../driver.js';
-import { arrayBytes, arrayOf, bindingBytesOf, numberOf, sharerOf, workgroupsOf } from './launch-plan.js';
+import { arrayBytes, arrayOf, bindingBytesOf, sharerOf, uniformContent, workgroupsOf } from './launch-plan.js';
 import { requireParser } from './parser.js';
 import { PartPlanner } from './part-planner.js';
 import type { Limits } from './protocol.js';
@@ -406,8 +407,8 @@ function factsOf(launch: Launch, { resources }: Description): LaunchFacts {
     }
     const bound = launch.code.bindings.find((each) => each.group === group && each.binding === binding);
     if (bound?.kind !== 'uniform') continue;
-    const values = bound.members.map((each) => [each.name, numberOf(launch, each)] as const);
-    uniforms[name] = type.kind === 'struct' ? Object.fromEntries(values) : values[0][1];
+    const value = valueIn(uniformContent(bound, launch), 0, type);
+    if (value !== undefined) uniforms[name] = value;
   }
   return { workgroups: workgroupsOf(launch, launch.code), lengths, uniforms };
 }

@@ -68,6 +68,33 @@ test('an argument is bound from its first byte to its last', () => {
   expect(asides).toEqual([]);
 });
 
+test('two that are declared so that they might be written, and only read the same, are bound once and copied once', () => {
+  const reads = (name: string): LaunchParameter => ({ ...array(name, 4096, 10), use: 'in' }) as LaunchParameter;
+  const { bound: all, asides } = plan(launch([reads('x'), reads('y')], [bound('x', 0, true), bound('y', 1, true)]));
+  expect(all.map(({ kind }) => kind)).toEqual(['buffer', 'aside']);
+  expect(asides).toEqual([{ part: [5, 4096, 40], back: false }]);
+});
+
+test('a uniform variable has the bytes of parameters, and numbers in their places above them', () => {
+  const members = [
+    { name: 'p', from: 'parameter', type: 'bytes', offset: 0 },
+    { name: 'end', from: 'launch', type: 'u32', offset: 4 },
+    { name: 'q', from: 'parameter', type: 'f32', offset: 8 },
+  ] as const;
+  const { bound: all } = plan(
+    launch(
+      [
+        { name: 'p', kind: 'bytes', content: Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8) },
+        { name: 'q', kind: 'scalar', value: 1.5 },
+      ],
+      [{ group: 0, binding: 0, kind: 'uniform', bytes: 16, members }],
+    ),
+  );
+  const [first] = all;
+  const content = Buffer.from(first.kind === 'uniform' ? first.bytes : '', 'base64');
+  expect([...content]).toEqual([1, 2, 3, 4, 100, 0, 0, 0, 0, 0, 0xc0, 0x3f, 0, 0, 0, 0]);
+});
+
 test('one that begins where none can be bound is copied aside, and back if it is written', () => {
   const { bound: all, asides } = plan(
     launch([array('x', 4, 10), array('y', 260, 3)], [bound('x', 0, true), bound('y', 1, false)]),

@@ -1,7 +1,7 @@
 /** What a launch becomes for the engine: which bytes of which buffers are bound to which variable, and how many workgroups there are. */
 import { bytesOf } from '../../core/elements.js';
 import { PAGE_BYTES } from '../../core/types.js';
-import type { LaunchParameter, PagedPart, UniformMember, WgslCode, WgslLaunch } from '../driver.js';
+import type { LaunchParameter, PagedPart, WgslBinding, WgslCode, WgslLaunch } from '../driver.js';
 import type { LaunchRefusal } from '../process-driver.js';
 import type { AdapterFacts, Aside, Bound, Dispatch, Limits, Part } from './protocol.js';
 
@@ -73,6 +73,14 @@ export function problemOf(launch: Launch, limits: Limits): LaunchRefusal | null 
     );
   const place = placeProblem(code, limits);
   if (place !== null) return refuse(place);
+  const large = code.bindings.find(
+    (each) => each.kind === 'uniform' && each.bytes > limits.maxUniformBufferBindingSize,
+  );
+  if (large?.kind === 'uniform')
+    return refuse(
+      `the uniform variable of ${large.members.map(({ name }) => name).join(', ')} has ${large.bytes} bytes, and this GPU binds at most ` +
+        `${limits.maxUniformBufferBindingSize} (maxUniformBufferBindingSize); declare it var<storage, read>, and hand in an array`,
+    );
   const uniforms = tooManyUniforms(code, limits.maxUniformBuffersPerShaderStage);
   if (uniforms !== null) return refuse(`${uniforms} at once (maxUniformBuffersPerShaderStage); ${ONE_STRUCTURE}`);
   const count = arraysOf(code).length;
@@ -178,6 +186,8 @@ export function planOf(
   const asides: Aside[] = [];
   const parts = new Map<string, Part>();
   const written = new Set<number>();
+  /** What is bound so that it might be written. */
+  const writables: Part[] = [];
   for (const { parameter, writable } of arraysOf(code)) {
     const array = arrayOf(launch, parameter);
     const pages = pagesAround(array);
@@ -189,14 +199,20 @@ export function planOf(
   const bound = code.bindings.map((each): Bound => {
     const { group, binding } = each;
     if (each.kind === 'uniform') {
-      return { group, binding, kind: 'uniform', bytes: uniformOf(each.bytes, each.members, launch) };
+      const { buffer } = uniformContent(each, launch);
+      return { group, binding, kind: 'uniform', bytes: Buffer.from(buffer as ArrayBuffer).toString('base64') };
     }
     const { writable } = each;
     const part = parts.get(each.parameter) as Part;
-    // In one dispatch a buffer is either read or written, and begins at a multiple of the device's own.
-    if (part[1] % alignment === 0 && (writable || !written.has(part[0])))
+    const mayBeBound = writable ? !writables.some((other) => overlap(part, other)) : !written.has(part[0]);
+    // In one dispatch a buffer is either read or written, in places of their own, and begins at a multiple of the device's own.
+    if (part[1] % alignment === 0 && mayBeBound) {
+      if (writable) writables.push(part);
       return { group, binding, kind: 'buffer', writable, part };
-    return { group, binding, kind: 'aside', writable, index: asides.push({ part, back: writable }) - 1 };
+    }
+    // What is declared so that it might be written, and is not, need not go back.
+    const back = writable && arrayOf(launch, each.parameter).use !== 'in';
+    return { group, binding, kind: 'aside', writable, index: asides.push({ part, back }) - 1 };
   });
   const original = launch.part?.original;
   if (launch.part !== undefined) {
@@ -219,6 +235,10 @@ export function planOf(
     bound,
     workgroups: [...(launch.part?.workgroups ?? workgroupsOf(launch, code))],
   };
+}
+
+function overlap([buffer, offset, bytes]: Part, other: Part): boolean {
+  return buffer === other[0] && offset < other[1] + other[2] && other[1] < offset + bytes;
 }
 
 /** Buffers besides those that pages lie in: the table of pages of a part that is paged, and what its invocations note. */
@@ -264,29 +284,29 @@ export function workgroupsOf(
   return [Math.ceil(x / workgroupSize[0]), Math.ceil(y / workgroupSize[1]), Math.ceil(z / workgroupSize[2])];
 }
 
-/** What a member of a uniform variable is in a launch. */
-export function numberOf(
+/** The content of a uniform variable in a launch. */
+export function uniformContent(
+  { bytes, members }: Extract<WgslBinding, { kind: 'uniform' }>,
   launch: Pick<Launch, 'parameters' | 'begin' | 'end' | 'size'>,
-  { name, from }: UniformMember,
-): number {
-  return from === 'launch' ? launch[name as 'begin' | 'end' | 'size'] : scalarOf(launch, name);
-}
-
-/** The content of a uniform variable, in base64. */
-function uniformOf(
-  bytes: number,
-  members: readonly UniformMember[],
-  launch: Pick<Launch, 'parameters' | 'begin' | 'end' | 'size'>,
-): string {
+): DataView {
   const data = new DataView(new ArrayBuffer(bytes));
-  for (const member of members) {
-    const { type, offset } = member;
-    const value = numberOf(launch, member);
+  for (const { name, from, type, offset } of members) {
+    if (type === 'bytes') {
+      new Uint8Array(data.buffer).set(contentOf(launch, name), offset);
+      continue;
+    }
+    const value = from === 'launch' ? launch[name as 'begin' | 'end' | 'size'] : scalarOf(launch, name);
     if (type === 'f32') data.setFloat32(offset, value, true);
     else if (type === 'i32') data.setInt32(offset, value, true);
     else data.setUint32(offset, value, true);
   }
-  return Buffer.from(data.buffer).toString('base64');
+  return data;
+}
+
+function contentOf({ parameters }: Pick<Launch, 'parameters'>, name: string): Uint8Array {
+  const found = parameters.find((each) => each.name === name);
+  if (found?.kind !== 'bytes') throw new Error(`the launch has no bytes for ${name}`);
+  return found.content;
 }
 
 function scalarOf({ parameters }: Pick<Launch, 'parameters'>, name: string): number {

@@ -9,7 +9,7 @@ import { copyMemory, punchHole, view } from '../../linux/memory.js';
 import type { LaunchDivision, LaunchFailure, WgslLaunch } from '../driver.js';
 import type { LaunchRefusal, ProcessEvents } from '../process-driver.js';
 import { move, WebgpuDevice, type WebgpuDeviceOptions } from './device.js';
-import { arrayOf, type Pages, pagesAround } from './launch-plan.js';
+import { type Pages, pagesAround } from './launch-plan.js';
 import { GIVEN_UP_AT, type LentFacts, type LentMemory, type LentPlace, MIRROR_AT, STAGING_AT } from './lent.js';
 import { LentLink } from './lent-link.js';
 import { type Drain, File, type Fill, type Launched, Packet, type Part } from './protocol.js';
@@ -104,8 +104,9 @@ export class LentDevice extends WebgpuDevice {
       return;
     }
     const [launch] = launches;
-    const writes = launch.code.bindings.filter((each) => each.kind === 'array' && each.writable);
-    this.written = writes.map((each) => pagesAround(arrayOf(launch, 'parameter' in each ? each.parameter : '')));
+    this.written = launch.parameters.flatMap((each) =>
+      each.kind === 'array' && each.use !== 'in' ? [pagesAround(each)] : [],
+    );
     super.launchWgsl(launches);
   }
 

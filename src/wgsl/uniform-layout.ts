@@ -1,0 +1,31 @@
+/** Values of uniform variables as their bytes have them. */
+import type { Type } from './types.js';
+import type { UniformValue } from './values.js';
+
+/** Floats that no module computes indices of are told as they are. */
+export function valueIn(view: DataView, at: number, type: Type): UniformValue | undefined {
+  switch (type.kind) {
+    case 'scalar':
+      if (type.name === 'u32') return view.getUint32(at, true);
+      if (type.name === 'i32') return view.getInt32(at, true);
+      return type.name === 'f32' ? view.getFloat32(at, true) : undefined;
+    case 'vector':
+      return listOf(type.width, (index) => {
+        const component: Type = { kind: 'scalar', name: type.component };
+        return valueIn(view, at + index * (type.component === 'f16' ? 2 : 4), component);
+      });
+    case 'array':
+      return listOf(type.length ?? 0, (index) => valueIn(view, at + index * type.stride, type.element));
+    case 'struct':
+      return Object.fromEntries(
+        type.members.map((each) => [each.name, valueIn(view, at + each.offset, each.type)] as const),
+      );
+    default:
+      return undefined;
+  }
+}
+
+function listOf(length: number, element: (index: number) => UniformValue | undefined): UniformValue | undefined {
+  const list = Array.from({ length }, (_, index) => element(index));
+  return list.includes(undefined) ? undefined : (list as UniformValue[]);
+}
