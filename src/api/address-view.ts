@@ -5,7 +5,14 @@ import { typeError } from './errors.js';
 import { ManagedArray as ArrayClass } from './managed-array.js';
 import type { ManagedArray } from './public.js';
 
-/** Loads and stores by address over some arrays, as a kernel has them by its third argument. */
+/**
+ * Loads and stores by address over some arrays, as kernels do by their third argument.
+ * @example
+ * const x = space.array(Uint32Array, 4);
+ * const memory = addressView(x);
+ * memory.store('u32', x.addressOf(2), 7);
+ * console.log(x.data[2], memory.load('u32', x.addressOf(2))); // 7 7
+ */
 export function addressView(...arrays: readonly ManagedArray[]): AddressView {
   for (const array of arrays) {
     if (!(array instanceof ArrayClass))

@@ -1,4 +1,7 @@
-/** Advice on the use of memory, after madvise and cudaMemAdvise: it changes what is fast, never what is right. */
+/**
+ * Advice on the use of memory, after madvise and cudaMemAdvise: it changes what is fast, never what
+ * is right.
+ */
 
 import { type OptionNames, refuseUnknown } from '../core/option-names.js';
 import type { AdviceChange, AdviceRun } from '../pager/protocol/pages.js';
@@ -13,14 +16,18 @@ export interface AttributeRun {
   readonly end: number;
   readonly readMostly: boolean;
   readonly preferredLocation: string | null;
-  /** Devices by name: `in place` if all of the run is mapped from host memory, `partly`, or `migrates`. */
+  /**
+   * Devices by name: `in place` if all of the run is mapped from host memory, `partly`, or
+   * `migrates`.
+   */
   readonly accessedBy: Readonly<Record<string, 'in place' | 'partly' | 'migrates'>>;
   readonly pattern: 'normal' | 'sequential' | 'random';
 }
 
+/** Advice for an array, by runs. */
 export interface Attributes {
   readonly runs: readonly AttributeRun[];
-  /** Where the pages really are. */
+  /** Where the pages are. */
   readonly residency: Residency;
 }
 

@@ -6,7 +6,7 @@ import { checkOptions, isWhole, show } from './arguments.js';
 import { argumentError } from './errors.js';
 import type { ArraySeen } from './seen.js';
 
-/** A part of an array for the array's own methods, in elements; all of it unless said otherwise. What `range()` gives is one, too. */
+/** A part of an array, in elements; by default all. `range()` gives one, too. */
 export interface ArrayPart {
   readonly begin?: number;
   readonly end?: number;
@@ -14,7 +14,10 @@ export interface ArrayPart {
 
 const PART: OptionNames<ArrayPart> = { begin: true, end: true };
 
-/** The elements that options name; all of them unless said otherwise. A range of another array is refused. */
+/**
+ * The elements that options name; all of them unless said otherwise. A range of another array is
+ * refused.
+ */
 export function partOf<P extends ArrayPart>(
   array: ArraySeen,
   options: P,

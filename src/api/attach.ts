@@ -25,7 +25,17 @@ function listThread(control: Int32Array): void {
 
 const attached = new Map<string, SpaceClass>();
 
-/** Sees a space that another thread of this process opened, from its handle. Attaching twice gives the same object. */
+/**
+ * The space that another thread of this process opened, from its handle. Attaching twice gives the
+ * same object. Throws OTHER_PROCESS for a handle of another process, and SPACE_HANDLE for something else.
+ * @example
+ * import { attachSpace, openSpace } from 'onemem';
+ *
+ * const space = await openSpace();
+ * const same = attachSpace(space.handle); // in a worker, of workerData
+ * console.log(same.stats().processors[0].name); // host
+ * await space.close();
+ */
 export function attachSpace(handle: SpaceHandle): AddressSpace {
   checkSpaceHandle(handle);
   if (handle.owner !== process.pid) {
@@ -75,7 +85,19 @@ function startWitness({ control }: SpaceHandle): Worker {
   return witness;
 }
 
-/** Sees an array that another thread of this process made, from its handle. */
+/**
+ * The array that another thread of this process made, from its handle. Throws STALE_HANDLE if the
+ * array has moved since, and USE_AFTER_FREE if it was freed.
+ * @example
+ * import { attachArray, openSpace } from 'onemem';
+ *
+ * const space = await openSpace();
+ * const x = space.array(Int32Array, 10);
+ * const same = attachArray(x.handle); // in a worker, of workerData
+ * same.data[0] = 5;
+ * console.log(x.data[0]); // 5
+ * await space.close();
+ */
 // biome-ignore lint/suspicious/noExplicitAny: what came as a message has no type, and then neither has the array.
 export function attachArray<T extends NumericArray = any>(handle: ArrayHandle<T>): ManagedArray<T> {
   checkArrayHandle(handle);

@@ -9,21 +9,23 @@ import { warnOfRoom } from './server-room.js';
 import { checkServerUrls, serverUrls } from './server-url.js';
 import { storeBudget } from './sizes.js';
 
-/** A Valkey server, or Redis 7 or newer, that has pages of a space; or any server of a cluster of these. */
+/** A Valkey server, or Redis 7 or newer, or servers of a cluster, that keeps pages of a space. */
 export interface BehindSpecification {
   readonly kind: 'valkey';
   /**
-   * `valkey://USER:PASSWORD@HOST:PORT/DATABASE`, `valkeys://` with TLS, or `unix:///PATH`. Of a cluster also a list of addresses of its servers: the first
-   * that answers is used, now and whenever none of the servers that are known by then does.
+   * `valkey://USER:PASSWORD@HOST:PORT/DATABASE`, `valkeys://` with TLS, or `unix:///PATH`. A list
+   * names servers of one cluster; the first that answers is used.
    */
   readonly url: string | readonly string[];
-  /** The most bytes of pages that it gets. */
+  /** The most bytes of pages on the server. */
   readonly bytes: number | string;
-  /** How long a touch of what only the server has waits for it when it does not answer; 5 s unless said otherwise. */
+  /** Milliseconds that a touch waits for a silent server; 5000 by default. */
   readonly timeoutMs?: number;
-  /** How long pages stay on the server when the program does not run any more, or stands still; an hour unless said otherwise. */
+  /**
+   * Milliseconds that pages outlive a program that does not close its space; an hour by default.
+   */
   readonly leaseMs?: number;
-  /** Certificates, as node:tls takes them; with `valkeys://` alone. */
+  /** Certificates as for node:tls, with `valkeys://`. */
   readonly tls?: TlsOptions;
 }
 
@@ -39,7 +41,10 @@ const TIMEOUT_MS = 5000;
 const LEASE_MS = 3_600_000;
 const LEAST_LEASE_MS = 1000;
 
-/** What was said about memory behind; null: none. Connects once, so that what is wrong is said where it was written. */
+/**
+ * What was said about memory behind; null: none. Connects once, so that what is wrong is said where
+ * it was written.
+ */
 export async function behindOf(said: BehindSpecification | undefined): Promise<ServerOptions | null> {
   if (said === undefined) return null;
   if (typeof said !== 'object' || said === null) {

@@ -16,48 +16,47 @@ export const MAX_UNITS = 64;
 /** Places that reports name beside devices: host memory, and what is behind it. */
 const PLACES: ReadonlySet<string> = new Set(['host', 'storage', 'valkey']);
 
-/** What is said of a device of any kind. */
+/** Options of all devices. */
 interface AnyDeviceSpecification {
-  /** Bytes, or a size such as '64MiB'. */
+  /** Bytes, or a size such as '64MiB'; at least 2 MiB, plus 2 MiB per unit. */
   readonly memory: number | string;
-  /** Threads that run kernels; 1 unless said otherwise. */
+  /** Threads that run kernels; 1 by default. */
   readonly units?: number;
   readonly name?: string;
-  /** Makes the device's memory refuse large pieces: for tests of drivers and of the manager. */
+  /** Makes the memory refuse large pieces, for tests. */
   readonly inject?: Injection;
 }
 
 /** A device that comes with the package. */
 export interface BuiltInDeviceSpecification extends AnyDeviceSpecification {
-  /** 'process': a child process with its own memory and page faults. 'simulated': in memory, no page faults; for tests. */
+  /**
+   * 'process': a child process with memory and page faults. 'simulated': in memory, no faults; for
+   * tests.
+   */
   readonly kind: 'process' | 'simulated';
-  /** Its memory dies with it, as a GPU's does. That of a simulated device always does. */
+  /** Its memory dies with it, as a GPU's does. */
   readonly lossy?: boolean;
 }
 
-/** A GPU, by WebGPU: the packages `webgpu` and `wesl` must be installed. It runs kernels that have a module in WGSL. */
+/** A GPU by WebGPU, which runs WGSL. Install `webgpu` and `wesl`. */
 export interface WebgpuDeviceSpecification extends Omit<AnyDeviceSpecification, 'units' | 'memory'> {
   readonly kind: 'webgpu';
   /**
-   * Bytes, or a size such as '64MiB'. Three quarters of what the GPU has left unless said otherwise, where its driver tells (VK_EXT_memory_budget) and
-   * the GPU is not one of the program's own; at most half of what `hostMemory` leaves where the GPU's memory is the host's. To ask the driver takes a process
-   * that opens the GPU beforehand.
+   * Bytes, or a size such as '64MiB', at least 4 MiB. By default three quarters of what its driver
+   * says is left (DEVICE_MEMORY if it does not say).
    */
   readonly memory?: number | string;
-  /**
-   * A GPUDevice of the program's own, from whatever package: the space uses it beside the program, in turns of this thread's event loop,
-   * and never destroys it. What is in its memory takes as much of the host's, and results are there when a launch resolves.
-   */
+  /** A GPUDevice of the program's own, which the space uses beside it and never destroys. */
   readonly device?: OwnGpuDevice;
   /**
-   * What drives the GPU, unless it is one of the program's own. 'dawn-node': the package `webgpu`. 'dawn-ffi': the C functions in the package
-   * `bun-webgpu-linux-x64`, version 0.1.7; on x64. `library`: those of a shared library, by its path, which must fit that version. Unless it is said here, the
-   * environment variable ONEMEM_WEBGPU_TRANSPORT says it, and otherwise what is installed.
+   * The package that drives the GPU: 'dawn-node' is `webgpu`, 'dawn-ffi' is `bun-webgpu-linux-x64`
+   * 0.1.7. `library` is a shared library of your own. By default ONEMEM_WEBGPU_TRANSPORT, or what
+   * is installed.
    */
   readonly transport?: 'dawn-node' | 'dawn-ffi' | { readonly library: string };
 }
 
-/** A `GPUDevice` of the WebGPU standard, as far as can be seen at first. */
+/** A `GPUDevice` of the WebGPU standard. */
 export interface OwnGpuDevice {
   readonly queue: object;
   readonly limits: object;
@@ -66,12 +65,12 @@ export interface OwnGpuDevice {
   readonly createBuffer: unknown;
 }
 
-/** A device whose driver is a module of the user's own: `onemem/driver` says what it must do. */
+/** A device whose driver is a module of yours; see `onemem/driver`. */
 export interface CustomDeviceSpecification extends AnyDeviceSpecification {
   readonly kind: 'custom';
-  /** The module, and its export (`default` unless said otherwise) that makes the driver: a `CreateDriver`. */
+  /** The module, and its export ('default' by default), a `CreateDriver`. */
   readonly driver: { readonly module: URL | string; readonly export?: string };
-  /** For the driver; it must survive structured cloning. */
+  /** For the driver, by structured clone. */
   readonly options?: unknown;
 }
 
@@ -220,7 +219,9 @@ function checkTransport(name: string, { device, transport }: WebgpuDeviceSpecifi
   );
 }
 
-/** Where the manager finds the module that reads WGSL: its thread is no ES module, and cannot ask. */
+/**
+ * Where the manager finds the module that reads WGSL: its thread is no ES module, and cannot ask.
+ */
 function parserOption(): Pick<DeviceOptions, 'parser'> {
   try {
     return { parser: parserModule() };

@@ -2,8 +2,12 @@
 import type { WireError } from '../pager/protocol/wire.js';
 
 /**
- * Every failure that is not a wrong argument. `code` names it; `details` holds what is needed to act: requested bytes, node,
- * budget, ranges. Wrong arguments are RangeError or TypeError, with a `code`, too.
+ * An error with a `code`, and `details` that help to act on it.
+ * @example
+ * const x = space.array(Float32Array, 10);
+ * x.free();
+ * const error = await x.discard().catch((error) => error);
+ * console.log(error.code); // USE_AFTER_FREE
  */
 export class OnememError extends Error {
   override readonly name = 'OnememError';

@@ -9,28 +9,28 @@ import { checkFlag, checkName, checkOptions, checkSize } from './arguments.js';
 import { checkLength } from './array-length.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 
-/** How an array over a file may be used, whatever the file's form. */
+/** How an array over a file may be used. */
 export interface FileUse {
-  /** Whether the array, not the file, may be written: each page is copied on its first write. */
+  /** Writes go to a private copy of each page, never to the file. */
   readonly writable?: boolean;
   /**
-   * Whether what the CPU and devices write is meant for the file: it is there after `flush()`, `free()` and the close of the space. The
-   * file must allow writing, and only one array of one program at a time may share it.
+   * Writes go to the file by `flush()`, `free()` and the close of the space. One array at a time
+   * may share a file.
    */
   readonly shared?: boolean;
   /**
-   * Whether threads read the file's own memory, the kernel's page cache, as `mmap` shows it: nothing is copied for them, nothing counts against
-   * `hostMemory`, and system calls take `data` as it is. Devices get pages as ever. Not for arrays that may be written. A store into `data` ends
-   * the process by SIGSEGV, and a load of what was cut off the file by SIGBUS, without a word of ours.
+   * Threads read the kernel's own memory of the file, as `mmap` shows it. Not for arrays that are
+   * written. A wrong access ends the process by SIGSEGV or SIGBUS, without a message.
    */
   readonly mapped?: boolean;
   readonly name?: string;
 }
 
+/** Options of `space.fileArray`. */
 export interface FileArrayOptions extends FileUse {
-  /** Where the elements begin in the file, in bytes. */
+  /** Bytes in the file before the first element. */
   readonly byteOffset?: number;
-  /** Elements. The rest of the file unless said otherwise, which must be a whole number of them. */
+  /** Elements; by default the rest of the file, which must be a whole number of them. */
   readonly length?: number;
 }
 

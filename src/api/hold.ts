@@ -6,19 +6,28 @@ import { ASYNC_DISPOSE, DISPOSE } from './disposal.js';
 import type { Pin } from './pin.js';
 import type { ArraySeen } from './seen.js';
 
+/** Options of `array.hold`. */
 export interface HoldOptions {
-  /** Elements; all unless said otherwise. Pages that they share with others are held as a whole. */
+  /** Elements; all by default. Pages are held as a whole. */
   readonly begin?: number;
   readonly end?: number;
-  /** Whether system calls are to write the elements, too; they may only read them unless said otherwise. */
+  /** Whether system calls write the elements, too. */
   readonly writable?: boolean;
 }
 
 export const HOLD_OPTIONS: OptionNames<HoldOptions> = { begin: true, end: true, writable: true };
 
-/** A pin whose bytes are handed to others: to a socket, to fs.write, to a native addon. */
+/**
+ * Pages that stay where system calls find them; `array.hold` makes it.
+ * @example
+ * const x = space.array(Uint8Array, 3);
+ * x.data.fill(65);
+ * const held = await x.hold();
+ * console.log(held.bytes.toString('latin1')); // AAA
+ * held.release();
+ */
 export class Hold {
-  /** The elements as bytes: the array's own memory, not a copy. */
+  /** The elements as bytes: the array's own memory. */
   readonly bytes: Buffer;
 
   /** Of the array. */
@@ -43,7 +52,13 @@ export class Hold {
     this.bytes = Buffer.from(buffer as ArrayBuffer, byteOffset + begin * size, (end - begin) * size);
   }
 
-  /** Lets the pages move again, unless another hold or pin keeps them. Not before the code that was handed `bytes` is through with them. */
+  /**
+   * Lets the pages move again. Call it when the code that got `bytes` is through.
+   * @example
+   * const held = await space.array(Uint8Array, 3).hold();
+   * held.release();
+   * console.log(held.bytes.length); // 3
+   */
   release(): void {
     this.pin?.unpin();
     this.view = null;

@@ -1,4 +1,7 @@
-/** Subscriptions to invalidations: what a program that shadows the page tables of an array is told, and what it asks. */
+/**
+ * Subscriptions to invalidations: what a program that shadows the page tables of an array is told,
+ * and what it asks.
+ */
 import { types } from 'node:util';
 import { bytesOf } from '../core/elements.js';
 import { HOST, PAGE_BYTES } from '../core/types.js';
@@ -16,17 +19,18 @@ const LONGEST_QUEUE = 65_536;
 /** How long a reader waits in one go for a change to be through. */
 const WAIT_MS = 1000;
 
-/** Elements whose pages have changed hands, for one reason, since the subscriber was last told. */
+/** Elements whose pages were lost to a processor, for one reason. */
 export interface InvalidatedElements {
   readonly reason: InvalidationReason;
   readonly begin: number;
   readonly end: number;
 }
 
+/** Changes since the subscriber was last called. */
 export interface InvalidationEvent {
-  /** Neighbours of one reason are one entry, in the order in which they came last. */
+  /** Neighbours with one reason are one entry, in the order of their last change. */
   readonly changes: readonly InvalidatedElements[];
-  /** Changes that are in no entry, since there were too many while the subscriber was busy: anything may have changed. */
+  /** Changes without an entry, because the queue was full: anything may have changed. */
   readonly lost: number;
 }
 
@@ -43,7 +47,7 @@ interface Wishes {
   readonly onDetached?: (reason: string) => unknown;
 }
 
-/** What another thread needs to read by the sequence number; send it by postMessage. */
+/** For `postMessage`: another thread passes it to `attachNotifier`. */
 export interface NotifierHandle {
   readonly onemem: 1;
   readonly array: string;
@@ -51,9 +55,19 @@ export interface NotifierHandle {
 }
 
 /**
- * A number that is odd while pages change: a reader that sees the same even number before and after has seen one state of them.
- *
- *   do { begun = reader.readBegin(); ...read... } while (reader.readRetry(begun));
+ * A number that is odd while watched pages change. It tells whether a reader has seen one state of
+ * them.
+ * @example
+ * const x = space.array(Float32Array, 2048);
+ * const reader = await x.watch();
+ * let begun;
+ * let copy;
+ * do {
+ *   begun = reader.readBegin();
+ *   copy = x.data.slice();
+ * } while (reader.readRetry(begun));
+ * console.log(copy.length); // 2048
+ * reader.close();
  */
 export class SequenceReader {
   /** @internal */
@@ -64,7 +78,14 @@ export class SequenceReader {
     this.sequence = new Int32Array(notifierHandle.sequence);
   }
 
-  /** Waits until no page is about to change, and returns the number to hand to `readRetry`. Throws when the notifier has ended. */
+  /**
+   * Waits until no watched page is about to change, and returns the number for `readRetry`. Throws
+   * NOTIFIER_ENDED after the end of the notifier.
+   * @example
+   * const notifier = await space.array(Float32Array, 1024).watch();
+   * console.log(notifier.readBegin() % 2); // 0
+   * notifier.close();
+   */
   readBegin(): number {
     for (;;) {
       const now = Atomics.load(this.sequence, 0);
@@ -80,13 +101,36 @@ export class SequenceReader {
     }
   }
 
-  /** Whether pages have changed, or may have, since `readBegin` gave this number: what was read since then must be thrown away. */
+  /**
+   * Whether pages have changed since `readBegin` gave this number. If so, throw away what was read.
+   * @example
+   * const notifier = await space.array(Float32Array, 1024).watch();
+   * console.log(notifier.readRetry(notifier.readBegin())); // false
+   * notifier.close();
+   */
   readRetry(begun: number): boolean {
     // A read that also writes: on no processor do plain reads before it move behind it.
     return Atomics.or(this.sequence, 0, 0) !== begun;
   }
 }
 
+/**
+ * A subscription to the loss of rights and content of pages; `array.watch` makes it.
+ * @example
+ * const x = space.array(Float32Array, 1024);
+ * x.data.fill(1);
+ * const { promise, resolve } = { ...deferred() };
+ * const notifier = await x.watch({ onInvalidate: resolve });
+ * await x.discard();
+ * console.log((await promise).changes[0].reason); // discard
+ * notifier.close();
+ *
+ * function deferred() {
+ *   let resolve;
+ *   const promise = new Promise((done) => { resolve = done; });
+ *   return { promise, resolve };
+ * }
+ */
 export class Notifier extends SequenceReader {
   private closed = false;
   private detachment: string | null = null;
@@ -104,22 +148,28 @@ export class Notifier extends SequenceReader {
     this.length = array.length;
   }
 
-  /** Whether the subscription has ended: closed, or gone with its array or space. */
+  /** Whether the subscription has ended: closed, or gone with its array, space or thread. */
   get isClosed(): boolean {
     return this.closed || Atomics.load(this.sequence, 0) === SEQUENCE_ENDED;
   }
 
-  /** Why the module is not called any more; null while it is, or if there is none. */
+  /** Why the module is not called any more; null while it is, or without a module. */
   get detached(): string | null {
     return this.detachment;
   }
 
-  /** How many changes could not be told to `onInvalidate`, in all. */
+  /** Changes that `onInvalidate` was not told of, in all. */
   get lost(): number {
     return this.lostChanges;
   }
 
-  /** Ends the subscription. Readers in any thread are told to try again, and then that the notifier has ended. */
+  /**
+   * Ends the subscription. Readers in any thread see it as a change.
+   * @example
+   * const notifier = await space.array(Float32Array, 1024).watch();
+   * notifier.close();
+   * console.log(notifier.isClosed); // true
+   */
   close(): void {
     const { client } = this.array.space;
     client.onNotice(this.id, null);
@@ -169,7 +219,17 @@ export class Notifier extends SequenceReader {
   }
 }
 
-/** Reads by the sequence number of a notifier that another thread made, from its handle. */
+/**
+ * Reads by the number of a notifier that another thread made, from its handle.
+ * @example
+ * import { attachNotifier, openSpace } from 'onemem';
+ *
+ * const space = await openSpace();
+ * const notifier = await space.array(Float32Array, 1024).watch();
+ * const reader = attachNotifier(notifier.handle); // in a worker, of workerData
+ * console.log(reader.readRetry(reader.readBegin())); // false
+ * await space.close();
+ */
 export function attachNotifier(handle: NotifierHandle): SequenceReader {
   if (isObject(handle)) {
     const { onemem, array, sequence } = handle as Partial<NotifierHandle>;

@@ -18,17 +18,21 @@ import { type ArraySeen, isManaged, type SpaceSeen } from './seen.js';
 
 export type { NumpyType };
 
+/** Options of `space.openNpy`. */
 export interface OpenNpyOptions<T extends NumericArray = NumericArray> extends FileUse {
-  /** What the elements must be; a file of others is refused (ARRAY_TYPE). Whatever the file holds unless said otherwise. */
+  /** The type that the elements must have (ARRAY_TYPE); by default that of the file. */
   readonly type?: ArrayType<T>;
-  /** Whether something else may follow the array in the file. */
+  /** Whether something may follow the array in the file. */
   readonly allowTrailingBytes?: boolean;
 }
 
 export interface SaveNpyOptions {
   /** The extents; one, of all elements, unless said otherwise. */
   readonly shape?: readonly number[];
-  /** What NumPy is to call the elements: that of the array's type unless it is 'bool', for bytes that are 0 or 1. */
+  /**
+   * What NumPy is to call the elements: that of the array's type unless it is 'bool', for bytes
+   * that are 0 or 1.
+   */
   readonly dtype?: NumpyType;
 }
 
@@ -152,7 +156,10 @@ function numpyTypeOf(array: ArraySeen, type: Dtype, wanted: unknown): NumpyType 
   );
 }
 
-/** What a shared array writes later would go to the file that has been replaced, and be lost with it. */
+/**
+ * What a shared array writes later would go to the file that has been replaced, and be lost with
+ * it.
+ */
 function refuseShared(path: string): void {
   let fd: number;
   try {
@@ -189,7 +196,10 @@ function create(path: string): AtomicFile {
   }
 }
 
-/** What the system refused, be it in this thread or in the manager's, which knows a descriptor only, by the file and with what helps. */
+/**
+ * What the system refused, be it in this thread or in the manager's, which knows a descriptor only,
+ * by the file and with what helps.
+ */
 function saveError(path: string, error: unknown): unknown {
   const { errno: own, details } = error as { errno?: number; details?: { errno?: number } };
   const errno = details?.errno ?? (own === undefined ? undefined : -own);

@@ -29,40 +29,29 @@ import type { AddressSpace } from './public.js';
 import { addressesFor, basesFor, slotOf } from './space-addresses.js';
 import { type StorageSpecification, storageOf } from './storage.js';
 
+/** Options of `openSpace`. */
 export interface SpaceOptions {
   readonly devices?: readonly DeviceSpecification[];
   /**
-   * The most host memory that managed arrays take, at least '32MiB'; 70% of the machine's or the control group's unless said otherwise.
-   * More than there is gets a warning (ONEMEM_MEMORY), as do devices, other than GPUs, whose memory together is more than there is. 'auto' follows what
-   * the machine and the control groups around the process have left: it shrinks when others need memory, and grows again slowly.
+   * The most host memory of arrays, at least '32MiB'. By default 70 % of the machine's or control
+   * group's. 'auto' follows what others leave. More than there is gets the warning ONEMEM_MEMORY.
    */
   readonly hostMemory?: number | string;
-  /**
-   * Where pages go that host memory has no room for, so that arrays may be larger: a spill file in a folder, which has no name, and of which
-   * nothing is left whatever becomes of the process. Unless said otherwise it is in the system's temporary folder, or in /var/tmp where that is memory itself, and takes half
-   * of the disk's free space at most; `onemem doctor` tells. It is made when it is needed first. `false`: none.
-   */
+  /** The spill file behind host memory, made when it is needed. `false`: none. */
   readonly storage?: StorageSpecification | boolean;
-  /** Memory of other machines: where arrays go that neither host memory nor storage has room for. */
+  /** A server for pages that neither host memory nor storage has room for. */
   readonly behind?: BehindSpecification;
-  /**
-   * Addresses to reserve; they cost nothing. '1TiB' unless said otherwise, or a share of what a limit on addresses (`ulimit -v`) leaves;
-   * `space.handle.bytes` tells how many there are.
-   */
+  /** Addresses to reserve, at no cost; '1TiB' by default, less under `ulimit -v`. */
   readonly addressSpace?: number | string;
-  /** For debugging: `verify` for every launch of this thread that does not say otherwise. */
+  /** For debugging: `verify` for every launch of this thread. */
   readonly verify?: boolean;
-  /** Asks for the kind of page fault that needs no privilege, also where more is allowed. */
+  /** Uses the page faults that need no privilege, even if more is allowed. */
   readonly userModeOnly?: boolean;
-  /**
-   * What decides which memory makes room, what comes along with a fault, what is brought ahead of a walk, and what a device finds in host
-   * memory: by name, or from a module (`onemem/policy` has the types). Policies run in the thread that serves faults; one that fails is
-   * replaced by onemem's own, after a warning.
-   */
+  /** Decisions of the manager, by name or module; see `onemem/policy`. */
   readonly policies?: PolicyChoices;
-  /** Checks the manager's invariants after every event: slow, for tests. */
+  /** Checks the manager's books after every event; slow, for tests. */
   readonly checkInvariants?: boolean;
-  /** Makes the host's memory refuse large pieces: for tests. */
+  /** Makes host memory refuse large pieces, for tests. */
   readonly inject?: Injection;
   /** @internal Ends the manager on purpose, at the first touch of an array by this process. */
   readonly crash?: ManagerOptions['crash'];
@@ -91,7 +80,17 @@ const SPACE_OPTIONS: OptionNames<Omit<SpaceOptions, keyof InternalOptions>> = {
 /** Whether a space has been opened in this thread. */
 let hasOpened = false;
 
-/** Opens a space. Fails at once, with the remedy, where the machine does not allow page faults in user space. */
+/**
+ * Opens a space. Rejects with UNSUPPORTED if the machine does not allow page faults in user space,
+ * with DEVICE_START, STORAGE, BEHIND, POLICY, ADDRESS_SPACE or DESCRIPTORS, and with a RangeError
+ * or TypeError for wrong options.
+ * @example
+ * import { openSpace } from 'onemem';
+ *
+ * const space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
+ * console.log(space.devices[0].memory); // 8388608
+ * await space.close();
+ */
 export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpace> {
   try {
     return await open(options);
@@ -188,7 +187,10 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   return space;
 }
 
-/** What users are not told of must not surprise them either: an object may have these names for other reasons. */
+/**
+ * What users are not told of must not surprise them either: an object may have these names for
+ * other reasons.
+ */
 function internalOptions({ crash, heartbeatLimitMs, memoryRoot }: InternalOptions): Partial<ManagerOptions> {
   if (crash !== undefined && typeof crash !== 'string') {
     throw typeError('OPTIONS', `crash is the name of a way to end, not ${show(crash)}`);
@@ -205,7 +207,10 @@ function internalOptions({ crash, heartbeatLimitMs, memoryRoot }: InternalOption
 
 let recordings = 0;
 
-/** Where the run of a space is written down: the first one in the file that was named, others beside it. */
+/**
+ * Where the run of a space is written down: the first one in the file that was named, others beside
+ * it.
+ */
 function recordingOf(path: string | undefined): Pick<ManagerOptions, 'record'> {
   if (path === undefined || path === '') return {};
   recordings++;

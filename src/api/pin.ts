@@ -6,20 +6,27 @@ import type { Client } from './client.js';
 import { INSPECT, inspectHolding } from './description.js';
 import { DISPOSE } from './disposal.js';
 
+/** Options of `array.pin`. */
 export interface PinOptions {
-  /** Elements; all unless said otherwise. Pages that they share with others are pinned as a whole. */
+  /** Elements; all by default. Pages are pinned as a whole. */
   readonly begin?: number;
   readonly end?: number;
   /**
-   * Whether to keep the kernel from swapping the pages, too, which a limit of the process may forbid (RLIMIT_MEMLOCK). `true`, which is
-   * meant unless said otherwise: if it can be had. 'require': the pin fails with MEMORY_LOCK if not.
+   * Whether the kernel may not swap the pages: `true` (default) if the limit allows it, 'require'
+   * fails with MEMORY_LOCK.
    */
   readonly lock?: boolean | 'require';
 }
 
 export const PIN_OPTIONS: OptionNames<PinOptions> = { begin: true, end: true, lock: true };
 
-/** Pages that are in host memory and stay there until every pin of them has ended. */
+/**
+ * Pages that stay in host memory; `array.pin` makes it.
+ * @example
+ * const pin = await space.array(Float32Array, 4096).pin({ begin: 0, end: 1024 });
+ * console.log(pin.bytes); // 4096
+ * pin.unpin();
+ */
 export class Pin {
   /** Whether the kernel may not swap the pages. */
   readonly locked: boolean;
@@ -38,7 +45,14 @@ export class Pin {
     this.locked = locked;
   }
 
-  /** Lets the pages move again, unless another pin keeps them. A second time it does nothing. */
+  /**
+   * Lets the pages move again, unless another pin keeps them.
+   * @example
+   * const x = space.array(Float32Array, 1024);
+   * const pin = await x.pin();
+   * pin.unpin();
+   * console.log(x.residency().runs[0].pinned); // false
+   */
   unpin(): void {
     if (this.ended) return;
     this.ended = true;

@@ -9,22 +9,18 @@ import { exportOf, moduleUrl } from './kernel.js';
 /** How long a provider may take for one part. */
 const TIMEOUT_MS = 30_000;
 
+/** Options of `space.providedArray`. */
 export interface ProvidedArrayOptions<D = unknown> {
-  /** The module with the function, such as `new URL('./provider.js', import.meta.url)`. */
+  /** The module with the function, such as `new URL('./fill.js', import.meta.url)`. */
   readonly module: URL | string;
-  /** 'default' unless said otherwise. */
+  /** Its export; 'default' by default. */
   readonly export?: string;
-  /** Handed to the function with each request; copied once, by structured clone. Handles of arrays may be in it. */
+  /** Passed with each request; copied once by structured clone. It may have handles of arrays. */
   readonly data?: D;
-  /**
-   * Whether the array may be written. Written pages are kept as those of any array are; what the function gives is for pages that
-   * were never written.
-   */
+  /** Whether the array may be written. Written pages are kept. */
   readonly writable?: boolean;
   /**
-   * The most milliseconds that one call of the function may take; 30,000 unless said otherwise. After that the function's thread is
-   * ended, and all pages that are not there yet fail for good: where asking again may help, the function gives up earlier itself,
-   * and throws.
+   * The most milliseconds of a call, 30,000 by default. After that all absent pages fail for good.
    */
   readonly timeoutMs?: number;
   readonly name?: string;

@@ -7,25 +7,26 @@ export interface ResidencyRun {
   readonly begin: number;
   readonly end: number;
   /**
-   * `resident`: `nodes` have the content. `zero`: no memory is used, it reads 0. `file`: it will come from the file. `provider`: the
-   * array's provider will be asked. `clone`: it will be copied from the array that this one is a clone of.
-   * `shared`: other machines have it, or the server. `lost`: its only copy was on a device that died. `freed`: it was given back.
+   * `resident`: `nodes` have the content. `zero`: it reads 0, without memory. `file`, `provider`,
+   * `clone`: it will come from there. `shared`: other machines or the server have it. `lost`:
+   * nobody has it. `freed`: it was given back.
    */
   readonly state: 'resident' | 'zero' | 'file' | 'provider' | 'clone' | 'shared' | 'lost' | 'freed';
   readonly nodes: readonly string[];
-  /** What anybody may do: what the array was made for, or what `protect` says. */
+  /** What any processor may do at most. */
   readonly rights: 'none' | 'read' | 'readwrite';
   /** Whether it stays in host memory until it is unpinned. */
   readonly pinned: boolean;
-  /** What each processor may do without a fault; those that may do nothing are left out. */
+  /** What each processor may do without a fault; others are left out. */
   readonly access: Readonly<Record<string, 'read' | 'write'>>;
 }
 
+/** Where the pages of an array are. */
 export interface Residency {
   readonly runs: readonly ResidencyRun[];
-  /** Bytes that each node holds; a page with two copies counts for both. */
+  /** Bytes on each node; a page with two copies counts for both. */
   readonly bytes: Readonly<Record<string, number>>;
-  /** A device that was writing the array died. */
+  /** Whether a launch that wrote the array ended early. */
   readonly indeterminate: boolean;
 }
 

@@ -13,28 +13,34 @@ import { warnOfRoom } from './server-room.js';
 import { checkServerUrls, serverUrls } from './server-url.js';
 import { toBytes } from './sizes.js';
 
-/** A Valkey server, or Redis 7 or newer, by which machines share arrays; or any server of a cluster of these. */
+/** A Valkey server, or Redis 7 or newer, or any server of a cluster. */
 export interface SharingServer {
   /**
-   * `valkey://USER:PASSWORD@HOST:PORT/DATABASE`, `valkeys://` with TLS, or `unix:///PATH`. Of a cluster also a list of addresses of its servers: the first
-   * that answers is used, now and whenever none of the servers that are known by then does.
+   * `valkey://USER:PASSWORD@HOST:PORT/DATABASE`, `valkeys://` with TLS, or `unix:///PATH`. A list
+   * names servers of one cluster; the first that answers is used.
    */
   readonly url: string | readonly string[];
-  /** How long a touch or a call waits for a server that does not answer; 5 s unless said otherwise. */
+  /** Milliseconds that a touch or call waits for a silent server; 5000 by default. */
   readonly timeoutMs?: number;
-  /** How long others wait for this machine when it says nothing, before they have its blocks as it had last flushed them; 5 s unless said otherwise. */
+  /**
+   * Milliseconds that others wait for this program when it is silent; 5000 by default, at least
+   * 1000.
+   */
   readonly leaseMs?: number;
-  /** How long launches, copies and prefetches here may keep blocks from others that want them; a minute unless said otherwise. */
+  /** Milliseconds that launches and copies may keep blocks from others; 60,000 by default. */
   readonly holdMs?: number;
-  /** Certificates, as node:tls takes them; with `valkeys://` alone. */
+  /** Certificates as for node:tls, with `valkeys://`. */
   readonly tls?: TlsOptions;
 }
 
+/** Options of `space.sharedArray`. */
 export interface SharedArrayOptions {
   /** Programs that open the same name on the same server have the same array. */
   readonly name: string;
   readonly on: SharingServer;
-  /** The bytes that go from machine to machine as one, a power of two from 4 KiB to 2 MiB; 64 KiB unless said otherwise. The same for all. */
+  /**
+   * The unit of transfer, a power of two from 4 KiB to 2 MiB, the same for all; 64 KiB by default.
+   */
   readonly blockBytes?: number | string;
 }
 

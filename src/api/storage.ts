@@ -10,11 +10,11 @@ import { argumentError, OnememError } from './errors.js';
 import { type FilePath, pathOf } from './file-path.js';
 import { MOST_STORED_BYTES, storeBudget } from './sizes.js';
 
-/** A spill file behind host memory. */
+/** The spill file behind host memory. */
 export interface StorageSpecification {
-  /** A folder; the system's temporary one unless said otherwise, or /var/tmp where that is memory itself. */
+  /** A folder; by default the temporary one, or /var/tmp if that is in memory. */
   readonly path?: FilePath;
-  /** The most bytes that the file may have; half of the disk's free space unless said otherwise. */
+  /** The most bytes of the file; by default half of the disk's free space. */
   readonly bytes?: number | string;
 }
 
@@ -58,7 +58,10 @@ export function storageOf(said: StorageSpecification | boolean | undefined): Sto
   );
 }
 
-/** A budget that the disk has no room for is allowed: there may be more later. The program should know before it meets the end of it. */
+/**
+ * A budget that the disk has no room for is allowed: there may be more later. The program should
+ * know before it meets the end of it.
+ */
 function ofBytes(path: string, said: number | string): StorageOptions {
   const bytes = storeBudget('storage.bytes', said);
   const { bavail, bsize } = statfsSync(path);

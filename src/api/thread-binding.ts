@@ -7,8 +7,9 @@ import { INSPECT, inspectHolding } from './description.js';
 import { DISPOSE } from './disposal.js';
 import { argumentError, OnememError } from './errors.js';
 
+/** Options of `space.bindThread`. */
 export interface BindThreadOptions {
-  /** One of those that the thread may run on; the one on which it runs, unless said otherwise, or the one that the manager is bound to. */
+  /** The CPU; by default the manager's if that is bound, else the one on which the thread runs. */
   readonly cpu?: number;
 }
 
@@ -17,7 +18,13 @@ const BIND_THREAD_OPTIONS: OptionNames<BindThreadOptions> = { cpu: true };
 /** That of this thread; it may be of a space that has been closed since. */
 let current: ThreadBinding | null = null;
 
-/** A thread that is bound to the manager's CPU, until it is released or the space is closed. */
+/**
+ * A thread that shares the manager's CPU, until `release()` or the close of the space.
+ * @example
+ * const binding = space.bindThread();
+ * console.log(Number.isInteger(binding.cpu)); // true
+ * binding.release();
+ */
 export class ThreadBinding {
   private released = false;
 
@@ -38,7 +45,13 @@ export class ThreadBinding {
     return this.client === client;
   }
 
-  /** Lets the thread run where it could before, and the manager, too, when no thread is bound any more. A second time it does nothing. */
+  /**
+   * Lets the thread run where it could before; the manager, too, after the last binding.
+   * @example
+   * const binding = space.bindThread();
+   * binding.release();
+   * console.log('free'); // free
+   */
   release(): void {
     if (this.isOver) return;
     this.client.call('releaseThread', null);

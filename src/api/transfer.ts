@@ -7,8 +7,9 @@ import { partOf } from './array-part.js';
 import { argumentError, typeError } from './errors.js';
 import type { ArraySeen } from './seen.js';
 
+/** Options of `readFrom` and `writeTo`. */
 export interface TransferOptions {
-  /** Byte position in the file; the file's own position when left out, as for a pipe. */
+  /** Byte position in the file; by default the file's own, as for a pipe. */
   readonly position?: number;
   readonly begin?: number;
   readonly end?: number;

@@ -4,7 +4,7 @@ import type { ArrayPart } from './array-part.js';
 import { namesOf } from './residency.js';
 import type { ArraySeen } from './seen.js';
 
-/** Elements that were used, and the names of the processors that did. */
+/** Elements that were used, with the names of the processors. */
 export interface YoungRun {
   readonly begin: number;
   readonly end: number;

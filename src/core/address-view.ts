@@ -1,4 +1,7 @@
-/** Loads and stores by address, over the arrays of a launch or of a program: what lists and trees are walked with. */
+/**
+ * Loads and stores by address, over the arrays of a launch or of a program: what lists and trees
+ * are walked with.
+ */
 import type { ElementType, NumericArray } from './elements.js';
 
 /** What one load or store moves. */
@@ -24,9 +27,13 @@ interface Part {
 }
 
 /**
- * A DataView whose positions are addresses, over several arrays at once. Addresses that are stored in the arrays themselves mean the
- * same to every processor, so that links need no conversion. A word need not be aligned; its lowest byte comes first, as in the typed
- * arrays of every machine that we run on.
+ * A DataView whose positions are addresses, over several arrays. Words need not be aligned; the
+ * lowest byte comes first.
+ * @example
+ * const list = space.array(BigUint64Array, 2);
+ * const memory = addressView(list);
+ * memory.store('u64', list.address, list.addressOf(1)); // a link
+ * console.log(memory.load('u64', list.address) === list.addressOf(1)); // true
  */
 export class AddressView {
   private readonly parts: Part[];
@@ -46,12 +53,25 @@ export class AddressView {
     }));
   }
 
-  /** The word at an address, such as `load('u64', address)`. Throws a RangeError for an address outside of the arrays. */
+  /**
+   * The word at an address. Throws a RangeError for an address in none of the arrays.
+   * @example
+   * const x = space.array(Float64Array, 2);
+   * x.data[1] = 1.5;
+   * console.log(addressView(x).load('f64', x.addressOf(1))); // 1.5
+   */
   load<T extends WordType>(type: T, address: bigint): WordOf<T> {
     return this.read(type, address) as WordOf<T>;
   }
 
-  /** Changes the word at an address. Throws a TypeError where a kernel has declared the array `in`. */
+  /**
+   * Changes the word at an address. Throws a RangeError for an address in none of the arrays, and a
+   * TypeError for an array that a kernel declares `in`.
+   * @example
+   * const x = space.array(Float64Array, 2);
+   * addressView(x).store('f64', x.addressOf(1), 2.5);
+   * console.log(x.data[1]); // 2.5
+   */
   store<T extends WordType>(type: T, address: bigint, value: WordOf<T>): void {
     try {
       this.write(type, address, value);
@@ -176,7 +196,10 @@ function unknownType(type: never): Error {
   return Object.assign(new TypeError(message), { code: 'ADDRESS' });
 }
 
-/** The name under which the address of an array goes with a launch: a number beside the array, of which no driver need know. */
+/**
+ * The name under which the address of an array goes with a launch: a number beside the array, of
+ * which no driver need know.
+ */
 export function addressName(name: string, use: 'in' | 'out' | 'inout'): string {
   return use === 'in' ? `&in ${name}` : `&${name}`;
 }

@@ -12,7 +12,9 @@ function printed(file: string, ...args: string[]): string {
 
 const scripts: Readonly<Record<string, string>> = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')).scripts;
 const benches = printed('bench/main.js', '--list');
-const SUBCOMMANDS = [...printed('src/cli/main.js', '--help').matchAll(/^ {2}onemem ([a-z]+)/gm)].map(([, name]) => name);
+const SUBCOMMANDS = [...printed('src/cli/main.js', '--help').matchAll(/^ {2}onemem ([a-z]+)/gm)].map(
+  ([, name]) => name,
+);
 const help = new Map(SUBCOMMANDS.map((name) => [name, printed('src/cli/main.js', name, '--help')]));
 
 /** Code of a page: blocks for a shell, and code within sentences. */

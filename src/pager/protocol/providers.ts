@@ -1,8 +1,11 @@
-/** What the manager and the thread of a provider tell each other, and what a provider's function is handed. */
+/**
+ * What the manager and the thread of a provider tell each other, and what a provider's function is
+ * handed.
+ */
 import type { MessagePort } from 'node:worker_threads';
 import type { ElementType, NumericArray } from '../../core/elements.js';
 
-/** What a provider is told about the array that it fills. */
+/** The array that a provider fills. */
 export interface ProvidedArrayFacts {
   readonly name: string;
   readonly type: ElementType;
@@ -10,28 +13,27 @@ export interface ProvidedArrayFacts {
   readonly byteLength: number;
 }
 
-/** A part of an array that is to be filled: whole pages, at most 256 KiB, less at the end of the array. */
+/** Whole pages to fill, at most 256 KiB. */
 export interface FillRequest<D = unknown> {
-  /** The memory to fill, all zero. It belongs to this call alone: what is written to it after the call has ended is lost. */
+  /** The memory to fill, all zero. Later writes to it are lost. */
   readonly bytes: Uint8Array;
-  /** The same memory as elements of the array: `values[0]` is element `begin`. */
+  /** The same memory as elements: `values[0]` is element `begin`. */
   readonly values: NumericArray;
-  /** Where `bytes` lie in the array. */
+  /** Place of `bytes` in the array. */
   readonly byteOffset: number;
   readonly byteLength: number;
   /** Elements [begin, end). */
   readonly begin: number;
   readonly end: number;
-  /** What the array was made with. */
+  /** The option `data` of the array. */
   readonly data: D;
   readonly array: ProvidedArrayFacts;
-  /** Denies the access, with a reason that the program is told. */
+  /** Denies the access, with a reason (ACCESS_REFUSED). */
   refuse(reason: string): never;
 }
 
 /**
- * Fills `bytes`, or returns the content. It must be pure: the same part may be asked for again whenever its pages have been dropped,
- * in any order, alone or together with its neighbours, and must then be the same.
+ * Fills `bytes`, or returns the content. It must be pure: parts are asked for again, in any order.
  */
 export type FillFunction<D = unknown> =
   | ((request: FillRequest<D>) => void | Promise<void>)
@@ -61,7 +63,9 @@ export interface ProviderThreadData {
   /** A place of the staging memory for each part that may be under way. */
   readonly staging: SharedArrayBuffer;
   readonly placeBytes: number;
-  /** A word for each place, raised when its call begins, and one that counts calls that have ended. */
+  /**
+   * A word for each place, raised when its call begins, and one that counts calls that have ended.
+   */
   readonly marks: SharedArrayBuffer;
   readonly wakeFd: number;
 }

@@ -10,7 +10,7 @@ import type { WireError } from './wire.js';
 
 export type { Injection };
 
-/** What another thread needs to attach; it survives structured cloning. */
+/** For `postMessage`: another thread passes it to `attachSpace`. */
 export interface SpaceHandle {
   readonly onemem: 1;
   readonly name: string;
@@ -48,7 +48,10 @@ export interface DeviceInfo {
   readonly id: number;
   /** Number of its own memory in the core; the same holds for that. */
   readonly node: number;
-  /** Another one for each device of the space that was ever started. Requests name a device by it; 0 is the host. */
+  /**
+   * Another one for each device of the space that was ever started. Requests name a device by it; 0
+   * is the host.
+   */
   readonly number: number;
   readonly kind: string;
   readonly name: string;
@@ -75,7 +78,10 @@ export interface StorageOptions {
   readonly bytes: number;
 }
 
-/** A server of Valkey's or Redis's that pages go to when neither the host nor storage has room for them. */
+/**
+ * A server of Valkey's or Redis's that pages go to when neither the host nor storage has room for
+ * them.
+ */
 export interface ServerOptions {
   readonly kind: 'valkey';
   /** Of one server, or of several of one cluster, the one that answered first. */
@@ -105,7 +111,10 @@ export interface SentinelData {
   readonly start: Start;
 }
 
-/** Of a manager whose heap is to get full: small, so that a test reaches it at once. Others have no limit of their own. */
+/**
+ * Of a manager whose heap is to get full: small, so that a test reaches it at once. Others have no
+ * limit of their own.
+ */
 export const CRASH_HEAP_MIB = 16;
 
 /** What a space is made with. */
@@ -116,7 +125,10 @@ export interface ManagerOptions {
   readonly control: SharedArrayBuffer;
   readonly wakeFd: number;
   readonly hostBudgetBytes: number;
-  /** The host's budget follows what this machine has left, whose files lie under `root`; null: it is what it was set to. */
+  /**
+   * The host's budget follows what this machine has left, whose files lie under `root`; null: it is
+   * what it was set to.
+   */
   readonly followMemory: { readonly root: string } | null;
   /** Null: nothing that is written may exceed the host's budget. */
   readonly storage: StorageOptions | null;
@@ -128,7 +140,10 @@ export interface ManagerOptions {
   /** Where what the core is told, and what it commands, is written down; see `onemem replay`. */
   readonly record?: string;
   readonly checkInvariants: boolean;
-  /** Options of the node command with which the threads that load modules of the program are started. */
+  /**
+   * Options of the node command with which the threads that load modules of the program are
+   * started.
+   */
   readonly nodeOptions: readonly string[];
   /** What goes wrong with the host's memory. */
   readonly inject?: Injection;
@@ -159,26 +174,44 @@ export interface ProcessorStats {
   /** Filled from the arrays that clones were made of. */
   readonly bytesCloned: number;
   readonly evictions: number;
-  /** Pieces that the node found no memory for, though its budget allowed them; they were tried again in smaller ones. */
+  /**
+   * Pieces that the node found no memory for, though its budget allowed them; they were tried again
+   * in smaller ones.
+   */
   readonly refusals: number;
   readonly revocations: number;
   readonly denied: number;
   readonly launches: number;
-  /** Those of them that went to the device together with one before them: they waited in a stream while another one ran. */
+  /**
+   * Those of them that went to the device together with one before them: they waited in a stream
+   * while another one ran.
+   */
   readonly joinedLaunches: number;
-  /** Parts that have run of launches that were cut, since the device had no room for all that they use. */
+  /**
+   * Parts that have run of launches that were cut, since the device had no room for all that they
+   * use.
+   */
   readonly launchParts: number;
-  /** Launches that ran in parts on windows of their arrays, and those that ran with pages which came as they were touched; all others ran as they are. */
+  /**
+   * Launches that ran in parts on windows of their arrays, and those that ran with pages which came
+   * as they were touched; all others ran as they are.
+   */
   readonly windowedLaunches: number;
   readonly pagedLaunches: number;
   /** Times that pages came to launches of the second kind. */
   readonly launchRounds: number;
-  /** Those of them in which the numbers of an array named the pages, so that they came before the kernel ran, and it ran once. */
+  /**
+   * Those of them in which the numbers of an array named the pages, so that they came before the
+   * kernel ran, and it ran once.
+   */
   readonly plannedRounds: number;
   /** Bytes of these pages, which `bytesIn` does not count; and of those that went home. */
   readonly pagedBytes: number;
   readonly pagedHomeBytes: number;
-  /** Milliseconds for which kernels have run on a GPU, by its own clock; left out where there is none, or none has run. */
+  /**
+   * Milliseconds for which kernels have run on a GPU, by its own clock; left out where there is
+   * none, or none has run.
+   */
   readonly gpuMs?: number;
   readonly alive: boolean;
 }
@@ -192,7 +225,9 @@ export interface StorageStats {
   readonly heldBytes: number;
   readonly bytesWritten: number;
   readonly bytesRead: number;
-  /** Its last write failed, for want of disk space or otherwise, and it has not been tried again. */
+  /**
+   * Its last write failed, for want of disk space or otherwise, and it has not been tried again.
+   */
   readonly full: boolean;
 }
 
@@ -206,7 +241,10 @@ export interface ServerStats {
   readonly heldBytes: number;
   readonly bytesWritten: number;
   readonly bytesRead: number;
-  /** Its last write failed, since it has no room or does not answer, and it has not been tried again. */
+  /**
+   * Its last write failed, since it has no room or does not answer, and it has not been tried
+   * again.
+   */
   readonly full: boolean;
 }
 
