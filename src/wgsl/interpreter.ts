@@ -319,11 +319,12 @@ export class Interpreter implements Accesses {
     return place.known === undefined ? anyOf(this.#arithmetic, place.type) : this.#known(place.known, place.type);
   }
 
-  /** Elements of an array of numbers are remembered by where they come from. */
+  /** Elements of an array of numbers are remembered by where they come from. A part of an element is none. */
   #loadedFrom({ resource, type, index }: ResourcePlace, { facts }: State): Value {
     const value = anyOf(this.#arithmetic, type);
     const symbol = isInteger(value) ? value.form.terms[0]?.[0] : undefined;
-    if (symbol !== undefined && type.kind === 'scalar' && resource.type === resource.runtimeArray) {
+    const isElement = type.kind === 'scalar' && type === resource.runtimeArray?.element;
+    if (symbol !== undefined && isElement && resource.type === resource.runtimeArray) {
       const range = index !== null && isInteger(index) ? rangeOf(index, facts) : null;
       this.#loaded.set(symbol, { resource, range });
     }

@@ -76,6 +76,21 @@ fn near(place: i32, by: i32) -> u32 { return table[place * 3 - 2 + by]; }
     planned: 1 / 2,
   },
   {
+    name: 'rows by members of structures, and by components of vectors, are found as they are touched',
+    clamped: true,
+    source: `struct Edge { from_: u32, to: u32 }
+@group(0) @binding(0) var<storage> table: array<f32>; @group(0) @binding(1) var<storage> edges: array<Edge>;
+@group(0) @binding(2) var<storage> pairs: array<vec2u>; @group(0) @binding(3) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(64) fn main(${ID}) { y[id.x] = table[edges[id.x].to] + 2.0 * table[pairs[id.x].y]; }`,
+    workgroups: [4, 1, 1],
+    arrays: { table: floats(4000), edges: words(2 * 256, 4000), pairs: words(2 * 256, 3999), y: new Float32Array(256) },
+    reference: ({ table, edges, pairs, y }) =>
+      y!.forEach((_, i) => {
+        y![i] = table![edges![2 * i + 1]!]! + 2 * table![pairs![2 * i + 1]!]!;
+      }),
+    windows: LARGE,
+  },
+  {
     name: 'workgroups share rows, and atomics give places to what comes of them',
     source: `@group(0) @binding(0) var<storage> table: array<u32>; @group(0) @binding(1) var<storage> ids: array<u32>;
 @group(0) @binding(2) var<storage, read_write> b: array<u32>; @group(0) @binding(3) var<storage, read_write> n: array<atomic<u32>>;
