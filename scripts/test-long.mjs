@@ -61,6 +61,7 @@ await runStages(
       playing('wgsl by dawn-ffi', 0.15, byDawnFfi(onSoftwareGpu('wgsl'))),
       playing('wgsl on lavapipe', 0.15, onLavapipe('wgsl')),
       playing('soak', 0.25, built('soak')),
+      whole('containers', built('containers')),
       whole('system faults', built('system-faults', '--all', '--jobs', '1')),
       whole('coherence', built('coherence', '--large')),
       whole('killed while spilling', built('integration', 'storage'), { kills: 200 }),

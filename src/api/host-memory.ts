@@ -1,13 +1,9 @@
 /** How much host memory the arrays of a space may take. */
-import { BLOCK_BYTES } from '../core/types.js';
 import { cgroupMemory, memoryGroups, memoryLeft, systemMemory, textReader } from '../linux/system-memory.js';
-import { firstBudget, LEAST_HOST_BYTES } from '../policy/host-budget.js';
+import { firstBudget, type HostDevices, LEAST_HOST_BYTES, memoryNeeds } from '../policy/host-budget.js';
 import type { DescribedDevice } from './device-specification.js';
-import { argumentError } from './errors.js';
+import { argumentError, OnememError } from './errors.js';
 import { toBytes } from './sizes.js';
-
-/** Of the memory of the machine or the control group, what a space may use unless it is told. */
-const HOST_SHARE = 0.7;
 
 /** What a program says to have the host's budget follow what the machine and its control groups have left. */
 export const AUTO = 'auto';
@@ -18,18 +14,82 @@ export function hostBudget(
   devices: readonly DescribedDevice[],
   root: string,
 ): number {
+  const own = onHost(devices);
   const follows = said === AUTO;
+  const bytes = said === undefined || follows ? defaultHostMemory(own, root) : hostBytes(said);
   const most = memoryLimit();
-  const bytes = follows ? followedMemory(root) : said === undefined ? defaultHostMemory(most) : hostBytes(said);
+  if (said !== undefined && !follows) checkGroup(bytes, own.bytes);
   warnOfMemory(bytes, most, said !== undefined && !follows, devices);
   return bytes;
 }
 
-/** What `hostMemory: 'auto'` begins with. */
-export function followedMemory(root = ''): number {
+/**
+ * What arrays get unless the program says it. Fails where a control group has too little for all that was
+ * asked for: its kernel would end a process. A machine may have more later, or swap.
+ */
+function defaultHostMemory(devices: HostDevices, root: string): number {
+  const { limit, available, grouped } = memoryThere(root);
+  const bytes = firstBudget(limit, available, devices);
+  if (bytes >= LEAST_HOST_BYTES || !grouped) return Math.max(bytes, LEAST_HOST_BYTES);
+  const { space, processes, devices: memory, spare } = memoryNeeds(limit, devices);
+  const parts = [
+    `${mebibytes(limit - available)} are in use`,
+    `${mebibytes(LEAST_HOST_BYTES)} are the least for arrays`,
+    `${mebibytes(space)} for the space itself`,
+    ...(memory > 0 ? [`${mebibytes(memory)} for the memory of devices`] : []),
+    ...(processes > 0 ? [`${mebibytes(processes)} for their processes`] : []),
+    `${mebibytes(spare)} to spare`,
+  ];
+  const needed = limit - available + LEAST_HOST_BYTES + space + memory + processes + spare;
+  throw new OnememError(
+    'MEMORY_LIMIT',
+    `the control group of this process is limited to ${mebibytes(limit)}, and the space needs ${mebibytes(needed)}: ` +
+      `${parts.join(', ')}; raise the limit, or give devices less memory`,
+    { limitBytes: limit, neededBytes: needed },
+  );
+}
+
+/** What arrays of a space without devices get unless the program says it. */
+export function usualHostMemory(): number {
+  return Math.max(memoryToShare(0), LEAST_HOST_BYTES);
+}
+
+/** What the host and devices may share, less what a space with so many device processes needs itself. */
+export function memoryToShare(processes: number): number {
+  const { limit, available } = memoryThere('');
+  return firstBudget(limit, available, { processes, bytes: 0 });
+}
+
+function memoryThere(root: string): { limit: number; available: number; grouped: boolean } {
   const read = textReader(root);
-  const { limit, available } = memoryLeft(memoryGroups(read), read);
-  return firstBudget(limit, available);
+  const { total } = systemMemory(read('/proc/meminfo') ?? '');
+  const left = memoryLeft(memoryGroups(read), read);
+  return { ...left, grouped: left.limit < total };
+}
+
+/** Devices whose memory is the host's: a GPU has its own, unless it is lent, whose content is in the host's memory, too. */
+function onHost(devices: readonly DescribedDevice[]): HostDevices {
+  const others = devices.filter(({ kind, lossy }) => kind !== 'webgpu' || !lossy);
+  return {
+    processes: devices.filter(({ kind }) => kind === 'process').length,
+    bytes: others.reduce((sum, { memoryBytes }) => sum + (memoryBytes ?? 0), 0),
+  };
+}
+
+/** Budgets that were said, and that a control group can never keep. */
+function checkGroup(hostBytes: number, deviceBytes: number): void {
+  const { limit } = cgroupMemory();
+  if (hostBytes + deviceBytes <= limit) return;
+  throw new OnememError(
+    'MEMORY_LIMIT',
+    `hostMemory is ${mebibytes(hostBytes)} and devices have ${mebibytes(deviceBytes)}, and the control group of this ` +
+      `process is limited to ${mebibytes(limit)}; raise the limit, or give them less`,
+    { limitBytes: limit, neededBytes: hostBytes + deviceBytes },
+  );
+}
+
+function mebibytes(bytes: number): string {
+  return `${Math.ceil(bytes / 2 ** 20)} MiB`;
 }
 
 /** What a program has said, as bytes: refused where it is too little. */
@@ -63,17 +123,11 @@ export function warnOfMemory(
       },
     );
   if (chosen && hostBytes > most) warn(`hostMemory is ${hostBytes} bytes`);
-  // A GPU has memory of its own, but for one that is lent, whose content is in the host's memory, too.
-  const others = devices.filter(({ kind, lossy }) => kind !== 'webgpu' || !lossy);
-  const together = others.reduce((sum, { memoryBytes }) => sum + (memoryBytes ?? 0), 0);
+  const together = onHost(devices).bytes;
   if (together > most) warn(`the memory of the devices is ${together} bytes, which are memory of the host`);
 }
 
 /** The memory of the machine, or of the control group where that is less. */
 export function memoryLimit(): number {
   return Math.min(systemMemory().total, cgroupMemory().limit);
-}
-
-export function defaultHostMemory(most = memoryLimit()): number {
-  return Math.max(Math.floor((most * HOST_SHARE) / BLOCK_BYTES) * BLOCK_BYTES, LEAST_HOST_BYTES);
 }

@@ -1,7 +1,7 @@
 /** `onemem doctor`: what this machine offers, and what to do about what it does not. */
 
 import { closeSync } from 'node:fs';
-import { followedMemory } from '../api/host-memory.js';
+import { usualHostMemory } from '../api/host-memory.js';
 import { usualStorage } from '../api/storage.js';
 import { interruptedCpu } from '../linux/disk-interrupts.js';
 import { type Feature, probeFeatures, remediesOf } from '../linux/features.js';
@@ -51,7 +51,7 @@ function followedFeature(): Feature {
   const file = pressureFile(memoryGroups(read), read);
   const trigger = file === null ? null : openTrigger(file);
   if (trigger !== null) closeSync(trigger);
-  const begins = `begins with ${(followedMemory() / 2 ** 30).toFixed(1)} GiB`;
+  const begins = `begins with ${(usualHostMemory() / 2 ** 30).toFixed(1)} GiB`;
   const how = trigger === null ? 'looked at twice a second' : 'which the kernel tells of';
   return {
     name: "hostMemory: 'auto'",

@@ -1,6 +1,6 @@
 /** What `onemem doctor` tells of the GPU: its name, its memory and the limits that launches meet, or what is missing. */
 import { type GpuThere, probeGpu } from '../api/gpu-probe.js';
-import { defaultHostMemory, memoryLimit } from '../api/host-memory.js';
+import { memoryLimit, usualHostMemory } from '../api/host-memory.js';
 import type { Feature } from '../linux/features.js';
 import { gpuBudget } from '../policy/gpu-budget.js';
 import { formatBytes } from './format.js';
@@ -34,6 +34,6 @@ function describe({ facts, memory }: GpuThere): string {
 function describeMemory({ bytes, leftBytes, isHosts }: NonNullable<GpuThere['memory']>): string {
   const all = `${formatBytes(bytes)} of ${isHosts ? "the host's memory" : 'memory'}`;
   if (leftBytes === null) return `${all} (its driver does not tell how much is left: \`memory\` must be said)`;
-  const usual = gpuBudget({ leftBytes, isHosts }, { limit: memoryLimit(), budget: defaultHostMemory() });
+  const usual = gpuBudget({ leftBytes, isHosts }, { limit: memoryLimit(), budget: usualHostMemory() });
   return `${all}, of which ${formatBytes(leftBytes)} are left (\`memory\` is ${formatBytes(usual)} unless said otherwise)`;
 }

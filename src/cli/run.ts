@@ -1,7 +1,7 @@
 /** `onemem run`: a kernel over files that may be larger than the device. */
 
 import { leastMemory, MAX_UNITS } from '../api/device-specification.js';
-import { AUTO } from '../api/host-memory.js';
+import { AUTO, memoryToShare } from '../api/host-memory.js';
 import { takesParts, wgslDimensions } from '../api/wgsl-kernel.js';
 import { BLOCK_BYTES } from '../core/types.js';
 import type { Dtype } from '../files/npy.js';
@@ -198,7 +198,7 @@ function parsePlan(args: readonly string[]): Plan {
     device:
       kind === 'webgpu'
         ? { kind, ...(memory === undefined ? {} : { memory }) }
-        : { kind, memory: memory ?? USUAL_MEMORY, units, lossy: values.lossy ?? false },
+        : { kind, memory: memory ?? usualMemory(leastMemory(kind, units).bytes), units, lossy: values.lossy ?? false },
     hostMemory:
       values['host-memory'] === AUTO
         ? AUTO
@@ -220,6 +220,12 @@ function behindFrom(url: readonly string[] | undefined, bytes: number | undefine
   if (url === undefined && bytes === undefined) return undefined;
   if (url !== undefined && bytes !== undefined) return { kind: 'valkey', url, bytes };
   throw new UsageError('--behind URL and --behind-memory SIZE go together; see: onemem run --help');
+}
+
+/** Where memory is limited, the device has half of what it and the host can share. */
+function usualMemory(leastBytes: number): number {
+  const half = Math.floor(memoryToShare(1) / 2 / BLOCK_BYTES) * BLOCK_BYTES;
+  return Math.max(leastBytes, Math.min(USUAL_MEMORY, half));
 }
 
 function openFor({ device, hostMemory, storage, behind }: Plan): Promise<AddressSpace> {

@@ -5,10 +5,19 @@ const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 
 /** A machine of 4 GiB, whose slack is 256 MiB, with no other program that wants memory; sizes in MiB. */
-const CALM = { limit: 4096, available: 2048, own: 1024, least: 0, stalled: 0, calmMs: 60_000 };
+const CALM = {
+  limit: 4096,
+  available: 2048,
+  promised: 0,
+  own: 1024,
+  least: 0,
+  stalled: 0,
+  calmMs: 60_000,
+};
 const seen = (change: Partial<typeof CALM>): MemorySeen => {
-  const { limit, available, own, least, stalled, calmMs } = { ...CALM, ...change };
-  return { limit: limit * MIB, available: available * MIB, own: own * MIB, least: least * MIB, stalled, calmMs };
+  const { limit, available, promised, own, least, stalled, calmMs } = { ...CALM, ...change };
+  const memory = { limit: limit * MIB, available: available * MIB, promised: promised * MIB };
+  return { ...memory, own: own * MIB, least: least * MIB, stalled, calmMs };
 };
 
 describe('nextBudget', () => {
@@ -19,6 +28,7 @@ describe('nextBudget', () => {
     ['takes nothing back for some seconds', 1024, { calmMs: 4999 }, 1024],
     ['takes nothing while a thread stands still now and then', 1024, { stalled: 0.02 }, 1024],
     ['does not grow by what is not worth it', 2784, {}, 2784],
+    ['leaves what devices have been promised', 2816, { promised: 1024 }, 1792],
     ['gives up what others take, at once', 2816, { available: 1024 }, 1792],
     ['does not move for a little', 2816, { available: 1984 }, 2816],
     ['gives up what it has where there is nothing left', 2816, { available: 0 }, 768],
@@ -47,9 +57,22 @@ describe('nextBudget', () => {
 });
 
 describe('firstBudget', () => {
-  it('is what is available, less what others should find', () => {
-    expect(firstBudget(4 * GIB, 2 * GIB)).toBe(2 * GIB - 256 * MIB);
-    expect(firstBudget(64 * GIB, 64 * GIB)).toBe(63 * GIB);
-    expect(firstBudget(64 * MIB, 10 * MIB)).toBe(32 * MIB);
+  const none = { processes: 0, bytes: 0 };
+  const one = { processes: 1, bytes: 64 * MIB };
+
+  it('is a share of the limit where much is available', () => {
+    expect(firstBudget(4 * GIB, 4 * GIB, none)).toBe(2866 * MIB);
+  });
+
+  it('is what is available less what the space, its devices and others take', () => {
+    expect(firstBudget(4 * GIB, 2 * GIB, none)).toBe(2 * GIB - 256 * MIB - 64 * MIB);
+    expect(firstBudget(512 * MIB, 480 * MIB, one)).toBe((480 - 64 - 32 - 64 - 32) * MIB);
+    expect(firstBudget(512 * MIB, 480 * MIB, { processes: 2, bytes: 128 * MIB })).toBe(
+      (480 - 64 - 64 - 128 - 32) * MIB,
+    );
+  });
+
+  it('is nothing where these have no room', () => {
+    expect(firstBudget(128 * MIB, 96 * MIB, one)).toBe(0);
   });
 });

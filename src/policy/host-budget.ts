@@ -1,11 +1,25 @@
-/** What `hostMemory: 'auto'` gives the arrays of a space: a plain function of what was seen of the machine. */
+/** What the arrays of a space get of a machine's memory: plain functions of what was seen of it. */
 import { BLOCK_BYTES } from '../core/types.js';
+
+const MIB = 2 ** 20;
+
+/** Of the limit, what arrays take at most unless the program says more. */
+const HOST_SHARE = 0.7;
+/**
+ * Memory that a space takes besides its arrays, in bytes: its threads with their heaps, copies, page tables,
+ * and what the program's own code takes while it runs. Measured: 65 MiB.
+ */
+const SPACE_BYTES = 64 * MIB;
+/** The same for each device that is a process. Measured: 28 MiB. */
+const PROCESS_BYTES = 32 * MIB;
 
 export interface MemorySeen {
   /** The least that the machine, or a control group around the process, may have. */
   readonly limit: number;
   /** What can still be taken until that is reached. */
   readonly available: number;
+  /** Memory of devices that was promised to them, and that they have not taken yet. */
+  readonly promised: number;
   /** What arrays have in host memory. */
   readonly own: number;
   /** What arrays and pins must be able to have there, whatever happens. */
@@ -21,8 +35,8 @@ export const LEAST_HOST_BYTES = 16 * BLOCK_BYTES;
 
 /** What others find: a share of the limit, within bounds. */
 const SLACK_SHARE = 1 / 16;
-const LEAST_SLACK = 16 * 2 ** 20;
-const MOST_SLACK = 2 ** 30;
+const LEAST_SLACK = 32 * MIB;
+const MOST_SLACK = 1024 * MIB;
 
 /** Threads that stand still for more than this share of the time are a reason to give up memory; for less than that, none to take more. */
 const PRESSED = 0.1;
@@ -49,17 +63,43 @@ export function nextBudget(budget: number, seen: MemorySeen): number {
   return Math.min(wanted, wholeBlocks(budget + Math.max(seen.limit * GROWTH, BLOCK_BYTES)));
 }
 
-/** The budget that a space begins with. */
-export function firstBudget(limit: number, available: number): number {
-  const seen = { limit, available, own: 0, least: 0, stalled: 0, calmMs: 0 };
-  return wantedBudget(Number.POSITIVE_INFINITY, seen);
+/** Devices whose memory is the host's. */
+export interface HostDevices {
+  /** Those that are processes. */
+  readonly processes: number;
+  /** Memory of all of them. */
+  readonly bytes: number;
 }
 
-function wantedBudget(budget: number, { limit, available, own, least, stalled }: MemorySeen): number {
-  const slack = Math.min(Math.max(limit * SLACK_SHARE, LEAST_SLACK), MOST_SLACK);
-  let wanted = Math.min(own + available, limit) - slack;
+/** What a space needs besides its arrays, by what it is for, in bytes. */
+export interface MemoryNeeds {
+  readonly space: number;
+  readonly processes: number;
+  readonly devices: number;
+  readonly spare: number;
+}
+
+export function memoryNeeds(limit: number, { processes, bytes }: HostDevices): MemoryNeeds {
+  return { space: SPACE_BYTES, processes: processes * PROCESS_BYTES, devices: bytes, spare: slackOf(limit) };
+}
+
+/**
+ * The budget that a space begins with: what is available less what else it needs, and at most a share of the
+ * limit. It may be less than a space can work with.
+ */
+export function firstBudget(limit: number, available: number, devices: HostDevices): number {
+  const needs = Object.values(memoryNeeds(limit, devices)).reduce((sum, each) => sum + each, 0);
+  return Math.max(0, wholeBlocks(Math.min(limit * HOST_SHARE, available - needs)));
+}
+
+function wantedBudget(budget: number, { limit, available, promised, own, least, stalled }: MemorySeen): number {
+  let wanted = Math.min(own + available - promised, limit) - slackOf(limit);
   if (stalled >= PRESSED) wanted = Math.min(wanted, budget * (1 - GIVEN_UP));
   return Math.max(wholeBlocks(wanted), wholeBlocks(least + BLOCK_BYTES - 1), LEAST_HOST_BYTES);
+}
+
+function slackOf(limit: number): number {
+  return Math.min(Math.max(limit * SLACK_SHARE, LEAST_SLACK), MOST_SLACK);
 }
 
 function wholeBlocks(bytes: number): number {

@@ -59,6 +59,7 @@ export class HostBudgetFollower {
     this.stalledMs = this.stalled();
     const seen = {
       ...memoryLeft(this.groups, this.read),
+      promised: budget.promisedBytes,
       own: budget.backedBytes,
       least: budget.leastBytes,
       stalled: Math.min((this.stalledMs - before) / passed, 1),

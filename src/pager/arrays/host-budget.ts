@@ -1,6 +1,6 @@
 /** What the host's memory may be, while the program runs: it grows at once, and shrinks as pages find another place. */
 import type { MemoryManager } from '../../core/memory-manager.js';
-import { HOST, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
+import { HOST, HOST_NODE, MAX_NODES, PAGE_BYTES } from '../../core/types.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import type { Commitment } from './commitment.js';
 
@@ -49,6 +49,17 @@ export class HostBudget {
   /** What it was set to, be it reached or not. */
   get bytes(): number {
     return (this.shrinking?.pages ?? this.manager.figures(HOST).budgetPages) * PAGE_BYTES;
+  }
+
+  /** Memory of devices that the manager addresses, and so this machine's, which they have not taken yet. */
+  get promisedBytes(): number {
+    let pages = 0;
+    for (let id = HOST_NODE + 1; id < MAX_NODES; id++) {
+      const node = this.manager.node(id);
+      if (node === undefined || node.state !== 'alive' || !node.description.addressable) continue;
+      pages += Math.max(0, node.budgetPages - node.backedPages);
+    }
+    return pages * PAGE_BYTES;
   }
 
   get backedBytes(): number {
