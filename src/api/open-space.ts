@@ -33,8 +33,10 @@ import { type StorageSpecification, storageOf } from './storage.js';
 export interface SpaceOptions {
   readonly devices?: readonly DeviceSpecification[];
   /**
-   * The most host memory of arrays, at least '32MiB'. By default 70 % of the machine's or control
-   * group's. 'auto' follows what others leave. More than there is gets the warning ONEMEM_MEMORY.
+   * The most host memory of arrays, at least '32MiB'. The default is what the machine or control group
+   * has left, less what the space, its devices and others need, and at most 70 % of its limit. 'auto'
+   * begins there and follows what others leave. More than there is gets the warning ONEMEM_MEMORY; a
+   * control group that is too small gets the error MEMORY_LIMIT.
    */
   readonly hostMemory?: number | string;
   /** The spill file behind host memory, made when it is needed. `false`: none. */
