@@ -1,8 +1,9 @@
 /** Spaces and arrays of other threads of this process, from their handles. */
-import { isMainThread, Worker } from 'node:worker_threads';
+import { isMainThread, type Worker } from 'node:worker_threads';
 import type { NumericArray } from '../core/elements.js';
 import { witnessFile } from '../linux/bundle.js';
 import { threadExists, threadId } from '../linux/process.js';
+import { startThread } from '../linux/threads.js';
 import { Control, LISTED_THREADS } from '../pager/protocol/control.js';
 import type { SpaceHandle } from '../pager/protocol/space.js';
 import { AddressSpace as SpaceClass } from './address-space.js';
@@ -80,7 +81,7 @@ export function attachSpace(handle: SpaceHandle): AddressSpace {
 
 /** Where a worker thread opened the space, a witness must see whether that thread still lives. */
 function startWitness({ control }: SpaceHandle): Worker {
-  const witness = new Worker(witnessFile(), { execArgv: [], workerData: control, name: 'onemem witness' });
+  const witness = startThread(witnessFile(), { execArgv: [], workerData: control, name: 'onemem witness' });
   witness.unref();
   return witness;
 }

@@ -2,6 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import type { GpuMemory } from '../drivers/webgpu/gpu-memory.js';
 import type { AdapterFacts, TransportChoice } from '../drivers/webgpu/protocol.js';
+import { nodeBinary } from '../linux/node-binary.js';
 
 const PROBE = new URL('../drivers/webgpu/probe.js', import.meta.url);
 /** A driver that is stuck is as good as none. */
@@ -24,7 +25,7 @@ export function probeGpu(transport?: TransportChoice): Promise<FoundGpu> {
   const options = { timeout: LIMIT_MS, killSignal: 'SIGKILL', maxBuffer: MOST_TEXT_BYTES } as const;
   return new Promise((resolve) => {
     const said = transport === undefined ? [] : [JSON.stringify(transport)];
-    execFile(process.execPath, [fileURLToPath(PROBE), ...said], options, (error, stdout) => {
+    execFile(nodeBinary(), [fileURLToPath(PROBE), ...said], options, (error, stdout) => {
       try {
         resolve(JSON.parse(stdout) as FoundGpu);
       } catch {

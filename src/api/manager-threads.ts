@@ -4,9 +4,10 @@
  * manager's end also while the opener sits in a fault.
  */
 import { EventEmitter } from 'node:events';
-import { MessageChannel, Worker, type WorkerOptions } from 'node:worker_threads';
+import { MessageChannel, type Worker, type WorkerOptions } from 'node:worker_threads';
 import { startUnbound } from '../linux/affinity.js';
 import type { ManagerFiles } from '../linux/bundle.js';
+import { startThread } from '../linux/threads.js';
 import { lineOf } from '../pager/protocol/output.js';
 import {
   CRASH_HEAP_MIB,
@@ -66,7 +67,7 @@ export class ManagerThreads extends EventEmitter<{ exit: [] }> {
 
   /** Resolves with the first thing that the thread says. */
   private async start<T>(file: URL, what: string, start: Start, options: WorkerOptions): Promise<T> {
-    const worker = startCounted(start, () => new Worker(file, options));
+    const worker = startCounted(what, start, () => startThread(file, options));
     this.workers.push(worker);
     this.running++;
     let cause: Error | null = null;
@@ -90,12 +91,13 @@ export class ManagerThreads extends EventEmitter<{ exit: [] }> {
 }
 
 /** A thread that Node does not start tells of no end either. */
-function startCounted(start: Start, worker: () => Worker): Worker {
+function startCounted(what: string, start: Start, worker: () => Worker): Worker {
   try {
     return startUnbound(worker);
   } catch (error) {
     endStart(start);
-    throw error;
+    const message = `cannot open a space: ${what} did not start: ${(error as Error).message}`;
+    throw new OnememError('MANAGER_START', message, {}, { cause: error });
   }
 }
 

@@ -23,7 +23,7 @@ import { collectViews } from './leftovers.js';
 import { endLending, lend } from './lending.js';
 import { ManagerThreads } from './manager-threads.js';
 import { moduleOptions } from './node-options.js';
-import { openingError, shortageError } from './opening-errors.js';
+import { checkWorkingFolder, openingError, shortageError } from './opening-errors.js';
 import { checkPolicies } from './policies.js';
 import type { AddressSpace } from './public.js';
 import { addressesFor, basesFor, slotOf } from './space-addresses.js';
@@ -122,6 +122,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   const hostBudgetBytes = hostBudget(options.hostMemory, described, root);
   const storage = storageOf(options.storage);
   const behind = await behindOf(options.behind);
+  checkWorkingFolder();
   const files = managerFiles();
   if (files === null) throw new OnememError('BUNDLED', bundledMessage());
   const devices = await withMemory(described, () => hostBudgetBytes);

@@ -2,6 +2,7 @@
 import { explainMissing, probeFeatures } from '../linux/features.js';
 import { occupantsOf } from '../linux/memory.js';
 import { descriptorLimit } from '../linux/process.js';
+import { workingFolderIsGone } from '../linux/working-folder.js';
 import { OnememError } from './errors.js';
 
 /** How many file descriptors a space takes at most while its modules are loaded, and for each of its devices. */
@@ -24,6 +25,15 @@ export function shortageError(error: Error): Error {
     `cannot open a space: no file descriptors are left (${shortage}): ${whose}, and a space takes up to ${SPACE_DESCRIPTORS} ` +
     `while it opens, and ${DEVICE_DESCRIPTORS} for each device; close files, sockets or other spaces, or raise the limit`;
   return new OnememError('DESCRIPTORS', message, { limit }, { cause: error });
+}
+
+/** Node.js starts no thread in a folder that is not there, and says only that a call of its own failed. */
+export function checkWorkingFolder(): void {
+  if (!workingFolderIsGone()) return;
+  const message =
+    'cannot open a space: the working folder of this process was removed, in which Node.js starts no thread; ' +
+    "go to another one first, as by process.chdir('/')";
+  throw new OnememError('WORKING_FOLDER', message);
 }
 
 /** Whether threads of this process have spaces, be it that they were terminated without closing them. */

@@ -20,6 +20,7 @@ import {
 import { SystemCallError } from './errors.js';
 import { closeEventfd, createEventfd } from './eventfd.js';
 import { IoUring } from './io-uring.js';
+import { endChild } from './kill.js';
 import { closeDescriptor } from './libc.js';
 import {
   createMemoryFile,
@@ -31,8 +32,10 @@ import {
   occupantsOf,
   PAGE_SIZE,
 } from './memory.js';
+import { nodeBinary } from './node-binary.js';
 import { freeAddresses, hasCapability, lockedMemoryLimit, mayOpenPidfd, pidfdGetfd, pidfdOpen } from './process.js';
 import { cgroupMemory, systemMemory } from './system-memory.js';
+import { LIMITS } from './threads.js';
 import { Userfaultfd, type Via } from './userfaultfd.js';
 
 export interface Feature {
@@ -188,15 +191,17 @@ function tryPoison(): string | null {
   }
 }
 
+const NO_CHILD = 'no child process could be started';
+
 /** Tries it on a real child, since the rules for one's own descriptors are laxer. */
 function tryPidfdGetfd(): string | null {
   // It waits for us: a process that ends meanwhile would answer ESRCH, and look as if it were forbidden.
   const { spawn } = process.getBuiltinModule('node:child_process');
-  const child = spawn(process.execPath, ['-e', 'process.stdin.resume()'], { stdio: ['pipe', 'ignore', 'ignore'] });
+  const child = spawn(nodeBinary(), ['-e', 'process.stdin.resume()'], { stdio: ['pipe', 'ignore', 'ignore'] });
   child.on('error', () => {});
   let pidfd = -1;
   try {
-    if (child.pid === undefined) return 'no child process could be started';
+    if (child.pid === undefined) return NO_CHILD;
     pidfd = pidfdOpen(child.pid);
     closeDescriptor(pidfdGetfd(pidfd, 0));
     return null;
@@ -204,7 +209,7 @@ function tryPidfdGetfd(): string | null {
     return reasonOf(error);
   } finally {
     if (pidfd >= 0) closeDescriptor(pidfd);
-    child.kill('SIGKILL');
+    endChild(child);
     child.stdin.destroy();
     child.unref();
   }
@@ -363,14 +368,16 @@ export function probeFeatures(): Feature[] {
     ),
   );
   const getfd = tryPidfdGetfd();
+  const remedyOfGetfd =
+    getfd === NO_CHILD
+      ? LIMITS
+      : 'sudo sysctl kernel.yama.ptrace_scope=1; in a container: docker run --cap-add SYS_PTRACE --security-opt seccomp=unconfined';
   features.push(
     feature(
       'pidfd_getfd',
       getfd ??
         `works on child processes (Yama ptrace_scope ${readSetting('/proc/sys/kernel/yama/ptrace_scope') ?? 'absent'})`,
-      getfd === null
-        ? null
-        : 'sudo sysctl kernel.yama.ptrace_scope=1; in a container: docker run --cap-add SYS_PTRACE --security-opt seccomp=unconfined',
+      getfd === null ? null : remedyOfGetfd,
     ),
   );
   features.push(hugePages(), ioUring(), lockedMemory(), memory(), viewSize(), addressRange());

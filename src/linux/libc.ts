@@ -134,7 +134,6 @@ export const libc = {
   recvmsg: onUse<Call<3>>('int64_t recvmsg(int fd, uint64_t message, int flags)'),
   setsockopt: onUse<Call<5>>('int setsockopt(int fd, int level, int option, uint64_t value, uint32_t length)'),
   prctl: onUse<Call<5>>('int prctl(int option, uint64_t a, uint64_t b, uint64_t c, uint64_t d)'),
-  kill: onUse<Call<2>>('int kill(int pid, int signal)'),
   sigaction: onUse<Call<3>>('int sigaction(int signal, uint64_t action, uint64_t previous)'),
   schedSetaffinity: onUse<Call<3>>('int sched_setaffinity(int thread, uint64_t size, uint64_t mask)'),
   schedGetaffinity: onUse<Call<3>>('int sched_getaffinity(int thread, uint64_t size, uint64_t mask)'),

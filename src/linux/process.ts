@@ -94,11 +94,6 @@ export function exitImmediately(code: number): never {
   return libc.exit(code);
 }
 
-/** Sends a signal. Unlike process.kill it takes effect on this process before it returns, without the event loop. */
-export function kill(pid: number, signal: number): void {
-  check(libc.kill(pid, signal), 'kill', { pid, signal });
-}
-
 /** The kernel's id of this thread, as userfaultfd messages carry it. */
 export function threadId(): number {
   return libc.systemCall(SYSTEM_CALL.gettid, 0, 0, 0, 0, 0, 0);

@@ -3,8 +3,9 @@
  * do, makes some of them itself.
  */
 import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { currentCpu, getAffinity, setAffinity } from '../../linux/affinity.js';
+import { startThread } from '../../linux/threads.js';
 import {
   areLeft,
   COPY_WORDS,
@@ -217,7 +218,7 @@ export class CopyThread {
     };
     Atomics.add(counts, surroundings.starting, 1);
     try {
-      this.worker = startThread(this.name, { numbers, signals, ...surroundings });
+      this.worker = startCopier(this.name, { numbers, signals, ...surroundings });
     } catch (error) {
       started();
       this.lost = endOf(this.name, error);
@@ -239,8 +240,8 @@ function endOf(name: string, why: unknown): Error {
   return new Error(`${name} ended (${why instanceof Error ? why.message : String(why)})`);
 }
 
-function startThread(name: string, ring: CopyRing): Worker {
-  return new Worker(new URL('../../drivers/copies/copier.cjs', import.meta.url), {
+function startCopier(name: string, ring: CopyRing): Worker {
+  return startThread(new URL('../../drivers/copies/copier.cjs', import.meta.url), {
     workerData: ring,
     name: `onemem ${name}`,
     // It prints nothing: this thread need not load what pipes and terminals take.

@@ -6,7 +6,7 @@
  */
 
 import './told-binary.js';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import {
   MAP_FIXED_NOREPLACE,
   MAP_NORESERVE,
@@ -19,6 +19,7 @@ import { closeDescriptor } from '../../linux/libc.js';
 import { mmap, view } from '../../linux/memory.js';
 import { exitImmediately, setParentDeathSignal } from '../../linux/process.js';
 import { createSocketPair, MessageSocket } from '../../linux/socket.js';
+import { startThread } from '../../linux/threads.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
 import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../paged-memory.js';
 import { RING_BYTES, ring } from './bell.js';
@@ -80,7 +81,7 @@ function fail(error: unknown): never {
 function start(): void {
   // First of all, since it takes as long to start as everything else here does: it begins when it is told what with.
   // It prints nothing, so that what pipes and terminals take need not be loaded.
-  const control = new Worker(new URL('./control.cjs', import.meta.url), {
+  const control = startThread(new URL('./control.cjs', import.meta.url), {
     name: 'onemem control',
     stdout: true,
     stderr: true,
@@ -139,7 +140,7 @@ function start(): void {
     try {
       // Of a kind that an event loop waits at.
       const [theirs, bell] = createSocketPair(SOCK_STREAM);
-      const worker = new Worker(new URL('./unit.cjs', import.meta.url), {
+      const worker = startThread(new URL('./unit.cjs', import.meta.url), {
         workerData: { ...common, unit, bell: theirs },
         name: `${hello.name} unit ${unit}`,
       });

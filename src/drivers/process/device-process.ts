@@ -1,14 +1,11 @@
 /** The process of a device, as its driver in the manager has it: started, talked to without ever waiting for it, and ended. */
-import type { ChildProcess } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import { startUnbound } from '../../linux/affinity.js';
-import { knownBinary } from '../../linux/koffi-binary.js';
+import { endChild } from '../../linux/kill.js';
 import { closeDescriptor } from '../../linux/libc.js';
 import { mayOpenPidfd, pidfdOpen, pidfdSendSignal } from '../../linux/process.js';
 import { createSocketPair, type Message, MessageSocket } from '../../linux/socket.js';
-import { STANDARD_ERROR } from '../user-output.js';
 import { Outbox } from './outbox.js';
 import { MAX_PACKET_BYTES } from './protocol.js';
+import { type StartedChild, startChild } from './start-child.js';
 
 const SIGKILL = 9;
 
@@ -31,7 +28,9 @@ export class DeviceProcess {
   /** Resolves when the event loop has reaped the process. */
   readonly exited: Promise<void>;
   private readonly byPidfd = mayOpenPidfd();
-  private readonly child: ChildProcess;
+  /** Its descriptors are closed: their numbers may be those of another process by now. */
+  private closed = false;
+  private readonly child: StartedChild;
   private readonly outbox: Outbox;
   private readonly name: string;
   /** Why it was killed, if the manager did it. */
@@ -41,32 +40,28 @@ export class DeviceProcess {
 
   constructor({ name, program, nodeOptions, descriptors }: Start) {
     this.name = name;
-    const [ours, theirs] = createSocketPair();
-    const life = this.byPidfd ? [] : createSocketPair();
-    const binary = knownBinary();
-    this.socket = new MessageSocket(ours, MAX_PACKET_BYTES);
-    this.outbox = new Outbox(this.socket);
-    // Standard output is the program's alone: what a device prints there goes to standard error.
-    // Loaded with the first device: a space without any needs no processes.
-    const { spawn } = process.getBuiltinModule('node:child_process');
-    this.child = startUnbound(() =>
-      spawn(process.execPath, [...nodeOptions, fileURLToPath(program), ...(binary === undefined ? [] : [binary])], {
-        stdio: ['ignore', STANDARD_ERROR, STANDARD_ERROR, theirs, ...descriptors, ...life.slice(1)],
-      }),
-    );
-    for (const fd of [theirs, ...life.slice(1)]) closeDescriptor(fd);
-    if (this.child.pid === undefined) {
-      // Node.js tells the reason later, when it is too late for the error that is thrown here.
-      this.child.once('error', () => undefined);
-      this.socket.close();
-      throw new Error(
-        `device ${name}: the process ${process.execPath} could not be started; look whether the limit of processes (ulimit -u) or ` +
-          'of file descriptors (ulimit -n) is reached',
-      );
+    /** Descriptors that are to be closed if it does not start. */
+    const opened: number[] = [];
+    let child: StartedChild | null = null;
+    try {
+      const [ours, theirs] = createSocketPair();
+      opened.push(ours, theirs);
+      const life = this.byPidfd ? null : createSocketPair();
+      const given = life === null ? [] : life.slice(1);
+      if (life !== null) opened.push(...life);
+      child = startChild(program, nodeOptions, [theirs, ...descriptors, ...given]);
+      this.pid = child.pid;
+      this.pidfd = life === null ? pidfdOpen(child.pid) : life[0];
+      this.socket = new MessageSocket(ours, MAX_PACKET_BYTES);
+      for (const fd of [theirs, ...given]) closeDescriptor(fd);
+    } catch (error) {
+      if (child !== null) endChild(child);
+      for (const fd of opened) closeDescriptor(fd);
+      throw error;
     }
-    this.pid = this.child.pid;
+    this.child = child;
+    this.outbox = new Outbox(this.socket);
     this.exited = new Promise((resolve) => this.child.once('exit', () => resolve()));
-    this.pidfd = this.byPidfd ? pidfdOpen(this.pid) : life[0];
   }
 
   /** Whether packets wait for room in the socket. */
@@ -124,12 +119,14 @@ export class DeviceProcess {
   /** Ends it at once, also one that is stopped. */
   kill(why: string | null = null): void {
     this.why ??= why;
+    if (this.closed) return;
     if (this.byPidfd) pidfdSendSignal(this.pidfd, SIGKILL);
     // The event loop has not reaped it as long as this does anything, so that it means no other process.
-    else this.child.kill('SIGKILL');
+    else endChild(this.child);
   }
 
   close(): void {
+    this.closed = true;
     closeDescriptor(this.pidfd);
     this.socket.close();
   }

@@ -7,6 +7,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { type Access, type DeviceDescription, PAGE_BYTES, Access as Rights, Status } from '../../core/types.js';
 import type { MessageSocket } from '../../linux/socket.js';
+import { LIMITS } from '../../linux/threads.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
 import type { CopyThread } from '../copies/copy-thread.js';
 import type { DriverEvents, DriverLaunch, Injection, LaunchFailure } from '../driver.js';
@@ -30,10 +31,14 @@ import { Units } from './units.js';
 
 /** What may be overdue, and for how many looks, about a second apart. They are counted, since a suspended machine takes none. */
 const STARTING_LOOKS = 60;
-const STARTING = { looks: STARTING_LOOKS, what: `did not start within ${STARTING_LOOKS} s` };
-const STARTING_UNIT = { looks: STARTING_LOOKS, what: `did not start a unit within ${STARTING_LOOKS} s` };
+const STARTING = { looks: STARTING_LOOKS, what: `did not start within ${STARTING_LOOKS} s`, remedy: `; ${LIMITS}` };
+const STARTING_UNIT = {
+  looks: STARTING_LOOKS,
+  what: `did not start a unit within ${STARTING_LOOKS} s`,
+  remedy: `; ${LIMITS}`,
+};
 /** A thread that is to do something is not there. The device has replaced it long before, or never will. */
-const MISSING = { looks: 3, what: 'lost a thread and did not say so' };
+const MISSING = { looks: 3, what: 'lost a thread and did not say so', remedy: '' };
 type Overdue = typeof MISSING;
 /** The control thread's place among the threads; units follow it. */
 const CONTROL = 0;
@@ -244,7 +249,7 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside {
     this.dead = true;
     if (this.closed) return;
     const reason = this.endReason;
-    this.onReady(reason);
+    this.onReady(`${reason} before it was up; ${LIMITS}`);
     this.node.settle();
     for (const token of this.zaps) this.events.revoked(token);
     this.zaps.clear();
@@ -277,7 +282,9 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside {
     this.looks = overdue === this.overdue ? this.looks + 1 : 1;
     this.overdue = overdue;
     if (overdue === null || this.looks < overdue.looks) return;
-    this.kill(`the process of device ${this.options.name} (pid ${this.pid}) ${overdue.what}, and was ended`);
+    this.kill(
+      `the process of device ${this.options.name} (pid ${this.pid}) ${overdue.what}, and was ended${overdue.remedy}`,
+    );
   }
 
   /** What a device that is well would have done before long. */

@@ -3,12 +3,13 @@
  * to pages, and what threads want is passed on.
  */
 
-import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
+import { MessageChannel, type MessagePort, receiveMessageOnPort, type Worker } from 'node:worker_threads';
 import type { MemoryManager } from '../../core/memory-manager.js';
 import type { Range } from '../../core/range.js';
 import { type Commands, type DenyReason, HOST, PAGE_BYTES, type Status } from '../../core/types.js';
 import { monotonicMs } from '../../linux/clock.js';
 import { fillMemory, readMemory, writeMemory } from '../../linux/memory.js';
+import { startThread } from '../../linux/threads.js';
 import { valkeyAddress } from '../../valkey/address.js';
 import type { CoreRequests } from '../core/core-requests.js';
 import {
@@ -101,7 +102,7 @@ export class SharedArrays {
       running: running.buffer,
       start,
     };
-    const worker = startThread(threadData);
+    const worker = startSharing(threadData);
     worker.once('exit', () => endStart(start));
     worker.unref();
     const { holdMs } = source;
@@ -443,9 +444,9 @@ function say(port: MessagePort, message: ToSharing): void {
   port.postMessage(message, content === null ? [] : [content.buffer]);
 }
 
-function startThread(workerData: SharingThreadData): Worker {
+function startSharing(workerData: SharingThreadData): Worker {
   try {
-    return new Worker(new URL('../sources/sharing-thread.js', import.meta.url), {
+    return startThread(new URL('../sources/sharing-thread.js', import.meta.url), {
       workerData,
       transferList: [workerData.port],
       name: 'onemem sharing',

@@ -5,14 +5,14 @@
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { HOST } from '../../core/types.js';
 import type { HostDriver } from '../../drivers/host-linux/host.js';
-import { kill, systemCallOf } from '../../linux/process.js';
+import { endProcess } from '../../linux/kill.js';
+import { systemCallOf } from '../../linux/process.js';
 import type { Deferred } from '../core/deferred.js';
 import { awaitMessages } from '../protocol/output.js';
 import { LastWords } from './last-words.js';
 
 /** How long a process that ends anyway waits for its last line. */
 const LAST_LINE_MS = 1000;
-const SIGKILL = 9;
 
 export class Poison {
   private readonly lastWords: LastWords;
@@ -75,6 +75,6 @@ export class Poison {
       this.say('onemem: this kernel (before 6.6) cannot make a system call fail: the process ends.\n');
       awaitMessages(this.control, LAST_LINE_MS);
     }
-    kill(process.pid, SIGKILL);
+    endProcess();
   }
 }

@@ -14,9 +14,10 @@ import {
   UFFD_PAGEFAULT_FLAG_WRITE,
 } from '../../linux/constants.js';
 import { drainEventfd } from '../../linux/eventfd.js';
+import { endProcess } from '../../linux/kill.js';
 import { madvise } from '../../linux/memory.js';
 import { Poller } from '../../linux/poll.js';
-import { kill, systemCallOf } from '../../linux/process.js';
+import { systemCallOf } from '../../linux/process.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
 import { type ClosedArray, type ClosedSpace, isUnmapped } from '../protocol/closed-space.js';
 import { Control } from '../protocol/control.js';
@@ -28,7 +29,6 @@ const LOOK_MS = 200;
 const TRIES = 1000;
 /** How long the end of an access waits for the line that says why. */
 const LAST_LINE_MS = 1000;
-const SIGKILL = 9;
 const BLOCK_BYTES = PAGES_PER_BLOCK * PAGE_BYTES;
 
 /** Answers until no view is left, or the thread is told to stop; then another thread answers, or the process ends. */
@@ -126,7 +126,7 @@ class Watched {
       if (result !== EAGAIN) break;
     }
     if (inCall) this.tell('onemem: this kernel (before 6.6) cannot make a system call fail: the process ends.\n', true);
-    kill(process.pid, SIGKILL);
+    endProcess();
   }
 
   /** Has stores to pages that are there fault, or no more. */

@@ -7,7 +7,8 @@
  * what was written or dropped.
  */
 import { writeSync } from 'node:fs';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
+import { startThread } from '../../linux/threads.js';
 import { Control } from '../protocol/control.js';
 import { count } from '../protocol/output.js';
 import { beginStart, endStart, type Start, startsEnded } from '../protocol/starting.js';
@@ -33,7 +34,7 @@ export class Messages {
 
   constructor(
     private readonly control: Int32Array,
-    private readonly startThread: (data: MessagesData) => Worker = start,
+    private readonly startWriter: (data: MessagesData) => Worker = start,
     private readonly directly: (text: string) => void = writeDirectly,
   ) {}
 
@@ -42,7 +43,7 @@ export class Messages {
     if (this.thread !== null || this.failed) return;
     const start = beginStart(this.control.buffer as SharedArrayBuffer);
     try {
-      this.thread = this.startThread({ stop: this.stop, start });
+      this.thread = this.startWriter({ stop: this.stop, start });
     } catch {
       endStart(start);
       this.fail();
@@ -127,7 +128,7 @@ export class Messages {
 }
 
 function start(workerData: MessagesData): Worker {
-  return new Worker(new URL('./messages-thread.js', import.meta.url), { workerData, name: 'onemem messages' });
+  return startThread(new URL('./messages-thread.js', import.meta.url), { workerData, name: 'onemem messages' });
 }
 
 function writeDirectly(text: string): void {

@@ -4,6 +4,7 @@
  * that was not filled.
  */
 import { parentPort, workerData } from 'node:worker_threads';
+import { endProcess } from '../../linux/kill.js';
 import { threadState } from '../../linux/thread-state.js';
 import { Control, SpaceState } from '../protocol/control.js';
 import { count, type ToSentinel } from '../protocol/output.js';
@@ -39,7 +40,7 @@ let watch = setInterval(() => {
   const beat = Atomics.load(control, Control.Heartbeat);
   const still = stillness.look(beat, threadState(Atomics.load(control, Control.ManagerThread)));
   if (Atomics.load(control, Control.State) !== SpaceState.Running) stillness.forgive();
-  else if (still >= limitMs) endProcess(`has not moved for ${limitMs / 1000} s`);
+  else if (still >= limitMs) fail(`has not moved for ${limitMs / 1000} s`);
   else if (still > limitMs / 2) messages.prepare();
 }, TICK_MS);
 
@@ -50,7 +51,7 @@ manager.on('close', () => {
     if (end !== null && end.problem !== '') tell(`failed while the space was being closed: ${end.problem}.`);
     messages.end(LEFT_WORDS_MS);
   } else if (!isUp) messages.end(LEFT_WORDS_MS);
-  else if (end !== null) endProcess(end.problem === '' ? `ended with code ${end.exitCode}` : `ended: ${end.problem}`);
+  else if (end !== null) fail(end.problem === '' ? `ended with code ${end.exitCode}` : `ended: ${end.problem}`);
   else endInSilence();
 });
 
@@ -61,7 +62,7 @@ manager.on('close', () => {
 function endInSilence(): void {
   let ticks = 0;
   watch = setInterval(() => {
-    if (++ticks === SILENT_TICKS) endProcess('ended: its heap was full (JavaScript heap out of memory)');
+    if (++ticks === SILENT_TICKS) fail('ended: its heap was full (JavaScript heap out of memory)');
   }, TICK_MS);
 }
 
@@ -73,11 +74,8 @@ function tell(what: string, written?: () => void): void {
   messages.write(`onemem: the memory manager ${what}\n`, written);
 }
 
-function endProcess(what: string): void {
+function fail(what: string): void {
   clearInterval(watch);
-  // Not by a system call of ours: this thread comes and goes with each space, and the foreign function interface leaves memory
-  // behind in each thread that used it.
-  const end = (): void => void process.kill(process.pid, 'SIGKILL');
-  setTimeout(end, LAST_WORDS_MS);
-  tell(`${what}. Managed memory cannot be served any more; the process ends.`, end);
+  setTimeout(endProcess, LAST_WORDS_MS);
+  tell(`${what}. Managed memory cannot be served any more; the process ends.`, endProcess);
 }

@@ -5,6 +5,7 @@
  */
 import { existsSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
+import { endProcess } from '../../linux/kill.js';
 import { Control, SpaceState } from '../protocol/control.js';
 import { count } from '../protocol/output.js';
 import { Messages } from './messages.js';
@@ -29,14 +30,13 @@ const watch = setInterval(() => {
   const isMissing = state === SpaceState.Running && moved === beat && existsSync('/proc/self') && !existsSync(thread);
   missing = isMissing ? missing + 1 : 0;
   beat = moved;
-  if (missing === LOOKS) endProcess();
+  if (missing === LOOKS) fail();
 }, TICK_MS);
 
-function endProcess(): void {
+function fail(): void {
   clearInterval(watch);
-  const end = (): void => void process.kill(process.pid, 'SIGKILL');
-  setTimeout(end, LAST_WORDS_MS);
+  setTimeout(endProcess, LAST_WORDS_MS);
   count(control);
   const why = 'the worker thread that opened it has ended without space.close(), while another thread was attached';
-  messages.write(`onemem: the memory of a space cannot be served any more: ${why}. The process ends.\n`, end);
+  messages.write(`onemem: the memory of a space cannot be served any more: ${why}. The process ends.\n`, endProcess);
 }

@@ -3,8 +3,9 @@
  * no memory left, and it may end: jobs wait for a thread until it is there, or fail when there is none for too long.
  */
 import { constants as os } from 'node:os';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { closeDescriptor } from '../../linux/libc.js';
+import { startThread } from '../../linux/threads.js';
 import { beginStart, endStart, type Start } from '../protocol/starting.js';
 
 /** Places of a job's numbers, and the kinds. */
@@ -90,7 +91,7 @@ export class IoEngine {
     private readonly wakeFd: number,
     private readonly control: SharedArrayBuffer,
     private readonly now: () => number,
-    private readonly start: (ring: JobRing) => Worker = startThread,
+    private readonly start: (ring: JobRing) => Worker = startEngine,
     private readonly folder = '',
   ) {
     this.words = new Float64Array(this.numbers);
@@ -313,8 +314,8 @@ export class IoEngine {
   }
 }
 
-function startThread(ring: JobRing): Worker {
-  return new Worker(new URL('../sources/io-engine.cjs', import.meta.url), { workerData: ring, name: 'onemem io' });
+function startEngine(ring: JobRing): Worker {
+  return startThread(new URL('../sources/io-engine.cjs', import.meta.url), { workerData: ring, name: 'onemem io' });
 }
 
 /** Of a thread that cannot start: no descriptors, or else no memory. */

@@ -6,10 +6,11 @@
  * A part whose function threw, refused, or gave something else than the bytes that were asked for is asked for again at the next
  * access. A provider that exceeded its time limit, or whose thread ended, is asked no more: every later part of it fails at once.
  */
-import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
+import { MessageChannel, type MessagePort, receiveMessageOnPort, type Worker } from 'node:worker_threads';
 import type { PageQueries } from '../../core/page-queries.js';
 import { HOST, PAGE_BYTES, PAGES_PER_TRANSFER, Status } from '../../core/types.js';
 import { fillMemory, writeMemory } from '../../linux/memory.js';
+import { startThread } from '../../linux/threads.js';
 import { Control } from '../protocol/control.js';
 import type {
   FromProvider,
@@ -134,7 +135,7 @@ export class Providers {
       marks,
       wakeFd: this.wakeFd,
     };
-    const worker = new Worker(new URL('../sources/provider-thread.js', import.meta.url), {
+    const worker = startThread(new URL('../sources/provider-thread.js', import.meta.url), {
       workerData: threadData,
       transferList: [port2],
       name: `onemem provider of ${name}`,

@@ -3,8 +3,9 @@
  * part where only some of them change. Threads of their own speak with the server: one writes, since what is written twice must
  * arrive in order, and two read.
  */
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { randomName } from '../../linux/random.js';
+import { startThread } from '../../linux/threads.js';
 import type { ServerOptions } from '../protocol/space.js';
 import { ForgottenTags } from './forgotten-tags.js';
 import { IoEngines, type StoreFile } from './io-engines.js';
@@ -103,7 +104,7 @@ export class ValkeyFile implements StoreFile {
   }
 
   private start(thread: ServerThread): Worker {
-    const worker = new Worker(new URL('../sources/valkey-engine.js', import.meta.url), {
+    const worker = startThread(new URL('../sources/valkey-engine.js', import.meta.url), {
       workerData: thread,
       name: 'onemem valkey',
     });

@@ -1,0 +1,13 @@
+/** The folder in which this process works, which may be removed while it does. */
+import { existsSync, readlinkSync } from 'node:fs';
+
+/** Whether it has been removed: Node.js starts no thread in it then. */
+export function workingFolderIsGone(): boolean {
+  try {
+    // The kernel marks the name of a folder that is not there any more.
+    return !existsSync(readlinkSync('/proc/self/cwd'));
+  } catch {
+    // No descriptor is left to look with, or there is no /proc.
+    return false;
+  }
+}
