@@ -2,7 +2,8 @@
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { bytesOf, type ElementType, type NumericArray } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
-import { AtomicFile } from '../files/atomic-file.js';
+import type { AtomicFile } from '../files/atomic-file.js';
+import { createResult } from '../files/leftovers.js';
 import { ArrayFileError, type Dtype, dtypes, type NumpyType, npyHeader, readNpyLayout } from '../files/npy.js';
 import { EFBIG } from '../linux/constants.js';
 import { errnoName, isOfFullDisk } from '../linux/errors.js';
@@ -187,7 +188,7 @@ function refuseShared(path: string): void {
 /** A failure names the file, and not the temporary one that stands for it. */
 function create(path: string): AtomicFile {
   try {
-    return AtomicFile.create(path);
+    return createResult(path);
   } catch (error) {
     const { code = '', errno, message } = error as NodeJS.ErrnoException;
     if (errno === undefined) throw new OnememError(code, message, { path }, { cause: error });

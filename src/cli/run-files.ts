@@ -3,11 +3,13 @@
 import { closeSync, constants, fstatSync, fsync, openSync, readSync, statfsSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
-import { AtomicFile } from '../files/atomic-file.js';
+import type { AtomicFile } from '../files/atomic-file.js';
+import { createResult } from '../files/leftovers.js';
 import { type ArrayLayout, type Dtype, dtypes, npyHeader, rawLayout, readNpyLayout } from '../files/npy.js';
 import type { ManagedArray } from '../index.js';
 import { CommandError, explainTransfer, fileProblem, UsageError } from './failure.js';
 import { formatBytes } from './format.js';
+import { warn } from './output.js';
 
 const syncFile = promisify(fsync);
 
@@ -89,7 +91,9 @@ export function headerOf(type: Dtype, shape: readonly number[], raw: boolean): U
 /** A failure names the result, and not the temporary file that stands for it. */
 function createFile({ parameter, path }: Result): AtomicFile {
   try {
-    return AtomicFile.create(path);
+    return createResult(path, (left) =>
+      warn(`removed ${left.path} (${formatBytes(left.bytes)}), which a killed run left`),
+    );
   } catch (error) {
     const { code = '', errno, message } = error as NodeJS.ErrnoException;
     if (errno === undefined) {

@@ -1,5 +1,6 @@
 /** `onemem run`: a kernel over files that may be larger than the device. */
 
+import { statSync } from 'node:fs';
 import { leastMemory, MAX_UNITS } from '../api/device-specification.js';
 import { AUTO, memoryToShare } from '../api/host-memory.js';
 import { takesParts, wgslDimensions } from '../api/wgsl-kernel.js';
@@ -258,6 +259,7 @@ async function carryOut(plan: Plan): Promise<RunReport> {
   for (const use of ['in', 'inout'] as const) {
     for (const [name, file] of plan.files[use]) inputs.set(name, openTyped(name, uses.get(name), file));
   }
+  warnOfReplacedInputs(plan, inputs);
   const shapes = shapesOf(inputs, plan.files.out);
   const lengths = new Map([...shapes].map(([name, shape]) => [name, product(shape)]));
   const dimensions =
@@ -313,6 +315,22 @@ async function carryOut(plan: Plan): Promise<RunReport> {
     processors: processorReports(space.stats()),
     results: results.written,
   };
+}
+
+/** The run reads the old content to its end; the program should know that it goes. */
+function warnOfReplacedInputs({ files, saves }: Plan, inputs: ReadonlyMap<string, InputFile>): void {
+  const results = { out: files.out, save: saves };
+  for (const [option, names] of Object.entries(results)) {
+    for (const [name, { path }] of names) {
+      const there = statSync(path, { throwIfNoEntry: false });
+      if (there === undefined) continue;
+      for (const [other, input] of inputs) {
+        const { dev, ino } = statSync(input.path);
+        if (other === name || dev !== there.dev || ino !== there.ino) continue;
+        warn(`--${option} ${name}=${path} replaces the file that ${other} is read from, when the run is complete`);
+      }
+    }
+  }
 }
 
 /** Every parameter of the kernel must be given, once, by the option of its kind. */

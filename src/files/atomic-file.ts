@@ -23,12 +23,22 @@ import {
 import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
+/** How names of temporary files end. */
+export const TEMPORARY = '.onemem-tmp';
+/** A name may have 255 bytes; the longest character has four. */
+const MOST_CHARACTERS = 50;
+
+/** How paths of temporary files for a result begin; the number of the process and random digits follow. */
+export function temporaryPrefix(path: string): string {
+  return join(dirname(path), `.${basename(path).slice(0, MOST_CHARACTERS)}.`);
+}
+
 const syncFile = promisify(fsync);
 const closeFile = promisify(close);
 const renameFile = promisify(rename);
 
-// What is unfinished when the process ends by process.exit or an uncaught error goes then. After kill -9 or a power cut
-// the temporary file stays behind, under a name that says whose it was; the old result is whole all the same.
+// What is unfinished when the process ends by process.exit or an uncaught error goes then. After kill -9 or a
+// power cut the temporary file stays behind (leftovers.ts); the old result is whole all the same.
 const unfinished = new Set<AtomicFile>();
 let exitListener = false;
 
@@ -58,10 +68,8 @@ export class AtomicFile {
       const what = `${existing.nlink} names (hard links), and only this one would have the result`;
       throw refusal('HARD_LINKS', path, `${file} has ${what}`);
     }
-    // A name may have 255 bytes; the longest character has four.
-    const name = basename(path).slice(0, 50);
     const { randomBytes } = process.getBuiltinModule('node:crypto');
-    const temporaryPath = join(dirname(path), `.${name}.${process.pid}-${randomBytes(6).toString('hex')}.onemem-tmp`);
+    const temporaryPath = `${temporaryPrefix(path)}${process.pid}-${randomBytes(6).toString('hex')}${TEMPORARY}`;
     const flags = constants.O_CREAT | constants.O_EXCL | constants.O_RDWR | constants.O_NOFOLLOW;
     // What replaces a file is never open to more than the file was.
     const fd = openSync(temporaryPath, flags, existing ? 0o600 : 0o666);
