@@ -24,7 +24,7 @@ const ON_SIMULATED =
 
 /** Files of integration tests of what lies behind RAM: storage, and servers. They and the others take as long as all else together. */
 const BEHIND =
-  'storage valkey valkey-cluster valkey-connections valkey-kills valkey-tls-cluster sharing-arrays sharing-failures sharing-members sharing-operations ' +
+  'storage valkey valkey-cluster valkey-connections valkey-kills valkey-tls-cluster sharing-arrays sharing-failures sharing-histories sharing-members sharing-operations ' +
   'sharing-steps shared-larger';
 
 /** Options of the conformance suite. */

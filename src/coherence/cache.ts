@@ -32,6 +32,11 @@ export interface CachedBlock {
   version: number;
   /** The owner's content is other than the server's, as far as is known. */
   changed: boolean;
+  /**
+   * The number by which the content was flushed, without an answer yet; 0: it was not, or threads may have
+   * written since.
+   */
+  unheard: number;
   /** What threads wait for. */
   wanted: Rights;
   /** The server lets the machine wait, and says when it has what it asked for. */
@@ -51,8 +56,12 @@ export interface CacheState {
   session: number;
   /** The last one. */
   previous: number;
+  /** The number of the last flush. */
+  flushes: number;
   /** A new session has been asked for. */
   greeting: boolean;
+  /** The one that has been given, in which nothing but the claim has been said; 0: there is none. */
+  coming: number;
   /** Names the array that was opened. */
   readonly made: string;
   /** It is not there any more: nothing is granted again. */
@@ -67,6 +76,8 @@ export interface CacheCommands<C> {
   install(block: number, content: C | null, right: Right): void;
   /** Leaves threads no more than this right; `restricted` follows when none can use more any longer. */
   restrict(block: number, right: Rights): void;
+  /** The machine has no right to any block: what is being restricted waits for no operation any more. */
+  ended(): void;
   /** The server does not have the content as it was written: threads that wait for the block are told. */
   spoiled(block: number): void;
   /** The content of a block that stands still. */
@@ -96,6 +107,7 @@ export class Cache<C> {
       epoch: 0,
       version: 0,
       changed: false,
+      unheard: 0,
       wanted: 'none',
       waiting: false,
       recalled: 'none',
@@ -107,7 +119,9 @@ export class Cache<C> {
       connected: false,
       session: 0,
       previous: 0,
+      flushes: 0,
       greeting: false,
+      coming: 0,
       made,
       forgotten: false,
       blocks: Array.from({ length: blocks }, block),
@@ -157,6 +171,7 @@ export class Cache<C> {
   disconnected(): void {
     this.state.connected = false;
     this.state.greeting = false;
+    this.state.coming = 0;
   }
 
   /** By the clock of this machine, which must be earlier than the server's. */
@@ -198,8 +213,12 @@ export class Cache<C> {
 
   private send(block: number, { epoch, target: keep }: CachedBlock, changed: boolean): void {
     const content = changed ? this.commands.contentOf(block) : null;
-    this.state.blocks[block].doing = 'sending';
-    this.commands.send({ kind: 'flush', session: this.state.session, block, epoch, content, keep });
+    const state = this.state.blocks[block];
+    state.doing = 'sending';
+    // What is sent again is what the server may have.
+    if (changed && state.unheard === 0) state.unheard = ++this.state.flushes;
+    const flush = changed ? state.unheard : 0;
+    this.commands.send({ kind: 'flush', session: this.state.session, block, epoch, flush, content, keep });
   }
 
   notice(notice: Exclude<Notice<C>, { kind: 'lost' }>): void {
@@ -215,12 +234,15 @@ export class Cache<C> {
     // What was granted while a copy is given up, or before the server heard of that, the release gives back, too.
   }
 
-  /** @param session what the request was said in; a greeting is said in none */
+  /** @param session the one that there was when the request was said: none for a greeting and a claim */
   reply(session: number, reply: Reply<C>): void {
     if (session !== this.state.session) return;
     switch (reply.kind) {
       case 'welcome':
-        this.welcome(reply);
+        this.claim(reply.session);
+        return;
+      case 'claimed':
+        this.claimed(reply);
         return;
       case 'forgotten':
         this.state.greeting = false;
@@ -264,6 +286,7 @@ export class Cache<C> {
     state.doing = 'nothing';
     state.version = version;
     state.changed = false;
+    state.unheard = 0;
     if (state.target !== 'write') state.epoch = 0;
     this.commands.clean(block);
     this.endFlush(block);
@@ -276,9 +299,20 @@ export class Cache<C> {
     this.commands.flushed(block);
   }
 
-  private welcome({ session, kept, lost, older }: Extract<Reply<C>, { kind: 'welcome' }>): void {
-    this.state.session = session;
-    this.state.previous = session;
+  private claim(session: number): void {
+    const { previous, blocks } = this.state;
+    this.state.coming = session;
+    const claims: Claim[] = [];
+    for (const [block, { epoch, version, changed, unheard }] of blocks.entries())
+      if (epoch !== 0) claims.push({ block, epoch, version: changed ? 0 : version, flush: unheard });
+    this.commands.send({ kind: 'claim', session, previous, claims });
+  }
+
+  private claimed({ kept, lost, older }: Extract<Reply<C>, { kind: 'claimed' }>): void {
+    const { coming } = this.state;
+    this.state.session = coming;
+    this.state.previous = coming;
+    this.state.coming = 0;
     this.state.greeting = false;
     const keeps = new Set(kept);
     const others = new Set(lost);
@@ -305,6 +339,8 @@ export class Cache<C> {
   private endSession(): void {
     this.state.session = 0;
     this.state.greeting = false;
+    this.state.coming = 0;
+    this.commands.ended();
     for (const [block, state] of this.state.blocks.entries()) {
       state.waiting = false;
       state.recalled = 'none';
@@ -316,14 +352,11 @@ export class Cache<C> {
 
   /** Begins a session, when no thread uses what an earlier one gave. */
   private greet(): void {
-    const { connected, session, previous, greeting, made, forgotten, blocks } = this.state;
+    const { connected, session, greeting, made, forgotten } = this.state;
     if (!connected || session !== 0 || greeting || forgotten) return;
     if (this.isInUse()) return;
-    const claims: Claim[] = [];
-    for (const [block, { epoch, version, changed }] of blocks.entries())
-      if (epoch !== 0) claims.push({ block, epoch, version: changed ? 0 : version });
     this.state.greeting = true;
-    this.commands.send({ kind: 'hello', made, previous, claims });
+    this.commands.send({ kind: 'hello', made });
   }
 
   /** Whether threads use what an earlier session gave. */
@@ -370,6 +403,7 @@ export class Cache<C> {
     const state = this.state.blocks[block];
     state.doing = 'installing';
     state.target = right;
+    if (right === 'write') state.unheard = 0;
     this.commands.install(block, content, right);
   }
 

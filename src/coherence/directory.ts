@@ -20,6 +20,16 @@ interface Waiting {
   have: number;
 }
 
+/** The last content that a session has flushed to a block. */
+interface Flush {
+  readonly session: number;
+  readonly epoch: number;
+  readonly flush: number;
+}
+
+/** So many of a block are remembered, and those of all sessions whose lease has not ended. */
+export const FLUSHES = 64;
+
 export interface DirectoryBlock<C> {
   epoch: number;
   /** The session that may write, or 0. */
@@ -32,6 +42,8 @@ export interface DirectoryBlock<C> {
   readers: number[];
   /** Sessions that wait, the longest first. */
   queue: Waiting[];
+  /** By which a machine that has heard no answer learns that nothing is lost; the oldest first. */
+  flushes: Flush[];
 }
 
 /** All that the server knows: plain data, so that states can be compared. */
@@ -52,7 +64,15 @@ export class Directory<C> {
   ) {}
 
   static empty<C>(contents: readonly C[], made: string): DirectoryState<C> {
-    const blocks = contents.map((content) => ({ epoch: 0, owner: 0, version: 1, content, readers: [], queue: [] }));
+    const blocks = contents.map((content) => ({
+      epoch: 0,
+      owner: 0,
+      version: 1,
+      content,
+      readers: [],
+      queue: [],
+      flushes: [],
+    }));
     return { numbers: 1, alive: [], made, blocks };
   }
 
@@ -61,6 +81,8 @@ export class Directory<C> {
     switch (request.kind) {
       case 'hello':
         return this.hello(request);
+      case 'claim':
+        return this.claim(request);
       case 'acquire':
         return this.acquire(request);
       case 'flush':
@@ -78,31 +100,39 @@ export class Directory<C> {
     this.state.alive = this.state.alive.filter((each) => each !== session);
   }
 
-  private hello({ made, previous, claims }: Extract<Request<C>, { kind: 'hello' }>): Reply<C> {
+  private hello({ made }: Extract<Request<C>, { kind: 'hello' }>): Reply<C> {
     if (made !== this.state.made) return { kind: 'forgotten' };
     const session = ++this.state.numbers;
-    this.expire(previous);
     this.state.alive.push(session);
+    return { kind: 'welcome', session };
+  }
+
+  private claim({ session, previous, claims }: Extract<Request<C>, { kind: 'claim' }>): Reply<C> {
+    if (!this.isAlive(session)) return { kind: 'refused' };
+    this.expire(previous);
     const kept: number[] = [];
     const lost: number[] = [];
     const older: number[] = [];
-    for (const { block, epoch, version } of claims) {
+    for (const { block, epoch, version, flush } of claims) {
       const state = this.state.blocks[block];
+      // By its epoch it is a session of this machine; a later one has said its claim before this came.
+      const isEarlier = state.owner !== 0 && state.owner < session;
       // Later numbers are greater, also those of a server that has come back: it may not know the grant either, by which the machine flushed what it lacks.
       if (version > state.version) {
-        if (state.epoch === epoch) state.owner = 0;
+        if (state.epoch === epoch && isEarlier) state.owner = 0;
         older.push(block);
-      } else if (state.epoch !== epoch) lost.push(block);
-      else if (state.owner !== 0) {
+      } else if (state.epoch !== epoch) {
+        if (!state.flushes.some((each) => each.epoch === epoch && each.flush === flush)) lost.push(block);
+      } else if (isEarlier) {
         state.owner = session;
         kept.push(block);
       }
     }
-    return { kind: 'welcome', session, kept, lost, older };
+    return { kind: 'claimed', kept, lost, older };
   }
 
   private acquire({ session, block, right, have }: Extract<Request<C>, { kind: 'acquire' }>): Reply<C> {
-    if (!this.isAlive(session)) return { kind: 'refused', block };
+    if (!this.isAlive(session)) return { kind: 'refused' };
     const state = this.state.blocks[block];
     this.sweep(block);
     const waiting = state.queue.find((each) => each.session === session);
@@ -113,18 +143,27 @@ export class Directory<C> {
     return reply;
   }
 
-  private flush({ session, block, epoch, content, keep }: Extract<Request<C>, { kind: 'flush' }>): Reply<C> {
+  private flush({ session, block, epoch, flush, content, keep }: Extract<Request<C>, { kind: 'flush' }>): Reply<C> {
     const state = this.state.blocks[block];
-    if (!this.isAlive(session) || state.owner !== session || state.epoch !== epoch) return { kind: 'refused', block };
+    if (!this.isAlive(session) || state.owner !== session || state.epoch !== epoch) return { kind: 'refused' };
     if (content !== null) {
       state.content = content;
       state.version = ++this.state.numbers;
+      this.remember(block, { session, epoch, flush });
     }
     if (keep !== 'write') state.owner = 0;
     if (keep === 'read') state.readers.push(session);
     this.sweep(block);
     this.grantNext(block);
     return { kind: 'flushed', block, version: state.version };
+  }
+
+  private remember(block: number, flush: Flush): void {
+    const state = this.state.blocks[block];
+    const others = state.flushes.filter(({ session }) => session !== flush.session);
+    const tooMany = others.length + 1 - FLUSHES;
+    const kept = others.filter(({ session }, at) => at >= tooMany || this.isAlive(session));
+    state.flushes = [...kept, flush];
   }
 
   private release({ session, block }: Extract<Request<C>, { kind: 'release' }>): void {
@@ -138,7 +177,7 @@ export class Directory<C> {
   }
 
   private remind({ session, block }: Extract<Request<C>, { kind: 'remind' }>): Reply<C> | undefined {
-    if (!this.isAlive(session)) return { kind: 'refused', block };
+    if (!this.isAlive(session)) return { kind: 'refused' };
     this.sweep(block);
     this.grantNext(block);
     return undefined;

@@ -12,22 +12,29 @@ export function exceeds(right: Rights, other: Rights): boolean {
 
 /**
  * A block that a machine owned before its connection or its lease ended: `epoch` names the grant, `version` the content that the server has by what the machine
- * knows; 0: the machine has a newer one, whatever the server has.
+ * knows; 0: the machine has a newer one, whatever the server has. `flush` is the number by which the machine
+ * has flushed its content, without an answer yet; 0: it has not.
  */
 export interface Claim {
   readonly block: number;
   readonly epoch: number;
   readonly version: number;
+  readonly flush: number;
 }
 
 export type Request<C> =
   /**
-   * Begins a session, in place of another one (0: of none), whose copies are gone and whose blocks are claimed. `made` names the array that the
-   * machine has opened: one that was made again under its name is another one.
+   * Begins a session. `made` names the array that the machine has opened: one that was made again under its
+   * name is another one.
+   */
+  | { readonly kind: 'hello'; readonly made: string }
+  /**
+   * The first of a session, in place of an earlier one (0: of none), whose copies are gone and whose blocks are
+   * claimed. What the machine has said so in an earlier session and comes late takes nothing from it.
    */
   | {
-      readonly kind: 'hello';
-      readonly made: string;
+      readonly kind: 'claim';
+      readonly session: number;
       readonly previous: number;
       readonly claims: readonly Claim[];
     }
@@ -39,12 +46,16 @@ export type Request<C> =
       readonly right: Right;
       readonly have: number;
     }
-  /** The owner's content, null if it is what the server has, and which right the owner keeps. */
+  /**
+   * The owner's content, null if it is what the server has, and which right the owner keeps. `flush` is the same
+   * number for the same content, and another one for each other that the machine sends; 0 without one.
+   */
   | {
       readonly kind: 'flush';
       readonly session: number;
       readonly block: number;
       readonly epoch: number;
+      readonly flush: number;
       readonly content: C | null;
       readonly keep: Rights;
     }
@@ -68,13 +79,14 @@ export interface Granted<C> {
 }
 
 export type Reply<C> =
+  | { readonly kind: 'welcome'; readonly session: number }
   /**
-   * Which claims hold, which do not because others came after them, and of which the server has an older content than the machine had flushed: it was started
-   * again without what came last, or replaced by a copy that lags. What is named in none had been flushed.
+   * Which claims hold, which do not because others came after them, with less than the machine has sent, and of
+   * which the server has an older content than the machine had flushed: it was started again without what came
+   * last, or replaced by a copy that lags. What is named in none had been flushed.
    */
   | {
-      readonly kind: 'welcome';
-      readonly session: number;
+      readonly kind: 'claimed';
       readonly kept: readonly number[];
       readonly lost: readonly number[];
       readonly older: readonly number[];
@@ -86,7 +98,7 @@ export type Reply<C> =
   | { readonly kind: 'wait'; readonly block: number }
   | { readonly kind: 'flushed'; readonly block: number; readonly version: number }
   /** The session is over, or another one has the block. */
-  | { readonly kind: 'refused'; readonly block: number };
+  | { readonly kind: 'refused' };
 
 /** What the server says of itself, to the session `to`. */
 export type Notice<C> =

@@ -25,6 +25,8 @@ export interface SharedMemory {
   install(block: number, content: Uint8Array | null, right: Right): void;
   /** Leaves threads no more than this right; then calls `restricted`. */
   restrict(block: number, right: Rights): void;
+  /** The machine has no right to any block: what is being restricted waits for no operation any more. */
+  ended(): void;
   /** The content of a block that stands still, as it will be until the server has it. */
   contentOf(block: number): Uint8Array;
   /** The server has the content as it was handed out. */
@@ -108,6 +110,7 @@ export class Member {
       install: (block, content, right) => memory.install(block, content, right),
       spoiled: (block) => memory.spoiled(block),
       restrict: (block, right) => memory.restrict(block, right),
+      ended: () => memory.ended(),
       contentOf: (block) => memory.contentOf(block),
       clean: (block) => memory.clean(block),
       flushed: (block) => memory.flushed(block),
@@ -345,7 +348,7 @@ export class Member {
   private answered(connection: ValkeyConnection, session: number, request: Request<Uint8Array>, answer: Answer): void {
     if (this.connection !== connection) return;
     this.heardAt = performance.now();
-    if (request.kind !== 'hello' && this.errors.delete(request.block)) this.pauseMs = FIRST_PAUSE_MS;
+    if ('block' in request && this.errors.delete(request.block)) this.pauseMs = FIRST_PAUSE_MS;
     if (request.kind === 'flush' || request.kind === 'release') this.holds.gone(request.block);
     const reply = replyOf(request, answer);
     if (reply === undefined) return;

@@ -5,7 +5,8 @@
  *     {onemem:NAME}            the sessions whose leases no step has seen end, with when they end by the server's clock (a sorted set)
  *     {onemem:NAME}:last       the last number that a session, an epoch or a version was given
  *     {onemem:NAME}:N          block N: epoch e, owner o, version v, readers r and waiting sessions q, as lists with commas (a hash); of one that waits: session, right,
- *                              version of the content that is there, and connection; checksum s of the content, none before it is written
+ *                              version of the content that is there, and connection; checksum s of the content, none before it is written; the last flush f
+ *                              of each session, as a list: session, epoch and number
  *     {onemem:NAME}:N:content  its content
  *     {onemem:NAME}:written    a bit for each block that was ever written, so that one of which the server has dropped everything is not taken for zeros
  *     {onemem:NAME}:shape      what the array is, and when it was made (description.ts); "written" when a block is, so that the bits are not missed, either
@@ -21,6 +22,7 @@
  * What was written is given to machines only as it was written: they compare it with the checksum that came with it, and what is missing has one
  * that no content has.
  */
+import { FLUSHES } from '../coherence/directory.js';
 import {
   type Notice,
   type Reply,
@@ -37,17 +39,20 @@ import type { Reply as Answer } from '../valkey/replies.js';
 /** Rights and kinds of replies are numbers, so that a content is the only string of an answer and can be read to its place. */
 const NUMBER_OF: Record<Rights, number> = { none: 0, read: 1, write: 2 };
 const RIGHT_OF: Readonly<Record<number, Right>> = { 1: 'read', 2: 'write' };
-/** The answer to a greeting, alone. */
-const FORGOTTEN = 0;
 const REFUSED = 0;
 const WAIT = 1;
 const GRANTED = 2;
 const FLUSHED = 3;
+const WELCOME = 4;
+const FORGOTTEN = 5;
+const CLAIMED = 6;
 /** In place of a checksum: the block is zero, since it was never written; the server knows no more what was written. */
 const ZEROS = -1;
 const MISSING = -2;
 /** Ends what is said of a content that follows. */
 const LF = 10;
+/** So many numbers say a claim. */
+const CLAIM = 4;
 
 export const SCRIPT = `
 local leases, last = KEYS[1], KEYS[2]
@@ -85,14 +90,14 @@ local function split(text)
 end
 
 local function load(key)
-  local f = redis.call('HMGET', key, 'e', 'o', 'v', 'r', 'q', 's')
+  local f = redis.call('HMGET', key, 'e', 'o', 'v', 'r', 'q', 's', 'f')
   local queue = {}
   for session, right, have, connection in string.gmatch(f[5] or '', '(%d+):(%d):(%d+):(%d+)') do
     queue[#queue + 1] = { session = session, right = right, have = tonumber(have), connection = connection }
   end
   return {
     epoch = tonumber(f[1] or 0), owner = f[2] or '0', version = tonumber(f[3] or 1), readers = split(f[4]), queue = queue,
-    sum = tonumber(f[6] or '')
+    sum = tonumber(f[6] or ''), flushes = f[7] or ''
   }
 end
 
@@ -102,7 +107,7 @@ local function save(key, b)
     queue[at] = each.session .. ':' .. each.right .. ':' .. string.format('%.0f', each.have) .. ':' .. each.connection
   end
   local readers, waiting = table.concat(b.readers, ','), table.concat(queue, ',')
-  redis.call('HSET', key, 'e', b.epoch, 'o', b.owner, 'v', b.version, 'r', readers, 'q', waiting, 's', b.sum or '')
+  redis.call('HSET', key, 'e', b.epoch, 'o', b.owner, 'v', b.version, 'r', readers, 'q', waiting, 's', b.sum or '', 'f', b.flushes)
 end
 
 local function keepReaders(b, keep)
@@ -164,6 +169,18 @@ local function sumOf(b, block)
   return known and ${ZEROS} or ${MISSING}
 end
 
+local function remember(b, flush)
+  local others, kept = {}, {}
+  for _, each in ipairs(split(b.flushes)) do
+    if string.match(each, '%d+') ~= own then others[#others + 1] = each end
+  end
+  for at, each in ipairs(others) do
+    if at >= #others + 2 - ${FLUSHES} or alive(string.match(each, '%d+')) then kept[#kept + 1] = each end
+  end
+  kept[#kept + 1] = own .. ':' .. flush
+  b.flushes = table.concat(kept, ',') .. ','
+end
+
 local function contentFor(b, sum, have)
   if sum == ${MISSING} then return '' end
   if have == b.version then return false end
@@ -185,24 +202,33 @@ local function grantNext(b, block)
 end
 
 if kind == 'hello' then
-  if (redis.call('HGET', KEYS[3], 'made') or '') ~= ARGV[4] then return ${FORGOTTEN} end
+  if (redis.call('HGET', KEYS[3], 'made') or '') ~= ARGV[2] then return { ${FORGOTTEN} } end
   local session = number()
-  redis.call('ZREM', leases, own)
   redis.call('ZADD', leases, now + ARGV[3], session)
+  return { ${WELCOME}, session }
+end
+
+if kind == 'claim' then
+  if not present(own) then return { ${REFUSED} } end
+  redis.call('ZREM', leases, ARGV[3])
   local kept, lost, older = {}, {}, {}
-  for at = 4, #KEYS do
-    local block, epoch, version = tonumber(ARGV[3 * at - 7]), tonumber(ARGV[3 * at - 6]), tonumber(ARGV[3 * at - 5])
+  for at = 3, #KEYS do
+    local first = 4 + ${CLAIM} * (at - 3)
+    local block, epoch, version = tonumber(ARGV[first]), tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2])
     local b = load(KEYS[at])
+    local isEarlier = b.owner ~= '0' and tonumber(b.owner) < tonumber(own)
     if version > b.version then
-      if b.epoch == epoch then redis.call('HSET', KEYS[at], 'o', '0') end
+      if b.epoch == epoch and isEarlier then redis.call('HSET', KEYS[at], 'o', '0') end
       older[#older + 1] = block
-    elseif b.epoch ~= epoch then lost[#lost + 1] = block
-    elseif b.owner ~= '0' then
-      redis.call('HSET', KEYS[at], 'o', session)
+    elseif b.epoch ~= epoch then
+      local flush = ':' .. ARGV[first + 1] .. ':' .. ARGV[first + 3] .. ','
+      if not string.find(b.flushes, flush, 1, true) then lost[#lost + 1] = block end
+    elseif isEarlier then
+      redis.call('HSET', KEYS[at], 'o', own)
       kept[#kept + 1] = block
     end
   end
-  return { session, kept, lost, older }
+  return { ${CLAIMED}, kept, lost, older }
 end
 
 if kind == 'renew' then
@@ -241,6 +267,7 @@ if kind == 'flush' then
     redis.call('SET', KEYS[4], ARGV[6])
     b.version = number()
     b.sum = tonumber(ARGV[7])
+    remember(b, ARGV[4] .. ':' .. ARGV[8])
     if redis.call('SETBIT', KEYS[5], block, 1) == 0 and redis.call('HEXISTS', KEYS[6], 'made') == 1 then
       redis.call('HSET', KEYS[6], 'written', 1)
     end
@@ -295,17 +322,18 @@ function command(keys: readonly string[], ...rest: Argument[]): Argument[] {
  */
 export function commandOf(keys: Keys, request: Request<Uint8Array>, leaseMs: number, connection: number): Argument[] {
   const { leases, last, shape, written } = keys;
-  if (request.kind === 'hello') {
-    const { made, previous, claims } = request;
+  if (request.kind === 'hello') return command([leases, last, shape], 'hello', request.made, leaseMs);
+  if (request.kind === 'claim') {
+    const { session, previous, claims } = request;
     const blocks = claims.map(({ block }) => keys.block(block));
-    const said = claims.flatMap(({ block, epoch, version }) => [block, epoch, version]);
-    return command([leases, last, shape, ...blocks], 'hello', previous, leaseMs, made, ...said);
+    const said = claims.flatMap(({ block, epoch, version, flush }) => [block, epoch, version, flush]);
+    return command([leases, last, ...blocks], 'claim', session, previous, ...said);
   }
   const { kind, session, block } = request;
   const all = [leases, last, keys.block(block), keys.content(block), written, shape];
   if (kind === 'acquire') return command(all, kind, session, block, NUMBER_OF[request.right], request.have, connection);
   if (kind === 'release' || kind === 'remind') return command(all, kind, session, block);
-  const { epoch, keep, content } = request;
+  const { epoch, flush, keep, content } = request;
   return command(
     all,
     kind,
@@ -313,7 +341,7 @@ export function commandOf(keys: Keys, request: Request<Uint8Array>, leaseMs: num
     block,
     epoch,
     NUMBER_OF[keep],
-    ...(content === null ? [] : [content, contentSum(content)]),
+    ...(content === null ? [] : [content, contentSum(content), flush]),
   );
 }
 
@@ -329,16 +357,16 @@ export function departure({ leases, last }: Keys, session: number): Argument[] {
 
 /** The reply that an answer is; undefined where none is awaited. A content of no bytes stands for zeros. */
 export function replyOf(request: Request<Uint8Array>, answer: Answer): Reply<Uint8Array> | undefined {
-  if (request.kind === 'hello') {
-    if (answer === FORGOTTEN) return { kind: 'forgotten' };
-    const [session, kept, lost, older] = answer as [number, number[], number[], number[]];
-    return { kind: 'welcome', session, kept, lost, older };
+  const [kind, ...rest] = answer as [number, ...Answer[]];
+  if (kind === REFUSED) return request.kind === 'release' ? undefined : { kind: 'refused' };
+  if (request.kind === 'hello')
+    return kind === FORGOTTEN ? { kind: 'forgotten' } : { kind: 'welcome', session: rest[0] as number };
+  if (request.kind === 'claim') {
+    const [kept, lost, older] = rest as number[][];
+    return { kind: 'claimed', kept, lost, older };
   }
   const { block } = request;
-  const [kind, ...rest] = answer as [number, ...Answer[]];
   switch (kind) {
-    case REFUSED:
-      return request.kind === 'release' ? undefined : { kind: 'refused', block };
     case WAIT:
       return { kind: 'wait', block };
     case GRANTED: {

@@ -13,6 +13,30 @@ export const mutants: readonly Mutant[] = [
     instead: 'false',
   },
   {
+    name: 'a claim that comes late takes a block from its machine',
+    file: DIRECTORY,
+    original: 'state.owner < session',
+    instead: 'true',
+  },
+  {
+    name: 'what has come counts as lost when the answer was not heard',
+    file: DIRECTORY,
+    original: '!state.flushes.some((each) => each.epoch === epoch && each.flush === flush)',
+    instead: 'true',
+  },
+  {
+    name: 'an earlier flush counts as the last one',
+    file: DIRECTORY,
+    original: 'each.flush === flush',
+    instead: 'true',
+  },
+  {
+    name: 'what is flushed again counts as something else',
+    file: CACHE,
+    original: 'state.unheard === 0',
+    instead: 'true',
+  },
+  {
     name: 'the end of a lease does not make the epoch old',
     file: DIRECTORY,
     original: 'state.epoch = ++this.state.numbers;',
@@ -28,11 +52,11 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a block that was given up is flushed after that',
     file: CACHE,
-    original: "this.commands.send({ kind: 'flush', session: this.state.session, block, epoch, content, keep });",
+    original: "this.commands.send({ kind: 'flush', session: this.state.session, block, epoch, flush, content, keep });",
     instead: `
-      this.commands.send({ kind: 'flush', session: this.state.session, block, epoch, content: null, keep });
+      this.commands.send({ kind: 'flush', session: this.state.session, block, epoch, flush, content: null, keep });
       if (content !== null)
-        this.commands.send({ kind: 'flush', session: this.state.session, block, epoch, content, keep });`,
+        this.commands.send({ kind: 'flush', session: this.state.session, block, epoch, flush, content, keep });`,
   },
   {
     name: 'what is waited for no more is not given back',
@@ -80,6 +104,12 @@ export const mutants: readonly Mutant[] = [
     file: CACHE,
     original: 'this.isInUse()',
     instead: 'false',
+  },
+  {
+    name: 'what others want of a launch when the session ends waits for it',
+    file: CACHE,
+    original: 'this.commands.ended();',
+    instead: '',
   },
   {
     name: 'answers of an earlier session count',

@@ -25,12 +25,20 @@ import {
 } from '../../src/coherence/messages.js';
 
 export type Content = readonly number[];
-type Operation = { readonly op: 'read' | 'write' | 'flush'; readonly block: number };
+type Operation = {
+  readonly op: 'read' | 'write' | 'flush' | 'launch';
+  /** The first one of a launch. */
+  readonly block: number;
+  /** Those that a launch writes, in their order. */
+  readonly blocks: readonly number[];
+};
 
 export interface Setting {
   readonly name: string;
   readonly blocks: number;
-  /** What each machine does, in order: `w0` writes block 0, `r1` reads block 1, `f0` flushes. */
+  /**
+   * What each machine does, in order: `w0` writes block 0, `r1` reads block 1, `f0` flushes, `l01` is a launch that writes blocks 0 and 1.
+   */
   readonly programs: readonly string[];
   /** How many may happen, of each kind. */
   readonly crashes?: number;
@@ -66,6 +74,20 @@ interface Memory {
   /** The content is here, and not in its place. */
   aside: boolean;
   restrict: Rights | null;
+  /** What is to be restricted when the launch does not hold the block any more. */
+  wish: Rights | null;
+}
+
+/** A launch takes its blocks in their order, and holds what it has taken until it has ended. */
+interface Launch {
+  /** So many of its blocks are taken. */
+  taken: number;
+  /** It has taken all, and has begun. */
+  runs: boolean;
+  /** It is to look again at the block that it waits for. */
+  awake: boolean;
+  /** Its blocks have been taken from it: it fails. */
+  broken: boolean;
 }
 
 interface Machine {
@@ -76,6 +98,7 @@ interface Machine {
   asked: boolean;
   /** Another thread waits for the one after it. */
   askedAhead: boolean;
+  launch: Launch | null;
   memory: Memory[];
   up: Sent[];
   down: Received[];
@@ -122,12 +145,15 @@ function begins(whole: Content, part: Content): boolean {
 }
 
 function emptyMemory(): Memory {
-  return { content: [], right: 'none', changed: false, install: null, aside: false, restrict: null };
+  return { content: [], right: 'none', changed: false, install: null, aside: false, restrict: null, wish: null };
 }
 
 function parse(program: string): Operation[] {
-  const ops = { r: 'read', w: 'write', f: 'flush' } as const;
-  return program.split(' ').map((word) => ({ op: ops[word[0] as 'r' | 'w' | 'f'], block: Number(word.slice(1)) }));
+  const ops = { r: 'read', w: 'write', f: 'flush', l: 'launch' } as const;
+  return program.split(' ').map((word) => {
+    const blocks = [...word.slice(1)].map(Number);
+    return { op: ops[word[0] as keyof typeof ops], block: blocks[0], blocks };
+  });
 }
 
 /** Names the array that all have opened at the beginning. */
@@ -146,7 +172,7 @@ export class World {
   /** All machines have their sessions. */
   start(): void {
     for (const index of this.state.machines.keys())
-      for (const name of ['connect', 'up', 'down']) this.take([name, index]);
+      for (const name of ['connect', 'up', 'down', 'up', 'down']) this.take([name, index]);
   }
 
   static begin(setting: Setting): State {
@@ -160,6 +186,7 @@ export class World {
         at: 0,
         asked: false,
         askedAhead: false,
+        launch: null,
         memory: each(emptyMemory),
         up: [],
         down: [],
@@ -209,6 +236,8 @@ export class World {
         const mayFail = this.state.shortages > 0 && (aside || install?.content != null);
         return { steps: [['install', index, block]], failures: mayFail ? [['shortage', index, block]] : [] };
       }
+      const { launch } = machine;
+      if (launch?.awake === true && !launch.runs) return { steps: [['take', index]], failures: [] };
       if (this.mustAsk(machine)) return { steps: [['go', index]], failures: [] };
     }
     for (const [index, machine] of machines.entries()) {
@@ -257,6 +286,9 @@ export class World {
     switch (name) {
       case 'go':
         this.go(index, machine);
+        return;
+      case 'take':
+        this.takeBlocks(index, machine);
         return;
       case 'ahead': {
         const { op, block: next } = this.programs[index][machine.at + 1];
@@ -372,6 +404,7 @@ export class World {
     const operation = this.programs[index][machine.at];
     if (operation === undefined || machine.flushing) return false;
     if (!machine.asked || operation.op === 'flush') return true;
+    if (operation.op === 'launch') return machine.launch?.runs === true;
     const { right } = machine.memory[operation.block];
     return right === 'write' || right === operation.op;
   }
@@ -384,7 +417,8 @@ export class World {
   /** Whether a thread is about to fault. */
   private mustAsk(machine: Machine): boolean {
     const operation = this.programs[this.state.machines.indexOf(machine)][machine.at];
-    if (operation === undefined || operation.op === 'flush' || machine.asked) return false;
+    if (operation === undefined || machine.asked) return false;
+    if (operation.op === 'flush' || operation.op === 'launch') return false;
     const { right } = machine.memory[operation.block];
     return right !== 'write' && right !== operation.op;
   }
@@ -396,14 +430,28 @@ export class World {
     );
   }
 
-  /** Whether nothing comes but reminders, and recalls of blocks that no machine has. */
+  /** Whether nothing comes, though all machines remind the server of what they wait for. */
+  private get waitsForEver(): boolean {
+    if (!this.isStuck) return false;
+    const copy = new World(this.setting, structuredClone(this.state));
+    for (const { dead, cache } of this.state.machines)
+      for (const [block, { waiting }] of cache.blocks.entries())
+        if (!dead && waiting) copy.directory().step({ kind: 'remind', session: cache.session, block });
+    return copy.isStuck;
+  }
+
+  /**
+   * Whether nothing comes but reminders, and recalls that change nothing: of an earlier session, of what is
+   * being restricted, of what is not here.
+   */
   private get isStuck(): boolean {
     if (this.actions().steps.some(([name]) => name !== 'remind' && name !== 'down')) return false;
     return this.state.machines.every(({ cache, down }) =>
       down.every((each) => {
         if (!('notice' in each) || each.notice.kind !== 'recall') return false;
+        if (each.notice.to !== cache.session) return true;
         const { right, epoch, doing } = cache.blocks[each.notice.block];
-        return right === 'none' && epoch === 0 && doing === 'nothing';
+        return doing !== 'nothing' || (right === 'none' && epoch === 0);
       }),
     );
   }
@@ -416,6 +464,8 @@ export class World {
     if (session <= this.state.restoredAt) return true;
     // The machine does not know yet that it has the session.
     if (cache.greeting && session > cache.previous) return false;
+    // One that was begun by what an old connection had taken is nobody's.
+    if (session > cache.previous) return true;
     return cache.session === 0 && memory.every(({ right, install }) => right === 'none' && install === null);
   }
 
@@ -427,6 +477,10 @@ export class World {
       this.cacheOf(index).flush(block);
       return;
     }
+    if (op === 'launch') {
+      this.goOnLaunching(index, machine);
+      return;
+    }
     if (memory.right !== 'write' && memory.right !== op) {
       machine.asked = true;
       this.cacheOf(index).touch(block, op);
@@ -436,13 +490,80 @@ export class World {
     machine.askedAhead = false;
     machine.at++;
     this.look(index, machine, block);
-    if (op === 'write') {
-      const write = ++this.state.writes;
-      memory.content = [...memory.content, write];
-      memory.changed = true;
-      machine.written[block].push(write);
-      machine.seen[block] = memory.content;
+    if (op === 'write') this.write(machine, block);
+  }
+
+  private write(machine: Machine, block: number): void {
+    const memory = machine.memory[block];
+    const write = ++this.state.writes;
+    memory.content = [...memory.content, write];
+    memory.changed = true;
+    machine.written[block].push(write);
+    machine.seen[block] = memory.content;
+  }
+
+  /** A launch asks for all its blocks when it is called, and writes them when it ends. */
+  private goOnLaunching(index: number, machine: Machine): void {
+    const { blocks } = this.programs[index][machine.at];
+    const { launch } = machine;
+    if (launch === null) {
+      machine.asked = true;
+      machine.launch = { taken: 0, runs: false, awake: false, broken: false };
+      for (const block of blocks)
+        if (machine.memory[block].right !== 'write') this.cacheOf(index).touch(block, 'write');
+      this.takeBlocks(index, machine);
+      return;
     }
+    machine.asked = false;
+    machine.launch = null;
+    machine.at++;
+    if (!launch.broken)
+      for (const block of blocks) {
+        this.look(index, machine, block);
+        this.write(machine, block);
+      }
+    for (const block of blocks) this.settle(index, machine, block);
+  }
+
+  private takeBlocks(index: number, { launch, memory, at }: Machine): void {
+    if (launch === null || launch.runs) return;
+    launch.awake = false;
+    const { blocks } = this.programs[index][at];
+    for (; launch.taken < blocks.length; launch.taken++) {
+      const block = blocks[launch.taken];
+      const { right, restrict, wish } = memory[block];
+      if (right === 'write' && restrict === null && wish === null) continue;
+      this.cacheOf(index).touch(block, 'write');
+      return;
+    }
+    launch.runs = true;
+  }
+
+  private isHeld({ launch, at }: Machine, index: number, block: number): boolean {
+    return launch !== null && this.programs[index][at].blocks.slice(0, launch.taken).includes(block);
+  }
+
+  /** Restricts a block as was wished unless a launch holds it. */
+  private settle(index: number, machine: Machine, block: number): void {
+    const memory = machine.memory[block];
+    if (memory.wish === null || this.isHeld(machine, index, block)) return;
+    memory.restrict = memory.wish;
+    memory.wish = null;
+    this.wake(machine);
+  }
+
+  /** A launch has no right to a block any more: it fails, or waits anew if it has not begun. */
+  private breakLaunch(index: number, machine: Machine, block: number): void {
+    const { launch } = machine;
+    if (launch === null || !this.isHeld(machine, index, block)) return;
+    if (launch.runs) launch.broken = true;
+    launch.taken = 0;
+    for (const each of this.programs[index][machine.at].blocks) this.settle(index, machine, each);
+    this.wake(machine);
+  }
+
+  private wake({ launch }: Machine): void {
+    if (launch !== null) launch.awake = true;
   }
 
   /** What a thread sees of a block. */
@@ -533,6 +654,7 @@ export class World {
     machine.down = [];
     machine.asked = false;
     machine.askedAhead = false;
+    machine.launch = null;
     machine.flushing = false;
     for (let block = 0; block < blocks; block++) {
       machine.memory[block] = emptyMemory();
@@ -576,6 +698,7 @@ export class World {
     }
     memory.right = right;
     memory.aside = false;
+    this.takeBlocks(index, machine);
     this.cacheOf(index).installed(block);
     // A machine lets a thread go on that it has woken, before it gives the block to others: without that two could take it from each other
     // for ever.
@@ -599,8 +722,8 @@ export class World {
       if (content.length === before[block].content.length) continue;
       for (const other of this.state.machines) if (!this.isBack(other)) this.giveUpMissing(other, block);
     }
-    if (reply?.kind === 'welcome' && request.kind === 'hello') {
-      this.state.sessions[reply.session] = index;
+    if (reply?.kind === 'welcome') this.state.sessions[reply.session] = index;
+    if (reply?.kind === 'claimed' && request.kind === 'claim' && answered) {
       for (const { block, epoch } of request.claims) {
         const had = before[block];
         const isOwn = had.epoch === epoch && had.owner !== 0;
@@ -612,7 +735,7 @@ export class World {
     }
     if (reply !== undefined && answered && !machine.dead) machine.down.push({ session, reply });
     // What a dead machine or an ended connection has sent is not waited for: the session after it reminds for itself.
-    if (request.kind === 'remind' && answered && !machine.dead && this.isStuck)
+    if (request.kind === 'remind' && answered && !machine.dead && this.waitsForEver)
       throw new Violation(`machine ${index} has reminded the server in vain`);
   }
 
@@ -646,7 +769,13 @@ export class World {
         machine.memory[block].install = { content, right };
       },
       restrict: (block, right) => {
-        machine.memory[block].restrict = right;
+        machine.memory[block].wish = right;
+        if (machine.cache.session === 0) this.breakLaunch(index, machine, block);
+        this.settle(index, machine, block);
+      },
+      ended: () => {
+        for (const [block, { wish }] of machine.memory.entries())
+          if (wish !== null) this.breakLaunch(index, machine, block);
       },
       spoiled: (block) => this.refused(index, machine, block),
       contentOf: (block) => machine.memory[block].content,
@@ -656,9 +785,9 @@ export class World {
       flushed: (block) => this.flushed(machine, block),
       lost: (block) => {
         const has = this.contentOf(block);
-        const { content, changed } = machine.memory[block];
+        const { content } = machine.memory[block];
         // A restored server may have the same content by an older name, where it had been sent twice.
-        if (!changed && this.state.restoredAt === 0 && begins(has, content))
+        if (this.state.restoredAt === 0 && begins(has, content))
           throw new Violation(`machine ${index} is told that [${content}] is lost, and the server has [${has}]`);
         machine.written[block] = machine.written[block].filter((write) => has.includes(write));
         machine.seen[block] = [];

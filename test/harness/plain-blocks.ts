@@ -65,6 +65,8 @@ export class PlainBlocks implements SharedMemory {
     this.tell();
   }
 
+  ended(): void {}
+
   restrict(block: number, right: Rights): void {
     if (exceeds(this.rights[block], right)) this.rights[block] = right;
     queueMicrotask(() => this.member.restricted(block, this.changed[block]));

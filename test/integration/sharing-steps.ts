@@ -32,6 +32,7 @@ const SEQUENCES = 40;
 const STEPS = 60;
 
 type Welcome = Extract<Reply<Uint8Array>, { kind: 'welcome' }>;
+type Claimed = Extract<Reply<Uint8Array>, { kind: 'claimed' }>;
 type Granted = Extract<Reply<Uint8Array>, { kind: 'granted' }>;
 
 /** An array on a server, and what is said of it. */
@@ -66,6 +67,18 @@ class Served {
 
   async step(request: Request<Uint8Array>): Promise<Reply<Uint8Array> | undefined> {
     return replyOf(request, await this.run(commandOf(this.keys, request, LEASE_MS, this.connection.info.id)));
+  }
+
+  /** Begins a session. */
+  async hello(): Promise<number> {
+    return ((await this.step({ kind: 'hello', made: '' })) as Welcome).session;
+  }
+
+  /** Begins a session in place of another one. */
+  async claim(previous: number, claims: readonly Claim[]): Promise<Omit<Claimed, 'kind'> & { session: number }> {
+    const session = await this.hello();
+    const { kept, lost, older } = (await this.step({ kind: 'claim', session, previous, claims })) as Claimed;
+    return { session, kept, lost, older };
   }
 
   call(...args: Argument[]): Promise<Answer> {
@@ -110,25 +123,27 @@ function anyRequest(
   const { owner, epoch, version } = blocks[block];
   const some = sessions.length === 0 ? numbers : sessions[below(sessions.length)];
   const off = (value: number): number => (below(5) === 0 ? Math.max(value - 1, 0) : value);
-  switch (below(8)) {
+  switch (below(9)) {
     case 0: {
-      const claims = blocks
-        .map((each, at) => ({ block: at, epoch: off(each.epoch), version: below(2) * off(each.version) }))
-        .filter(() => below(2) === 0);
       // At times of an array that is another one by now.
       const { made } = directory.state;
-      return {
-        kind: 'hello',
-        made: below(8) === 0 ? `not ${made}` : made,
-        previous: below(2) === 0 ? some : 0,
-        claims,
-      };
+      return { kind: 'hello', made: below(8) === 0 ? `not ${made}` : made };
+    }
+    case 8: {
+      const claims = blocks
+        .map((each, at): Claim => {
+          const { epoch, flush } = each.flushes[below(2)] ?? { epoch: each.epoch, flush: 0 };
+          return { block: at, epoch: off(epoch), version: below(2) * off(each.version), flush: off(flush) };
+        })
+        .filter(() => below(2) === 0);
+      return { kind: 'claim', session: some, previous: below(2) === 0 ? sessions[below(sessions.length)] : 0, claims };
     }
     case 1:
     case 2: {
       const keep = (['none', 'read', 'write'] as const)[below(3)] as Rights;
       const content = below(3) === 0 ? null : `content ${step}`;
-      return { kind: 'flush', session: below(4) === 0 ? some : owner, block, epoch: off(epoch), content, keep };
+      const flush = content === null ? 0 : step;
+      return { kind: 'flush', session: below(4) === 0 ? some : owner, block, epoch: off(epoch), flush, content, keep };
     }
     case 3:
       return { kind: below(2) === 0 ? 'release' : 'remind', session: some, block };
@@ -176,9 +191,7 @@ testWithValkey('the server takes the same steps as the pure directory, whatever 
         await served.call('DEL', served.keys.content(directory.state.blocks.indexOf(some)));
       }
       const request =
-        step < 2
-          ? ({ kind: 'hello', made: state.made, previous: 0, claims: [] } as const)
-          : anyRequest(below, directory, sessions, step);
+        step < 2 ? ({ kind: 'hello', made: state.made } as const) : anyRequest(below, directory, sessions, step);
       const answer = toText(await served.step(toBytes(request)));
       const expected = directory.step(request);
       if (expected?.kind === 'welcome') sessions.push(expected.session);
@@ -194,13 +207,12 @@ testWithValkey('a lease that is over ends when somebody is in need of it, and no
   await using server = await ValkeyServer.start();
   const served = await Served.open(server.url, 'leases');
   const { leases } = served.keys;
-  const hello = async (previous: number, claims: Claim[] = []) =>
-    (await served.step({ kind: 'hello', made: '', previous, claims })) as Welcome;
-  const [one, two] = [(await hello(0)).session, (await hello(0)).session];
+  const [one, two] = [await served.hello(), await served.hello()];
   const write = (session: number) => served.step({ kind: 'acquire', session, block: 0, right: 'write', have: 1 });
   const { epoch, content } = (await write(one)) as Granted;
   assert.equal(content, null);
-  const flush = { kind: 'flush', session: one, block: 0, epoch, content: Buffer.from('first'), keep: 'write' } as const;
+  const owned = { session: one, block: 0, epoch } as const;
+  const flush = { kind: 'flush', ...owned, flush: 1, content: Buffer.from('first'), keep: 'write' } as const;
   // The lease is over by the clock, and no session has seen it.
   await served.call('ZADD', leases, 'XX', 1, one);
   assert.equal((await served.step(flush))?.kind, 'flushed');
@@ -210,9 +222,9 @@ testWithValkey('a lease that is over ends when somebody is in need of it, and no
   await served.call('ZADD', leases, 'XX', 1, one);
   assert.equal(textOf(((await write(two)) as Granted).content), 'first');
   assert.deepEqual(await served.heard(), [{ kind: 'lost', to: 'all', block: 0 }]);
-  assert.deepEqual(await served.step({ ...flush, content: Buffer.from('late') }), { kind: 'refused', block: 0 });
+  assert.deepEqual(await served.step({ ...flush, content: Buffer.from('late') }), { kind: 'refused' });
   assert.equal(await served.run(renewal(served.keys, one, LEASE_MS)), 0);
-  const { kept, lost } = await hello(one, [{ block: 0, epoch, version: 0 }]);
+  const { kept, lost } = await served.claim(one, [{ block: 0, epoch, version: 0, flush: 0 }]);
   assert.deepEqual([kept, lost], [[], [0]]);
   assert.equal(textOf((await served.call('GET', served.keys.content(0))) as Uint8Array), 'first');
   assert.equal(await served.run(departure(served.keys, two)), 1);
@@ -224,9 +236,7 @@ testWithValkey(
   async () => {
     await using server = await ValkeyServer.start();
     const served = await Served.open(server.url, 'older');
-    const hello = async (previous: number, claims: Claim[]) =>
-      (await served.step({ kind: 'hello', made: '', previous, claims })) as Welcome;
-    const { session } = await hello(0, []);
+    const session = await served.hello();
     const { epoch, version } = (await served.step({
       kind: 'acquire',
       session,
@@ -235,18 +245,18 @@ testWithValkey(
       have: 0,
     })) as Granted;
     // As it is known when a flush has come after what the server has by now.
-    const claim = { block: 0, epoch, version: version + 1 };
+    const claim = { block: 0, epoch, version: version + 1, flush: 0 };
     // Another one has the block by a grant of which the machine has not heard, and so by one of which the server does not know: it keeps the block.
-    const unknown = await hello(0, [{ ...claim, epoch: epoch - 1 }]);
+    const unknown = await served.claim(0, [{ ...claim, epoch: epoch - 1 }]);
     assert.deepEqual([unknown.kept, unknown.lost, unknown.older], [[], [], [0]]);
     // Nothing is lost where the machine has a newer content still.
-    const again = await hello(session, [{ ...claim, version: 0 }]);
+    const again = await served.claim(session, [{ ...claim, version: 0 }]);
     assert.deepEqual([again.kept, again.lost, again.older], [[0], [], []]);
-    const third = await hello(again.session, [claim]);
+    const third = await served.claim(again.session, [claim]);
     assert.deepEqual([third.kept, third.lost, third.older], [[], [], [0]]);
     const taken = await served.step({
       kind: 'acquire',
-      session: (await hello(0, [])).session,
+      session: await served.hello(),
       block: 0,
       right: 'write',
       have: 0,
@@ -260,15 +270,15 @@ testWithValkey('a server that has forgotten an array keeps no claim, whatever it
   await using server = await ValkeyServer.start();
   const grant = async (): Promise<{ served: Served; session: number; granted: Granted }> => {
     const served = await Served.open(server.url, 'forgotten');
-    const { session } = (await served.step({ kind: 'hello', made: '', previous: 0, claims: [] })) as Welcome;
+    const session = await served.hello();
     const acquire = { kind: 'acquire', session, block: 0, right: 'write', have: 0 } as const;
     return { served, session, granted: (await served.step(acquire)) as Granted };
   };
   const before = await grant();
   await server.restart();
   const { served } = await grant();
-  const claims = [{ block: 0, epoch: before.granted.epoch, version: 0 }];
-  const { lost } = (await served.step({ kind: 'hello', made: '', previous: before.session, claims })) as Welcome;
+  const claims = [{ block: 0, epoch: before.granted.epoch, version: 0, flush: 0 }];
+  const { lost } = await served.claim(before.session, claims);
   assert.deepEqual(lost, [0]);
   served.close();
 });

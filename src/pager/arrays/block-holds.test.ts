@@ -123,6 +123,24 @@ test('an operation that had not begun when its right was over waits anew', () =>
   expect([hold.breach, told]).toEqual([null, [null]]);
 });
 
+test('what others wanted already is taken when all rights are over, and what had not begun waits anew', () => {
+  const { holds, give, heard } = array();
+  for (const block of [0, 1, 2]) give(block, 'read');
+  const running = operation([holds, 2, 'read']);
+  const waiting = operation([holds, 0, 'read'], [holds, 1, 'read'], [holds, 3, 'read']);
+  for (const block of [0, 1, 2]) holds.restrict(block, 'none', false);
+  heard();
+  holds.ended();
+  expect(heard().filter((each) => each.startsWith('restrict'))).toEqual([
+    'restrict 0 none',
+    'restrict 1 none',
+    'restrict 2 none',
+  ]);
+  expect([running.hold.breach?.why, waiting.hold.breach]).toEqual(['ended', null]);
+  for (const block of [0, 1, 3]) give(block, 'read');
+  expect(waiting.told).toEqual([null]);
+});
+
 test('others wait for so long and no longer', () => {
   const { holds, give, heard, clock } = array();
   give(0, 'write');

@@ -68,6 +68,14 @@ export class BlockHolds<R> {
     this.settle(block);
   }
 
+  /**
+   * This machine has no right to any block: others, which may have them, wait for no operation any more.
+   * A block that is restricted later is said to be over by `restrict`.
+   */
+  ended(): void {
+    for (const [block, { right }] of [...this.wishes]) this.breakUp(block, right, 'ended');
+  }
+
   /** Operations that wait for the block wait no longer. */
   refuse(block: number, reason: R): void {
     for (const hold of [...(this.waiting.get(block) ?? [])]) hold.refused(this, block, reason);

@@ -348,6 +348,9 @@ export class SharedArrays {
       case 'restrict':
         holds.restrict(message.block, message.right, message.isOver);
         break;
+      case 'ended':
+        holds.ended();
+        break;
       case 'clean':
         blocks.clean(message.block);
         break;

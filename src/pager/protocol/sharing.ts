@@ -65,6 +65,8 @@ export type FromSharing =
     }
   /** `isOver`: not for others alone, but since this machine has no right to the block any more. */
   | { readonly kind: 'restrict'; readonly block: number; readonly right: 'none' | 'read'; readonly isOver: boolean }
+  /** The machine has no right to any block: what is restricted already waits for no operation any more. */
+  | { readonly kind: 'ended' }
   | { readonly kind: 'clean'; readonly block: number }
   /**
    * The threads that wait for the block are denied it: the server does not answer, has forgotten the array, has not the block as it was written (GONE), or what this

@@ -112,6 +112,10 @@ class Blocks implements SharedMemory {
     this.restrictAgain(block);
   }
 
+  ended(): void {
+    tell({ kind: 'ended' });
+  }
+
   restricted(block: number, content: Uint8Array | null): void {
     if (content !== null) this.contents.set(block, content);
     this.member.restricted(block, content !== null);
