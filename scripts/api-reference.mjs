@@ -1,4 +1,4 @@
-// The reference of the API, docs/reference/api/, written from the doc comments of the declarations that the package ships.
+// The reference of the API, api/reference/ and its index docs/reference/api.md, written from the doc comments of the declarations that the package ships.
 //
 //   node scripts/api-reference.mjs check     fails when the pages and dist/ differ
 //   node scripts/api-reference.mjs update    writes them anew
@@ -6,14 +6,15 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import ts from 'typescript';
-import { exportsOfEntries, isPrivate, meantBy, mentionedIn, root, wholeOf } from './public-api.mjs';
+import { checker, exportsOfEntries, isPrivate, meantBy, mentionedIn, root, wholeOf } from './public-api.mjs';
 
 const command = process.argv[2];
 if (command !== 'check' && command !== 'update') {
   console.error('usage: node scripts/api-reference.mjs check|update');
   process.exit(2);
 }
-const folder = join(root, 'docs/reference/api');
+const folder = join(root, 'api/reference');
+const index = join(root, 'docs/reference/api.md');
 
 /**
  * The pages, each with the exports that it begins with, in their order. What else an entry exports stands on the first page on
@@ -86,16 +87,20 @@ function cell(text) {
   return text.replaceAll('|', '\\|');
 }
 
-/** What the comment says, and its tags. */
+/** What the comment says, and its tags, each of which begins a line: within an example an `@` is part of a program. */
 function commentOf(node) {
   const [doc] = ts.getJSDocCommentsAndTags(node).filter(ts.isJSDoc).slice(-1);
-  const text = (ts.getTextOfJSDocComment(doc?.comment) ?? '').trim();
-  const tags = ts.getJSDocTags(node).map((tag) => ({
-    name: tag.tagName.text,
-    of: ts.isJSDocParameterTag(tag) ? tag.name.getText() : '',
-    text: (ts.getTextOfJSDocComment(tag.comment) ?? '').trim(),
-  }));
-  return { text, tags, isInternal: tags.some(({ name }) => name === 'internal') };
+  const lines = (doc?.getText() ?? '')
+    .replace(/\s*\*\/$/, '')
+    .split('\n')
+    .map((line) => line.replace(/^\s*(\/\*\*|\*) ?/, ''));
+  const [text, ...parts] = lines.join('\n').split(/^(?=@(?:param|returns|throws|example|internal)\b)/m);
+  const tags = parts.map((part) => {
+    const [, name, rest] = /^@(\w+)([\s\S]*)$/.exec(part);
+    const [, of, said] = name === 'param' ? /^\s+(\S+)\s*([\s\S]*)$/.exec(rest) : ['', '', rest];
+    return { name, of, text: said.replace(/^[ \t]*\n/, '').trimEnd() };
+  });
+  return { text: text.trim(), tags, isInternal: tags.some(({ name }) => name === 'internal') };
 }
 
 /** The comment as paragraphs, with its parameters, errors and examples. */
@@ -105,8 +110,8 @@ function proseOf(node) {
   if (text !== '') lines.push(text);
   for (const { name, of, text: said } of tags) {
     if (name === 'param' && said !== '') lines.push(`- \`${of}\`: ${said.replace(/^- /, '')}`);
-    if (name === 'returns') lines.push(`Returns ${said}`);
-    if (name === 'throws') lines.push(`Throws ${said}`);
+    if (name === 'returns') lines.push(`Returns ${said.trim()}`);
+    if (name === 'throws') lines.push(`Throws ${said.trim()}`);
     if (name === 'example') lines.push(`\`\`\`js\n${said}\n\`\`\``);
   }
   return lines
@@ -154,9 +159,40 @@ function methodsOf(owner, members) {
   ]);
 }
 
-function membersOfType(name, declaration) {
-  const members = membersOf(declaration);
+function membersOfType(name, declarations) {
+  const byName = new Map();
+  for (const [at, { declaration, omitted }] of declarations.entries()) {
+    for (const member of membersOf(declaration)) {
+      const own = member.name?.getText() ?? '';
+      // What a type says itself stands before what its bases say.
+      if ((byName.has(own) && byName.get(own).at !== at) || omitted.includes(`'${own}'`)) continue;
+      byName.set(own, { at, members: [...(byName.get(own)?.members ?? []), member] });
+    }
+  }
+  const members = [...byName.values()].flatMap(({ members: each }) => each);
   return [...propertiesOf(members.filter((member) => !isMethod(member))), ...methodsOf(name, members.filter(isMethod))];
+}
+
+const exportedNames = new Set(exportsOfEntries().flatMap(({ exports }) => exports.map(({ name }) => name)));
+
+/** What a declaration extends. Members of a base that the package does not export are shown as its own. */
+function basesOf(type) {
+  return (type.heritageClauses ?? []).flatMap(({ types }) =>
+    types.map((base) => {
+      const named = base.typeArguments?.[0] ?? base;
+      const symbol = checker.getTypeAtLocation(named).symbol;
+      const declaration = symbol?.declarations?.find(
+        (each) => ts.isInterfaceDeclaration(each) || ts.isClassDeclaration(each),
+      );
+      const isOmit = base.expression.getText() === 'Omit';
+      return {
+        text: inline(base.getText()),
+        isExported: declaration === undefined || exportedNames.has(symbol.name),
+        declaration,
+        omitted: isOmit ? (base.typeArguments?.[1]?.getText() ?? '') : '',
+      };
+    }),
+  );
 }
 
 function sectionOf(name, symbol) {
@@ -165,11 +201,12 @@ function sectionOf(name, symbol) {
   const types = declarations.filter((each) => ts.isInterfaceDeclaration(each) || ts.isClassDeclaration(each));
   if (types.length > 0) {
     for (const type of types) {
-      const extended = (type.heritageClauses ?? []).flatMap(({ types: bases }) =>
-        bases.map((base) => `\`${inline(base.getText())}\``),
-      );
+      const bases = basesOf(type);
+      const extended = bases.filter(({ isExported }) => isExported).map(({ text }) => `\`${text}\``);
       if (extended.length > 0) parts.push(`Also has all of ${extended.join(', ')}.`);
-      parts.push(proseOf(type), ...membersOfType(name, type));
+      const shown = [{ declaration: type, omitted: '' }, ...bases.filter(({ isExported }) => !isExported)];
+      // What is handed on as it is needs no members.
+      parts.push(proseOf(type), ...(name.endsWith('Handle') ? [] : membersOfType(name, shown)));
     }
   } else {
     const code = declarations
@@ -178,6 +215,36 @@ function sectionOf(name, symbol) {
     parts.push(`\`\`\`ts\n${code}\n\`\`\``, ...declarations.map(proseOf));
   }
   return parts.filter((part) => part !== '').join('\n\n');
+}
+
+/** Numbers and types of parameters, one a line of a table: they differ by their names. */
+function isConstant({ symbol }) {
+  const [declaration] = symbol.declarations ?? [];
+  return (
+    declaration !== undefined &&
+    ts.isVariableDeclaration(declaration) &&
+    !ts.isClassLike(declaration) &&
+    symbol.declarations.length === 1
+  );
+}
+
+function constantsOf(exports) {
+  if (exports.length === 0) return [];
+  const byText = new Map();
+  for (const { name, symbol } of exports) {
+    const [declaration] = symbol.declarations;
+    const type = inline(textOf(declaration.type ?? declaration))
+      .replaceAll(`"${name}"`, '...')
+      .replaceAll(`'${name}'`, '...');
+    const key = `${type}\n${inline(commentOf(wholeOf(declaration)).text)}`;
+    byText.set(key, [...(byText.get(key) ?? []), name]);
+  }
+  const rows = [...byText].map(([key, names]) => {
+    const [type, said] = key.split('\n');
+    const shown = type.length > 80 ? '' : `\`${cell(type)}\``;
+    return `| ${names.map((name) => `\`${name}\``).join(', ')} | ${shown} | ${cell(said)} |`;
+  });
+  return ['## Constants', ['| name | type | |', '|---|---|---|', ...rows].join('\n')];
 }
 
 /** Exports by page. */
@@ -211,6 +278,12 @@ function placed() {
   return sections;
 }
 
+function hasExample({ symbol }) {
+  return (symbol.declarations ?? []).some((each) =>
+    commentOf(wholeOf(each)).tags.some(({ name }) => name === 'example'),
+  );
+}
+
 const HEAD = 'Written by `npm run api:update` from the doc comments.';
 const ASSUMED = `Examples without an import assume a space with a device:
 
@@ -225,20 +298,26 @@ const pages = new Map();
 for (const { file, title, entry } of PAGES) {
   const parts = [`# ${title}`, `\`import { ... } from '${entry}'\`. ${HEAD}`];
   if (entry === 'onemem') parts.push(ASSUMED);
-  for (const { name, symbol } of sections.get(file)) parts.push(sectionOf(name, symbol));
+  const found = sections.get(file);
+  for (const { name, symbol } of found.filter((each) => !isConstant(each) || hasExample(each))) {
+    parts.push(sectionOf(name, symbol));
+  }
+  parts.push(...constantsOf(found.filter((each) => isConstant(each) && !hasExample(each))));
   pages.set(file, `${parts.join('\n\n')}\n`);
 }
-const rows = PAGES.map(({ file, title, entry }) => {
-  const names = sections.get(file).map(({ name }) => `[${name}](${file}#${name.toLowerCase()})`);
-  return `## ${title}\n\nFrom \`${entry}\`: ${names.join(', ')}.`;
+const rows = PAGES.map(({ file, title, entry, begins }) => {
+  const there = `../../api/reference/${file}`;
+  const names = begins.map((name) => `[${name}](${there}#${name.toLowerCase()})`).join(', ');
+  return `- [${title}](${there}), from \`${entry}\`${names === '' ? '' : `: ${names}`}`;
 });
-pages.set('README.md', `# API\n\n${HEAD}\n\n${rows.join('\n\n')}\n`);
+const indexText = `# API\n\n${HEAD}\n\n${rows.join('\n')}\n`;
 
 const there = existsSync(folder) ? readdirSync(folder) : [];
 if (command === 'update') {
   mkdirSync(folder, { recursive: true });
   for (const name of there) if (!pages.has(name)) rmSync(join(folder, name));
   for (const [name, text] of pages) writeFileSync(join(folder, name), text);
+  writeFileSync(index, indexText);
   console.log(`${relative(root, folder)}: ${pages.size} pages`);
 } else {
   const names = new Set([...there, ...pages.keys()]);
@@ -246,6 +325,7 @@ if (command === 'update') {
     const path = join(folder, name);
     return !pages.has(name) || !existsSync(path) || readFileSync(path, 'utf8') !== pages.get(name);
   });
+  if (!existsSync(index) || readFileSync(index, 'utf8') !== indexText) wrong.push(relative(folder, index));
   for (const name of wrong) console.error(`${relative(root, join(folder, name))} is not what the doc comments say`);
   if (wrong.length > 0) {
     console.error('Write the pages anew, and commit them:\n  npm run build && npm run api:update');

@@ -1,6 +1,6 @@
 // The texts that the report on words looks at: Markdown pages, and what TypeScript sources say in words.
 
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { toString as textOf } from 'mdast-util-to-string';
 import remarkGfm from 'remark-gfm';
@@ -18,8 +18,9 @@ function filesBelow(folder, ending) {
     .map((name) => join(folder, name));
 }
 
+/** Rows of tables cannot be broken. */
 function linesOver(text, columns) {
-  return text.split('\n').filter((line) => line.length > columns).length;
+  return text.split('\n').filter((line) => line.length > columns && !line.startsWith('|')).length;
 }
 
 /** Code within a sentence counts as one word, which begins with a capital: a sentence may begin with code. */
@@ -64,6 +65,7 @@ export function markdownTexts(root, columns) {
   const single = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md'].map((name) =>
     pageGroup(root, name, [join(root, name)], columns),
   );
+  const reference = join(root, 'api/reference');
   const folders = readdirSync(join(root, 'docs'), { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => ({ name, paths: filesBelow(join(root, 'docs', name), '.md') }))
@@ -72,6 +74,9 @@ export function markdownTexts(root, columns) {
     ...single,
     ...folders.map(({ name, paths }) => pageGroup(root, `docs/${name}`, paths, columns)),
     pageGroup(root, 'docs, all', filesBelow(join(root, 'docs'), '.md'), columns),
+    ...(existsSync(reference)
+      ? [pageGroup(root, 'api/reference (generated)', filesBelow(reference, '.md'), columns)]
+      : []),
   ];
 }
 

@@ -1,17 +1,20 @@
-/** What objects of the package say of themselves where a program prints them, and arrays where it sends them where they cannot go. */
+/**
+ * What objects of the package say of themselves where a program prints them, and arrays where it
+ * sends them where they cannot go.
+ */
 import { typeName } from './array-type.js';
 import type { ArraySeen } from './seen.js';
 
-/** An array in words, as JSON.stringify gives it. */
+/** An array as `JSON.stringify` shows it. */
 export interface ArrayDescription {
   readonly name: string;
   readonly type: string;
   readonly length: number;
   readonly byteLength: number;
-  /** As a hexadecimal number, since JSON has no bigint. */
+  /** In hexadecimal. */
   readonly address: string;
   readonly state: 'allocated' | 'freed' | 'closed';
-  /** Where to look for what is not here. */
+  /** Where elements and handle are. */
   readonly note: string;
 }
 
@@ -52,7 +55,10 @@ export function inspectDevice(
   return `Device ${inspect(name)} (${kind}, ${memory} bytes; more: device.stats() and device.capabilities)`;
 }
 
-/** What a program has of an object and may give up, in one line. @param end what it calls for that; null: that has been */
+/**
+ * What a program has of an object and may give up, in one line. @param end what it calls for that;
+ * null: that has been
+ */
 export function inspectHolding(what: string, facts: string, end: string | null): string {
   return end === null ? `${what} (ended)` : `${what} (${facts}; until ${end})`;
 }

@@ -36,38 +36,49 @@ export interface TypedArrays {
 }
 
 /**
- * A parameter that is an array: read, written from nothing (what is not written reads 0), or read and written. An argument that is written
- * overlaps no other one.
+ * An array parameter: read (`in`), written from zeros (`out`), or both (`inout`). A written
+ * argument overlaps no other.
  */
 export interface ArrayParameter<T extends ElementType, U extends 'in' | 'out' | 'inout'> {
   readonly kind: 'array';
   readonly type: T;
   readonly use: U;
-  /** Which elements the kernel uses, where another parameter says that. */
+  /** The elements that the kernel uses, if another parameter names them. */
   readonly named?: NamedElements;
 }
 
-/** What `by` says of a parameter. */
+/** Elements that another parameter names. */
 export interface NamedElements {
-  /** The parameter that holds the indices: an array of integers that is `in` or `inout`. */
+  /** The parameter with the indices: integers, `in` or `inout`. */
   readonly indices: string;
   /** Elements for each index: a number, or the parameter that is one. */
   readonly row: number | string;
 }
 
-/** An array parameter of which the kernel may use no more than what another parameter names. */
+/** An array parameter whose elements another parameter may name. */
 export interface GatherableParameter<T extends ElementType, U extends 'in' | 'inout'> extends ArrayParameter<T, U> {
   /**
-   * Says that the parameter `indices` holds the indices of the elements, or of the rows of `row` elements, that the kernel uses: index i
-   * stands for the elements from i * row on. A device with page faults is then brought their pages, and no others, in batches ahead of the
-   * kernel, instead of one at each fault: `table: f32.in.by('order')`, `table: f32.in.by('order', 64)`, or `.by('order', 'width')` with
-   * `width: u32`. Element k of n indices is taken to be used where the launch is at k / n of its size. It is a hint: what it does not
-   * say comes by faults as ever, indices that lie outside of the array are the kernel's own affair.
+   * Says that the parameter `indices` holds the indices of the elements, or of rows of `row`
+   * elements, that the kernel uses. A device with page faults gets their pages ahead of the kernel.
+   * It is a hint: other pages come by faults.
+   * @example
+   * const gather = kernel(
+   *   { table: f32.in.by('order'), order: u32.in, result: f32.out },
+   *   ({ table, order, result }, { begin, end }) => {
+   *     for (let i = begin; i < end; i++) result[i] = table[order[i]];
+   *   },
+   * );
+   * const table = space.array(Float32Array, 100_000);
+   * table.data.forEach((_, i, all) => { all[i] = i; });
+   * const result = space.array(Float32Array, 3);
+   * const order = Uint32Array.of(7, 99_999, 500);
+   * await device.run(gather, { table, order, result }, { size: 3 });
+   * console.log([...result.data]); // [ 7, 99999, 500 ]
    */
   by(indices: string, row?: number | string): ArrayParameter<T, U>;
 }
 
-/** A parameter that is a number; `.in`, `.out` and `.inout` make the array parameters of the same element type. */
+/** A number parameter. `.in`, `.out` and `.inout` are arrays of the same element type. */
 export interface ScalarParameter<T extends ElementType> {
   readonly kind: 'scalar';
   readonly type: T;
@@ -76,6 +87,7 @@ export interface ScalarParameter<T extends ElementType> {
   readonly inout: GatherableParameter<T, 'inout'>;
 }
 
+/** A parameter of a kernel. */
 export type KernelParameter =
   | ArrayParameter<ElementType, 'in' | 'out' | 'inout'>
   | ScalarParameter<ElementType>
@@ -83,18 +95,14 @@ export type KernelParameter =
   | TypegpuSchema;
 
 /**
- * Parameters by their names. Where a module in WGSL has a uniform structure, a parameter may be all of it, by the
- * variable's name, or a member of it: by the member's name where no other variable has such a member, or by both.
- * @example
- * kernel({ x: f32.inout, params: struct({ size: vec2u, scale: f32 }) }, { wgsl });
- * kernel({ x: f32.inout, size: vec2u, scale: f32 }, { wgsl });
- * kernel({ x: f32.in, y: f32.out, 'source.stride': u32, 'target.stride': u32 }, { wgsl });
+ * Parameters by name. A uniform structure of a WGSL module may be one parameter, or its members may
+ * be: by name, or by path ('source.stride') if two variables have the member.
  */
 export type KernelParameters = Readonly<Record<string, KernelParameter>>;
 
 type ScalarOf<T extends ElementType> = T extends 'i64' | 'u64' ? bigint : number;
 
-/** What the kernel function gets: arrays that are `in` cannot be assigned to. */
+/** What the kernel function gets. Arrays that are `in` cannot be assigned to. */
 export type KernelValues<P extends KernelParameters> = {
   readonly [K in keyof P]: P[K] extends ArrayParameter<infer T, infer U>
     ? U extends 'in'
@@ -105,7 +113,7 @@ export type KernelValues<P extends KernelParameters> = {
       : UniformValueOf<P[K]>;
 };
 
-/** The part of [0, size) that one call covers. Calls together cover all of it, once; in which parts is not the kernel's to say. */
+/** The part [begin, end) of one call. Calls together cover [0, size) once, in any order. */
 export interface KernelRange {
   readonly begin: number;
   readonly end: number;
@@ -114,32 +122,33 @@ export interface KernelRange {
   readonly units: number;
 }
 
-/** `memory` is all arrays of the launch, by address. */
+/** A kernel as a function. `memory` has all arrays of the launch by address. */
 export type KernelFunction<P extends KernelParameters> = (
   values: KernelValues<P>,
   range: KernelRange,
   memory: AddressView,
 ) => void | Promise<void>;
 
-/** A kernel that lives in a module: for anything that needs helpers or imports. */
+/** A kernel that lives in a module, so that it may import others. */
 export interface KernelModule {
   readonly module: URL | string;
-  /** 'default' unless said otherwise. */
+  /** 'default' by default. */
   readonly export?: string;
 }
 
 const KERNEL_MODULE: OptionNames<KernelModule> = { module: true, export: true };
 
-/** A kernel as a module in WGSL, for GPUs, and perhaps as a function, for devices that run functions: a launch picks by its device. */
+/** A kernel in WGSL for GPUs, and perhaps as a function for other devices. */
 export interface WgslKernel<P extends KernelParameters = KernelParameters> {
   /**
-   * The text of the module, which stays as it is. Storage variables are arrays by the parameters' names; numbers are uniform variables, or
-   * members of uniform structures, by the parameters' names. Of a launch over a part u32 numbers `begin`, `end` and `size` tell which part.
+   * The text of the module. Storage variables are arrays; uniform variables, or their members, are
+   * numbers; all by the names of the parameters. u32 numbers `begin`, `end` and `size` tell the
+   * part of a launch.
    */
   readonly wgsl: string;
-  /** May be left out where the module has one only. */
+  /** May be left out if the module has one only. */
   readonly entryPoint?: string;
-  /** Values of `override` declarations, by their names, or by the numbers of their `@id`; those without a default need one. */
+  /** Values of `override` declarations, by name or by the number of their `@id`. */
   readonly constants?: Readonly<Record<string, number | boolean>>;
   readonly function?: KernelFunction<P> | KernelModule;
 }
@@ -151,43 +160,42 @@ const WGSL_KERNEL: OptionNames<WgslKernel> = {
   function: true,
 };
 
-/** What TypeGPU has for a kernel: a function, or the entry point that `tgpu.computeFn` makes. */
+/** A function of TypeGPU, or an entry point of `tgpu.computeFn`. */
 export type TypegpuFunction = ((index: number) => unknown) | { readonly shell: { readonly entryPoint: 'compute' } };
 
-/** A kernel as a function of TypeGPU, for which the package `typegpu` must be installed: GPUs run the WGSL that it makes, other devices the function. */
+/** A kernel as a function of TypeGPU; install `typegpu`. */
 export interface TypegpuKernel {
   /**
-   * A function of one index, marked 'use gpu', which is called for each index of the launch, as by `root.createGuardedComputePipeline`, or an
-   * entry point, for GPUs only. Arrays and numbers are entries of bind group layouts, by the parameters' names.
+   * A function of one index, marked 'use gpu', or an entry point, for GPUs only. Arrays and numbers
+   * are entries of bind group layouts, by the names of the parameters.
    */
   readonly typegpu: TypegpuFunction;
-  /** The module that exports this kernel, `import.meta.url`: devices that run functions import it. Without it GPUs alone run the kernel. */
+  /** The module that exports this kernel, `import.meta.url`; without it GPUs alone run it. */
   readonly module?: URL | string;
-  /** 'default' unless said otherwise. */
+  /** 'default' by default. */
   readonly export?: string;
 }
 
 const TYPEGPU_KERNEL: OptionNames<TypegpuKernel> = { typegpu: true, module: true, export: true };
 
+/** Options of `kernel`. */
 export interface KernelOptions {
-  /** What errors and reports call it: the variable that it is assigned to, where that can be told, unless said otherwise. */
+  /** The name in errors and reports; by default the variable that it is assigned to. */
   readonly name?: string;
-  /**
-   * Globals that the kernel uses and means: of setTimeout, fetch, process and others for which programs often have something else by the
-   * same name it is warned otherwise (ONEMEM_KERNEL_GLOBAL).
-   */
+  /** Globals that the kernel means, so that ONEMEM_KERNEL_GLOBAL does not warn. */
   readonly globals?: readonly string[];
 }
 
 const KERNEL_OPTIONS: OptionNames<KernelOptions> = { name: true, globals: true };
 
+/** A kernel that launches take. */
 export interface Kernel<P extends KernelParameters = KernelParameters> {
   readonly name: string;
   readonly parameters: P;
   readonly code: AnyKernelCode;
-  /** What GPUs run; null: nothing. `code` is the same where there is no function. */
+  /** The code for GPUs, or null. */
   readonly wgsl: WgslCode | null;
-  /** The function itself, for a call on the CPU; null when it lives in a module, but for TypeGPU's, or there is none. */
+  /** The function itself, for a call on the CPU, or null. */
   readonly kernel:
     | { call(values: KernelValues<P>, range: KernelRange, memory?: AddressView): void | Promise<void> }['call']
     | null;
@@ -237,7 +245,14 @@ const ELEMENTS: Record<ElementType, ScalarParameter<ElementType>> = {
   bytes,
 };
 
-/** A parameter by its short name: 'f32', 'f32.in', 'u8.out', 'i32.inout'. */
+/**
+ * A parameter by its short name, such as 'f32', 'f32.in' or 'u8.out'. Throws KERNEL_PARAMETER for
+ * others.
+ * @example
+ * import { parseParameter } from 'onemem';
+ *
+ * console.log(parseParameter('f32.in').use); // in
+ */
 export function parseParameter(text: string): KernelParameters[string] {
   if (text === 'uniform') return uniform;
   if (text === 'bytes.uniform') return bytes.uniform;
@@ -253,10 +268,18 @@ export function parseParameter(text: string): KernelParameters[string] {
 }
 
 /**
- * Defines a kernel. An inline function is sent as text and compiled on the device, so that it may use nothing but its parameters
- * and JavaScript's own globals; it is checked here, when it is defined. What kernels print goes to standard error, on every device.
- * A name that the program declares or imports and JavaScript has, too, is JavaScript's on the device, which the text cannot show: the
- * option `verify` of a launch compares.
+ * Defines a kernel. An inline function is sent as text to the device, so it sees only its
+ * parameters and JavaScript's globals. Throws KERNEL_CLOSURE for other names, KERNEL_SOURCE for
+ * what is no plain function, KERNEL_PARAMETER, and WGSL errors with line and column. Output of
+ * kernels goes to stderr.
+ * @example
+ * const scale = kernel({ x: f32.inout, by: f32 }, ({ x, by }, { begin, end }) => {
+ *   for (let i = begin; i < end; i++) x[i] *= by;
+ * });
+ * const x = space.array(Float32Array, 1000);
+ * x.data.fill(3);
+ * await device.run(scale, { x, by: 2 }, { size: x.length });
+ * console.log(scale.name, x.data[999]); // scale 6
  */
 export function kernel<const P extends KernelParameters>(
   parameters: P,
@@ -376,7 +399,10 @@ export function exportOf(code: string, name: unknown): string {
   throw typeError(code, `the export of a module is named by a string, not ${show(name)}`);
 }
 
-/** The URL of a module that another thread or process is to load. `code` is that of the error for what is none. */
+/**
+ * The URL of a module that another thread or process is to load. `code` is that of the error for
+ * what is none.
+ */
 export function moduleUrl(code: string, module: URL | string): string {
   try {
     if (typeof module === 'string' || isUrl(module)) return new URL(module).href;
@@ -390,7 +416,10 @@ export function moduleUrl(code: string, module: URL | string): string {
   );
 }
 
-/** Told by what it has: the URL of another realm, or of an environment that stands in for a browser, is as good. */
+/**
+ * Told by what it has: the URL of another realm, or of an environment that stands in for a browser,
+ * is as good.
+ */
 function isUrl(module: unknown): module is URL {
   return isObject(module) && typeof (module as Partial<URL>).href === 'string';
 }
@@ -416,7 +445,9 @@ function checkParameters(parameters: unknown): asserts parameters is KernelParam
   }
 }
 
-/** Refuses what `by` says of a parameter where it names no array of indices, or no length of rows. */
+/**
+ * Refuses what `by` says of a parameter where it names no array of indices, or no length of rows.
+ */
 function checkNamed(name: string, named: unknown, parameters: KernelParameters): void {
   const { indices, row } = (named ?? {}) as Partial<NamedElements>;
   const of = (each: unknown) => (typeof each === 'string' && Object.hasOwn(parameters, each) ? parameters[each] : null);

@@ -6,9 +6,10 @@ import { argumentError } from './errors.js';
 import { type Place, placeOf } from './place.js';
 import type { SpaceSeen } from './seen.js';
 
-/** Elements of a managed array: all of one, a part of one, `counts.range(0, 3)`, or a view, `counts.data.subarray(0, 3)`. */
+/** Elements of a managed array: all, a range, or a view. */
 export type SizeElements = Uint32Array | { readonly data: Uint32Array };
 
+/** A number, two or three numbers, or elements that have them. */
 export type LaunchSize = number | readonly [number, number] | readonly [number, number, number] | SizeElements;
 
 export interface LaunchRange {
@@ -23,7 +24,9 @@ export interface LaunchRange {
 /** What is counted, as options and messages call it. */
 export type Counted = 'size' | 'workgroups';
 
-/** The elements that say how large a launch is when its turn has come; null: `given` says it now. */
+/**
+ * The elements that say how large a launch is when its turn has come; null: `given` says it now.
+ */
 export function sizePlace(
   space: SpaceSeen,
   given: LaunchSize,

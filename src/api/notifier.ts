@@ -119,17 +119,13 @@ export class SequenceReader {
  * @example
  * const x = space.array(Float32Array, 1024);
  * x.data.fill(1);
- * const { promise, resolve } = { ...deferred() };
- * const notifier = await x.watch({ onInvalidate: resolve });
+ * const reasons = [];
+ * const onInvalidate = ({ changes }) => void reasons.push(...changes.map(({ reason }) => reason));
+ * const notifier = await x.watch({ onInvalidate });
  * await x.discard();
- * console.log((await promise).changes[0].reason); // discard
+ * while (reasons.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+ * console.log(reasons); // [ 'discard' ]
  * notifier.close();
- *
- * function deferred() {
- *   let resolve;
- *   const promise = new Promise((done) => { resolve = done; });
- *   return { promise, resolve };
- * }
  */
 export class Notifier extends SequenceReader {
   private closed = false;

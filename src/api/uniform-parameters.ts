@@ -1,11 +1,16 @@
-/** Parameters that are values of uniform variables: vectors, matrices, structures, and arrays of a fixed length. */
+/**
+ * Parameters that are values of uniform variables: vectors, matrices, structures, and arrays of a
+ * fixed length.
+ */
 import { isObject, show } from './arguments.js';
 import { typeError } from './errors.js';
 
-/** A parameter that is the value of a uniform variable, or of a member of one. */
+/** The value of a uniform variable, or of a member of one. */
 export interface UniformParameter<V> {
   readonly kind: 'uniform';
-  /** As WGSL calls it: 'vec2u', 'mat4x4f', 'struct', 'array'; 'bytes'; or 'any', where the module says it. */
+  /**
+   * The type in WGSL: 'vec2u', 'mat4x4f', 'struct', 'array'; 'bytes'; 'any': the module says it.
+   */
   readonly type: string;
   /** Of a structure. */
   readonly propTypes?: Readonly<Record<string, UniformType>>;
@@ -16,27 +21,28 @@ export interface UniformParameter<V> {
   readonly '~value'?: V;
 }
 
-/** A data schema of TypeGPU: `d.vec2u`, `d.struct({ ... })`. */
+/** A data schema of TypeGPU, such as `d.vec2u`. */
 export interface TypegpuSchema {
   readonly type: string;
   readonly kind?: undefined;
 }
 
-/** What `f32`, `u32` and `i32` are. */
+/** `f32`, `u32` and `i32`. */
 export interface NumberType {
   readonly kind: 'scalar';
   readonly type: 'f32' | 'u32' | 'i32';
 }
 
+/** The type of a member. */
 export type UniformType = UniformParameter<unknown> | NumberType | TypegpuSchema;
 
-/** The numbers of a vector or a matrix, which come column by column: `[1, 2]`, a typed array, or TypeGPU's own. */
+/** Numbers of a vector or matrix, column by column: `[1, 2]`, or a typed array. */
 export type Numbers = ArrayLike<number>;
 
-/** What a launch takes for a type. */
+/** The argument for a type. */
 export type UniformValueOf<T> = T extends UniformParameter<infer V> ? V : T extends NumberType ? number : UniformInput;
 
-/** What a launch takes where the module's text alone says what it is. */
+/** The argument if the module alone says the type. */
 export type UniformInput =
   | number
   | ArrayLike<unknown>
@@ -70,20 +76,26 @@ export const mat4x4f = plain<Numbers>('mat4x4f');
 /** The bytes of a uniform variable, as its layout has them. */
 export const BYTES = plain<ArrayBufferView | ArrayBuffer>('bytes');
 
-/**
- * A uniform variable of any type, or a member of one: its value is filled in by the module's own layout.
- * @example
- * const blur = kernel({ x: f32.in, y: f32.out, params: uniform }, { wgsl });
- * await device.run(blur, { x, y, params: { size: [width, height], scale: 2 } }, { size: [width, height] });
- */
+/** A uniform variable whose type the module says. */
 export const uniform = plain<UniformInput>('any');
 
 /**
- * A uniform variable that is a structure. Members of the module's that are not among these are left out: those that
- * begin with `_` or are called pad are zeros, and `begin`, `end` and `size` (u32) are the launch's.
+ * A uniform variable that is a structure. Members named `_...` or `pad...` may be left out, and
+ * `begin`, `end` and `size` (u32) are the launch's. Throws KERNEL_PARAMETER for a member without a
+ * type.
  * @example
- * const blur = kernel({ x: f32.in, y: f32.out, params: struct({ size: vec2u, scale: f32, m: mat4x4f }) }, { wgsl });
- * await device.run(blur, { x, y, params: { size: [640, 480], scale: 2, m: matrix } }, { size: [640, 480] });
+ * import { f32, kernel, struct, vec2f } from 'onemem';
+ *
+ * const wgsl = [
+ *   'struct Params { scale: vec2f }',
+ *   '@group(0) @binding(0) var<storage, read_write> x: array<f32>;',
+ *   '@group(0) @binding(1) var<uniform> params: Params;',
+ *   '@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {',
+ *   '  x[id.x] *= params.scale.y;',
+ *   '}',
+ * ].join('\n');
+ * const scaled = kernel({ x: f32.inout, params: struct({ scale: vec2f }) }, { wgsl });
+ * console.log(scaled.wgsl.entryPoint); // main
  */
 export function struct<const M extends Readonly<Record<string, UniformType>>>(
   members: M,
@@ -104,9 +116,8 @@ export function struct<const M extends Readonly<Record<string, UniformType>>>(
 }
 
 /**
- * An array of a fixed length in a uniform variable.
- * @example
- * const lit = kernel({ x: f32.inout, lights: arrayOf(vec4f, 8) }, { wgsl });
+ * An array of a fixed length in a uniform variable. Throws KERNEL_PARAMETER for a wrong type or
+ * length.
  */
 export function arrayOf<T extends UniformType>(
   element: T,

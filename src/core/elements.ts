@@ -3,6 +3,7 @@
 /** Element types by their short names; `bytes` is raw memory. */
 export type ElementType = 'i8' | 'u8' | 'u8c' | 'i16' | 'u16' | 'i32' | 'u32' | 'i64' | 'u64' | 'f32' | 'f64' | 'bytes';
 
+/** The typed arrays. */
 export type NumericArray =
   | Int8Array
   | Uint8Array
@@ -18,13 +19,13 @@ export type NumericArray =
 
 type Mutator = 'fill' | 'set' | 'copyWithin' | 'reverse' | 'sort';
 
-/** A typed array that may only be read: the compiler refuses assignments to its elements, and the methods that change them. */
+/** A typed array that may only be read. */
 export type ReadonlyView<T extends NumericArray> = Extract<
   Readonly<T> & { readonly [K in Mutator]: never },
   NumericArray
 >;
 
-/** The typed array that may be written, of one that may only be read. */
+/** The writable typed array of a read-only one. */
 export type WritableView<T extends NumericArray> = [T['fill']] extends [never]
   ? Extract<NumericArray, { readonly [Symbol.toStringTag]: T[typeof Symbol.toStringTag] }>
   : T;
@@ -48,10 +49,12 @@ export function isElementType(type: unknown): type is ElementType {
   return typeof type === 'string' && Object.hasOwn(CONSTRUCTORS, type);
 }
 
+/** Bytes of an element. */
 export function bytesOf(type: ElementType): number {
   return CONSTRUCTORS[type].BYTES_PER_ELEMENT;
 }
 
+/** A typed array over a buffer. */
 export function viewOf(type: ElementType, buffer: ArrayBuffer): NumericArray {
   return new CONSTRUCTORS[type](buffer);
 }

@@ -32,6 +32,7 @@ function contentOf(thrown: object | null): string {
   }
 }
 
+/** Name, message and stack of whatever a kernel threw. */
 export function kernelError(thrown: unknown): KernelError {
   try {
     if (isError(thrown)) {
@@ -44,7 +45,7 @@ export function kernelError(thrown: unknown): KernelError {
   }
 }
 
-/** For a device without a thread that could wait: what the kernel does later it would do to copies that the device does not use any more. */
+/** Throws a TypeError for a promise, for a device that cannot wait for one. */
 export function refuseAsynchronous(result: unknown): void {
   if (!(result instanceof Promise)) return;
   result.catch(() => undefined);

@@ -3,7 +3,7 @@
  * a page index is an address without its base, so the same number names the page for every processor and node.
  */
 
-/** Bytes of a page, the unit of residency. */
+/** Bytes of a page. */
 export const PAGE_BYTES = 4096;
 /** Pages of a block, the unit of locking, eviction and address allocation (2 MiB). */
 export const PAGES_PER_BLOCK = 512;
@@ -17,7 +17,7 @@ export const MAX_PROCESSORS = 16;
 /** Nodes that hold a page are reported as a bit each. */
 export const MAX_NODES = 32;
 
-/** What a processor may do to a page, ordered: a stronger right includes the weaker. */
+/** Rights to a page; a stronger one includes the weaker. */
 export const Access = { None: 0, Read: 1, Write: 2 } as const;
 export type Access = (typeof Access)[keyof typeof Access];
 
@@ -36,8 +36,8 @@ export type InvalidationReason =
   | 'lost';
 
 /**
- * The outcome of a command. Pending means that its token comes back later in an event. From SourceChanged on, trying again at
- * once would give the same: the content cannot be had where it comes from.
+ * The result of a command. Pending: its token comes back in an event. From SourceChanged on, trying
+ * again at once would give the same.
  */
 export const Status = {
   Done: 0,
@@ -111,41 +111,32 @@ export type DenyReason =
 /** A memory that holds pages, as its driver describes it. */
 export interface NodeDescription {
   readonly name: string;
-  /** The most pages that it may have backed. */
+  /** The most pages that may have memory. */
   readonly budgetPages: number;
-  /** `identity`: page n lives at frame n of a sparse memory. `pooled`: the core hands out frames. */
+  /** `identity`: page n is in frame n of a sparse memory. `pooled`: the core hands out frames. */
   readonly frames: 'identity' | 'pooled';
-  /**
-   * Whether the manager can address it. Copies between two that it cannot go over the host, or, from a node to its home, over memory of the
-   * manager's; a provider fills only memory that it can.
-   */
+  /** Whether the manager can address it. Otherwise it asks for copies (`transferOut`). */
   readonly addressable: boolean;
-  /**
-   * Of one that the manager cannot address: whether one copy between it and memory that the manager addresses may be of all of a block. Otherwise a copy is
-   * of PAGES_PER_TRANSFER pages at most, as where the manager copies, which looks at no fault meanwhile.
-   */
+  /** Whether one copy may have all of a block, 2 MiB; otherwise 256 KiB at most. */
   readonly longCopies?: boolean;
-  /** Whether it can still be read after the processor that it belongs to died. */
+  /** Whether it can be read after the device died. */
   readonly memorySurvives: boolean;
 }
 
 /** What reads and writes through page tables of its own, as its driver describes it. */
 export interface ProcessorDescription {
   readonly name: string;
-  /** Whether its accesses fault and can be replayed. If not, all pages of a launch are made present and held. */
+  /** Whether accesses fault and can be replayed. Otherwise all pages of a launch come before it. */
   readonly faults: boolean;
-  /** Threads that may wait in a fault at once, at most; each needs one block that is not taken from it. */
+  /** Threads that may wait in a fault at once. */
   readonly units: number;
-  /** Whether atomic operations of its threads on pages of the space are atomic for every processor; not so unless it says. */
+  /** Whether atomics of its threads are atomic for every processor; false by default. */
   readonly atomics?: boolean;
-  /**
-   * Whether its page tables can point to host memory instead of its own, block by block, so that its threads use that in place (remote
-   * mappings); not so unless it says. Of devices with a memory of their own it takes a driver of the library's own, with `remap`.
-   */
+  /** Whether its page tables can point to host memory. Refused for drivers from modules. */
   readonly remoteAccess?: boolean;
 }
 
-/** A processor with a memory of its own. */
+/** A device as its driver describes it. */
 export interface DeviceDescription extends NodeDescription, ProcessorDescription {}
 
 /** What is to be moved: pages of one block, neighbours in the source as well as in the target. */
@@ -158,6 +149,7 @@ export interface Transfer {
   node: NodeId;
   /** The processor that they are mapped for in the same visible step; NO_PROCESSOR: for none. */
   processor: ProcessorId;
+  /** The touched page of the block. */
   page: number;
   count: number;
   /** The first page's frame on the node. */
@@ -250,84 +242,84 @@ export interface Advice {
 
 export const NO_ADVICE: Advice = { readMostly: false, preferred: -1, accessedBy: 0, pattern: 'normal' };
 
-/** What a policy for victims must do; block numbers are its whole world. */
+/** Chooses the block that leaves a node. Blocks are numbers. */
 export interface EvictionPolicy {
-  /**
-   * The node got memory for so many pages of the block. More come without a word.
-   */
+  /** The node got memory for so many pages of the block. More may follow without a call. */
   activate(block: number, pages: number): void;
-  /** A processor was seen using the block (a fault, a launch argument, a sample). */
+  /** A processor used the block: a fault, a launch argument, a sample. */
   used(block: number): void;
-  /** The block to evict next among those that `evictable` allows, or -1. Does not forget it. */
+  /**
+   * The next block to leave among those that `evictable` allows, or -1. It stays until `deactivate`.
+   */
   evict(evictable: (block: number) => boolean): number;
   /** The node holds nothing of the block any more. */
   deactivate(block: number): void;
   /**
-   * Blocks that a node of `nodeBlocks` which is full should have free, or on their way out, before anybody needs their memory; none unless it
-   * says. What need not be sent anywhere stays until it is needed.
+   * Blocks that a full node of `nodeBlocks` keeps free, or on their way out, ahead of need; none by default.
    */
   ahead?(nodeBlocks: number): number;
 }
 
-/** What a prefetch policy is told about a fault, and where it puts its answer. All masks are of one block; it writes into `result` alone. */
+/** A fault, and the place for the answer. Masks are of one block; write into `result` alone. */
 export interface PrefetchRequest {
   /** Page of the block that was touched. */
   page: number;
   write: boolean;
-  /** Pages that the destination has with the access that is needed. */
+  /** Pages that the node has with the access that is needed. */
   occupied: Int32Array;
   /** Pages that may be brought. */
   allowed: Int32Array;
-  /** The touch is at the border to a block of the same range that is wholly there: the processor seems to stream. */
+  /** The touch is at the border to a block that is wholly here: a walk. */
   streaming: boolean;
-  /** The node has no room for another block: what is brought on a guess pushes out something else. */
+  /** The node is full: a wrong guess pushes out something else. */
   pressed: boolean;
-  /** Faults in a row up to this one that came right after what the one before them brought. */
+  /** Faults in a row that each came right after what the one before had brought. */
   walked: number;
-  /** The page has to come from a processor's memory that only its engine reaches, such as a GPU's: that answers late, however much it is asked for. */
+  /**
+   * The page comes from memory that only an engine reaches, such as a GPU's, which answers late.
+   */
   distant: boolean;
   /**
-   * Faults of the processor on blocks of the range that its node, which is full, had given up shortly before, less those that followed others; 0 where this
-   * one follows another.
+   * Faults on blocks that the full node had given up shortly before, less those that followed others.
    */
   scattered: number;
-  /** The page comes from host memory to another one, where a page alone costs little more than its share of several. */
+  /**
+   * The page comes from host memory, where a page alone costs little more than its share of several.
+   */
   close: boolean;
-  /** The most pages that are to come, 16 to 512, a power of two: fewer than a block's where the launch goes through more arrays at once than the node has blocks. */
+  /** The most pages to bring: a power of two from 16 to 512. */
   most: number;
-  /** The answer: pages to bring, the touched one among them. */
+  /** The answer: pages to bring, with the touched one. */
   result: Int32Array;
 }
+/** Says which pages a fault brings along. */
 export type PrefetchPolicy = (request: PrefetchRequest) => void;
 
-/** What a policy for reading ahead is told when a processor walks into a block of a range. */
+/** A processor walks into a block. */
 export interface ReadAheadRequest {
-  /** The program has said that it will walk (`pattern: 'sequential'`); otherwise the processor has the block before wholly. */
+  /** The program advised `sequential`; otherwise the processor has the block before wholly. */
   advised: boolean;
   /** Blocks that the node may have. */
   nodeBlocks: number;
-  /** Blocks that were brought to it ahead of a processor, and that none has entered yet. */
+  /** Blocks brought ahead that no processor has entered yet. */
   aheadBlocks: number;
-  /** Those of them that come right after this block. */
+  /** Those of them that follow this block. */
   reached: number;
-  /**
-   * The next block that the node does not have has to come from where only an engine reaches it, which answers late and many at once: a store, such as a
-   * disk, or a GPU.
-   */
+  /** The next block comes from a store or a GPU, which answers late, but many at once. */
   stored: boolean;
 }
-/** How many blocks after this one are to be brought before a thread touches them; 0: none. */
+/** How many blocks after this one to bring; 0: none. */
 export type ReadAheadPolicy = (request: Readonly<ReadAheadRequest>) => number;
 
-/** What a policy for placement is told before a launch, for each block that a processor could reach in host memory. */
+/** A block that a processor could use in host memory, before a launch. */
 export interface PlacementRequest {
   processor: ProcessorId;
-  /** The program has said `accessedBy`, and does not prefer that the block lies in the processor's own memory. */
+  /** The program said `accessedBy`, and does not prefer the processor's own memory. */
   advised: boolean;
-  /** It reaches the block in host memory now. */
+  /** It is used in host memory now. */
   remote: boolean;
 }
-/** Where the processor is to find the block: in its own memory, to which its pages migrate, or in the host's, in place. */
+/** Where the processor finds the block: in its own memory, or in place in the host's. */
 export type PlacementPolicy = (request: Readonly<PlacementRequest>) => 'own' | 'remote';
 
 /** Bits of a page's state in a snapshot. */

@@ -9,14 +9,14 @@ import type { PageRounds } from '../wgsl/page-rounds.js';
 
 export type { ElementType };
 
-/** What a kernel gets for one parameter. */
+/** A parameter of a launch, for its kernel. */
 export type LaunchParameter =
   | {
       readonly name: string;
       readonly kind: 'array';
       readonly type: ElementType;
       readonly use: 'in' | 'out' | 'inout';
-      /** Byte offset in the space; a multiple of the element size. */
+      /** Byte offset in the space. */
       readonly offset: number;
       /** Elements. */
       readonly length: number;
@@ -30,7 +30,7 @@ export type LaunchParameter =
 /** Numbers, and lists and objects of them. */
 export type PlainValue = number | boolean | readonly PlainValue[] | { readonly [member: string]: PlainValue };
 
-/** Where the code of a kernel is: a function's own text, or an export of a module. */
+/** The code of a kernel: the text of a function, or an export of a module. */
 export type KernelCode =
   | { readonly kind: 'inline'; readonly source: string }
   | { readonly kind: 'module'; readonly url: string; readonly exportName: string };
@@ -87,10 +87,10 @@ export interface KernelCallRange {
 /** Whole arrays, numbers and plain values by the names of parameters. */
 export type KernelCallValues = Record<string, NumericArray | number | bigint | PlainValue>;
 
-/** A kernel as a driver calls it: its values, then the part to do. */
+/** A kernel as a driver calls it: arrays and numbers by name, then the part. */
 export type CallableKernel = (values: KernelCallValues, range: KernelCallRange) => unknown;
 
-/** One launch: the kernel is called for sub-ranges that together cover [begin, end). */
+/** A launch: call the kernel for parts that together cover [begin, end). */
 export interface DriverLaunch {
   readonly id: number;
   readonly kernelName: string;
@@ -189,54 +189,57 @@ export interface LaunchDivision {
   partAt(index: number, pool: number): Pick<WgslLaunch, 'code' | 'parameters' | 'part'>;
 }
 
-/** An error that a kernel threw, or why it could not run. */
+/** Why a launch failed. */
 export interface LaunchFailure {
   readonly code: 'KERNEL_ERROR' | 'DEVICE_LOST' | 'DEVICE_MEMORY' | 'ACCESS_DENIED' | 'ABORTED' | 'DEADLOCK';
   readonly message: string;
   readonly stack?: string;
 }
 
-/** What goes wrong with a node's memory on purpose, so that tests can see what becomes of it. */
+/** Refuses memory on purpose, for tests. */
 export interface Injection {
-  /** Pieces of more pages than this find no memory, as on a node whose memory is fragmented. */
+  /** Larger pieces find no memory. */
   readonly refuseLargerThanPages: number;
 }
 
-/** What a driver reports. Never called from within a command. */
+/** Reports of a driver. Never report from within a command. */
 export interface DriverEvents {
+  /** A thread waits for a page. */
   fault(page: number, write: boolean, thread: number): void;
+  /** A pending copy has ended. */
   transferred(token: number, status: Status): void;
+  /** A pending revocation has ended. */
   revoked(token: number): void;
-  /** Frames that were released are used by nothing of the device any more. */
+  /** Nothing of the device uses the released frames any more. */
   released(token: number): void;
+  /** A launch has ended. */
   launched(id: number, failure: LaunchFailure | null): void;
   /**
-   * The device is gone. Every token that is pending has been answered before. Memory that the manager addresses stays readable
-   * until the core says `drained`, even if it counts as lost: copies from it may be under way.
+   * The device is gone; every pending token was answered before. Addressable memory must stay readable until
+   * the driver is closed.
    */
   died(reason: string): void;
 }
 
-/** Reads and writes memory that the manager addresses; handed in, so that a driver in memory needs no system calls. */
+/** Reads and writes memory that the manager addresses. */
 export interface ByteAccess {
   read(address: number, target: Uint8Array): void;
   write(address: number, source: Uint8Array): void;
 }
 
-/** Memory: what a driver does for a node. It moves bytes, and says when it has done so. */
+/** Memory: the part of a driver that moves bytes. */
 export interface NodeDriver {
   readonly kind: string;
-  /** Address of frame 0 for the manager, or 0 if it cannot address this memory (`description.addressable` false). */
+  /** Address of frame 0 for the manager, or 0 if it cannot address this memory. */
   readonly memory: number;
   /**
-   * Gives frames back; every mapping of them goes. Done when nothing of the device can use them any more. A driver of pooled frames may
-   * say Pending instead, because copies or kernels that are under way still use them: the manager gives the frames to no page before `released`.
+   * Gives frames back; their mappings go. Done if nothing of the device can use them any more; a pooled driver
+   * may return Pending, and report `released`.
    */
   release(token: number, page: number, count: number, frame: number): Status;
   /**
-   * Fills frames from memory that the manager addresses (`address` 0: with zeros), then maps them in one visible step if
-   * `access` is not None. On any result but Done and Pending the pages are as they were, and no memory is held for pages
-   * that were not backed.
+   * Fills frames from memory at `address` (0: with zeros), then maps them in one step if `access` is not None. On
+   * any result but Done and Pending the pages are as they were.
    */
   transferIn(
     token: number,
@@ -248,89 +251,78 @@ export interface NodeDriver {
     backed: boolean,
   ): Status;
   /**
-   * Gives frames memory, mapped nowhere yet, for a copy engine or a provider that is about to write them where the manager
-   * addresses them. Done or NoMemory; on NoMemory no memory is held. Only for memory that takes its pages when it is used.
+   * Gives frames memory without a mapping, for someone who writes them by address. Done or NoMemory.
    */
   reserve?(page: number, count: number): Status;
-  /**
-   * All pages of the block that begins at `page` are about to get memory by transfers; none has any yet. A driver that gets memory cheaper in
-   * one piece may take it now: the transfers of these pages still say that they are not backed.
-   */
+  /** All pages of this block get memory by the next transfers: it may be taken in one piece now. */
   reserveBlock?(page: number): void;
-  /** Whether the page has memory that was taken so: what a provider has is read right there then, instead of going over memory between. */
+  /** Whether `reserveBlock` took memory for the page. */
   isReserved?(page: number): boolean;
   /**
-   * Copies frames to memory that the manager addresses. Only for memory that it cannot address. For an `urgent` copy a thread waits: where
-   * copies stand in line it may go before others.
+   * Copies frames to memory at `address`, if the manager cannot address them. A thread waits for an `urgent` copy.
    */
   transferOut?(token: number, frame: number, count: number, address: number, urgent: boolean): Status;
-  /** Goes on with pending work that needs no waiting; false when there is none. */
+  /** Goes on with pending work. False when there is none. */
   progress?(): boolean;
   close(): void;
 }
 
-/** What reads and writes pages: page tables, threads that fault, kernels. */
+/** A processor: the part of a driver with page tables, threads and kernels. */
 export interface ProcessorDriver {
   readonly kind: string;
+  /** Maps pages to frames from `frame` on. It always ends at once. */
   map(page: number, count: number, access: Access, previous: Access, frame: number): void;
+  /** Lowers the access to pages. Done when no thread can use more than `to`. */
   revoke(token: number, page: number, count: number, to: Access): Status;
   /**
-   * Has the block of 2 MiB that begins at `page` reach host memory (`on`), or the device's own. No thread of the device runs, and
-   * nothing of the block is in its own memory. Only where the description says `remoteAccess`; `revoked` tells when it is done.
+   * For `remoteAccess`: has a block reach host memory (`on`), or the device's own; then `revoked`.
    */
   remap?(token: number, page: number, on: boolean): Status;
   /**
-   * Has one page of such a block be the device's own, zeros that no other processor sees, until the block is remapped: an access to it was
-   * denied, and the thread that waits for it goes on there. Threads run meanwhile. `revoked` tells when it is done. Without this a device
-   * is lost that is denied what it reaches in place.
+   * For `remoteAccess`: puts a page of zeros in place of a denied one, until the block is remapped.
    */
   cover?(token: number, page: number): Status;
   /**
-   * Wakes threads that may still wait for pages which are mapped by now. Where page tables may lose a mapping without a command, the pages are
-   * mapped again with the right `access`, unless that is None.
+   * Wakes threads that wait for pages which are mapped by now; maps them again if page tables lose mappings.
    */
   wake(page: number, count: number, access: Access): void;
-  /** Runs the launch; `launched` follows. */
+  /** Runs the launch, then reports `launched`. */
   launch?(launch: DriverLaunch): void;
   /**
-   * Ends a launch that runs, as soon as may be: `launched` follows with 'ABORTED', or with how it ended by itself meanwhile. When it has
-   * been said nothing of the launch runs any more. A driver without this cannot end a launch.
+   * Ends a running launch soon; `launched` follows, with 'ABORTED'. Without it launches cannot be ended.
    */
   abort?(launch: number): void;
-  /** Goes on with pending work that needs no waiting; false when there is none. */
+  /** Goes on with pending work. False when there is none. */
   progress?(): boolean;
-  /** Ends the device as if it had fallen off its bus; `died` follows. For tests of what happens then. */
+  /** Ends the device as if it had failed; `died` follows. For tests. */
   lose?(reason: string): void;
   close(): void;
 }
 
-/** A device: a processor, and the memory of its own. */
+/** A device: a processor with memory of its own. */
 export interface Driver extends NodeDriver, ProcessorDriver {
   readonly description: DeviceDescription;
 }
 
-/** What a driver of the user's own is made with. */
+/** What `CreateDriver` gets. */
 export interface DriverContext {
-  /** The device's name in messages and reports; `description.name` is the same. */
+  /** The name of the device in messages and reports. */
   readonly name: string;
-  /** Pages of memory that the device was given; `description.budgetPages` may be less. */
+  /** Pages of memory that the device may have. */
   readonly budgetPages: number;
-  /** Threads that were asked for to run kernels. */
+  /** Threads for kernels. */
   readonly units: number;
-  /** Reads and writes what the manager addresses: the other end of each copy. */
+  /** Host memory by address: the other end of each copy. */
   readonly bytes: ByteAccess;
-  /**
-   * What the driver reports. The manager looks at it when the command that runs has returned; a driver that reports from a timer, a
-   * promise or a message is heard as long as anything of its is pending, and otherwise within a fifth of a second.
-   */
+  /** For reports, from anywhere in the manager's thread. */
   readonly events: DriverEvents;
-  /** What goes wrong on purpose; a driver that cannot do this need not. */
+  /** Failures to inject; a driver may ignore it. */
   readonly inject?: Injection;
-  /** What the device's specification says for its driver. */
+  /** The option `options` of the device. */
   readonly options: unknown;
-  /** The function of a kernel, whose module has been loaded. It runs in the manager's thread: nothing else happens meanwhile. */
+  /** The function of a kernel. It runs in the manager's thread. */
   loadKernel(code: KernelCode): CallableKernel;
 }
 
-/** What a driver's module exports. It is called in the manager's thread, before the space opens. */
+/** The export of a driver's module, called before the space opens. */
 export type CreateDriver = (context: DriverContext) => Driver | Promise<Driver>;

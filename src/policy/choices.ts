@@ -1,4 +1,7 @@
-/** Policies as a program chooses them, by name or from a module of its own, and as a recording states them. */
+/**
+ * Policies as a program chooses them, by name or from a module of its own, and as a recording
+ * states them.
+ */
 
 import { kernelError } from '../core/kernel-error.js';
 import { missingModule } from '../core/missing-module.js';
@@ -11,27 +14,29 @@ import { advised, migrate } from './placement/advised.js';
 import { none, type TreeOptions, tree } from './prefetch/tree.js';
 import { type NextOptions, next, noReadAhead } from './read-ahead/next.js';
 
-/** A function that makes the policy: `export` of a module (`default` unless said otherwise), called with `options`. */
+/**
+ * A function that makes a policy: `export` of a module ('default' by default), called with
+ * `options`.
+ */
 export interface PolicyModule {
   readonly module: URL | string;
   readonly export?: string;
-  /** For the function; it must survive structured cloning, and JSON where runs are recorded. */
+  /** For the function, by structured clone; JSON if runs are recorded. */
   readonly options?: unknown;
 }
 
-/** What a program chooses; what is left out stays as it is. Each node, or processor, gets a policy of its own. */
+/** Policies by name or module. Each node, or processor, gets one of its own. */
 export interface PolicyChoices {
   /**
-   * Which block goes when a node makes room. 'adaptive' takes the least recently used block, and keeps a
-   * part of a loop over more than there is room for. 'lru', 'fifo', 'clock', 'sieve', 's3-fifo', 'arc',
-   * 'lirs' and 'w-tinylfu' are the published algorithms. 'tournament' follows the best of three of them.
+   * Which block leaves a full node: 'adaptive' (the default), 'lru', 'fifo', 'clock', 'sieve',
+   * 's3-fifo', 'arc', 'lirs', 'w-tinylfu' or 'tournament'.
    */
   readonly eviction?: EvictionName | PolicyModule;
-  /** What a fault brings along: as much as is dense enough ('tree'), or nothing ('none'). */
+  /** What a fault brings along: as much as is dense enough ('tree'), or nothing. */
   readonly prefetch?: 'tree' | 'none' | ({ readonly name: 'tree' } & TreeOptions) | PolicyModule;
-  /** What is brought before a thread touches it when a processor walks: the next block ('next'), or nothing ('none'). */
+  /** What comes ahead of a walk: the next block ('next'), or nothing. */
   readonly readAhead?: 'next' | 'none' | ({ readonly name: 'next' } & NextOptions) | PolicyModule;
-  /** What a processor that can finds in host memory, in place: what was advised ('advised'), or nothing ('migrate'). */
+  /** What a device uses in host memory: as advised ('advised'), or nothing ('migrate'). */
   readonly placement?: 'advised' | 'migrate' | PolicyModule;
 }
 
@@ -77,8 +82,10 @@ function completed({
 }
 
 /**
- * Makes the policies, and loads those of modules. Throws an error that names the policy, the module and what is wrong.
- * @param warn hears of a policy of a module that throws, or answers what cannot be; the one of onemem's own takes its place
+ * Makes the policies, and loads those of modules. Throws an error that names the policy, the module
+ * and what is wrong.
+ * @param warn hears of a policy of a module that throws, or answers what cannot be; the one of
+ *   onemem's own takes its place
  */
 export async function loadPolicies(choices: PolicyChoices, warn: Warn): Promise<Policies> {
   checkChoices(choices);

@@ -1,7 +1,7 @@
 /**
- * The command: runs the scenarios on kinds of devices, each kind in a process of its own. A scenario that hangs (its thread may
- * sit in a page fault, where nothing else can reach it) or takes its process along fails by its name, and the others go on in
- * a new process.
+ * The command: runs the scenarios on kinds of devices, each kind in a process of its own. A
+ * scenario that hangs (its thread may sit in a page fault, where nothing else can reach it) or
+ * takes its process along fails by its name, and the others go on in a new process.
  */
 import { spawn } from 'node:child_process';
 import { writeSync } from 'node:fs';
@@ -32,8 +32,10 @@ const options = {
 type Report = { readonly started: string } | { readonly note: string } | { readonly result: Result };
 
 /**
- * @param entry the module that calls this, by its URL: it is started again for each kind of device
- * @param kinds what to test
+ * Runs the scenarios on kinds of devices, as a command: prints a line each, and sets the exit code.
+ * The guide of drivers has a program that calls it.
+ * @param entry the URL of the module that calls this: it is started again for each kind
+ * @param kinds the kinds of devices to test
  */
 export async function conformance(entry: string, kinds: readonly DeviceKind[]): Promise<void> {
   const wanted = parseArguments(kinds);

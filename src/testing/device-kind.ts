@@ -1,24 +1,24 @@
 /** Kinds of devices, as their authors describe them to the suite. */
 import type { SpaceOptions } from '../index.js';
 
-/** What a scenario wants of the space that it gets. */
+/** The space that a scenario needs. */
 export interface Wanted {
   readonly devices: 1 | 2;
   /** Memory of each device, in bytes. */
   readonly memoryBytes: number;
-  /** Devices and host refuse memory for pieces of more pages, as nodes without large pieces do. */
+  /** Devices and host refuse memory for larger pieces. */
   readonly refuseLargerThanPages?: number;
 }
 
-/** A kind of device, as its author describes it to the suite. */
+/** A kind of device for the suite. */
 export interface DeviceKind {
   readonly name: string;
-  /** Whether what a device holds can be had after the device has died. */
+  /** Whether its memory can be read after its death. */
   readonly memorySurvives: boolean;
-  /** Left out unless it is asked for by its name. */
+  /** Runs only if it is asked for by name. */
   readonly onlyByName?: boolean;
-  /** Why scenarios, by their names, ask what no device of the kind can do. */
+  /** Scenarios that no such device can pass, with the reason. */
   readonly skips?: Readonly<Record<string, string>>;
-  /** The options of a space with such devices, or why they cannot do what is wanted: the scenario is skipped then. */
+  /** Options of a space with such devices, or why it cannot be had. */
   open(wanted: Wanted): SpaceOptions | { readonly skip: string };
 }

@@ -3,7 +3,7 @@
 import type { DeviceKind } from './device-kind.js';
 import { driverKind } from './kinds.js';
 
-/** Mistakes that authors of drivers make, and what they lead to. */
+/** Mistakes that a driver may have, and their effects. */
 export const driverFaults = {
   'loses write-backs': 'every third copy home is not made, and said to be',
   'forgets the last bytes of a copy': 'copies home end a cache line too early',
@@ -36,12 +36,19 @@ const SILENT = [
   'rounds launches up',
 ] as const satisfies readonly DriverFault[];
 
-/** A kind of device that has these mistakes, and must fail. It takes part only where it is asked for by name. */
+/**
+ * A kind of device with these mistakes, which the suite must find. It runs only if it is asked for
+ * by name.
+ * @example
+ * import { brokenKind } from 'onemem/testing';
+ *
+ * console.log(brokenKind('forgetful', ['loses write-backs']).name); // forgetful
+ */
 export function brokenKind(name: string, faults: readonly DriverFault[]): DeviceKind {
   const module = new URL('../testing/broken-driver.js', import.meta.url);
   const about = { options: { faults }, refusesMemory: true };
   return { ...driverKind(name, { module, export: 'create' }, about), onlyByName: true };
 }
 
-/** A kind of device that answers well and has nearly everything wrong that can be. */
+/** A kind of device with all mistakes that give wrong data and nothing else. */
 export const broken: DeviceKind = brokenKind('broken', SILENT);

@@ -1,4 +1,6 @@
-/** Kinds of devices: those that come with the package, and those that a driver of the user's makes. */
+/**
+ * Kinds of devices: those that come with the package, and those that a driver of the user's makes.
+ */
 import type { CustomDeviceSpecification, DeviceSpecification, SpaceOptions } from '../index.js';
 import type { DeviceKind, Wanted } from './device-kind.js';
 
@@ -25,9 +27,12 @@ export const kinds: readonly DeviceKind[] = [
 ];
 
 /**
- * A kind of device that a driver of your own makes.
- * @param name as it is shown, and asked for by --device
- * @param driver the module that makes the driver, as `openSpace` gets it
+ * The kind of device that a driver's module makes, for the suite.
+ * @example
+ * import { driverKind } from 'onemem/testing';
+ *
+ * const module = new URL('file:///drivers/mine.js');
+ * console.log(driverKind('mine', { module, export: 'create' }).name); // mine
  */
 export function driverKind(
   name: string,
@@ -37,7 +42,10 @@ export function driverKind(
     readonly options?: unknown;
     /** Whether what a device holds can be had after it has died; not so unless said otherwise. */
     readonly memorySurvives?: boolean;
-    /** Whether the driver does as `inject.refuseLargerThanPages` says; otherwise what needs this is skipped. */
+    /**
+     * Whether the driver does as `inject.refuseLargerThanPages` says; otherwise what needs this is
+     * skipped.
+     */
     readonly refusesMemory?: boolean;
   } = {},
 ): DeviceKind {

@@ -23,10 +23,12 @@ function read(path: string): Page {
 
 /** Pages for users and for those who work on the project. */
 export function pages(): Page[] {
-  const docs = readdirSync(`${ROOT}docs`, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.md'))
-    .sort()
-    .map((name) => `docs/${name}`);
+  const docs = ['docs', 'api/reference'].flatMap((folder) =>
+    readdirSync(`${ROOT}${folder}`, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.md'))
+      .sort()
+      .map((name) => `${folder}/${name}`),
+  );
   return ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'examples/README.md', ...docs].map(read);
 }
 

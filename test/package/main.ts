@@ -31,8 +31,8 @@ const project = join(folder, 'project');
 const installed = join(project, 'node_modules/onemem');
 
 /** Above these something has got into the package that does not belong there. */
-const PACKED_LIMIT = 1952 * 1024;
-const UNPACKED_LIMIT = 7424 * 1024;
+const PACKED_LIMIT = 2112 * 1024;
+const UNPACKED_LIMIT = 8000 * 1024;
 
 /** Packages whose install script is known, and why they do without it. */
 const INSTALL_SCRIPTS_NOT_NEEDED: Readonly<Record<string, string>> = {
@@ -244,7 +244,7 @@ check('nothing is inside that users do not need', () => {
   for (const name of files) {
     assert.doesNotMatch(
       name,
-      /\.test\.|^(test|bench|scripts|api|\.build|\.ci|node_modules)\//,
+      /\.test\.|^(test|bench|scripts|api(?!\/reference)|\.build|\.ci|node_modules)\//,
       `${name} does not belong there`,
     );
     assert.doesNotMatch(name, /\.(tgz|log|tsbuildinfo)$/, `${name} does not belong there`);

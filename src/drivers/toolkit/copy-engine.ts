@@ -1,4 +1,7 @@
-/** Copies between a device's frames and memory that the manager addresses, carried out one by one when the driver gets to it. */
+/**
+ * Copies between a device's frames and memory that the manager addresses, carried out one by one
+ * when the driver gets to it.
+ */
 import { Access, PAGE_BYTES, Status } from '../../core/types.js';
 import { type DriverParts, pagesAtOnceOf } from './parts.js';
 
@@ -16,18 +19,9 @@ interface Copy {
 }
 
 /**
- * The engine that carries out a driver's copies, the oldest first. Its commands only note what is to be done and return `Pending`;
- * `progress()` does it, maps the pages and reports `transferred`.
- *
- * ```ts
- * const copies = new CopyEngine({ ...context, table, frames });
- * return {
- *   transferIn: (...copy) => copies.transferIn(...copy),
- *   transferOut: (...copy) => copies.transferOut(...copy),
- *   progress: () => copies.progress() || launches.progress(),
- *   // and the other commands
- * };
- * ```
+ * The copies of a driver, the oldest first. Its commands return `Pending`; `progress()` carries
+ * them out, maps the pages and reports `transferred`. The guide of drivers has a whole driver that
+ * uses it.
  */
 export class CopyEngine {
   private readonly queue: Copy[] = [];
@@ -42,12 +36,12 @@ export class CopyEngine {
     this.page = new Uint8Array(this.pageBytes);
   }
 
-  /** Whether `lose` has been called. */
+  /** Whether `lose` was called. */
   get lost(): boolean {
     return this.gone;
   }
 
-  /** As `Driver.transferIn`: Pending; NoMemory where the context's `inject` says so; Lost when the memory is gone. */
+  /** As `Driver.transferIn`: Pending, NoMemory (by `inject`), or Lost. */
   transferIn(
     token: number,
     address: number,
@@ -62,12 +56,12 @@ export class CopyEngine {
     return this.enqueue({ token, address, out: false, page, count, frame, access, done: 0 });
   }
 
-  /** As `Driver.transferOut`: Pending, or Lost when the memory is gone. Copies are made in their order, urgent or not. */
+  /** As `Driver.transferOut`: Pending, or Lost. */
   transferOut(token: number, frame: number, count: number, address: number, _urgent?: boolean): Status {
     return this.enqueue({ token, address, out: true, page: 0, count, frame, access: Access.None, done: 0 });
   }
 
-  /** Goes on with the oldest copy, by `pagesAtOnce` pages. False when there is none. */
+  /** Copies up to `pagesAtOnce` pages of the oldest copy. False when there is none. */
   progress(): boolean {
     const copy = this.queue.at(0);
     if (copy === undefined) return false;
@@ -81,14 +75,20 @@ export class CopyEngine {
     return true;
   }
 
-  /** Ends the oldest copy without mapping its pages, as where the hardware reports an error. False when there is none. */
+  /**
+   * Ends the oldest copy without mapping its pages, as where the hardware reports an error. False
+   * when there is none.
+   */
   fail(): boolean {
     const copy = this.queue.shift();
     if (copy !== undefined) this.parts.events.transferred(copy.token, Status.Failed);
     return copy !== undefined;
   }
 
-  /** The memory is gone: whatever is queued, and whatever will be asked for, is lost. For `Driver.lose`, before `died` is reported. */
+  /**
+   * The memory is gone: whatever is queued, and whatever will be asked for, is lost. For
+   * `Driver.lose`, before `died` is reported.
+   */
   lose(): void {
     this.gone = true;
     for (const { token } of this.queue.splice(0)) this.parts.events.transferred(token, Status.Lost);

@@ -1,4 +1,7 @@
-/** Launches on a device without page faults: kernels are called with copies of what their pages hold. */
+/**
+ * Launches on a device without page faults: kernels are called with copies of what their pages
+ * hold.
+ */
 import { bytesOf, viewOf } from '../../core/elements.js';
 import { kernelError, refuseAsynchronous } from '../../core/kernel-error.js';
 import { Access, PAGE_BYTES } from '../../core/types.js';
@@ -7,14 +10,20 @@ import { type DriverParts, pagesAtOnceOf } from './parts.js';
 
 type ArrayParameter = Extract<LaunchParameter, { kind: 'array' }>;
 
-/** The part of an array that lies in one page: its bytes, the frame that has them, and where in the frame they begin. */
+/**
+ * The part of an array that lies in one page: its bytes, the frame that has them, and where in the
+ * frame they begin.
+ */
 interface Piece {
   readonly part: Uint8Array;
   readonly frame: number;
   readonly start: number;
 }
 
-/** A launch that is under way: stops after `pagesAtOnce` pages, so that the manager can look for faults in between. */
+/**
+ * A launch that is under way: stops after `pagesAtOnce` pages, so that the manager can look for
+ * faults in between.
+ */
 type Work = Generator<void, void>;
 
 /** A launch fails, and the device goes on. */
@@ -25,20 +34,10 @@ class LaunchError extends Error {
 }
 
 /**
- * The launches of a device without page faults, the oldest first. Each gathers what its parameters name through the page table, calls the
- * kernel once for the whole range, in the manager's thread, puts back what it may have written (`out`, `inout`), and reports `launched`:
- * with the code `KERNEL_ERROR` for what the kernel threw, when nothing is put back, and with `ACCESS_DENIED` for a page that is
- * not mapped as the parameter's use needs it.
- *
- * ```ts
- * const launches = new LaunchQueue({ ...context, table, frames });
- * return {
- *   launch: (launch) => launches.add(launch),
- *   // Copies come first: a launch that was asked for has its pages already.
- *   progress: () => copies.progress() || launches.progress(),
- *   // and the other commands
- * };
- * ```
+ * The launches of a device without page faults, the oldest first. Each reads its arrays through the
+ * page table, calls the kernel once in the manager's thread, writes `out` and `inout` arrays back,
+ * and reports `launched`: with KERNEL_ERROR for a kernel that threw, with ACCESS_DENIED for a page
+ * without the right. The guide of drivers has a whole driver that uses it.
  */
 export class LaunchQueue {
   private readonly queue: { readonly id: number; readonly work: Work }[] = [];
@@ -51,12 +50,14 @@ export class LaunchQueue {
     this.pagesAtOnce = pagesAtOnceOf(parts);
   }
 
-  /** As `Driver.launch`. Nothing of it happens before `progress()`. */
+  /** As `Driver.launch`. Nothing happens before `progress()`. */
   add(launch: DriverLaunch): void {
     this.queue.push({ id: launch.id, work: this.run(launch) });
   }
 
-  /** Goes on with the oldest launch, by `pagesAtOnce` pages or the kernel. False when there is none. */
+  /**
+   * Goes on with the oldest launch, by `pagesAtOnce` pages or the kernel. False when there is none.
+   */
   progress(): boolean {
     const launch = this.queue.at(0);
     if (launch === undefined) return false;
@@ -67,7 +68,7 @@ export class LaunchQueue {
     return true;
   }
 
-  /** Every launch ends with `DEVICE_LOST` and the reason. For `Driver.lose`, before `died` is reported. */
+  /** Ends every launch with DEVICE_LOST. For `Driver.lose`, before `died`. */
   lose(reason: string): void {
     for (const { id } of this.queue.splice(0)) {
       this.parts.events.launched(id, { code: 'DEVICE_LOST', message: reason });
@@ -151,7 +152,10 @@ export class LaunchQueue {
   }
 }
 
-/** Memory for a whole array. The machine may have none left, which is the launch's misfortune and not the device's. */
+/**
+ * Memory for a whole array. The machine may have none left, which is the launch's misfortune and
+ * not the device's.
+ */
 function allocate({ type, length }: ArrayParameter): Uint8Array<ArrayBuffer> {
   try {
     return new Uint8Array(length * bytesOf(type));

@@ -1,4 +1,7 @@
-/** Which frame a page is in, and what may be done with it: the page table of a device that has none in hardware. */
+/**
+ * Which frame a page is in, and what may be done with it: the page table of a device that has none
+ * in hardware.
+ */
 import { Access } from '../../core/types.js';
 
 const PAGES_PER_TABLE = 512;
@@ -7,22 +10,28 @@ const PAGES_PER_TABLE = 512;
 const MOST_FRAMES = 2 ** 30;
 
 /**
- * The page table of a device: two levels, since the space is far larger than what is ever mapped of it. Pages and frames are numbers of
- * 4 KiB; a page that is not mapped has `Access.None`.
+ * The page table of a device without one in hardware. Pages and frames are numbers of 4 KiB. A page
+ * that is not mapped has `Access.None`.
+ * @example
+ * import { Access, PageTable } from 'onemem/driver';
  *
- * ```ts
  * const table = new PageTable();
  * table.map(100, 2, 7, Access.Write); // pages 100 and 101 are in frames 7 and 8
  * table.restrict(100, 1, Access.Read);
- * table.access(100) === Access.Read && table.frame(101) === 8;
- * ```
+ * console.log(table.access(100) === Access.Read, table.frame(101)); // true 8
  */
 export class PageTable {
   private readonly tables = new Map<number, Int32Array>();
 
   /**
-   * Maps `count` pages from `page` on to as many frames from `frame` on; whatever they were mapped to before goes. `Access.None` unmaps.
-   * A frame from 2^30 on (4 TiB of memory) is a RangeError with the code `INVALID_FRAME`.
+   * Maps `count` pages to frames from `frame` on; `Access.None` unmaps. Throws INVALID_FRAME for a
+   * frame from 2^30 on (4 TiB).
+   * @example
+   * import { Access, PageTable } from 'onemem/driver';
+   *
+   * const table = new PageTable();
+   * table.map(5, 1, 3, Access.Read);
+   * console.log(table.frame(5)); // 3
    */
   map(page: number, count: number, frame: number, access: Access): void {
     if (frame + count > MOST_FRAMES) {
@@ -32,19 +41,40 @@ export class PageTable {
     for (let at = 0; at < count; at++) this.set(page + at, access === Access.None ? 0 : (frame + at) * 4 + access);
   }
 
-  /** Takes access away, down to `to`; what is less already stays as it is. `Access.None` unmaps. */
+  /**
+   * Lowers the access of pages to at most `to`; `Access.None` unmaps.
+   * @example
+   * import { Access, PageTable } from 'onemem/driver';
+   *
+   * const table = new PageTable();
+   * table.map(5, 1, 3, Access.Write);
+   * table.restrict(5, 1, Access.None);
+   * console.log(table.access(5) === Access.None); // true
+   */
   restrict(page: number, count: number, to: Access): void {
     for (let at = page; at < page + count; at++) {
       if (this.access(at) > to) this.set(at, to === Access.None ? 0 : this.frame(at) * 4 + to);
     }
   }
 
-  /** What the device may do with a page. */
+  /**
+   * The right of the device to a page.
+   * @example
+   * import { Access, PageTable } from 'onemem/driver';
+   *
+   * console.log(new PageTable().access(9) === Access.None); // true
+   */
   access(page: number): Access {
     return (this.entry(page) & 3) as Access;
   }
 
-  /** The frame of a page that is mapped; 0 for others, so ask for its access first. */
+  /**
+   * The frame of a mapped page; 0 for others, so ask for its access first.
+   * @example
+   * import { PageTable } from 'onemem/driver';
+   *
+   * console.log(new PageTable().frame(9)); // 0
+   */
   frame(page: number): number {
     return this.entry(page) >>> 2;
   }

@@ -158,6 +158,7 @@ export type ManagerReady =
   | { readonly base: number; readonly devices: readonly DeviceInfo[]; readonly faultsBy: string }
   | { readonly error: WireError };
 
+/** Counters of a processor since it was started. Sizes are in bytes, faults in pages. */
 export interface ProcessorStats {
   readonly name: string;
   readonly kind: string;
@@ -174,91 +175,69 @@ export interface ProcessorStats {
   /** Filled from the arrays that clones were made of. */
   readonly bytesCloned: number;
   readonly evictions: number;
-  /**
-   * Pieces that the node found no memory for, though its budget allowed them; they were tried again
-   * in smaller ones.
-   */
+  /** Large pieces without memory, tried again as smaller ones. */
   readonly refusals: number;
   readonly revocations: number;
   readonly denied: number;
   readonly launches: number;
-  /**
-   * Those of them that went to the device together with one before them: they waited in a stream
-   * while another one ran.
-   */
+  /** Launches that went to a GPU together with an earlier one. */
   readonly joinedLaunches: number;
-  /**
-   * Parts that have run of launches that were cut, since the device had no room for all that they
-   * use.
-   */
+  /** Parts of launches that were cut. */
   readonly launchParts: number;
-  /**
-   * Launches that ran in parts on windows of their arrays, and those that ran with pages which came
-   * as they were touched; all others ran as they are.
-   */
+  /** Launches in parts, and launches that were paged. */
   readonly windowedLaunches: number;
   readonly pagedLaunches: number;
-  /** Times that pages came to launches of the second kind. */
+  /** Times that pages came to paged launches. */
   readonly launchRounds: number;
-  /**
-   * Those of them in which the numbers of an array named the pages, so that they came before the
-   * kernel ran, and it ran once.
-   */
+  /** Those that came before the kernel ran. */
   readonly plannedRounds: number;
-  /** Bytes of these pages, which `bytesIn` does not count; and of those that went home. */
+  /** Bytes of these pages in, and home; `bytesIn` does not count them. */
   readonly pagedBytes: number;
   readonly pagedHomeBytes: number;
-  /**
-   * Milliseconds for which kernels have run on a GPU, by its own clock; left out where there is
-   * none, or none has run.
-   */
+  /** Milliseconds of kernels by the GPU's own clock, if it has one. */
   readonly gpuMs?: number;
   readonly alive: boolean;
 }
 
-/** What is behind host memory. */
+/** The spill file behind host memory. */
 export interface StorageStats {
-  /** The folder of the spill file. */
+  /** Its folder. */
   readonly path: string;
   readonly budgetBytes: number;
-  /** What the spill file has of pages, be they in memory as well or not. */
+  /** Bytes of pages in the file, in memory as well or not. */
   readonly heldBytes: number;
   readonly bytesWritten: number;
   readonly bytesRead: number;
-  /**
-   * Its last write failed, for want of disk space or otherwise, and it has not been tried again.
-   */
+  /** The last write failed, and has not been tried again. */
   readonly full: boolean;
 }
 
-/** Memory of another machine, behind host memory and storage. */
+/** The server behind storage. */
 export interface ServerStats {
   readonly kind: 'valkey';
-  /** Of the server that answered when the space was opened, without the password. */
+  /** The server that answered at first, without the password. */
   readonly url: string;
   readonly budgetBytes: number;
-  /** What the server has of pages, be they elsewhere as well or not. */
+  /** Bytes of pages on the server, elsewhere as well or not. */
   readonly heldBytes: number;
   readonly bytesWritten: number;
   readonly bytesRead: number;
-  /**
-   * Its last write failed, since it has no room or does not answer, and it has not been tried
-   * again.
-   */
+  /** The last write failed, and has not been tried again. */
   readonly full: boolean;
 }
 
+/** Counters of a space. */
 export interface SpaceStats {
   readonly processors: readonly ProcessorStats[];
-  /** Null: the space has no storage. */
+  /** Null without storage. */
   readonly storage: StorageStats | null;
-  /** Null: the space has nothing on other machines. */
+  /** Null without a server. */
   readonly behind: ServerStats | null;
   readonly ranges: number;
   readonly allocatedBytes: number;
-  /** Subscriptions to invalidations that have not ended. */
+  /** Subscriptions that have not ended. */
   readonly notifiers: number;
-  /** Pages that are pinned in host memory, and those of them that the kernel may not swap. */
+  /** Pinned bytes, and those that the kernel may not swap. */
   readonly pinnedBytes: number;
   readonly lockedBytes: number;
   /** How userfaultfd was opened; 'user-mode' serves no system calls. */

@@ -20,6 +20,16 @@ const PASSING_SHARE = 4;
 const FEWEST_PASSING = 4;
 const MOST_PASSING = 16;
 
+/**
+ * Least recently used, but a pass that is made again and again over too much data keeps a part of it. The default.
+ * @example
+ * import { adaptive } from 'onemem/policy';
+ *
+ * const policy = adaptive();
+ * policy.activate(1, 512);
+ * policy.activate(2, 512);
+ * console.log(policy.evict((block) => block !== 1)); // 2
+ */
 export function adaptive(): EvictionPolicy {
   const kept = new IntrusiveList();
   const passing = new IntrusiveList();

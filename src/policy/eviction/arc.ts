@@ -8,6 +8,7 @@ import type { EvictionPolicy } from '../../core/types.js';
 import { GhostList } from './ghost-list.js';
 import { evictionBy, type Replacement } from './replacement.js';
 
+/** ARC (Megiddo and Modha, FAST 2003). */
 export function arc(): EvictionPolicy {
   return evictionBy(arcReplacement());
 }

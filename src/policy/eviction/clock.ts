@@ -7,6 +7,7 @@ import type { EvictionPolicy } from '../../core/types.js';
 import { BlockTable } from './block-table.js';
 import { evictionBy, type Replacement } from './replacement.js';
 
+/** CLOCK (Corbató, 1968). */
 export function clock(): EvictionPolicy {
   return evictionBy(clockReplacement());
 }

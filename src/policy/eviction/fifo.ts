@@ -3,6 +3,7 @@ import { IntrusiveList } from '../../core/intrusive-list.js';
 import type { EvictionPolicy } from '../../core/types.js';
 import { aheadOf } from './ahead.js';
 
+/** First in, first out. */
 export function fifo(): EvictionPolicy {
   const list = new IntrusiveList();
   return {

@@ -23,6 +23,7 @@ const enum Kind {
   gone,
 }
 
+/** LIRS (Jiang and Zhang, SIGMETRICS 2002). */
 export function lirs(): EvictionPolicy {
   return evictionBy(lirsReplacement());
 }

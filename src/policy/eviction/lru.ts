@@ -7,6 +7,7 @@ import { IntrusiveList } from '../../core/intrusive-list.js';
 import type { EvictionPolicy } from '../../core/types.js';
 import { evictionBy, type Replacement } from './replacement.js';
 
+/** Least recently used: by faults, launches and samples. */
 export function lru(): EvictionPolicy {
   return evictionBy(lruReplacement());
 }

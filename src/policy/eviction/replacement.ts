@@ -9,21 +9,39 @@
 import type { EvictionPolicy } from '../../core/types.js';
 import { aheadOf } from './ahead.js';
 
+/** A page replacement algorithm as papers describe it, over blocks of 2 MiB. */
 export interface Replacement {
-  /** The memory has room for `blocks`. It is told whenever that changes, at least 1. */
+  /** The memory has room for `blocks`, at least 1; called whenever that changes. */
   resize(blocks: number): void;
+  /** Whether the block is here. */
   has(block: number): boolean;
-  /** A missing block was brought. There is room: a victim has left if one had to. */
+  /** A missing block was brought; there is room. */
   arrive(block: number): void;
-  /** A block that is here was used again. */
+  /** A present block was used. */
   touch(block: number): void;
-  /** The next block to go among those that `may` allows, or -1. It stays until `leave`. */
+  /** The next block to leave among those that `may` allows, or -1. It stays until `leave`. */
   victim(may: (block: number) => boolean): number;
-  /** A block that is here has gone: it was evicted, freed, or moved elsewhere. */
+  /** A block has left: evicted, freed or moved. */
   leave(block: number): void;
 }
 
-/** The eviction policy that a replacement algorithm makes. */
+/**
+ * An eviction policy by a replacement algorithm.
+ * @example
+ * import { evictionBy } from 'onemem/policy';
+ *
+ * const blocks = new Set(); // the oldest first
+ * const policy = evictionBy({
+ *   resize: () => {},
+ *   has: (block) => blocks.has(block),
+ *   arrive: (block) => void blocks.add(block),
+ *   touch: () => {},
+ *   victim: (may) => [...blocks].find(may) ?? -1,
+ *   leave: (block) => void blocks.delete(block),
+ * });
+ * policy.activate(7, 512);
+ * console.log(policy.evict(() => true)); // 7
+ */
 export function evictionBy(replacement: Replacement): EvictionPolicy {
   let count = 0;
   let capacity = 0;

@@ -14,6 +14,7 @@ const SMALL_SHARE = 10;
 /** Uses are counted up to this. */
 const MOST_USES = 3;
 
+/** S3-FIFO (Yang and others, SOSP 2023). */
 export function s3Fifo(): EvictionPolicy {
   return evictionBy(s3FifoReplacement());
 }

@@ -7,6 +7,7 @@ import type { EvictionPolicy } from '../../core/types.js';
 import { BlockTable } from './block-table.js';
 import { evictionBy, type Replacement } from './replacement.js';
 
+/** SIEVE (Zhang and others, NSDI 2024). */
 export function sieve(): EvictionPolicy {
   return evictionBy(sieveReplacement());
 }

@@ -29,6 +29,7 @@ interface Expert {
 
 const always = (): boolean => true;
 
+/** Follows LRU, LIRS or W-TinyLFU, whichever misses least on block numbers kept beside the memory. */
 export function tournament(): EvictionPolicy {
   return evictionBy(tournamentReplacement([lruReplacement(), lirsReplacement(), wTinyLfuReplacement()]));
 }

@@ -22,6 +22,7 @@ const STEP_DECAY = 0.98;
 /** A change of the hit rate from which the climb begins anew. */
 const RESTART = 0.05;
 
+/** W-TinyLFU (Einziger, Friedman and Manes, 2017). */
 export function wTinyLfu(): EvictionPolicy {
   return evictionBy(wTinyLfuReplacement());
 }

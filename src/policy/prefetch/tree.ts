@@ -1,28 +1,47 @@
 /**
- * The density prefetcher of NVIDIA's UVM driver: a fault brings its 64 KiB group; walking from there to the root of a binary
- * tree over the block, the largest subtree of which more than `thresholdPercent` would then be there comes whole. When the
- * processor comes in from a neighbouring block that is all there already, the block comes at once: streams need no second fault.
- * Where the node is full, only the group comes: density then says where the processor was, and guesses push out what it needs; and only the page where it
- * comes from host memory and no walk may begin with it, or where what comes by groups keeps leaving and coming back. Faults one after the other
- * are no guess: what they bring grows. What comes from far comes to the end of the block as soon as a processor walks: to wait for
- * another fault's pages there costs more than to bring a block in vain. A write takes the pages away from there, so that it must be a walk for longer.
- * In all cases as much comes as the launch's walks have room for.
+ * The density prefetcher of NVIDIA's UVM driver: a fault brings its 64 KiB group; walking from
+ * there to the root of a binary tree over the block, the largest subtree of which more than
+ * `thresholdPercent` would then be there comes whole. When the processor comes in from a
+ * neighbouring block that is all there already, the block comes at once: streams need no second
+ * fault. Where the node is full, only the group comes: density then says where the processor was,
+ * and guesses push out what it needs; and only the page where it comes from host memory and no walk
+ * may begin with it, or where what comes by groups keeps leaving and coming back. Faults one after
+ * the other are no guess: what they bring grows. What comes from far comes to the end of the block
+ * as soon as a processor walks: to wait for another fault's pages there costs more than to bring a
+ * block in vain. A write takes the pages away from there, so that it must be a walk for longer. In
+ * all cases as much comes as the launch's walks have room for.
  */
 import { addRun, clear, sizeOfRun } from '../../core/mask.js';
 import { type OptionNames, refuseUnknown } from '../../core/option-names.js';
 import { PAGES_PER_BLOCK, PAGES_PER_GROUP, type PrefetchPolicy } from '../../core/types.js';
 import { checkOption } from '../option-range.js';
 
+/** Options of `tree`. */
 export interface TreeOptions {
-  /** Density above which a subtree is brought whole, in percent, from 0 to 100; 51 as in the driver. */
+  /**
+   * Density above which a subtree is brought whole, in percent, from 0 to 100; 51 as in the driver.
+   */
   readonly thresholdPercent?: number;
 }
 
-/** So many touches whose pages left and came back: neighbours would leave before they are used, too. */
+/**
+ * So many touches whose pages left and came back: neighbours would leave before they are used, too.
+ */
 const SCATTERED = 16;
 
 const TREE_OPTIONS: OptionNames<TreeOptions> = { thresholdPercent: true };
 
+/**
+ * The density tree of NVIDIA's UVM driver: a fault brings the largest part of its block of which
+ * more than `thresholdPercent` (51) is present or coming.
+ * @example
+ * import { openSpace } from 'onemem';
+ *
+ * const policies = { prefetch: { name: 'tree', thresholdPercent: 75 } };
+ * const space = await openSpace({ policies });
+ * console.log(space.isClosed); // false
+ * await space.close();
+ */
 export function tree(options: TreeOptions = {}): PrefetchPolicy {
   refuseUnknown('OPTIONS', 'tree() has no option', Object.keys(options), Object.keys(TREE_OPTIONS));
   const { thresholdPercent = 51 } = options;
