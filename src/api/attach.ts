@@ -10,7 +10,7 @@ import { AddressSpace as SpaceClass } from './address-space.js';
 import { type ArrayHandle, checkArrayHandle } from './array-handle.js';
 import { OnememError } from './errors.js';
 import type { AddressSpace, ManagedArray } from './public.js';
-import { checkSpaceHandle, checkUnchanged } from './space-handle.js';
+import { checkSpaceHandle, checkUnchanged, NO_OTHER_PROCESS } from './space-handle.js';
 
 function listThread(control: Int32Array): void {
   const own = threadId();
@@ -40,10 +40,7 @@ const attached = new Map<string, SpaceClass>();
 export function attachSpace(handle: SpaceHandle): AddressSpace {
   checkSpaceHandle(handle);
   if (handle.owner !== process.pid) {
-    throw new OnememError(
-      'OTHER_PROCESS',
-      `the space belongs to process ${handle.owner}; other processes cannot attach yet`,
-    );
+    throw new OnememError('OTHER_PROCESS', `the space belongs to process ${handle.owner}; ${NO_OTHER_PROCESS}`);
   }
   checkUnchanged(handle);
   const known = attached.get(handle.name);

@@ -28,6 +28,7 @@ import { checkPolicies } from './policies.js';
 import type { AddressSpace } from './public.js';
 import { addressesFor, basesFor, slotOf } from './space-addresses.js';
 import { type StorageSpecification, storageOf } from './storage.js';
+import { warnOfUserMode } from './user-mode.js';
 
 /** Options of `openSpace`. */
 export interface SpaceOptions {
@@ -47,7 +48,10 @@ export interface SpaceOptions {
   readonly addressSpace?: number | string;
   /** For debugging: `verify` for every launch of this thread. */
   readonly verify?: boolean;
-  /** Uses the page faults that need no privilege, even if more is allowed. */
+  /**
+   * Uses the page faults that need no privilege, even if more is allowed. They serve no system calls, of
+   * which the first such space of a process warns (ONEMEM_USER_MODE).
+   */
   readonly userModeOnly?: boolean;
   /** Decisions of the manager, by name or module; see `onemem/policy`. */
   readonly policies?: PolicyChoices;
@@ -186,6 +190,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   }
   threads.unref();
   hasOpened = true;
+  warnOfUserMode(ready.faultsBy);
   space.verifies = options.verify ?? false;
   return space;
 }

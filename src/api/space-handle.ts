@@ -16,13 +16,21 @@ export function handOut(handle: SpaceHandle): SpaceHandle {
   return handle;
 }
 
+/** Of a handle that came from another process. */
+export const NO_OTHER_PROCESS =
+  'other processes cannot attach; what they read together goes into a file that each of them maps, ' +
+  'space.fileArray(type, path, { mapped: true }), and what they write together into a space.sharedArray()';
+
 /** What was handed in where a handle is wanted, as far as that can be told. */
 export function whatIs(given: unknown, wanted: 'space' | 'array'): string {
   const { onemem, control, range, space } = (isObject(given) ? given : {}) as Record<string, unknown>;
   const found = range !== undefined && isObject(space) ? 'array' : onemem === 1 ? 'space' : null;
   // Memory that threads share is sent by postMessage and workerData alone.
   if (found === 'space' && !types.isSharedArrayBuffer(control))
-    return 'a handle that was made text of (JSON), and has lost the memory that is in it: send it by postMessage or workerData';
+    return (
+      'a handle that has lost the memory that is in it, as in text (JSON) or a message to another process: ' +
+      `send it to threads of its process by postMessage or workerData; ${NO_OTHER_PROCESS}`
+    );
   if (found === null || found === wanted) return `no handle of ${wanted === 'array' ? 'an array' : 'a space'}`;
   return found === 'array' ? 'the handle of an array, for attachArray()' : 'the handle of a space, for attachSpace()';
 }

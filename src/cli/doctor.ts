@@ -8,6 +8,7 @@ import { type Feature, probeFeatures, remediesOf } from '../linux/features.js';
 import { idleFeature } from '../linux/idle-cpus.js';
 import { openTrigger, pressureFile } from '../linux/pressure.js';
 import { memoryGroups, textReader } from '../linux/system-memory.js';
+import { EXPLAINED, explainCode } from './explain-code.js';
 import { UsageError } from './failure.js';
 import { gpuFeature } from './gpu.js';
 import { parseOptions } from './options.js';
@@ -15,24 +16,33 @@ import { print } from './output.js';
 
 export const DOCTOR_SUMMARY = 'tell what this machine offers, and the remedy for what is missing';
 
-export const DOCTOR_HELP = `onemem doctor [--json]: ${DOCTOR_SUMMARY}
+export const DOCTOR_HELP = `onemem doctor [--json | --explain CODE]: ${DOCTOR_SUMMARY}
 
 Tries each thing that onemem can use: page faults in user space by every way, write protection and minor faults of shared
 memory, poisoned pages, huge pages, limits of memory, Node's own limits, the addresses of spaces, idle CPUs of
 virtual machines, storage, a GPU.
 Changes nothing. Ends with 1 when something is missing that nothing works without.
 
-  --json       the list as JSON, for programs
+  --json          the list as JSON, for programs
+  --explain CODE  what an error means that system calls give, and what to do (${EXPLAINED})
   -h, --help
 
 Examples
+  onemem doctor --explain EFAULT
   onemem doctor
   onemem doctor --json | jq '.features[] | select(.available | not)'`;
 
 export async function doctor(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parseOptions('doctor', args, { json: { type: 'boolean' } });
+  const { values, positionals } = parseOptions('doctor', args, {
+    json: { type: 'boolean' },
+    explain: { type: 'string' },
+  });
   if (positionals.length > 0) {
     throw new UsageError(`onemem doctor takes no arguments (${positionals.join(' ')}); see: onemem doctor --help`);
+  }
+  if (values.explain !== undefined) {
+    print(explainCode(values.explain));
+    return 0;
   }
   const idle = idleFeature();
   const features = [...probeFeatures(), ...(idle === null ? [] : [idle]), followedFeature(), storageFeature()];

@@ -5,6 +5,12 @@ import type { Feature } from '../linux/features.js';
 import { gpuBudget } from '../policy/gpu-budget.js';
 import { formatBytes } from './format.js';
 
+/** WebGPU refuses Mesa's GPU in software where that is older than the one in Debian's backports. */
+const IN_SOFTWARE =
+  'on a machine without a GPU, one in software (SwiftShader) by Debian: apt-get install libvulkan1 chromium-common, and ' +
+  'VK_DRIVER_FILES=/usr/lib/chromium/vk_swiftshader_icd.json VK_ICD_FILENAMES=/usr/lib/chromium/vk_swiftshader_icd.json ' +
+  'node program.js';
+
 const OTHERWISE = 'npm install webgpu wesl, and a Vulkan driver with its loader';
 
 export async function gpuFeature(): Promise<Feature> {
@@ -13,7 +19,7 @@ export async function gpuFeature(): Promise<Feature> {
   if ('facts' in found) return { ...shown, available: true, detail: describe(found), remedy: null };
   // What is in the way says the way out.
   const [, detail = found.problem, remedy = OTHERWISE] = /^(.*?)(?:; |: )(.*)$/s.exec(found.problem) ?? [];
-  return { ...shown, available: false, detail, remedy };
+  return { ...shown, available: false, detail, remedy, alternatives: [IN_SOFTWARE] };
 }
 
 function describe({ facts, memory }: GpuThere): string {

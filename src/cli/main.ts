@@ -2,6 +2,7 @@
 /** The `onemem` command. Ends with 0 when all went well, 1 when something failed, 2 when the command line was wrong. */
 
 import { readFileSync } from 'node:fs';
+import { needNoSystemCalls } from '../api/user-mode.js';
 import { DEMO_HELP, DEMO_SUMMARY, demo } from './demo.js';
 import { DEMO_PACKAGES } from './demo-data.js';
 import { DOCTOR_HELP, DOCTOR_SUMMARY, doctor } from './doctor.js';
@@ -90,5 +91,6 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   throw error;
 });
 
+needNoSystemCalls();
 keepStandardOutput();
 await main(process.argv.slice(2)).catch(report);

@@ -52,7 +52,7 @@ export interface Feature {
 }
 
 /** What makes userfaultfd available; one is enough. Containers forbid the system call by seccomp, hosts by privilege. */
-const USERFAULTFD_ALTERNATIVES: readonly string[] = [
+const BY_PROFILE: readonly string[] = [
   'Docker: docker run --security-opt seccomp=unconfined (or seccomp=FILE, a profile that allows userfaultfd); add --cap-add SYS_PTRACE to have ' +
     'system calls on pages that are not present served, too',
   'Docker, without the system call: docker run --device /dev/userfaultfd, where the host has Linux 6.1 or newer',
@@ -60,6 +60,8 @@ const USERFAULTFD_ALTERNATIVES: readonly string[] = [
   'Kubernetes: securityContext: { seccompProfile: { type: Unconfined } } for the container (or type: Localhost with a profile that allows ' +
     'userfaultfd); securityContext: { capabilities: { add: [SYS_PTRACE] } } to have system calls served, too',
   'systemd: a SystemCallFilter= of the unit must allow userfaultfd',
+];
+const BY_PRIVILEGE: readonly string[] = [
   'the host, for everybody: sudo sysctl vm.unprivileged_userfaultfd=1',
   'the host, for one user: sudo setfacl -m u:$USER:rw /dev/userfaultfd, on Linux 6.1 or newer',
   'the host, for one program: the capability CAP_SYS_PTRACE (AmbientCapabilities=CAP_SYS_PTRACE in a systemd unit, or sudo setcap ' +
@@ -124,14 +126,31 @@ function tryOpen(way: Exclude<Via, 'received'>): Userfaultfd | SystemCallError {
   }
 }
 
-const WAYS: readonly { way: Exclude<Via, 'received'>; name: string; remedy: (code: string) => string }[] = [
+/** The device is there, and this user may not open it: a container gives it with the mode of the host, 0600 of root. */
+const DEVICE_MODE =
+  'the mode of the device must let this user in: sudo setfacl -m u:$USER:rw /dev/userfaultfd; for containers whose image has a USER, ' +
+  'on the host: sudo chmod 0666 /dev/userfaultfd, lasting by a udev rule, KERNEL=="userfaultfd", MODE="0666"; or run as root in the container ' +
+  '(docker run --user 0 --device /dev/userfaultfd)';
+
+/** Where seccomp forbids the call, no privilege and no setting of the kernel help. */
+const UNCONFINED =
+  'in a container: docker run --security-opt seccomp=unconfined (or a profile that allows userfaultfd); a sysctl does not help there';
+
+const WAYS: readonly {
+  way: Exclude<Via, 'received'>;
+  name: string;
+  /** @param isForbidden whether seccomp forbids the call */
+  remedy: (code: string, isForbidden: boolean) => string;
+}[] = [
   {
     way: 'system-call',
     name: 'userfaultfd, all faults (system call)',
-    remedy: (code) =>
-      code === 'ENOSYS'
-        ? 'leave a container that forbids it (see above), or run a kernel built with CONFIG_USERFAULTFD'
-        : 'sudo sysctl vm.unprivileged_userfaultfd=1; in a container: docker run --cap-add SYS_PTRACE --security-opt seccomp=unconfined',
+    remedy: (code, isForbidden) => {
+      if (code === 'ENOSYS')
+        return 'leave a container that forbids it (see above), or run a kernel built with CONFIG_USERFAULTFD';
+      if (isForbidden) return `${UNCONFINED}; add --cap-add SYS_PTRACE to serve all faults`;
+      return 'sudo sysctl vm.unprivileged_userfaultfd=1; in a container: docker run --cap-add SYS_PTRACE --security-opt seccomp=unconfined';
+    },
   },
   {
     way: 'device',
@@ -139,6 +158,7 @@ const WAYS: readonly { way: Exclude<Via, 'received'>; name: string; remedy: (cod
     remedy: (code) => {
       if (code === 'ENOENT')
         return `in a container: docker run --device /dev/userfaultfd; otherwise ${NEWER_KERNEL('6.1')}`;
+      if (code === 'EACCES') return DEVICE_MODE;
       return 'sudo setfacl -m u:$USER:rw /dev/userfaultfd; in a container: docker run --device /dev/userfaultfd';
     },
   },
@@ -151,6 +171,14 @@ const WAYS: readonly { way: Exclude<Via, 'received'>; name: string; remedy: (cod
         : 'in a container: docker run --security-opt seccomp=unconfined (or a profile that allows userfaultfd), or --device /dev/userfaultfd',
   },
 ];
+
+/** Whether seccomp forbids the call: faults of user code alone need no privilege. */
+function isFiltered(): boolean {
+  const result = tryOpen('user-mode');
+  if (result instanceof SystemCallError) return result.code === 'EPERM';
+  result.close();
+  return false;
+}
 
 /** Whether a memory file can be registered in some modes: the bits of the kernel alone do not say so. */
 function tryRegister(modes: number): string | null {
@@ -303,10 +331,13 @@ export function probeFeatures(): Feature[] {
   let bits = 0;
   const served: string[] = [];
   const refused: string[] = [];
+  const byMode: string[] = [];
+  const isForbidden = isFiltered();
   for (const { way, name, remedy } of WAYS) {
     const result = tryOpen(way);
     if (result instanceof SystemCallError) {
-      features.push(feature(name, result.message, remedy(result.code)));
+      features.push(feature(name, result.message, remedy(result.code, isForbidden)));
+      if (way === 'device' && result.code === 'EACCES') byMode.push(`the device: ${DEVICE_MODE}`);
       refused.push(`${way} ${result.code}`);
       continue;
     }
@@ -329,7 +360,7 @@ export function probeFeatures(): Feature[] {
       usable > 0 ? null : 'one of these, by where the program runs',
       true,
     ),
-    ...(usable > 0 ? {} : { alternatives: USERFAULTFD_ALTERNATIVES }),
+    ...(usable > 0 ? {} : { alternatives: [...byMode, ...BY_PROFILE, ...(isForbidden ? [] : BY_PRIVILEGE)] }),
   };
   features.unshift(found);
   const withBits = (

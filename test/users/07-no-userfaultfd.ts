@@ -17,8 +17,6 @@ const PLACES = [
   /docker run --device \/dev\/userfaultfd/,
   /podman run/,
   /seccompProfile: \{ type: Unconfined \}/,
-  /sysctl vm\.unprivileged_userfaultfd=1/,
-  /CAP_SYS_PTRACE/,
 ];
 
 function denied(...program: string[]) {

@@ -1,0 +1,21 @@
+/** The warning of spaces whose page faults serve the program's own instructions, and no system calls. */
+
+/** Whether it is not to be given again: once a process is enough, and a command of ours has no such calls. */
+let isKnown = false;
+
+/** This program hands no memory of arrays to system calls. */
+export function needNoSystemCalls(): void {
+  isKnown = true;
+}
+
+/** @param faultsBy how userfaultfd was opened */
+export function warnOfUserMode(faultsBy: string): void {
+  if (isKnown || faultsBy !== 'user-mode') return;
+  isKnown = true;
+  process.emitWarning(
+    'this process may serve page faults of its own code only: a system call that is given a page of an array which ' +
+      'is not in memory fails with EFAULT or transfers less, and res.end(), socket.write(), fs.write() and ' +
+      'child.stdin may end without a word; npx onemem doctor --explain EFAULT says what to do',
+    { type: 'OnememWarning', code: 'ONEMEM_USER_MODE' },
+  );
+}
