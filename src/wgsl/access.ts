@@ -38,6 +38,10 @@ export interface Named {
 export interface Access {
   readonly resource: Resource;
   readonly kind: 'load' | 'store' | 'atomic';
+  /** Whether it is of what stands before the variable's runtime-sized array. */
+  readonly isHead: boolean;
+  /** Of a variable that is a structure: the member; null: all of it. */
+  readonly member: string | null;
   /** Of an atomic: the function's name. */
   readonly operation: string | null;
   /** Whether the program looks at what an atomic gives back. */

@@ -38,10 +38,11 @@ export function obstacleTo(
   paged: readonly Resource[],
   anyOrder: boolean,
 ): string | null {
-  for (const resource of resources) {
-    const own = all.filter((each) => each.resource === resource && !(anyOrder && each.kind === 'atomic'));
+  for (const { resource, isElements, accesses } of placesOf(resources, all)) {
+    const own = accesses.filter((each) => !(anyOrder && each.kind === 'atomic'));
     if (own.every(({ kind }) => kind === 'load') || commutes(own)) continue;
-    if (paged.includes(resource) ? mayBeApart(own) : parts.length < 2 || areApart(resource, parts)) continue;
+    const isPaged = isElements && paged.includes(resource);
+    if (isPaged ? mayBeApart(own) : parts.length < 2 || (isElements && areApart(resource, parts))) continue;
     const reading = own.find(({ kind, resultUsed }) => kind === 'load' || (kind === 'atomic' && resultUsed)) ?? own[0];
     const { line, column } = positionAt(module.source, (reading as Access).offset);
     return reading?.kind === 'atomic'
@@ -50,6 +51,23 @@ export function obstacleTo(
           'give the results an array of their own';
   }
   return null;
+}
+
+/** What accesses are of that have nothing to do with each other: elements of an array, or a member of a structure. */
+function* placesOf(resources: readonly Resource[], all: readonly Access[]) {
+  for (const resource of resources) {
+    const own = all.filter((each) => each.resource === resource);
+    const isElement = ({ isHead }: Access) =>
+      !isHead && (resource.runtimeArray !== null || resource.type.kind === 'array');
+    yield { resource, isElements: true, accesses: own.filter(isElement) };
+    const others = own.filter((each) => !isElement(each));
+    const members = new Set(others.map(({ member }) => member));
+    // Where all of it is read or written at once, all belongs together.
+    if (members.has(null)) yield { resource, isElements: false, accesses: others };
+    else
+      for (const each of members)
+        yield { resource, isElements: false, accesses: others.filter(({ member }) => member === each) };
+  }
 }
 
 /** Whatever the order of the parts is. */
@@ -77,12 +95,12 @@ function mayBeApart(accesses: readonly Access[]): boolean {
 
 /** Whether no part touches what another part writes. */
 function areApart(resource: Resource, parts: readonly PartAccesses[]): boolean {
-  if (resource.type.kind !== 'array') return false;
+  if (resource.runtimeArray === null && resource.type.kind !== 'array') return false;
   const touched: { begin: number; end: number; writeBegin: number; writeEnd: number }[] = [];
   for (const { accesses } of parts) {
     const part = { begin: Infinity, end: -Infinity, writeBegin: Infinity, writeEnd: -Infinity };
-    for (const { resource: of, range, kind } of accesses) {
-      if (of !== resource) continue;
+    for (const { resource: of, range, kind, isHead } of accesses) {
+      if (of !== resource || isHead) continue;
       // An index below 0 reaches the array's last element, and one that wraps around any.
       if (range === null || range.lo < 0 || range.hi >= 2 ** 32) return false;
       part.begin = Math.min(part.begin, range.lo);

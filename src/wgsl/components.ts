@@ -33,7 +33,8 @@ export function memberPlace(base: Place, member: string): Place {
   if (base.kind === 'other') return { kind: 'other', type };
   const known = base.known as ({ [name: string]: UniformValue } & UniformValue[]) | undefined;
   const part = base.type.kind === 'vector' ? known?.[COMPONENTS[member] ?? -1] : known?.[member];
-  return { ...base, type: type ?? base.type, known: part };
+  const outermost = base.type === base.resource.type ? member : base.member;
+  return { ...base, type: type ?? base.type, member: outermost, known: part };
 }
 
 export function memberType(type: Type, member: string): Type | null {

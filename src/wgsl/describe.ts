@@ -1,5 +1,6 @@
 /** What a module's entry point uses, and how: all that a launch needs in order to bind arrays and numbers by name. */
 import { constantValue, type Overrides } from './constants.js';
+import { hasHeadApart } from './heads.js';
 import { type Override, requireValues, withoutValue } from './overrides.js';
 import { storedVariables } from './stores.js';
 import { type Parser, parse } from './syntax.js';
@@ -21,6 +22,10 @@ export interface Resource {
   readonly type: Type;
   /** The runtime-sized array that the variable is, or that its structure ends with. */
   readonly runtimeArray: ArrayType | null;
+  /** Bytes of what stands before that array. */
+  readonly arrayOffset: number;
+  /** Whether some of its elements may be there without the others, and without what stands before them. */
+  readonly isDivisible: boolean;
   /** Bytes that must be bound at least. */
   readonly minBytes: number;
   readonly position: Position;
@@ -85,7 +90,7 @@ export function describe(
   const stored = storedVariables(module, functions);
   const resources = [...module.variables.values()]
     .filter((each) => used.has(each.name) && isBound(each))
-    .map((each) => resourceOf(module, types, each, stored.has(each.name)))
+    .map((each) => resourceOf(module, types, each, functions, stored.has(each.name)))
     .sort((one, other) => one.group - other.group || one.binding - other.binding);
   refuseSharedPlaces(module, resources);
   return {
@@ -210,7 +215,13 @@ function numberOf(module: Module, attribute: Attribute): number {
   throw new WgslError(module.source, attribute.start, `@${attribute.name} needs a whole number that is a constant`);
 }
 
-function resourceOf(module: Module, types: Types, variable: GlobalVariable, isStored: boolean): Resource {
+function resourceOf(
+  module: Module,
+  types: Types,
+  variable: GlobalVariable,
+  functions: ReadonlyMap<string, FunctionDeclaration>,
+  isStored: boolean,
+): Resource {
   const { name, space, access, attributes, start } = variable;
   const find = (wanted: string) => {
     const found = attributes.find((each) => each.name === wanted);
@@ -229,8 +240,13 @@ function resourceOf(module: Module, types: Types, variable: GlobalVariable, isSt
     );
   if (variable.type === null) throw new WgslError(module.source, start, `variable ${name} has no type`);
   const type = types.read(variable.type);
-  const tail = type.kind === 'struct' ? type.members[type.members.length - 1]?.type : type;
+  const last = type.kind === 'struct' ? type.members.at(-1) : { type, offset: 0 };
+  const tail = last?.type;
   const runtimeArray = space === 'storage' && tail?.kind === 'array' && tail.length === null ? tail : null;
+  const arrayOffset = runtimeArray === null ? 0 : (last?.offset ?? 0);
+  const isDivisible =
+    runtimeArray !== null &&
+    (arrayOffset === 0 || (type.kind === 'struct' && hasHeadApart(type, name, functions, isStored)));
   return {
     name,
     group: find('group'),
@@ -240,6 +256,8 @@ function resourceOf(module: Module, types: Types, variable: GlobalVariable, isSt
     isStored,
     type,
     runtimeArray,
+    arrayOffset,
+    isDivisible,
     minBytes: space === 'handle' ? 0 : sizeOf(type),
     position: positionAt(module.source, start),
   };

@@ -271,7 +271,7 @@ export class Interpreter implements Accesses {
     const resource = this.#resources.get(name);
     if (resource) {
       const known = resource.space === 'uniform' ? this.#launch?.uniforms[name] : undefined;
-      return { kind: 'resource', resource, type: resource.type, index: null, known };
+      return { kind: 'resource', resource, type: resource.type, index: null, member: null, known };
     }
     const variable = this.#description.module.variables.get(name);
     return variable ? { kind: 'other', type: variable.type && this.#description.types.read(variable.type) } : null;
@@ -299,7 +299,7 @@ export class Interpreter implements Accesses {
     const { resource, type } = base;
     const element = elementType(type);
     if (element === null) return { kind: 'other', type: null };
-    const whole = type === resource.type && type.kind === 'array';
+    const whole = type === resource.runtimeArray || (type === resource.type && type.kind === 'array');
     if (whole && this.#recording) note(this.indices, expression, resource);
     const at = isInteger(index) && index.form.terms.length === 0 ? index.form.constant : null;
     const known = Array.isArray(base.known) && at !== null ? (base.known as UniformValue[])[at] : undefined;
@@ -324,7 +324,7 @@ export class Interpreter implements Accesses {
     const value = anyOf(this.#arithmetic, type);
     const symbol = isInteger(value) ? value.form.terms[0]?.[0] : undefined;
     const isElement = type.kind === 'scalar' && type === resource.runtimeArray?.element;
-    if (symbol !== undefined && isElement && resource.type === resource.runtimeArray) {
+    if (symbol !== undefined && isElement && resource.isDivisible) {
       const range = index !== null && isInteger(index) ? rangeOf(index, facts) : null;
       this.#loaded.set(symbol, { resource, range });
     }
@@ -396,11 +396,12 @@ export class Interpreter implements Accesses {
     { facts }: State,
   ): void {
     if (!this.#recording) return;
-    const { resource, index } = place;
+    const { resource, index, member } = place;
     const form = index !== null && isInteger(index) ? index.form : null;
     const range = form && facts.range(form);
     const named = form && this.#namedBy(form, facts);
-    this.accesses.push({ resource, kind, operation, resultUsed, range, form, named, offset: start });
+    const isHead = index === null && resource.runtimeArray !== null;
+    this.accesses.push({ resource, kind, isHead, member, operation, resultUsed, range, form, named, offset: start });
   }
 
   #namedBy({ terms, constant }: Form, facts: Facts): Named | null {

@@ -131,7 +131,7 @@ export class PagePlanner {
     const touches: Touch[] = [];
     for (const access of accesses.accesses) {
       const table = this.paged.indexOf(access.resource);
-      if (table === -1) continue;
+      if (table === -1 || access.isHead) continue;
       const touch = touchOf(access, table, this.launch, written);
       if (touch === null) return null;
       touches.push(touch);

@@ -246,7 +246,7 @@ class FrameList {
   }
 
   #copies(pages: readonly number[], frames: ArrayLike<number>): PageCopy[] {
-    const { pageBytes, bytes, offset } = this.#table;
+    const { pageBytes, bytes, offset, headBytes } = this.#table;
     const copies: PageCopy[] = [];
     for (let at = 0; at < pages.length; ) {
       const begin = at++;
@@ -255,7 +255,8 @@ class FrameList {
       while (pages[at] === page + at - begin && frames[at] === frame + at - begin) at++;
       const place = page * pageBytes;
       const length = Math.min((at - begin) * pageBytes, bytes - place);
-      copies.push({ table: this.#table, place, bytes: length, frame: offset + frame * pageBytes });
+      const from = offset + headBytes + frame * pageBytes;
+      copies.push({ table: this.#table, place: headBytes + place, bytes: length, frame: from });
     }
     return copies;
   }

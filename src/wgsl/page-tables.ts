@@ -3,7 +3,10 @@
 /** An array that need not be there as a whole. */
 export interface PagedArray {
   readonly name: string;
+  /** Of its elements. */
   readonly bytes: number;
+  /** Bytes before its first element, in its variable as in its frames. */
+  readonly headBytes?: number;
   /** Bytes from one element to the next. */
   readonly stride: number;
   /** Pages of so many elements that are touched at most, where that is known. */
@@ -11,6 +14,7 @@ export interface PagedArray {
 }
 
 export interface PageTable extends PagedArray {
+  readonly headBytes: number;
   /** Elements of a page: two to this power. */
   readonly shift: number;
   readonly pageBytes: number;
@@ -42,15 +46,23 @@ export function pageTables(arrays: readonly PagedArray[], poolBytes: number, siz
     const shift = Math.max(0, Math.ceil(Math.log2(wanted / each.stride)));
     const pageBytes = 2 ** shift * each.stride;
     const pages = Math.ceil(each.bytes / pageBytes);
-    return { ...each, shift, pageBytes, pages, most: Math.min(pages, each.mostPages?.(2 ** shift) ?? pages) };
+    const { headBytes = 0 } = each;
+    return {
+      ...each,
+      headBytes,
+      shift,
+      pageBytes,
+      pages,
+      most: Math.min(pages, each.mostPages?.(2 ** shift) ?? pages),
+    };
   });
   // Small arrays are there as a whole; what they leave the large ones share.
   const rooms = new Map<string, number>();
   let left = poolBytes;
   const bySize = [...cut].sort((one, other) => one.bytes - other.bytes);
-  for (const [at, { name, most, pageBytes }] of bySize.entries()) {
+  for (const [at, { name, most, pageBytes, headBytes }] of bySize.entries()) {
     const fair = Math.floor(left / (bySize.length - at) / sizes.alignment) * sizes.alignment;
-    const all = Math.ceil(((most + 1) * pageBytes) / sizes.alignment) * sizes.alignment;
+    const all = Math.ceil((headBytes + (most + 1) * pageBytes) / sizes.alignment) * sizes.alignment;
     const room = Math.min(fair, all);
     rooms.set(name, room);
     left -= room;
@@ -60,7 +72,7 @@ export function pageTables(arrays: readonly PagedArray[], poolBytes: number, siz
   const tables: PageTable[] = [];
   for (const { most, ...each } of cut) {
     const room = rooms.get(each.name) as number;
-    const frames = Math.min(most, Math.floor(room / each.pageBytes) - 1);
+    const frames = Math.min(most, Math.floor((room - each.headBytes) / each.pageBytes) - 1);
     if (frames < 1) return null;
     tables.push({ ...each, firstEntry, frames, offset, poolBytes: room, notes: frames < each.pages });
     firstEntry += each.pages;

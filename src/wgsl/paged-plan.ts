@@ -72,17 +72,23 @@ function candidates(description: Description, launch: LaunchFacts, limits: Paged
   const obstacles: string[] = [];
   const able = windowsOfBox(description, launch, limits, one)
     .filter(({ resource }) => {
-      const { name, type, runtimeArray } = resource;
-      const obstacle =
-        type === runtimeArray
-          ? (limits.obstacleOf?.(resource, written.has(resource)) ?? null)
-          : `'${name}' is ${runtimeArray === null ? 'of a size that the module says' : 'a structure that an array ends'}`;
+      const isWritten = written.has(resource);
+      const obstacle = shapeObstacle(resource, isWritten) ?? limits.obstacleOf?.(resource, isWritten) ?? null;
       if (obstacle !== null) obstacles.push(obstacle);
       return obstacle === null;
     })
     .sort((a, b) => b.bytes - a.bytes)
     .map(({ resource }) => resource);
   return { able, written, obstacles };
+}
+
+/** Why pages of a variable cannot come and go, for what it is; null: they can. */
+function shapeObstacle({ name, runtimeArray, isDivisible, arrayOffset }: Resource, isWritten: boolean): string | null {
+  if (runtimeArray === null) return `'${name}' is of a size that the module says`;
+  if (!isDivisible) return `'${name}' is a structure that an array ends, and is handed on as a whole`;
+  // What stands before its array lies in a page that would have to go home.
+  if (isWritten && arrayOffset > 0) return `'${name}' is written, and has members before its array`;
+  return null;
 }
 
 /**

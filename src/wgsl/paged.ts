@@ -9,6 +9,7 @@ import { withoutComments } from './comments.js';
 import type { Description, Resource } from './describe.js';
 import { eventStoreEdits, eventText, readEdits } from './event-module.js';
 import { type Events, partsOf } from './events.js';
+import { type Head, headDeclarations, headEdits, headsOf } from './heads.js';
 import { unhidden } from './hidden-names.js';
 import { FIRST_INVOCATION, type Unit, WRITTEN } from './page-rounds.js';
 import { replayOf, type Together } from './paged-rules.js';
@@ -81,6 +82,8 @@ export interface PagedModule {
    */
   readonly pages: number;
   readonly notes: number;
+  /** What stands before arrays that are there in part. */
+  readonly heads: readonly Head[];
   /**
    * @param maskWords words that have a bit for each unit
    * @param limit units from this number on do not run
@@ -118,9 +121,7 @@ export function pagedModule(description: Description, paged: readonly Resource[]
   const prefix = freePrefix(source);
   const accesses = accessesOf(description, null);
   const { stores, probes, events, together } = replayOf(description, accesses, new Set(paged));
-  const windows = resources.filter(
-    (each) => each.space === 'storage' && each.type === each.runtimeArray && !paged.includes(each),
-  );
+  const windows = resources.filter((each) => each.isDivisible && !paged.includes(each));
   const written = writtenBy(accesses);
   const writing = writingIndices(description, accesses);
   const names = new Map<Resource, string>();
@@ -143,6 +144,9 @@ export function pagedModule(description: Description, paged: readonly Resource[]
     const name = names.get(onlyOne(source, of, call.start));
     if (name !== undefined) edits.push(...around(call, `${prefix}_${name}_length(`, ')'));
   }
+  const group = Math.max(0, ...resources.map((each) => each.group));
+  const { heads, next } = headsOf(description, group);
+  edits.push(...headEdits(description, heads, prefix));
   if (events !== null) edits.push(...readEdits(events, prefix));
   const held = stores.map((each) =>
     events === null
@@ -156,8 +160,7 @@ export function pagedModule(description: Description, paged: readonly Resource[]
   for (const each of [...entry.attributes, ...entry.parameters.flatMap(({ attributes }) => attributes)])
     edits.push({ at: each.start, text: '', blank: each.end - each.start });
 
-  const group = Math.max(0, ...resources.map((each) => each.group));
-  const uniform = freeBinding(description, group, module.variables.size);
+  const uniform = freeBinding(description, group, next);
   const pages = freeBinding(description, group, uniform + 1);
   const notes = freeBinding(description, group, pages + 1);
   const bindings = { group, uniform, pages, notes };
@@ -169,6 +172,7 @@ export function pagedModule(description: Description, paged: readonly Resource[]
     source:
       applied(text, edits) +
       declarations(prefix, windows.length, paged.length, bindings) +
+      headDeclarations(module, heads, bare, prefix) +
       rules.replaceAll('$', prefix) +
       (events === null ? '' : eventText(events, prefix)) +
       entryText(description, entry, nameOf, together !== null, events !== null, prefix),
@@ -181,6 +185,7 @@ export function pagedModule(description: Description, paged: readonly Resource[]
     mostInvocations: events === null ? MOST_INVOCATIONS : Math.floor(LOG_WORDS / (words + 1)),
     logWords: (part) => (events === null ? 0 : 1 + invocations(part) * (words + 1)),
     ...bindings,
+    heads,
     uniformOf: (part, launch, tables, maskWords, mode, limit) => {
       const content = new Uint32Array(HEADER_WORDS + 4 * (Math.max(1, windows.length) + paged.length));
       content.set([...part.first, mode, ...launch.workgroups, maskWords]);

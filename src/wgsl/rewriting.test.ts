@@ -63,7 +63,9 @@ test.each([
   const source = `@group(0) @binding(0) var<storage, read_write> b: array<u32>;
   @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) { b[id.x] = 1; }`;
   const [resource] = describe(parser, source).resources;
-  const windows = [{ resource, begin, end, offsetBytes: 4 * begin, bytes: 4 * (end - begin), written: true }];
+  const windows = [
+    { resource, begin, end, offsetBytes: 4 * begin, bytes: 4 * (end - begin), written: true, writesHead: false },
+  ];
   const launch = { workgroups: [4, 1, 1], lengths: { b: 256 }, uniforms: {} } as const;
   expect(isWholeLaunch({ first, count, windows }, launch, [])).toBe(expected);
 });

@@ -73,7 +73,7 @@ export function freePrefix(source: string): string {
 }
 
 /** Variables that the entry point does not use may have any binding, also the same one; those that it uses have their own. */
-export function freeBinding({ resources }: Description, group: number, from: number): number {
+export function freeBinding({ resources }: Pick<Description, 'resources'>, group: number, from: number): number {
   const taken = resources.filter((each) => each.group === group).map((each) => each.binding);
   for (let binding = from; ; binding++) if (!taken.includes(binding)) return binding;
 }

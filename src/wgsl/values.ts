@@ -41,8 +41,10 @@ export type Place =
       readonly kind: 'resource';
       readonly resource: Resource;
       readonly type: Type;
-      /** Of the array that the variable is; null: none yet, the place is the whole variable or a member of a structure. */
+      /** Of the array that the variable is, or that its structure ends with; null: none yet. */
       readonly index: Value | null;
+      /** Of the structure that the variable is; null: all of it, or it is none. */
+      readonly member: string | null;
       /** Of the uniform variable's part, as far as it is known. */
       readonly known: UniformValue | undefined;
     }

@@ -6,7 +6,9 @@
  */
 import type { LaunchFacts } from './access.js';
 import { accessesOf } from './accesses.js';
+import { withoutComments } from './comments.js';
 import type { Description, Resource } from './describe.js';
+import { type Head, headDeclarations, headEdits, headsOf } from './heads.js';
 import { unhidden } from './hidden-names.js';
 import { applied, around, type Edit, freeBinding, freePrefix, mapped, onlyOne, typeNames } from './rewriting.js';
 import type { FunctionDeclaration, Parameter } from './tree.js';
@@ -20,6 +22,8 @@ export interface WindowedModule {
   readonly binding: number;
   /** Where the table of pages is bound, in the same group; nothing is where there are none. */
   readonly pages: number;
+  /** What stands before arrays that are there in part. */
+  readonly heads: readonly Head[];
   /**
    * Its content for a part.
    * @param tables of the arrays that it has pages of
@@ -50,7 +54,7 @@ export function windowed(
 ): WindowedModule {
   const { module, resources, functions, entryPoint } = description;
   const { source } = module;
-  const arrays = resources.filter(({ space, type, runtimeArray }) => space === 'storage' && type === runtimeArray);
+  const arrays = resources.filter(({ isDivisible }) => isDivisible);
   const { source: text, nameOf } = unhidden(module);
   const prefix = freePrefix(source);
   const numberOf = new Map(arrays.map((each, number) => [each, number]));
@@ -70,18 +74,24 @@ export function windowed(
     measured.add(number);
     edits.push(...around(call, `${prefix}_length_${number}(`, ')'));
   }
+  const group = Math.max(0, ...resources.map((each) => each.group));
+  const { heads: all, next } = headsOf(description, group);
+  const heads = all.filter(({ resource }) => isEdited(numberOf.get(resource)));
+  edits.push(...headEdits(description, heads, prefix));
   const entry = functions.get(entryPoint.name) as FunctionDeclaration;
   if (!isWhole) editIds(description, entry, nameOf, prefix, edits);
   // It is bound also where nothing that is reached looks a page up.
   if (paged.length > 0) edits.push({ at: entry.bodyStart, text: ` _ = &${prefix}_pages;` });
 
-  const group = Math.max(0, ...resources.map((each) => each.group));
-  const used = [...module.variables.values()].length;
-  const binding = freeBinding(description, group, used);
+  const binding = freeBinding(description, group, next);
   const pages = freeBinding(description, group, binding + 1);
   const members = isWhole ? pagedMembersOf(isPaged) : membersOf(isPaged, measured);
   return {
-    source: applied(text, edits) + declarations(prefix, isPaged, measured, members, group, binding, pages),
+    source:
+      applied(text, edits) +
+      declarations(prefix, isPaged, measured, members, group, binding, pages) +
+      headDeclarations(module, heads, withoutComments(text), prefix),
+    heads,
     group,
     binding,
     pages,
@@ -110,7 +120,7 @@ export function isWholeLaunch(
     first.every((each) => each === 0) &&
     count.every((each, axis) => each === launch.workgroups[axis]) &&
     windows.every(({ resource, begin, end }) => {
-      const isAsItIs = paged.includes(resource) || resource.type !== resource.runtimeArray;
+      const isAsItIs = paged.includes(resource) || !resource.isDivisible;
       return isAsItIs || (begin === 0 && end === lengthOf(resource, launch));
     })
   );

@@ -33,6 +33,8 @@ export interface Window {
   readonly offsetBytes: number;
   readonly bytes: number;
   readonly written: boolean;
+  /** Whether what stands before its runtime-sized array is written. */
+  readonly writesHead: boolean;
 }
 
 export interface LaunchPart extends WorkgroupBox {
@@ -287,7 +289,7 @@ function attempt(description: Description, launch: LaunchFacts, limits: WindowLi
     .filter(({ space }) => space === 'storage')
     .map((each) =>
       limits.paged?.includes(each)
-        ? { resource: each, begin: 0, end: 0, offsetBytes: 0, bytes: 0, written: false }
+        ? { resource: each, begin: 0, end: 0, offsetBytes: 0, bytes: 0, written: false, writesHead: false }
         : windowOf(each, accesses, launch, limits.alignmentBytes ?? 256),
     );
   return { ...box, windows, accesses, excess: excessOf(description, accesses, windows, launch, limits) };
@@ -295,18 +297,20 @@ function attempt(description: Description, launch: LaunchFacts, limits: WindowLi
 
 function windowOf(resource: Resource, accesses: readonly Access[], launch: LaunchFacts, alignment: number): Window {
   const own = accesses.filter((each) => each.resource === resource);
-  const written = own.some(({ kind }) => kind !== 'load');
-  const { type, runtimeArray } = resource;
+  const { runtimeArray, arrayOffset, isDivisible } = resource;
   const length = lengthOf(resource, launch);
-  if (type.kind !== 'array' || runtimeArray === null) {
-    const tail = runtimeArray === null ? 0 : length - 1;
-    const bytes = resource.minBytes + tail * (runtimeArray?.stride ?? 0);
-    return { resource, begin: 0, end: length, offsetBytes: 0, bytes, written };
+  if (runtimeArray === null || !isDivisible) {
+    const written = own.some(({ kind }) => kind !== 'load');
+    const bytes = runtimeArray === null ? resource.minBytes : wholeBytes(resource, length);
+    return { resource, begin: 0, end: length, offsetBytes: 0, bytes, written, writesHead: false };
   }
+  const written = own.some(({ kind, isHead }) => kind !== 'load' && !isHead);
+  const writesHead = own.some(({ kind, isHead }) => kind !== 'load' && isHead);
   const { stride } = runtimeArray;
   let begin = Infinity;
   let end = 0;
   for (const access of own) {
+    if (access.isHead) continue;
     const touched = elementsOf(access, length);
     if (touched.begin >= touched.end) continue;
     begin = Math.min(begin, touched.begin);
@@ -316,7 +320,15 @@ function windowOf(resource: Resource, accesses: readonly Access[], launch: Launc
   if (begin >= end) [begin, end] = [0, Math.min(1, length)];
   const unit = alignment / commonDivisor(alignment, stride);
   begin = Math.floor(begin / unit) * unit;
-  return { resource, begin, end, offsetBytes: begin * stride, bytes: (end - begin) * stride, written };
+  const whole = wholeBytes(resource, length);
+  while (begin > 0 && whole - begin * stride < resource.minBytes) begin -= unit;
+  const bytes = Math.min(Math.max(arrayOffset + (end - begin) * stride, resource.minBytes), whole - begin * stride);
+  return { resource, begin, end, offsetBytes: begin * stride, bytes, written, writesHead };
+}
+
+/** Of a variable with so many elements: a structure has no fewer bytes than with one. */
+function wholeBytes({ arrayOffset, runtimeArray, minBytes }: Resource, length: number): number {
+  return Math.max(arrayOffset + length * (runtimeArray?.stride ?? 0), minBytes);
 }
 
 export function lengthOf({ name, runtimeArray, type }: Resource, { lengths }: LaunchFacts): number {
@@ -351,7 +363,7 @@ function excessOf(
   const largest = windows.reduce<Window | null>((a, b) => (a === null || b.bytes > a.bytes ? b : a), null);
   if (largest === null || (total <= budgetBytes && largest.bytes <= bindingBytes)) return null;
   const { resource, begin, end, bytes, written } = largest;
-  const own = accesses.filter((each) => each.resource === resource);
+  const own = accesses.filter((each) => each.resource === resource && !each.isHead);
   const placeOf = (access: Access | undefined): string => {
     const { line, column } = access ? positionAt(module.source, access.offset) : resource.position;
     return `${line}:${column}`;
@@ -360,7 +372,7 @@ function excessOf(
     bytes > bindingBytes
       ? `a binding has at most ${bindingBytes}`
       : `all arrays together may have ${budgetBytes} and would need ${total}`;
-  if (resource.type !== resource.runtimeArray) {
+  if (!resource.isDivisible) {
     return (
       `${placeOf(undefined)}: every part has all of '${resource.name}', which is no array<T> by itself, ${bytes} bytes, and ${limit}; ` +
       'give its elements a variable of their own, of type array<T>'

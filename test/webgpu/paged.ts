@@ -193,6 +193,38 @@ struct Point { x: f32, y: f32, z: f32 }
     });
   }));
 
+test('a table with its length before it comes by pages, as names with theirs tell which', () =>
+  withGpu(async (space) => {
+    const [gpu] = space.devices;
+    const pick = kernel(
+      { table: u32.in, names: u32.in, found: u32.out },
+      {
+        wgsl: `
+struct Table { length: u32, by: u32, items: array<u32> }
+struct Names { count: u32, items: array<u32> }
+@group(0) @binding(0) var<storage, read> table: Table;
+@group(0) @binding(1) var<storage, read> names: Names;
+@group(0) @binding(2) var<storage, read_write> found: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+  if (id.x < names.count && names.items[id.x] < table.length) { found[id.x] = table.by * table.items[names.items[id.x]]; }
+}`,
+      },
+    );
+    const length = 3 * MIB;
+    const [table, names] = [space.array(Uint32Array, length + 3), space.array(Uint32Array, 1025)];
+    filled(table.data, (i) => [0, length, 3][i] ?? i);
+    filled(names.data, (i) => (i === 0 ? 1000 : scattered(i, length)));
+    const found = space.array(Uint32Array, 1024);
+    for (const way of [undefined, 'paged'] as const) {
+      const before = gpu.stats();
+      const options = { size: 1024, ...(way && { way }) };
+      await gpu.run(pick, { table: table.range(1, length + 3), names, found }, options);
+      // With all that can be paged it is not known before which pages are written.
+      if (way === undefined) assert.ok(gpu.stats().plannedRounds > before.plannedRounds);
+      sameData(found.data, (i) => (i < 1000 ? 3 * (scattered(i + 1, length) + 3) : 0));
+    }
+  }));
+
 test('what is added to what is there already, and to a sum of all, is added once', () =>
   withGpu(async (space) => {
     const [gpu] = space.devices;

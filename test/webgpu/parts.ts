@@ -42,6 +42,43 @@ test('saxpy over four times the device, whose arguments begin anywhere, leaves w
     assert.ok(space.devices[0].stats().peakBytes <= 8 * MIB);
   }));
 
+const count = kernel(
+  { bins: u32.inout, shape: u32.in },
+  {
+    wgsl: `
+struct Bins { sum: atomic<u32>, by: u32, items: array<u32> }
+struct Shape { size: vec2u, steps: array<u32> }
+@group(0) @binding(0) var<storage, read_write> bins: Bins;
+@group(0) @binding(1) var<storage, read> shape: Shape;
+@compute @workgroup_size(256) fn main(@builtin(global_invocation_id) id: vec3u) {
+  if (id.x >= shape.size.x) { return; }
+  atomicAdd(&bins.sum, bins.items[id.x]);
+  bins.items[id.x] += bins.by + shape.steps[id.x];
+}`,
+  },
+  { name: 'count' },
+);
+
+test('arrays that end structures are cut, wherever they begin, and every part has what stands before them', async () => {
+  await using space = await openSpace({ devices: [gpuWith('12MiB')] });
+  const length = (10 * MIB) / 4;
+  const [all, shape] = [space.array(Uint32Array, length + 4), space.array(Uint32Array, length + 2)];
+  for (const from of [0, 1]) {
+    const bins = all.range(from, from + length + 2);
+    filled(all.data, (i) => (i < from + 2 ? 5 : i % 7));
+    filled(shape.data, (i) => (i === 0 ? length - 100 : i % 3));
+    const run = () => space.devices[0].run(count, { bins, shape }, { size: length });
+    assert.ok((await partsOf(space, run)) >= 4);
+    let sum = 5;
+    for (let i = 0; i < length - 100; i++) sum += (i + 2 + from) % 7;
+    sameData(all.data, (i) => {
+      if (i === from) return sum;
+      const isIn = i >= from + 2 && i < from + 2 + length - 100;
+      return (i < from + 2 ? 5 : i % 7) + (isIn ? 5 + ((i - from) % 3) : 0);
+    });
+  }
+});
+
 test('a launch whose size stands in an array is cut by what it is then', () =>
   withGpu(async (space) => {
     const length = (16 * MIB) / 4;

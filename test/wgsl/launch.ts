@@ -6,6 +6,7 @@ import { type LaunchPart, planWindows, type WindowPlan } from '../../src/wgsl/wi
 import type { Bound, Gpu } from './gpu.js';
 import type { Arrays, KernelCase } from './kernel-case.js';
 import { type PagedOutcome, runPaged, runPlanned } from './paged-launch.js';
+import { bytesOf, headsOf, putBack } from './part-arrays.js';
 import { uniformBytes } from './uniform-bytes.js';
 
 const BINDING_BYTES = 128 * 2 ** 20;
@@ -21,10 +22,10 @@ export class TestLaunch {
     this.#kernel = kernel;
     this.#description = description;
     const lengths: Record<string, number> = {};
-    for (const { name, runtimeArray, minBytes } of description.resources) {
+    for (const { name, runtimeArray, arrayOffset } of description.resources) {
       if (runtimeArray === null) continue;
       const { byteLength } = kernel.arrays[name] as { byteLength: number };
-      lengths[name] = 1 + Math.floor((byteLength - minBytes) / runtimeArray.stride);
+      lengths[name] = Math.floor((byteLength - arrayOffset) / runtimeArray.stride);
     }
     this.#facts = { workgroups: kernel.workgroups, lengths, uniforms: kernel.uniforms ?? {} };
     this.bytes = Object.values(kernel.arrays).reduce((sum, each) => sum + each.byteLength, 0);
@@ -60,13 +61,18 @@ export class TestLaunch {
       const uniform = new Uint8Array(module.uniformOf(part, this.#facts));
       const bound = this.#bound((each) => copies.get(each) as Uint8Array);
       const { group, binding } = module;
+      const heads = headsOf(module.heads, arrays);
       await gpu.dispatch(
         pipeline,
-        [...bound, { group, binding, kind: 'uniform', bytes: uniform, back: false }],
+        [
+          ...bound,
+          ...heads.map(({ bound }) => bound),
+          { group, binding, kind: 'uniform', bytes: uniform, back: false },
+        ],
         part.count,
       );
-      for (const { resource, offsetBytes, written } of part.windows)
-        if (written) bytesOf(arrays, resource.name).set(copies.get(resource.name) as Uint8Array, offsetBytes);
+      putBack(part, arrays, copies);
+      for (const each of heads) each.putBack();
     }
     return arrays;
   }
@@ -100,9 +106,4 @@ export class TestLaunch {
       return { group, binding, kind: 'uniform', bytes, back: false };
     });
   }
-}
-
-function bytesOf(arrays: Arrays, name: string): Uint8Array {
-  const { buffer, byteOffset, byteLength } = arrays[name] as Uint32Array;
-  return new Uint8Array(buffer, byteOffset, byteLength);
 }

@@ -10,6 +10,7 @@ import { NAMED } from './kernels/named.js';
 import { NEIGHBOURS } from './kernels/neighbours.js';
 import { RESUMED } from './kernels/resumed.js';
 import { SHARED } from './kernels/shared.js';
+import { STRUCTURED } from './kernels/structured.js';
 import { randomKernel } from './random-kernel.js';
 
 const USAGE = `node scripts/software-gpu.mjs node .build/test/wgsl/main.js [--seed S] [--programs N | --minutes M] [--random] [NAME ...]
@@ -40,7 +41,7 @@ console.log(clamps ? gpu.name : `${gpu.name}, where reads beyond an array's end 
 const isLong = values.minutes !== undefined || values.random;
 const sharesOf = (kernel: KernelCase): readonly number[] => {
   if (isLong || names.length > 0) return SMALLER;
-  return [SHARED, RESUMED, HIDING].some((each) => each.includes(kernel)) ? [1 / 4] : [];
+  return [SHARED, RESUMED, HIDING, STRUCTURED].some((each) => each.includes(kernel)) ? [1 / 4] : [];
 };
 let passed = 0;
 let failed = 0;
@@ -54,7 +55,7 @@ const tried = async (name: string, what: () => Promise<void>) => {
     console.log(`FAIL ${name}: ${error instanceof Error ? error.stack : String(error)}`);
   }
 };
-for (const kernel of [...ELEMENTWISE, ...NEIGHBOURS, ...SHARED, ...NAMED, ...RESUMED, ...HIDING]) {
+for (const kernel of [...ELEMENTWISE, ...NEIGHBOURS, ...SHARED, ...NAMED, ...RESUMED, ...HIDING, ...STRUCTURED]) {
   const isAsked = names.includes(kernel.name) || (names.length === 0 && !values.random);
   if (isAsked && kernel.clamped && !clamps) {
     skipped++;

@@ -7,9 +7,9 @@ import { type PageTable, pageTables } from '../../src/wgsl/page-tables.js';
 import { Mode } from '../../src/wgsl/paged.js';
 import { planPaged } from '../../src/wgsl/paged-plan.js';
 import { isWholeLaunch, type WindowedModule, windowed } from '../../src/wgsl/windowed.js';
-import type { LaunchPart } from '../../src/wgsl/windows.js';
 import type { Bound, Gpu } from './gpu.js';
 import type { Arrays } from './kernel-case.js';
+import { asBytes, bytesOf, copiesOf, headsOf, putBack } from './part-arrays.js';
 
 const SIZES = { pageBytes: 64, mostPages: 65_536, alignment: 64 };
 const BINDING_BYTES = 128 * 2 ** 20;
@@ -58,7 +58,8 @@ export async function runPaged(gpu: Gpu, given: Given, share: number): Promise<P
     const noted = 2 * mask + rounds.entries.length + Math.min(1, logWords);
     const notes = new Uint32Array(noted - Math.min(1, logWords) + logWords);
     const copies = copiesOf(part, arrays);
-    const bound = [...boundOf(description, tables, copies, pools), ...uniforms];
+    const heads = headsOf(module.heads, arrays);
+    const bound = [...boundOf(description, tables, copies, pools), ...heads.map((each) => each.bound), ...uniforms];
     const { group } = module;
     bound.push({ group, binding: module.pages, kind: 'storage', bytes: asBytes(rounds.entries), back: false });
     bound.push({ group, binding: module.notes, kind: 'storage', bytes: asBytes(notes), back: true });
@@ -88,6 +89,7 @@ export async function runPaged(gpu: Gpu, given: Given, share: number): Promise<P
       if (rounds.rounds > MOST_ROUNDS) throw new Error(`not done after ${MOST_ROUNDS} rounds`);
     }
     putBack(part, arrays, copies);
+    for (const each of heads) each.putBack();
   }
   return { rounds: rounds.rounds, parts: parts.length, copiedBytes, homeBytes };
 }
@@ -107,8 +109,8 @@ export async function runPlanned(gpu: Gpu, given: Given, share: number): Promise
   if (tables === null) return null;
   const planner = new PagePlanner(description, facts, paged);
   const planned = plan.parts.map((part) =>
-    planner.boxes(part, tables, ({ resource: { name }, begin, end }) =>
-      new Uint32Array(bytesOf(arrays, name).slice().buffer).subarray(begin, end),
+    planner.boxes(part, tables, ({ resource: { name, arrayOffset }, begin, end }) =>
+      new Uint32Array(bytesOf(arrays, name).slice(arrayOffset).buffer).subarray(begin, end),
     ),
   );
   if (planned.includes(null)) return null;
@@ -126,13 +128,19 @@ export async function runPlanned(gpu: Gpu, given: Given, share: number): Promise
       const module = isWholeLaunch(own, facts, paged) ? whole : cut;
       const { group, binding, pages } = module;
       const content = new Uint8Array(module.uniformOf(own, facts, tables));
-      const bound: Bound[] = [...boundOf(description, tables, copies, pools), ...uniforms];
+      const heads = headsOf(module.heads, arrays);
+      const bound: Bound[] = [
+        ...boundOf(description, tables, copies, pools),
+        ...heads.map((each) => each.bound),
+        ...uniforms,
+      ];
       bound.push({ group, binding, kind: 'uniform', bytes: content, back: false });
       bound.push({ group, binding: pages, kind: 'storage', bytes: asBytes(rounds.entries), back: false });
       const { name } = description.entryPoint;
       const pipeline = pipelines.get(module) ?? (await gpu.pipeline(module.source, name, overrides));
       pipelines.set(module, pipeline);
       await gpu.dispatch(pipeline, bound, box.count);
+      for (const each of heads) each.putBack();
       dispatches++;
     }
     putBack(part, arrays, copies);
@@ -141,28 +149,14 @@ export async function runPlanned(gpu: Gpu, given: Given, share: number): Promise
 }
 
 function tablesOf(paged: readonly Resource[], arrays: Arrays, share: number): PageTable[] | null {
-  const wanted = paged.map(({ name, runtimeArray }) => ({
+  const wanted = paged.map(({ name, runtimeArray, arrayOffset }) => ({
     name,
-    bytes: (arrays[name] as Uint32Array).byteLength,
+    bytes: (arrays[name] as Uint32Array).byteLength - arrayOffset,
+    headBytes: arrayOffset,
     stride: runtimeArray?.stride as number,
   }));
   const all = wanted.reduce((sum, { bytes }) => sum + bytes, 0);
   return pageTables(wanted, Math.floor(all * share), SIZES);
-}
-
-/** What lies outside of its windows a part cannot see: it has copies of them only. */
-function copiesOf({ windows }: LaunchPart, arrays: Arrays): Map<string, Uint8Array> {
-  return new Map(
-    windows.map(({ resource: { name }, offsetBytes, bytes }) => [
-      name,
-      bytesOf(arrays, name).slice(offsetBytes, offsetBytes + bytes),
-    ]),
-  );
-}
-
-function putBack({ windows }: LaunchPart, arrays: Arrays, copies: ReadonlyMap<string, Uint8Array>): void {
-  for (const { resource, offsetBytes, written } of windows)
-    if (written) bytesOf(arrays, resource.name).set(copies.get(resource.name) as Uint8Array, offsetBytes);
 }
 
 function boundOf(
@@ -190,12 +184,4 @@ function pairsOf(
     array: bytesOf(arrays, table.name).subarray(place, place + bytes),
     pool: (pools[tables.indexOf(table)] as Uint8Array).subarray(frame - table.offset, frame - table.offset + bytes),
   }));
-}
-
-function bytesOf(arrays: Arrays, name: string): Uint8Array {
-  return asBytes(arrays[name] as Uint32Array);
-}
-
-function asBytes({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array {
-  return new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength);
 }

@@ -167,7 +167,12 @@ test('what keeps each array from being paged is told by its name', () => {
     .replace('y: array<f32>', 'y: S')
     .replaceAll('y[', 'y.a[')
     .replace('&y', '&y.a');
-  expect(reason(launchOf({ source: `struct S { a: array<f32> }${source}` }))).toBe(
-    "no array of the kernel can be looked up page by page: 'x' is of a size that the module says; 'y' is a structure that an array ends",
+  const said = 'no array of the kernel can be looked up page by page: ' + "'x' is of a size that the module says; ";
+  expect(reason(launchOf({ source: `struct S { n: f32, a: array<f32> }${source}` }))).toBe(
+    `${said}'y' is written, and has members before its array`,
+  );
+  const whole = source.replace('y.a[', '_ = &y; y.a[');
+  expect(reason(launchOf({ source: `struct S { n: f32, a: array<f32> }${whole}` }))).toBe(
+    `${said}'y' is a structure that an array ends, and is handed on as a whole`,
   );
 });

@@ -6,6 +6,7 @@ import { bytesOf } from '../../core/elements.js';
 import { PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/types.js';
 import type { LaunchFacts } from '../../wgsl/access.js';
 import { type Description, describe, type Resource } from '../../wgsl/describe.js';
+import { type Head, hasHead, headBytesOf, withoutHeads } from '../../wgsl/heads.js';
 import { PagePlanner } from '../../wgsl/page-plan.js';
 import { PageRounds } from '../../wgsl/page-rounds.js';
 import { type PagedArray, type PageTable, pageTables, wholePoolBytes } from '../../wgsl/page-tables.js';
@@ -16,7 +17,7 @@ import { valueIn } from '../../wgsl/uniform-layout.js';
 import type { UniformValue } from '../../wgsl/values.js';
 import { type WindowedModule, windowed } from '../../wgsl/windowed.js';
 import { type LaunchPart, planWindows, type Window } from '../../wgsl/windows.js';
-import type { LaunchDivision, LaunchParameter, WgslCode, WgslLaunch } from '../driver.js';
+import type { LaunchDivision, LaunchParameter, WgslBinding, WgslCode, WgslLaunch } from '../driver.js';
 import { arrayBytes, arrayOf, bindingBytesOf, sharerOf, uniformContent, workgroupsOf } from './launch-plan.js';
 import { requireParser } from './parser.js';
 import { PartPlanner } from './part-planner.js';
@@ -100,7 +101,7 @@ export class Divider {
   }
 
   private pagedParts(launch: Launch, room: Room, all: boolean): LaunchDivision | string {
-    const { description } = this.analyzed(launch.code);
+    const { description } = this.analyzed(launch.code, room.limits);
     const facts = factsOf(launch, description);
     let found: PagedParts | string | null = this.knownPaged(launch, facts, room, all);
     if (found === null) {
@@ -122,7 +123,7 @@ export class Divider {
   }
 
   private cut(launch: Launch, room: Room): LaunchDivision | string {
-    const { description, module } = this.analyzed(launch.code);
+    const { description, module } = this.analyzed(launch.code, room.limits);
     const facts = factsOf(launch, description);
     const found = this.planned(launch, description, facts, room);
     if (typeof found === 'string') return `WGSL ${found} (memory is held in whole blocks of 2 MiB)`;
@@ -161,13 +162,16 @@ export class Divider {
     return requireParser(this.parser);
   }
 
-  private analyzed(code: WgslCode): Analyzed {
+  private analyzed(code: WgslCode, limits: Limits): Analyzed {
     const { source, entryPoint, constants } = code;
     const key = keyOfCode(code);
     let found = this.known.get(key);
     if (found === undefined) {
       const overrides = Object.fromEntries(constants.map(({ name, value }) => [name, value]));
-      const description = describe(this.load(), source, entryPoint, { overrides });
+      const all = describe(this.load(), source, entryPoint, { overrides });
+      const buffers =
+        all.resources.filter(({ space }) => space === 'storage').length + all.resources.filter(hasHead).length;
+      const description = buffers > limits.maxStorageBuffersPerShaderStage ? withoutHeads(all) : all;
       found = { description, module: windowed(description) };
       this.known.set(key, found);
     }
@@ -219,8 +223,8 @@ function divisionOf(
   planned: readonly LaunchPart[],
   mostGroups: number,
 ): LaunchDivision {
-  const { source, group, binding } = module;
-  const code = { ...launch.code, source };
+  const { source, group, binding, heads } = module;
+  const code = withHeads({ ...launch.code, source }, heads);
   const parts = dispatchesOf(planned, mostGroups);
   return {
     way: 'windowed',
@@ -241,8 +245,9 @@ function divisionOf(
 
 /** Bytes that the windows of a part take, besides pages. */
 function besidePages(launch: Launch, windows: readonly Window[], { pagesOf }: Room): number {
-  const there = windows.filter(({ bytes }) => bytes > 0);
-  return pagesOf(windowsOf(launch, there, true)) * PAGE_BYTES;
+  const all = windowsOf(launch, windows);
+  const paged = windows.flatMap(({ resource: { name }, bytes }) => (bytes === 0 ? [name] : []));
+  return pagesOf(all.filter((each) => each.kind === 'array' && !paged.includes(each.name))) * PAGE_BYTES;
 }
 
 /** @returns why it cannot be, as a text */
@@ -254,7 +259,8 @@ function foundPaged(
   all: boolean,
 ): PagedParts | string {
   const { limits, budgetPages } = room;
-  const arrays = launch.code.bindings.filter(({ kind }) => kind === 'array').length;
+  const bound = launch.code.bindings.filter(({ kind }) => kind === 'array').length;
+  const arrays = bound + description.resources.filter(hasHead).length;
   const mostBuffers = limits.maxStorageBuffersPerShaderStage;
   if (arrays + PAGING_BUFFERS > mostBuffers)
     return `it has ${arrays} arrays, and ${mostBuffers - PAGING_BUFFERS} are the most beside the two buffers that paging needs`;
@@ -308,8 +314,8 @@ function pagedDivision(
   { module, parts, tables, poolBytes, planner }: PagedParts,
   facts: LaunchFacts,
 ): LaunchDivision {
-  const { source, entryPoint, group, uniform: binding, pages, notes, modes } = module;
-  const code = { ...launch.code, source, entryPoint };
+  const { source, entryPoint, group, uniform: binding, pages, notes, modes, heads } = module;
+  const code = withHeads({ ...launch.code, source, entryPoint }, heads);
   const rounds = new PageRounds(tables, module.unit);
   const offsets = tables.map(({ name }) => arrayOf(launch, name).offset);
   return {
@@ -353,7 +359,8 @@ function pagedArraysOf(
   const whole = { first: [0, 0, 0], count: facts.workgroups } as const;
   return paged.map((each) => ({
     name: each.name,
-    bytes: arrayBytes(launch, each.name),
+    bytes: arrayBytes(launch, each.name) - each.arrayOffset,
+    headBytes: each.arrayOffset,
     stride: each.runtimeArray?.stride as number,
     mostPages: (pageElements) => planner.mostPages(whole, each, pageElements),
   }));
@@ -381,28 +388,44 @@ function boxesOf({ first, count }: Box, most: number): Box[] {
   return boxes;
 }
 
-/**
- * The arguments of a part. Those that it does not write are only read.
- * @param onlyThese leaves out arrays that have none
- */
-function windowsOf(launch: Launch, windows: readonly Window[], onlyThese = false): LaunchParameter[] {
-  return launch.parameters.flatMap((each) => {
+/** The arguments of a part. Those that it does not write are only read. */
+function windowsOf(launch: Launch, windows: readonly Window[]): LaunchParameter[] {
+  return launch.parameters.flatMap((each): LaunchParameter | LaunchParameter[] => {
     const window = windows.find(({ resource }) => resource.name === each.name);
-    if (each.kind !== 'array') return each;
-    if (window === undefined) return onlyThese ? [] : each;
-    const { offsetBytes, written } = window;
+    if (each.kind !== 'array' || window === undefined) return each;
+    const { resource, offsetBytes, written, writesHead } = window;
     const size = bytesOf(each.type);
     const bytes = Math.min(Math.ceil(window.bytes / WORD_BYTES) * WORD_BYTES, each.length * size - offsetBytes);
-    return { ...each, use: written ? 'inout' : 'in', offset: each.offset + offsetBytes, length: bytes / size };
+    const use = written ? 'inout' : 'in';
+    const own: LaunchParameter = { ...each, use, offset: each.offset + offsetBytes, length: bytes / size };
+    if (!hasHead(resource)) return own;
+    // What stands before its array is an argument of its own.
+    const name = headName(each.name);
+    const headUse = writesHead ? 'inout' : 'in';
+    return [own, { ...each, name, type: 'bytes', use: headUse, length: headBytesOf(resource) }];
   });
+}
+
+/** No variable of a module has such a name. */
+function headName(name: string): string {
+  return `${name} before its array`;
+}
+
+function withHeads(code: WgslCode, heads: readonly Head[]): WgslCode {
+  if (heads.length === 0) return code;
+  const bound = heads.map(({ resource: { name, access }, group, binding, bytes }): WgslBinding => {
+    const parameter = headName(name);
+    return { group, binding, kind: 'array', parameter, writable: access !== 'read', leastBytes: bytes };
+  });
+  return { ...code, bindings: [...code.bindings, ...bound] };
 }
 
 function factsOf(launch: Launch, { resources }: Description): LaunchFacts {
   const lengths: Record<string, number> = {};
   const uniforms: Record<string, UniformValue> = {};
-  for (const { name, group, binding, runtimeArray, minBytes, type } of resources) {
+  for (const { name, group, binding, runtimeArray, arrayOffset, type } of resources) {
     if (runtimeArray !== null) {
-      lengths[name] = 1 + Math.floor((arrayBytes(launch, name) - minBytes) / runtimeArray.stride);
+      lengths[name] = Math.floor((arrayBytes(launch, name) - arrayOffset) / runtimeArray.stride);
       continue;
     }
     const bound = launch.code.bindings.find((each) => each.group === group && each.binding === binding);

@@ -206,8 +206,8 @@ export function planOf(
     const part = parts.get(each.parameter) as Part;
     const mayBeBound = writable ? !writables.some((other) => overlap(part, other)) : !written.has(part[0]);
     // In one dispatch a buffer is either read or written, in places of their own, and begins at a multiple of the device's own.
+    if (writable) writables.push(part);
     if (part[1] % alignment === 0 && mayBeBound) {
-      if (writable) writables.push(part);
       return { group, binding, kind: 'buffer', writable, part };
     }
     // What is declared so that it might be written, and is not, need not go back.

@@ -45,8 +45,8 @@ export class PartPlanner {
     if (naming === null || !naming.every(({ resource: { name } }) => sharerOf(launch, name, false) === null))
       return null;
     return {
-      numbers: naming.map(({ resource: { name }, begin, end }) => ({
-        at: arrayOf(launch, name).offset + begin * NUMBER_BYTES,
+      numbers: naming.map(({ resource: { name, arrayOffset }, begin, end }) => ({
+        at: arrayOf(launch, name).offset + arrayOffset + begin * NUMBER_BYTES,
         bytes: (end - begin) * NUMBER_BYTES,
       })),
       dispatches: (contents) => {
