@@ -51,7 +51,10 @@ export function isWithin({ at }: Edit, { start, end }: Span): boolean {
 export function applied(source: string, edits: readonly Edit[]): string {
   let result = '';
   let from = 0;
-  for (const { at, text, blank = 0 } of [...edits].sort((one, other) => one.at - other.at)) {
+  // What is put around something comes before what takes the place of its beginning.
+  const order = (one: Required<Edit>, other: Required<Edit>) =>
+    one.at - other.at || Number(one.blank > 0) - Number(other.blank > 0);
+  for (const { at, text, blank } of edits.map((each) => ({ blank: 0, ...each })).sort(order)) {
     const gone = source.slice(at, at + blank).replace(/[^\n]/g, ' ');
     result += source.slice(from, at) + text + gone;
     from = at + blank;

@@ -32,7 +32,9 @@ export class Gpu {
     const gpu = create([]);
     const adapter = await gpu.requestAdapter();
     if (adapter === null) throw new Error('there is no GPU, nor one in software (scripts/software-gpu.mjs)');
-    return new Gpu(gpu, await adapter.requestDevice(), adapter.info.description || adapter.info.device);
+    const { maxStorageBuffersPerShaderStage } = adapter.limits;
+    const device = await adapter.requestDevice({ requiredLimits: { maxStorageBuffersPerShaderStage } });
+    return new Gpu(gpu, device, adapter.info.description || adapter.info.device);
   }
 
   /**
