@@ -5,9 +5,9 @@ import type { Feature } from '../linux/features.js';
 import { gpuBudget } from '../policy/gpu-budget.js';
 import { formatBytes } from './format.js';
 
-/** WebGPU refuses Mesa's GPU in software where that is older than the one in Debian's backports. */
 const IN_SOFTWARE =
-  'on a machine without a GPU, one in software (SwiftShader) by Debian: apt-get install libvulkan1 chromium-common, and ' +
+  'on a machine without a GPU, one in software: npx onemem gpu --software --fetch -- node program.js (on Debian and ' +
+  'its like), or apt-get install libvulkan1 chromium-common, and ' +
   'VK_DRIVER_FILES=/usr/lib/chromium/vk_swiftshader_icd.json VK_ICD_FILENAMES=/usr/lib/chromium/vk_swiftshader_icd.json ' +
   'node program.js';
 

@@ -11,6 +11,7 @@ import { CommandError, codeOf, explain, UsageError } from './failure.js';
 import { keepStandardOutput, print } from './output.js';
 import { REPLAY_HELP, REPLAY_SUMMARY, replay } from './replay.js';
 import { RUN_HELP, RUN_SUMMARY, run } from './run.js';
+import { GPU_HELP, GPU_SUMMARY, gpu } from './software-gpu.js';
 import { VIEW_HELP, VIEW_SUMMARY, view } from './view.js';
 
 interface Command {
@@ -27,6 +28,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   view: { summary: VIEW_SUMMARY, help: VIEW_HELP, main: view },
   replay: { summary: REPLAY_SUMMARY, help: REPLAY_HELP, main: replay },
   doctor: { summary: DOCTOR_SUMMARY, help: DOCTOR_HELP, main: doctor },
+  gpu: { summary: GPU_SUMMARY, help: GPU_HELP, main: gpu },
 };
 
 const HELP = `onemem: one address space for the CPU and devices, with pages that move on demand
