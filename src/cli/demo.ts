@@ -27,22 +27,22 @@ import { print } from './output.js';
 import { createProgress } from './progress.js';
 import { faultsOf, type ProcessorReport, processorReports, processorTable } from './report.js';
 
-export const DEMO_SUMMARY = 'run a kernel over three million flights on a small device, and check the result';
+export const DEMO_SUMMARY = 'run a kernel over three million flights, and check the result';
 
 const DEFAULT_MEMORY = 32 * 2 ** 20;
 
 export const DEMO_HELP = `onemem demo [options]: ${DEMO_SUMMARY}
 
-Flights within the United States, January to June 2001 (Bureau of Transportation Statistics), as the npm package vega-datasets
-carries them, joined with the airports' places. The kernel, examples/flights/kernel.js, computes for each flight the great-circle
-distance, how far the reported distance is from it, the compass direction and the hour. The same computation on plain typed arrays
-then tells whether every bit of the result is right; it ends with 1 if one is not. A clone of the project has what it needs; a
-plain installation lacks it: ${DEMO_PACKAGES}
+Three million flights within the United States, January to June 2001 (Bureau of Transportation
+Statistics, from the npm package vega-datasets). The kernel computes distance, direction and hour of
+each (examples/flights/kernel.js). Plain typed arrays compute the same, and every bit is compared.
+It ends with 1 if a bit differs. A clone has all that it needs; otherwise:
+${DEMO_PACKAGES}
 
-  --device KIND          process (the default), or webgpu: a GPU, by examples/flights/kernel.wgsl, which computes in 32 bits:
-                         it needs npm install webgpu wesl; results are compared within what WGSL asks of a GPU's sine
-  --device-memory SIZE   the device's memory (${formatBytes(DEFAULT_MEMORY)})
-  --json                 one JSON object on standard output, for programs
+  --device KIND          process (default), or webgpu: a GPU by examples/flights/kernel.wgsl, which
+                         needs npm install webgpu wesl, and computes in 32 bits
+  --device-memory SIZE   memory of the device (${formatBytes(DEFAULT_MEMORY)})
+  --json                 one JSON object on standard output
   -h, --help
 
 Examples

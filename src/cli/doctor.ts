@@ -14,14 +14,13 @@ import { gpuFeature } from './gpu.js';
 import { parseOptions } from './options.js';
 import { print } from './output.js';
 
-export const DOCTOR_SUMMARY = 'tell what this machine offers, and the remedy for what is missing';
+export const DOCTOR_SUMMARY = 'tell whether onemem works here, and the remedy for each missing feature';
 
 export const DOCTOR_HELP = `onemem doctor [--json | --explain CODE]: ${DOCTOR_SUMMARY}
 
-Tries each thing that onemem can use: page faults in user space by every way, write protection and minor faults of shared
-memory, poisoned pages, huge pages, limits of memory, Node's own limits, the addresses of spaces, idle CPUs of
-virtual machines, storage, a GPU.
-Changes nothing. Ends with 1 when something is missing that nothing works without.
+The first line says whether onemem works on this machine. A line for each feature follows: page
+faults, write protection, poisoned and huge pages, limits of memory, addresses, idle CPUs of virtual
+machines, storage, a GPU. It changes nothing. It ends with 1 if a required feature is missing.
 
   --json          the list as JSON, for programs
   --explain CODE  what an error means that system calls give, and what to do (${EXPLAINED})
@@ -49,10 +48,27 @@ export async function doctor(args: readonly string[]): Promise<number> {
   features.push(await gpuFeature());
   const missing = features.filter((each) => each.required && !each.available);
   if (values.json) print(JSON.stringify({ usable: missing.length === 0, node: process.versions.node, features }));
-  else print(table(features).join('\n'));
+  else print([...verdict(features, missing), '', ...table(features)].join('\n'));
   if (missing.length === 0) return 0;
-  console.error(`onemem: this machine lacks what nothing works without: ${missing.map(({ name }) => name).join(', ')}`);
+  if (values.json) console.error(`onemem: ${wrong(missing)}`);
   return 1;
+}
+
+function namesOf(features: readonly Feature[]): string {
+  return features.map(({ name }) => name).join(', ');
+}
+
+function wrong(missing: readonly Feature[]): string {
+  return `onemem does not work here, because this is missing: ${namesOf(missing)}`;
+}
+
+/** Whether onemem works here, and which features are absent that it can do without. */
+function verdict(features: readonly Feature[], missing: readonly Feature[]): string[] {
+  const { node } = process.versions;
+  if (missing.length > 0) return [`${wrong(missing)}. Each remedy is below.`];
+  const absent = features.filter(({ available }) => !available);
+  const works = `onemem works here (Node.js ${node}, ${process.arch}).`;
+  return absent.length === 0 ? [works] : [works, `Absent, and not needed: ${namesOf(absent)}.`];
 }
 
 /** What `hostMemory: 'auto'` follows. */
@@ -97,16 +113,10 @@ function storageFeature(): Feature {
 
 function table(features: readonly Feature[]): string[] {
   const width = Math.max(...features.map(({ name }) => name.length));
-  const lines = features.flatMap((feature) => {
+  return features.flatMap((feature) => {
     const { name, available, required, detail } = feature;
     const mark = available ? 'ok     ' : required ? 'MISSING' : 'absent ';
     const line = `${mark}  ${name.padEnd(width)}  ${detail}`;
     return [line, ...remediesOf(feature).map((each) => `${' '.repeat(11 + width)}${each}`)];
   });
-  const absent = features.filter(({ available }) => !available).length;
-  const sum =
-    absent === 0
-      ? 'Everything is there.'
-      : `${absent} of ${features.length} are not there; only those marked MISSING are needed.`;
-  return [...lines, '', sum];
 }

@@ -10,17 +10,18 @@ import { print } from './output.js';
 import { readHistory } from './recorded-history.js';
 import { alignColumns } from './report.js';
 
-export const EXPLAIN_SUMMARY = 'say why pages moved in a recorded run, and what to do about it';
+export const EXPLAIN_SUMMARY = 'say why pages of a recorded run moved';
 
-export const EXPLAIN_HELP = `onemem explain TRACE [--array NAME --element N] [--json]: ${EXPLAIN_SUMMARY}
+export const EXPLAIN_HELP = `onemem explain TRACE [--array NAME --element N]: ${EXPLAIN_SUMMARY}
 
-TRACE is a recording: run the program with ONEMEM_RECORD=TRACE. The report names the arrays that cost most, the evictions that
-were regretted most (their pages were needed again), and what to change. Touches of pages that were present are in no recording.
+TRACE is a recording: run the program with ONEMEM_RECORD=TRACE. The report names the arrays that
+cost most, the evictions that were regretted most (their pages were needed again), and what to
+change. A recording has no touches of present pages.
 
   --array NAME    the story of one page of this array: where it is, why, its moves and their causes
-  --element N     the element whose page is meant; 0 unless given
-  --limit N       moves of the story that are shown; the last 20 unless given
-  --json          the same as JSON, for programs
+  --element N     the element whose page is meant (0)
+  --limit N       how many of the last moves are shown (20)
+  --json          the same as JSON
   -h, --help
 
 Examples

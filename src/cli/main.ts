@@ -31,15 +31,14 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   gpu: { summary: GPU_SUMMARY, help: GPU_HELP, main: gpu },
 };
 
-const HELP = `onemem: one address space for the CPU and devices, with pages that move on demand
+const HELP = `onemem: one address space for the CPU, devices, storage and other machines
 
 ${Object.entries(COMMANDS)
   .map(([name, { summary }]) => `  onemem ${name.padEnd(8)} ${summary}`)
   .join('\n')}
 
-  The demo needs packages besides, where it does not run in a clone: ${DEMO_PACKAGES}
-
-  onemem COMMAND --help tells more; onemem --version tells the version.
+  onemem COMMAND --help shows its options; onemem --version shows the version.
+  Outside of a clone the demo needs: ${DEMO_PACKAGES}
 
 Examples
   onemem demo

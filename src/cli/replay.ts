@@ -12,32 +12,39 @@ import { print } from './output.js';
 
 export const REPLAY_SUMMARY = 'play a recorded run again, or compare eviction policies on a trace';
 
+/** In two lines. */
+const policyNames = Object.keys(EVICTION_POLICIES)
+  .join(', ')
+  .replace(/^(.{40,60}?,) /, (line) => `${line.trimEnd()}\n${' '.repeat(28)}`);
+
 export const REPLAY_HELP = `onemem replay FILE [--events] [--json]
 onemem replay TRACE --policy NAME,... [--device-memory SIZE,...] [--json]
 
 ${REPLAY_SUMMARY[0].toUpperCase()}${REPLAY_SUMMARY.slice(1)}.
 
-A program that runs with ONEMEM_RECORD=FILE records its space: what the manager was told (faults, requests, answers) and each
-command that it gave. A second space goes to FILE.2, and so on. A recording holds page numbers and names, no content of arrays.
+A program with ONEMEM_RECORD=FILE records its first space: what the manager was told, and each
+command that it gave. A second space goes to FILE.2, and so on. A recording holds page numbers and
+names, no content of arrays.
 
-Without --policy the replay tells a fresh manager the same, without devices and page faults: it must command the same.
-An incomplete recording (the program was killed, the disk was full) is played as far as it goes.
+Without --policy a fresh manager is told the same, without devices and page faults. It must command
+the same. An incomplete recording is played as far as it goes.
 
   --events     print each entry: ! an event, > a command and its answer, = an answer to an event
 
-With --policy, TRACE is a recording, a block number a line, JSON lines with hash_ids (Mooncake), or CSV (libCacheSim), or - for
-standard input. The command prints how many blocks each policy would bring, beside the optimum (Belady's MIN).
+With --policy, TRACE is a recording, a block number a line, JSON lines with hash_ids (Mooncake), CSV
+(libCacheSim), or - for standard input. The command prints how many blocks each policy would bring,
+beside the optimum (Belady's MIN).
 
-  --policy NAME,...            ${Object.keys(EVICTION_POLICIES).join(', ')}, or all
-  --device-memory SIZE,...     sizes of memory to try; of a recording half, all and twice its memory unless given
-  --oversubscription N,...     the same by how often the blocks fit: 1.25,2,4 for traces unless given
-  --block SIZE                 size of a trace's block; 2MiB unless given
-  --csv                        a line for each memory, size and policy
+  --policy NAME,...         ${policyNames}, or all
+  --device-memory SIZE,...  sizes of memory; of a recording half, all and twice its own
+  --oversubscription N,...  the same by how often the blocks fit; 1.25,2,4 for traces by default
+  --block SIZE              size of a trace's block (2MiB)
+  --csv                     a line for each memory, size and policy
 
-  --json       results as JSON, for programs
+  --json       results as JSON
   -h, --help
 
-Ends with 1 where a run goes another way than it was recorded. That is a mistake of onemem: please report it with the file.
+It ends with 1 if a run differs from its recording. Please report that with the file.
 
 Examples
   onemem replay flights.rec                          after: ONEMEM_RECORD=flights.rec onemem demo

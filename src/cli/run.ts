@@ -33,47 +33,43 @@ import { createProgress } from './progress.js';
 import { faultsOf, type ProcessorReport, processorReports, processorTable } from './report.js';
 import { type FileName, headerOf, type InputFile, openInput, parseFileName, ResultFiles } from './run-files.js';
 
-export const RUN_SUMMARY = 'run a kernel over files, which may be larger than the device';
+export const RUN_SUMMARY = 'run a kernel over files that may be larger than the device';
 
-export const RUN_HELP = `onemem run KERNEL.js|KERNEL.wgsl [options]: ${RUN_SUMMARY}
+export const RUN_HELP = `onemem run KERNEL [options]: ${RUN_SUMMARY}
 
-  --in NAME=FILE            an array that the kernel reads
-  --inout NAME=FILE         an array that it reads and writes; when all is done, the file is replaced
-  --save NAME=FILE          writes the result of an --inout to another file instead
-  --out NAME=FILE[:SHAPE]   an array that it writes, from zeros; as many elements as the launch unless SHAPE (100x20) says so
-  --set NAME=NUMBER         a number; of a module in WGSL also several with commas between them, or JSON, for vectors and
-                            structures, and NAME may be VARIABLE.MEMBER; its begin, end and size are the launch's, unless they are set
-  --size N                  how many work items; the length of the arrays unless they differ
-  --size WIDTHxHEIGHT       so many in x and in y (and xDEPTH in z), for KERNEL.wgsl of several dimensions; unless the arrays
-                            differ, their shape: the last axis of a .npy file is x
-  --chunks K                consecutive launches that the work is cut into (64)
+  --in NAME=FILE            an array to read
+  --inout NAME=FILE         an array to read and write; the file is replaced at the end
+  --save NAME=FILE          writes the result of an --inout to another file
+  --out NAME=FILE[:SHAPE]   an array to write, from zeros; SHAPE is such as 100x20
+  --set NAME=NUMBER         a number; for WGSL also a list (1,2,3) or JSON, and NAME may be
+                            VARIABLE.MEMBER
+  --size N                  work items; by default the length of the arrays
+  --size WIDTHxHEIGHT       work items in x and y (xDEPTH: z), for WGSL; by default the shape of
+                            the arrays, whose last axis is x
+  --chunks K                consecutive launches (64)
 
-  --device KIND             process: a process with memory and page faults of its own (the default); simulated: for tests;
-                            webgpu: a GPU (the default for KERNEL.wgsl)
-  --entry NAME              the entry point of KERNEL.wgsl, where it has several
-  --constant NAME=VALUE     of an override of KERNEL.wgsl, by its name or the number of its @id: a number, true or false
-  --device-memory SIZE      the device's memory (256MiB; of a GPU three quarters of what it has
-                            left, where its driver tells that: see onemem doctor)
-  --units N                 its threads (1)
-  --lossy                   its memory dies with it, as a GPU's does
-  --host-memory SIZE        the most memory that arrays take in the host (70% of what there is); auto: it follows what
-                            other programs leave
-  --storage FOLDER[:SIZE]   where arrays go that are larger, and how much of it; none: they are refused
-                            (onemem doctor tells where they go unless you say)
-  --behind URL              a Valkey server, such as valkey://HOST:PORT, for what storage has no room for; of a cluster
-                            several, each by a --behind of its own: the first that answers is used
-  --behind-memory SIZE      how much of its memory
+  --device KIND             process (default), simulated, or webgpu (default for WGSL)
+  --entry NAME              entry point of KERNEL.wgsl, if it has several
+  --constant NAME=VALUE     value of an override of KERNEL.wgsl, by name or number of its @id
+  --device-memory SIZE      memory of the device (256MiB; of a GPU three quarters of what is left)
+  --units N                 threads of the device (1)
+  --lossy                   the device's memory dies with it
+  --host-memory SIZE        memory of arrays in the host (what is left, at most 70% of the limit),
+                            or auto: it follows what other programs leave
+  --storage FOLDER[:SIZE]   where arrays go that are larger; none: they are refused
+  --behind URL              a Valkey server (valkey://HOST:PORT) behind storage; for a cluster
+                            several --behind, of which the first that answers is used
+  --behind-memory SIZE      memory of that server to use
 
-  --json                    one JSON object on standard output, for programs
+  --json                    one JSON object on standard output
   --debug                   stacks of errors
   -h, --help
 
-A FILE is a NumPy .npy file (versions 1 to 3, C order, little endian, integers or floats of 8 to 64 bits), or one without a
-header whose element type is stated: FILE:f32. It is not read up front: a page comes in when the kernel touches it. Its type must
-be the parameter's. Results are written under temporary names and take their own when they are complete: whatever interrupts a
-run, an old file stays whole.
+FILE is a NumPy .npy file (versions 1 to 3, C order, little endian, numbers of 8 to 64 bits), or
+raw elements with their type: FILE:f32. Pages are read when the kernel touches them. The type must
+be the parameter's. A result gets its name when it is complete: an old file stays whole until then.
 
-KERNEL.js is a module such as
+KERNEL.js is a module such as this, or exports the result of kernel() of the library:
 
   export default {
     params: { x: 'f32.in', y: 'f32.inout', alpha: 'f32' },
@@ -82,11 +78,10 @@ KERNEL.js is a module such as
     },
   };
 
-or its default export is what kernel() of the library returns. The function is called for parts of [0, size), in any order.
+The function is called for parts of [0, size), in any order.
 
-KERNEL.wgsl is a compute shader. Its storage variables are arrays, its uniform variables and their members numbers, by their
-names. Those of its overrides that have no default need a --constant. A launch that the device has no room for is cut into parts,
-where its indices allow that.
+KERNEL.wgsl is a compute shader. Its storage variables are arrays, its uniform variables numbers.
+An override without a default needs a --constant. A launch larger than the GPU is cut into parts.
 
 Examples
   onemem run saxpy.js --in x=x.npy --inout y=y.npy --set alpha=3 --device-memory 64MiB

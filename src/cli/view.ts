@@ -13,10 +13,11 @@ export const VIEW_SUMMARY = 'draw a recorded run: addresses by time, memory, tra
 
 export const VIEW_HELP = `onemem view TRACE [--html FILE]: ${VIEW_SUMMARY}
 
-TRACE is a recording: run the program with ONEMEM_RECORD=TRACE. The command writes one page for a browser. The page holds all
-that it shows, loads nothing, and can be sent to others. It has names of arrays and kernels, and no content of arrays.
+TRACE is a recording: run the program with ONEMEM_RECORD=TRACE. The command writes one page for a
+browser. The page loads nothing, and can be sent to others: it has names of arrays and kernels, and
+no content of arrays.
 
-  --html FILE    where the page is written; TRACE.html unless given
+  --html FILE    where the page is written (TRACE.html)
   -h, --help
 
 Examples
