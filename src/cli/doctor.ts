@@ -16,14 +16,14 @@ import { print } from './output.js';
 
 export const DOCTOR_SUMMARY = 'tell whether onemem works here, and the remedy for each missing feature';
 
-export const DOCTOR_HELP = `onemem doctor [--json | --explain CODE]: ${DOCTOR_SUMMARY}
+export const DOCTOR_HELP = `onemem doctor [OPTIONS]: ${DOCTOR_SUMMARY}
 
 The first line says whether onemem works on this machine. A line for each feature follows: page
 faults, write protection, poisoned and huge pages, limits of memory, addresses, idle CPUs of virtual
 machines, storage, a GPU. It changes nothing. It ends with 1 if a required feature is missing.
 
   --json          the list as JSON, for programs
-  --explain CODE  what an error means that system calls give, and what to do (${EXPLAINED})
+  --explain CODE  what an error of a system call means, and what to do: ${EXPLAINED}
   -h, --help
 
 Examples

@@ -15,21 +15,22 @@ const BY_HAND =
   `by hand: apt-get install ${PACKAGES.join(' ')}, and VK_DRIVER_FILES and VK_ICD_FILENAMES set to the path of ` +
   'vk_swiftshader_icd.json, with the folder of libvulkan.so.1 in LD_LIBRARY_PATH where it is not installed';
 
-export const GPU_HELP = `onemem gpu --software [--fetch] -- COMMAND ...: ${GPU_SUMMARY}
+export const GPU_HELP = `onemem gpu --software [--fetch] -- COMMAND ...
 
-Runs COMMAND with the variables by which WebGPU finds SwiftShader, a GPU in software (Vulkan), and ends as it does. The
-GPU is slow, and right: for tests, and machines without a GPU. The program needs the package webgpu.
+${GPU_SUMMARY.replace(/^./, (first) => first.toUpperCase())}. It sets the variables by which
+WebGPU finds SwiftShader, a GPU in software (Vulkan), and ends as COMMAND does. That GPU is slow: it
+is for tests, and for machines without a GPU. The program needs the package webgpu.
 
 What is installed is used first (Chromium's package of Debian has it), then what was fetched.
 
   --software   the GPU in software; there is no other one yet
-  --fetch      downloads Debian's packages ${PACKAGES.join(' and ')} if they are needed, without installing them,
+  --fetch      downloads Debian's ${PACKAGES.join(' and ')} where they are needed,
                into ~/.cache/onemem (XDG_CACHE_HOME); takes apt-get and dpkg-deb
   -h, --help
 
 Examples
-  npx onemem gpu --software --fetch -- node program.js
-  npx onemem gpu --software -- npx onemem doctor`;
+  onemem gpu --software --fetch -- node program.js
+  onemem gpu --software -- npx onemem doctor`;
 
 /** Where drivers describe themselves, and libraries lie, below a root. */
 const DESCRIPTIONS = ['usr/lib/chromium', 'usr/lib/chromium-browser', 'usr/share/vulkan/icd.d'];

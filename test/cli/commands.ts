@@ -8,12 +8,12 @@ test('help of the command and of each of its commands, with examples', async () 
   using folder = new Folder();
   for (const args of [['--help'], ['-h'], ['help'], []]) {
     const { stdout, stderr } = await folder.succeed(...args);
-    for (const command of ['run', 'demo', 'explain', 'view', 'replay', 'doctor'])
+    for (const command of ['run', 'demo', 'explain', 'view', 'replay', 'doctor', 'gpu'])
       assert.match(stdout, new RegExp(`onemem ${command} `));
     assert.match(stdout, /Examples/);
     assert.equal(stderr, '');
   }
-  for (const [index, command] of ['run', 'demo', 'explain', 'view', 'replay', 'doctor'].entries()) {
+  for (const [index, command] of ['run', 'demo', 'explain', 'view', 'replay', 'doctor', 'gpu'].entries()) {
     const { stdout } = await folder.succeed(...(index % 2 === 0 ? ['help', command] : [command, '--help']));
     assert.match(stdout, /^Examples\n {2}onemem /m);
     for (const line of stdout.split('\n')) assert.ok(line.length <= 100, `too long for a terminal: ${line}`);
@@ -30,7 +30,7 @@ test('the version is that of the package', async () => {
 
 test('a command line that cannot be understood ends with 2', async () => {
   using folder = new Folder();
-  await folder.fail(2, /no command 'frob'; commands are run, demo, explain, view, replay, doctor/, 'frob');
+  await folder.fail(2, /no command 'frob'; commands are run, demo, explain, view, replay, doctor, gpu/, 'frob');
   await folder.fail(2, /no option '--frob'/, '--frob');
   await folder.fail(2, /'--frob'; see: onemem run --help/, 'run', '--frob');
 });
