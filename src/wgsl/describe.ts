@@ -1,6 +1,6 @@
 /** What a module's entry point uses, and how: all that a launch needs in order to bind arrays and numbers by name. */
 import { constantValue, type Overrides } from './constants.js';
-import { hasHeadApart } from './heads.js';
+import { hasHeadApart } from './head-members.js';
 import { type Override, requireValues, withoutValue } from './overrides.js';
 import { storedVariables } from './stores.js';
 import { type Parser, parse } from './syntax.js';

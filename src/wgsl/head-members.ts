@@ -1,0 +1,45 @@
+/** Members before the runtime-sized array that ends a structure, and where a module names them. */
+import type { Expression, FunctionDeclaration, Name } from './tree.js';
+import { type StructType, sizeOf } from './types.js';
+import { visitExpressions, visitNames, visitStatements } from './walk.js';
+
+/** Bytes that are copied are words. */
+const WORD_BYTES = 4;
+
+/** Whether the module names the variable only in order to name a member of it, so that another may stand for some of them. */
+export function hasHeadApart(
+  type: StructType,
+  name: string,
+  functions: ReadonlyMap<string, FunctionDeclaration>,
+  isStored: boolean,
+): boolean {
+  const { offset } = type.members.at(-1) as StructType['members'][number];
+  // What is written must not have bytes of the array at its end.
+  if (offset % WORD_BYTES !== 0 || (isStored && headBytes(type) !== offset)) return false;
+  let names = 0;
+  for (const each of functions.values())
+    visitNames(each, (found) => {
+      if (found.name === name) names++;
+    });
+  return memberNames(functions, name).length === names;
+}
+
+/** Bytes before the array. */
+export function headBytes(type: StructType): number {
+  return sizeOf({ ...type, members: type.members.slice(0, -1) });
+}
+
+/** Places where a member of the variable is named, and which. */
+export function memberNames(functions: ReadonlyMap<string, FunctionDeclaration>, name: string) {
+  const found: { readonly site: Name; readonly member: string }[] = [];
+  const visit = (each: Expression): void => {
+    if (each.kind !== 'member' || each.base.kind !== 'name') return;
+    if (each.base.local === null && each.base.name === name) found.push({ site: each.base, member: each.member });
+  };
+  for (const { body } of functions.values()) {
+    visitStatements(body.body, (_, expressions) => {
+      for (const expression of expressions) visitExpressions(expression, visit);
+    });
+  }
+  return found;
+}
