@@ -133,6 +133,8 @@ export interface WgslPart {
 /** A part that runs again and again, each time with the pages that it lacked the time before. */
 export interface PagedPart {
   readonly rounds: PageRounds;
+  /** Why it runs by a plan or not at all; null: it may run in rounds. */
+  readonly once: string | null;
   /** Where the arrays begin whose pages these are, by byte, in the order of the tables. */
   readonly offsets: readonly number[];
   /** Bindings of the table of pages and of what is noted, in the group of the part's uniform variable. */

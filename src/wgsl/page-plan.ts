@@ -71,6 +71,13 @@ export class PagePlanner {
     return all.reduce((sum, { begin, end }) => sum + end - begin, 0) > MOST_NUMBERS ? null : all;
   }
 
+  /** Whether numbers tell which pages are touched, and not any of an array may be. */
+  tells(box: WorkgroupBox): boolean {
+    const isAny = ({ table, rest, by }: Touch): boolean =>
+      by === null && rest.hi - rest.lo + 1 >= lengthOf(this.paged[table] as Resource, this.launch);
+    return this.naming(box) !== null && !(this.#touches(box) ?? []).some(isAny);
+  }
+
   /** Pages of so many elements that are touched at most, whatever the numbers are: infinity where that cannot be told. */
   mostPages(box: WorkgroupBox, resource: Resource, pageElements: number): number {
     const touches = this.#touches(box);

@@ -2,6 +2,7 @@
 import type { LaunchFacts, WorkgroupBox } from './access.js';
 import { accessesOf } from './accesses.js';
 import type { Description, Resource } from './describe.js';
+import { PagePlanner } from './page-plan.js';
 import { type PagedModule, pagedModule } from './paged.js';
 import { WgslError } from './wgsl-error.js';
 import { type LaunchPart, planWindows, type WindowLimits, windowsOfBox } from './windows.js';
@@ -58,11 +59,20 @@ function planWith(
     resumes: module.resumes,
   });
   if (plan.kind === 'refused') return plan.reason;
-  return {
-    kind: 'paged',
-    module,
-    parts: plan.parts.flatMap((each) => smaller(description, each, module.mostInvocations)),
-  };
+  const parts = plan.parts.flatMap((each) => smaller(description, each, module.mostInvocations));
+  const isKnown = module.once === null || isPlanned(description, launch, paged, parts);
+  return isKnown ? { kind: 'paged', module, parts } : (module.once as string);
+}
+
+/** Whether it is known of all parts, before they run, which pages they touch. */
+function isPlanned(
+  description: Description,
+  launch: LaunchFacts,
+  paged: readonly Resource[],
+  parts: readonly LaunchPart[],
+): boolean {
+  const planner = new PagePlanner(description, launch, paged);
+  return !paged.some(({ isStored }) => isStored) && parts.every((each) => planner.tells(each));
 }
 
 /** Arrays that may be paged, those first of which a single workgroup may need most, and why others may not be. */

@@ -31,6 +31,8 @@ test.each([
   ['out[i] = atomicLoad(&sums[table[i]]);', 'probes'],
   ['s[l] = table[i]; workgroupBarrier(); out[i] = s[63u - l];', 'probes together'],
   ['let at = atomicAdd(&count, 1u); out[i] = at + table[i];', 'probes together'],
+  ['s[l] = table[i]; let all = workgroupUniformLoad(&s[0]); out[i] = all;', 'probes together'],
+  ['if (workgroupUniformLoad(&s[0]) == 0u) { out[i] = table[i]; }', 'probes together'],
   [
     'out[i] = 1u; storageBarrier(); s[l] = out[i ^ 1u]; workgroupBarrier(); out[i] = s[0] + table[i];',
     'probes together',
@@ -72,8 +74,17 @@ test('an exchange whose values are not evaluated in their order is refused', () 
   expect(swap('0u')).toBe('resumes, 0 words');
 });
 
-test('what waits for others in a store, or in another way than by a barrier, is refused', () => {
-  expect(replay('out[i] = table[workgroupUniformLoad(&s[0])];')).toMatch(/^workgroupUniformLoad has invocations wait/);
+test('what waits for others in a store, or where nothing can be put before it, is refused', () => {
+  const waits = /^invocations wait for each other in what is stored here; give it a name/;
+  expect(replay('out[i] = table[workgroupUniformLoad(&s[0])];')).toMatch(waits);
+  const head = /^workgroupUniformLoad in the head of a loop or behind else; give it a name before/;
+  expect(replay('while (workgroupUniformLoad(&s[0]) > 0u) { out[i] = table[i]; }')).toMatch(head);
+  expect(replay('if (i == 0u) {} else if (workgroupUniformLoad(&s[0]) > 0u) { out[i] = table[i]; }')).toMatch(head);
   const body = 'out[i] = waited(table[i]); } fn waited(x: u32) -> u32 { workgroupBarrier(); return x;';
-  expect(replay(body)).toMatch(/^invocations wait for each other in what is stored here; give it a name/);
+  expect(replay(body)).toMatch(waits);
+});
+
+test('invocations that are fewer than a workgroup cannot wait for each other where they are run again', () => {
+  expect(replay('let sum = subgroupAdd(table[i]); out[i] = sum;')).toMatch(/^subgroupAdd has invocations wait/);
+  expect(replay('out[i] = subgroupOf(table[i]); } fn subgroupOf(x: u32) -> u32 { return x;')).toBe('once');
 });

@@ -13,7 +13,10 @@ import { WgslError } from './wgsl-error.js';
 import { writtenBy } from './writing.js';
 
 const BARRIER = /^(workgroupBarrier|storageBarrier)$/;
-const TOGETHER = /^(textureBarrier|workgroupUniformLoad|subgroup\w+|quad\w+)$/;
+/** A barrier that gives a value. */
+const UNIFORM_LOAD = 'workgroupUniformLoad';
+/** Those by which invocations meet that are fewer than a workgroup: none of them may leave a loop by itself. */
+const TOGETHER = /^(textureBarrier|subgroup\w+|quad\w+)$/;
 
 export interface Replay {
   /** Statements that write storage, which an invocation must not do that has met an absent page. */
@@ -32,24 +35,31 @@ export interface Replay {
 export interface Together {
   /** Where the invocations of a workgroup wait for each other. */
   readonly barriers: readonly Statement[];
+  /** Statements before whose end they wait, since they load what is uniform. */
+  readonly loads: readonly Statement[];
   /** Whether invocations wait for each other in these statements, or in what they call. */
   waits(statements: readonly Statement[]): boolean;
 }
 
-/** @throws WgslError at what stands in the way */
-export function replayOf(description: Description, accesses: Accesses, paged: ReadonlySet<Resource>): Replay {
-  const { module, functions } = description;
-  const refuse = ({ start }: { readonly start: number }, problem: string): WgslError =>
-    new WgslError(module.source, start, problem);
+/** Why no invocation can be run again, whatever the arrays; null: that may be. */
+export function onceReason({ module, functions }: Description): WgslError | null {
   for (const declaration of functions.values()) {
     for (const call of callsIn(declaration)) {
-      if (TOGETHER.test(builtinOf(call, module)))
-        throw refuse(
-          call,
-          `${call.callee.name} has invocations wait for each other, and those that wait for a page cannot`,
-        );
+      const { name } = call.callee;
+      const problem = `${name} has invocations wait for each other, and those that wait for a page cannot`;
+      if (TOGETHER.test(builtinOf(call, module))) return new WgslError(module.source, call.start, problem);
     }
   }
+  return null;
+}
+
+/** @throws WgslError at what stands in the way */
+export function replayOf(description: Description, accesses: Accesses, paged: ReadonlySet<Resource>): Replay {
+  const { module } = description;
+  const refuse = ({ start }: { readonly start: number }, problem: string): WgslError =>
+    new WgslError(module.source, start, problem);
+  const once = onceReason(description);
+  if (once !== null) throw once;
   const together = togetherOf(description);
   const hasResults = accesses.accesses.some(
     ({ kind, resultUsed, operation }) => kind === 'atomic' && resultUsed && operation !== 'atomicLoad',
@@ -83,7 +93,7 @@ function togetherOf({ module, functions }: Description): Together | null {
       for (const expression of expressions)
         found ||= some(
           expression,
-          (each) => each.kind === 'call' && (BARRIER.test(builtinOf(each, module)) || waiting.has(each.callee.name)),
+          (each) => each.kind === 'call' && (isWait(builtinOf(each, module)) || waiting.has(each.callee.name)),
         );
     });
     return found;
@@ -93,15 +103,52 @@ function togetherOf({ module, functions }: Description): Together | null {
     for (const { name, body } of functions.values()) if (waits(body.body)) waiting.add(name);
   }
   const barriers: Statement[] = [];
+  const loads: Statement[] = [];
   for (const { body } of functions.values()) {
-    visitStatements(body.body, (each) => {
+    const heads = headsIn(body.body, module.source);
+    visitStatements(body.body, (each, expressions) => {
+      if (expressions.some((one) => some(one, isUniformLoad))) {
+        if (heads.has(each))
+          throw new WgslError(
+            module.source,
+            each.start,
+            `${UNIFORM_LOAD} in the head of a loop or behind else; give it a name before`,
+          );
+        loads.push(each);
+      }
       if (each.kind !== 'call' || !BARRIER.test(builtinOf(each.call, module))) return;
       if (module.source[each.end - 1] !== ';')
         throw new WgslError(module.source, each.start, 'a barrier in the head of a loop; write it in the body');
       barriers.push(each);
     });
   }
-  return isShared || barriers.length > 0 ? { barriers, waits } : null;
+  return isShared || barriers.length + loads.length > 0 ? { barriers, loads, waits } : null;
+
+  function isUniformLoad(each: Expression): boolean {
+    return each.kind === 'call' && builtinOf(each, module) === UNIFORM_LOAD;
+  }
+}
+
+function isWait(builtin: string): boolean {
+  return BARRIER.test(builtin) || builtin === UNIFORM_LOAD;
+}
+
+/** Statements before which none can be put: those in heads of loops, and `if` behind `else`. */
+function headsIn(statements: readonly Statement[], source: string): ReadonlySet<Statement> {
+  const heads = new Set<Statement>();
+  visitStatements(statements, (each) => {
+    if (each.kind === 'block' && source.startsWith('for', each.start) && each.body[0] !== undefined)
+      heads.add(each.body[0]);
+    if (each.kind === 'loop') {
+      for (const one of each.continuing) if (!source.startsWith('loop', each.start)) heads.add(one);
+      const [guard] = each.body.body;
+      if (guard !== undefined && !source.startsWith('loop', each.start)) heads.add(guard);
+      if (each.breakIf !== null) heads.add(each);
+    }
+    const [inner] = each.kind === 'if' ? (each.otherwise?.body ?? []) : [];
+    if (inner?.kind === 'if' && each.kind === 'if' && inner.start === each.otherwise?.start) heads.add(inner);
+  });
+  return heads;
 }
 
 function storesOf({ module, functions }: Description, { writes }: Accesses): Statement[] {

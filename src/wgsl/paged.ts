@@ -12,7 +12,7 @@ import { type Events, partsOf } from './events.js';
 import { type Head, headDeclarations, headEdits, headsOf } from './heads.js';
 import { unhidden } from './hidden-names.js';
 import { FIRST_INVOCATION, type Unit, WRITTEN } from './page-rounds.js';
-import { replayOf, type Together } from './paged-rules.js';
+import { onceReason, replayOf, type Together } from './paged-rules.js';
 import {
   applied,
   around,
@@ -59,6 +59,11 @@ export interface TableFacts {
 export interface PagedModule {
   readonly source: string;
   readonly entryPoint: string;
+  /**
+   * Why it must be known before it runs which pages it touches: with line and column. Then there is nothing to be run
+   * again, and the source is the module's own. Null: it is run in rounds where that is not known.
+   */
+  readonly once: string | null;
   /** Its arrays that need not be there, in the order of the tables. */
   readonly paged: readonly Resource[];
   /** Modes of the dispatches of a round, besides `Strict`, which the first of them may have. */
@@ -116,6 +121,8 @@ const FUEL = 2048;
 export function pagedModule(description: Description, paged: readonly Resource[]): PagedModule {
   const { module, resources, functions, entryPoint } = description;
   const { source } = module;
+  const once = onceReason(description);
+  if (once !== null) return plannedModule(description, paged, once.message);
   const { source: text, nameOf } = unhidden(module);
   const bare = withoutComments(text);
   const prefix = freePrefix(source);
@@ -155,15 +162,13 @@ export function pagedModule(description: Description, paged: readonly Resource[]
   );
   edits.push(...held.flat());
   for (const { end } of together?.barriers ?? []) edits.push({ at: end, text: ` ${prefix}_phase++;` });
+  for (const { start } of together?.loads ?? []) edits.push({ at: start, text: `${prefix}_phase++; ` });
   for (const each of functions.values()) edits.push(...loopEdits(bare, each, together, prefix));
   const entry = functions.get(entryPoint.name) as FunctionDeclaration;
   for (const each of [...entry.attributes, ...entry.parameters.flatMap(({ attributes }) => attributes)])
     edits.push({ at: each.start, text: '', blank: each.end - each.start });
 
-  const uniform = freeBinding(description, group, next);
-  const pages = freeBinding(description, group, uniform + 1);
-  const notes = freeBinding(description, group, pages + 1);
-  const bindings = { group, uniform, pages, notes };
+  const bindings = bindingsOf(description, group, next);
   const invocations = ({ count }: Pick<LaunchPart, 'count'>) =>
     [...count, ...entryPoint.workgroupSize].reduce((product, each) => product * each, 1);
   const words = events === null ? 0 : Math.min(events.words ?? LOOP_WORDS, MOST_WORDS);
@@ -177,6 +182,7 @@ export function pagedModule(description: Description, paged: readonly Resource[]
       (events === null ? '' : eventText(events, prefix)) +
       entryText(description, entry, nameOf, together !== null, events !== null, prefix),
     entryPoint: `${prefix}_main`,
+    once: null,
     paged,
     modes: modesOf(probes, events),
     resumes: events !== null,
@@ -203,6 +209,34 @@ export function pagedModule(description: Description, paged: readonly Resource[]
       return content.buffer;
     },
   };
+}
+
+/** Of one that runs when all of its pages are there. */
+function plannedModule(description: Description, paged: readonly Resource[], once: string): PagedModule {
+  const { module, resources, entryPoint } = description;
+  const group = Math.max(0, ...resources.map((each) => each.group));
+  const { heads, next } = headsOf(description, group);
+  return {
+    source: module.source,
+    entryPoint: entryPoint.name,
+    once,
+    paged,
+    modes: [],
+    resumes: false,
+    unit: 'workgroup',
+    units: ({ count }) => count.reduce((product, each) => product * each, 1),
+    mostInvocations: MOST_INVOCATIONS,
+    logWords: () => 0,
+    ...bindingsOf(description, group, next),
+    heads,
+    uniformOf: () => new ArrayBuffer(0),
+  };
+}
+
+function bindingsOf(description: Description, group: number, next: number): Bindings {
+  const uniform = freeBinding(description, group, next);
+  const pages = freeBinding(description, group, uniform + 1);
+  return { group, uniform, pages, notes: freeBinding(description, group, pages + 1) };
 }
 
 function modesOf(probes: boolean, events: Events | null): readonly number[] {

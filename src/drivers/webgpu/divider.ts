@@ -338,7 +338,8 @@ function pagedDivision(
       const planOf = (each: LaunchPart | undefined) => (each && planner?.planOf(launch, each)) ?? null;
       const plan = () => planOf(part);
       const next = () => planOf(parts[index + 1]);
-      const paged = { rounds, offsets, pages, notes, units, maskWords, logWords, contents, plan, next };
+      const once = module.once;
+      const paged = { rounds, once, offsets, pages, notes, units, maskWords, logWords, contents, plan, next };
       return {
         code,
         parameters,

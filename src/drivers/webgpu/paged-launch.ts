@@ -73,8 +73,8 @@ export class PagedLaunch {
     staging.take((slot) => {
       this.slot = slot;
       if (this.over) this.close();
-      else if (this.planned === null) this.round();
-      else this.nextPlanned(this.planned);
+      else if (this.planned !== null) this.nextPlanned(this.planned);
+      else this.firstRound();
     });
   }
 
@@ -154,7 +154,7 @@ export class PagedLaunch {
         else if (next !== 'unplanned') this.runPlanned(planned, next);
         else {
           this.planned = null;
-          this.round();
+          this.firstRound();
         }
       },
     );
@@ -209,6 +209,16 @@ export class PagedLaunch {
     const entries: Write = { file: File.Staging, at: this.staging.offsetOf(this.slot), parts: [pages] };
     const order: Round = { writes: [entries, ...writes], dispatches, read };
     this.outlet.post(Packet.Round, order);
+  }
+
+  /** It has not been known before which pages it touches, or there was no room for those of a workgroup. */
+  private firstRound(): void {
+    const { once } = this.paged;
+    if (once === null) this.round();
+    else {
+      const message = `kernel ${this.kernelName}: a single workgroup touches more pages than there is room for, and WGSL ${once}; give the device more memory`;
+      this.end({ code: 'DEVICE_MEMORY', message });
+    }
   }
 
   private round(): void {

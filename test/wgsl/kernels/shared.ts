@@ -285,6 +285,29 @@ fn chosen(x: u32) -> u32 { switch (x % 3u) { case 0u: { return x; } default: { v
     windows: 'cut',
   },
   {
+    name: 'all of a workgroup go by a number that one of them has looked up',
+    source: `@group(0) @binding(0) var<storage> table: array<u32>; @group(0) @binding(1) var<storage> ids: array<u32>;
+@group(0) @binding(2) var<storage, read_write> b: array<u32>; var<workgroup> first: u32; var<workgroup> sum: atomic<u32>;
+@compute @workgroup_size(64) fn main(${ID}, @builtin(local_invocation_index) l: u32) {
+  if (l == 0u) { first = table[ids[id.x]]; }
+  let turns = workgroupUniformLoad(&first) % 4u;
+  for (var turn = 0u; turn <= turns; turn++) { atomicAdd(&sum, table[ids[(id.x + turn) % arrayLength(&ids)]]); workgroupBarrier(); }
+  if (workgroupUniformLoad(&first) > 500u) { b[id.x] = atomicLoad(&sum); } else { b[id.x] = turns; } }`,
+    workgroups: [8, 1, 1],
+    arrays: { table: words(4096, 1000), ids: words(512, 4096), b: new Uint32Array(512) },
+    reference: ({ table, ids, b }) => {
+      for (let group = 0; group < 8; group++) {
+        const first = table![ids![64 * group]!]!;
+        let sum = 0;
+        for (let turn = 0; turn <= first % 4; turn++)
+          for (let l = 0; l < 64; l++) sum += table![ids![(64 * group + l + turn) % 512]!]!;
+        b!.fill(first > 500 ? sum : first % 4, 64 * group, 64 * group + 64);
+      }
+    },
+    windows: /a single workgroup may touch elements 0 to 4095 of 'table'/,
+    leastPaged: 1 / 2,
+  },
+  {
     name: 'a list with its length before it',
     source: `struct List { count: u32, items: array<u32> } @group(0) @binding(0) var<storage> list: List;
 @group(0) @binding(1) var<storage, read_write> b: array<u32>;
