@@ -5,6 +5,7 @@
 import { closeSync, constants, fstatSync, openSync, readdirSync, unlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { tryLockFile } from '../linux/file-io.js';
+import { sendSignal } from '../linux/kill.js';
 import { AtomicFile, TEMPORARY, temporaryPrefix } from './atomic-file.js';
 
 export interface Leftover {
@@ -48,7 +49,7 @@ function removeLeftovers(path: string): Leftover[] {
 
 function processLives(pid: number): boolean {
   try {
-    process.kill(pid, 0);
+    sendSignal(pid, 0);
     return true;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code !== 'ESRCH';
