@@ -154,7 +154,7 @@ module.exports = {
         path: '^src/',
         pathNot: [
           '^src/(pager|drivers|linux|api)/',
-          '^src/cli/(doctor|gpu|interrupt)\\.ts$',
+          '^src/cli/(doctor|gpu|interrupt|software-gpu)\\.ts$',
           '^src/files/leftovers\\.ts$',
           '^src/sharing/steps\\.ts$',
           tests,

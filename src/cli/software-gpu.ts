@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { constants, homedir } from 'node:os';
 import { join } from 'node:path';
+import { signalChild } from '../linux/kill.js';
 import { CommandError, UsageError } from './failure.js';
 import { parseOptions } from './options.js';
 
@@ -98,7 +99,7 @@ async function runWith(env: NodeJS.ProcessEnv, [command, ...args]: readonly stri
   const child = spawn(command, args, { stdio: 'inherit', env });
   // The terminal sends it to both: the program decides.
   const ignore = (): void => undefined;
-  const passOn = (): boolean => child.kill('SIGTERM');
+  const passOn = (): boolean => signalChild(child, 'SIGTERM');
   process.on('SIGINT', ignore);
   process.on('SIGTERM', passOn);
   try {

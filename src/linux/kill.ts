@@ -17,7 +17,15 @@ export function endProcess(): void {
   sendSignal(process.pid, 'SIGKILL');
 }
 
-/** Ends a child. Of one that could not be started Node.js takes the number to be 0 until it tells of its failure. */
+/**
+ * Sends a signal to a child; false where none was sent. Of one that could not be started Node.js takes the
+ * number to be 0 until it tells of its failure.
+ */
+export function signalChild(child: Pick<ChildProcess, 'pid' | 'kill'>, signal: NodeJS.Signals): boolean {
+  return child.pid !== undefined && child.kill(signal);
+}
+
+/** Ends a child. */
 export function endChild(child: Pick<ChildProcess, 'pid' | 'kill'>): void {
-  if (child.pid !== undefined) child.kill('SIGKILL');
+  signalChild(child, 'SIGKILL');
 }
