@@ -288,7 +288,7 @@ test('handles that are of something else, or were made text of, are told as that
       await notSpace(x.handle),
       /^this is the handle of an array, for attachArray\(\); pass what space\.handle gives/,
     );
-    assert.match(await notSpace(text), /made text of \(JSON\).*postMessage or workerData/);
+    assert.match(await notSpace(text), /text \(JSON\).*postMessage or workerData/);
     assert.match(await notSpace({}), /^this is no handle of a space; /);
     const wrong = await failsWith('ARRAY_HANDLE', () => space.attachArray(space.handle as never));
     assert.match(wrong.message, /^this is the handle of a space, for attachSpace\(\); pass what array\.handle gives/);
