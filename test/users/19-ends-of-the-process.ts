@@ -59,6 +59,6 @@ test('a program that has closed its space ends by itself, also while the engine 
   } finally {
     rmSync(folder, { recursive: true });
   }
-});
+}, 90);
 
 await runTests();
