@@ -25,7 +25,7 @@ export interface ArrayHandle<T extends NumericArray = NumericArray> {
 export function checkArrayHandle(handle: unknown): asserts handle is ArrayHandle {
   if (isObject(handle)) {
     const { space, range, firstPage, pages, length, type, name } = handle as Partial<ArrayHandle>;
-    const numbers = isWhole(range, 1) && isWhole(firstPage, 0) && isWhole(pages, 1) && isWhole(length, 1);
+    const numbers = isWhole(range, 1) && isWhole(firstPage, 0) && isWhole(pages, 1) && isWhole(length, 0);
     if (numbers && isObject(space) && isElementType(type) && typeof name === 'string') return;
   }
   throw typeError('ARRAY_HANDLE', `this is ${whatIs(handle, 'array')}; pass what array.handle gives, as it is`);

@@ -5,13 +5,13 @@ import { argumentError } from './errors.js';
 
 /** Refuses lengths that are no lengths, and views that this version of Node cannot make. */
 export function checkLength(what: string, length: unknown, elementBytes: number): void {
-  if (!isWhole(length, 1)) {
+  if (!isWhole(length, 0)) {
     // Typed arrays can be made of values, and arrays of a space cannot.
     const filled = Array.isArray(length) || ArrayBuffer.isView(length);
     const remedy = filled ? '; pass how many elements there are, and fill the array by array.data.set(values)' : '';
     throw argumentError(
       'ARRAY_LENGTH',
-      `${what}: length is ${show(length)}; it must be a whole number of 1 or more${remedy}`,
+      `${what}: length is ${show(length)}; it must be a whole number of 0 or more${remedy}`,
     );
   }
   if (length * elementBytes > MAX_VIEW_BYTES) {

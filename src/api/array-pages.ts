@@ -11,9 +11,10 @@ function run({ range, name, firstPage }: Placement, first: number, end: number):
   return { range, name, firstPage: firstPage + first, count: end - first };
 }
 
-/** Whole pages that touch elements. */
+/** Whole pages that touch elements; none where there are no elements. */
 export function pagesAround(placement: Placement, begin: number, end: number): ArrayPages {
   const size = bytesOf(placement.type);
+  if (begin === end) return run(placement, 0, 0);
   return run(placement, Math.floor((begin * size) / PAGE_BYTES), Math.ceil((end * size) / PAGE_BYTES));
 }
 
@@ -23,6 +24,11 @@ export function pagesWithin(placement: Placement, begin: number, end: number): A
   // The last page belongs to the array alone, even if the array ends within it.
   const last = end === placement.length ? placement.pages : Math.floor((end * size) / PAGE_BYTES);
   return run(placement, Math.ceil((begin * size) / PAGE_BYTES), last);
+}
+
+/** All pages that an array has: at least one, which is what an array without elements is known by. */
+export function allPages({ range, name, firstPage, pages }: Placement): ArrayPages {
+  return { range, name, firstPage, count: pages };
 }
 
 /** Pages of the whole blocks that elements lie in: all of a block is advised alike. Blocks are counted from the array's beginning. */

@@ -6,7 +6,7 @@ import { checkOptions, isWhole, show } from './arguments.js';
 import { argumentError } from './errors.js';
 import type { ArraySeen } from './seen.js';
 
-/** A part of an array, in elements; by default all. `range()` gives one, too. */
+/** A part of an array, in elements; by default all. It may be empty. `range()` gives one, too. */
 export interface ArrayPart {
   readonly begin?: number;
   readonly end?: number;
@@ -35,10 +35,10 @@ export function partOf<P extends ArrayPart>(
 
 /** Refuses what is no part of the array, by name. */
 export function checkRange(array: ArraySeen, begin: unknown, end: unknown): void {
-  if (isWhole(begin, 0) && isWhole(end, 1) && begin < end && end <= array.length) return;
+  if (isWhole(begin, 0) && isWhole(end, 0) && begin <= end && end <= array.length) return;
   throw argumentError(
     'ARRAY_RANGE',
-    `elements ${show(begin)} to ${show(end)} are no part of array ${array.name}: begin and end are whole numbers with 0 <= begin < end <= ${array.length}`,
+    `elements ${show(begin)} to ${show(end)} are no part of array ${array.name}: begin and end are whole numbers with 0 <= begin <= end <= ${array.length}`,
   );
 }
 

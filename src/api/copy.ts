@@ -4,7 +4,7 @@ import { bytesOf, type ElementType, elementTypeOf, type NumericArray } from '../
 import type { BytePlace } from '../pager/protocol/pages.js';
 import { arrayTypeName, show } from './arguments.js';
 import { argumentError, typeError } from './errors.js';
-import { type Place, placeOf } from './place.js';
+import { type Place, placeOf, refuseTaken } from './place.js';
 import type { SpaceSeen } from './seen.js';
 import type { StagedPlace, Staging } from './staging.js';
 
@@ -69,9 +69,7 @@ function plainEnd(which: string, plain: NumericArray): CopyEnd {
   // Bytes of a program are raw bytes: what else could a Buffer be.
   const type = name === 'Uint8Array' ? 'bytes' : element;
   if (type === undefined) throw typeError('COPY_PLACE', `cannot copy ${which} a ${name}: no such array can be managed`);
-  if (plain.byteLength === 0) {
-    throw argumentError('ARRAY_LENGTH', `cannot copy ${which} an empty ${name}; a copy needs at least one element`);
-  }
+  refuseTaken(`copy ${which}`, plain);
   const text = `a ${name} of ${plain.length} elements`;
   return { place: null, plain, type, bytes: plain.byteLength, text };
 }

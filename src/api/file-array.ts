@@ -102,10 +102,6 @@ export function partOfFile(
   checkSize('byteOffset', byteOffset, 0);
   const elementBytes = bytesOf(element);
   const there = size - byteOffset;
-  if (length === undefined && there === 0) {
-    const where = byteOffset === 0 ? 'is empty' : `ends at byte ${byteOffset}`;
-    throw argumentError('EMPTY_FILE', `${path} ${where}: there are no elements, and an array has one or more`);
-  }
   if (length === undefined && there > 0 && there % elementBytes !== 0) {
     const whole = Math.floor(there / elementBytes);
     const from = byteOffset === 0 ? '' : ` from byte ${byteOffset} on`;
@@ -120,7 +116,7 @@ export function partOfFile(
     );
   }
   // A part that begins behind the end is too short for one element.
-  const count = length ?? Math.max(there / elementBytes, 1);
+  const count = length ?? (there < 0 ? 1 : there / elementBytes);
   checkLength(`cannot allocate array ${name}`, count, elementBytes);
   const need = byteOffset + count * elementBytes;
   if (need > size) {
@@ -137,7 +133,11 @@ export function partOfFile(
         `${elementBytes} (${nearest} is); leave out \`mapped\`: its pages are copied then`,
     );
   }
-  return { source: { fd, path, offset: byteOffset, bytes: count * elementBytes, shared, mapped }, length: count };
+  // Of a part without elements there is nothing to map.
+  return {
+    source: { fd, path, offset: byteOffset, bytes: count * elementBytes, shared, mapped: mapped && count > 0 },
+    length: count,
+  };
 }
 
 /** Opens a file that an array is to share, and keeps other arrays from sharing it, too. */

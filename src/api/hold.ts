@@ -68,7 +68,7 @@ export class Hold {
   [INSPECT](_depth: number, options: object, inspect: (value: unknown, options: object) => string): string {
     return inspectHolding(
       `Hold of ${inspect(this.name, options)}`,
-      `elements ${this.begin} to ${this.end - 1}, as bytes: hold.bytes`,
+      `${this.begin === this.end ? 'no elements' : `elements ${this.begin} to ${this.end - 1}`}, as bytes: hold.bytes`,
       this.view === null ? null : 'hold.release()',
     );
   }

@@ -9,9 +9,9 @@ import type { ArrayPages } from '../pager/protocol/pages.js';
 import { arrayTypeName, isObject, show } from './arguments.js';
 import { argumentError, typeError } from './errors.js';
 import type { Kernel, KernelParameters } from './kernel.js';
-import { type Place, pagesAround, placeOf } from './place.js';
+import { type Place, pagesAround, placeOf, refuseTaken } from './place.js';
 import { checkScalar } from './scalars.js';
-import { isManaged, type SpaceSeen } from './seen.js';
+import { type DeviceSeen, isManaged, type SpaceSeen } from './seen.js';
 import type { Staging } from './staging.js';
 import { type ValueType, valueTypeOf } from './uniform-parameters.js';
 import { bytesOfBytes, bytesOfValue, plainValue } from './uniform-values.js';
@@ -69,6 +69,23 @@ export function checkArguments(
   return given;
 }
 
+/** Refuses arrays without elements where the kernel could not be told that they have none. */
+export function refuseEmpty({ name }: Kernel, given: readonly LaunchArgument[], device: DeviceSeen): void {
+  if (device.capabilities.kernels !== 'wgsl') return;
+  for (const each of given) {
+    if (each.kind === 'scalar' || lengthOf(each) > 0) continue;
+    throw argumentError(
+      'ARRAY_LENGTH',
+      `kernel ${name}, parameter ${each.name}: the array has no elements, and in WGSL an array has one or more; ` +
+        'leave the launch out, or hand in an array of one element and a number that says how many are meant',
+    );
+  }
+}
+
+function lengthOf({ place, plain }: ArrayArgument): number {
+  return (place ?? (plain as NumericArray)).length;
+}
+
 /** The arguments in the words of drivers, and which pages they are. Typed arrays of the program's own are staged. */
 export function handOver(
   kernel: Kernel,
@@ -87,7 +104,7 @@ export function handOver(
     }
     const { name, type, use: declared } = each;
     const { offset, length, address, pages } = managedPlace(each, whole, staging);
-    arrays.push(pages);
+    if (length > 0) arrays.push(pages);
     // A launch over a part leaves what other parts wrote: only a whole one begins with zeros.
     const use = declared === 'out' && !whole ? 'inout' : declared;
     parameters.push({ name, kind: 'array', type, use, offset, length });
@@ -158,8 +175,7 @@ function argumentOf(
   if (element === undefined || !sameElements(element, type)) {
     throw typeError('KERNEL_ARGUMENT', `${where} is ${type}, not ${show(value)}`);
   }
-  if (value.byteLength === 0)
-    throw argumentError('ARRAY_LENGTH', `${where}: the typed array is empty; a launch needs at least one element`);
+  refuseTaken(`pass to ${where}`, value);
   return { name, kind: 'array', type, use, place: null, plain: value as NumericArray };
 }
 
@@ -196,13 +212,15 @@ function refuseOverlaps({ name: kernel }: Kernel, given: readonly LaunchArgument
 
 function overlap(one: ArrayArgument, other: ArrayArgument): boolean {
   if (one.place !== null && other.place !== null) {
-    const { offset, bytes } = one.place;
-    return offset < other.place.offset + other.place.bytes && other.place.offset < offset + bytes;
+    return meet(one.place.offset, one.place.bytes, other.place.offset, other.place.bytes);
   }
   const { plain } = one;
   if (plain === null || other.plain === null || plain.buffer !== other.plain.buffer) return false;
-  const { byteOffset, byteLength } = other.plain;
-  return plain.byteOffset < byteOffset + byteLength && byteOffset < plain.byteOffset + plain.byteLength;
+  return meet(plain.byteOffset, plain.byteLength, other.plain.byteOffset, other.plain.byteLength);
+}
+
+function meet(begin: number, bytes: number, otherBegin: number, otherBytes: number): boolean {
+  return Math.max(begin, otherBegin) < Math.min(begin + bytes, otherBegin + otherBytes);
 }
 
 function textOf({ place, plain }: ArrayArgument): string {

@@ -56,7 +56,7 @@ export function sizePlace(
 export function launchRange(given: LaunchSize, begin: unknown, end: unknown): LaunchRange {
   const counts = countsOf('size', given);
   const size = product(counts);
-  if (!isWhole(size, 1)) throw sizeError('size', size);
+  if (!isWhole(size, 0)) throw sizeError('size', size);
   const [x, y, z = 1] = counts;
   if (y === undefined) return rangeOf(size, begin ?? 0, end ?? size);
   if ((begin ?? 0) !== 0 || (end ?? size) !== size)
@@ -76,7 +76,7 @@ export function workgroupRange(
     throw argumentError('LAUNCH_RANGE', 'a launch of workgroups runs as a whole; leave out begin and end');
   const dimensions = itemsOf(counts, workgroup);
   const size = product(dimensions);
-  if (!isWhole(size, 1)) throw sizeError('workgroups', size);
+  if (!isWhole(size, 0)) throw sizeError('workgroups', size);
   return { begin: 0, end: size, size, dimensions };
 }
 
@@ -98,7 +98,7 @@ export function countedOf(options: { readonly size?: unknown; readonly workgroup
 function countsOf(counted: Counted, given: LaunchSize): readonly number[] {
   const counts: readonly unknown[] = Array.isArray(given) ? given : [given];
   if (Array.isArray(given) && (given.length < 2 || given.length > 3)) throw sizeError(counted, given);
-  for (const each of counts) if (!isWhole(each, 1)) throw sizeError(counted, each);
+  for (const each of counts) if (!isWhole(each, 0)) throw sizeError(counted, each);
   return counts as readonly number[];
 }
 
@@ -107,10 +107,10 @@ function product(counts: readonly number[]): number {
 }
 
 function rangeOf(size: number, begin: unknown, end: unknown): LaunchRange {
-  if (isWhole(begin, 0) && isWhole(end, 0) && begin < end && end <= size) return { begin, end, size };
+  if (isWhole(begin, 0) && isWhole(end, 0) && begin <= end && end <= size) return { begin, end, size };
   throw argumentError(
     'LAUNCH_RANGE',
-    `begin ${show(begin)} and end ${show(end)} must be whole numbers with 0 <= begin < end <= size (${size})`,
+    `begin ${show(begin)} and end ${show(end)} must be whole numbers with 0 <= begin <= end <= size (${size})`,
   );
 }
 
@@ -119,6 +119,6 @@ function sizeError(counted: Counted, given: unknown): RangeError {
   const must = counted === 'size' ? 'it must be' : 'they must be';
   return argumentError(
     'SIZE',
-    `${isAre} ${show(given)}; ${must} a whole number of 1 or more, two or three of them, or elements of a managed Uint32Array that have them`,
+    `${isAre} ${show(given)}; ${must} a whole number of 0 or more, two or three of them, or elements of a managed Uint32Array that have them`,
   );
 }

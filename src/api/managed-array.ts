@@ -3,7 +3,7 @@
 import type { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import type { ElementType } from '../core/elements.js';
-import { bytesOf, type NumericArray, type WritableView } from '../core/elements.js';
+import { bytesOf, type NumericArray, viewOf, type WritableView } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import { PAGE_BYTES } from '../core/types.js';
 import { MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL } from '../linux/constants.js';
@@ -12,7 +12,7 @@ import { type Attributes, adviceChange, attributeRuns } from './advice.js';
 import { checkFlag, checkName, checkObject, checkOptions, isWhole, show } from './arguments.js';
 import type { ArrayHandle } from './array-handle.js';
 import { checkLength } from './array-length.js';
-import { blocksAround, elementsIn, pagesAround, pagesWithin } from './array-pages.js';
+import { allPages, blocksAround, elementsIn, pagesAround, pagesWithin } from './array-pages.js';
 import { type ArrayPart, checkRange, noWholePage, partOf } from './array-part.js';
 import { bufferOf, readStreamOf, webStreamOf } from './byte-streams.js';
 import { type ArrayDescription, describe, INSPECT, inspectArray, UNSENDABLE } from './description.js';
@@ -89,8 +89,8 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
 
   addressOf(index: number): bigint {
     if (!isWhole(index, 0) || index >= this.length) {
-      const last = this.length - 1;
-      throw argumentError('ARRAY_RANGE', `${show(index)} is no index of array ${this.name}: indices are 0 to ${last}`);
+      const indices = this.length === 0 ? 'it has no elements' : `indices are 0 to ${this.length - 1}`;
+      throw argumentError('ARRAY_RANGE', `${show(index)} is no index of array ${this.name}: ${indices}`);
     }
     return this.address + BigInt(index * bytesOf(this.type));
   }
@@ -131,6 +131,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   residency(part: ArrayPart = {}): Residency {
     this.assertUsable('report on');
     const { begin, end } = partOf(this, part);
+    if (begin === end) return { runs: [], bytes: {}, indeterminate: this.indeterminate };
     const report = this.space.client.call('residency', this.pagesOf(begin, end));
     return reportResidency(report, this.space.placeNames(), begin, end, bytesOf(this.type), this.indeterminate);
   }
@@ -138,7 +139,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   dirty(part: ArrayPart = {}): { begin: number; end: number }[] {
     this.assertUsable('report on');
     const { begin, end } = partOf(this, part);
-    return dirtyRuns(this, begin, end);
+    return begin === end ? [] : dirtyRuns(this, begin, end);
   }
 
   young(options: ArrayPart & { readonly clear?: boolean } = {}): YoungRun[] {
@@ -146,7 +147,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     const { begin, end } = partOf(this, options, YOUNG_OPTIONS);
     const { clear = true } = options;
     checkFlag('clear', clear);
-    return youngRuns(this, begin, end, clear);
+    return begin === end ? [] : youngRuns(this, begin, end, clear);
   }
 
   async watch<D = unknown>(options: WatchOptions<D> = {}): Promise<Notifier> {
@@ -159,7 +160,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   free(part?: ArrayPart): { begin: number; end: number } {
     if (part === undefined) {
       if (!this.freed && !this.space.isClosed) {
-        this.space.client.call('free', { ...this.pagesOf(0, this.length), whole: true });
+        this.space.client.call('free', { ...allPages(this.placement), whole: true });
       }
       this.freed = true;
       this.forgetView();
@@ -168,6 +169,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     this.assertUsable('free a part of');
     this.refuseMapped('free a part of');
     const { begin, end } = partOf(this, part);
+    if (begin === end) return { begin, end };
     const pages = this.wholePages(begin, end);
     if (pages.count <= 0) throw noWholePage(this, begin, end, 'freed');
     this.space.client.call('free', pages);
@@ -189,7 +191,9 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     const { begin, end } = partOf(this, options, FLUSH_OPTIONS);
     const { durable = false } = options;
     checkFlag('durable', durable);
-    return (await this.space.client.request('flush', { ...this.pagesOf(begin, end), durable })).bytes;
+    // Where there is nothing to flush it is still told of an array that is not shared.
+    const pages = begin === end ? { ...allPages(this.placement), count: 0 } : this.pagesOf(begin, end);
+    return (await this.space.client.request('flush', { ...pages, durable })).bytes;
   }
 
   async reload(options: { readonly discard?: boolean } = {}): Promise<void> {
@@ -197,7 +201,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     checkOptions('reload()', options, { discard: true });
     const { discard = false } = options;
     checkFlag('discard', discard);
-    await this.space.client.request('reload', { ...this.pagesOf(0, this.length), discard });
+    await this.space.client.request('reload', { ...allPages(this.placement), discard });
     if (discard) this.indeterminate = false;
   }
 
@@ -206,6 +210,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     this.refuseMapped('protect');
     const access = rightsOf(this, rights);
     const { begin, end } = partOf(this, part);
+    if (begin === end) return { begin, end };
     checkBoundary(this, 'begin', begin);
     checkBoundary(this, 'end', end);
     await this.space.client.request('protect', { ...this.wholePages(begin, end), access });
@@ -215,6 +220,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   async discard(part: ArrayPart = {}): Promise<{ begin: number; end: number }> {
     this.assertUsable('discard a part of');
     const { begin, end } = partOf(this, part);
+    if (begin === end) return { begin, end };
     const pages = this.wholePages(begin, end);
     if (pages.count <= 0) throw noWholePage(this, begin, end, 'discarded');
     await this.space.client.request('discard', pages);
@@ -243,6 +249,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
       throw typeError('OPTIONS', `lock is true, false or 'require', not ${show(lock)}`);
     }
     const { client } = this.space;
+    if (begin === end) return new Pin(client, null, this.name, 0, { locked: lock !== false });
     const pin = client.newPin();
     const pages = this.pagesOf(begin, end);
     const report = await client.request('pin', { ...pages, pin, lock, writable: false, hold: false });
@@ -254,7 +261,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     const { begin, end } = partOf(this, options, HOLD_OPTIONS);
     const { writable = false } = options;
     checkFlag('writable', writable);
-    if (this.placement.mapped === true && !writable) return new Hold(null, this, begin, end);
+    if (begin === end || (this.placement.mapped === true && !writable)) return new Hold(null, this, begin, end);
     const { client } = this.space;
     const pin = client.newPin();
     const pages = this.pagesOf(begin, end);
@@ -316,6 +323,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     this.assertUsable('advise on');
     const change = adviceChange(this, advice);
     const { begin, end } = partOf(this, part);
+    if (begin === end) return { begin, end };
     const pages = blocksAround(this.placement, begin, end);
     this.space.client.call('advise', { ...pages, change });
     if (this.placement.mapped === true) this.adviseMapping(advice.pattern, begin, end);
@@ -325,6 +333,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   attributes(part: ArrayPart = {}): Attributes {
     this.assertUsable('report on');
     const { begin, end } = partOf(this, part);
+    if (begin === end) return { runs: [], residency: this.residency({ begin, end }) };
     const size = bytesOf(this.type);
     const runs = this.space.client.call('attributes', blocksAround(this.placement, begin, end));
     const names = this.space.placeNames();
@@ -370,8 +379,8 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   private view(): T {
     const { cached } = this;
     // An array that was taken away from its buffer has no elements.
-    if (cached !== null && cached.length !== 0 && this.space.views.isOpen) return cached;
-    return this.newView();
+    const isWhole = cached !== null && (cached.length > 0 || this.length === 0);
+    return isWhole && this.space.views.isOpen ? cached : this.newView();
   }
 
   /** What is said of pages does not reach threads that look at a file past the space. */
@@ -395,6 +404,14 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     this.assertHere('use');
     const { range, name } = this.placement;
     const { views } = this.space;
+    if (this.length === 0) {
+      this.assertUsable('use');
+      // It looks at no addresses, so that none need be kept for it.
+      const empty = viewOf(this.type, new ArrayBuffer(0)) as T;
+      this.cached = empty;
+      noteView(empty, this);
+      return empty;
+    }
     const sure = views.ownSpace && !this.attached;
     const place = { range, name, address: Number(this.address), bytes: this.byteLength };
     const made = views.make(this.type, place, sure ? this : null) as T;

@@ -58,10 +58,6 @@ export function openNpy<T extends NumericArray>(
       const held = dtypes[dtype].typedArrayName;
       throw typeError('ARRAY_TYPE', `${path} holds ${numpyType}, which is ${held} and not ${type?.name}`);
     }
-    if (length === 0) {
-      const what = `an array of shape (${shape.join(', ')}), which has no elements`;
-      throw argumentError('EMPTY_FILE', `${path} holds ${what}; an array of a space has one or more`);
-    }
     const { source } = partOfFile({ fd, path, size }, element, use, { byteOffset: dataOffset, length });
     const array = space.allocate(element, length, use.name, use.writable, source);
     return { array, shape: Object.freeze([...shape]), dtype: numpyType };

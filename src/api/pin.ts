@@ -35,7 +35,8 @@ export class Pin {
   /** @internal */
   constructor(
     private readonly client: Client,
-    private readonly id: number,
+    /** Null: it is a pin of no elements, of which the manager knows nothing. */
+    private readonly id: number | null,
     /** Of the array. */
     private readonly name: string,
     /** Bytes of whole pages that this is about. */
@@ -56,7 +57,7 @@ export class Pin {
   unpin(): void {
     if (this.ended) return;
     this.ended = true;
-    if (!this.client.isClosed) this.client.call('unpin', { pin: this.id });
+    if (this.id !== null && !this.client.isClosed) this.client.call('unpin', { pin: this.id });
   }
 
   /** @internal */

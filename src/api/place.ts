@@ -38,6 +38,19 @@ export function placeOf(space: SpaceSeen, verb: string, value: unknown): Place |
   return isManaged(array) ? partPlace(space, verb, array, begin, end) : null;
 }
 
+/** Refuses a typed array whose memory was transferred: it looks like one without elements. */
+export function refuseTaken(verb: string, { buffer, byteLength }: ArrayBufferView): void {
+  if (byteLength > 0) return;
+  try {
+    new Uint8Array(buffer);
+  } catch {
+    throw typeError(
+      'PLAIN_ARRAY_GONE',
+      `cannot ${verb}: the memory of the typed array was transferred; it has no elements any more`,
+    );
+  }
+}
+
 /** Whole pages that touch the elements. */
 export function pagesAround({ array, offset, bytes }: Pick<Place, 'array' | 'offset' | 'bytes'>): ArrayPages {
   const { rangeId: range, name } = array;
@@ -57,9 +70,10 @@ function partPlace(space: SpaceSeen, verb: string, array: ArraySeen, begin: unkn
 function viewPlace(space: SpaceSeen, verb: string, view: ArrayBufferView): Place | null {
   const owner = ownerOfView(view);
   const type = elementTypeOf(arrayTypeName(view) ?? '');
-  if (owner === null || type === undefined || view.byteLength === 0 || owner.array.space !== space) return null;
+  if (owner === null || type === undefined || owner.array.space !== space) return null;
   const { array, range } = owner;
   array.assertUsable(verb);
+  refuseTaken(verb, view);
   if (array.rangeId !== range) {
     throw new OnememError(
       'USE_AFTER_FREE',
@@ -81,5 +95,7 @@ function placeIn(array: ArraySeen, type: ElementType, byteOffset: number, length
   const begin = byteOffset / bytesOf(type);
   const name = type === 'bytes' ? 'bytes' : constructorName(type);
   const text = `array ${array.name} (${name}), elements ${begin} to ${begin + length}`;
-  return { array, offset: array.offset + byteOffset, length, type, bytes: length * bytesOf(type), text };
+  // What has no elements lies in no page.
+  const offset = array.offset + (length === 0 ? 0 : byteOffset);
+  return { array, offset, length, type, bytes: length * bytesOf(type), text };
 }

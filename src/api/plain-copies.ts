@@ -97,5 +97,5 @@ export function endUse(use: PlainUse): void {
 }
 
 function overlap(one: PlainBytes, other: PlainBytes): boolean {
-  return one.begin < other.end && other.begin < one.end;
+  return Math.max(one.begin, other.begin) < Math.min(one.end, other.end);
 }

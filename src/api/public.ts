@@ -193,7 +193,7 @@ export interface AddressSpace {
    */
   bindThread(options?: BindThreadOptions): ThreadBinding;
   /**
-   * Allocates `length` elements, all zero. Memory is taken by pages of 4 KiB when they are written.
+   * Allocates `length` elements, 0 or more, all zero. Memory is taken by pages of 4 KiB when they are written.
    * Throws a RangeError if the budget (HOST_BUDGET) or the addresses have no room.
    * @example
    * const x = space.array(Float32Array, 1000, { name: 'x' });
@@ -212,7 +212,7 @@ export interface AddressSpace {
   /**
    * An array over a file, read page by page on touch. It is private: with `writable: true` changes
    * stay in memory, with `shared: true` `flush` writes them to the file. `mapped: true` shows the
-   * kernel's own memory of the file. Throws TRAILING_BYTES, EMPTY_FILE, FILE_LOCKED (shared twice),
+   * kernel's own memory of the file. Throws TRAILING_BYTES, FILE_LOCKED (shared twice),
    * MAPPED_WRITABLE, FILE_ALIGNMENT, or the error of Node.js. A file that becomes shorter ends
    * later touches with FILE_CHANGED.
    * @example
@@ -238,8 +238,8 @@ export interface AddressSpace {
   /**
    * An array over a NumPy `.npy` file. Only the header is read. Element (i, j) of shape [rows,
    * columns] is `array.data[i * columns + j]`. Throws UNSUPPORTED_ARRAY_FILE (with the NumPy
-   * expression that converts the file), NOT_AN_ARRAY_FILE, TRUNCATED_ARRAY_FILE, TRAILING_BYTES, or
-   * EMPTY_FILE.
+   * expression that converts the file), NOT_AN_ARRAY_FILE, TRUNCATED_ARRAY_FILE, or
+   * TRAILING_BYTES.
    * @example
    * const saved = space.array(Float32Array, 6);
    * saved.data.set([1, 2, 3, 4, 5, 6]);

@@ -18,7 +18,7 @@ import { DISPOSE } from './disposal.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 import { checkKernel, type Kernel, type KernelParameters } from './kernel.js';
 import { explainStack, type Trace, traceTo } from './kernel-place.js';
-import { checkArgumentNames, checkArguments, handOver } from './launch-arguments.js';
+import { checkArgumentNames, checkArguments, handOver, refuseEmpty } from './launch-arguments.js';
 import { checkWay, codeFor, workgroupOf } from './launch-code.js';
 import { LAUNCH_OPTIONS, type LaunchOptions } from './launch-options.js';
 import { countedOf, type LaunchRange, type LaunchSize, launchRange, sizePlace, workgroupRange } from './launch-size.js';
@@ -88,8 +88,10 @@ export class Stream implements api.Stream {
     const range = sized === null ? rangeOf(extent, workgroup, from, to) : UNKNOWN;
     const { begin, end, size } = range;
     const whole = begin === 0 && end === size;
-    const code = codeFor(kernel as Kernel, this.device, whole);
+    const runs = begin < end;
+    const code = codeFor(kernel as Kernel, this.device, whole || !runs);
     const given = checkArguments(this.space, kernel as Kernel, code, args);
+    if (runs) refuseEmpty(kernel as Kernel, given, this.device);
     const { signal, timeoutMs } = options;
     checkSignal(signal);
     checkTimeout(timeoutMs, this.device);
@@ -104,6 +106,7 @@ export class Stream implements api.Stream {
     const launched = traceTo(this.launch);
     // Nothing is staged for what will not run.
     if (signal?.aborted === true) return this.add({ kind: 'cancelled', reason: reasonOf(signal) }, signal);
+    if (!runs) return this.add({ kind: 'marker' }, signal);
     const verified =
       sized === null && (options.verify ?? this.space.verifies)
         ? this.callback(() => verifyLaunch(this.device, kernel as Kernel, args, { begin, end, size }))
@@ -164,11 +167,11 @@ export class Stream implements api.Stream {
       throw typeError('ARRAY_RANGE', message);
     }
     if (exclusive) this.device.assertUsable();
-    const { array } = place;
+    const { array, length } = place;
     const pages = pagesAround(place);
-    const event = this.add({ kind: 'prefetch', device, ...pages, exclusive });
+    const event = this.add(length === 0 ? { kind: 'marker' } : { kind: 'prefetch', device, ...pages, exclusive });
     event.onEnd = (ended) => {
-      if (ended.result === 'done') event.cover(array.elementsOf(pages.firstPage, ended.pages));
+      if (ended.result === 'done' && length > 0) event.cover(array.elementsOf(pages.firstPage, ended.pages));
       return undefined;
     };
     return event;
@@ -200,6 +203,7 @@ export class Stream implements api.Stream {
     const { signal } = options;
     checkSignal(signal);
     if (signal?.aborted === true) return this.add({ kind: 'cancelled', reason: reasonOf(signal) }, signal);
+    if (target.bytes === 0) return this.add({ kind: 'marker' }, signal);
     const staging = new Staging(this.space, 'a copy', this.order);
     const places = staging.attempt(() => stageEnds(target, source, staging));
     const event = this.addStaged({ kind: 'copy', ...places, bytes: target.bytes, at }, staging, signal);

@@ -50,6 +50,7 @@ export async function transfer(
       `position is ${show(position)}; it must be a whole number of bytes, 0 or more`,
     );
   }
+  if (begin === end) return { bytes: 0, complete: array.length === 0 };
   const size = bytesOf(array.type);
   const { bytes } = await array.space.client.request('transferFile', {
     direction,

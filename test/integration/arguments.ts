@@ -47,12 +47,12 @@ const scale = kernel({ x: f64.inout, by: f64 }, ({ x, by }, { begin, end }) => {
 
 test('lengths that are none', () =>
   withSpace(async (space) => {
-    for (const length of [0, -1, Number.NaN, 1.5, Number.POSITIVE_INFINITY, 2 ** 53, '7', 7n, null, undefined]) {
+    for (const length of [-1, Number.NaN, 1.5, Number.POSITIVE_INFINITY, 2 ** 53, '7', 7n, null, undefined]) {
       const error = await failsWith('ARRAY_LENGTH', () =>
         space.array(Float32Array, length as number, { name: 'wanted' }),
       );
       assert.ok(error instanceof RangeError);
-      assert.match(error.message, /wanted.*length is .*whole number of 1 or more/);
+      assert.match(error.message, /wanted.*length is .*whole number of 0 or more/);
       await failsWith('ARRAY_LENGTH', () => space.bytes(length as number));
     }
     assert.equal(space.stats().allocatedBytes, 0);
@@ -351,7 +351,6 @@ test('arguments of the wrong type', () =>
     await failsWith('KERNEL_ARGUMENT', run({ x: [1, 2], by: 2 }));
     await failsWith('KERNEL_ARGUMENT', run({ x: null, by: 2 }));
     await failsWith('KERNEL_ARGUMENT', run({ x: new DataView(new ArrayBuffer(64)), by: 2 }));
-    await failsWith('ARRAY_LENGTH', run({ x: new Float64Array(0), by: 2 }));
     // Nothing of all this has run or is left behind.
     sameData(x64.data, () => 0);
     assert.equal(space.stats().allocatedBytes, allocatedBytes);
@@ -375,12 +374,11 @@ test('sizes and parts of a launch', () =>
   withSpace(async (space) => {
     const [device] = space.devices;
     const x = space.array(Float64Array, 8);
-    for (const size of [0, -1, 1.5, Number.NaN, undefined]) {
+    for (const size of [-1, 1.5, Number.NaN, undefined]) {
       await failsWith('SIZE', () => device.run(scale, { x, by: 2 }, { size: size as number }));
     }
     for (const [begin, end] of [
       [0, 9],
-      [4, 4],
       [5, 4],
       [-1, 4],
       [0, 1.5],

@@ -106,7 +106,6 @@ test('a part of a file, and what cannot be one', () =>
     assert.equal(x.data.length, 2000);
     const short = await failsWith('FILE_TOO_SHORT', () => space.fileArray(Int32Array, path, { length: 5001 }));
     assert.match(short.message, /has 20000 bytes; 5001 elements/);
-    await failsWith('EMPTY_FILE', () => space.fileArray(Int32Array, path, { byteOffset: 20000 }));
     await failsWith('SIZE', () => space.fileArray(Int32Array, path, { byteOffset: -4 }));
     await failsWith('ENOENT', () => space.fileArray(Int32Array, join(folder, 'none')));
   }));
@@ -253,7 +252,7 @@ test(
       assert.equal(failed.details.path, path);
       await failsWith('FILE_DESCRIPTOR', () => x.readFrom(-1));
       await failsWith('FILE_POSITION', () => x.readFrom(source, { position: -1 }));
-      await failsWith('ARRAY_RANGE', () => x.readFrom(source, { begin: 5, end: 5 }));
+      await failsWith('ARRAY_RANGE', () => x.readFrom(source, { begin: 6, end: 5 }));
       closeSync(source);
       closeSync(sink);
       await failsWith('FILE_IO', () => x.writeTo(source));

@@ -371,7 +371,7 @@ test('modules that cannot be loaded, and wrong arguments', () =>
       await failsWith('PROVIDER_DATA', () => one({ data: { method: () => 1 } }));
       for (const timeoutMs of [0, -1, Number.NaN, Number.POSITIVE_INFINITY])
         await failsWith('TIMEOUT_MS', () => one({ timeoutMs }));
-      await failsWith('ARRAY_LENGTH', () => space.providedArray(Int32Array, 0, { module }));
+      await failsWith('ARRAY_LENGTH', () => space.providedArray(Int32Array, -1, { module }));
       await failsWith('ARRAY_TYPE', () => space.providedArray(String as never, 1, { module }));
       // Nothing is left of them.
       assert.equal(space.stats().ranges, 0);

@@ -202,7 +202,7 @@ test('rights, advice and holes travel with an array that moves', () =>
 test('lengths that cannot be had are refused, and nothing is lost', () =>
   withSpace(['process'], async (space) => {
     const x = counting(space, MIB, { name: 'list', maxLength: 50 * MIB });
-    for (const length of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '5' as unknown as number]) {
+    for (const length of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '5' as unknown as number]) {
       await failsWith('ARRAY_LENGTH', () => x.resize(length));
     }
     await failsWith('VIEW_SIZE', () => x.resize(2 ** 52));

@@ -148,7 +148,7 @@ export class Player {
     const { random } = this;
     if (random.chance(0.3)) return { begin: 0, end: length };
     const begin = random.below(length);
-    return { begin, end: random.between(begin + 1, length) };
+    return { begin, end: random.chance(0.04) ? begin : random.between(begin + 1, length) };
   }
 
   occupy(tracked: readonly Tracked[], work: Promise<void>): void {

@@ -138,11 +138,13 @@ export class Tracked {
 
   /** Pages that a part touches, as [first, end). */
   pagesOf({ begin, end }: Part): [number, number] {
+    if (begin === end) return [0, 0];
     return [Math.floor(begin / this.pageElements), Math.ceil(end / this.pageElements)];
   }
 
   /** Pages that lie wholly in a part. */
   wholePagesOf({ begin, end }: Part): [number, number] {
+    if (begin === end) return [0, 0];
     const last = end === this.length ? this.pages : Math.floor(end / this.pageElements);
     return [Math.ceil(begin / this.pageElements), last];
   }

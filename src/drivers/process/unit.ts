@@ -41,7 +41,8 @@ function parameterValue(parameter: LaunchParameter): KernelCallValues[string] {
   if (known === undefined) {
     if (views.size >= VIEWS) views.delete(views.keys().next().value as string);
     const bytes = parameter.length * bytesOf(parameter.type);
-    known = viewOf(parameter.type, view(base + parameter.offset, bytes));
+    const memory = bytes === 0 ? new ArrayBuffer(0) : view(base + parameter.offset, bytes);
+    known = viewOf(parameter.type, memory);
     views.set(key, known);
   }
   return known;

@@ -23,6 +23,11 @@ export interface ArrayRecord {
   committedPages: number;
 }
 
+/** Pages of an array of so many bytes. One without elements has a page, so that it has addresses and is found by them. */
+export function pagesOf(bytes: number): number {
+  return Math.max(1, Math.ceil(bytes / PAGE_BYTES));
+}
+
 export class ArrayTable {
   private readonly records = new Map<number, ArrayRecord>();
 

@@ -12,7 +12,7 @@ import type { FileProvider } from '../sources/files.js';
 import type { Providers } from '../sources/providers.js';
 import type { Sources } from '../sources/sources.js';
 import type { Wanted } from './array-pages.js';
-import type { ArrayRecord, ArrayTable } from './array-table.js';
+import { type ArrayRecord, type ArrayTable, pagesOf } from './array-table.js';
 import type { Commitment } from './commitment.js';
 import type { Places } from './places.js';
 import type { SharedArrays } from './shared-arrays.js';
@@ -148,7 +148,7 @@ export class Arrays {
     reserveBytes: number = bytes,
   ): ArrayRecord {
     const { writable, takesBack = false } = options;
-    const pages = Math.ceil(bytes / PAGE_BYTES);
+    const pages = pagesOf(bytes);
     // What is written to a shared file needs no other place.
     const committed = writable && !takesBack ? pages : 0;
     this.commitment.reserve(what, bytes, committed);
@@ -212,7 +212,7 @@ export class Arrays {
     if (record === undefined || range === undefined || range.freedPages === range.pages) throw freedError(name);
     const same = range.first === firstPage && record.elementBytes === elementBytes;
     if (same && record.pages === pages && record.bytes === bytes) return;
-    if (same && record.wasResized && pages === Math.ceil(bytes / PAGE_BYTES)) throw staleError(name);
+    if (same && record.wasResized && pages === pagesOf(bytes)) throw staleError(name);
     const message = `the handle of array ${name} has been changed; pass what array.handle gives, as it is`;
     throw new RequestError('ARRAY_HANDLE', message, {}, 'TypeError');
   }

@@ -13,6 +13,7 @@ import {
   SEQUENCE_MASK,
 } from '../protocol/notifiers.js';
 import { RequestError } from '../protocol/wire.js';
+import { pagesOf } from './array-table.js';
 import { NotifierModule } from './notifier-module.js';
 
 /** How often subscribers whose threads have ended without a word are looked for. */
@@ -391,7 +392,7 @@ function elementsOf(
   const firstPage = first - range.first;
   const last = Math.ceil(((end - range.first) * PAGE_BYTES) / elementBytes);
   // The last page of an array may hold less than it could. One that has grown since holds more than was known.
-  const isAsItWas = range.pages === Math.ceil((length * elementBytes) / PAGE_BYTES);
+  const isAsItWas = range.pages === pagesOf(length * elementBytes);
   return {
     begin: Math.floor((firstPage * PAGE_BYTES) / elementBytes),
     end: isAsItWas ? Math.min(last, length) : last,

@@ -12,7 +12,7 @@ import type { Requests } from '../protocol/requests.js';
 import type { WireError } from '../protocol/wire.js';
 import { RequestError } from '../protocol/wire.js';
 import type { Sources } from '../sources/sources.js';
-import type { ArrayRecord } from './array-table.js';
+import { type ArrayRecord, pagesOf } from './array-table.js';
 import type { Arrays } from './arrays.js';
 import type { Cloning } from './cloning.js';
 import type { Commitment } from './commitment.js';
@@ -156,7 +156,9 @@ export class Resizing {
     const within = bytes % PAGE_BYTES;
     const page = range.first + Math.floor(bytes / PAGE_BYTES);
     const { pages } = this.manager;
-    if (within === 0 || pages.isZero(page) || pages.firstFreed(page, page + 1) !== -1 || pages.lossOf(page) !== null) {
+    // The page of an array without elements is all behind its end.
+    const isWhole = within === 0 && bytes > 0;
+    if (isWhole || pages.isZero(page) || pages.firstFreed(page, page + 1) !== -1 || pages.lossOf(page) !== null) {
       next(null);
       return;
     }
@@ -223,8 +225,4 @@ export class Resizing {
     }
     return holes;
   }
-}
-
-function pagesOf(bytes: number): number {
-  return Math.ceil(bytes / PAGE_BYTES);
 }

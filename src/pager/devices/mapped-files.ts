@@ -39,8 +39,9 @@ export class MappedFiles {
     if (device.process?.showFile === undefined) return parameters;
     const found: LaunchParameter[] = [];
     for (const each of parameters) {
-      const range = each.kind === 'array' ? this.rangeOf(device, Math.floor(each.offset / PAGE_BYTES)) : null;
-      if (each.kind !== 'array' || range === null) {
+      const isSome = each.kind === 'array' && each.length > 0;
+      const range = isSome ? this.rangeOf(device, Math.floor(each.offset / PAGE_BYTES)) : null;
+      if (!isSome || range === null) {
         found.push(each);
         continue;
       }

@@ -5,6 +5,24 @@ import type { Scenario } from '../suite.js';
 
 export const launches: readonly Scenario[] = [
   {
+    name: 'launch_of_nothing',
+    devices: 1,
+    holds: 'a launch of no work items runs nothing and empties nothing, in its place of the stream',
+    run: async ({ device, words }) => {
+      const array = words();
+      const content = pattern(BUFFER_WORDS, 0x51ab_0023);
+      array.data.set(content);
+      using stream = device.stream();
+      stream.launch(mix, { data: array, seed: 0x51ab_0024 }, { size: BUFFER_WORDS });
+      const nothing = stream.launch(mix, { data: array, seed: 0x51ab_0025 }, { size: 0 });
+      stream.launch(mix, { data: array, seed: 0x51ab_0025 }, { size: [0, 7] });
+      await nothing.synchronize();
+      same('what the CPU reads', array.data, mixed(content, 0x51ab_0024));
+      await stream.synchronize();
+      same('what the CPU reads in the end', array.data, mixed(content, 0x51ab_0024));
+    },
+  },
+  {
     name: 'launch_size_in_array',
     devices: 1,
     holds: 'a launch is as large as the launch before it has written, and nothing runs where that is 0',
