@@ -5,7 +5,7 @@ export type { ArrayHandle } from './api/array-handle.js';
 export type { ArrayPart } from './api/array-part.js';
 export { attachArray, attachSpace } from './api/attach.js';
 export type { BehindSpecification } from './api/behind.js';
-export { AddressSpace, Device, ManagedArray, SharedArray, Stream, StreamEvent } from './api/classes.js';
+export { AddressSpace, Device, HostStream, ManagedArray, SharedArray, Stream, StreamEvent } from './api/classes.js';
 export type { ArrayDescription } from './api/description.js';
 export type {
   BuiltInDeviceSpecification,
@@ -48,7 +48,7 @@ export {
   u64,
   type WgslKernel,
 } from './api/kernel.js';
-export type { LaunchOptions, StreamOptions } from './api/launch-options.js';
+export type { HostStreamOptions, LaunchOptions, StreamOptions } from './api/launch-options.js';
 export type { LaunchSize } from './api/launch-size.js';
 export {
   attachNotifier,

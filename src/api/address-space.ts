@@ -9,6 +9,7 @@ import { checkFlag, checkName, checkOptions, isWhole, show } from './arguments.j
 import { type ArrayHandle, checkArrayHandle } from './array-handle.js';
 import { checkLength } from './array-length.js';
 import { type ArrayType, elementOf } from './array-type.js';
+import { checkSignal } from './cancellation.js';
 import { Client } from './client.js';
 import { closeSpace, closeWithThread, type OpenedSpace } from './closing.js';
 import { INSPECT, inspectSpace, UNSENDABLE_SPACE } from './description.js';
@@ -20,6 +21,8 @@ import { argumentError, madeElsewhere, typeError } from './errors.js';
 import { checkUse, FILE_ARRAY_OPTIONS, type FileArrayOptions, partOfFile, withFile } from './file-array.js';
 import { type FilePath, pathOf } from './file-path.js';
 import { hostBytes, memoryLimit, warnOfMemory } from './host-memory.js';
+import { HostStream } from './host-stream.js';
+import { HOST_STREAM_OPTIONS, type HostStreamOptions } from './launch-options.js';
 import { lend } from './lending.js';
 import { ManagedArray } from './managed-array.js';
 import type { ManagerThreads } from './manager-threads.js';
@@ -255,6 +258,13 @@ export class AddressSpace implements api.AddressSpace {
     }
     if (known.number !== info.number) known.renew(info);
     return known;
+  }
+
+  stream(options: HostStreamOptions = {}): HostStream {
+    this.client.assertOpen('cannot make a stream');
+    checkOptions('stream()', options, HOST_STREAM_OPTIONS);
+    checkSignal(options.signal);
+    return new HostStream(this, options.signal ?? null);
   }
 
   stats(): SpaceStats {

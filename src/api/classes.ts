@@ -5,6 +5,7 @@
 import type { NumericArray } from '../core/elements.js';
 import { AddressSpace } from './address-space.js';
 import { Device } from './device.js';
+import { HostStream } from './host-stream.js';
 import { ManagedArray } from './managed-array.js';
 import type * as api from './public.js';
 import { SharedArray } from './shared-array.js';
@@ -22,6 +23,8 @@ type PublicArray<T extends NumericArray = NumericArray> = api.ManagedArray<T>;
 const PublicArray: ClassOf<PublicArray> = ManagedArray;
 type PublicSharedArray<T extends NumericArray = NumericArray> = api.SharedArray<T>;
 const PublicSharedArray: ClassOf<PublicSharedArray> = SharedArray;
+type PublicHostStream = api.HostStream;
+const PublicHostStream: ClassOf<PublicHostStream> = HostStream;
 type PublicStream = api.Stream;
 const PublicStream: ClassOf<PublicStream> = Stream;
 type PublicEvent = api.StreamEvent;
@@ -31,6 +34,7 @@ export {
   PublicArray as ManagedArray,
   PublicDevice as Device,
   PublicEvent as StreamEvent,
+  PublicHostStream as HostStream,
   PublicSharedArray as SharedArray,
   PublicSpace as AddressSpace,
   PublicStream as Stream,

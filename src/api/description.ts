@@ -64,14 +64,14 @@ export function inspectHolding(what: string, facts: string, end: string | null):
 }
 
 /** One line; its operations are the events that it returns. */
-export function inspectStream(device: string, pending: number, isClosed: boolean): string {
+export function inspectStream(place: string, pending: number, isClosed: boolean): string {
   const state = isClosed ? 'closed' : `operations under way: ${pending}`;
-  return `Stream (device ${device}, ${state})`;
+  return `Stream (${place}, ${state})`;
 }
 
 /** One line; of a failure that the program has not looked at it is what there is to see. */
-export function inspectEvent(device: string, result: string | undefined, error: Error | null): string {
-  return `StreamEvent (device ${device}, ${result ?? 'not ended yet'}${error === null ? '' : `: ${error.message}`})`;
+export function inspectEvent(place: string, result: string | undefined, error: Error | null): string {
+  return `StreamEvent (${place}, ${result ?? 'not ended yet'}${error === null ? '' : `: ${error.message}`})`;
 }
 
 /** One line: what is within is the package's own. */

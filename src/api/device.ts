@@ -11,7 +11,7 @@ import type { Kernel, KernelParameters } from './kernel.js';
 import { type LaunchOptions, STREAM_OPTIONS, type StreamOptions } from './launch-options.js';
 import type * as api from './public.js';
 import type { DeviceCapabilities, DeviceMemory, LaunchArguments } from './public.js';
-import type { SpaceSeen } from './seen.js';
+import { noteDevice, type SpaceSeen } from './seen.js';
 import { Stream } from './stream.js';
 
 /** The space that a device is in. */
@@ -27,7 +27,9 @@ export class Device implements api.Device {
   constructor(
     readonly space: api.AddressSpace & Home,
     private info: DeviceInfo,
-  ) {}
+  ) {
+    noteDevice(this);
+  }
 
   get name(): string {
     return this.info.name;

@@ -73,7 +73,7 @@ export function checkArguments(
 export function refuseEmpty({ name }: Kernel, given: readonly LaunchArgument[], device: DeviceSeen): void {
   if (device.capabilities.kernels !== 'wgsl') return;
   for (const each of given) {
-    if (each.kind === 'scalar' || lengthOf(each) > 0) continue;
+    if (each.kind !== 'array' || lengthOf(each) > 0) continue;
     throw argumentError(
       'ARRAY_LENGTH',
       `kernel ${name}, parameter ${each.name}: the array has no elements, and in WGSL an array has one or more; ` +

@@ -53,10 +53,14 @@ interface LaunchSettings {
   readonly way?: LaunchWay;
 }
 
-/** Options of `device.stream`. */
-export interface StreamOptions {
+/** Options of `space.stream`. */
+export interface HostStreamOptions {
   /** Cancels all operations that have not begun, for good, and ends a running launch. */
   readonly signal?: AbortSignal;
+}
+
+/** Options of `device.stream`. */
+export interface StreamOptions extends HostStreamOptions {
   /** The most milliseconds that each launch may run. */
   readonly timeoutMs?: number;
 }
@@ -72,4 +76,5 @@ export const LAUNCH_OPTIONS: OptionNames<LaunchOptions> = {
   way: true,
 };
 
+export const HOST_STREAM_OPTIONS: OptionNames<HostStreamOptions> = { signal: true };
 export const STREAM_OPTIONS: OptionNames<StreamOptions> = { signal: true, timeoutMs: true };

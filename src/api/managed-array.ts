@@ -160,10 +160,9 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   free(part?: ArrayPart): { begin: number; end: number } {
     if (part === undefined) {
       if (!this.freed && !this.space.isClosed) {
-        this.space.client.call('free', { ...allPages(this.placement), whole: true });
+        this.space.client.call('free', { ...this.allPages, whole: true });
       }
-      this.freed = true;
-      this.forgetView();
+      this.wasFreed();
       return { begin: 0, end: this.length };
     }
     this.assertUsable('free a part of');
@@ -192,7 +191,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     const { durable = false } = options;
     checkFlag('durable', durable);
     // Where there is nothing to flush it is still told of an array that is not shared.
-    const pages = begin === end ? { ...allPages(this.placement), count: 0 } : this.pagesOf(begin, end);
+    const pages = begin === end ? { ...this.allPages, count: 0 } : this.pagesOf(begin, end);
     return (await this.space.client.request('flush', { ...pages, durable })).bytes;
   }
 
@@ -201,7 +200,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     checkOptions('reload()', options, { discard: true });
     const { discard = false } = options;
     checkFlag('discard', discard);
-    await this.space.client.request('reload', { ...allPages(this.placement), discard });
+    await this.space.client.request('reload', { ...this.allPages, discard });
     if (discard) this.indeterminate = false;
   }
 
@@ -370,6 +369,12 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     if (this.attached) this.space.client.call('usable', { range: this.rangeId, name: this.name, verb });
   }
 
+  /** All of it is gone, and its view with it. */
+  wasFreed(): void {
+    this.freed = true;
+    this.forgetView();
+  }
+
   /** The view must be asked for again. */
   forgetView(): void {
     this.cached = null;
@@ -384,7 +389,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   }
 
   /** What is said of pages does not reach threads that look at a file past the space. */
-  private refuseMapped(verb: string): void {
+  refuseMapped(verb: string): void {
     if (this.placement.mapped !== true) return;
     const remedy = 'what is said of pages does not reach there; open it without `mapped`';
     throw typeError(
@@ -425,6 +430,10 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   private assertHere(verb: string): void {
     this.space.client.assertOpen(`cannot ${verb} array ${this.name}`);
     if (this.freed) throw new OnememError('USE_AFTER_FREE', `cannot ${verb} array ${this.name}: it has been freed`);
+  }
+
+  get allPages(): ArrayPages {
+    return allPages(this.placement);
   }
 
   /** Whole pages that touch the elements. */

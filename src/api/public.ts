@@ -19,7 +19,7 @@ import type { FileArrayOptions } from './file-array.js';
 import type { FilePath } from './file-path.js';
 import type { Hold, HoldOptions } from './hold.js';
 import type { ArrayParameter, Kernel, KernelParameters, ScalarParameter, TypedArrays } from './kernel.js';
-import type { LaunchOptions, StreamOptions } from './launch-options.js';
+import type { HostStreamOptions, LaunchOptions, StreamOptions } from './launch-options.js';
 import type { InvalidationEvent, Notifier } from './notifier.js';
 import type { OpenNpyOptions, SaveNpyOptions } from './npy.js';
 import type { Pin, PinOptions } from './pin.js';
@@ -344,6 +344,17 @@ export interface AddressSpace {
    * await added.detach();
    */
   addDevice(specification: DeviceSpecification): Promise<Device>;
+  /**
+   * A stream of the host: copies, prefetches, functions, discards and frees in order, also in a
+   * space without devices. It waits for events of any stream of the space.
+   * @example
+   * const x = space.array(Int32Array, 4);
+   * using own = space.stream();
+   * own.copy(x, Int32Array.of(1, 2, 3, 4));
+   * own.call(() => console.log(x.data[3])); // 4
+   * await own.synchronize();
+   */
+  stream(options?: HostStreamOptions): HostStream;
   /**
    * Faults, bytes moved and memory of every processor since the space was opened.
    * @example
@@ -810,36 +821,26 @@ export interface SharedArray<T extends NumericArray = NumericArray> extends Mana
 }
 
 /**
- * Operations of a device, in order. Wrong arguments throw at once; other errors come out of
- * `synchronize`.
+ * Operations of the host, in order; concurrent with those of other streams. A device's `Stream` does
+ * the same and launches. Wrong arguments throw at once; other errors come out of `synchronize`.
  * @example
- * import { f32, kernel, openSpace } from 'onemem';
+ * import { openSpace } from 'onemem';
  *
- * const add = kernel({ x: f32.inout }, ({ x }, { begin, end }) => { for (let i = begin; i < end; i++) x[i]++; });
- * const space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
+ * const space = await openSpace();
  * const x = space.array(Float32Array, 1000);
- * const stream = space.devices[0].stream();
- * for (let k = 0; k < 10; k++) stream.launch(add, { x }, { size: x.length });
+ * const result = new Float32Array(1000);
+ * const stream = space.stream();
+ * stream.call(() => x.data.fill(3));
+ * stream.copy(result, x);
+ * stream.free(x);
  * await stream.synchronize();
- * console.log(x.data[0]); // 10
+ * console.log(result[999], x.isFreed); // 3 true
  * await space.close();
  */
-export interface Stream {
+export interface HostStream {
   readonly space: AddressSpace;
-  readonly device: Device;
   /**
-   * Runs a kernel after all earlier operations of the stream. A launch that nobody awaits is no
-   * unhandled rejection.
-   * @example
-   * const set = kernel({ x: f32.out }, ({ x }, { begin, end }) => { x.fill(3, begin, end); });
-   * const x = space.array(Float32Array, 10);
-   * const event = stream.launch(set, { x }, { size: x.length });
-   * await event.synchronize();
-   * console.log(event.result, x.data[9]); // done 3
-   */
-  launch<P extends KernelParameters>(kernel: Kernel<P>, args: LaunchArguments<P>, options: LaunchOptions): StreamEvent;
-  /**
-   * Brings whole pages around a part to the device, or to 'host', before they are touched.
+   * Brings whole pages around a part to the stream's place, or to `to`, before they are touched.
    * `event.elements` and `event.bytes` tell what came. Fails with DATA_LOST, ACCESS_DENIED and
    * other codes of pages.
    * @example
@@ -850,15 +851,6 @@ export interface Stream {
    * console.log(event.elements, event.bytes); // { begin: 0, end: 1024 } 4096
    */
   prefetch(part: ManagedElements, to?: Device | 'host'): StreamEvent;
-  /**
-   * Makes whole pages the device's alone, until another processor touches them. It saves the faults
-   * of atomics there.
-   * @example
-   * const counters = space.array(Int32Array, 1024);
-   * await stream.exclusive(counters).synchronize();
-   * console.log(counters.residency().runs[0].nodes.length); // 1
-   */
-  exclusive(part: ManagedElements): StreamEvent;
   /**
    * Calls a function of this thread in the stream's order; later operations wait for it and its
    * promise. If it throws, the stream fails with CALLBACK_ERROR. It must not wait for its own
@@ -882,6 +874,28 @@ export interface Stream {
    * console.log(x.data[3], event.bytes); // 4 16
    */
   copy(to: CopyPlace, from: CopyPlace, options?: CopyOptions): StreamEvent;
+  /**
+   * Forgets whole pages inside a part: they read zero from then on. `event.elements` tells which.
+   * Throws NO_WHOLE_PAGE for a part without one.
+   * @example
+   * const x = space.array(Float32Array, 2048);
+   * x.data.fill(1);
+   * const event = stream.discard(x.range(10, 2048));
+   * await event.synchronize();
+   * console.log(event.elements, x.data[1023], x.data[1024]); // { begin: 1024, end: 2048 } 1 0
+   */
+  discard(part: ManagedElements): StreamEvent;
+  /**
+   * Gives back the memory of an array, or of whole pages inside a part, when all earlier operations
+   * have ended. If it fails (PINNED) or is cancelled, the array stays as it was.
+   * @example
+   * const x = space.array(Float32Array, 2048);
+   * const copy = new Float32Array(2048);
+   * stream.copy(copy, x);
+   * await stream.free(x).synchronize();
+   * console.log(x.isFreed); // true
+   */
+  free(part: ManagedElements): StreamEvent;
   /**
    * Waits for an event of another stream.
    * @example
@@ -913,6 +927,45 @@ export interface Stream {
 }
 
 /**
+ * Operations of a device, in order. Wrong arguments throw at once; other errors come out of
+ * `synchronize`.
+ * @example
+ * import { f32, kernel, openSpace } from 'onemem';
+ *
+ * const add = kernel({ x: f32.inout }, ({ x }, { begin, end }) => { for (let i = begin; i < end; i++) x[i]++; });
+ * const space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
+ * const x = space.array(Float32Array, 1000);
+ * const stream = space.devices[0].stream();
+ * for (let k = 0; k < 10; k++) stream.launch(add, { x }, { size: x.length });
+ * await stream.synchronize();
+ * console.log(x.data[0]); // 10
+ * await space.close();
+ */
+export interface Stream extends HostStream {
+  readonly device: Device;
+  /**
+   * Runs a kernel after all earlier operations of the stream. A launch that nobody awaits is no
+   * unhandled rejection.
+   * @example
+   * const set = kernel({ x: f32.out }, ({ x }, { begin, end }) => { x.fill(3, begin, end); });
+   * const x = space.array(Float32Array, 10);
+   * const event = stream.launch(set, { x }, { size: x.length });
+   * await event.synchronize();
+   * console.log(event.result, x.data[9]); // done 3
+   */
+  launch<P extends KernelParameters>(kernel: Kernel<P>, args: LaunchArguments<P>, options: LaunchOptions): StreamEvent;
+  /**
+   * Makes whole pages the device's alone, until another processor touches them. It saves the faults
+   * of atomics there.
+   * @example
+   * const counters = space.array(Int32Array, 1024);
+   * await stream.exclusive(counters).synchronize();
+   * console.log(counters.residency().runs[0].nodes.length); // 1
+   */
+  exclusive(part: ManagedElements): StreamEvent;
+}
+
+/**
  * A place in a stream: done when every operation up to it has ended.
  * @example
  * import { openSpace } from 'onemem';
@@ -924,7 +977,7 @@ export interface Stream {
  * await space.close();
  */
 export interface StreamEvent {
-  readonly stream: Stream;
+  readonly stream: HostStream;
   readonly done: boolean;
   /** Undefined while it waits or runs. */
   readonly result: 'done' | 'failed' | 'cancelled' | undefined;
@@ -936,7 +989,7 @@ export interface StreamEvent {
   readonly gpuMs: number | undefined;
   /** Bytes that a prefetch made present, or a copy copied. */
   readonly bytes: number;
-  /** Elements that a finished prefetch was about; else null. */
+  /** Elements that a finished prefetch, discard or free was about; else null. */
   readonly elements: { readonly begin: number; readonly end: number } | null;
   /**
    * Milliseconds from the end of an earlier event to the end of this one; negative if this one

@@ -55,19 +55,36 @@ export interface ArraySeen<T extends NumericArray = NumericArray> {
   assertUsable(verb: string): void;
   /** Whole pages that touch the elements. */
   pagesOf(begin: number, end: number): ArrayPages;
+  /** At least one, which is what an array without elements is known by. */
+  readonly allPages: ArrayPages;
   /** Whole pages that belong to the elements alone; none: a count of 0 or less. */
   wholePages(begin: number, end: number): ArrayPages;
   /** The elements that lie, in whole or in part, in these pages. */
   elementsOf(firstPage: number, count: number): { begin: number; end: number };
   free(): unknown;
+  /** The manager has freed all of it. */
+  wasFreed(): void;
+  /** Refuses what does not reach threads that look at a file past the space. */
+  refuseMapped(verb: string): void;
   writeTo(fd: number, options: { begin: number; end: number; position: number }): Promise<number>;
 }
 
 const arrays = new WeakSet<object>();
+const devices = new WeakSet<object>();
 
 /** An array has been made. */
 export function noteArray(array: ArraySeen): void {
   arrays.add(array);
+}
+
+/** A device has been made. */
+export function noteDevice(device: DeviceSeen): void {
+  devices.add(device);
+}
+
+/** Whether it is a device, of this space or another one. */
+export function isDevice(value: unknown): value is DeviceSeen & { readonly space: object } {
+  return typeof value === 'object' && value !== null && devices.has(value);
 }
 
 /** Whether it is a managed array, of this space or another one. */

@@ -11,10 +11,12 @@ import { refuseDeadlock } from './stream-call.js';
 import type { StreamOrder } from './stream-order.js';
 
 /** The stream that an event is a place in. */
-interface StreamSeen extends api.Stream {
+interface StreamSeen extends api.HostStream {
   readonly id: number;
   readonly space: api.AddressSpace & SpaceSeen;
   readonly order: StreamOrder;
+  /** The place that it is of, in words. */
+  placeText(inspect: (name: string) => string): string;
   /** Aborted, it cancels what has not begun. */
   readonly signal: AbortSignal | null;
 }
@@ -93,7 +95,11 @@ export class StreamEvent implements api.StreamEvent {
 
   /** @internal */
   [INSPECT](_depth: number, options: object, inspect: (value: unknown, options: object) => string): string {
-    return inspectEvent(inspect(this.stream.device.name, options), this.result, this.error);
+    return inspectEvent(
+      this.stream.placeText((name) => inspect(name, options)),
+      this.result,
+      this.error,
+    );
   }
 
   async synchronize(): Promise<void> {

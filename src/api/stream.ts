@@ -1,77 +1,35 @@
-/** Streams: launches, copies and prefetches in order, concurrent across streams. */
-import type { OptionNames } from '../core/option-names.js';
-import { HOST } from '../core/types.js';
-import { threadId } from '../linux/process.js';
-import type { StreamOperation, StreamEvent as WireEvent } from '../pager/protocol/operations.js';
-import { checkFlag, checkOptions, show } from './arguments.js';
-import {
-  cancelOperationOn,
-  cancelStreamOn,
-  checkSignal,
-  checkTimeout,
-  reasonOf,
-  type StreamState,
-} from './cancellation.js';
-import { checkCopy, copyEnd, stageEnds } from './copy.js';
-import { INSPECT, inspectStream } from './description.js';
-import { DISPOSE } from './disposal.js';
-import { argumentError, OnememError, typeError } from './errors.js';
+/** Streams of devices: launches besides what every stream does. */
+import type { StreamEvent as WireEvent } from '../pager/protocol/operations.js';
+import { checkFlag, checkOptions } from './arguments.js';
+import { checkSignal, checkTimeout, reasonOf } from './cancellation.js';
+import { argumentError } from './errors.js';
+import { HostStream } from './host-stream.js';
 import { checkKernel, type Kernel, type KernelParameters } from './kernel.js';
 import { explainStack, type Trace, traceTo } from './kernel-place.js';
 import { checkArgumentNames, checkArguments, handOver, refuseEmpty } from './launch-arguments.js';
 import { checkWay, codeFor, workgroupOf } from './launch-code.js';
 import { LAUNCH_OPTIONS, type LaunchOptions } from './launch-options.js';
 import { countedOf, type LaunchRange, type LaunchSize, launchRange, sizePlace, workgroupRange } from './launch-size.js';
-import { pagesAround, placeOf } from './place.js';
-import { noteCall } from './plain-copies.js';
+import { pagesAround } from './place.js';
 import type * as api from './public.js';
-import type { CopyOptions, CopyPlace, LaunchArguments, ManagedElements } from './public.js';
+import type { LaunchArguments, ManagedElements } from './public.js';
 import type { ArraySeen, DeviceSeen, SpaceSeen } from './seen.js';
 import { Staging } from './staging.js';
-import { prepareCall, refuseDeadlock } from './stream-call.js';
-import { checkEvent, StreamEvent } from './stream-event.js';
-import { StreamOrder } from './stream-order.js';
+import type { StreamEvent } from './stream-event.js';
 import { verifyLaunch } from './verify.js';
 
 /** What stands in for a size that is read when the launch's turn has come: it runs as a whole. */
 const UNKNOWN = { begin: 0, end: 1, size: 1 } as const;
-const COPY_OPTIONS: OptionNames<CopyOptions> = { at: true, signal: true };
 
-/** Streams that the program has dropped without a word: the manager must forget them, too. */
-const droppedStreams = new FinalizationRegistry<() => void>((end) => end());
-
-export class Stream implements api.Stream {
-  readonly id: number;
-  private sequence = 0;
-  private firstError: Error | null = null;
-  /** Operations that have not ended. */
-  private pending = 0;
-  /** The manager knows that no more will come. */
-  private hasLast = false;
-  private readonly state: StreamState;
-  readonly order = new StreamOrder();
-  private readonly ignoreSignal: () => void;
-
+export class Stream extends HostStream implements api.Stream {
   constructor(
-    readonly space: api.AddressSpace & SpaceSeen,
+    space: api.AddressSpace & SpaceSeen,
     readonly device: api.Device & DeviceSeen,
-    readonly signal: AbortSignal | null = null,
+    signal: AbortSignal | null = null,
     private readonly timeoutMs: number | null = null,
-    /** A launch is all that it will ever have, which ends it: so a launch by itself is one message to the manager. */
-    private readonly single = false,
+    single = false,
   ) {
-    const { client } = space;
-    const stream = client.newStream();
-    this.id = stream;
-    this.state = { id: stream, closed: false };
-    this.ignoreSignal = signal === null ? () => undefined : cancelStreamOn(signal, client, this.state);
-    if (single) return;
-    const { ignoreSignal } = this;
-    const end = (): void => {
-      ignoreSignal();
-      client.tell('endStream', { stream });
-    };
-    droppedStreams.register(this, end, this);
+    super(space, signal, single, device);
   }
 
   launch<P extends KernelParameters>(kernel: Kernel<P>, args: LaunchArguments<P>, options: LaunchOptions): StreamEvent {
@@ -151,184 +109,9 @@ export class Stream implements api.Stream {
     return event;
   }
 
-  prefetch(part: ManagedElements, to: api.Device | 'host' = this.device): StreamEvent {
-    return this.bring('prefetch', part, this.numberOf(to), false);
-  }
-
   exclusive(part: ManagedElements): StreamEvent {
+    this.device.assertUsable();
     return this.bring('make exclusive', part, this.device.number, true);
-  }
-
-  private bring(verb: string, part: ManagedElements, device: number, exclusive: boolean): StreamEvent {
-    this.assertOpen();
-    const place = placeOf(this.space, verb, part);
-    if (place === null) {
-      const message = `cannot ${verb} ${show(part)}: elements of a managed array of this space are wanted, such as x.range(0, 100)`;
-      throw typeError('ARRAY_RANGE', message);
-    }
-    if (exclusive) this.device.assertUsable();
-    const { array, length } = place;
-    const pages = pagesAround(place);
-    const event = this.add(length === 0 ? { kind: 'marker' } : { kind: 'prefetch', device, ...pages, exclusive });
-    event.onEnd = (ended) => {
-      if (ended.result === 'done' && length > 0) event.cover(array.elementsOf(pages.firstPage, ended.pages));
-      return undefined;
-    };
-    return event;
-  }
-
-  call(callback: () => unknown): StreamEvent {
-    this.assertOpen();
-    if (typeof callback !== 'function') {
-      throw typeError('CALLBACK', `a stream calls functions, not ${show(callback)}`);
-    }
-    const event = this.callback(callback);
-    const { order } = this;
-    order.calling(event.sequence);
-    noteCall();
-    event.onEnd = () => {
-      order.called();
-      return undefined;
-    };
-    return event;
-  }
-
-  copy(to: CopyPlace, from: CopyPlace, options: CopyOptions = {}): StreamEvent {
-    this.assertOpen();
-    checkOptions('copy()', options, COPY_OPTIONS);
-    const target = copyEnd(this.space, 'to', to);
-    const source = copyEnd(this.space, 'from', from);
-    checkCopy(target, source);
-    const at = options.at === undefined ? null : this.numberOf(options.at);
-    const { signal } = options;
-    checkSignal(signal);
-    if (signal?.aborted === true) return this.add({ kind: 'cancelled', reason: reasonOf(signal) }, signal);
-    if (target.bytes === 0) return this.add({ kind: 'marker' }, signal);
-    const staging = new Staging(this.space, 'a copy', this.order);
-    const places = staging.attempt(() => stageEnds(target, source, staging));
-    const event = this.addStaged({ kind: 'copy', ...places, bytes: target.bytes, at }, staging, signal);
-    event.onEnd = (ended) => {
-      const array = target.place?.array;
-      if (ended.result === 'done' && array !== undefined) {
-        const unsure = source.place?.array.indeterminate === true;
-        if (unsure || target.bytes === array.byteLength) array.indeterminate = unsure;
-      }
-      return staging.end(ended);
-    };
-    return event;
-  }
-
-  wait(event: StreamEvent): StreamEvent {
-    this.assertOpen();
-    checkEvent(event);
-    if (event.stream.space !== this.space) {
-      throw typeError(
-        'FOREIGN_EVENT',
-        'the event belongs to another space; only events of the same space can be waited for',
-      );
-    }
-    if (!event.done) this.order.waitFor({ order: event.stream.order, sequence: event.sequence }, event.after);
-    return this.add({ kind: 'wait', other: event.stream.id, otherSequence: event.sequence, failure: event.failure });
-  }
-
-  record(): StreamEvent {
-    this.assertOpen();
-    return this.add({ kind: 'marker' });
-  }
-
-  async synchronize(): Promise<void> {
-    const marker = this.record();
-    refuseDeadlock(marker);
-    await marker.synchronize().catch(() => undefined);
-    const error = this.firstError;
-    if (error === null) return;
-    this.firstError = null;
-    this.space.client.tell('forgive', { stream: this.id });
-    throw error;
-  }
-
-  /** @internal */
-  [INSPECT](_depth: number, options: object, inspect: (value: unknown, options: object) => string): string {
-    return inspectStream(inspect(this.device.name, options), this.pending, this.state.closed);
-  }
-
-  [DISPOSE](): void {
-    if (this.state.closed) return;
-    this.state.closed = true;
-    droppedStreams.unregister(this);
-    if (this.pending === 0) this.end();
-  }
-
-  /** Everything that was given has ended, and the program knows how: code that waits for one of its events needs no manager for that. */
-  private end(): void {
-    this.ignoreSignal();
-    if (!this.hasLast) this.space.client.tell('endStream', { stream: this.id });
-  }
-
-  private assertOpen(): void {
-    this.space.client.assertOpen('this stream');
-    if (this.state.closed)
-      throw new OnememError('STREAM_CLOSED', 'the stream has been disposed; make another by device.stream()');
-  }
-
-  /** By which the manager knows a place. */
-  private numberOf(place: api.Device | 'host'): number {
-    if (place === 'host') return HOST;
-    if (!this.isDevice(place)) {
-      throw typeError('DEVICE', `a place is a device of the space, or 'host', not ${show(place)}`);
-    }
-    if (place.space !== this.space) {
-      throw typeError('FOREIGN_DEVICE', `device ${place.name} belongs to another space`);
-    }
-    place.assertUsable();
-    return place.number;
-  }
-
-  private isDevice(place: api.Device): place is api.Device & DeviceSeen {
-    return place instanceof this.device.constructor;
-  }
-
-  /** A function in the stream's order, ours or the program's. */
-  private callback(callback: () => unknown): StreamEvent {
-    const { client } = this.space;
-    const event = this.add({ kind: 'call', thread: threadId() });
-    const run = prepareCall(event, callback);
-    const { id } = this;
-    client.onCall(id, event.sequence, () => {
-      void run().then((error) => client.called(id, event.sequence, error));
-    });
-    return event;
-  }
-
-  /** An operation with arrays of the program's own, and before it what this thread has to do about them. */
-  private addStaged(operation: OperationBody, staging: Staging, signal?: AbortSignal): StreamEvent {
-    if (staging.hasStep) {
-      const { client } = this.space;
-      const { id } = this;
-      const { sequence } = this.add({ kind: 'call', thread: threadId() });
-      client.onCall(id, sequence, () => client.called(id, sequence, staging.step()));
-    }
-    const event = this.add(operation, signal);
-    staging.begin(event.sequence);
-    return event;
-  }
-
-  private add(operation: OperationBody, signal?: AbortSignal): StreamEvent {
-    const sequence = ++this.sequence;
-    const event = new StreamEvent(this, sequence);
-    const { client } = this.space;
-    event.signal = signal ?? null;
-    const ignore = signal === undefined || signal.aborted ? null : cancelOperationOn(signal, client, this.id, sequence);
-    this.pending++;
-    this.hasLast = operation.last === true;
-    client.onStreamEvent(this.id, sequence, (ended) => {
-      ignore?.();
-      event.end(ended);
-      if (event.result === 'failed' || event.aborted !== null) this.firstError ??= event.error;
-      if (--this.pending === 0 && this.state.closed) this.end();
-    });
-    client.tell('enqueue', { ...operation, stream: this.id, sequence } as StreamOperation);
-    return event;
   }
 }
 
@@ -341,12 +124,6 @@ function rangeOf(
 ): LaunchRange {
   return workgroup === null ? launchRange(extent, begin, end) : workgroupRange(extent, workgroup, begin, end);
 }
-
-type OperationBody = StreamOperation extends infer O
-  ? O extends StreamOperation
-    ? Omit<O, 'stream' | 'sequence'>
-    : never
-  : never;
 
 /** The event of a launch, in which an error of the kernel shows the author's own files. */
 function explained(ended: WireEvent, { name, kernel }: Kernel, launched: Trace): WireEvent {

@@ -78,6 +78,7 @@ const sharedArray = values.from('shared array');
 const device = values.from('device');
 const mortalDevice = values.from('mortal device');
 const stream = values.from('stream');
+const anyStream = fc.oneof(stream, values.from('host stream'));
 const notifier = values.from('notifier');
 const reader = values.from('reader');
 const pin = values.from('pin');
@@ -139,6 +140,7 @@ export const CALLS: readonly Call[] = [
   getter('Device.capabilities', device),
   method('Device.memoryInfo', device, [], 1),
   method('Device.stream', device, [values.streamOptions]),
+  method('AddressSpace.stream', space, [values.streamOptions]),
   method('Device.run', device, launch, 5),
   method('Device.detach', mortalDevice, [], 2),
   method('Device.kill', mortalDevice, [], 2),
@@ -208,14 +210,16 @@ export const CALLS: readonly Call[] = [
   method('Hold.[Symbol.asyncDispose]', hold, [], 1),
 
   method('Stream.launch', stream, launch, 10),
-  method('Stream.prefetch', stream, [values.arrayRange, values.prefetchTarget], 6),
   method('Stream.exclusive', stream, [values.arrayRange], 3),
-  method('Stream.call', stream, [values.callback], 4),
-  method('Stream.copy', stream, copy, 6),
-  method('Stream.wait', stream, [values.event], 5),
-  method('Stream.record', stream, []),
-  method('Stream.synchronize', stream, [], 4),
-  method('Stream.[Symbol.dispose]', stream, [], 2),
+  method('HostStream.prefetch', anyStream, [values.arrayRange, values.prefetchTarget], 6),
+  method('HostStream.call', anyStream, [values.callback], 4),
+  method('HostStream.copy', anyStream, copy, 6),
+  method('HostStream.discard', anyStream, [values.forgotten], 3),
+  method('HostStream.free', anyStream, [values.doomed], 3),
+  method('HostStream.wait', anyStream, [values.event], 5),
+  method('HostStream.record', anyStream, []),
+  method('HostStream.synchronize', anyStream, [], 4),
+  method('HostStream.[Symbol.dispose]', anyStream, [], 2),
 
   getter('StreamEvent.done', event),
   getter('StreamEvent.result', event),

@@ -53,7 +53,7 @@ export function missing(): string[] {
   for (const name of [
     'AddressSpace.close',
     'StreamEvent.since',
-    'Stream.[Symbol.dispose]',
+    'HostStream.[Symbol.dispose]',
     'ManagedArray.data',
     'Device.run',
   ]) {

@@ -108,7 +108,7 @@ const number: Values = fc.constantFrom(...NUMBERS.map((value) => literal(String(
 
 /** Objects of the API where none, or others, are wanted. */
 const misplaced: Values = fc
-  .tuple(fc.constantFrom<Pool>('space', 'prey', 'device', 'stream', 'event', 'kernel'), fc.nat(20))
+  .tuple(fc.constantFrom<Pool>('space', 'prey', 'device', 'stream', 'host stream', 'event', 'kernel'), fc.nat(20))
   .map(([pool, index]) => ref(pool, index));
 
 export const junk: Values = fc.oneof(
@@ -353,6 +353,14 @@ const signal = mostly(
   ),
 );
 export const streamOptions = mostly(record({ signal }), 6);
+/** What is written by nobody else. */
+export const forgotten = mostly(fc.oneof(from('prey'), record({ array: mostly(from('prey')), begin, end })));
+/** A stream frees it at some time: a touch of it would end the process, so that nothing else has it. */
+export const doomed = fc.oneof(
+  { weight: 5, arbitrary: one('an array that nothing else uses', (world) => world.newArray(9000)) },
+  { weight: 2, arbitrary: one('a part of such an array', (world) => world.newArray(9000).range(5, 8500)) },
+  { weight: 1, arbitrary: fc.constantFrom(...OTHERS) },
+);
 const flag = mostly(choice({ true: true, false: false }));
 export const flushOptions = mostly(record({ begin, end, durable: flag }), 5);
 export const reloadOptions = mostly(record({ discard: flag }), 5);

@@ -9,6 +9,7 @@ import {
   addressView,
   attachNotifier,
   Hold,
+  HostStream,
   ManagedArray,
   Notifier,
   type NpyArray,
@@ -43,6 +44,7 @@ export type Pool =
   | 'device'
   | 'mortal device'
   | 'stream'
+  | 'host stream'
   | 'event'
   | 'kernel'
   | 'address view'
@@ -319,6 +321,7 @@ export class Field {
 export class World {
   private readonly pools: Record<Pool, unknown[]>;
   private readonly opened: AddressSpace[] = [];
+  private readonly doomed: ManagedArray[] = [];
   private readonly ownVictims: Victims | null;
 
   private constructor(
@@ -333,6 +336,7 @@ export class World {
       both.bytes(5000, { name: 'third prey' }),
     ];
     const streams = [both.devices[0].stream(), simulated.devices[0].stream(), both.devices[1].stream()];
+    const hostStreams = [both.stream(), simulated.stream(), both.stream()];
     // Most are of one space, so that they fit each other.
     const [first, second, third] = prey;
     const [ours, theirs] = victims.map(({ arrays }) => arrays);
@@ -370,7 +374,8 @@ export class World {
       ],
       'mortal device': [...wreck.devices, ...closed.devices],
       stream: [...streams, streams[0], streams[2], streams[0], streams[2], disposed, homes.closedStream],
-      event: [streams[0].record(), streams[1].record(), homes.closedEvent],
+      'host stream': [...hostStreams, hostStreams[0], streams[0]],
+      event: [streams[0].record(), streams[1].record(), hostStreams[0].record(), homes.closedEvent],
       kernel: [...KERNELS],
       // A touch of what has been freed ends the process, so that the others are refused before.
       counter: [counters, counters, counters, freed, homes.closedArray, ours[0]],
@@ -458,6 +463,7 @@ export class World {
       if (result instanceof SharedArray) this.pools['shared array'].push(result);
     } else if (isNpy(result)) this.add(result.array);
     else if (result instanceof Stream) this.pools.stream.push(result);
+    else if (result instanceof HostStream) this.pools['host stream'].push(result);
     else if (result instanceof Notifier) {
       this.pools.notifier.push(result);
       this.pools.reader.push(result);
@@ -466,6 +472,12 @@ export class World {
     else if (result instanceof ThreadBinding) this.pools.binding.push(result);
     else if (result instanceof SequenceReader) this.pools.reader.push(result);
     else if (result instanceof StreamEvent) this.pools.event.push(result);
+  }
+
+  newArray(length: number): ManagedArray {
+    const array = this.homes.both.bytes(length);
+    this.doomed.push(array);
+    return array;
   }
 
   get events(): StreamEvent[] {
@@ -488,8 +500,9 @@ export class World {
     for (const hold of this.pools.hold as Hold[]) hold.release();
     for (const binding of this.pools.binding as ThreadBinding[]) binding.release();
     for (const notifier of this.pools.notifier as Notifier[]) notifier.close();
-    for (const stream of this.pools.stream as Stream[]) stream[Symbol.dispose]();
-    for (const array of this.pools.prey as ManagedArray[]) freeLast(array);
+    for (const pool of ['stream', 'host stream'] as const)
+      for (const stream of this.pools[pool] as HostStream[]) stream[Symbol.dispose]();
+    for (const array of [...(this.pools.prey as ManagedArray[]), ...this.doomed]) freeLast(array);
     for (const space of [...this.opened, this.mortal])
       if (space !== null) await settled(space.close(), 'closing a space');
     for (const [index, space] of [both, simulated].entries()) {

@@ -45,7 +45,7 @@ test('a part that has no whole page, or is none, is refused', () =>
       );
     }
     for (const part of [
-      { begin: 5, end: 5 },
+      { begin: 6, end: 5 },
       { begin: 0.5 },
       { end: n + 1 },
       { begin: -1 },

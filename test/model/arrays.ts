@@ -149,12 +149,14 @@ export async function freePart(player: Player): Promise<void> {
   const [first, end] = tracked.wholePagesOf(part);
   const taken = tracked.gone.slice(first, end);
   player.log(`${tracked.name}.free(${JSON.stringify(part)})`);
-  const must: string[] =
-    first >= end ? ['NO_WHOLE_PAGE'] : taken.every((each) => each === 'freed') ? ['USE_AFTER_FREE'] : [];
+  const isEmpty = part.begin === part.end;
+  const must: string[] = [];
+  if (!isEmpty && first >= end) must.push('NO_WHOLE_PAGE');
+  else if (!isEmpty && taken.every((each) => each === 'freed')) must.push('USE_AFTER_FREE');
   const may = taken.includes('freed') ? ['USE_AFTER_FREE'] : [];
   if (tracked.kind === 'mapped') must.push('MAPPED_ARRAY');
   const work = async (): Promise<void> => {
-    assert.deepEqual(tracked.array.free(part), tracked.elementsOf(first, end));
+    assert.deepEqual(tracked.array.free(part), isEmpty ? part : tracked.elementsOf(first, end));
   };
   if (await player.judge(work(), must, may, `free() of a part of ${tracked.name}`))
     tracked.gone.fill('freed', first, end);

@@ -46,9 +46,9 @@ function someView({ random }: Player): View {
   return { type, of: (buffer) => new CONSTRUCTORS[type](buffer, begin * size, length), text };
 }
 
-/** @param tracked an array of the space that nothing else uses, for copies */
-export function giveLoose(player: Player, lane: Lane, loose: Loose, tracked: Tracked | null, give: Give): void {
+export function giveLoose(player: Player, lane: Lane, loose: Loose, give: Give): void {
   const { random } = player;
+  const tracked = player.pickArray(({ busy }) => busy === null);
   if (tracked !== null && random.chance(0.3)) giveOutward(player, lane, loose, tracked, give);
   else if (random.chance(0.2)) giveWrite(player, lane, loose, give);
   else giveLaunch(player, lane, loose, give);

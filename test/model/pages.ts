@@ -29,7 +29,8 @@ export async function discard(player: Player): Promise<void> {
   const part = player.part(tracked.length);
   const [first, end] = tracked.wholePagesOf(part);
   const whole = tracked.elementsOf(first, end);
-  const must = first >= end ? new Set(['NO_WHOLE_PAGE']) : tracked.refusals(whole, 'write');
+  const none = part.begin < part.end && first >= end;
+  const must = none ? new Set(['NO_WHOLE_PAGE']) : tracked.refusals(whole, 'write');
   // What is lost, or cannot be had, may be forgotten.
   for (const code of CURABLE) must.delete(code);
   player.log(`await ${tracked.name}.discard(${JSON.stringify(part)})`);

@@ -7,6 +7,7 @@ import type { CopyOptions, NumericArray, OnememError, Stream, StreamEvent } from
 import { KERNELS, runHere } from './kernels.js';
 import { giveLoose, Loose } from './loose.js';
 import type { Player, TrackedDevice } from './player.js';
+import { giveDiscard, giveFree } from './stream-pages.js';
 import { bytesOf, CURABLE, type Part, plainArray, type Tracked } from './tracked.js';
 
 const MOST_OPERATIONS = 6;
@@ -61,20 +62,14 @@ export async function playStreams(player: Player): Promise<void> {
   const count = random.between(1, MOST_OPERATIONS);
   for (let index = 0; index < count; index++) {
     const lane = random.pick(lanes);
-    const kind = random.below(25);
+    const kind = random.below(28);
     if (kind < 11) giveLaunch(player, lane, give);
     else if (kind < 15) giveCopy(player, lane, give);
     else if (kind < 17) givePrefetch(player, lane, give);
     else if (kind < 18) giveExclusive(player, lane, give);
     else if (kind < 19) giveCall(player, lane, tracked(), give);
-    else if (kind < 24)
-      giveLoose(
-        player,
-        lane,
-        loose,
-        pick(player, () => true),
-        give,
-      );
+    else if (kind < 24) giveLoose(player, lane, loose, give);
+    else if (kind < 27) givePages(player, lane, give);
     else give(lane, [], () => nothing('record()', lane.stream.record()));
   }
   const early = random.chance(0.7);
@@ -128,6 +123,13 @@ function pick(player: Player, wanted: (tracked: Tracked) => boolean): Tracked | 
   return player.pickArray((each) => isFree(each) && wanted(each));
 }
 
+function givePages(player: Player, lane: Lane, give: Give): void {
+  const array = pick(player, ({ kind }) => kind !== 'several');
+  if (array === null) return;
+  if (player.random.chance(0.7)) giveDiscard(player, lane, array, give);
+  else giveFree(player, lane, array, give);
+}
+
 function giveLaunch(player: Player, lane: Lane, give: Give): void {
   const { random } = player;
   const { device } = lane;
@@ -143,7 +145,7 @@ function giveLaunch(player: Player, lane: Lane, give: Give): void {
   const name =
     x !== null ? 'accumulate' : random.pick(['add', 'addFromModule', 'addByTypegpu', 'fill', 'addAt'] as const);
   // By its address one element is changed, wherever it is.
-  const byAddress = name === 'addAt' && type !== 'u8c';
+  const byAddress = name === 'addAt' && type !== 'u8c' && begin < end;
   const part: Part = byAddress ? { begin, end: begin + 1 } : { begin, end };
   const range = byAddress ? { size: 1 } : { size: y.length, begin, end };
   const kernel = KERNELS[type][name === 'addAt' && !byAddress ? 'add' : name];

@@ -179,7 +179,7 @@ export class Tracked {
         codes.add('ACCESS_DENIED');
       if (access === 'write' && this.pins[page] > 0) codes.add('PINNED');
     }
-    if (access === 'write' && !this.writable) codes.add('ACCESS_DENIED');
+    if (access === 'write' && !this.writable && first < end) codes.add('ACCESS_DENIED');
     return codes;
   }
 

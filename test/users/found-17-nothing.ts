@@ -37,6 +37,8 @@ async function useNothing(array: ManagedArray, at: number): Promise<void> {
   assert.equal((await new Response(array.toReadableStream(part) as never).arrayBuffer()).byteLength, 0);
   using hold = await array.hold(part);
   assert.equal(hold.bytes.length, 0);
+  using notifier = await array.watch(part);
+  assert.equal(notifier.isClosed, false);
   using pin = await array.pin(part);
   assert.equal(pin.bytes, 0);
   for (const device of space.devices) {

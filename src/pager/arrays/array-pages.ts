@@ -77,6 +77,10 @@ export function wantedByOperation(operation: StreamOperation): Wanted[] {
         { pages: pagesOf({ ...to, bytes }), verb: 'copy to', freedToo: true, sharedToo: true },
       ];
     }
+    case 'discard':
+      return [{ pages: operation, verb: PURPOSES.discard.verb }];
+    case 'free':
+      return [{ pages: operation, verb: 'free', freedToo: true, sharedToo: true }];
     default:
       return [];
   }

@@ -191,14 +191,20 @@ export class Arrays {
     return wanted;
   }
 
-  free({ range: id, firstPage, count }: Omit<ArrayPages, 'name'>): void {
+  free({ range: id, firstPage, count }: Omit<ArrayPages, 'name'>, done: () => void = () => undefined): void {
     const record = this.table.get(id);
-    if (record === undefined) return;
+    if (record === undefined) {
+      done();
+      return;
+    }
     if (record.resizing) throw resizingError('free', record.range.name);
     if (count < record.pages) this.refuseFreed(record.range, firstPage, count);
     this.requests.start(
       (request) => this.manager.free(request, firstPage, count),
-      () => this.freedPages(record, firstPage, count),
+      () => {
+        this.freedPages(record, firstPage, count);
+        done();
+      },
     );
     // A thread that reads freed pages gets zeros, also where it was denied before. Most pages are freed by now, and no thread waits for the answer.
     this.restore(firstPage, count);

@@ -35,6 +35,8 @@ export class Uses {
   }
 
   check(operation: StreamOperation): void {
+    // What is freed a second time is left as it is, and the rest is told by what frees.
+    if (operation.kind === 'free') return;
     for (const wanted of wantedByOperation(operation)) this.arrays.checkPages(wanted);
   }
 

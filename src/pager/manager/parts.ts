@@ -263,7 +263,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
 
   // Streams.
   const streamShare = new Share(wall);
-  const operations = new Operations(uses, devices, launches, prefetches, copies, sharing);
+  const operations = new Operations(uses, devices, launches, prefetches, copies, sharing, rights, freeing);
   const streams = new Streams({
     given: (operation) => uses.begin(operation),
     over: (operation) => uses.end(operation),

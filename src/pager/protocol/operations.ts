@@ -54,6 +54,10 @@ export type StreamOperation = {
       readonly exclusive: boolean;
     })
   | ({ readonly kind: 'copy' } & CopyOrder)
+  /** The content of whole pages is forgotten. */
+  | (ArrayPages & { readonly kind: 'discard' })
+  /** `whole`: all that the array has by then. */
+  | (ArrayPages & { readonly kind: 'free'; readonly whole: boolean })
   /** A function of the program's: the thread with this id runs it and says when it is through. */
   | { readonly kind: 'call'; readonly thread: number }
   /** What was cancelled before it was handed in. */

@@ -1,6 +1,7 @@
-/** Carries out what streams hold: launches, prefetches and copies. */
+/** Carries out what streams hold: launches, prefetches, copies, and pages that are forgotten or freed. */
 
 import { NodeError } from '../../drivers/paged-memory.js';
+import type { Rights } from '../arrays/rights.js';
 import type { UsedPages } from '../arrays/shared-arrays.js';
 import { type SharedUse, type SharedUses, usedBytes } from '../arrays/shared-uses.js';
 import type { Uses } from '../arrays/uses.js';
@@ -9,6 +10,7 @@ import type { Launches } from '../devices/launches.js';
 import type { OperationDone, StreamOperation } from '../protocol/operations.js';
 import { toWire } from '../protocol/wire.js';
 import type { Copies } from '../transfers/copies.js';
+import type { Freeing } from '../transfers/freeing.js';
 import type { Prefetches } from '../transfers/prefetches.js';
 
 type Move = Extract<StreamOperation, { kind: 'prefetch' | 'copy' }>;
@@ -24,6 +26,8 @@ export class Operations {
     private readonly prefetches: Prefetches,
     private readonly copies: Copies,
     private readonly sharing: SharedUses,
+    private readonly rights: Rights,
+    private readonly freeing: Freeing,
   ) {}
 
   execute(operation: StreamOperation, done: OperationDone): void {
@@ -33,6 +37,8 @@ export class Operations {
         const { device } = operation;
         this.launches.add(this.devices.byNumber(device), operation, this.devices.explainLoss(device), done);
       } else if (operation.kind === 'prefetch' || operation.kind === 'copy') this.move(operation, done);
+      else if (operation.kind === 'discard') this.rights.discard(operation, done);
+      else if (operation.kind === 'free') this.freeing.free(operation, done);
     });
   }
 

@@ -4,6 +4,7 @@ import type { Notifiers } from '../arrays/notifiers.js';
 import type { Pins } from '../arrays/pins.js';
 import type { SharedArrays } from '../arrays/shared-arrays.js';
 import type { Requests } from '../protocol/requests.js';
+import type { WireError } from '../protocol/wire.js';
 import type { WriteBack } from './write-back.js';
 
 export class Freeing {
@@ -16,25 +17,39 @@ export class Freeing {
     private readonly say: (text: string) => void,
   ) {}
 
-  free(wanted: Requests['free']['in']): void {
+  /** @param done is told why it cannot be freed, if it cannot: it is kept then */
+  free(
+    wanted: Requests['free']['in'],
+    done: (failure: WireError | null) => void = (failure) => this.tell(failure),
+  ): void {
     const freed = this.arrays.partToFree(wanted);
-    if (freed === null) return;
+    if (freed === null) {
+      done(null);
+      return;
+    }
     const { firstPage, count } = freed;
     this.pins.check(firstPage, count, 'free');
     const whole = this.arrays.isWhole(freed.range, firstPage, count);
     if (!whole && this.shared.has(freed.range)) throw sharedError('free a part of', wanted.name);
     if (whole) this.notifiers.release(this.arrays.rangeOf(freed.range));
+    const free = (): void => this.arrays.free(freed, () => done(null));
     if (this.shared.has(freed.range)) {
-      this.shared.leave(freed.range, () => this.arrays.free(freed));
+      this.shared.leave(freed.range, free);
       return;
     }
     if (!this.writeBack.isShared(firstPage)) {
-      this.arrays.free(freed);
+      free();
       return;
     }
     this.writeBack.flush({ firstPage, count, durable: false }, (_bytes, failure) => {
-      if (failure === null) this.arrays.free(freed);
-      else this.say(`onemem: warning: a freed array is kept, and close() will try again: ${failure.message}\n`);
+      if (failure === null) free();
+      else done(failure);
     });
+  }
+
+  /** Of a free that no thread waits for. */
+  private tell(failure: WireError | null): void {
+    if (failure === null) return;
+    this.say(`onemem: warning: a freed array is kept, and close() will try again: ${failure.message}\n`);
   }
 }

@@ -1,0 +1,60 @@
+/** What streams forget and free in their order. */
+import assert from 'node:assert/strict';
+import type { Player } from './player.js';
+import type { Give, Lane } from './streams.js';
+import { bytesOf, CURABLE, plainArray, type Tracked } from './tracked.js';
+
+export function giveDiscard(player: Player, lane: Lane, tracked: Tracked, give: Give): void {
+  const part = player.part(tracked.length);
+  const [first, end] = tracked.wholePagesOf(part);
+  const whole = tracked.elementsOf(first, end);
+  const { begin } = part;
+  // What has no whole page is refused at once, which is no affair of the stream.
+  if (begin < part.end && first >= end) return;
+  give(lane, [tracked], () => {
+    tracked.wrote = true;
+    const event = lane.stream.discard(tracked.array.range(begin, part.end));
+    return {
+      text: `discard ${begin} to ${part.end} of ${tracked.name}`,
+      event,
+      must: () => {
+        const codes = tracked.refusals(whole, 'write');
+        for (const code of CURABLE) codes.delete(code);
+        return codes;
+      },
+      may: () => [],
+      done: () => {
+        assert.deepEqual(event.elements, begin === part.end ? null : whole);
+        tracked.healed(first, end);
+        tracked.cameHome(whole);
+        tracked.plain.fill(player.item(tracked, 0) as never, whole.begin, whole.end);
+      },
+      failed: () => undefined,
+    };
+  });
+}
+
+/** An array that is there for one copy, and freed behind it. */
+export function giveFree(player: Player, lane: Lane, tracked: Tracked, give: Give): void {
+  const { type } = tracked.array;
+  const made = player.space.array(tracked.plain.constructor as Uint8ArrayConstructor, tracked.length);
+  const wanted = player.randomize(plainArray(type, tracked.length));
+  bytesOf(made.data).set(bytesOf(wanted));
+  const found = plainArray(type, tracked.length);
+  give(lane, [], () => {
+    const copy = lane.stream.copy(new Uint8Array(found.buffer), made);
+    const event = lane.stream.free(made);
+    event.synchronize().catch(() => made.free());
+    return {
+      text: `copy an array of ${tracked.length} ${type}, and free it`,
+      event,
+      must: () => (copy.result === 'done' ? [] : ['CANCELLED']),
+      may: () => [],
+      done: () => {
+        assert.deepEqual(bytesOf(found), bytesOf(wanted));
+        assert.ok(made.isFreed);
+      },
+      failed: () => undefined,
+    };
+  });
+}
