@@ -17,7 +17,8 @@ const ADDRESSES = 2 ** 47;
 export function shortageError(error: Error): Error {
   const { code, message: told } = error as { code?: string; message: string };
   const [shortage] = /\bE[MN]FILE\b/.exec(`${code} ${told}`) ?? [];
-  if (shortage === undefined || code === 'DESCRIPTORS') return error;
+  // One that names the limit has been made here.
+  if (shortage === undefined || (error as Partial<OnememError>).details?.limit !== undefined) return error;
   const limit = descriptorLimit();
   const whose =
     shortage === 'EMFILE' ? `this process may have ${limit} of them (ulimit -n)` : 'the machine has no more';

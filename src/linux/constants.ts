@@ -207,6 +207,7 @@ export const RLIMIT_AS = 9;
 
 export const LOCK_EX = 2;
 export const F_DUPFD_CLOEXEC = 1030;
+export const CLONE_FS = 0x200;
 export const LOCK_NB = 4;
 export const SC_PAGESIZE = 30;
 export const RWF_NOWAIT = 0x8;

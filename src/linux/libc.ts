@@ -141,6 +141,8 @@ export const libc = {
   getrusage: onUse<Call<2>>('int getrusage(int who, uint64_t usage)'),
   getrlimit: onUse<Call<2>>('int getrlimit(int resource, uint64_t limits)'),
   getrandom: onUse<Call<3>>('int64_t getrandom(uint64_t buffer, uint64_t length, uint32_t flags)'),
+  unshare: onUse<Call<1>>('int unshare(int flags)'),
+  chdir: onUse<(path: string) => number>('int chdir(const char *path)'),
   sysconf: onUse<Call<1>>('int64_t sysconf(int name)'),
   exit: onUse<(code: number) => never>('void _exit(int code)'),
   // Declared without the ellipsis: on both processors variadic integer arguments travel in the same registers as named ones.

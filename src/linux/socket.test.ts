@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { MAP_SHARED, PROT_READ, PROT_WRITE } from './constants.js';
 import { createMemoryFile, mmap, munmap, PAGE_SIZE, view } from './memory.js';
 import { Poller } from './poll.js';
-import { createSocketPair, type Message, MessageSocket } from './socket.js';
+import { createSocketPair, descriptorsOf, type Message, MessageSocket } from './socket.js';
 
 const cleanups: (() => void)[] = [];
 afterEach(() => {
@@ -27,7 +27,7 @@ function createFile(): number {
 
 function expectMessage(message: Message | 'closed' | null): Message {
   if (message === null || message === 'closed') throw new Error(`no message but ${message}`);
-  for (const fd of message.fds) cleanups.push(() => closeSync(fd));
+  for (const fd of descriptorsOf(message)) cleanups.push(() => closeSync(fd));
   return message;
 }
 
@@ -60,8 +60,9 @@ describe('MessageSocket', () => {
     const [a, b] = createPair();
     const files = Array.from({ length: 253 }, createFile);
     expect(a.send(Uint8Array.of(9), files)).toBe(true);
-    const { bytes, fds } = expectMessage(b.receive());
-    expect(bytes).toEqual(Uint8Array.of(9));
+    const message = expectMessage(b.receive());
+    const fds = descriptorsOf(message);
+    expect(message.bytes).toEqual(Uint8Array.of(9));
     expect(fds.map((fd) => fstatSync(fd).ino)).toEqual(files.map((fd) => fstatSync(fd).ino));
     expect(new Set([...fds, ...files]).size).toBe(506);
   });
@@ -135,11 +136,11 @@ describe('MessageSocket', () => {
     const poller = new Poller(1);
     poller.set(0, socket.fd);
     expect(poller.wait(10_000)).toBe(1);
-    const { bytes, fds } = expectMessage(socket.receive());
-    expect(Buffer.from(bytes).toString()).toBe('ok');
+    const message = expectMessage(socket.receive());
+    expect(Buffer.from(message.bytes).toString()).toBe('ok');
     expect(memory[1]).toBe(42);
     const text = Buffer.alloc(14);
-    readSync(fds[0], text, 0, 14, 0);
+    readSync(descriptorsOf(message)[0], text, 0, 14, 0);
     expect(text.toString()).toBe('from the child');
     expect(poller.wait(10_000)).toBe(1);
     expect(socket.receive()).toBe('closed');

@@ -27,8 +27,8 @@ const pause = new Int32Array(new SharedArrayBuffer(4));
 
 export interface Message {
   readonly bytes: Uint8Array;
-  /** Descriptors of this process, closed on exec; the receiver closes them. */
-  readonly fds: number[];
+  /** Descriptors of this process, closed on exec; the receiver closes them. Null: this process had none left for them, and they are lost. */
+  readonly fds: number[] | null;
 }
 
 // Offsets in the native area: struct msghdr (56 bytes), struct iovec (16), control messages, and the payload.
@@ -42,6 +42,13 @@ const PAYLOAD = 2048;
 export function createSocketPair(kind: number = SOCK_SEQPACKET): [number, number] {
   check(libc.socketpair(AF_UNIX, kind | SOCK_CLOEXEC, 0, scratch.address), 'socketpair', {});
   return [scratch.view.getInt32(0, true), scratch.view.getInt32(4, true)];
+}
+
+/** Where a message cannot do without them. */
+export function descriptorsOf({ fds }: Message): number[] {
+  if (fds !== null) return fds;
+  const message = 'no file descriptors are left for those of another process (EMFILE); raise the limit (ulimit -n)';
+  throw Object.assign(new Error(message), { code: 'EMFILE' });
 }
 
 export class MessageSocket {
@@ -115,15 +122,13 @@ export class MessageSocket {
     if (length === 0) return 'closed';
     const fds = this.receivedFds();
     const flags = area.view.getInt32(48, true);
-    if ((flags & (MSG_TRUNC | MSG_CTRUNC)) !== 0) {
-      for (const fd of fds) closeDescriptor(fd);
-      const what =
-        (flags & MSG_TRUNC) !== 0
-          ? `is longer than ${this.maxBytes} bytes`
-          : 'lost descriptors (the limit on open files, ulimit -n, may be reached)';
-      throw Object.assign(new Error(`a received message ${what}`), { code: 'MESSAGE_TRUNCATED' });
+    const lost = (flags & MSG_CTRUNC) !== 0;
+    if (lost || (flags & MSG_TRUNC) !== 0) for (const fd of fds) closeDescriptor(fd);
+    if ((flags & MSG_TRUNC) !== 0) {
+      const message = `a received message is longer than ${this.maxBytes} bytes`;
+      throw Object.assign(new Error(message), { code: 'MESSAGE_TRUNCATED' });
     }
-    return { bytes: area.bytes.slice(PAYLOAD, PAYLOAD + length), fds };
+    return { bytes: area.bytes.slice(PAYLOAD, PAYLOAD + length), fds: lost ? null : fds };
   }
 
   close(): void {

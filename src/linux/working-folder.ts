@@ -5,9 +5,9 @@ import { existsSync, readlinkSync } from 'node:fs';
 export function workingFolderIsGone(): boolean {
   try {
     // The kernel marks the name of a folder that is not there any more.
-    return !existsSync(readlinkSync('/proc/self/cwd'));
+    return !existsSync(readlinkSync('/proc/thread-self/cwd'));
   } catch {
-    // No descriptor is left to look with, or there is no /proc.
+    // There is no /proc.
     return false;
   }
 }

@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { ValkeyError, type ValkeyErrorCode } from './errors.js';
 import { insteadOf, numberOf, problemOf } from './remedies.js';
@@ -19,6 +20,12 @@ describe('a number', () => {
     ['ENDED', 'closed', '(there is no connection to it); see whether it runs, and can be reached'],
   ] as const)('of %s, %s, stands for what is to be done', (code, message, expected) => {
     expect(toldByNumber(code, message)).toContain(expected);
+  });
+
+  it('of the system is what is missing here', () => {
+    const { text, remedy } = problemOf(constants.errno.EMFILE, TIMEOUT_MS);
+    expect(text).toContain('(EMFILE)');
+    expect(remedy).toContain('(ulimit -n)');
   });
 
   it('that stands for nothing known is an error of the server', () => {

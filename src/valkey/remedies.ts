@@ -1,4 +1,5 @@
 /** What a server does or says instead of what it is asked, and what is to be done about it: the same words for pages of a space and for shared arrays. */
+import { constants as os } from 'node:os';
 import type { ValkeyError, ValkeyErrorCode } from './errors.js';
 
 interface Problem {
@@ -65,6 +66,20 @@ const OTHERS: Readonly<Record<ValkeyErrorCode, Problem>> = {
   PROTOCOL: OTHER_ERROR,
   TOO_LARGE: OTHER_ERROR,
 };
+/** What this machine lacks for the threads that speak with a server, by the system's numbers. */
+const OWN: ReadonlyMap<number, Problem> = new Map(
+  (
+    [
+      ['EMFILE', 'close files or sockets, or raise the limit of descriptors of this process (ulimit -n)'],
+      ['ENFILE', 'close files or sockets of programs on this machine, or raise its limit (sysctl fs.file-max)'],
+      ['EAGAIN', 'raise the limit of processes and threads (ulimit -u, pids.max of the control group)'],
+      ['ENOMEM', 'have less in memory, or give this process more'],
+    ] as const
+  ).map(([name, remedy]) => [
+    os.errno[name],
+    { text: `no thread could be started here that speaks with it (${name})`, remedy },
+  ]),
+);
 const WORDS = Object.keys(PROBLEMS);
 const CODES = Object.keys(OTHERS) as ValkeyErrorCode[];
 /** Numbers from here on are none of the system's errors. */
@@ -83,7 +98,7 @@ export function problemOf(number: number, timeoutMs: number): Problem {
   if (word !== undefined) return { text: `${word}: ${PROBLEMS[word].text}`, remedy: PROBLEMS[word].remedy };
   const code = CODES[at - WORDS.length];
   if (code === 'TIMEOUT') return { text: `it has not answered for ${timeoutMs} ms`, remedy: OTHERS.TIMEOUT.remedy };
-  return code === undefined ? OTHER_ERROR : OTHERS[code];
+  return code === undefined ? (OWN.get(number) ?? OTHER_ERROR) : OTHERS[code];
 }
 
 /** Whether such a number says that the server was not there, or did not answer. */

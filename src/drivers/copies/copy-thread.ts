@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
 import { currentCpu, getAffinity, setAffinity } from '../../linux/affinity.js';
-import { startThread } from '../../linux/threads.js';
+import { startOwnThread } from '../../linux/own-threads.js';
 import {
   areLeft,
   COPY_WORDS,
@@ -241,7 +241,7 @@ function endOf(name: string, why: unknown): Error {
 }
 
 function startCopier(name: string, ring: CopyRing): Worker {
-  return startThread(new URL('../../drivers/copies/copier.cjs', import.meta.url), {
+  return startOwnThread(new URL('../../drivers/copies/copier.cjs', import.meta.url), {
     workerData: ring,
     name: `onemem ${name}`,
     // It prints nothing: this thread need not load what pipes and terminals take.

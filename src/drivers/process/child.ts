@@ -17,9 +17,9 @@ import {
 } from '../../linux/constants.js';
 import { closeDescriptor } from '../../linux/libc.js';
 import { mmap, view } from '../../linux/memory.js';
+import { startOwnThread } from '../../linux/own-threads.js';
 import { exitImmediately, setParentDeathSignal } from '../../linux/process.js';
-import { createSocketPair, MessageSocket } from '../../linux/socket.js';
-import { startThread } from '../../linux/threads.js';
+import { createSocketPair, descriptorsOf, MessageSocket } from '../../linux/socket.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
 import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../paged-memory.js';
 import { RING_BYTES, ring } from './bell.js';
@@ -81,7 +81,7 @@ function fail(error: unknown): never {
 function start(): void {
   // First of all, since it takes as long to start as everything else here does: it begins when it is told what with.
   // It prints nothing, so that what pipes and terminals take need not be loaded.
-  const control = startThread(new URL('./control.cjs', import.meta.url), {
+  const control = startOwnThread(new URL('./control.cjs', import.meta.url), {
     name: 'onemem control',
     stdout: true,
     stderr: true,
@@ -89,7 +89,7 @@ function start(): void {
   const message = socket.receive(true);
   if (message === null || message === 'closed') process.exit(1);
   const hello = readJson<Hello>(message.bytes);
-  const [memory, hostMemory, boardFile] = message.fds;
+  const [memory, hostMemory, boardFile] = descriptorsOf(message);
   mmap(hello.bytes, {
     address: hello.base,
     protection: PROT_READ | PROT_WRITE,
@@ -140,7 +140,7 @@ function start(): void {
     try {
       // Of a kind that an event loop waits at.
       const [theirs, bell] = createSocketPair(SOCK_STREAM);
-      const worker = startThread(new URL('./unit.cjs', import.meta.url), {
+      const worker = startOwnThread(new URL('./unit.cjs', import.meta.url), {
         workerData: { ...common, unit, bell: theirs },
         name: `${hello.name} unit ${unit}`,
       });

@@ -68,7 +68,7 @@ class Control {
       const message = this.socket.receive(true);
       if (message === null) continue;
       if (message === 'closed') process.exit(0);
-      this.obey(message.bytes, message.fds);
+      this.obey(message.bytes, message.fds ?? []);
     }
   }
 
@@ -98,8 +98,12 @@ class Control {
     }
   }
 
-  /** The mapping keeps the file; a launch waits for the answer. */
-  private show({ window, page, offset, bytes }: ShownFile, fd: number): void {
+  /** The mapping keeps the file; a launch waits for the answer. @param fd undefined: this process had none left for it */
+  private show({ window, page, offset, bytes }: ShownFile, fd: number | undefined): void {
+    if (fd === undefined) {
+      this.socket.send(numberPacket(Packet.Shown, window, 0), [], true);
+      return;
+    }
     let done = 1;
     try {
       const address = this.data.base + page * PAGE_BYTES;

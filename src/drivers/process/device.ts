@@ -6,7 +6,7 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { type Access, type DeviceDescription, PAGE_BYTES, Access as Rights, Status } from '../../core/types.js';
-import type { MessageSocket } from '../../linux/socket.js';
+import { descriptorsOf, type Message, type MessageSocket } from '../../linux/socket.js';
 import { LIMITS } from '../../linux/threads.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
 import type { CopyThread } from '../copies/copy-thread.js';
@@ -205,15 +205,14 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside {
     while (!this.dead && (all || ended !== 0 || !launched)) {
       const message = this.process.receive();
       if (message === null) break;
-      const { bytes, fds } = message;
+      const { bytes } = message;
       if (bytes[0] === Packet.Registered) {
-        this.node.serve(Userfaultfd.fromFd(fds[0], FAULT_FEATURES));
-        this.registered = true;
-        changed = true;
+        changed = this.served(message);
       } else if (bytes[0] === Packet.Ready) {
         this.ready = true;
         this.onReady(null);
-      } else if (bytes[0] === Packet.Thread) this.noteThread(readNumber(bytes, 0), readNumber(bytes, 1), fds);
+      } else if (bytes[0] === Packet.Thread)
+        this.noteThread(readNumber(bytes, 0), readNumber(bytes, 1), message.fds?.at(0));
       else if (bytes[0] === Packet.Failed) this.failed(readJson<string>(bytes));
       else if (bytes[0] === Packet.Shown) this.shown(readNumber(bytes, 0), readNumber(bytes, 1) === 1);
       else if (bytes[0] === Packet.Zapped) this.zapped(readNumber(bytes, 0));
@@ -302,11 +301,23 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside {
     return overdue;
   }
 
-  private noteThread(place: number, thread: number, [bell]: readonly number[]): void {
+  /** Its page faults are served from now on. False: the manager's process had no descriptor left for them. */
+  private served(message: Message): boolean {
+    try {
+      this.node.serve(Userfaultfd.fromFd(descriptorsOf(message)[0], FAULT_FEATURES));
+      this.registered = true;
+    } catch (error) {
+      this.process.fail(error);
+    }
+    return this.registered;
+  }
+
+  /** @param bell what wakes a unit; undefined where there was no descriptor left for it: the device's process wakes it then */
+  private noteThread(place: number, thread: number, bell: number | undefined): void {
     this.threads[place] = thread;
     if (place === CONTROL) return;
     if (thread === 0) this.units.down(place - 1);
-    else this.units.up(place - 1, bell);
+    else if (bell !== undefined) this.units.up(place - 1, bell);
   }
 
   private hasEnded(place: number): boolean {

@@ -9,7 +9,7 @@ import type { Range } from '../../core/range.js';
 import { type Commands, type DenyReason, HOST, PAGE_BYTES, type Status } from '../../core/types.js';
 import { monotonicMs } from '../../linux/clock.js';
 import { fillMemory, readMemory, writeMemory } from '../../linux/memory.js';
-import { startThread } from '../../linux/threads.js';
+import { startOwnThread } from '../../linux/own-threads.js';
 import { valkeyAddress } from '../../valkey/address.js';
 import type { CoreRequests } from '../core/core-requests.js';
 import {
@@ -449,7 +449,7 @@ function say(port: MessagePort, message: ToSharing): void {
 
 function startSharing(workerData: SharingThreadData): Worker {
   try {
-    return startThread(new URL('../sources/sharing-thread.js', import.meta.url), {
+    return startOwnThread(new URL('../sources/sharing-thread.js', import.meta.url), {
       workerData,
       transferList: [workerData.port],
       name: 'onemem sharing',

@@ -6,6 +6,7 @@ import { PAGE_BYTES, Status } from '../../core/types.js';
 import { EFBIG, EIO, ENOENT, ENOSPC, EOPNOTSUPP } from '../../linux/constants.js';
 import { tooLarge } from '../../linux/file-limit.js';
 import type { StorageOptions } from '../protocol/space.js';
+import type { Resort } from '../sources/io-ring.js';
 import { Spill } from '../sources/spill.js';
 import type { Chance, StorePlace } from './store.js';
 
@@ -41,10 +42,11 @@ export class StoragePlace implements StorePlace {
     wakeFd: number,
     control: SharedArrayBuffer,
     now: () => number,
+    resort: Resort,
   ) {
     this.bytes = options.bytes;
     const wholePages = Math.floor(options.bytes / PAGE_BYTES) * PAGE_BYTES;
-    this.file = new Spill(options.path, wholePages, wakeFd, control, now);
+    this.file = new Spill(options.path, wholePages, wakeFd, control, now, resort);
   }
 
   chance(errno: number): Chance {

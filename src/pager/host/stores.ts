@@ -3,6 +3,7 @@ import { HOST_NODE, type NodeId } from '../../core/types.js';
 import type { Core } from '../core/core.js';
 import type { ManagerOptions, ServerStats, StorageStats } from '../protocol/space.js';
 import { TAGS } from '../sources/forgotten-tags.js';
+import type { Resort } from '../sources/io-ring.js';
 import { ServerPlace } from './server.js';
 import { StoragePlace } from './storage.js';
 import { Store } from './store.js';
@@ -19,9 +20,10 @@ export class Stores {
     private readonly core: Core,
     private readonly now: () => number,
     private readonly warn: (message: string) => void,
+    resort: Resort,
   ) {
     const { storage, behind, wakeFd, control } = options;
-    if (storage !== null) this.storage = this.add(new StoragePlace(storage, wakeFd, control, now));
+    if (storage !== null) this.storage = this.add(new StoragePlace(storage, wakeFd, control, now, resort));
     if (behind !== null) this.server = this.add(new ServerPlace(behind, wakeFd, control, now));
   }
 

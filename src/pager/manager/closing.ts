@@ -117,13 +117,14 @@ export class Closing {
 
   private shutDown(before: readonly ClosedSpace[]): void {
     const { clients, notifiers, devices, files, engine, stores, host, follower, control, arrays, options } = this.parts;
-    const { copyThreads, bindings, nearDisk } = this.parts;
+    const { copyThreads, bindings, nearDisk, reserve } = this.parts;
     nearDisk.end();
     bindings.releaseAll();
     clients.forgetEnded(this.clientEvents);
     notifiers.releaseAll();
     devices.close();
     copyThreads.close();
+    reserve.close();
     for (const { source } of files.all) engine.closeFile(source.fd);
     stores.close();
     follower.close();

@@ -1,5 +1,6 @@
 /** Entry of the manager's thread. */
 import { parentPort, workerData } from 'node:worker_threads';
+import { DescriptorReserve } from '../../linux/descriptor-reserve.js';
 import { FAILING_CALLS, failCalls } from '../../linux/failing-calls.js';
 import { declareAll } from '../../linux/libc.js';
 import { munmap } from '../../linux/memory.js';
@@ -48,10 +49,14 @@ async function main(): Promise<void> {
   const failing = process.env[FAILING_CALLS];
   if (failing !== undefined) failCalls(failing, 'manager', control, Control.FailingCalls);
   let pager: Pager | null = null;
+  let reserve: DescriptorReserve | null = null;
   let isUp = false;
   try {
-    pager = new Pager(options, await loadPolicies(options.policies ?? {}, say), say);
+    const policies = await loadPolicies(options.policies ?? {}, say);
+    reserve = new DescriptorReserve(options.wakeFd);
+    pager = new Pager(options, policies, say, reserve);
   } catch (error) {
+    reserve?.close();
     Atomics.store(control, Control.State, SpaceState.Closed);
     tell({ error: toWire(error) });
   }

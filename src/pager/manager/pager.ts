@@ -5,6 +5,7 @@
 import type { Policies } from '../../core/state.js';
 import { PAGES_PER_BLOCK, PAGES_PER_TRANSFER } from '../../core/types.js';
 import { NodeError } from '../../drivers/paged-memory.js';
+import type { DescriptorReserve } from '../../linux/descriptor-reserve.js';
 import { drainEventfd } from '../../linux/eventfd.js';
 import { threadExists, yieldProcessor } from '../../linux/process.js';
 import type { ClosedSpace } from '../protocol/closed-space.js';
@@ -53,8 +54,9 @@ export class Pager implements ClientEvents {
     private readonly options: ManagerOptions,
     policies: Policies,
     say: (text: string) => number,
+    reserve: DescriptorReserve,
   ) {
-    this.parts = makeParts(options, policies, say);
+    this.parts = makeParts(options, policies, say, reserve);
     this.faultReads = new FaultReads(this.parts);
     this.rest = new Rest(this.parts, this.spin, this.faultReads);
     this.closing = new Closing(this.parts, this);
@@ -93,6 +95,7 @@ export class Pager implements ClientEvents {
     this.parts.devices.close();
     this.parts.follower.close();
     this.parts.host.close();
+    this.parts.reserve.close();
   }
 
   /** Serves the space until it is closed, or the process ends. */
@@ -243,7 +246,9 @@ export class Pager implements ClientEvents {
       shared,
       bindings,
       nearDisk,
+      reserve,
     } = this.parts;
+    reserve.look(now);
     engine.poll();
     pipes.poll();
     stores.poll();

@@ -7,6 +7,7 @@ import { availableParallelism } from 'node:os';
 import type { Policies } from '../../core/state.js';
 import { HOST, HOST_NODE, type NodeId, PAGE_BYTES } from '../../core/types.js';
 import { COPY_THREADS, CopyThreads } from '../../drivers/copies/copy-threads.js';
+import type { DescriptorReserve } from '../../linux/descriptor-reserve.js';
 import { copyMemory, fillMemory } from '../../linux/memory.js';
 import { Poller } from '../../linux/poll.js';
 import { ArrayAdvice } from '../arrays/advice.js';
@@ -83,7 +84,12 @@ const wall = (): number => performance.now();
 export type Parts = ReturnType<typeof makeParts>;
 
 /** @param say has a message written on standard error; returns its ticket */
-export function makeParts(options: ManagerOptions, policies: Policies, say: (text: string) => number) {
+export function makeParts(
+  options: ManagerOptions,
+  policies: Policies,
+  say: (text: string) => number,
+  reserve: DescriptorReserve,
+) {
   const control = new Int32Array(options.control);
   const warn = (message: string): void => void say(`onemem: ${message}\n`);
   const clock = new RunningClock(wall);
@@ -115,7 +121,8 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   const copyThreads = new CopyThreads(surroundings, now, process.env[COPY_THREADS]);
 
   // Sources of content.
-  const engine = new IoEngine(options.wakeFd, options.control, now);
+  /** It has a thread also where the process has no descriptors left, and then does the jobs of others besides. */
+  const engine = new IoEngine(options.wakeFd, options.control, now, undefined, options.storage?.path, { reserve });
   const pipes = new Pipes(() => new IoEngine(options.wakeFd, options.control, now));
   const files = new FileProvider(engine, manager, completed, sources, now, later, warn);
   const providers = new Providers(options.wakeFd, control, completed, sources, pages, now);
@@ -126,7 +133,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
   const nearDisk = new NearDisk(bindings, new KeptThread(), options.storage?.path ?? null);
   const faulted = (thread: number): void => nearDisk.faulted(thread);
   const host = openHost(options, core, providers, deferred, stopped, faulted, copyThreads.out);
-  const stores = new Stores(options, core, now, warn);
+  const stores = new Stores(options, core, now, warn, { reserve, other: engine });
   const { memory } = host;
   const { base } = host.node;
   const poison = new Poison(manager, host, deferred, control, say, now);
@@ -297,6 +304,7 @@ export function makeParts(options: ManagerOptions, policies: Policies, say: (tex
     control,
     now,
     poller,
+    reserve,
     manager,
     router,
     recording,

@@ -1,6 +1,7 @@
 /** Errors as values that can be posted to another thread. */
 import type { DenyReason } from '../../core/types.js';
 import { SystemCallError } from '../../linux/errors.js';
+import { ThreadError } from '../../linux/threads.js';
 import { PolicyError } from '../../policy/guard.js';
 
 /** An error on its way between threads. */
@@ -42,8 +43,16 @@ export function toWire(error: unknown): WireError {
   if (error instanceof RequestError) {
     return { name: error.kind, code: error.code, message: error.message, details: error.details };
   }
-  if (error instanceof SystemCallError)
-    return wireError('SYSTEM_CALL', error.message, { errno: error.code }, error.stack);
+  if (error instanceof SystemCallError || error instanceof ThreadError) {
+    const { code, message, stack } = error;
+    const isOfDescriptors = code === 'EMFILE' || code === 'ENFILE';
+    return wireError(
+      isOfDescriptors ? 'DESCRIPTORS' : 'SYSTEM_CALL',
+      isOfDescriptors ? `${message}; close files or sockets, or raise the limit of descriptors (ulimit -n)` : message,
+      { errno: code },
+      stack,
+    );
+  }
   if (error instanceof PolicyError) return { ...wireError(error.code, error.message), name: 'TypeError' };
   const message = error instanceof Error ? error.message : String(error);
   const stack = error instanceof Error ? error.stack : undefined;

@@ -3,9 +3,10 @@ import { existsSync, openSync } from 'node:fs';
 import { constants as os } from 'node:os';
 import type { Worker } from 'node:worker_threads';
 import { expect, it } from 'vitest';
+import type { DescriptorReserve } from '../../linux/descriptor-reserve.js';
 import { CONTROL_WORDS, Control } from '../protocol/control.js';
 import { endStart } from '../protocol/starting.js';
-import { IoEngine, JOB_WORDS, Job, type JobRing, Signal } from './io-ring.js';
+import { IoEngine, JOB_WORDS, Job, type JobRing, type Resort, Signal } from './io-ring.js';
 
 class Thread extends EventEmitter {
   private next: number;
@@ -42,6 +43,19 @@ class Thread extends EventEmitter {
   }
 }
 
+/** Stands in for descriptors that are kept: a thread starts while they are lent. */
+class Reserve {
+  lent = 0;
+
+  lend(): void {
+    this.lent++;
+  }
+
+  back(): void {
+    this.lent--;
+  }
+}
+
 class World {
   now = 1;
   failing = false;
@@ -50,17 +64,19 @@ class World {
   readonly threads: Thread[] = [];
   readonly results: number[] = [];
   readonly control = new Int32Array(new SharedArrayBuffer(CONTROL_WORDS * 4));
-  readonly engine = new IoEngine(
-    -1,
-    this.control.buffer as SharedArrayBuffer,
-    () => this.now,
-    (ring) => {
-      if (this.failing) throw Object.assign(new Error('none left'), { code: 'EMFILE' });
+  readonly engine: IoEngine;
+
+  /** @param reserve what a thread needs that starts while it fails to */
+  constructor(resort: Resort = {}, reserve = new Reserve()) {
+    const start = (ring: JobRing): Worker => {
+      if (this.failing && reserve.lent === 0) throw Object.assign(new Error('none left'), { code: 'EMFILE' });
       const thread = new Thread(ring, !this.slow);
       this.threads.push(thread);
       return thread as unknown as Worker;
-    },
-  );
+    };
+    const control = this.control.buffer as SharedArrayBuffer;
+    this.engine = new IoEngine(-1, control, () => this.now, start, '', resort);
+  }
 
   read(length: number): void {
     this.engine.read(0, 0, length, 0, (result) => this.results.push(result));
@@ -155,4 +171,42 @@ it('has a thread that is not up yet counted, so that nobody stops it', () => {
   world.threads[1].up();
   world.threads[1].end();
   expect(starting()).toBe(0);
+});
+
+it('starts its thread with descriptors that are kept, and gives them back when it is up', () => {
+  const reserve = new Reserve();
+  const world = new World({ reserve: reserve as unknown as DescriptorReserve }, reserve);
+  world.failing = true;
+  world.slow = true;
+  world.read(5);
+  expect([world.threads.length, reserve.lent]).toEqual([1, 1]);
+  world.threads[0].end();
+  expect(reserve.lent).toBe(0);
+  world.wait(100);
+  expect([world.threads.length, reserve.lent]).toEqual([2, 1]);
+  world.threads[1].up();
+  world.threads[1].work();
+  world.engine.poll();
+  expect([world.results, reserve.lent]).toEqual([[5], 0]);
+});
+
+it('has another engine do what it can start no thread for, and tries again later', () => {
+  const other = new World();
+  const world = new World({ other: other.engine });
+  world.failing = true;
+  world.read(5);
+  world.read(6);
+  expect([world.engine.load, other.engine.load]).toEqual([2, 2]);
+  other.threads[0].work();
+  other.threads[0].work();
+  other.engine.poll();
+  expect(world.results).toEqual([5, 6]);
+  world.failing = false;
+  world.read(7);
+  expect(world.threads).toHaveLength(0);
+  world.wait(1000);
+  world.read(8);
+  world.threads[0].work();
+  world.engine.poll();
+  expect(world.results).toEqual([5, 6, 8]);
 });

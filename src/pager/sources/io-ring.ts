@@ -1,11 +1,13 @@
 /**
  * The manager's end of the engine that reads and writes files. Its thread may not start for a while, when the process has no descriptors or
- * no memory left, and it may end: jobs wait for a thread until it is there, or fail when there is none for too long.
+ * no memory left, and it may end: jobs go to another engine then, where there is one, and otherwise wait for a thread until it is there, or fail
+ * when there is none for too long.
  */
 import { constants as os } from 'node:os';
 import type { Worker } from 'node:worker_threads';
+import type { DescriptorReserve } from '../../linux/descriptor-reserve.js';
 import { closeDescriptor } from '../../linux/libc.js';
-import { startThread } from '../../linux/threads.js';
+import { startOwnThread } from '../../linux/own-threads.js';
 import { beginStart, endStart, type Start } from '../protocol/starting.js';
 
 /** Places of a job's numbers, and the kinds. */
@@ -65,6 +67,14 @@ interface Waiting {
   readonly done: (result: number, moved: number) => void;
 }
 
+/** What helps where a thread cannot be started. */
+export interface Resort {
+  /** What it is started with when the process has no descriptors left. */
+  readonly reserve?: DescriptorReserve;
+  /** What does its jobs meanwhile. */
+  readonly other?: IoEngine;
+}
+
 export class IoEngine {
   private worker: Worker | null = null;
   private readonly words: Float64Array;
@@ -83,6 +93,10 @@ export class IoEngine {
   private failingSince = 0;
   private pause = FIRST_PAUSE_MS;
   private problem = 0;
+  /** Until then the other engine does the jobs, and no thread is tried. */
+  private otherUntil = 0;
+  /** The reserve is lent to the thread that starts. */
+  private hasReserve = false;
   /** When a job ended last, or the event loop was asked. */
   private lastEnd = 0;
 
@@ -93,6 +107,7 @@ export class IoEngine {
     private readonly now: () => number,
     private readonly start: (ring: JobRing) => Worker = startEngine,
     private readonly folder = '',
+    private readonly resort: Resort = {},
   ) {
     this.words = new Float64Array(this.numbers);
     this.signal = new Int32Array(this.signals);
@@ -161,7 +176,13 @@ export class IoEngine {
 
   /** Jobs that have not ended. */
   get load(): number {
-    return this.running.length + this.waiting.length;
+    return this.running.length + this.waiting.length + (this.standIn?.load ?? 0);
+  }
+
+  /** The engine that does the jobs while this one has no thread; null: none does. */
+  private get standIn(): IoEngine | null {
+    const { other } = this.resort;
+    return other !== undefined && this.worker === null && this.now() < this.otherUntil ? other : null;
   }
 
   /** Closes a file when its jobs have ended: by then its number could be another file's. */
@@ -181,6 +202,7 @@ export class IoEngine {
       this.lastEnd = this.now();
       this.answer(this.words[(this.finished % PLACES) * JOB_WORDS + Job.Result]);
     }
+    if (this.hasReserve && Atomics.load(this.signal, Signal.Up) === 1) this.returnReserve();
     if (this.retryAt !== 0 && this.now() >= this.retryAt) this.startAgain();
   }
 
@@ -211,10 +233,16 @@ export class IoEngine {
     Atomics.store(this.signal, Signal.Stop, 1);
     Atomics.notify(this.signal, Signal.HandedIn);
     this.worker = null;
+    this.returnReserve();
   }
 
   private add(job: Waiting): void {
     if (this.closed) return;
+    const { standIn } = this;
+    if (standIn !== null) {
+      standIn.add(job);
+      return;
+    }
     if (this.running.length === 0) this.lastEnd = this.now();
     if (this.running.length < PLACES) this.handIn(job);
     else this.waiting.push(job);
@@ -227,7 +255,7 @@ export class IoEngine {
     const start = beginStart(this.control);
     let worker: Worker;
     try {
-      worker = this.start({ numbers, signals, wakeFd, start, folder, first: this.finished });
+      worker = this.startWith({ numbers, signals, wakeFd, start, folder, first: this.finished });
     } catch (error) {
       endStart(start);
       this.lost(error);
@@ -248,10 +276,29 @@ export class IoEngine {
     });
   }
 
+  /** Starts it with descriptors that are kept for that, if it must be. */
+  private startWith(ring: JobRing): Worker {
+    const { reserve } = this.resort;
+    try {
+      return this.start(ring);
+    } catch (error) {
+      if (reserve === undefined || this.hasReserve || !isOfDescriptors(error)) throw error;
+      this.hasReserve = true;
+      reserve.lend();
+      return this.start(ring);
+    }
+  }
+
+  private returnReserve(): void {
+    if (this.hasReserve) this.resort.reserve?.back();
+    this.hasReserve = false;
+  }
+
   /** The thread has ended, or could not be started. */
   private lost(error: unknown): void {
     if (this.closed) return;
     this.problem = errnoOf(error);
+    this.returnReserve();
     const now = this.now();
     const wasUp = Atomics.load(this.signal, Signal.Up) === 1;
     if (wasUp) {
@@ -264,11 +311,21 @@ export class IoEngine {
         Atomics.store(this.signal, Signal.Done, (done + 1) | 0);
         this.answer(-os.errno.EIO);
       }
+    } else if (this.resort.other !== undefined) {
+      this.handOver(this.resort.other);
+      this.otherUntil = now + LONGEST_PAUSE_MS;
     }
     if (this.running.length === 0) return;
     if (this.failingSince === 0) this.failingSince = now;
     this.retryAt = now + this.pause;
     this.pause = Math.min(this.pause * 2, LONGEST_PAUSE_MS);
+  }
+
+  /** Gives another engine the jobs, of which no thread has begun any. */
+  private handOver(other: IoEngine): void {
+    this.finished = this.handedIn;
+    Atomics.store(this.signal, Signal.Done, this.finished);
+    for (const job of [...this.running.splice(0), ...this.waiting.splice(0)]) other.add(job);
   }
 
   private startAgain(): void {
@@ -315,11 +372,16 @@ export class IoEngine {
 }
 
 function startEngine(ring: JobRing): Worker {
-  return startThread(new URL('../sources/io-engine.cjs', import.meta.url), { workerData: ring, name: 'onemem io' });
+  return startOwnThread(new URL('../sources/io-engine.cjs', import.meta.url), { workerData: ring, name: 'onemem io' });
 }
 
-/** Of a thread that cannot start: no descriptors, or else no memory. */
+/** Of a thread that cannot start: no descriptors, no threads, or else no memory. */
 function errnoOf(error: unknown): number {
   const { code = '', message = '' } = (error ?? {}) as { code?: string; message?: string };
-  return /EMFILE/.test(code + message) ? os.errno.EMFILE : os.errno.ENOMEM;
+  const [name] = /\b(EMFILE|ENFILE|EAGAIN)\b/.exec(`${code} ${message}`) ?? [];
+  return os.errno[(name ?? 'ENOMEM') as 'EMFILE' | 'ENFILE' | 'EAGAIN' | 'ENOMEM'];
+}
+
+function isOfDescriptors(error: unknown): boolean {
+  return [os.errno.EMFILE, os.errno.ENFILE].includes(errnoOf(error));
 }

@@ -10,7 +10,7 @@ import { MessageChannel, type MessagePort, receiveMessageOnPort, type Worker } f
 import type { PageQueries } from '../../core/page-queries.js';
 import { HOST, PAGE_BYTES, PAGES_PER_TRANSFER, Status } from '../../core/types.js';
 import { fillMemory, writeMemory } from '../../linux/memory.js';
-import { startThread } from '../../linux/threads.js';
+import { startOwnThread } from '../../linux/own-threads.js';
 import { Control } from '../protocol/control.js';
 import type {
   FromProvider,
@@ -135,12 +135,13 @@ export class Providers {
       marks,
       wakeFd: this.wakeFd,
     };
-    const worker = startThread(new URL('../sources/provider-thread.js', import.meta.url), {
-      workerData: threadData,
-      transferList: [port2],
-      name: `onemem provider of ${name}`,
-      stdout: true,
-    });
+    let worker: Worker;
+    try {
+      worker = startProvider(name, threadData);
+    } catch (error) {
+      ready({ refused: false, message: `was not loaded: ${(error as Error).message}` });
+      return;
+    }
     // Standard output is the program's alone.
     worker.stdout.on('data', (text: Buffer) => process.stderr.write(text));
     worker.unref();
@@ -450,4 +451,13 @@ function isActive(provider: Provider): boolean {
 
 function statusOf({ refused }: ProviderFailure): Status {
   return refused ? Status.Refused : Status.ProviderFailed;
+}
+
+function startProvider(name: string, workerData: ProviderThreadData): Worker {
+  return startOwnThread(new URL('../sources/provider-thread.js', import.meta.url), {
+    workerData,
+    transferList: [workerData.port],
+    name: `onemem provider of ${name}`,
+    stdout: true,
+  });
 }

@@ -1,8 +1,9 @@
 /** A space's spill file: made on first use, by the threads that read and write it; a ring takes what is small, where there is one. */
 import { constants as os } from 'node:os';
+import type { DescriptorReserve } from '../../linux/descriptor-reserve.js';
 import { closeDescriptor } from '../../linux/libc.js';
 import { IoEngines, type StoreFile } from './io-engines.js';
-import { IoEngine } from './io-ring.js';
+import { IoEngine, type Resort } from './io-ring.js';
 import { PageSums } from './page-sums.js';
 import { type PageMove, StorageRing } from './storage-ring.js';
 
@@ -16,6 +17,8 @@ type Job = (fd: number) => void;
 export class Spill implements StoreFile {
   readonly engines: IoEngines;
   private readonly ring: StorageRing;
+  /** What the file is opened with when the process has no descriptors left. */
+  private readonly reserve: DescriptorReserve | undefined;
   /** -1: not made yet. */
   private fd = -1;
   private readonly sums: PageSums;
@@ -28,10 +31,12 @@ export class Spill implements StoreFile {
     wakeFd: number,
     control: SharedArrayBuffer,
     now: () => number,
+    resort: Resort,
   ) {
     this.sums = new PageSums(bytes);
-    const engines = (): IoEngine[] =>
-      Array.from({ length: THREADS }, () => new IoEngine(wakeFd, control, now, undefined, folder));
+    const engine = (): IoEngine => new IoEngine(wakeFd, control, now, undefined, folder, { other: resort.other });
+    const engines = (): IoEngine[] => Array.from({ length: THREADS }, engine);
+    this.reserve = resort.reserve;
     this.ring = new StorageRing(wakeFd, (move) => this.byThread(move));
     this.engines = new IoEngines(engines(), engines(), this.ring);
   }
@@ -86,12 +91,28 @@ export class Spill implements StoreFile {
     }
     this.waiting.push({ go, done });
     if (this.waiting.length > 1) return;
-    this.engines.writer.open((result) => {
+    this.open((result) => {
       if (result >= 0) this.fd = result;
       for (const { go: each, done: refuse } of this.waiting.splice(0)) {
         if (result >= 0) each(result);
         else refuse(result === -1 ? -os.errno.EIO : result);
       }
+    });
+  }
+
+  /** Makes the file. `made` gets its descriptor, or the negative error number. */
+  private open(made: (result: number) => void): void {
+    const { reserve } = this;
+    this.engines.writer.open((result) => {
+      if (reserve === undefined || (result !== -os.errno.EMFILE && result !== -os.errno.ENFILE)) {
+        made(result);
+        return;
+      }
+      reserve.lend();
+      this.engines.writer.open((again) => {
+        reserve.back();
+        made(again);
+      });
     });
   }
 }

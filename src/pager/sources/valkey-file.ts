@@ -4,8 +4,8 @@
  * arrive in order, and two read.
  */
 import type { Worker } from 'node:worker_threads';
+import { startOwnThread } from '../../linux/own-threads.js';
 import { randomName } from '../../linux/random.js';
-import { startThread } from '../../linux/threads.js';
 import type { ServerOptions } from '../protocol/space.js';
 import { ForgottenTags } from './forgotten-tags.js';
 import { IoEngines, type StoreFile } from './io-engines.js';
@@ -104,7 +104,7 @@ export class ValkeyFile implements StoreFile {
   }
 
   private start(thread: ServerThread): Worker {
-    const worker = startThread(new URL('../sources/valkey-engine.js', import.meta.url), {
+    const worker = startOwnThread(new URL('../sources/valkey-engine.js', import.meta.url), {
       workerData: thread,
       name: 'onemem valkey',
     });
