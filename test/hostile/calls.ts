@@ -102,6 +102,8 @@ export const CALLS: readonly Call[] = [
   call('kernel', [values.kernelParameters, values.kernelBody]),
   call('addressView', [values.array, values.array], 1),
   call('parseParameter', [values.parameterText], 1),
+  call('struct', [values.uniformMembers], 1),
+  call('arrayOf', [values.uniformType, values.length], 1),
   {
     ...call('OnememError', [values.junk, values.junk, values.junk], 1),
     run: (_receiver, [code, message, details]) => {

@@ -1,6 +1,6 @@
 /** What is handed to the functions of the API: a good deal of it wrong, in every way that a program may get wrong. */
 import fc from 'fast-check';
-import { f32, i32, i64, type ManagedArray, type Notifier, u8, u32 } from '../../src/index.js';
+import { f32, i32, i64, type ManagedArray, mat4x4f, type Notifier, u8, u32, vec2u } from '../../src/index.js';
 import { KERNELS } from './kernels.js';
 import { add, entry } from './typegpu-kernels.js';
 import type { Pool, World } from './world.js';
@@ -624,6 +624,9 @@ export const kernelBody = mostly(
 export const parameterText = mostly(
   choice({ "'f32'": 'f32', "'u8.out'": 'u8.out', "'f32.in.out'": 'f32.in.out', "'f32.'": 'f32.', "'.in'": '.in' }),
 );
+
+export const uniformType = mostly(choice({ f32, u32, vec2u, mat4x4f }));
+export const uniformMembers = mostly(record({ size: uniformType, scale: uniformType, time: uniformType }));
 
 /** Two ends that fit each other at times. What is written is never what must stay as it is. */
 const sameBytes = fc.tuple(from('prey'), from('readable'), whole(0, 50), whole(51, 700)).map(
