@@ -349,7 +349,7 @@ export interface AddressSpace {
    * space without devices. It waits for events of any stream of the space.
    * @example
    * const x = space.array(Int32Array, 4);
-   * using own = space.stream();
+   * const own = space.stream();
    * own.copy(x, Int32Array.of(1, 2, 3, 4));
    * own.call(() => console.log(x.data[3])); // 4
    * await own.synchronize();
